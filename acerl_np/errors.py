@@ -1,0 +1,55 @@
+"""Every error that acerl_np raises on purpose; the commands turn each into one line and an exit status."""
+
+from __future__ import annotations
+
+
+class AcerlError(Exception):
+    """Base of all errors raised by acerl_np.
+
+    Attributes
+    ----------
+    exit_status : int
+        Exit status of a command that ends with this error.
+    """
+
+    exit_status = 1
+
+
+class InputError(AcerlError, ValueError):
+    """Something handed to the library or to a command is not usable (exit status 2)."""
+
+    exit_status = 2
+
+
+class LayoutError(InputError):
+    """A layout (sites, edges, vehicles, breakdowns) is malformed or cannot be driven."""
+
+
+class RecordError(InputError):
+    """A task record is malformed or does not fit its layout."""
+
+
+class ConfigError(InputError):
+    """A training option is unknown, has the wrong type or lies outside its range."""
+
+
+class PolicyError(InputError):
+    """A policy file is malformed, or a policy does not fit an observation or a floor."""
+
+
+class CheckpointError(InputError):
+    """A checkpoint is malformed, of another format, or does not fit what is asked of it."""
+
+
+class ActionError(InputError):
+    """An action is illegal in the present state of its episode."""
+
+
+class StorageError(AcerlError, OSError):
+    """The machine failed: a file could not be written or read (exit status 1)."""
+
+    exit_status = 1
+
+
+class MissingExtraError(InputError, ImportError):
+    """An optional extra is not installed; the message names the command that installs it."""

@@ -1,0 +1,232 @@
+"""The policy network by hand: a ReLU multilayer perceptron, masked softmax, choice of an action.
+
+Parameters are one float32 vector: for each layer its weights, input-major (n_in rows of n_out), and
+then its n_out biases. Every sum runs over the inputs in ascending order and is vectorised over the
+outputs, so it is the same number whatever is skipped as zero.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from acerl_np.kernels.compiled import inlined_kernel, kernel
+from acerl_np.kernels.random import draw_uniform
+
+F = np.float32
+
+
+@kernel
+def count_parameters(sizes):
+    """Return the number of parameters of a network with layer sizes `sizes` (ndarray(int64))."""
+    total = 0
+    for layer in range(len(sizes) - 1):
+        total += (sizes[layer] + 1) * sizes[layer + 1]
+    return total
+
+
+@kernel
+def sum_columns(sizes, theta, total):
+    """Write the column sums of the first layer's weights into `total` (ndarray(float32, (n_out,))).
+
+    They let `forward` standardise an observation without touching its empty slots.
+    """
+    n_out = sizes[1]
+    total[:n_out] = F(0.0)
+    for row in range(sizes[0]):
+        weights = theta[row * n_out : (row + 1) * n_out]
+        for j in range(n_out):
+            total[j] += weights[j]
+
+
+@inlined_kernel
+def add_inputs(index, value, n, weights, n_out, out):
+    """Add `value[k]` times row `index[k]` of `weights` to `out`, k ascending, four rows at a time."""
+    k = 0
+    while k + 4 <= n:
+        x0, x1, x2, x3 = value[k], value[k + 1], value[k + 2], value[k + 3]
+        a = index[k] * n_out
+        row0 = weights[a : a + n_out]
+        a = index[k + 1] * n_out
+        row1 = weights[a : a + n_out]
+        a = index[k + 2] * n_out
+        row2 = weights[a : a + n_out]
+        a = index[k + 3] * n_out
+        row3 = weights[a : a + n_out]
+        for j in range(n_out):
+            out[j] = (((out[j] + x0 * row0[j]) + x1 * row1[j]) + x2 * row2[j]) + x3 * row3[j]
+        k += 4
+    while k < n:
+        x0 = value[k]
+        a = index[k] * n_out
+        row0 = weights[a : a + n_out]
+        for j in range(n_out):
+            out[j] += x0 * row0[j]
+        k += 1
+
+
+@kernel
+def forward(sizes, theta, column_sums, index, value, n, hidden, active, logits):
+    """Compute the logits of one observation.
+
+    The observation x is standardised over all its entries, empty slots included:
+    (x - mean) / (std + 1e-5). Since the first layer is linear, that is one subtraction of
+    mean * column_sums and one scaling per output.
+
+    Parameters
+    ----------
+    sizes : ndarray(int64, (n_layers + 1,))
+        Layer sizes, n_features first, n_actions last.
+    theta : ndarray(float32, (n_parameters,))
+    column_sums : ndarray(float32, (sizes[1],))
+        From `sum_columns`.
+    index : ndarray(int32, (n_features,))
+        Ascending positions of the non-zero features.
+    value : ndarray(float32, (n_features,))
+        Their values.
+    n : int
+        Their number.
+    hidden : ndarray(float32, (max(sizes),))
+        Scratch.
+    active : tuple of ndarray(int32, (max(sizes),)) and ndarray(float32, (max(sizes),))
+        Scratch: the units that are not zero after ReLU.
+    logits : ndarray(float32, (n_actions,))
+        Output.
+    """
+    n_features = sizes[0]
+    total = 0.0
+    squares = 0.0
+    for k in range(n):
+        x = np.float64(value[k])
+        total += x
+        squares += x * x
+    mean = total / n_features
+    variance = max(0.0, squares / n_features - mean * mean)
+    shift = F(mean)
+    scale = F(1.0 / (np.sqrt(variance) + 1e-5))
+
+    n_layers = len(sizes) - 1
+    active_index, active_value = active
+    offset = 0
+    n_active = n
+    for layer in range(n_layers):
+        n_in = sizes[layer]
+        n_out = sizes[layer + 1]
+        weights = theta[offset : offset + n_in * n_out]
+        offset += n_in * n_out
+        bias = theta[offset : offset + n_out]
+        offset += n_out
+        out = logits[:n_out] if layer == n_layers - 1 else hidden[:n_out]
+        if layer == 0:
+            out[:] = F(0.0)
+            add_inputs(index, value, n, weights, n_out, out)
+            for j in range(n_out):
+                out[j] = (out[j] - shift * column_sums[j]) * scale + bias[j]
+        else:
+            for j in range(n_out):
+                out[j] = bias[j]
+            add_inputs(active_index, active_value, n_active, weights, n_out, out)
+        if layer < n_layers - 1:
+            n_active = 0
+            for j in range(n_out):
+                x = out[j]
+                active_index[n_active] = j
+                active_value[n_active] = x
+                n_active += 1 if x > F(0.0) else 0
+
+
+@kernel
+def choose_greedy(logits, legal, n_legal):
+    """Return the legal action of largest logit, the first of equals; NaN never wins."""
+    best = legal[0]
+    best_logit = F(-np.inf)
+    for k in range(n_legal):
+        logit = logits[legal[k]]
+        if logit > best_logit:
+            best_logit = logit
+            best = legal[k]
+    return best
+
+
+@kernel
+def choose_sampled(logits, legal, n_legal, uniform, weight):
+    """Sample a legal action from the masked softmax by inversion with one uniform number.
+
+    Parameters
+    ----------
+    logits : ndarray(float32, (n_actions,))
+    legal : ndarray(int32, (n_actions,))
+        Legal actions in the first `n_legal` entries.
+    uniform : float
+        In [0, 1).
+    weight : ndarray(float64, (n_actions,))
+        Scratch.
+    """
+    highest = -np.inf
+    for k in range(n_legal):
+        highest = max(highest, np.float64(logits[legal[k]]))
+    total = 0.0
+    for k in range(n_legal):
+        weight[k] = np.exp(np.float64(logits[legal[k]]) - highest)
+        total += weight[k]
+    remaining = uniform * total
+    for k in range(n_legal):
+        remaining -= weight[k]
+        if remaining < 0.0:
+            return legal[k]
+    return legal[n_legal - 1]
+
+
+@kernel
+def list_nonzero(observation, index, value):
+    """List the non-zero entries of a dense observation; return their number."""
+    n = 0
+    for k in range(len(observation)):
+        x = observation[k]
+        index[n] = k
+        value[n] = x
+        n += 1 if x != F(0.0) else 0
+    return n
+
+
+@kernel
+def act_batch(sizes, theta, column_sums, observation, mask, key, counter, greedy, actions):
+    """Choose one action per row of `observation`.
+
+    Parameters
+    ----------
+    observation : ndarray(float32, (B, n_features))
+    mask : ndarray(bool, (B, n_actions))
+        At least one legal action a row.
+    key : ndarray(uint32, (4,))
+        Key of the stream that the actions are drawn from.
+    counter : int
+        Row r uses draw (counter, r).
+    greedy : bool
+    actions : ndarray(int64, (B,))
+        Output.
+    """
+    n_features = sizes[0]
+    n_actions = sizes[-1]
+    widest = 0
+    for size in sizes:
+        widest = max(widest, size)
+    index = np.empty(n_features + 1, np.int32)
+    value = np.empty(n_features + 1, np.float32)
+    hidden = np.empty(widest, np.float32)
+    active = (np.empty(widest + 1, np.int32), np.empty(widest + 1, np.float32))
+    logits = np.empty(n_actions, np.float32)
+    legal = np.empty(n_actions, np.int32)
+    weight = np.empty(n_actions, np.float64)
+    for row in range(len(observation)):
+        n = list_nonzero(observation[row], index, value)
+        forward(sizes, theta, column_sums, index, value, n, hidden, active, logits)
+        n_legal = 0
+        for action in range(n_actions):
+            if mask[row, action]:
+                legal[n_legal] = action
+                n_legal += 1
+        if greedy:
+            actions[row] = choose_greedy(logits, legal, n_legal)
+        else:
+            uniform = draw_uniform(key, counter, row)
+            actions[row] = choose_sampled(logits, legal, n_legal, uniform, weight)

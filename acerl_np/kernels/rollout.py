@@ -1,0 +1,237 @@
+"""A population of policies in lockstep: perturb, then observe, decide and advance until all are done.
+
+A worker takes a tile of members whose weights fit its cache and plays their episodes side by side.
+No result depends on the tile or on the worker, because every draw is keyed by its member.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from acerl_np.kernels.compiled import kernel
+from acerl_np.kernels.events import advance_events, assign_task, start_episode
+from acerl_np.kernels.network import choose_greedy, choose_sampled, forward, sum_columns
+from acerl_np.kernels.observation import list_actions, list_features
+from acerl_np.kernels.random import ACTION, LANES, derive_key, draw_uniform
+from acerl_np.kernels.rules import N_RULES, select_task
+from acerl_np.kernels.state import RUNNING
+from acerl_np.kernels.update import perturb_member
+
+
+class Workspace(NamedTuple):
+    """A worker's own arrays, allocated once; T members a tile.
+
+    Attributes
+    ----------
+    theta : ndarray(float32, (T, n_parameters)), the members' parameters
+    column_sums : ndarray(float32, (T, n_first)), see `network.sum_columns`
+    keys : ndarray(uint32, (T, 4)), keys of the members' action streams
+    noise_key : ndarray(uint32, (4,))
+    bits : ndarray(uint32, (4, LANES)); noise : ndarray(float32, (4, LANES))
+    index : ndarray(int32, (n_features + 1,)); value : ndarray(float32, (n_features + 1,))
+    hidden : ndarray(float32, (widest,))
+    active_index : ndarray(int32, (widest + 1,)); active_value : ndarray(float32, (widest + 1,))
+    logits : ndarray(float32, (n_actions,))
+    legal : ndarray(int32, (n_actions,)); weight : ndarray(float64, (n_actions,))
+    """
+
+    theta: np.ndarray
+    column_sums: np.ndarray
+    keys: np.ndarray
+    noise_key: np.ndarray
+    bits: np.ndarray
+    noise: np.ndarray
+    index: np.ndarray
+    value: np.ndarray
+    hidden: np.ndarray
+    active_index: np.ndarray
+    active_value: np.ndarray
+    logits: np.ndarray
+    legal: np.ndarray
+    weight: np.ndarray
+
+
+def allocate_workspace(sizes: np.ndarray, tile: int, n_parameters: int) -> Workspace:
+    """Return a `Workspace` for tiles of `tile` members of networks with layer sizes `sizes`."""
+    n_features, n_actions, widest = int(sizes[0]), int(sizes[-1]), int(sizes.max())
+    return Workspace(
+        theta=np.empty((tile, n_parameters), np.float32),
+        column_sums=np.empty((tile, int(sizes[1])), np.float32),
+        keys=np.empty((tile, 4), np.uint32),
+        noise_key=np.empty(4, np.uint32),
+        bits=np.empty((4, LANES), np.uint32),
+        noise=np.empty((4, LANES), np.float32),
+        index=np.empty(n_features + 1, np.int32),
+        value=np.empty(n_features + 1, np.float32),
+        hidden=np.empty(widest, np.float32),
+        active_index=np.empty(widest + 1, np.int32),
+        active_value=np.empty(widest + 1, np.float32),
+        logits=np.empty(n_actions, np.float32),
+        legal=np.empty(n_actions, np.int32),
+        weight=np.empty(n_actions, np.float64),
+    )
+
+
+@kernel
+def apply_action(problem, state, b, action):
+    """Carry out a legal action of episode b and advance it to its next decision."""
+    v = action // N_RULES
+    assign_task(problem, state, b, v, select_task(problem, state, b, v, action % N_RULES))
+    advance_events(problem, state, b)
+
+
+@kernel
+def decide_and_advance(problem, state, b, sizes, work, row, greedy):
+    """Let the network in `row` of the workspace take one decision of episode b.
+
+    The action is drawn from the stream in `work.keys[b]`, counted by decisions.
+    """
+    n = list_features(problem, state, b, work.index, work.value)
+    forward(
+        sizes,
+        work.theta[row],
+        work.column_sums[row],
+        work.index,
+        work.value,
+        n,
+        work.hidden,
+        (work.active_index, work.active_value),
+        work.logits,
+    )
+    n_legal = list_actions(problem, state, b, work.legal)
+    if greedy:
+        action = choose_greedy(work.logits, work.legal, n_legal)
+    else:
+        uniform = draw_uniform(work.keys[b], state.n_decisions[b], 0)
+        action = choose_sampled(work.logits, work.legal, n_legal, uniform, work.weight)
+    apply_action(problem, state, b, action)
+
+
+@kernel
+def play_tile(problem, state, sizes, work, n_tile, shared, greedy):
+    """Play the first `n_tile` episodes of `state` in lockstep to their ends.
+
+    Parameters
+    ----------
+    shared : bool
+        Whether all episodes use the parameters of row 0 of the workspace.
+    """
+    running = True
+    while running:
+        running = False
+        for b in range(n_tile):
+            if state.status[b] == RUNNING:
+                decide_and_advance(problem, state, b, sizes, work, 0 if shared else b, greedy)
+                running = True
+
+
+@kernel
+def rollout_members(
+    problem,
+    state,
+    sizes,
+    work,
+    theta,
+    noise_std,
+    seed,
+    generation,
+    antithetic,
+    instances,
+    first,
+    last,
+    returns,
+    costs,
+    decisions,
+):
+    """Evaluate members first to last - 1 of a generation (Algorithm 1, lines 7 to 12).
+
+    Parameters
+    ----------
+    problem : Problem
+    state : State
+        As many rows as the workspace holds members.
+    sizes : ndarray(int64, (n_layers + 1,))
+    work : Workspace
+    theta : ndarray(float32, (n_parameters,))
+    noise_std : float
+    seed, generation : int
+    antithetic : bool
+    instances : ndarray(int32, (n_members,))
+        The instance of each member.
+    first, last : int
+    returns : ndarray(float64, (n_members,))
+        Output: minus the makespan, s; nan for an episode that cannot end.
+    costs : ndarray(float64, (n_members,))
+        Output: the tardiness, s; nan likewise.
+    decisions : ndarray(int64, (n_members,))
+        Output.
+    """
+    tile = len(state.status)
+    member = first
+    while member < last:
+        n_tile = min(tile, last - member)
+        for row in range(n_tile):
+            perturb_member(
+                theta,
+                noise_std,
+                seed,
+                generation,
+                member + row,
+                antithetic,
+                work.noise_key,
+                work.bits,
+                work.noise,
+                work.theta[row],
+            )
+            sum_columns(sizes, work.theta[row], work.column_sums[row])
+            derive_key(seed, ACTION, generation, member + row, work.keys[row])
+            start_episode(problem, state, row, instances[member + row])
+        play_tile(problem, state, sizes, work, n_tile, False, False)
+        for row in range(n_tile):
+            returns[member + row] = -state.makespan[row]
+            costs[member + row] = state.tardiness[row]
+            decisions[member + row] = state.n_decisions[row]
+        member += n_tile
+
+
+@kernel
+def evaluate_episodes(
+    problem, state, sizes, work, instances, keys, greedy, first, last, makespan, tardiness, decisions
+):
+    """Play episodes first to last - 1 with the network in row 0 of the workspace.
+
+    Parameters
+    ----------
+    instances : ndarray(int32, (n_episodes,))
+    keys : ndarray(uint32, (n_episodes, 4))
+        The streams that the actions are drawn from.
+    greedy : bool
+    makespan, tardiness : ndarray(float64, (n_episodes,))
+        Output, s; nan for an episode that cannot end.
+    decisions : ndarray(int64, (n_episodes,))
+        Output.
+    """
+    tile = len(state.status)
+    episode = first
+    while episode < last:
+        n_tile = min(tile, last - episode)
+        for row in range(n_tile):
+            for word in range(4):
+                work.keys[row, word] = keys[episode + row, word]
+            start_episode(problem, state, row, instances[episode + row])
+        play_tile(problem, state, sizes, work, n_tile, True, greedy)
+        for row in range(n_tile):
+            makespan[episode + row] = state.makespan[row]
+            tardiness[episode + row] = state.tardiness[row]
+            decisions[episode + row] = state.n_decisions[row]
+        episode += n_tile
+
+
+@kernel
+def step_episodes(problem, state, actions):
+    """Apply `actions[b]` (ndarray(int64, (B,)), legal) in every row that still runs."""
+    for b in range(len(actions)):
+        if state.status[b] == RUNNING:
+            apply_action(problem, state, b, actions[b])

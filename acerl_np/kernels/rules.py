@@ -1,0 +1,65 @@
+"""Dispatching rules: each picks the waiting task with the smallest key, the first in pool order.
+
+The first four are the actions of a policy; the others serve as baselines.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from acerl_np.kernels.compiled import kernel
+from acerl_np.kernels.state import may_carry, measure_distance, round_sum
+
+FCFS, EDD, NVF, STD, LWT, AHP = 0, 1, 2, 3, 4, 5
+
+N_RULES = 4
+"""Rules among which a policy chooses: action = vehicle * N_RULES + rule."""
+
+
+@kernel
+def select_task(problem, state, b, v, rule):
+    """Return the position in the pool of the task that `rule` picks for the idle vehicle v.
+
+    Returns -1 when the vehicle may carry none of the waiting tasks.
+    """
+    i = state.instance[b]
+    distance = problem.distance[problem.layout[i]]
+    site = state.vehicle_site[b, v]
+    now = np.float64(state.time[b])
+    due_weight = 0.0
+    distance_weight = 0.0
+    if rule == AHP:
+        count = 0
+        for k in range(state.pool_size[b]):
+            task = state.pool[b, k]
+            if may_carry(problem, i, v, task):
+                count += 1
+                due_weight += problem.arrival[i, task] + problem.expiry[i, task]
+                distance_weight += distance[problem.pickup[i, task], problem.delivery[i, task]]
+        due_weight = 0.37 * count / due_weight if due_weight > 0.0 else 0.0
+        distance_weight = 0.63 * count / distance_weight if distance_weight > 0.0 else 0.0
+    best = -1
+    best_key = np.inf
+    for k in range(state.pool_size[b]):
+        task = state.pool[b, k]
+        if not may_carry(problem, i, v, task):
+            continue
+        pickup = problem.pickup[i, task]
+        loaded = distance[pickup, problem.delivery[i, task]]
+        if rule == FCFS:
+            key = problem.arrival[i, task]
+        elif rule == EDD:
+            key = problem.arrival[i, task] + problem.expiry[i, task]
+        elif rule == NVF:
+            key = measure_distance(distance[site, pickup], problem.truncate[i])
+        elif rule == STD:
+            key = measure_distance(distance[site, pickup] + loaded, problem.truncate[i])
+        elif rule == LWT:
+            key = -round_sum(now - state.waiting_since[b, task])
+        else:
+            due = problem.arrival[i, task] + problem.expiry[i, task]
+            key = -round_sum(due_weight * due + distance_weight * loaded)
+        if key < best_key:
+            best_key = key
+            best = k
+    return best

@@ -1,0 +1,1 @@
+"""What is to be solved: floors, fleets and task records, as data."""

@@ -1,0 +1,229 @@
+"""Instances stacked into the arrays that kernels read, and the constants that scale features."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from acerl_np.errors import InputError
+from acerl_np.kernels.rules import N_RULES
+from acerl_np.kernels.state import NEVER, SCALES, Problem
+from acerl_np.problem.instance import Instance
+from acerl_np.problem.layout import SCALING_DIVISORS, SCALING_PAIRS, Layout
+
+MAX_TABLE_BYTES = 4 * 2**30
+"""Largest sum of the tables of one batch of instances."""
+
+
+def scaling_of(layout: Layout) -> np.ndarray | None:
+    """Return a layout's own feature constants (float64, (12,)), None if it has none."""
+    if layout.scaling is None:
+        return None
+    pairs = [value for key in SCALING_PAIRS for value in layout.scaling[key]]
+    return np.array(pairs + [layout.scaling[key] for key in SCALING_DIVISORS], np.float64)
+
+
+def find_scaling(instances: Sequence[Instance]) -> np.ndarray:
+    """Return the feature constants for policies trained on `instances`.
+
+    The layouts' own constants if all layouts share them; otherwise computed from the records: each
+    feature is (x - mid) / half, mid and half width of its range, half 1 for an empty range.
+
+    Returns
+    -------
+    ndarray(float64, (12,))
+        As `kernels.state.SCALES` lists them.
+    """
+    own = [scaling_of(instance.layout) for instance in instances]
+    if own[0] is not None and all(
+        other is not None and np.array_equal(own[0], other) for other in own
+    ):
+        return own[0]
+
+    distances, totals = [], []
+    for instance in instances:
+        table = instance.layout.routes.distance
+        loaded = table[instance.pickup, instance.delivery]
+        total = table[:, instance.pickup] + loaded
+        total = total[np.isfinite(total)]
+        if instance.layout.truncate_distances:
+            loaded, total = np.floor(loaded + 0.5e-9), np.floor(total + 0.5e-9)
+        distances.append(loaded)
+        totals.append(total)
+    expiry = np.concatenate([instance.expiry for instance in instances])
+    demand = np.concatenate([instance.demand for instance in instances])
+    fleet = [vehicle for instance in instances for vehicle in instance.layout.vehicles]
+    scaling = np.empty(SCALES)
+    ranges = [
+        np.concatenate(distances),
+        np.array([0.0, expiry.max()]),
+        expiry,
+        demand,
+        np.concatenate(totals),
+    ]
+    for k, values in enumerate(ranges):
+        low, high = float(values.min()), float(values.max())
+        scaling[2 * k] = (low + high) / 2.0
+        scaling[2 * k + 1] = (high - low) / 2.0 or 1.0
+    scaling[10] = max(vehicle.speed for vehicle in fleet)
+    scaling[11] = max(vehicle.capacity for vehicle in fleet) or 1.0
+    return scaling
+
+
+def count_features(task_slots: int, n_vehicles: int) -> int:
+    """Return the length of an observation."""
+    return 4 * task_slots + n_vehicles * (3 + task_slots)
+
+
+def count_actions(n_vehicles: int) -> int:
+    """Return the number of actions, legal or not."""
+    return n_vehicles * N_RULES
+
+
+def build_problem(
+    instances: Sequence[Instance],
+    *,
+    scaling: np.ndarray | None = None,
+    task_slots: int | None = None,
+    n_vehicles: int | None = None,
+) -> Problem:
+    """Stack instances, also of different floors and sizes, into kernel tables.
+
+    Parameters
+    ----------
+    instances : sequence of Instance
+    scaling : ndarray(float64, (12,)), optional
+        Feature constants; by default `find_scaling(instances)`.
+    task_slots, n_vehicles : int, optional
+        Sizes of the observation; by default the largest among the layouts.
+
+    Returns
+    -------
+    Problem
+
+    Raises
+    ------
+    InputError
+        If there is no instance, or the tables would not fit a machine.
+    """
+    if len(instances) == 0:
+        raise InputError("no instances; expected at least one")
+    layouts: list[Layout] = []
+    layout_of = []
+    for instance in instances:
+        known = next((k for k, layout in enumerate(layouts) if layout is instance.layout), None)
+        if known is None:
+            known = next((k for k, layout in enumerate(layouts) if layout == instance.layout), None)
+        if known is None:
+            known = len(layouts)
+            layouts.append(instance.layout)
+        layout_of.append(known)
+
+    n_layouts = len(layouts)
+    n_instances = len(instances)
+    n_sites = max(len(layout.sites) for layout in layouts)
+    n_tasks = max(instance.n_tasks for instance in instances)
+    fleet = max(len(layout.vehicles) for layout in layouts)
+    n_breakdowns = max(
+        [1] + [len(vehicle.breakdowns) for layout in layouts for vehicle in layout.vehicles]
+    )
+    bytes_needed = (
+        24 * n_layouts * n_sites**2
+        + n_instances * (56 * n_tasks + fleet * (20 + 16 * n_breakdowns))
+    )
+    if bytes_needed > MAX_TABLE_BYTES:
+        raise InputError(
+            f"{n_instances} instances on {n_layouts} layouts of up to {n_sites} sites need "
+            f"{bytes_needed / 2**30:.1f} GiB; expected at most {MAX_TABLE_BYTES / 2**30:.0f}"
+        )
+    if scaling is None:
+        scaling = find_scaling(instances)
+
+    problem = Problem(
+        distance=np.full((n_layouts, n_sites, n_sites), np.inf),
+        edge_length=np.full((n_layouts, n_sites, n_sites), np.inf),
+        next_site=np.zeros((n_layouts, n_sites, n_sites), np.int32),
+        named_route=np.full((n_layouts, n_sites, n_sites), -1, np.int32),
+        route_sites=_stack_routes(layouts),
+        layout=np.array(layout_of, np.int32),
+        truncate=np.array([instance.layout.truncate_distances for instance in instances], np.bool_),
+        n_tasks=np.array([instance.n_tasks for instance in instances], np.int32),
+        n_vehicles=np.array([len(instance.layout.vehicles) for instance in instances], np.int32),
+        pickup=np.zeros((n_instances, n_tasks), np.int32),
+        delivery=np.zeros((n_instances, n_tasks), np.int32),
+        arrival=np.zeros((n_instances, n_tasks)),
+        expiry=np.zeros((n_instances, n_tasks)),
+        handling=np.zeros((n_instances, n_tasks)),
+        demand=np.zeros((n_instances, n_tasks)),
+        arrival_tick=np.full((n_instances, n_tasks), NEVER),
+        task_distance=np.zeros((n_instances, n_tasks)),
+        speed=np.ones((n_instances, fleet)),
+        capacity=np.zeros((n_instances, fleet)),
+        start_site=np.zeros((n_instances, fleet), np.int32),
+        breakdown_tick=np.full((n_instances, fleet, n_breakdowns), NEVER),
+        repair_ticks=np.zeros((n_instances, fleet, n_breakdowns), np.int64),
+        scaling=np.tile(np.asarray(scaling, np.float64), (n_instances, 1)),
+        task_slots=np.array(
+            [task_slots or max(layout.task_slots for layout in layouts)], np.int32
+        ),
+    )
+    position = 0
+    for k, layout in enumerate(layouts):
+        size = len(layout.sites)
+        problem.distance[k, :size, :size] = layout.routes.distance
+        problem.edge_length[k, :size, :size] = layout.routes.edge_length
+        problem.next_site[k, :size, :size] = layout.routes.next_site
+        for route in layout.named_routes:
+            ends = layout.site_index[route[0]], layout.site_index[route[-1]]
+            problem.named_route[k, *ends] = position
+            position += len(route) - 1
+    for i, instance in enumerate(instances):
+        _fill_instance(problem, i, instance)
+    if n_vehicles is not None and n_vehicles > fleet:
+        padding = ((0, 0), (0, n_vehicles - fleet))
+        problem = problem._replace(
+            speed=np.pad(problem.speed, padding, constant_values=1.0),
+            capacity=np.pad(problem.capacity, padding),
+            start_site=np.pad(problem.start_site, padding),
+            breakdown_tick=np.pad(
+                problem.breakdown_tick, (*padding, (0, 0)), constant_values=NEVER
+            ),
+            repair_ticks=np.pad(problem.repair_ticks, (*padding, (0, 0))),
+        )
+    return problem
+
+
+def _stack_routes(layouts: Sequence[Layout]) -> np.ndarray:
+    sites = [
+        layout.site_index[site]
+        for layout in layouts
+        for route in layout.named_routes
+        for site in route[1:]
+    ]
+    return np.array(sites or [-1], np.int32)
+
+
+def _fill_instance(problem: Problem, i: int, instance: Instance) -> None:
+    layout = instance.layout
+    n = instance.n_tasks
+    problem.pickup[i, :n] = instance.pickup
+    problem.delivery[i, :n] = instance.delivery
+    problem.arrival[i, :n] = instance.arrival
+    problem.expiry[i, :n] = instance.expiry
+    problem.handling[i, :n] = instance.handling_time
+    problem.demand[i, :n] = instance.demand
+    problem.arrival_tick[i, :n] = np.ceil(instance.arrival).astype(np.int64)
+    loaded = layout.routes.distance[instance.pickup, instance.delivery]
+    if layout.truncate_distances:
+        problem.task_distance[i, :n] = np.floor(loaded + 0.5e-9)
+    else:
+        problem.task_distance[i, :n] = np.floor(loaded * 1e9 + 0.5) * 1e-9
+    for v, vehicle in enumerate(layout.vehicles):
+        problem.speed[i, v] = vehicle.speed
+        problem.capacity[i, v] = vehicle.capacity
+        problem.start_site[i, v] = layout.site_index[vehicle.start]
+        events = sorted(vehicle.breakdowns, key=lambda item: item.time)
+        for k, event in enumerate(events):
+            problem.breakdown_tick[i, v, k] = int(np.ceil(event.time))
+            problem.repair_ticks[i, v, k] = int(np.ceil(event.repair_time))

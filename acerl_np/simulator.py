@@ -1,0 +1,208 @@
+"""The exact DMH simulator: a batch of episodes in lockstep, for Python callers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from acerl_np.errors import ActionError
+from acerl_np.kernels.events import start_episodes
+from acerl_np.kernels.observation import fill_observations
+from acerl_np.kernels.rollout import step_episodes
+from acerl_np.kernels.state import FINISHED, RUNNING, allocate_state
+from acerl_np.problem.instance import Instance
+from acerl_np.problem.tables import build_problem, count_actions, count_features
+
+
+class Schedule(NamedTuple):
+    """The completed tasks of an episode, in order of their starts.
+
+    Attributes
+    ----------
+    task : tuple of str
+        Task ids.
+    vehicle : tuple of str
+        Ids of the vehicles that served them.
+    start, finish : ndarray(float64, (n_tasks,)), s
+        Of the assignment that was carried through.
+    """
+
+    task: tuple[str, ...]
+    vehicle: tuple[str, ...]
+    start: np.ndarray
+    finish: np.ndarray
+
+
+class Simulator:
+    """B episodes in lockstep, one per entry of `instances`.
+
+    Each step takes one decision in every episode that is not over and advances it to its next
+    decision. Instances may differ in floor, fleet and number of tasks: observations and masks are
+    padded to the largest.
+
+    Parameters
+    ----------
+    instances : Instance or sequence of Instance
+    scaling : ndarray(float64, (12,)), optional
+        Feature constants of a policy; by default those of the layouts.
+    task_slots, n_vehicles : int, optional
+        Sizes of observation and mask; by default the largest among the layouts.
+
+    Examples
+    --------
+    >>> import acerl_np
+    >>> sim = acerl_np.Simulator([acerl_np.load_instance("DMH-01")])
+    >>> while not sim.done.all():
+    ...     sim.step(sim.action_mask.argmax(axis=1))
+    >>> sim.makespan
+    array([2117.])
+    """
+
+    def __init__(
+        self,
+        instances: Instance | Sequence[Instance],
+        *,
+        scaling: np.ndarray | None = None,
+        task_slots: int | None = None,
+        n_vehicles: int | None = None,
+    ) -> None:
+        self.instances = [instances] if isinstance(instances, Instance) else list(instances)
+        unique = list({id(instance): instance for instance in self.instances}.values())
+        row = {id(instance): k for k, instance in enumerate(unique)}
+        self.problem = build_problem(
+            unique, scaling=scaling, task_slots=task_slots, n_vehicles=n_vehicles
+        )
+        self._rows = np.array([row[id(instance)] for instance in self.instances], np.int32)
+        self.state = allocate_state(self.problem, self.n_episodes)
+        self._observation = np.zeros((self.n_episodes, self.n_features), np.float32)
+        self._mask = np.zeros((self.n_episodes, self.n_actions), np.bool_)
+        self._index = np.zeros(self.n_features, np.int32)
+        self._value = np.zeros(self.n_features, np.float32)
+        self._legal = np.zeros(self.n_actions, np.int32)
+        self.reset()
+
+    @property
+    def n_episodes(self) -> int:
+        """Number of episodes B."""
+        return len(self.instances)
+
+    @property
+    def n_features(self) -> int:
+        """Length of an observation."""
+        return count_features(int(self.problem.task_slots[0]), self.problem.speed.shape[1])
+
+    @property
+    def n_actions(self) -> int:
+        """Number of actions, legal or not: vehicle * 4 + rule."""
+        return count_actions(self.problem.speed.shape[1])
+
+    @property
+    def observation(self) -> np.ndarray:
+        """Features of each episode's decision, float32 (B, n_features); zero once it is over."""
+        return self._observation.copy()
+
+    @property
+    def action_mask(self) -> np.ndarray:
+        """Legal actions, bool (B, n_actions); all False once the episode is over."""
+        return self._mask.copy()
+
+    @property
+    def time(self) -> np.ndarray:
+        """Clock of each episode, float64 (B,), s."""
+        return self.state.time.astype(np.float64)
+
+    @property
+    def done(self) -> np.ndarray:
+        """Whether each episode is over, bool (B,)."""
+        return self.state.status != RUNNING
+
+    @property
+    def makespan(self) -> np.ndarray:
+        """Latest finish of each episode, float64 (B,), s; nan until done (Eq. 1)."""
+        return self.state.makespan.copy()
+
+    @property
+    def tardiness(self) -> np.ndarray:
+        """Mean delay of the tasks of each episode, float64 (B,), s; nan until done (Eq. 2)."""
+        return self.state.tardiness.copy()
+
+    def reset(self) -> None:
+        """Start every episode anew and advance it to its first decision."""
+        start_episodes(self.problem, self.state, self._rows)
+        self._observe()
+
+    def step(self, actions: ArrayLike) -> None:
+        """Take one decision in every episode that is not over.
+
+        Parameters
+        ----------
+        actions : array_like of int, (B,)
+            vehicle * 4 + rule, rules in the order FCFS, EDD, NVF, STD; entries of finished episodes
+            are ignored.
+
+        Raises
+        ------
+        ActionError
+            If the array has another shape or type, or an action is illegal; no episode is changed.
+        """
+        chosen = np.asarray(actions)
+        if chosen.shape != (self.n_episodes,) or chosen.dtype.kind not in "iu":
+            raise ActionError(
+                f"actions: read {chosen.dtype} of shape {chosen.shape}; "
+                f"expected integers of shape ({self.n_episodes},)"
+            )
+        running = ~self.done
+        inside = (chosen >= 0) & (chosen < self.n_actions)
+        legal = inside & self._mask[np.arange(self.n_episodes), np.where(inside, chosen, 0)]
+        if (running & ~legal).any():
+            b = int(np.argmax(running & ~legal))
+            raise ActionError(
+                f"episode {b} at {self.state.time[b]} s: action {chosen[b]} is illegal; "
+                f"expected one of {np.flatnonzero(self._mask[b]).tolist()}"
+            )
+        step_episodes(self.problem, self.state, chosen.astype(np.int64))
+        self._observe()
+
+    def schedule(self, b: int) -> Schedule:
+        """Return the tasks of episode `b` that are finished so far.
+
+        Parameters
+        ----------
+        b : int
+            Index of the episode.
+
+        Returns
+        -------
+        Schedule
+        """
+        instance = self.instances[b]
+        n = instance.n_tasks
+        vehicle = self.state.task_vehicle[b, :n]
+        start = self.state.task_start[b, :n]
+        working = self.state.vehicle_task[b]
+        served = [
+            task
+            for task in np.argsort(start, kind="stable")
+            if vehicle[task] >= 0
+            and (self.state.status[b] == FINISHED or task not in working)
+        ]
+        return Schedule(
+            task=tuple(instance.tasks[task] for task in served),
+            vehicle=tuple(instance.layout.vehicles[vehicle[task]].id for task in served),
+            start=start[served].astype(np.float64),
+            finish=self.state.task_finish[b, served].astype(np.float64),
+        )
+
+    def _observe(self) -> None:
+        fill_observations(
+            self.problem,
+            self.state,
+            self._index,
+            self._value,
+            self._legal,
+            self._observation,
+            self._mask,
+        )

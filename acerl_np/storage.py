@@ -1,0 +1,177 @@
+"""Files that are never half-written, and reading that never trusts what it reads."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import os
+import secrets
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from acerl_np.errors import InputError, StorageError
+
+MAX_TEXT_BYTES = 64 * 2**20
+"""Largest layout, record or configuration file that is read."""
+
+MAX_ARRAY_BYTES = 2**31
+"""Largest sum of the sizes of the arrays in one file that is read."""
+
+
+def describe_os_error(error: OSError) -> str:
+    """Return the system's reason in lower case, such as "no space left on device"."""
+    return (error.strerror or str(error)).lower()
+
+
+def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write `data` to a temporary name beside `path`, sync it, and rename it to `path`.
+
+    Parameters
+    ----------
+    path : path-like
+        Existing content stays as it was unless everything has reached the disk.
+    data : bytes
+
+    Raises
+    ------
+    StorageError
+        If the machine cannot write there; nothing of the attempt is left behind.
+    """
+    target = Path(path)
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        with open(temporary, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+        if os.name == "posix":
+            folder = os.open(target.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise StorageError(f"{target}: cannot write: {describe_os_error(error)}") from error
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
+
+
+def read_bytes(
+    path: str | os.PathLike[str], kind: type[InputError], limit: int = MAX_TEXT_BYTES
+) -> bytes:
+    """Read a whole file of at most `limit` bytes.
+
+    Raises
+    ------
+    InputError
+        Of the given kind, if the file is missing, unreadable, not a file or too large.
+    """
+    source = Path(path)
+    try:
+        if not source.is_file():
+            found = "a directory" if source.is_dir() else "nothing"
+            raise kind(f"{source}: expected a file, found {found}")
+        with open(source, "rb") as file:
+            data = file.read(limit + 1)
+    except (OSError, ValueError) as error:
+        if isinstance(error, kind):
+            raise
+        reason = describe_os_error(error) if isinstance(error, OSError) else str(error)
+        raise kind(f"{source}: cannot read: {reason}") from error
+    if len(data) > limit:
+        raise kind(f"{source}: more than {limit:,} bytes; expected a smaller file")
+    return data
+
+
+def read_text(path: str | os.PathLike[str], kind: type[InputError]) -> str:
+    """Read a UTF-8 file, with or without a byte-order mark.
+
+    Raises
+    ------
+    InputError
+        Of the given kind, as `read_bytes`, or if the bytes are not UTF-8.
+    """
+    data = read_bytes(path, kind)
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise kind(
+            f"{path}: line {line}: byte 0x{data[error.start]:02x} is not UTF-8; "
+            "expected text in UTF-8 (save the file in that encoding)"
+        ) from error
+
+
+def _digest(arrays: Mapping[str, np.ndarray]) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(arrays):
+        if name != "checksum":
+            array = arrays[name]
+            digest.update(f"{name}\0{array.dtype.str}\0{array.shape}\0".encode())
+            digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+def write_arrays(path: str | os.PathLike[str], arrays: Mapping[str, Any]) -> None:
+    """Write arrays and their checksum as `.npz`, atomically and with reproducible bytes.
+
+    Raises
+    ------
+    StorageError
+        As `write_atomically`.
+    """
+    stored = {name: np.asarray(array) for name, array in arrays.items()}
+    stored["checksum"] = np.asarray(_digest(stored))
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        for name, array in stored.items():
+            member = io.BytesIO()
+            np.lib.format.write_array(member, array, allow_pickle=False)
+            # A fixed date: the same content gives the same file.
+            archive.writestr(zipfile.ZipInfo(f"{name}.npy", (1980, 1, 1, 0, 0, 0)), member.getvalue())
+    write_atomically(path, buffer.getvalue())
+
+
+def read_arrays(path: str | os.PathLike[str], kind: type[InputError]) -> dict[str, np.ndarray]:
+    """Read what `write_arrays` wrote; pickles are never loaded.
+
+    Raises
+    ------
+    InputError
+        Of the given kind, if the file is missing, damaged, or holds anything but plain arrays.
+    """
+    data = read_bytes(path, kind, MAX_ARRAY_BYTES)
+    arrays: dict[str, np.ndarray] = {}
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            members = archive.infolist()
+            if sum(member.file_size for member in members) > MAX_ARRAY_BYTES:
+                raise ValueError("too large")
+            for member in members:
+                if not member.filename.endswith(".npy"):
+                    raise ValueError("a member that is no array")
+                content = io.BytesIO(archive.read(member))
+                name = member.filename.removesuffix(".npy")
+                arrays[name] = np.lib.format.read_array(content, allow_pickle=False)
+                if content.read(1):
+                    raise ValueError("an array with bytes after its end")
+    # Damaged bytes make zipfile and NumPy raise nearly anything; all of it means the same here.
+    except Exception as error:
+        raise kind(
+            f"{path}: not a readable .npz file of plain arrays ({type(error).__name__}); "
+            "expected a file written by acerl_np"
+        ) from error
+    checksum = arrays.pop("checksum", None)
+    if checksum is None or checksum.shape != () or str(checksum) != _digest(arrays):
+        raise kind(f"{path}: the checksum does not match; the file is damaged or was changed")
+    return arrays

@@ -1,0 +1,533 @@
+"""A slow, obvious simulator of dynamic material handling: the oracle of the fast kernels.
+
+Every tick 0, 1, 2, ... is really stepped and every vehicle is really moved along its route, tick by
+tick, so nothing here depends on knowing in advance when the next event will be. It uses the
+standard library only.
+
+Units: metres, seconds, metres per second; one tick is one second.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+ACTION_RULES = ("FCFS", "EDD", "NVF", "STD")  # action = vehicle * 4 + position in this tuple
+RULES = (*ACTION_RULES, "LWT", "AHP")
+
+IDLE, WORKING, BROKEN = 0, 1, 2
+
+
+def round9(value: float) -> float:
+    """Take the noise off a sum, so that 3.0000000000000004 s is 3 s and ties are ties."""
+    return round(value, 9)
+
+
+class Floor:
+    """The sites and edges of a layout, the distances between its sites and the routes taken.
+
+    order : position of each site in the layout
+    arcs : (from, to) -> length; an edge that is not one-way is two arcs
+    neighbours : site -> the sites one arc away, in the layout's order
+    distances : (from, to) -> shortest-path length, inf where there is no path
+    named : (from, to) -> the route that the layout names for exactly this ordered pair
+    """
+
+    def __init__(self, layout: dict[str, Any]) -> None:
+        self.order = {site["id"]: index for index, site in enumerate(layout["sites"])}
+        points = {site["id"]: (site["x"], site["y"]) for site in layout["sites"]}
+        self.arcs: dict[tuple[str, str], float] = {}
+        for edge in layout["edges"]:
+            a, b = edge["a"], edge["b"]
+            length = float(edge.get("length", math.dist(points[a], points[b])))
+            self._add_arc(a, b, length)
+            if not edge.get("one_way", False):
+                self._add_arc(b, a, length)
+        self.neighbours = {a: [b for b in self.order if (a, b) in self.arcs] for a in self.order}
+        self.named = {(names[0], names[-1]): list(names) for names in layout.get("routes", [])}
+        self.distances: dict[tuple[str, str], float] = {}
+        for a in self.order:
+            for b, distance in self._distances_from(a).items():
+                self.distances[a, b] = distance
+
+    def _add_arc(self, a: str, b: str, length: float) -> None:
+        # of two edges between the same sites the shorter is the one that is travelled
+        self.arcs[a, b] = min(length, self.arcs.get((a, b), math.inf))
+
+    def _distances_from(self, source: str) -> dict[str, float]:
+        """Dijkstra's algorithm."""
+        distances = dict.fromkeys(self.order, math.inf)
+        distances[source] = 0.0
+        queue = [(0.0, source)]
+        while queue:
+            distance, site = heapq.heappop(queue)
+            if distance > distances[site]:
+                continue  # a shorter way to this site was found after this entry was queued
+            for other in self.neighbours[site]:
+                longer = distance + self.arcs[site, other]
+                if longer < distances[other]:
+                    distances[other] = longer
+                    heapq.heappush(queue, (longer, other))
+        return distances
+
+    def route(self, a: str, b: str) -> list[str]:
+        """The sites from `a` to `b`: as the layout names them, else the first shortest route.
+
+        "First" is lexicographic in the sites' order in the layout.
+        """
+        if a == b:
+            return [a]
+        if (a, b) in self.named:
+            return list(self.named[a, b])
+        if math.isinf(self.distances[a, b]):
+            raise ValueError(f"no route from {a} to {b}")
+        found = self._extend([a], b)
+        if found is None:
+            raise ValueError(f"no route from {a} to {b}")
+        return found
+
+    def _extend(self, path: list[str], goal: str) -> list[str] | None:
+        """The lexicographically first shortest way to complete `path`."""
+        site = path[-1]
+        if site == goal:
+            return path
+        for other in self.neighbours[site]:
+            through = self.arcs[site, other] + self.distances[other, goal]
+            # edges of length 0 could lead in circles, so no site is visited twice
+            if other not in path and abs(through - self.distances[site, goal]) <= 1e-9:
+                completed = self._extend([*path, other], goal)
+                if completed is not None:
+                    return completed
+        return None
+
+
+def shortest_distances(layout: dict[str, Any]) -> dict[tuple[str, str], float]:
+    """The shortest-path length of every ordered pair of sites, inf where there is no path."""
+    return Floor(layout).distances
+
+
+def route(layout: dict[str, Any], a: str, b: str) -> list[str]:
+    """The sites a vehicle passes from `a` to `b`, both included."""
+    return Floor(layout).route(a, b)
+
+
+@dataclass
+class Task:
+    name: str
+    pickup: str
+    delivery: str
+    arrival: float
+    expiry: float  # relative to the arrival
+    handling: float
+    demand: float
+    waiting_since: float  # the arrival, or the tick before the breakdown that put it back
+    vehicle: int = -1
+    start: int = -1
+    finish: int = -1
+    finished: bool = False
+
+    @property
+    def due(self) -> float:
+        return self.arrival + self.expiry
+
+
+@dataclass
+class Standing:
+    """A place in mid-edge: `offset` metres past `last` on the edge towards `next`."""
+
+    last: str
+    next: str
+    offset: float
+
+
+@dataclass
+class Leg:
+    """One edge, or the rest of one, as a vehicle travels it.
+
+    The vehicle is on the edge from `last` to `next`, first `offset` metres past `last`, each tick
+    `step` metres further (less than 0 when it turned back). After `ticks` ticks it is at `end`.
+    """
+
+    last: str
+    next: str
+    offset: float
+    step: float
+    ticks: int
+    end: str
+
+
+@dataclass
+class Vehicle:
+    speed: float
+    capacity: float
+    breakdowns: list[tuple[int, int]]  # tick of the breakdown, ticks of the repair; sorted by time
+    site: str  # the last visited site, as the rules and the observation see it
+    status: int = IDLE
+    repaired_at: int = -1
+    standing: Standing | None = None  # while not working: None at `site`, else where in mid-edge
+    # the trip, while working
+    task: Task | None = None
+    finish: int = -1
+    legs: list[Leg] = field(default_factory=list)  # what is left of the way, the current leg first
+    elapsed: int = 0  # ticks since the current leg began
+    site_is_frozen: bool = False  # on the first trip after a breakdown in mid-edge
+
+    def can_carry(self, task: Task) -> bool:
+        return self.capacity == 0 or task.demand <= self.capacity
+
+    def begin_trip(self, task: Task, legs: list[Leg], finish: int) -> None:
+        self.status = WORKING
+        self.task = task
+        self.finish = finish
+        self.legs = legs
+        self.elapsed = 0
+        self.site_is_frozen = self.standing is not None
+        self.standing = None
+        self._enter_next_leg()
+
+    def move(self) -> None:
+        """One tick further along the way; at its end the vehicle waits there for the finish."""
+        self.elapsed += 1
+        self._enter_next_leg()
+
+    def _enter_next_leg(self) -> None:
+        while self.legs and self.elapsed >= self.legs[0].ticks:  # an edge of length 0 takes 0 ticks
+            self.legs.pop(0)
+            self.elapsed = 0
+        if not self.site_is_frozen:
+            self.site = self.place()[0]
+
+    def place(self) -> tuple[str, Standing | None]:
+        """The last site a working vehicle truly passed, and where in mid-edge it is, if it is."""
+        if not self.legs:
+            assert self.task is not None
+            return self.task.delivery, None
+        leg = self.legs[0]
+        offset = leg.offset + self.elapsed * leg.step
+        if self.elapsed == 0 and leg.offset == 0:
+            return leg.last, None
+        return leg.last, Standing(leg.last, leg.next, offset)
+
+    def end_trip(self, site: str, standing: Standing | None) -> Task:
+        """Leave the trip, standing where told; returns the task of the trip."""
+        task = self.task
+        assert task is not None
+        self.site = site
+        self.standing = standing
+        self.task = None
+        self.finish = -1
+        self.legs = []
+        self.elapsed = 0
+        self.site_is_frozen = False
+        return task
+
+
+class NaiveEpisode:
+    """One episode; after construction and after each step it stands at a decision or at its end.
+
+    layout : the parsed layout JSON
+    tasks : dicts with task, pickup, delivery, arrival_time, expiry_time and, optionally,
+        handling_time and demand; in any order
+    task_slots, n_vehicles : sizes of the observation, by default the layout's; padded with zeros
+    scaling : mid and half width of each feature, by default the layout's
+    """
+
+    def __init__(
+        self,
+        layout: dict[str, Any],
+        tasks: list[dict[str, Any]],
+        *,
+        task_slots: int | None = None,
+        n_vehicles: int | None = None,
+        scaling: dict[str, Any] | None = None,
+    ) -> None:
+        self._floor = Floor(layout)
+        self._truncate = bool(layout.get("truncate_distances", False))
+        self._scaling = layout.get("scaling") if scaling is None else scaling
+        self._task_slots = int(layout["task_slots"] if task_slots is None else task_slots)
+        self._vehicles = [read_vehicle(entry) for entry in layout["vehicles"]]
+        self._n_vehicles = len(self._vehicles) if n_vehicles is None else n_vehicles
+        self._tasks = sorted((read_task(entry) for entry in tasks), key=lambda task: task.arrival)
+        if self._n_vehicles < len(self._vehicles):
+            raise ValueError(f"{len(self._vehicles)} vehicles do not fit {self._n_vehicles} places")
+        if not self._tasks:
+            raise ValueError("an episode needs at least one task")
+        for task in self._tasks:
+            if not any(vehicle.can_carry(task) for vehicle in self._vehicles):
+                raise ValueError(f"no vehicle can carry task {task.name}")
+
+        self.time = 0
+        self.done = False
+        self.makespan = math.nan
+        self.tardiness = math.nan
+        self._pool: list[Task] = []
+        self._to_arrive = list(self._tasks)
+        self._process_tick()
+        self._advance()
+
+    # What a policy sees
+
+    @property
+    def pool(self) -> list[str]:
+        """The ids of the waiting tasks."""
+        return [task.name for task in self._pool]
+
+    @property
+    def schedule(self) -> list[tuple[str, int, int, int]]:
+        """Per task in arrival order: task, vehicle, start, finish of its completed service."""
+        return [(task.name, task.vehicle, task.start, task.finish) for task in self._tasks]
+
+    def mask(self) -> list[bool]:
+        """The legal actions."""
+        legal = []
+        for index in range(self._n_vehicles):
+            legal += [self._may_be_assigned(index)] * len(ACTION_RULES)
+        return legal
+
+    def observation(self) -> list[float]:
+        """Four features per task slot, then three and one per task slot for each vehicle."""
+        if self._scaling is None:
+            raise ValueError(
+                "an observation needs a scaling: the layout has none and none was given"
+            )
+        scaling = self._scaling
+
+        def scaled(value: float, name: str) -> float:
+            mid, half = map(float, scaling[name])
+            return (value - mid) / half
+
+        seen = self._pool[: self._task_slots]
+        n_empty = self._task_slots - len(seen)
+        features: list[float] = []
+        for task in seen:
+            features += [
+                scaled(self._compared(self._distance(task.pickup, task.delivery)), "distance"),
+                scaled(self.time - task.waiting_since, "waiting"),
+                scaled(task.expiry, "expiry"),
+                scaled(task.demand, "demand"),
+            ]
+        features += [0.0] * (4 * n_empty)
+        for vehicle in self._vehicles:
+            features += [
+                vehicle.speed / scaling["speed"],
+                vehicle.status / 2,
+                vehicle.capacity / scaling["capacity"],
+            ]
+            for task in seen:
+                total = self._compared(self._total_distance(vehicle, task))
+                features.append(scaled(total, "total_distance"))
+            features += [0.0] * n_empty
+        n_absent = self._n_vehicles - len(self._vehicles)
+        features += [0.0] * ((3 + self._task_slots) * n_absent)
+        return features
+
+    # What a policy does
+
+    def step(self, action: int) -> None:
+        """Assign by vehicle * 4 + rule, then advance to the next decision or the end."""
+        mask = self.mask()
+        if not 0 <= action < len(mask) or not mask[action]:
+            raise ValueError(f"action {action} is not legal at time {self.time}")
+        vehicle, rule = divmod(action, len(ACTION_RULES))
+        self.assign(vehicle, self.select(vehicle, ACTION_RULES[rule]))
+
+    def assign(self, vehicle: int, pool_index: int) -> None:
+        """Assign one task of the pool, then advance to the next decision or the end."""
+        if not self._may_be_assigned(vehicle):
+            raise ValueError(f"vehicle {vehicle} cannot be assigned a task at time {self.time}")
+        if not 0 <= pool_index < len(self._pool):
+            raise ValueError(f"no task {pool_index} in a pool of {len(self._pool)}")
+        task = self._pool[pool_index]
+        if not self._vehicles[vehicle].can_carry(task):
+            raise ValueError(f"vehicle {vehicle} cannot carry task {task.name}")
+        self._begin_service(vehicle, task)
+        self._advance()
+
+    def select(self, vehicle: int, rule: str) -> int:
+        """The pool index of the task that a rule picks for a vehicle, among those it can carry."""
+        if rule not in RULES:
+            raise ValueError(f"no rule {rule!r}")
+        carrier = self._vehicles[vehicle]
+        visible = [task for task in self._pool if carrier.can_carry(task)]
+        if not visible:
+            raise ValueError(f"vehicle {vehicle} can carry no task of the pool")
+        keys = [self._key(rule, carrier, task, visible) for task in visible]
+        picked = visible[keys.index(min(keys))]  # the first of equals
+        return next(index for index, task in enumerate(self._pool) if task is picked)
+
+    def _key(self, rule: str, vehicle: Vehicle, task: Task, visible: list[Task]) -> float:
+        """What a rule compares; the smallest wins."""
+        if rule == "FCFS":
+            return task.arrival
+        if rule == "EDD":
+            return task.due
+        if rule == "NVF":
+            return self._compared(self._distance(vehicle.site, task.pickup))
+        if rule == "STD":
+            return self._compared(self._total_distance(vehicle, task))
+        if rule == "LWT":
+            return -round9(self.time - task.waiting_since)
+        mean_due = sum(other.due for other in visible) / len(visible)
+        mean_distance = sum(
+            self._distance(other.pickup, other.delivery) for other in visible
+        ) / len(visible)
+        key = 0.0
+        if mean_due != 0:  # a mean of 0 cannot tell the tasks apart
+            key += 0.37 * task.due / mean_due
+        if mean_distance != 0:
+            key += 0.63 * self._distance(task.pickup, task.delivery) / mean_distance
+        return -round9(key)  # AHP picks the largest
+
+    # Distances
+
+    def _distance(self, a: str, b: str) -> float:
+        return self._floor.distances[a, b]
+
+    def _total_distance(self, vehicle: Vehicle, task: Task) -> float:
+        to_pickup = self._distance(vehicle.site, task.pickup)
+        return to_pickup + self._distance(task.pickup, task.delivery)
+
+    def _compared(self, distance: float) -> float:
+        """A distance as rules, observation and durations use it."""
+        rounded = round9(distance)
+        return float(math.trunc(rounded)) if self._truncate else rounded
+
+    # An assignment
+
+    def _may_be_assigned(self, index: int) -> bool:
+        if self.done or not 0 <= index < len(self._vehicles):
+            return False
+        vehicle = self._vehicles[index]
+        return vehicle.status == IDLE and any(vehicle.can_carry(task) for task in self._pool)
+
+    def _begin_service(self, index: int, task: Task) -> None:
+        vehicle = self._vehicles[index]
+        if vehicle.standing is None:
+            metres = self._compared(self._total_distance(vehicle, task))
+            legs = self._legs(vehicle, self._floor.route(vehicle.site, task.pickup))
+        else:
+            metres, legs = self._way_from_mid_edge(vehicle, vehicle.standing, task)
+        legs += self._legs(vehicle, self._floor.route(task.pickup, task.delivery))
+        duration = round9(metres / vehicle.speed + task.handling)
+        task.vehicle = index
+        task.start = self.time
+        task.finish = self.time + max(1, math.ceil(duration))
+        # by identity: two tasks of equal content are still two tasks
+        self._pool = [other for other in self._pool if other is not task]
+        vehicle.begin_trip(task, legs, task.finish)
+
+    def _way_from_mid_edge(
+        self, vehicle: Vehicle, standing: Standing, task: Task
+    ) -> tuple[float, list[Leg]]:
+        """Metres of the whole trip, and the legs to the pickup, from a place in mid-edge."""
+        a, b, offset = standing.last, standing.next, standing.offset
+        rest = self._floor.arcs[a, b] - offset
+        back = math.inf
+        if (b, a) in self._floor.arcs:
+            back = round9(offset + self._distance(a, task.pickup))
+        forward = round9(rest + self._distance(b, task.pickup))
+        if back <= forward:
+            first = Leg(a, b, offset, -vehicle.speed, self._ticks(offset, vehicle), end=a)
+        else:
+            first = Leg(a, b, offset, vehicle.speed, self._ticks(rest, vehicle), end=b)
+        onwards = self._legs(vehicle, self._floor.route(first.end, task.pickup))
+        metres = min(back, forward) + self._distance(task.pickup, task.delivery)
+        return metres, [first, *onwards]
+
+    def _legs(self, vehicle: Vehicle, sites: list[str]) -> list[Leg]:
+        legs = []
+        for a, b in pairwise(sites):
+            ticks = self._ticks(self._floor.arcs[a, b], vehicle)
+            legs.append(Leg(a, b, 0.0, vehicle.speed, ticks, end=b))
+        return legs
+
+    def _ticks(self, metres: float, vehicle: Vehicle) -> int:
+        return math.ceil(round9(metres / vehicle.speed))
+
+    # The clock
+
+    def _advance(self) -> None:
+        """Step ticks until a decision is due or the episode has ended."""
+        while not self.done and not any(self.mask()):
+            self.time += 1
+            self._process_tick()
+
+    def _process_tick(self) -> None:
+        # 1. Breakdowns and repairs. The vehicles have not moved yet in this tick, so a vehicle that
+        # breaks is where it was at the tick before.
+        for vehicle in self._vehicles:
+            if vehicle.status == BROKEN:
+                # a breakdown listed for this tick is skipped, also when the repair ends now
+                if self.time == vehicle.repaired_at:
+                    vehicle.status = IDLE
+            else:
+                for tick, repair_ticks in vehicle.breakdowns:
+                    if tick == self.time:
+                        self._break_down(vehicle, repair_ticks)
+                        break  # broken already for the others of this tick
+        # 2. Movement and deliveries.
+        for vehicle in self._vehicles:
+            if vehicle.status == WORKING:
+                vehicle.move()
+                if self.time == vehicle.finish:
+                    self._deliver(vehicle)
+        if all(task.finished for task in self._tasks):
+            self._end()
+            return
+        # 3. Arrivals.
+        while self._to_arrive and self._to_arrive[0].arrival <= self.time:
+            self._pool.append(self._to_arrive.pop(0))
+
+    def _break_down(self, vehicle: Vehicle, repair_ticks: int) -> None:
+        if vehicle.status == WORKING:
+            site, standing = vehicle.place()
+            task = vehicle.end_trip(site, standing)
+            task.vehicle = task.start = task.finish = -1
+            task.waiting_since = self.time - 1
+            self._pool.append(task)
+        vehicle.status = BROKEN
+        vehicle.repaired_at = self.time + repair_ticks + 1  # this tick repairs nothing
+
+    def _deliver(self, vehicle: Vehicle) -> None:
+        assert vehicle.task is not None
+        # At the delivery site, wherever tick-wise movement has brought it: each edge is rounded up
+        # to whole ticks, but the duration of the service only once.
+        task = vehicle.end_trip(vehicle.task.delivery, None)
+        task.finished = True
+        vehicle.status = IDLE
+
+    def _end(self) -> None:
+        self.done = True
+        self.makespan = float(max(task.finish for task in self._tasks))
+        late = [max(0.0, task.finish - task.due) for task in self._tasks]
+        self.tardiness = sum(late) / len(late)
+
+
+def read_vehicle(entry: dict[str, Any]) -> Vehicle:
+    """A vehicle of the layout JSON; what is not whole in time falls on the next tick."""
+    breakdowns = sorted(entry.get("breakdowns", []), key=lambda breakdown: breakdown["time"])
+    return Vehicle(
+        speed=float(entry["speed"]),
+        capacity=float(entry.get("capacity", 0)),
+        breakdowns=[
+            (math.ceil(item["time"]), math.ceil(item["repair_time"])) for item in breakdowns
+        ],
+        site=entry["start"],
+    )
+
+
+def read_task(entry: dict[str, Any]) -> Task:
+    """A task of a record."""
+    return Task(
+        name=entry["task"],
+        pickup=entry["pickup"],
+        delivery=entry["delivery"],
+        arrival=float(entry["arrival_time"]),
+        expiry=float(entry["expiry_time"]),
+        handling=float(entry.get("handling_time", 0)),
+        demand=float(entry.get("demand", 0)),
+        waiting_since=float(entry["arrival_time"]),
+    )
