@@ -130,6 +130,11 @@ def kernel(function: Function) -> Function:
     return _compile(function)
 
 
+def inner_kernel(function: Function) -> Function:
+    """Compile like `kernel`, for calls by other kernels only: no wrappers for Python are made."""
+    return _compile(function, no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False)
+
+
 def inlined_kernel(function: Function) -> Function:
     """Compile like `kernel`, and always inline: a loop that calls it can still be vectorised."""
-    return _compile(function, forceinline=True)
+    return _compile(function, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from acerl_np.kernels.compiled import kernel
+from acerl_np.kernels.compiled import inner_kernel, kernel
 from acerl_np.kernels.state import (
     ARRIVED,
     BROKEN,
@@ -27,7 +27,7 @@ from acerl_np.kernels.state import (
 )
 
 
-@kernel
+@inner_kernel
 def enter_edge(problem, state, b, v, site, target, tick):
     """Set vehicle v on the edge after `site` on the route to `target`, at `tick`."""
     i = state.instance[b]
@@ -42,7 +42,7 @@ def enter_edge(problem, state, b, v, site, target, tick):
     state.edge_end_tick[b, v] = tick + count_ticks(length / problem.speed[i, v])
 
 
-@kernel
+@inner_kernel
 def start_leg(problem, state, b, v, leg, site, tick):
     """Begin a leg at `site`; legs that are over at once are passed."""
     i = state.instance[b]
@@ -56,7 +56,7 @@ def start_leg(problem, state, b, v, leg, site, tick):
     enter_edge(problem, state, b, v, site, target, tick)
 
 
-@kernel
+@inner_kernel
 def locate_vehicle(problem, state, b, v, tick):
     """Move a working vehicle along its route to where it is at `tick`.
 
@@ -89,7 +89,7 @@ def locate_vehicle(problem, state, b, v, tick):
         state.vehicle_site[b, v] = state.edge_from[b, v]
 
 
-@kernel
+@inner_kernel
 def assign_task(problem, state, b, v, position):
     """Give the waiting task at `position` of the pool to the idle vehicle v, now."""
     i = state.instance[b]
@@ -143,7 +143,7 @@ def assign_task(problem, state, b, v, position):
     state.event_tick[b, v] = now + max(np.int64(1), duration)
 
 
-@kernel
+@inner_kernel
 def break_vehicle(problem, state, b, v):
     """Break vehicle v down now: it stands where it was a tick ago and gives its task back."""
     i = state.instance[b]
@@ -176,7 +176,7 @@ def break_vehicle(problem, state, b, v):
     state.next_breakdown[b, v] = k + 1
 
 
-@kernel
+@inner_kernel
 def skip_breakdowns(problem, state, b, v, tick):
     """Drop the listed breakdowns that fell while vehicle v was broken, up to `tick`."""
     i = state.instance[b]
@@ -186,7 +186,7 @@ def skip_breakdowns(problem, state, b, v, tick):
     state.next_breakdown[b, v] = k
 
 
-@kernel
+@inner_kernel
 def find_breakdown(problem, state, b, v):
     """Return the tick of the next listed breakdown of vehicle v."""
     k = state.next_breakdown[b, v]
@@ -195,7 +195,7 @@ def find_breakdown(problem, state, b, v):
     return problem.breakdown_tick[state.instance[b], v, k]
 
 
-@kernel
+@inner_kernel
 def find_next_tick(problem, state, b):
     """Return the tick of the next event of episode b, `NEVER` if there is none."""
     i = state.instance[b]
@@ -210,7 +210,7 @@ def find_next_tick(problem, state, b):
     return tick
 
 
-@kernel
+@inner_kernel
 def process_tick(problem, state, b, tick):
     """Let everything happen that happens at `tick`: breakdowns and repairs, finishes, arrivals."""
     i = state.instance[b]
@@ -239,7 +239,7 @@ def process_tick(problem, state, b, tick):
     state.n_arrived[b] = n
 
 
-@kernel
+@inner_kernel
 def has_choice(problem, state, b, v):
     """Whether vehicle v is idle and may carry one of the waiting tasks."""
     if state.vehicle_status[b, v] != IDLE or state.pool_size[b] == 0:
@@ -253,7 +253,7 @@ def has_choice(problem, state, b, v):
     return False
 
 
-@kernel
+@inner_kernel
 def is_decision_due(problem, state, b):
     """Whether some vehicle of episode b has a choice."""
     if state.pool_size[b] == 0:
@@ -264,7 +264,7 @@ def is_decision_due(problem, state, b):
     return False
 
 
-@kernel
+@inner_kernel
 def finish_episode(problem, state, b):
     """Close episode b and compute its makespan and tardiness (Eqs. 1 and 2)."""
     i = state.instance[b]
@@ -280,7 +280,7 @@ def finish_episode(problem, state, b):
     state.status[b] = FINISHED
 
 
-@kernel
+@inner_kernel
 def advance_events(problem, state, b):
     """Advance episode b to its next decision or to its end."""
     i = state.instance[b]
@@ -297,7 +297,7 @@ def advance_events(problem, state, b):
         process_tick(problem, state, b, tick)
 
 
-@kernel
+@inner_kernel
 def start_episode(problem, state, b, instance):
     """Start row b on `instance` and advance it to its first decision."""
     state.instance[b] = instance

@@ -7,21 +7,19 @@ outputs, so it is the same number whatever is skipped as zero.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
+
 import numpy as np
 
 from acerl_np.kernels.compiled import inlined_kernel, kernel
-from acerl_np.kernels.random import draw_uniform
 
 F = np.float32
 
 
-@kernel
-def count_parameters(sizes):
-    """Return the number of parameters of a network with layer sizes `sizes` (ndarray(int64))."""
-    total = 0
-    for layer in range(len(sizes) - 1):
-        total += (sizes[layer] + 1) * sizes[layer + 1]
-    return total
+def count_parameters(sizes: Sequence[int]) -> int:
+    """Return the number of parameters of a network with these layer sizes."""
+    return sum((n_in + 1) * n_out for n_in, n_out in pairwise(sizes))
 
 
 @kernel
@@ -65,7 +63,7 @@ def add_inputs(index, value, n, weights, n_out, out):
 
 
 @kernel
-def forward(sizes, theta, column_sums, index, value, n, hidden, active, logits):
+def forward(sizes, theta, column_sums, index, value, n, hidden, active_index, active_value, logits):
     """Compute the logits of one observation.
 
     The observation x is standardised over all its entries, empty slots included:
@@ -87,7 +85,8 @@ def forward(sizes, theta, column_sums, index, value, n, hidden, active, logits):
         Their number.
     hidden : ndarray(float32, (max(sizes),))
         Scratch.
-    active : tuple of ndarray(int32, (max(sizes),)) and ndarray(float32, (max(sizes),))
+    active_index : ndarray(int32, (max(sizes) + 1,))
+    active_value : ndarray(float32, (max(sizes) + 1,))
         Scratch: the units that are not zero after ReLU.
     logits : ndarray(float32, (n_actions,))
         Output.
@@ -105,7 +104,6 @@ def forward(sizes, theta, column_sums, index, value, n, hidden, active, logits):
     scale = F(1.0 / (np.sqrt(variance) + 1e-5))
 
     n_layers = len(sizes) - 1
-    active_index, active_value = active
     offset = 0
     n_active = n
     for layer in range(n_layers):
@@ -189,44 +187,53 @@ def list_nonzero(observation, index, value):
 
 
 @kernel
-def act_batch(sizes, theta, column_sums, observation, mask, key, counter, greedy, actions):
+def act_batch(sizes, theta, column_sums, observation, mask, uniforms, actions):
     """Choose one action per row of `observation`.
 
     Parameters
     ----------
     observation : ndarray(float32, (B, n_features))
     mask : ndarray(bool, (B, n_actions))
-        At least one legal action a row.
-    key : ndarray(uint32, (4,))
-        Key of the stream that the actions are drawn from.
-    counter : int
-        Row r uses draw (counter, r).
-    greedy : bool
+        Rows without a legal action get -1.
+    uniforms : ndarray(float64, (B,)) or ndarray(float64, (0,))
+        Numbers in [0, 1) to sample with; none for the action of largest logit.
     actions : ndarray(int64, (B,))
         Output.
     """
     n_features = sizes[0]
     n_actions = sizes[-1]
-    widest = 0
-    for size in sizes:
-        widest = max(widest, size)
+    widest = sizes.max()
     index = np.empty(n_features + 1, np.int32)
     value = np.empty(n_features + 1, np.float32)
     hidden = np.empty(widest, np.float32)
-    active = (np.empty(widest + 1, np.int32), np.empty(widest + 1, np.float32))
+    active_index = np.empty(widest + 1, np.int32)
+    active_value = np.empty(widest + 1, np.float32)
     logits = np.empty(n_actions, np.float32)
     legal = np.empty(n_actions, np.int32)
     weight = np.empty(n_actions, np.float64)
     for row in range(len(observation)):
-        n = list_nonzero(observation[row], index, value)
-        forward(sizes, theta, column_sums, index, value, n, hidden, active, logits)
         n_legal = 0
         for action in range(n_actions):
             if mask[row, action]:
                 legal[n_legal] = action
                 n_legal += 1
-        if greedy:
+        if n_legal == 0:
+            actions[row] = -1
+            continue
+        n = list_nonzero(observation[row], index, value)
+        forward(
+            sizes,
+            theta,
+            column_sums,
+            index,
+            value,
+            n,
+            hidden,
+            active_index,
+            active_value,
+            logits,
+        )
+        if len(uniforms) == 0:
             actions[row] = choose_greedy(logits, legal, n_legal)
         else:
-            uniform = draw_uniform(key, counter, row)
-            actions[row] = choose_sampled(logits, legal, n_legal, uniform, weight)
+            actions[row] = choose_sampled(logits, legal, n_legal, uniforms[row], weight)

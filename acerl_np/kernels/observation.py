@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from acerl_np.kernels.compiled import kernel
+from acerl_np.kernels.compiled import inner_kernel, kernel
 from acerl_np.kernels.events import has_choice, locate_vehicle
 from acerl_np.kernels.rules import N_RULES
 from acerl_np.kernels.state import WORKING, measure_distance
 
 
-@kernel
+@inner_kernel
 def append_feature(index, value, n, position, feature):
     """Append a feature to the list unless it is zero; return the list's new length."""
     narrow = np.float32(feature)
@@ -24,7 +24,7 @@ def append_feature(index, value, n, position, feature):
     return n
 
 
-@kernel
+@inner_kernel
 def list_features(problem, state, b, index, value):
     """List the non-zero features of episode b in ascending order and return their number.
 
@@ -81,7 +81,7 @@ def list_features(problem, state, b, index, value):
     return n
 
 
-@kernel
+@inner_kernel
 def list_actions(problem, state, b, legal):
     """List the legal actions of episode b in ascending order and return their number.
 

@@ -10,9 +10,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from acerl_np.kernels.compiled import kernel
+from acerl_np.kernels.compiled import inner_kernel, kernel
 from acerl_np.kernels.events import advance_events, assign_task, start_episode
-from acerl_np.kernels.network import choose_greedy, choose_sampled, forward, sum_columns
+from acerl_np.kernels.network import (
+    choose_greedy,
+    choose_sampled,
+    count_parameters,
+    forward,
+    sum_columns,
+)
 from acerl_np.kernels.observation import list_actions, list_features
 from acerl_np.kernels.random import ACTION, LANES, derive_key, draw_uniform
 from acerl_np.kernels.rules import N_RULES, select_task
@@ -21,12 +27,12 @@ from acerl_np.kernels.update import perturb_member
 
 
 class Workspace(NamedTuple):
-    """A worker's own arrays, allocated once; T members a tile.
+    """A worker's own arrays, allocated once; a tile of T episodes, N networks.
 
     Attributes
     ----------
-    theta : ndarray(float32, (T, n_parameters)), the members' parameters
-    column_sums : ndarray(float32, (T, n_first)), see `network.sum_columns`
+    theta : ndarray(float32, (N, n_parameters)), the members' parameters
+    column_sums : ndarray(float32, (N, n_first)), see `network.sum_columns`
     keys : ndarray(uint32, (T, 4)), keys of the members' action streams
     noise_key : ndarray(uint32, (4,))
     bits : ndarray(uint32, (4, LANES)); noise : ndarray(float32, (4, LANES))
@@ -53,12 +59,22 @@ class Workspace(NamedTuple):
     weight: np.ndarray
 
 
-def allocate_workspace(sizes: np.ndarray, tile: int, n_parameters: int) -> Workspace:
-    """Return a `Workspace` for tiles of `tile` members of networks with layer sizes `sizes`."""
+def allocate_workspace(sizes: np.ndarray, tile: int, n_members: int) -> Workspace:
+    """Return a `Workspace` for tiles of `tile` episodes.
+
+    Parameters
+    ----------
+    sizes : ndarray(int64, (n_layers + 1,))
+        Layer sizes of the networks.
+    tile : int
+    n_members : int
+        Networks that are held at a time: `tile`, or 1 if the episodes share one.
+    """
+    n_parameters = count_parameters(sizes.tolist())
     n_features, n_actions, widest = int(sizes[0]), int(sizes[-1]), int(sizes.max())
     return Workspace(
-        theta=np.empty((tile, n_parameters), np.float32),
-        column_sums=np.empty((tile, int(sizes[1])), np.float32),
+        theta=np.empty((n_members, n_parameters), np.float32),
+        column_sums=np.empty((n_members, int(sizes[1])), np.float32),
         keys=np.empty((tile, 4), np.uint32),
         noise_key=np.empty(4, np.uint32),
         bits=np.empty((4, LANES), np.uint32),
@@ -74,7 +90,7 @@ def allocate_workspace(sizes: np.ndarray, tile: int, n_parameters: int) -> Works
     )
 
 
-@kernel
+@inner_kernel
 def apply_action(problem, state, b, action):
     """Carry out a legal action of episode b and advance it to its next decision."""
     v = action // N_RULES
@@ -82,7 +98,7 @@ def apply_action(problem, state, b, action):
     advance_events(problem, state, b)
 
 
-@kernel
+@inner_kernel
 def decide_and_advance(problem, state, b, sizes, work, row, greedy):
     """Let the network in `row` of the workspace take one decision of episode b.
 
@@ -97,7 +113,8 @@ def decide_and_advance(problem, state, b, sizes, work, row, greedy):
         work.value,
         n,
         work.hidden,
-        (work.active_index, work.active_value),
+        work.active_index,
+        work.active_value,
         work.logits,
     )
     n_legal = list_actions(problem, state, b, work.legal)
@@ -109,7 +126,7 @@ def decide_and_advance(problem, state, b, sizes, work, row, greedy):
     apply_action(problem, state, b, action)
 
 
-@kernel
+@inner_kernel
 def play_tile(problem, state, sizes, work, n_tile, shared, greedy):
     """Play the first `n_tile` episodes of `state` in lockstep to their ends.
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from acerl_np.kernels.compiled import kernel
+from acerl_np.kernels.compiled import inner_kernel
 from acerl_np.kernels.state import may_carry, measure_distance, round_sum
 
 FCFS, EDD, NVF, STD, LWT, AHP = 0, 1, 2, 3, 4, 5
@@ -16,7 +16,7 @@ N_RULES = 4
 """Rules among which a policy chooses: action = vehicle * N_RULES + rule."""
 
 
-@kernel
+@inner_kernel
 def select_task(problem, state, b, v, rule):
     """Return the position in the pool of the task that `rule` picks for the idle vehicle v.
 

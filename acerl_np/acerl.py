@@ -1,0 +1,369 @@
+"""ACERL, Algorithm 1 of the paper: train a policy on several instances by constrained evolution."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from acerl_np.checkpoint import load_checkpoint, save_checkpoint
+from acerl_np.config import Config
+from acerl_np.errors import CheckpointError, ConfigError, InputError
+from acerl_np.evolution import Strategy, make_sampler, rank_utilities
+from acerl_np.policy import Policy, initial_parameters
+from acerl_np.problem.instance import Instance
+from acerl_np.problem.tables import build_problem, count_actions, count_features, find_scaling
+from acerl_np.rollout import Arena, Workers
+from acerl_np.storage import write_atomically
+
+MAX_SEED = 2**63 - 1
+
+
+@dataclass(frozen=True)
+class Generation:
+    """What one generation did.
+
+    Attributes
+    ----------
+    generation : int
+        1 for the first.
+    decisions : int
+        Decisions taken since training began.
+    seconds : float
+        Time spent training since it began.
+    return_mean, return_std : float
+        Of the members' returns (minus makespan, s).
+    cost_mean : float
+        Mean of the members' costs (tardiness, s).
+    satisfied : float
+        Share of members with a cost below the limit.
+    noise_std : float
+        sigma.
+    counts : tuple of int
+        Members that played each instance.
+    """
+
+    generation: int
+    decisions: int
+    seconds: float
+    return_mean: float
+    return_std: float
+    cost_mean: float
+    satisfied: float
+    noise_std: float
+    counts: tuple[int, ...]
+
+
+HISTORY_COLUMNS = (
+    "generation",
+    "decisions",
+    "seconds",
+    "return_mean",
+    "return_std",
+    "cost_mean",
+    "satisfied",
+    "noise_std",
+)
+
+
+class ACERL:
+    """Adaptive constrained evolutionary reinforcement learning (Algorithm 1).
+
+    Parameters
+    ----------
+    instances : Instance or sequence of Instance
+        The training instances.
+    config : Config
+    seed : int
+        0 to 2**63 - 1; the same seed gives the same policy, whatever the threads and tiles.
+    threads : int, optional
+        By default one per core.
+
+    Attributes
+    ----------
+    history : list of Generation
+
+    Raises
+    ------
+    InputError
+        If there is no instance, two share a name, or an option does not fit.
+
+    Examples
+    --------
+    >>> import acerl_np
+    >>> instances = acerl_np.load_suite("dmh-train")
+    >>> trainer = acerl_np.ACERL(instances, acerl_np.Config(generations=2), seed=0)
+    >>> trainer.run()
+    >>> trainer.policy
+    Policy(219-128-128-12, 46,220 parameters)
+    """
+
+    def __init__(
+        self,
+        instances: Instance | Sequence[Instance],
+        config: Config | None = None,
+        *,
+        seed: int = 0,
+        threads: int | None = None,
+        tile: int | None = None,
+    ) -> None:
+        self.instances = [instances] if isinstance(instances, Instance) else list(instances)
+        self.config = Config() if config is None else config
+        if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= MAX_SEED:
+            raise ConfigError(f"seed: read {seed}; expected a whole number from 0 to 2**63 - 1")
+        names = [instance.name for instance in self.instances]
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise InputError(f"instance '{twice}' is given twice; expected different names")
+        self.seed = seed
+        self.history: list[Generation] = []
+        self._seconds = 0.0
+        self._decisions = 0
+
+        scaling = find_scaling(self.instances) if self.instances else None
+        self._problem = build_problem(self.instances, scaling=scaling)
+        slots = [instance.layout.task_slots for instance in self.instances]
+        fleets = [len(instance.layout.vehicles) for instance in self.instances]
+        self._shape: dict[str, Any] = {
+            "hidden": self.config.hidden,
+            "task_slots": max(slots),
+            "n_vehicles": max(fleets),
+            "scaling": scaling,
+            "smallest": (min(slots), min(fleets)),
+        }
+        sizes = [
+            count_features(max(slots), max(fleets)),
+            *self.config.hidden,
+            count_actions(max(fleets)),
+        ]
+        self._workers = Workers(threads)
+        self._arena = Arena(self._problem, sizes, self._workers, tile=tile)
+        self.strategy = Strategy(
+            initial_parameters(sizes, seed),
+            seed=seed,
+            population=self.config.population,
+            learning_rate=self.config.learning_rate,
+            noise_std=self.config.noise_std,
+            noise_decay=self.config.noise_decay,
+            noise_decay_every=self.config.noise_decay_every,
+            antithetic=self.config.antithetic,
+            executor=self._workers.executor,
+        )
+        self.sampler = make_sampler(
+            self.config.sampler,
+            len(self.instances),
+            seed,
+            alpha_u=self.config.alpha_u,
+            advantage=self.config.advantage,
+        )
+
+    @property
+    def generation(self) -> int:
+        """Number of finished generations."""
+        return self.strategy.generation
+
+    @property
+    def done(self) -> bool:
+        """Whether all generations are finished."""
+        return self.generation >= self.config.generations
+
+    @property
+    def policy(self) -> Policy:
+        """The policy pi_theta as trained so far."""
+        return Policy(self.strategy.theta, **self._shape)
+
+    def step(self) -> Generation:
+        """Train one generation (Algorithm 1, lines 5 to 19).
+
+        Returns
+        -------
+        Generation
+        """
+        started = time.perf_counter()
+        config, strategy = self.config, self.strategy
+        noise_std = strategy.noise_std
+
+        # Line 9: the adaptive instance sampler deals an instance to each member or antithetic pair.
+        pair = 2 if config.antithetic else 1
+        dealt = self.sampler.assign(config.population // pair, strategy.generation)
+        instances = np.repeat(dealt, pair)
+
+        # Lines 6 to 8 and 10: every member perturbs theta with its own noise and plays an episode.
+        returns, costs, decisions = self._arena.play_population(
+            strategy.theta,
+            noise_std,
+            self.seed,
+            strategy.generation,
+            config.antithetic,
+            instances,
+        )
+
+        # Lines 11 to 14: the sampler learns what was played.
+        self.sampler.update(instances, returns)
+
+        # Line 18: fitness by intrinsic stochastic ranking within each instance.
+        utilities = rank_utilities(
+            returns,
+            costs,
+            instances,
+            ranking=config.ranking,
+            shaping=config.shaping,
+            cost_limit=config.cost_limit,
+            p_f=config.p_f,
+            seed=self.seed,
+            generation=strategy.generation,
+        )
+
+        # Line 19: theta <- theta + alpha / (lambda sigma) sum_i f_i eps_i.
+        strategy.tell(utilities)
+
+        self._decisions += int(decisions.sum())
+        self._seconds += time.perf_counter() - started
+        record = Generation(
+            generation=strategy.generation,
+            decisions=self._decisions,
+            seconds=self._seconds,
+            return_mean=float(returns.mean()),
+            return_std=float(returns.std()),
+            cost_mean=float(costs.mean()),
+            satisfied=float((costs < config.cost_limit).mean()),
+            noise_std=noise_std,
+            counts=tuple(np.bincount(instances, minlength=len(self.instances)).tolist()),
+        )
+        self.history.append(record)
+        return record
+
+    def run(self, callback: Callable[[Generation], object] | None = None) -> None:
+        """Train until `config.generations` are finished.
+
+        Parameters
+        ----------
+        callback : callable, optional
+            Called with the record of every finished generation; training stops early if it returns
+            True.
+        """
+        while not self.done:
+            record = self.step()
+            if callback is not None and callback(record) is True:
+                return
+
+    def write_history(self, path: str | os.PathLike[str]) -> None:
+        """Write `history` as CSV, one line per generation, atomically.
+
+        Raises
+        ------
+        StorageError
+            If the file cannot be written.
+        """
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow([*HISTORY_COLUMNS, *(instance.name for instance in self.instances)])
+        for record in self.history:
+            values = [getattr(record, column) for column in HISTORY_COLUMNS]
+            values[2] = round(record.seconds, 4)
+            writer.writerow([*values, *record.counts])
+        write_atomically(path, text.getvalue().encode())
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a checkpoint that `resume` continues from.
+
+        Raises
+        ------
+        StorageError
+            If the file cannot be written; an older checkpoint stays as it was.
+        """
+        sampler = {f"sampler.{name}": array for name, array in self.sampler.get_state().items()}
+        save_checkpoint(
+            path,
+            settings={
+                "config": self.config.to_dict(),
+                "seed": self.seed,
+                "generation": self.generation,
+                "decisions": self._decisions,
+            },
+            instances=self.instances,
+            arrays={
+                "theta": self.strategy.theta,
+                "history": np.array(
+                    [
+                        [getattr(record, column) for column in HISTORY_COLUMNS]
+                        for record in self.history
+                    ],
+                    np.float64,
+                ).reshape(-1, len(HISTORY_COLUMNS)),
+                "counts": np.array([record.counts for record in self.history], np.int64).reshape(
+                    -1, len(self.instances)
+                ),
+                **sampler,
+            },
+        )
+
+    @classmethod
+    def resume(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        generations: int | None = None,
+        threads: int | None = None,
+    ) -> ACERL:
+        """Restore a run from its checkpoint; it ends in the same bytes as without a stop.
+
+        Parameters
+        ----------
+        path : path-like
+        generations : int, optional
+            Train up to this many generations instead of the number in the checkpoint.
+        threads : int, optional
+
+        Raises
+        ------
+        CheckpointError
+            If the file is not a usable checkpoint, or has more generations than asked for.
+        """
+        settings, instances, arrays = load_checkpoint(path)
+        try:
+            config = Config.from_dict({**settings["config"], "hidden": tuple(settings["config"]["hidden"])})
+            if generations is not None:
+                config = replace(config, generations=generations)
+            trainer = cls(instances, config, seed=settings["seed"], threads=threads)
+            trainer._restore(settings, arrays)
+        except (KeyError, TypeError, ValueError) as error:
+            raise CheckpointError(f"{path}: not a usable checkpoint: {error}") from error
+        if trainer.generation > config.generations:
+            raise CheckpointError(
+                f"{path}: has {trainer.generation} generations already; "
+                f"expected --generations of at least as many, read {config.generations}"
+            )
+        return trainer
+
+    def _restore(self, settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        generation = int(settings["generation"])
+        theta, history, counts = arrays["theta"], arrays["history"], arrays["counts"]
+        expected = {
+            "theta": (theta, self.strategy.theta.shape),
+            "history": (history, (generation, len(HISTORY_COLUMNS))),
+            "counts": (counts, (generation, len(self.instances))),
+        }
+        sampler = {}
+        for name, array in self.sampler.get_state().items():
+            sampler[name] = arrays[f"sampler.{name}"]
+            expected[f"sampler.{name}"] = (sampler[name], array.shape)
+        for name, (array, shape) in expected.items():
+            if array.shape != shape:
+                raise CheckpointError(f"{name}: read shape {array.shape}; expected {shape}")
+        self.strategy.theta[:] = theta
+        self.strategy.generation = generation
+        self.sampler.set_state(sampler)
+        self._decisions = int(settings["decisions"])
+        for row, count in zip(history.tolist(), counts.tolist(), strict=True):
+            values = dict(zip(HISTORY_COLUMNS, row, strict=True))
+            values["generation"] = int(values["generation"])
+            values["decisions"] = int(values["decisions"])
+            self.history.append(Generation(**values, counts=tuple(count)))
+        self._seconds = self.history[-1].seconds if self.history else 0.0

@@ -1,0 +1,130 @@
+"""Checkpoints: everything a training run needs to go on, in one `.npz` file."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from acerl_np.errors import CheckpointError, InputError
+from acerl_np.problem.instance import Instance
+from acerl_np.problem.layout import Layout
+from acerl_np.storage import read_arrays, write_arrays
+
+FORMAT = 1
+
+
+def _pack(data: object) -> np.ndarray:
+    return np.frombuffer(json.dumps(data, sort_keys=True).encode(), np.uint8)
+
+
+def _unpack(array: np.ndarray) -> Any:
+    return json.loads(array.tobytes().decode())
+
+
+def pack_instances(instances: Sequence[Instance]) -> np.ndarray:
+    """Return instances with their layouts and content hashes as bytes (ndarray(uint8))."""
+    layouts: list[Layout] = []
+    records = []
+    for instance in instances:
+        if instance.layout not in layouts:
+            layouts.append(instance.layout)
+        records.append(
+            {
+                "name": instance.name,
+                "layout": layouts.index(instance.layout),
+                "tasks": instance.rows(),
+                "hash": instance.content_hash,
+            }
+        )
+    return _pack({"layouts": [layout.to_dict() for layout in layouts], "instances": records})
+
+
+def unpack_instances(array: np.ndarray) -> list[Instance]:
+    """Return the instances that `pack_instances` stored.
+
+    Raises
+    ------
+    CheckpointError
+        If a content hash does not fit its instance.
+    """
+    data = _unpack(array)
+    layouts = [Layout.from_dict(layout) for layout in data["layouts"]]
+    instances = []
+    for record in data["instances"]:
+        instance = Instance.from_rows(record["name"], layouts[record["layout"]], record["tasks"])
+        if instance.content_hash != record["hash"]:
+            raise CheckpointError(f"instance '{instance.name}' does not fit its content hash")
+        instances.append(instance)
+    return instances
+
+
+def save_checkpoint(
+    path: str | os.PathLike[str],
+    *,
+    settings: dict[str, Any],
+    instances: Sequence[Instance],
+    arrays: dict[str, np.ndarray],
+) -> None:
+    """Write a checkpoint, atomically and with a checksum.
+
+    Parameters
+    ----------
+    path : path-like
+    settings : dict
+        Plain values (JSON).
+    instances : sequence of Instance
+    arrays : dict of ndarray
+
+    Raises
+    ------
+    StorageError
+        If the file cannot be written; an older checkpoint stays as it was.
+    """
+    write_arrays(
+        path,
+        {
+            "kind": "checkpoint",
+            "format": FORMAT,
+            "settings": _pack(settings),
+            "instances": pack_instances(instances),
+            **{f"state.{name}": array for name, array in arrays.items()},
+        },
+    )
+
+
+def load_checkpoint(
+    path: str | os.PathLike[str],
+) -> tuple[dict[str, Any], list[Instance], dict[str, np.ndarray]]:
+    """Read a checkpoint.
+
+    Returns
+    -------
+    settings : dict
+    instances : list of Instance
+    arrays : dict of ndarray
+
+    Raises
+    ------
+    CheckpointError
+        If the file is missing, damaged, of another format version, or holds no checkpoint.
+    """
+    stored = read_arrays(path, CheckpointError)
+    kind, version = stored.pop("kind", None), stored.pop("format", None)
+    if kind is None or str(kind) != "checkpoint":
+        raise CheckpointError(f"{path}: holds {kind or 'something else'}; expected a checkpoint")
+    if version is None or version.shape != () or int(version) != FORMAT:
+        raise CheckpointError(
+            f"{path}: checkpoint format {version}; this version reads format {FORMAT} "
+            "(resume with the version that wrote it, or train anew)"
+        )
+    try:
+        settings = _unpack(stored.pop("settings"))
+        instances = unpack_instances(stored.pop("instances"))
+    except (KeyError, IndexError, TypeError, ValueError, InputError) as error:
+        raise CheckpointError(f"{path}: not a usable checkpoint: {error}") from error
+    arrays = {name.removeprefix("state."): array for name, array in stored.items()}
+    return settings, instances, arrays

@@ -1,0 +1,131 @@
+"""Trials of policies: many keyed episodes per instance, and what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from acerl_np.errors import ConfigError, InputError
+from acerl_np.kernels.random import EVALUATION, derive_key
+from acerl_np.policy import Policy
+from acerl_np.problem.instance import Instance
+from acerl_np.problem.tables import build_problem
+from acerl_np.rollout import Arena, Workers
+
+MAX_TRIALS = 10_000_000
+
+
+@dataclass(frozen=True)
+class Trials:
+    """Outcomes of repeated episodes.
+
+    Attributes
+    ----------
+    instances : tuple of str
+        Names.
+    makespan, tardiness : ndarray(float64, (n_instances, n_trials)), s
+    decisions : int
+        Decisions taken in all trials together.
+    cost_limit : float
+        xi, s.
+    """
+
+    instances: tuple[str, ...]
+    makespan: np.ndarray
+    tardiness: np.ndarray
+    decisions: int
+    cost_limit: float
+
+    @property
+    def satisfied(self) -> float:
+        """Fraction of trials with tardiness below the limit (metric P)."""
+        return float((self.tardiness < self.cost_limit).mean())
+
+
+def stream_keys(instances: Sequence[Instance], trials: int, seed: int) -> np.ndarray:
+    """Return the key of each trial's action stream, uint32 (n_instances * trials, 4).
+
+    Keyed by (seed, content of the instance, trial), so an episode does not depend on what else is
+    evaluated, nor in which order.
+    """
+    keys = np.empty((len(instances), trials, 4), np.uint32)
+    for i, instance in enumerate(instances):
+        content = int.from_bytes(bytes.fromhex(instance.content_hash[:16]), signed=True)
+        for trial in range(trials):
+            derive_key(seed, EVALUATION, content, trial, keys[i, trial])
+    return keys.reshape(-1, 4)
+
+
+def evaluate_policy(
+    policy: Policy,
+    instances: Instance | Sequence[Instance],
+    *,
+    trials: int = 30,
+    seed: int = 0,
+    greedy: bool = False,
+    cost_limit: float = 50.0,
+    threads: int | None = None,
+) -> Trials:
+    """Play every instance `trials` times with a policy.
+
+    Parameters
+    ----------
+    policy : Policy
+    instances : Instance or sequence of Instance
+    trials : int
+    seed : int
+    greedy : bool
+        Take the most probable action; by default actions are sampled, as in training and in the paper.
+    cost_limit : float
+        xi, s.
+    threads : int, optional
+        By default one per core.
+
+    Returns
+    -------
+    Trials
+
+    Raises
+    ------
+    PolicyError
+        If the policy was trained for floors of another size.
+    InputError
+        If there is no instance or no trial.
+    """
+    chosen = [instances] if isinstance(instances, Instance) else list(instances)
+    if not 1 <= trials <= MAX_TRIALS:
+        raise InputError(f"trials: read {trials}; expected a number from 1 to {MAX_TRIALS:,}")
+    if not 0 <= seed < 2**63:
+        raise ConfigError(f"seed: read {seed}; expected a whole number from 0 to 2**63 - 1")
+    if not chosen:
+        raise InputError("no instances; expected at least one")
+    for instance in chosen:
+        policy.check_fits(instance)
+    problem = build_problem(
+        chosen,
+        scaling=policy.scaling,
+        task_slots=policy.task_slots,
+        n_vehicles=policy.n_vehicles,
+    )
+    workers = Workers(threads)
+    try:
+        arena = Arena(problem, policy.sizes.tolist(), workers, shared=True)
+        makespan, tardiness, decisions = arena.play_policy(
+            policy.theta,
+            policy.column_sums,
+            np.repeat(np.arange(len(chosen), dtype=np.int32), trials),
+            stream_keys(chosen, trials, seed),
+            greedy,
+        )
+    finally:
+        workers.close()
+    shape = (len(chosen), trials)
+    return Trials(
+        instances=tuple(instance.name for instance in chosen),
+        makespan=makespan.reshape(shape),
+        tardiness=tardiness.reshape(shape),
+        decisions=int(decisions.sum()),
+        cost_limit=cost_limit,
+    )

@@ -1,0 +1,176 @@
+"""From returns and costs to utilities: intrinsic stochastic ranking and the ablation's alternatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from acerl_np.errors import ConfigError, InputError
+from acerl_np.kernels.ranking import rank_members
+
+Ranking = Literal["isr", "cf", "r", "f"]
+Shaping = Literal["standardised", "rank"]
+
+
+def penalise(costs: ArrayLike, cost_limit: float) -> np.ndarray:
+    """Return the penalty phi = max(0, J_C - xi)^2 of each cost (Eq. 7).
+
+    Parameters
+    ----------
+    costs : array_like of float, (n,)
+    cost_limit : float
+        xi.
+
+    Returns
+    -------
+    ndarray(float64, (n,))
+    """
+    return np.square(np.maximum(0.0, np.asarray(costs, np.float64) - cost_limit))
+
+
+def standardise(x: np.ndarray) -> np.ndarray:
+    """Return (x - mean) / std, all zero where the standard deviation is zero (ddof 0)."""
+    deviation = x - x.mean()
+    std = float(np.sqrt(np.square(deviation).mean()))
+    # Equal numbers may leave a mean that is off by a rounding error; that is no spread.
+    if std <= 1e-12 * max(1.0, float(np.abs(x).max())):
+        return np.zeros_like(x)
+    return np.asarray(deviation / std)
+
+
+def _score_isr(
+    returns: np.ndarray,
+    costs: np.ndarray,
+    cost_limit: float,
+    p_f: float,
+    key: tuple[int, int, int],
+) -> np.ndarray:
+    order = np.empty(len(returns), np.int64)
+    rank_members(returns, penalise(costs, cost_limit), p_f, *key, order)
+    score = np.empty(len(returns))
+    score[order] = np.arange(len(returns), 0, -1)  # the best of mu' members gets mu' (line 20)
+    return score
+
+
+def _score_cf(
+    returns: np.ndarray,
+    costs: np.ndarray,
+    cost_limit: float,
+    p_f: float,
+    key: tuple[int, int, int],
+) -> np.ndarray:
+    return returns - costs
+
+
+def _score_r(
+    returns: np.ndarray,
+    costs: np.ndarray,
+    cost_limit: float,
+    p_f: float,
+    key: tuple[int, int, int],
+) -> np.ndarray:
+    score = np.empty(len(returns))
+    score[np.argsort(-returns, kind="stable")] = np.arange(len(returns), 0, -1)
+    return score
+
+
+def _score_f(
+    returns: np.ndarray,
+    costs: np.ndarray,
+    cost_limit: float,
+    p_f: float,
+    key: tuple[int, int, int],
+) -> np.ndarray:
+    return returns.copy()
+
+
+Score = Callable[
+    [np.ndarray, np.ndarray, float, float, tuple[int, int, int]],
+    np.ndarray,
+]
+
+SCORES: dict[str, Score] = {"isr": _score_isr, "cf": _score_cf, "r": _score_r, "f": _score_f}
+"""How the members of one instance are scored.
+
+isr: intrinsic stochastic ranking (Algorithm 3); cf: return minus cost; r: rank of the return;
+f: the return itself.
+"""
+
+
+def rank_utilities(
+    returns: ArrayLike,
+    costs: ArrayLike,
+    instance_ids: ArrayLike,
+    *,
+    ranking: Ranking = "isr",
+    shaping: Shaping = "standardised",
+    cost_limit: float = 50.0,
+    p_f: float = 0.5,
+    seed: int = 0,
+    generation: int = 0,
+) -> np.ndarray:
+    """Turn the returns and costs of a population into utilities, instance by instance.
+
+    Members are compared only with members that played the same instance (Algorithm 3).
+
+    Parameters
+    ----------
+    returns, costs : array_like of float, (n_members,)
+        J_R and J_C.
+    instance_ids : array_like of int, (n_members,)
+    ranking : {"isr", "cf", "r", "f"}
+        How members of one instance are scored, see `SCORES`.
+    shaping : {"standardised", "rank"}
+        Scores standardised within the instance and then over the population, or as they are.
+    cost_limit : float
+        xi.
+    p_f : float
+        Probability of comparing by return although a member is infeasible, in [0, 1].
+    seed, generation : int
+        Key of the ranking's draws.
+
+    Returns
+    -------
+    ndarray(float64, (n_members,))
+        Larger is better. A member whose return or cost is not finite ranks below all others of its
+        instance.
+
+    Raises
+    ------
+    InputError, ConfigError
+        If the shapes differ, or an option is unknown or out of range.
+    """
+    j_r = np.ascontiguousarray(returns, np.float64)
+    j_c = np.ascontiguousarray(costs, np.float64)
+    ids = np.asarray(instance_ids)
+    if j_r.ndim != 1 or j_r.shape != j_c.shape or j_r.shape != ids.shape or ids.dtype.kind not in "iu":
+        raise InputError(
+            f"returns, costs, instance ids: read shapes {j_r.shape}, {j_c.shape}, {ids.shape}; "
+            "expected three equally long vectors, the ids whole numbers"
+        )
+    if ranking not in SCORES:
+        raise ConfigError(f"ranking: read '{ranking}'; expected one of {', '.join(SCORES)}")
+    if shaping not in get_args(Shaping):
+        raise ConfigError(f"shaping: read '{shaping}'; expected one of {', '.join(get_args(Shaping))}")
+    if not 0.0 <= p_f <= 1.0:
+        raise ConfigError(f"p_f: read {p_f}; expected a number from 0 to 1")
+    utilities = np.zeros(len(j_r))
+    for instance in np.unique(ids):
+        members = np.flatnonzero(ids == instance)
+        valid = np.isfinite(j_r[members]) & np.isfinite(j_c[members])
+        good, bad = members[valid], members[~valid]
+        key = (seed, generation, int(instance))
+        score = np.empty(len(members))
+        if len(good):
+            scored = SCORES[ranking](j_r[good], j_c[good], cost_limit, p_f, key)
+            # Ranks count the members below, so those that failed take the lowest places.
+            score[valid] = scored + (len(bad) if ranking in ("isr", "r") else 0)
+            worst = float(scored.min())
+        else:
+            worst = 1.0
+        score[~valid] = 1.0 if ranking in ("isr", "r") else worst
+        utilities[members] = standardise(score) if shaping == "standardised" else score
+    return standardise(utilities) if shaping == "standardised" else utilities

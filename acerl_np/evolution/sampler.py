@@ -1,0 +1,221 @@
+"""Which instance each member trains on: the adaptive instance sampler, and the ablation's modes."""
+
+from __future__ import annotations
+
+from typing import Literal, Protocol, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from acerl_np.errors import ConfigError
+from acerl_np.kernels.random import SAMPLER, derive_key, draw_uniform
+
+Sampler = Literal["ais", "uniform", "random", "single"]
+Advantage = Literal["paper", "released"]
+
+
+class InstanceSampler(Protocol):
+    """Deals instances to the members of a generation, and learns from their returns."""
+
+    n_instances: int
+    count: np.ndarray
+    """int64 (n_instances,): episodes played on each instance."""
+
+    def assign(self, n_groups: int, generation: int) -> np.ndarray:
+        """Return the instance of each of `n_groups` members or antithetic pairs, int32."""
+        ...
+
+    def update(self, instance_ids: ArrayLike, returns: ArrayLike) -> None:
+        """Take in the returns of a finished generation."""
+        ...
+
+    def get_state(self) -> dict[str, np.ndarray]:
+        """Return the statistics as plain arrays."""
+        ...
+
+    def set_state(self, state: dict[str, np.ndarray]) -> None:
+        """Restore the statistics that `get_state` returned."""
+        ...
+
+
+class _Counting:
+    """What all samplers share: the number of episodes per instance, and keyed draws."""
+
+    def __init__(self, n_instances: int, seed: int = 0) -> None:
+        if n_instances < 1:
+            raise ConfigError(f"n_instances: read {n_instances}; expected at least 1")
+        self.n_instances = n_instances
+        self.seed = seed
+        self.count = np.zeros(n_instances, np.int64)
+
+    def draw(self, n: int, generation: int) -> np.ndarray:
+        """Return `n` uniform numbers in [0, 1) of this generation."""
+        key = np.empty(4, np.uint32)
+        derive_key(self.seed, SAMPLER, generation, 0, key)
+        return np.array([draw_uniform(key, k, 0) for k in range(n)])
+
+    def update(self, instance_ids: ArrayLike, returns: ArrayLike) -> None:
+        """Count the episodes of a finished generation."""
+        self.count += np.bincount(np.asarray(instance_ids), minlength=self.n_instances)
+
+    def get_state(self) -> dict[str, np.ndarray]:
+        """Return the statistics as plain arrays."""
+        return {"count": self.count}
+
+    def set_state(self, state: dict[str, np.ndarray]) -> None:
+        """Restore the statistics that `get_state` returned."""
+        for name, array in self.get_state().items():
+            array[:] = state[name]
+
+
+class AdaptiveSampler(_Counting):
+    """AIS: softmax over the instances' advantage plus an upper-confidence bonus (Algorithm 2).
+
+    The metric u needs only the number, sum, least and largest of an instance's returns (Eq. 6):
+    mean((max - J) / (max - min)) = (max - mean) / (max - min).
+
+    Parameters
+    ----------
+    n_instances : int
+    seed : int
+    alpha_u : float
+        Exploration factor of the bonus alpha_u sqrt(log N / N_i).
+    advantage : {"paper", "released"}
+        "paper": a badly served instance scores high; "released": the sign of the authors' code,
+        (mean - min) / (max - min).
+    """
+
+    def __init__(
+        self,
+        n_instances: int,
+        seed: int = 0,
+        *,
+        alpha_u: float = 1.0,
+        advantage: Advantage = "paper",
+    ) -> None:
+        super().__init__(n_instances, seed)
+        self.alpha_u = alpha_u
+        self.advantage = advantage
+        self.valid = np.zeros(n_instances, np.int64)
+        self.total = np.zeros(n_instances)
+        self.least = np.full(n_instances, np.inf)
+        self.largest = np.full(n_instances, -np.inf)
+
+    def metric(self) -> np.ndarray:
+        """Return u of each instance (Eq. 6), 0 where its returns are all equal or none is known."""
+        u = np.zeros(self.n_instances)
+        spread = self.largest - self.least
+        known = (self.valid > 0) & np.isfinite(spread) & (spread > 0.0)
+        mean = self.total[known] / self.valid[known]
+        if self.advantage == "paper":
+            u[known] = (self.largest[known] - mean) / spread[known]
+        else:
+            u[known] = (mean - self.least[known]) / spread[known]
+        return np.clip(u, 0.0, 1.0)
+
+    def probabilities(self) -> np.ndarray:
+        """Return the probability of drawing each instance; 0 for those never tried.
+
+        Returns
+        -------
+        ndarray(float64, (n_instances,))
+            Sums to 1 once an instance has been tried.
+        """
+        tried = self.count > 0
+        if not tried.any():
+            return np.zeros(self.n_instances)
+        bonus = np.sqrt(np.log(self.count.sum()) / self.count[tried])
+        score = self.metric()[tried] + self.alpha_u * bonus
+        weight = np.exp(score - score.max())
+        probability = np.zeros(self.n_instances)
+        probability[tried] = weight / weight.sum()
+        return probability
+
+    def assign(self, n_groups: int, generation: int) -> np.ndarray:
+        """Return an instance per group: untried ones first in turn, the others by softmax."""
+        untried = np.flatnonzero(self.count == 0)
+        if len(untried) == self.n_instances:
+            return np.arange(n_groups, dtype=np.int32) % np.int32(self.n_instances)
+        cumulative = np.cumsum(self.probabilities())
+        # The last tried instance takes what rounding leaves of the sum.
+        drawn = np.searchsorted(cumulative, self.draw(n_groups, generation) * cumulative[-1], "right")
+        chosen = np.minimum(drawn, np.flatnonzero(self.count)[-1]).astype(np.int32)
+        first = untried[:n_groups]
+        chosen[: len(first)] = first
+        return chosen
+
+    def update(self, instance_ids: ArrayLike, returns: ArrayLike) -> None:
+        """Take in the returns of a finished generation; those that are not finite only count."""
+        super().update(instance_ids, returns)
+        ids = np.asarray(instance_ids)
+        values = np.asarray(returns, np.float64)
+        finite = np.isfinite(values)
+        ids, values = ids[finite], values[finite]
+        self.valid += np.bincount(ids, minlength=self.n_instances)
+        self.total += np.bincount(ids, weights=values, minlength=self.n_instances)
+        np.minimum.at(self.least, ids, values)
+        np.maximum.at(self.largest, ids, values)
+
+    def get_state(self) -> dict[str, np.ndarray]:
+        """Return the statistics as plain arrays."""
+        return {
+            "count": self.count,
+            "valid": self.valid,
+            "total": self.total,
+            "least": self.least,
+            "largest": self.largest,
+        }
+
+
+class UniformSampler(_Counting):
+    """Each instance equally often, fixed: member index modulo the number of instances."""
+
+    def assign(self, n_groups: int, generation: int) -> np.ndarray:
+        """Return group k's instance, k modulo the number of instances."""
+        return np.arange(n_groups, dtype=np.int32) % np.int32(self.n_instances)
+
+
+class RandomSampler(_Counting):
+    """Every instance with the same probability, independently for each member."""
+
+    def assign(self, n_groups: int, generation: int) -> np.ndarray:
+        """Return an independent uniform draw per group."""
+        return (self.draw(n_groups, generation) * self.n_instances).astype(np.int32)
+
+
+class SingleSampler(_Counting):
+    """Only the first instance."""
+
+    def assign(self, n_groups: int, generation: int) -> np.ndarray:
+        """Return the first instance for every group."""
+        return np.zeros(n_groups, np.int32)
+
+
+def make_sampler(
+    name: Sampler,
+    n_instances: int,
+    seed: int = 0,
+    *,
+    alpha_u: float = 1.0,
+    advantage: Advantage = "paper",
+) -> InstanceSampler:
+    """Return the sampler of this name.
+
+    Parameters
+    ----------
+    name : {"ais", "uniform", "random", "single"}
+    n_instances, seed : int
+    alpha_u, advantage
+        As `AdaptiveSampler`; the others ignore them.
+
+    Raises
+    ------
+    ConfigError
+        If the name is unknown.
+    """
+    if name == "ais":
+        return AdaptiveSampler(n_instances, seed, alpha_u=alpha_u, advantage=advantage)
+    others = {"uniform": UniformSampler, "random": RandomSampler, "single": SingleSampler}
+    if name not in others:
+        raise ConfigError(f"sampler: read '{name}'; expected one of {', '.join(get_args(Sampler))}")
+    return others[name](n_instances, seed)

@@ -1,0 +1,269 @@
+"""Policies: a network's parameters with what is needed to use them on a floor."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from acerl_np.errors import PolicyError
+from acerl_np.kernels.network import act_batch, count_parameters, sum_columns
+from acerl_np.kernels.random import INITIAL
+from acerl_np.kernels.state import SCALES
+from acerl_np.kernels.update import fill_stream
+from acerl_np.problem.tables import count_actions, count_features
+from acerl_np.storage import read_arrays, write_arrays
+
+if TYPE_CHECKING:
+    from acerl_np.problem.instance import Instance
+
+FORMAT = 1
+
+MAX_PARAMETERS = 100_000_000
+
+NO_UNIFORMS = np.empty(0, np.float64)
+
+
+def initial_parameters(sizes: Sequence[int], seed: int) -> np.ndarray:
+    """Draw initial parameters: He normal weights, zero biases.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Layer sizes, n_features first, n_actions last.
+    seed : int
+
+    Returns
+    -------
+    ndarray(float32, (n_parameters,))
+    """
+    theta = np.zeros(count_parameters(sizes), np.float32)
+    position = 0
+    for layer, (n_in, n_out) in enumerate(zip(sizes, sizes[1:], strict=False)):
+        weights = theta[position : position + n_in * n_out]
+        fill_stream(seed, INITIAL, layer, 0, weights)
+        weights *= np.float32(np.sqrt(2.0 / n_in))
+        position += (n_in + 1) * n_out
+    return theta
+
+
+class Policy:
+    """A trained dispatcher: observation and action mask in, action out.
+
+    Parameters
+    ----------
+    theta : array_like of float32, (n_parameters,)
+        For each layer the weights, input-major, then the biases.
+    hidden : sequence of int
+        Sizes of the hidden layers.
+    task_slots : int
+        Waiting tasks that the network sees.
+    n_vehicles : int
+    scaling : array_like of float64, (12,)
+        Feature constants: (mid, half) of distance, waiting, expiry, demand and total distance, then
+        the divisors of speed and capacity.
+    smallest : tuple of int, optional
+        Task slots and vehicles of the smallest floor it was trained on; by default the sizes above.
+
+    Raises
+    ------
+    PolicyError
+        If the sizes contradict each other or a number is not finite.
+    """
+
+    def __init__(
+        self,
+        theta: ArrayLike,
+        *,
+        hidden: Sequence[int],
+        task_slots: int,
+        n_vehicles: int,
+        scaling: ArrayLike,
+        smallest: tuple[int, int] | None = None,
+    ) -> None:
+        self.hidden = tuple(int(size) for size in hidden)
+        self.task_slots = int(task_slots)
+        self.n_vehicles = int(n_vehicles)
+        self.smallest = smallest or (self.task_slots, self.n_vehicles)
+        if min(self.task_slots, self.n_vehicles, *self.hidden, *self.smallest) < 1:
+            raise PolicyError("a policy's sizes must be at least 1")
+        self.n_features = count_features(self.task_slots, self.n_vehicles)
+        self.n_actions = count_actions(self.n_vehicles)
+        self.sizes = np.array([self.n_features, *self.hidden, self.n_actions], np.int64)
+        self.scaling = np.array(scaling, np.float64)
+        self.theta = np.array(theta, np.float32)
+        expected = count_parameters(self.sizes.tolist())
+        if self.theta.shape != (expected,):
+            raise PolicyError(
+                f"theta: read shape {self.theta.shape}; expected ({expected},) for layers "
+                f"{'-'.join(map(str, self.sizes))}"
+            )
+        divisors = [1, 3, 5, 7, 9, 10, 11]
+        if self.scaling.shape != (SCALES,) or not (
+            np.isfinite(self.scaling).all() and (self.scaling[divisors] > 0).all()
+        ):
+            raise PolicyError(f"scaling: expected {SCALES} finite numbers, divisors above 0")
+        if not np.isfinite(self.theta).all():
+            raise PolicyError("theta: not finite; expected finite numbers")
+        self.column_sums = np.empty(self.sizes[1], np.float32)
+        sum_columns(self.sizes, self.theta, self.column_sums)
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of weights and biases."""
+        return len(self.theta)
+
+    def __repr__(self) -> str:
+        return f"Policy({'-'.join(map(str, self.sizes))}, {self.n_parameters:,} parameters)"
+
+    def act(
+        self,
+        observation: ArrayLike,
+        action_mask: ArrayLike,
+        *,
+        rng: np.random.Generator | None = None,
+    ) -> np.ndarray:
+        """Choose one action per row.
+
+        Parameters
+        ----------
+        observation : array_like of float32, (B, n_features) or (n_features,)
+            As `Simulator.observation`, not standardised.
+        action_mask : array_like of bool, (B, n_actions) or (n_actions,)
+            Rows without a legal action belong to finished episodes and get -1.
+        rng : numpy.random.Generator, optional
+            Sample from the masked softmax with this generator; by default the most probable action
+            is taken, the first of equals.
+
+        Returns
+        -------
+        ndarray(int64, (B,))
+            vehicle * 4 + rule; a single observation gives one row.
+
+        Raises
+        ------
+        PolicyError
+            If the shapes do not fit this policy, or an entry is not finite.
+        """
+        x = np.ascontiguousarray(observation, np.float32)
+        mask = np.ascontiguousarray(action_mask, np.bool_)
+        if x.ndim == 1:
+            x = x[None]
+        if mask.ndim == 1:
+            mask = mask[None]
+        if x.ndim != 2 or x.shape[1] != self.n_features:
+            raise PolicyError(
+                f"observation: read shape {np.shape(observation)}; expected (B, {self.n_features})"
+            )
+        if mask.shape != (len(x), self.n_actions):
+            raise PolicyError(
+                f"action mask: read shape {np.shape(action_mask)}; "
+                f"expected ({len(x)}, {self.n_actions})"
+            )
+        if not np.isfinite(x.sum()) and not np.isfinite(x).all():
+            raise PolicyError("observation: not finite; expected finite numbers")
+        actions = np.empty(len(x), np.int64)
+        uniforms = NO_UNIFORMS if rng is None else rng.random(len(x))
+        act_batch(self.sizes, self.theta, self.column_sums, x, mask, uniforms, actions)
+        return actions
+
+    def check_fits(self, instance: Instance) -> None:
+        """Refuse an instance of another floor's size.
+
+        Raises
+        ------
+        PolicyError
+            If the instance's fleet or task slots are not among those the policy was trained for.
+        """
+        layout = instance.layout
+        for what, size, low, high in (
+            ("task slots", layout.task_slots, self.smallest[0], self.task_slots),
+            ("vehicles", len(layout.vehicles), self.smallest[1], self.n_vehicles),
+        ):
+            if not low <= size <= high:
+                expected = str(high) if low == high else f"{low} to {high}"
+                raise PolicyError(
+                    f"{instance.name}: the layout '{layout.name}' has {size} {what}; "
+                    f"this policy was trained for {expected}"
+                )
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Return what `from_arrays` needs, as plain arrays."""
+        return {
+            "theta": self.theta,
+            "hidden": np.array(self.hidden, np.int64),
+            "task_slots": np.array(self.task_slots),
+            "n_vehicles": np.array(self.n_vehicles),
+            "scaling": self.scaling,
+            "smallest": np.array(self.smallest, np.int64),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, np.ndarray]) -> Policy:
+        """Build a policy from `to_arrays`.
+
+        Raises
+        ------
+        PolicyError
+            If an array is missing, of the wrong kind, or contradicts another.
+        """
+        expected = {
+            "theta": ("f", 1),
+            "hidden": ("i", 1),
+            "task_slots": ("i", 0),
+            "n_vehicles": ("i", 0),
+            "scaling": ("f", 1),
+            "smallest": ("i", 1),
+        }
+        for name, (kind, ndim) in expected.items():
+            array = arrays.get(name)
+            if array is None or array.dtype.kind != kind or array.ndim != ndim:
+                found = "nothing" if array is None else f"{array.dtype} of shape {array.shape}"
+                raise PolicyError(f"{name}: read {found}; the file holds no policy of this format")
+        hidden = [int(size) for size in arrays["hidden"]]
+        sizes = [int(arrays["task_slots"]), int(arrays["n_vehicles"]), *hidden]
+        if len(hidden) > 100 or not all(1 <= size <= MAX_PARAMETERS for size in sizes):
+            raise PolicyError(f"sizes: read {sizes[:8]}; expected sizes of a network")
+        if arrays["smallest"].shape != (2,):
+            raise PolicyError("smallest: expected two sizes")
+        return cls(
+            arrays["theta"],
+            hidden=hidden,
+            task_slots=sizes[0],
+            n_vehicles=sizes[1],
+            scaling=arrays["scaling"],
+            smallest=(int(arrays["smallest"][0]), int(arrays["smallest"][1])),
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the policy to an `.npz` file, atomically.
+
+        Raises
+        ------
+        StorageError
+            If the file cannot be written.
+        """
+        write_arrays(path, {"kind": "policy", "format": FORMAT, **self.to_arrays()})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Policy:
+        """Read a policy; pickles are never loaded.
+
+        Raises
+        ------
+        PolicyError
+            If the file is missing, damaged, of another format version, or holds no policy.
+        """
+        arrays = read_arrays(path, PolicyError)
+        kind, version = arrays.pop("kind", None), arrays.pop("format", None)
+        if kind is None or str(kind) != "policy":
+            raise PolicyError(f"{path}: holds {kind or 'something else'}; expected a policy file")
+        if version is None or version.shape != () or int(version) != FORMAT:
+            raise PolicyError(f"{path}: format {version}; this version reads format {FORMAT}")
+        try:
+            return cls.from_arrays(arrays)
+        except PolicyError as error:
+            raise PolicyError(f"{path}: {error}") from error

@@ -1,0 +1,214 @@
+"""Populations and policies played in the simulator, on threads.
+
+Kernels release the GIL, so plain threads share the work; a worker owns its arrays, and every draw is
+keyed, so neither threads nor tiles change a result.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+
+import numpy as np
+
+from acerl_np.errors import ConfigError
+from acerl_np.kernels.rollout import (
+    Workspace,
+    allocate_workspace,
+    evaluate_episodes,
+    rollout_members,
+)
+from acerl_np.kernels.state import Problem, State, allocate_state
+
+TILE = 4
+"""Members that a worker plays side by side; their weights fit a core's second-level cache."""
+
+EPISODE_TILE = 64
+"""Episodes of one shared policy that a worker plays side by side."""
+
+
+def count_cores() -> int:
+    """Return the number of cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class Workers:
+    """A pool of threads, each with arrays of its own.
+
+    Parameters
+    ----------
+    threads : int, optional
+        By default one per core.
+    """
+
+    def __init__(self, threads: int | None = None) -> None:
+        self.threads = count_cores() if threads is None else threads
+        if self.threads < 1:
+            raise ConfigError(f"threads: read {threads}; expected at least 1")
+        self.executor: Executor | None = None
+        if self.threads > 1:
+            self.executor = ThreadPoolExecutor(self.threads, thread_name_prefix="acerl_np")
+
+    def run(self, function: Callable[[int], None], items: Iterable[int]) -> None:
+        """Call `function` with every item, and wait for all of them."""
+        if self.executor is None:
+            for item in items:
+                function(item)
+        else:
+            list(self.executor.map(function, items))
+
+    def close(self) -> None:
+        """End the threads."""
+        if self.executor is not None:
+            self.executor.shutdown()
+
+
+class Arena:
+    """Where networks of one shape play the instances of one problem.
+
+    Parameters
+    ----------
+    problem : Problem
+    sizes : sequence of int
+        Layer sizes of the network.
+    workers : Workers
+    shared : bool
+        Whether all episodes use one network (`play_policy`), or each its own (`play_population`).
+    tile : int, optional
+        Episodes that a worker plays side by side; no result depends on it.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        sizes: Sequence[int],
+        workers: Workers,
+        *,
+        shared: bool = False,
+        tile: int | None = None,
+    ) -> None:
+        self.problem = problem
+        self.sizes = np.array(sizes, np.int64)
+        self.workers = workers
+        self.tile = tile or (EPISODE_TILE if shared else TILE)
+        self._spaces: queue.SimpleQueue[tuple[State, Workspace]] = queue.SimpleQueue()
+        for _ in range(workers.threads):
+            self._spaces.put(
+                (
+                    allocate_state(problem, self.tile),
+                    allocate_workspace(self.sizes, self.tile, 1 if shared else self.tile),
+                )
+            )
+
+    def play_population(
+        self,
+        theta: np.ndarray,
+        noise_std: float,
+        seed: int,
+        generation: int,
+        antithetic: bool,
+        instances: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Let every member of a generation play one episode (Algorithm 1, lines 7 to 12).
+
+        Parameters
+        ----------
+        theta : ndarray(float32, (n_parameters,))
+        noise_std : float
+        seed, generation : int
+        antithetic : bool
+        instances : ndarray(int32, (n_members,))
+            Row of `problem` that each member plays.
+
+        Returns
+        -------
+        returns, costs : ndarray(float64, (n_members,))
+            Minus the makespan, and the tardiness, s.
+        decisions : ndarray(int64, (n_members,))
+        """
+        n = len(instances)
+        returns, costs = np.empty(n), np.empty(n)
+        decisions = np.empty(n, np.int64)
+
+        def play(first: int) -> None:
+            state, work = self._spaces.get()
+            try:
+                rollout_members(
+                    self.problem,
+                    state,
+                    self.sizes,
+                    work,
+                    theta,
+                    noise_std,
+                    seed,
+                    generation,
+                    antithetic,
+                    instances,
+                    first,
+                    min(first + self.tile, n),
+                    returns,
+                    costs,
+                    decisions,
+                )
+            finally:
+                self._spaces.put((state, work))
+
+        self.workers.run(play, range(0, n, self.tile))
+        return returns, costs, decisions
+
+    def play_policy(
+        self,
+        theta: np.ndarray,
+        column_sums: np.ndarray,
+        instances: np.ndarray,
+        keys: np.ndarray,
+        greedy: bool,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Let one policy play every episode of a list.
+
+        Parameters
+        ----------
+        theta : ndarray(float32, (n_parameters,))
+        column_sums : ndarray(float32, (sizes[1],))
+        instances : ndarray(int32, (n_episodes,))
+        keys : ndarray(uint32, (n_episodes, 4))
+            Streams of the action draws.
+        greedy : bool
+
+        Returns
+        -------
+        makespan, tardiness : ndarray(float64, (n_episodes,)), s
+        decisions : ndarray(int64, (n_episodes,))
+        """
+        n = len(instances)
+        makespan, tardiness = np.empty(n), np.empty(n)
+        decisions = np.empty(n, np.int64)
+
+        def play(first: int) -> None:
+            state, work = self._spaces.get()
+            try:
+                work.theta[0] = theta
+                work.column_sums[0] = column_sums
+                evaluate_episodes(
+                    self.problem,
+                    state,
+                    self.sizes,
+                    work,
+                    instances,
+                    keys,
+                    greedy,
+                    first,
+                    min(first + self.tile, n),
+                    makespan,
+                    tardiness,
+                    decisions,
+                )
+            finally:
+                self._spaces.put((state, work))
+
+        self.workers.run(play, range(0, n, self.tile))
+        return makespan, tardiness, decisions
