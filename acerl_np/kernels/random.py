@@ -1,7 +1,8 @@
 """Counter-based random streams: every draw is a pure function of a key and a counter.
 
-The generator is Threefry-4x32 with 12 rounds (Salmon, Moraes, Dror and Shaw, "Parallel random
-numbers: as easy as 1, 2, 3", SC 2011). A stream is keyed by (seed, purpose, a, b): one application
+The generator is Threefry-4x32 with 13 rounds (Salmon, Moraes, Dror and Shaw, "Parallel random
+numbers: as easy as 1, 2, 3", SC 2011): the fewest rounds that have both passed BigCrush and known
+answers published by its authors, which the tests check. A stream is keyed by (seed, purpose, a, b): one application
 of Threefry hashes these 192 bits to the stream's 128-bit key, a second one turns (key, counter)
 into draws. Nothing is shared or advanced, so threads, tiles and resumed runs see the same numbers.
 
@@ -47,7 +48,7 @@ def mix_pair(a, b, turn):
 
 @inlined_kernel
 def mix_words(k0, k1, k2, k3, x0, x1, x2, x3):
-    """Apply Threefry-4x32-12 with key k0..k3 to the counter x0..x3 (all uint32)."""
+    """Apply Threefry-4x32-13 with key k0..k3 to the counter x0..x3 (all uint32)."""
     k4 = U(PARITY ^ k0 ^ k1 ^ k2 ^ k3)
     x0, x1, x2, x3 = U(x0 + k0), U(x1 + k1), U(x2 + k2), U(x3 + k3)
     # Two mixes a round, the rotations those of the published table; a key injection every four.
@@ -78,6 +79,8 @@ def mix_words(k0, k1, k2, k3, x0, x1, x2, x3):
     x0, x3 = mix_pair(x0, x3, U(23))
     x2, x1 = mix_pair(x2, x1, U(5))
     x0, x1, x2, x3 = U(x0 + k3), U(x1 + k4), U(x2 + k0), U(U(x3 + k1) + U(3))
+    x0, x1 = mix_pair(x0, x1, U(6))
+    x2, x3 = mix_pair(x2, x3, U(20))
     return x0, x1, x2, x3
 
 
