@@ -1,0 +1,98 @@
+"""ACERL for dynamic material handling: exact simulator, evolutionary training, evaluation.
+
+Public names are imported when they are first used, so that `import acerl_np` is quick.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from acerl_np.acerl import ACERL, Generation
+    from acerl_np.config import Config
+    from acerl_np.errors import (
+        AcerlError,
+        ActionError,
+        CheckpointError,
+        ConfigError,
+        InputError,
+        LayoutError,
+        MissingExtraError,
+        PolicyError,
+        RecordError,
+        StorageError,
+    )
+    from acerl_np.evaluation import Trials, evaluate_policy
+    from acerl_np.policy import Policy
+    from acerl_np.problem.instance import Instance, load_instance, load_layout, load_suite
+    from acerl_np.problem.layout import Layout
+    from acerl_np.simulator import Schedule, Simulator
+    from acerl_np.warm import warm_up
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "acerl": ("ACERL", "Generation"),
+    "config": ("Config",),
+    "errors": (
+        "AcerlError",
+        "ActionError",
+        "CheckpointError",
+        "ConfigError",
+        "InputError",
+        "LayoutError",
+        "MissingExtraError",
+        "PolicyError",
+        "RecordError",
+        "StorageError",
+    ),
+    "evaluation": ("Trials", "evaluate_policy"),
+    "policy": ("Policy",),
+    "problem.instance": ("Instance", "load_instance", "load_layout", "load_suite"),
+    "problem.layout": ("Layout",),
+    "simulator": ("Schedule", "Simulator"),
+    "warm": ("warm_up",),
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "ACERL",
+    "AcerlError",
+    "ActionError",
+    "CheckpointError",
+    "Config",
+    "ConfigError",
+    "Generation",
+    "InputError",
+    "Instance",
+    "Layout",
+    "LayoutError",
+    "MissingExtraError",
+    "Policy",
+    "PolicyError",
+    "RecordError",
+    "Schedule",
+    "Simulator",
+    "StorageError",
+    "Trials",
+    "__version__",
+    "evaluate_policy",
+    "load_instance",
+    "load_layout",
+    "load_suite",
+    "warm_up",
+]
+
+
+def __getattr__(name: str) -> object:
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module 'acerl_np' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"acerl_np.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

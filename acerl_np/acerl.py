@@ -328,7 +328,9 @@ class ACERL:
         """
         settings, instances, arrays = load_checkpoint(path)
         try:
-            config = Config.from_dict({**settings["config"], "hidden": tuple(settings["config"]["hidden"])})
+            config = Config.from_dict(
+                {**settings["config"], "hidden": tuple(settings["config"]["hidden"])}
+            )
             if generations is not None:
                 config = replace(config, generations=generations)
             trainer = cls(instances, config, seed=settings["seed"], threads=threads)

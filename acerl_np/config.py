@@ -81,7 +81,9 @@ class Config:
             value = getattr(self, name)
             number = isinstance(value, int | float) and not isinstance(value, bool)
             if not number or not low <= value <= high or (open_below and value == low):
-                _fail(name, value, f"a number {'above' if open_below else 'from'} {low:g} to {high:g}")
+                _fail(
+                    name, value, f"a number {'above' if open_below else 'from'} {low:g} to {high:g}"
+                )
             object.__setattr__(self, name, float(value))
         for name, choices in CHOICES.items():
             if getattr(self, name) not in choices:

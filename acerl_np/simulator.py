@@ -186,8 +186,7 @@ class Simulator:
         served = [
             task
             for task in np.argsort(start, kind="stable")
-            if vehicle[task] >= 0
-            and (self.state.status[b] == FINISHED or task not in working)
+            if vehicle[task] >= 0 and (self.state.status[b] == FINISHED or task not in working)
         ]
         return Schedule(
             task=tuple(instance.tasks[task] for task in served),

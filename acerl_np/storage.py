@@ -138,7 +138,9 @@ def write_arrays(path: str | os.PathLike[str], arrays: Mapping[str, Any]) -> Non
             member = io.BytesIO()
             np.lib.format.write_array(member, array, allow_pickle=False)
             # A fixed date: the same content gives the same file.
-            archive.writestr(zipfile.ZipInfo(f"{name}.npy", (1980, 1, 1, 0, 0, 0)), member.getvalue())
+            archive.writestr(
+                zipfile.ZipInfo(f"{name}.npy", (1980, 1, 1, 0, 0, 0)), member.getvalue()
+            )
     write_atomically(path, buffer.getvalue())
 
 

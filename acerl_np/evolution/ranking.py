@@ -146,7 +146,12 @@ def rank_utilities(
     j_r = np.ascontiguousarray(returns, np.float64)
     j_c = np.ascontiguousarray(costs, np.float64)
     ids = np.asarray(instance_ids)
-    if j_r.ndim != 1 or j_r.shape != j_c.shape or j_r.shape != ids.shape or ids.dtype.kind not in "iu":
+    if (
+        j_r.ndim != 1
+        or j_r.shape != j_c.shape
+        or j_r.shape != ids.shape
+        or ids.dtype.kind not in "iu"
+    ):
         raise InputError(
             f"returns, costs, instance ids: read shapes {j_r.shape}, {j_c.shape}, {ids.shape}; "
             "expected three equally long vectors, the ids whole numbers"
@@ -154,7 +159,9 @@ def rank_utilities(
     if ranking not in SCORES:
         raise ConfigError(f"ranking: read '{ranking}'; expected one of {', '.join(SCORES)}")
     if shaping not in get_args(Shaping):
-        raise ConfigError(f"shaping: read '{shaping}'; expected one of {', '.join(get_args(Shaping))}")
+        raise ConfigError(
+            f"shaping: read '{shaping}'; expected one of {', '.join(get_args(Shaping))}"
+        )
     if not 0.0 <= p_f <= 1.0:
         raise ConfigError(f"p_f: read {p_f}; expected a number from 0 to 1")
     utilities = np.zeros(len(j_r))

@@ -138,7 +138,9 @@ class AdaptiveSampler(_Counting):
             return np.arange(n_groups, dtype=np.int32) % np.int32(self.n_instances)
         cumulative = np.cumsum(self.probabilities())
         # The last tried instance takes what rounding leaves of the sum.
-        drawn = np.searchsorted(cumulative, self.draw(n_groups, generation) * cumulative[-1], "right")
+        drawn = np.searchsorted(
+            cumulative, self.draw(n_groups, generation) * cumulative[-1], "right"
+        )
         chosen = np.minimum(drawn, np.flatnonzero(self.count)[-1]).astype(np.int32)
         first = untried[:n_groups]
         chosen[: len(first)] = first

@@ -137,4 +137,6 @@ def inner_kernel(function: Function) -> Function:
 
 def inlined_kernel(function: Function) -> Function:
     """Compile like `kernel`, and always inline: a loop that calls it can still be vectorised."""
-    return _compile(function, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False)
+    return _compile(
+        function, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False
+    )

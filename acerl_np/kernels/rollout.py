@@ -215,7 +215,18 @@ def rollout_members(
 
 @kernel
 def evaluate_episodes(
-    problem, state, sizes, work, instances, keys, greedy, first, last, makespan, tardiness, decisions
+    problem,
+    state,
+    sizes,
+    work,
+    instances,
+    keys,
+    greedy,
+    first,
+    last,
+    makespan,
+    tardiness,
+    decisions,
 ):
     """Play episodes first to last - 1 with the network in row 0 of the workspace.
 

@@ -252,7 +252,9 @@ def read_record(path: str | os.PathLike[str], layout: Layout) -> Instance:
 def _parse_csv(text: str) -> tuple[list[dict[str, str]], list[str]]:
     header_line = text.lstrip("\r\n").split("\n", 1)[0]
     semicolons = header_line.count(";") > header_line.count(",")
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=";" if semicolons else ",", strict=True)
+    reader = csv.reader(
+        io.StringIO(text, newline=""), delimiter=";" if semicolons else ",", strict=True
+    )
     header: list[str] | None = None
     rows: list[dict[str, str]] = []
     places: list[str] = []

@@ -139,7 +139,9 @@ class Layout:
 
     def _check_site(self, site: str, where: str) -> None:
         if site not in self.site_index:
-            raise LayoutError(f"{where}: unknown site '{site}'; expected the id of one of the sites")
+            raise LayoutError(
+                f"{where}: unknown site '{site}'; expected the id of one of the sites"
+            )
 
     def _check_routes(self) -> None:
         seen: set[tuple[str, str]] = set()
@@ -233,7 +235,9 @@ class Layout:
         routes = []
         for k, route in enumerate(reader.list("routes", 0, MAX_SITES**2)):
             if not isinstance(route, list) or not all(isinstance(site, str) for site in route):
-                raise LayoutError(f"routes[{k}]: read {shorten(route)}; expected a list of site ids")
+                raise LayoutError(
+                    f"routes[{k}]: read {shorten(route)}; expected a list of site ids"
+                )
             routes.append(tuple(route))
         return cls(
             name=reader.text("name", default_name),
@@ -322,7 +326,9 @@ class _Reader:
         for key in self.data:
             if key not in required | optional:
                 known = ", ".join(sorted(required | optional))
-                raise LayoutError(f"{self.name(shorten(key))}: unknown key; expected one of {known}")
+                raise LayoutError(
+                    f"{self.name(shorten(key))}: unknown key; expected one of {known}"
+                )
         for key in sorted(required):
             if key not in self.data:
                 raise LayoutError(f"{self.name(key)}: missing; this key is required")
@@ -360,7 +366,9 @@ class _Reader:
         value = self.data.get(key, [])
         if not isinstance(value, list) or not least <= len(value) <= most:
             found = f"{len(value)} entries" if isinstance(value, list) else shorten(value)
-            raise LayoutError(f"{self.name(key)}: read {found}; expected a list of {least} to {most}")
+            raise LayoutError(
+                f"{self.name(key)}: read {found}; expected a list of {least} to {most}"
+            )
         return value
 
     def items(self, key: str, least: int, most: int) -> list[_Reader]:
@@ -398,9 +406,7 @@ def parse_json(text: str) -> object:
         return data
 
     try:
-        return json.loads(
-            text, parse_constant=refuse_constant, object_pairs_hook=refuse_duplicates
-        )
+        return json.loads(text, parse_constant=refuse_constant, object_pairs_hook=refuse_duplicates)
     except json.JSONDecodeError as error:
         raise LayoutError(
             f"line {error.lineno} column {error.colno}: not JSON: {error.msg.lower()}"

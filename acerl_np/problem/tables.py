@@ -128,9 +128,8 @@ def build_problem(
     n_breakdowns = max(
         [1] + [len(vehicle.breakdowns) for layout in layouts for vehicle in layout.vehicles]
     )
-    bytes_needed = (
-        24 * n_layouts * n_sites**2
-        + n_instances * (56 * n_tasks + fleet * (20 + 16 * n_breakdowns))
+    bytes_needed = 24 * n_layouts * n_sites**2 + n_instances * (
+        56 * n_tasks + fleet * (20 + 16 * n_breakdowns)
     )
     if bytes_needed > MAX_TABLE_BYTES:
         raise InputError(
@@ -164,9 +163,7 @@ def build_problem(
         breakdown_tick=np.full((n_instances, fleet, n_breakdowns), NEVER),
         repair_ticks=np.zeros((n_instances, fleet, n_breakdowns), np.int64),
         scaling=np.tile(np.asarray(scaling, np.float64), (n_instances, 1)),
-        task_slots=np.array(
-            [task_slots or max(layout.task_slots for layout in layouts)], np.int32
-        ),
+        task_slots=np.array([task_slots or max(layout.task_slots for layout in layouts)], np.int32),
     )
     position = 0
     for k, layout in enumerate(layouts):

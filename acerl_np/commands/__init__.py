@@ -1,0 +1,1 @@
+"""The program `acerl-np`: one file per command."""

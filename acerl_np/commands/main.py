@@ -1,0 +1,97 @@
+"""Find the command, run it, and turn every expected failure into one line and an exit status."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+import acerl_np
+from acerl_np.errors import AcerlError
+
+COMMANDS = {
+    "train": "train a policy with ACERL",
+}
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print one line and exit with status 2."""
+        self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
+
+
+def print_error(prog: str, message: str) -> None:
+    """Print one line on the standard error stream."""
+    line = " ".join(str(message).split())
+    print(f"{prog}: error: {line}", file=sys.stderr)
+
+
+def build_parser(command: str | None) -> argparse.ArgumentParser:
+    """Return the program's parser; only the module of `command` is imported."""
+    parser = Parser(
+        prog="acerl-np",
+        description="ACERL for dynamic material handling: train, judge and use dispatching policies.",
+        epilog="acerl-np COMMAND --help explains a command's options.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"acerl_np {acerl_np.__version__}")
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, summary in COMMANDS.items():
+        subparser = subparsers.add_parser(
+            name,
+            help=summary,
+            allow_abbrev=False,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        if name == command:
+            module = importlib.import_module(f"acerl_np.commands.{name.replace('-', '_')}")
+            module.add_arguments(subparser)
+            subparser.set_defaults(run=module.run)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        By default those of the command line.
+
+    Returns
+    -------
+    int
+        Exit status: 0 done, 1 the machine failed, 2 bad input or arguments, 130 or 143 interrupted.
+    """
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    command = next((word for word in words if not word.startswith("-")), None)
+    try:
+        options = build_parser(command).parse_args(words)
+    except SystemExit as stop:
+        return int(stop.code or 0)
+    prog = f"acerl-np {options.command}"
+    try:
+        status: int = options.run(options)
+        sys.stdout.flush()
+        return status
+    except AcerlError as error:
+        print_error(prog, str(error))
+        return error.exit_status
+    except KeyboardInterrupt:
+        print_error(prog, "interrupted")
+        return 130
+    except BrokenPipeError:
+        # The reader of our output has gone, as in `acerl-np ... | head`; say nothing more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except MemoryError:
+        print_error(prog, "not enough memory for these sizes")
+        return 1
+    except OSError as error:
+        print_error(prog, f"{error.filename or 'the machine'}: {error.strerror or error}")
+        return 1

@@ -1,0 +1,414 @@
+"""`acerl-np train`: train a policy on task records and show what it achieves."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import fields
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from acerl_np.commands.options import add_config_options, merge_options
+from acerl_np.errors import ConfigError, InputError, StorageError
+from acerl_np.storage import describe_os_error, write_atomically
+
+if TYPE_CHECKING:
+    from acerl_np.acerl import ACERL, Generation
+    from acerl_np.evaluation import Trials
+    from acerl_np.problem.instance import Instance
+
+DESCRIPTION = """\
+Train a dispatching policy with ACERL (Algorithm 1 of the paper).
+
+Without arguments this trains on DMH-01 to DMH-08 with the paper's settings and then plays every
+instance 30 times. It writes policy.npz (the policy), run.npz (the checkpoint), config.json (all
+options) and history.csv (one line per generation) into a new folder below runs/, or into --out.
+"""
+
+EPILOG = """\
+examples:
+  acerl-np train                                   the paper's run
+  acerl-np train --seed 3 --out runs/three         another seed, another folder
+  acerl-np train week1.csv week2.csv --layout floor.json
+  acerl-np train --resume runs/three/run.npz --generations 256
+"""
+
+DEFAULTS: dict[str, Any] = {
+    "tasks": [],
+    "suite": None,
+    "layout": None,
+    "seed": 0,
+    "threads": None,
+    "out": None,
+    "trials": 30,
+    "checkpoint_every": 10.0,
+    "quiet": False,
+}
+"""Options of the command that are no field of `Config`."""
+
+FREE_ON_RESUME = {
+    "resume",
+    "config",
+    "generations",
+    "out",
+    "threads",
+    "trials",
+    "checkpoint_every",
+    "quiet",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.description = DESCRIPTION
+    parser.epilog = EPILOG
+    data = parser.add_argument_group("what to train on")
+    data.add_argument(
+        "tasks",
+        nargs="*",
+        default=None,
+        metavar="TASKS",
+        help="task records (CSV) or bundled instances such as DMH-01 (default: the suite)",
+    )
+    data.add_argument("--suite", help="a bundled suite (default: dmh-train, that is DMH-01 to -08)")
+    data.add_argument(
+        "--layout",
+        metavar="LAYOUT.json",
+        help="floor and fleet of the records: a JSON file or 'dmh' (default: layout.json beside each)",
+    )
+    add_config_options(parser)
+    run = parser.add_argument_group("the run")
+    run.add_argument("--seed", type=int, help="seed of every random draw (default: 0)")
+    run.add_argument(
+        "--threads",
+        type=int,
+        help="worker threads; no result depends on them (default: one per core)",
+    )
+    run.add_argument(
+        "--trials",
+        type=int,
+        help="episodes per instance for the final table, 0 for none (default: 30)",
+    )
+    run.add_argument(
+        "--out",
+        metavar="DIR",
+        help="folder for the results, replaced if they exist (default: a new one below runs/)",
+    )
+    run.add_argument(
+        "--resume", metavar="RUN.npz", help="go on from a checkpoint; needs nothing else"
+    )
+    run.add_argument(
+        "--checkpoint-every",
+        type=float,
+        metavar="SECONDS",
+        help="time between checkpoints (default: 10)",
+    )
+    run.add_argument(
+        "--config", metavar="FILE.toml", help="options as TOML; the command line comes first"
+    )
+    run.add_argument(
+        "--quiet", action="store_const", const=True, help="no progress, only the table"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Train, save, evaluate; return the exit status."""
+    given = {
+        name: value
+        for name, value in vars(arguments).items()
+        if name not in ("command", "run") and value is not None and value != []
+    }
+    options, settings = merge_options(given, DEFAULTS)
+    check_options(options)
+    if not options["quiet"]:
+        announce_compilation()
+    trainer = make_trainer(given, options, settings)
+    folder = prepare_folder(options, given)
+    paths = {
+        name: folder / name for name in ("policy.npz", "run.npz", "config.json", "history.csv")
+    }
+    write_config(paths["config.json"], trainer)
+    started = time.perf_counter()
+
+    def save() -> None:
+        trainer.save(paths["run.npz"])
+        trainer.write_history(paths["history.csv"])
+
+    save()
+    with catch_signals() as caught:
+        last_save = time.perf_counter()
+        with progress_display(trainer, quiet=options["quiet"]) as show:
+            while not trainer.done and caught() is None:
+                show(trainer.step())
+                if time.perf_counter() - last_save >= options["checkpoint_every"]:
+                    save()
+                    last_save = time.perf_counter()
+        save()
+        trainer.policy.save(paths["policy.npz"])
+        if (number := caught()) is not None and not trainer.done:
+            print(
+                f"acerl-np train: stopped after generation {trainer.generation} of "
+                f"{trainer.config.generations}; go on with: acerl-np train --resume {paths['run.npz']}",
+                file=sys.stderr,
+            )
+            return 128 + number
+    seconds = time.perf_counter() - started
+    if options["trials"]:
+        from acerl_np.evaluation import evaluate_policy
+
+        trials = evaluate_policy(
+            trainer.policy,
+            trainer.instances,
+            trials=options["trials"],
+            seed=trainer.seed,
+            cost_limit=trainer.config.cost_limit,
+            threads=options["threads"],
+        )
+        print(summarise(trainer.instances, trials))
+    decisions = trainer.history[-1].decisions if trainer.history else 0
+    print(
+        f"{trainer.generation} generations, {decisions:,} decisions, {seconds:.1f} s; seed {trainer.seed}"
+    )
+    print(f"policy {paths['policy.npz']}   checkpoint {paths['run.npz']}")
+    print(f"history {paths['history.csv']}   options {paths['config.json']}")
+    return 0
+
+
+def check_options(options: dict[str, Any]) -> None:
+    """Refuse values that the command alone knows to be wrong."""
+    for name, low, high in (("trials", 0, 1_000_000), ("threads", 1, 1024), ("seed", 0, 2**63 - 1)):
+        value = options[name]
+        if value is None and name == "threads":
+            continue
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise ConfigError(f"{name}: read {value}; expected a whole number from {low} to {high}")
+    every = options["checkpoint_every"]
+    if isinstance(every, bool) or not isinstance(every, int | float) or not 0 <= every < 1e9:
+        raise ConfigError(f"checkpoint_every: read {every}; expected seconds from 0 to 1e9")
+    if not isinstance(options["quiet"], bool):
+        raise ConfigError(f"quiet: read {options['quiet']}; expected true or false")
+    for name in ("suite", "layout", "out"):
+        if not isinstance(options[name], str | None):
+            raise ConfigError(f"{name}: read {options[name]}; expected a text")
+    tasks = options["tasks"]
+    if not isinstance(tasks, list) or not all(isinstance(task, str) for task in tasks):
+        raise ConfigError(f"tasks: read {tasks}; expected a list of texts")
+
+
+def announce_compilation() -> None:
+    """Say once that kernels are being compiled, and compile them."""
+    from acerl_np.warm import is_compiled, warm_up
+
+    if not is_compiled():
+        print(
+            "compiling kernels, once on this machine (about 20 s) ...", file=sys.stderr, flush=True
+        )
+        started = time.perf_counter()
+        warm_up()
+        print(f"compiled in {time.perf_counter() - started:.0f} s", file=sys.stderr, flush=True)
+
+
+def load_training_instances(options: dict[str, Any]) -> list[Instance]:
+    """Load the records or the suite that the options name."""
+    from acerl_np.problem.instance import load_instance, load_suite
+
+    if options["tasks"] and options["suite"]:
+        raise InputError(
+            f"--suite: read '{options['suite']}' besides task records; expected one of the two"
+        )
+    if options["tasks"]:
+        return [load_instance(task, layout=options["layout"]) for task in options["tasks"]]
+    if options["layout"] is not None:
+        raise InputError("--layout: given without task records; expected TASKS.csv as well")
+    return load_suite(options["suite"] or "dmh-train")
+
+
+def make_trainer(given: dict[str, Any], options: dict[str, Any], settings: dict[str, Any]) -> ACERL:
+    """Return a new or a resumed trainer."""
+    from acerl_np.acerl import ACERL
+    from acerl_np.config import Config
+
+    if "resume" in given:
+        other = sorted(set(given) - FREE_ON_RESUME)
+        if other:
+            raise InputError(
+                f"--resume: the checkpoint holds instances and settings; expected no {', '.join(other)}"
+            )
+        return ACERL.resume(
+            given["resume"],
+            generations=settings.get("generations") if "generations" in given else None,
+            threads=options["threads"],
+        )
+    config = Config.from_dict(settings)
+    instances = load_training_instances(options)
+    return ACERL(instances, config, seed=options["seed"], threads=options["threads"])
+
+
+def prepare_folder(options: dict[str, Any], given: dict[str, Any]) -> Path:
+    """Return the folder of the results, made if need be."""
+    if options["out"] is not None:
+        folder = Path(options["out"])
+    elif "resume" in given:
+        folder = Path(given["resume"]).parent
+    else:
+        what = "tasks" if options["tasks"] else options["suite"] or "dmh-train"
+        base = Path("runs") / f"{what}-seed{options['seed']}"
+        folder, k = base, 1
+        while folder.exists():
+            k += 1
+            folder = base.with_name(f"{base.name}-{k}")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError(
+            f"{folder}: cannot make the folder: {describe_os_error(error)}"
+        ) from error
+    return folder
+
+
+def write_config(path: Path, trainer: ACERL) -> None:
+    """Write every option of the run as JSON."""
+    import acerl_np
+
+    data = {
+        "acerl_np": acerl_np.__version__,
+        "seed": trainer.seed,
+        "instances": {instance.name: instance.content_hash for instance in trainer.instances},
+        "config": trainer.config.to_dict(),
+    }
+    write_atomically(path, (json.dumps(data, indent=2) + "\n").encode())
+
+
+@contextmanager
+def catch_signals() -> Iterator[Callable[[], int | None]]:
+    """Note Ctrl-C and SIGTERM instead of stopping at once; a second Ctrl-C stops."""
+    caught: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        if caught:
+            raise KeyboardInterrupt
+        caught.append(number)
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: caught[0] if caught else None
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def progress_display(trainer: ACERL, *, quiet: bool) -> Iterator[Callable[[Generation], None]]:
+    """Show generation, population means, speed and time left on the standard error stream."""
+    if quiet or trainer.done:
+        yield lambda record: None
+        return
+    from tqdm import tqdm
+
+    total = trainer.config.generations
+    first = trainer.generation
+    terminal = sys.stderr.isatty()
+    started = time.perf_counter()
+    before = trainer.history[-1].decisions if trainer.history else 0
+    bar = tqdm(
+        total=total,
+        initial=first,
+        unit="gen",
+        disable=not terminal,
+        dynamic_ncols=True,
+        bar_format="generation {n_fmt}/{total_fmt} |{bar:20}| {postfix} [{elapsed}, {remaining} left]",
+    )
+    step = max(1, total // 8)
+
+    def show(record: Generation) -> None:
+        elapsed = time.perf_counter() - started
+        rate = (record.decisions - before) / max(elapsed, 1e-9)
+        text = (
+            f"return {record.return_mean:.1f}, tardiness {record.cost_mean:.1f}, "
+            f"satisfied {record.satisfied:.0%}, {rate / 1e3:,.0f}k decisions/s"
+        )
+        if terminal:
+            bar.set_postfix_str(text, refresh=False)
+            bar.update()
+        elif record.generation % step == 0 or record.generation == total:
+            left = elapsed / (record.generation - first) * (total - record.generation)
+            print(
+                f"generation {record.generation}/{total}: {text}, {left:.0f} s left",
+                file=sys.stderr,
+                flush=True,
+            )
+
+    try:
+        yield show
+    finally:
+        bar.close()
+
+
+def published_acerl(instance: Instance) -> tuple[str, str]:
+    """Return the paper's makespan and tardiness of ACERL if this is the bundled instance."""
+    from acerl_np.experiments.published import find_row
+    from acerl_np.problem.instance import bundled_instances, load_instance
+
+    for table in ("comparison-train", "comparison-test"):
+        row = find_row(table, "ACERL")
+        if (
+            row is None
+            or instance.name not in row.cells
+            or instance.name not in bundled_instances()
+        ):
+            continue
+        if load_instance(instance.name).content_hash == instance.content_hash:
+            cell = row.cells[instance.name]
+            return f"{cell.makespan:.1f}", f"{cell.tardiness:.1f}"
+    return "", ""
+
+
+def summarise(instances: Sequence[Instance], trials: Trials) -> str:
+    """Return the final table: means over the trials beside the paper's figures."""
+    import numpy as np
+
+    from acerl_np.report import render_table
+
+    rows: list[list[str]] = []
+    paper = []
+    for k, instance in enumerate(instances):
+        published = published_acerl(instance)
+        if published[0]:
+            paper.append([float(value) for value in published])
+        inside = float((trials.tardiness[k] < trials.cost_limit).mean())
+        rows.append(
+            [
+                instance.name,
+                f"{trials.makespan[k].mean():.1f}",
+                f"{trials.tardiness[k].mean():.1f}",
+                f"{inside:.0%}",
+                *published,
+            ]
+        )
+    means = ["", ""]
+    if len(paper) == len(instances):
+        means = [f"{value:.1f}" for value in np.mean(paper, axis=0)]
+    rows.append(
+        [
+            "mean",
+            f"{trials.makespan.mean():.1f}",
+            f"{trials.tardiness.mean():.1f}",
+            f"{trials.satisfied:.0%}",
+            *means,
+        ]
+    )
+    header = ["instance", "makespan", "tardiness", "satisfied", "paper makespan", "paper tardiness"]
+    if not paper:
+        header, rows = header[:4], [row[:4] for row in rows]
+    title = (
+        f"Means over {trials.makespan.shape[1]} trials; satisfied: tardiness below "
+        f"{trials.cost_limit:g} s"
+    )
+    return f"{title}\n{render_table(header, rows, rules=[len(rows) - 1])}"

@@ -1,0 +1,1 @@
+"""The paper's studies, one file each, and the figures that it published."""

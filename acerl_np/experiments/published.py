@@ -1,0 +1,75 @@
+"""The figures of the paper's tables, as printed.
+
+Source: C. Hu, Z. Wang, B. Yuan, J. Liu, C. Zhang and X. Yao, "Robust Dynamic Material Handling via
+Adaptive Constrained Evolutionary Reinforcement Learning", IEEE Transactions on Neural Networks and
+Learning Systems, with its supplement. Marks compare a cell with ACERL's: "+" better, "~" similar,
+"-" worse.
+"""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+
+@dataclass(frozen=True)
+class PublishedCell:
+    """One cell of a table: mean makespan and tardiness (s), and their marks against ACERL."""
+
+    makespan: float
+    tardiness: float
+    makespan_mark: str
+    tardiness_mark: str
+
+
+@dataclass(frozen=True)
+class PublishedRow:
+    """One row of a table: cells by instance, and the printed M, C and P (fractions)."""
+
+    table: str
+    policy: str
+    suite: str
+    cells: dict[str, PublishedCell]
+    m: float
+    c: float
+    p: float
+
+
+def _read(name: str) -> list[dict[str, str]]:
+    text = files("acerl_np.experiments").joinpath(name).read_text(encoding="utf-8")
+    return list(csv.DictReader(text.splitlines()))
+
+
+@cache
+def published_rows() -> tuple[PublishedRow, ...]:
+    """Return every row of every table of the paper, in its order."""
+    cells: dict[tuple[str, str], dict[str, PublishedCell]] = {}
+    for item in _read("paper-cells.csv"):
+        cells.setdefault((item["table"], item["policy"]), {})[item["instance"]] = PublishedCell(
+            float(item["makespan"]),
+            float(item["tardiness"]),
+            item["makespan_mark"],
+            item["tardiness_mark"],
+        )
+    return tuple(
+        PublishedRow(
+            item["table"],
+            item["policy"],
+            item["suite"],
+            cells.get((item["table"], item["policy"]), {}),
+            float(item["M"]),
+            float(item["C"]),
+            float(item["P_percent"]) / 100.0,
+        )
+        for item in _read("paper-rows.csv")
+    )
+
+
+def find_row(table: str, policy: str, suite: str = "") -> PublishedRow | None:
+    """Return one row of the paper, None if it has no such row."""
+    for row in published_rows():
+        if (row.table, row.policy, row.suite) == (table, policy, suite):
+            return row
+    return None

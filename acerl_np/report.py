@@ -1,0 +1,85 @@
+"""Tables for people and for programs: text, CSV, JSON, Markdown and LaTeX from the same rows."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+
+Cell = str | int | float | None
+
+FORMATS = ("text", "csv", "json", "markdown", "latex")
+
+
+def _show(cell: Cell) -> str:
+    return "" if cell is None else str(cell)
+
+
+def render_table(
+    header: Sequence[str],
+    rows: Sequence[Sequence[Cell]],
+    form: str = "text",
+    *,
+    rules: Sequence[int] = (),
+) -> str:
+    """Return a table as text that ends with a newline.
+
+    Parameters
+    ----------
+    header : sequence of str
+    rows : sequence of sequences
+        Cells; the first column is aligned left, the others right.
+    form : {"text", "csv", "json", "markdown", "latex"}
+    rules : sequence of int
+        Rows before which a rule is drawn ("text" and "latex").
+
+    Returns
+    -------
+    str
+    """
+    if form == "json":
+        return json.dumps([dict(zip(header, row, strict=True)) for row in rows], indent=1) + "\n"
+    cells = [[_show(cell) for cell in row] for row in rows]
+    if form == "csv":
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows([list(header), *cells])
+        return text.getvalue()
+    if form == "markdown":
+        lines = [f"| {' | '.join(header)} |", f"| --- |{' ---: |' * (len(header) - 1)}"]
+        lines += [f"| {' | '.join(row)} |" for row in cells]
+        return "\n".join(lines) + "\n"
+    if form == "latex":
+        return _render_latex(header, cells, rules)
+    widths = [max(len(line[k]) for line in [list(header), *cells]) for k in range(len(header))]
+
+    def align(line: Sequence[str]) -> str:
+        first = line[0].ljust(widths[0])
+        rest = (text.rjust(width) for text, width in zip(line[1:], widths[1:], strict=True))
+        return "  ".join([first, *rest]).rstrip()
+
+    rule = "-" * (sum(widths) + 2 * (len(widths) - 1))
+    lines = [align(header), rule]
+    for k, row in enumerate(cells):
+        if k in rules:
+            lines.append(rule)
+        lines.append(align(row))
+    return "\n".join(lines) + "\n"
+
+
+LATEX_SPECIALS = {"%": r"\%", "&": r"\&", "_": r"\_", "#": r"\#", "±": r"$\pm$", "~": r"$\approx$"}
+
+
+def _render_latex(
+    header: Sequence[str], cells: Sequence[Sequence[str]], rules: Sequence[int]
+) -> str:
+    def escape(text: str) -> str:
+        return "".join(LATEX_SPECIALS.get(letter, letter) for letter in text)
+
+    lines = [rf"\begin{{tabular}}{{l{'r' * (len(header) - 1)}}}", r"\toprule"]
+    lines += [" & ".join(map(escape, header)) + r" \\", r"\midrule"]
+    for k, row in enumerate(cells):
+        if k in rules:
+            lines.append(r"\midrule")
+        lines.append(" & ".join(map(escape, row)) + r" \\")
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n"
