@@ -73,10 +73,10 @@ class Config:
     advantage: Advantage = "paper"
 
     def __post_init__(self) -> None:
-        for name, (low, high) in WHOLE_RANGES.items():
+        for name, (least, most) in WHOLE_RANGES.items():
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-                _fail(name, value, f"a whole number from {low} to {high:,}")
+            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+                _fail(name, value, f"a whole number from {least} to {most:,}")
         for name, (low, high, open_below) in REAL_RANGES.items():
             value = getattr(self, name)
             number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -88,8 +88,9 @@ class Config:
         for name, choices in CHOICES.items():
             if getattr(self, name) not in choices:
                 _fail(name, getattr(self, name), f"one of {', '.join(choices)}")
-        if not isinstance(self.antithetic, bool):
-            _fail("antithetic", self.antithetic, "true or false")
+        antithetic: object = self.antithetic
+        if not isinstance(antithetic, bool):
+            _fail("antithetic", antithetic, "true or false")
         if self.antithetic and self.population % 2:
             _fail("population", self.population, "an even number with antithetic")
         hidden = self.hidden

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -42,7 +43,7 @@ def initial_parameters(sizes: Sequence[int], seed: int) -> np.ndarray:
     """
     theta = np.zeros(count_parameters(sizes), np.float32)
     position = 0
-    for layer, (n_in, n_out) in enumerate(zip(sizes, sizes[1:], strict=False)):
+    for layer, (n_in, n_out) in enumerate(pairwise(sizes)):
         weights = theta[position : position + n_in * n_out]
         fill_stream(seed, INITIAL, layer, 0, weights)
         weights *= np.float32(np.sqrt(2.0 / n_in))

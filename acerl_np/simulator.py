@@ -117,7 +117,7 @@ class Simulator:
     @property
     def done(self) -> np.ndarray:
         """Whether each episode is over, bool (B,)."""
-        return self.state.status != RUNNING
+        return np.asarray(self.state.status != RUNNING)
 
     @property
     def makespan(self) -> np.ndarray:

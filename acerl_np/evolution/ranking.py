@@ -62,7 +62,7 @@ def _score_cf(
     p_f: float,
     key: tuple[int, int, int],
 ) -> np.ndarray:
-    return returns - costs
+    return np.asarray(returns - costs)
 
 
 def _score_r(

@@ -111,7 +111,7 @@ class AdaptiveSampler(_Counting):
             u[known] = (self.largest[known] - mean) / spread[known]
         else:
             u[known] = (mean - self.least[known]) / spread[known]
-        return np.clip(u, 0.0, 1.0)
+        return u.clip(0.0, 1.0)
 
     def probabilities(self) -> np.ndarray:
         """Return the probability of drawing each instance; 0 for those never tried.
@@ -141,7 +141,7 @@ class AdaptiveSampler(_Counting):
         drawn = np.searchsorted(
             cumulative, self.draw(n_groups, generation) * cumulative[-1], "right"
         )
-        chosen = np.minimum(drawn, np.flatnonzero(self.count)[-1]).astype(np.int32)
+        chosen: np.ndarray = np.minimum(drawn, np.flatnonzero(self.count)[-1]).astype(np.int32)
         first = untried[:n_groups]
         chosen[: len(first)] = first
         return chosen
@@ -182,7 +182,8 @@ class RandomSampler(_Counting):
 
     def assign(self, n_groups: int, generation: int) -> np.ndarray:
         """Return an independent uniform draw per group."""
-        return (self.draw(n_groups, generation) * self.n_instances).astype(np.int32)
+        drawn: np.ndarray = (self.draw(n_groups, generation) * self.n_instances).astype(np.int32)
+        return drawn
 
 
 class SingleSampler(_Counting):
@@ -217,7 +218,11 @@ def make_sampler(
     """
     if name == "ais":
         return AdaptiveSampler(n_instances, seed, alpha_u=alpha_u, advantage=advantage)
-    others = {"uniform": UniformSampler, "random": RandomSampler, "single": SingleSampler}
+    others: dict[str, type[UniformSampler | RandomSampler | SingleSampler]] = {
+        "uniform": UniformSampler,
+        "random": RandomSampler,
+        "single": SingleSampler,
+    }
     if name not in others:
         raise ConfigError(f"sampler: read '{name}'; expected one of {', '.join(get_args(Sampler))}")
     return others[name](n_instances, seed)

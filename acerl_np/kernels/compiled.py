@@ -7,20 +7,21 @@ the sources of every kernel and the versions of numba, llvmlite and NumPy.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import llvmlite
 import numba
 import numpy as np
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+Function = Callable[..., Any]
 
 
 @cache
@@ -55,7 +56,7 @@ def cache_folder() -> Path | None:
 
     `NUMBA_CACHE_DIR` comes first, then the user's cache folder, then the package's own folder.
     """
-    home_cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    home_cache = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
     candidates = [Path(home_cache) / "acerl_np", Path(__file__).parent / "__pycache__"]
     if numba.config.CACHE_DIR:
         candidates.insert(0, Path(numba.config.CACHE_DIR) / "acerl_np")
@@ -80,10 +81,9 @@ def mark_compiled() -> None:
     """Record that every kernel has been compiled into the cache folder."""
     folder = cache_folder()
     if folder is not None:
-        try:
+        # Only the announcement of the next compilation depends on it.
+        with contextlib.suppress(OSError):
             (folder / "complete").touch()
-        except OSError:
-            pass  # only the announcement of the next compilation depends on it
 
 
 class _Locator(_CacheLocator):
@@ -107,7 +107,7 @@ class _Locator(_CacheLocator):
 
 
 class _CacheImpl(CompileResultCacheImpl):
-    _locator_classes = [_Locator]
+    _locator_classes = (_Locator,)
 
 
 class _Cache(FunctionCache):
@@ -118,7 +118,7 @@ def _compile(function: Function, **options: bool) -> Function:
     dispatcher = numba.njit(nogil=True, error_model="numpy", **options)(function)
     if dispatcher is not function and cache_folder() is not None:
         dispatcher._cache = _Cache(function)
-    return dispatcher  # type: ignore[no-any-return]
+    return dispatcher
 
 
 def kernel(function: Function) -> Function:

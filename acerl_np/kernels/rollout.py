@@ -36,7 +36,7 @@ class Workspace(NamedTuple):
     keys : ndarray(uint32, (T, 4)), keys of the members' action streams
     noise_key : ndarray(uint32, (4,))
     bits : ndarray(uint32, (4, LANES)); noise : ndarray(float32, (4, LANES))
-    index : ndarray(int32, (n_features + 1,)); value : ndarray(float32, (n_features + 1,))
+    feature : ndarray(int32, (n_features + 1,)); value : ndarray(float32, (n_features + 1,))
     hidden : ndarray(float32, (widest,))
     active_index : ndarray(int32, (widest + 1,)); active_value : ndarray(float32, (widest + 1,))
     logits : ndarray(float32, (n_actions,))
@@ -49,7 +49,7 @@ class Workspace(NamedTuple):
     noise_key: np.ndarray
     bits: np.ndarray
     noise: np.ndarray
-    index: np.ndarray
+    feature: np.ndarray
     value: np.ndarray
     hidden: np.ndarray
     active_index: np.ndarray
@@ -79,7 +79,7 @@ def allocate_workspace(sizes: np.ndarray, tile: int, n_members: int) -> Workspac
         noise_key=np.empty(4, np.uint32),
         bits=np.empty((4, LANES), np.uint32),
         noise=np.empty((4, LANES), np.float32),
-        index=np.empty(n_features + 1, np.int32),
+        feature=np.empty(n_features + 1, np.int32),
         value=np.empty(n_features + 1, np.float32),
         hidden=np.empty(widest, np.float32),
         active_index=np.empty(widest + 1, np.int32),
@@ -104,12 +104,12 @@ def decide_and_advance(problem, state, b, sizes, work, row, greedy):
 
     The action is drawn from the stream in `work.keys[b]`, counted by decisions.
     """
-    n = list_features(problem, state, b, work.index, work.value)
+    n = list_features(problem, state, b, work.feature, work.value)
     forward(
         sizes,
         work.theta[row],
         work.column_sums[row],
-        work.index,
+        work.feature,
         work.value,
         n,
         work.hidden,

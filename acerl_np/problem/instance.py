@@ -93,7 +93,7 @@ class Instance:
         if places is None:
             places = [f"row {k + 1}" for k in range(len(rows))]
         seen: dict[str, str] = {}
-        parsed = []
+        parsed: list[tuple[Any, ...]] = []
         for place, row in zip(places, rows, strict=True):
             task = _read_id(row, "task", place)
             if task in seen:
@@ -125,8 +125,9 @@ class Instance:
                     _read_number(row, "demand", place, 0.0),
                 )
             )
-        order = sorted(range(len(parsed)), key=lambda k: parsed[k][3])
-        columns = list(zip(*(parsed[k] for k in order), strict=True))
+        arrival: list[float] = [row[3] for row in parsed]
+        order = sorted(range(len(parsed)), key=arrival.__getitem__)
+        columns: list[Any] = list(zip(*(parsed[k] for k in order), strict=True))
         instance = cls(
             name,
             layout,

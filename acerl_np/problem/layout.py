@@ -8,6 +8,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -161,7 +162,7 @@ class Layout:
             seen.add(ends)
             indices = [self.site_index[site] for site in route]
             length = 0.0
-            for a, b in zip(indices, indices[1:], strict=False):
+            for a, b in pairwise(indices):
                 step = float(self.routes.edge_length[a, b])
                 if math.isinf(step):
                     raise LayoutError(
@@ -233,7 +234,7 @@ class Layout:
         edges = tuple(_read_edge(item, points) for item in reader.items("edges", 0, MAX_EDGES))
         vehicles = tuple(_read_vehicle(item) for item in reader.items("vehicles", 1, MAX_VEHICLES))
         routes = []
-        for k, route in enumerate(reader.list("routes", 0, MAX_SITES**2)):
+        for k, route in enumerate(reader.entries("routes", 0, MAX_SITES**2)):
             if not isinstance(route, list) or not all(isinstance(site, str) for site in route):
                 raise LayoutError(
                     f"routes[{k}]: read {shorten(route)}; expected a list of site ids"
@@ -356,13 +357,13 @@ class _Reader:
         *,
         whole: bool = False,
     ) -> float:
-        value = self.data.get(key, default)
+        value: Any = self.data.get(key, default)
         what = "a whole number" if whole else "a number"
         if not is_number(value) or not low <= value <= high or (whole and value != int(value)):
             self.fail(key, f"{what} from {low:g} to {high:g}")
         return float(value)
 
-    def list(self, key: str, least: int, most: int) -> list[Any]:
+    def entries(self, key: str, least: int, most: int) -> list[Any]:
         value = self.data.get(key, [])
         if not isinstance(value, list) or not least <= len(value) <= most:
             found = f"{len(value)} entries" if isinstance(value, list) else shorten(value)
@@ -374,7 +375,7 @@ class _Reader:
     def items(self, key: str, least: int, most: int) -> list[_Reader]:
         return [
             _Reader(item, f"{self.name(key)}[{k}]")
-            for k, item in enumerate(self.list(key, least, most))
+            for k, item in enumerate(self.entries(key, least, most))
         ]
 
 
