@@ -1,0 +1,203 @@
+"""Throughput of the parts of a generation; each benchmark checks its answer before it is timed.
+
+python -m pytest benchmarks            # times; groups share a reference
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import acerl_np
+from acerl_np.evolution import Strategy, rank_utilities
+from acerl_np.kernels.network import act_batch
+from acerl_np.kernels.random import BLOCK, LANES, NOISE, derive_key, fill_normals
+from acerl_np.policy import initial_parameters
+from acerl_np.rollout import Arena, Workers
+
+SIZES = (219, 128, 128, 12)
+
+
+def play_first_actions(sim: acerl_np.Simulator) -> acerl_np.Simulator:
+    sim.reset()
+    while not sim.done.all():
+        sim.step(sim.action_mask.argmax(axis=1))
+    return sim
+
+
+@pytest.mark.benchmark(group="events")
+def test_events(benchmark, suite):
+    """256 episodes with the first legal action, observation included; 7,680 tasks."""
+    sim = acerl_np.Simulator([suite[k % 8] for k in range(256)])
+    alone = play_first_actions(acerl_np.Simulator(suite))
+    together = play_first_actions(sim)
+    assert np.array_equal(together.makespan, np.tile(alone.makespan, 32))
+    benchmark(play_first_actions, sim)
+
+
+@pytest.mark.benchmark(group="events")
+def test_events_of_the_naive_oracle(benchmark, suite):
+    """One episode with the first legal action, frame by frame in plain Python."""
+    from naive import NaiveEpisode
+
+    layout, rows = suite[0].layout.to_dict(), suite[0].rows()
+
+    def play() -> float:
+        episode = NaiveEpisode(layout, rows)
+        while not episode.done:
+            episode.step(episode.mask().index(True))
+        return episode.makespan
+
+    assert play() == play_first_actions(acerl_np.Simulator(suite[0])).makespan[0]
+    benchmark(play)
+
+
+def draw_observations(n: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    observation = rng.normal(size=(n, 219)).astype(np.float32)
+    slots = np.arange(219) < 120
+    observation[:, slots & (np.arange(219) >= 24)] = 0.0  # six of thirty slots are filled
+    for v in range(3):
+        observation[:, 120 + 33 * v + 9 : 120 + 33 * (v + 1)] = 0.0
+    return observation, np.ones((n, 12), np.bool_)
+
+
+@pytest.mark.benchmark(group="forward")
+def test_forward(benchmark):
+    """Logits and greedy action of 1,000 observations, six tasks waiting."""
+    policy = make_policy()
+    observation, mask = draw_observations(1000)
+    assert np.array_equal(policy.act(observation, mask), act_with_numpy(policy, observation))
+    actions = np.empty(1000, np.int64)
+    uniforms = np.empty(0)
+    benchmark(
+        act_batch,
+        policy.sizes,
+        policy.theta,
+        policy.column_sums,
+        observation,
+        mask,
+        uniforms,
+        actions,
+    )
+
+
+@pytest.mark.benchmark(group="forward")
+def test_forward_of_numpy(benchmark):
+    """The same as three matrix products of NumPy, all observations at once."""
+    policy = make_policy()
+    observation, mask = draw_observations(1000)
+    assert np.array_equal(policy.act(observation, mask), act_with_numpy(policy, observation))
+    benchmark(act_with_numpy, policy, observation)
+
+
+@pytest.mark.benchmark(group="forward")
+def test_one_decision(benchmark):
+    """`Policy.act` on one observation, checks included."""
+    policy = make_policy()
+    observation, mask = draw_observations(1)
+    assert policy.act(observation, mask).shape == (1,)
+    benchmark(policy.act, observation, mask)
+
+
+def make_policy() -> acerl_np.Policy:
+    return acerl_np.Policy(
+        initial_parameters(SIZES, 0),
+        hidden=SIZES[1:-1],
+        task_slots=30,
+        n_vehicles=3,
+        scaling=np.ones(12),
+    )
+
+
+def act_with_numpy(policy: acerl_np.Policy, observation: np.ndarray) -> np.ndarray:
+    x = observation - observation.mean(axis=1, keepdims=True)
+    x /= observation.std(axis=1, keepdims=True) + 1e-5
+    position = 0
+    for layer in range(3):
+        n_in, n_out = SIZES[layer : layer + 2]
+        weights = policy.theta[position : position + n_in * n_out].reshape(n_in, n_out)
+        position += n_in * n_out
+        x = x @ weights + policy.theta[position : position + n_out]
+        position += n_out
+        if layer < 2:
+            x = np.maximum(x, 0.0)
+    return x.argmax(axis=1)
+
+
+@pytest.mark.benchmark(group="normals")
+def test_normals(benchmark):
+    """One block of keyed standard normals, 2,048 numbers."""
+    key = np.empty(4, np.uint32)
+    derive_key(0, NOISE, 0, 0, key)
+    bits = np.empty((4, LANES), np.uint32)
+    out = np.empty((4, LANES), np.float32)
+    fill_normals(key, 3, bits, out)
+    assert abs(out.mean()) < 0.1 and abs(out.std() - 1.0) < 0.1
+    benchmark(fill_normals, key, 3, bits, out)
+
+
+@pytest.mark.benchmark(group="normals")
+def test_normals_of_numpy(benchmark):
+    """As many by NumPy's SFC64, float32."""
+    generator = np.random.Generator(np.random.SFC64(0))
+    out = np.empty(BLOCK, np.float32)
+    generator.standard_normal(out=out, dtype=np.float32)
+    assert abs(out.mean()) < 0.1
+    benchmark(generator.standard_normal, out=out, dtype=np.float32)
+
+
+@pytest.mark.benchmark(group="rollout")
+@pytest.mark.parametrize("threads", [1, 2])
+def test_rollout(benchmark, suite, threads):
+    """256 perturbed policies play an episode each: about 8,400 decisions."""
+    from acerl_np.problem.tables import build_problem
+
+    problem = build_problem(suite)
+    theta = initial_parameters(SIZES, 0)
+    instances = np.arange(256, dtype=np.int32) % 8
+    workers = Workers(threads)
+    arena = Arena(problem, SIZES, workers)
+    expected = Arena(problem, SIZES, Workers(1), tile=1).play_population(
+        theta, 0.1, 0, 0, False, instances
+    )
+    actual = arena.play_population(theta, 0.1, 0, 0, False, instances)
+    assert all(np.array_equal(a, b) for a, b in zip(actual, expected, strict=True))
+    benchmark.extra_info["decisions"] = int(actual[2].sum())
+    benchmark(arena.play_population, theta, 0.1, 0, 0, False, instances)
+    workers.close()
+
+
+@pytest.mark.benchmark(group="ranking")
+@pytest.mark.parametrize("n_instances", [8, 1])
+def test_ranking(benchmark, n_instances):
+    """Utilities of 256 members by intrinsic stochastic ranking."""
+    rng = np.random.default_rng(0)
+    returns, costs = rng.normal(size=256), rng.uniform(0.0, 40.0, 256)
+    ids = np.arange(256) % n_instances
+    literal = rank_utilities(returns, costs, ids, shaping="rank")
+    for k in range(n_instances):  # all feasible: the order of the returns
+        assert np.array_equal(literal[ids == k].argsort(), returns[ids == k].argsort())
+    costs += 30.0
+    benchmark(rank_utilities, returns, costs, ids)
+
+
+@pytest.mark.benchmark(group="update")
+def test_update(benchmark):
+    """Gradient of 46,220 parameters from 256 members, noise drawn again."""
+    small = Strategy(np.zeros(100), population=256)
+    utilities = np.random.default_rng(0).normal(size=256)
+    noise = small.ask() / small.noise_std
+    expected = utilities @ noise / (256 * small.noise_std)
+    assert np.allclose(small.estimate_gradient(utilities), expected, rtol=1e-3, atol=1e-3)
+    benchmark(Strategy(np.zeros(46_220), population=256).estimate_gradient, utilities)
+
+
+@pytest.mark.benchmark(group="generation")
+def test_generation(benchmark, suite):
+    """A whole generation with the paper's settings, one thread per core."""
+    trainer = acerl_np.ACERL(suite, acerl_np.Config(), seed=0)
+    again = acerl_np.ACERL(suite, acerl_np.Config(), seed=0, threads=1)
+    assert trainer.step().return_mean == again.step().return_mean
+    assert np.array_equal(trainer.strategy.theta, again.strategy.theta)
+    benchmark(trainer.step)
