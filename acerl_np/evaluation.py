@@ -7,14 +7,35 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from acerl_np.errors import ConfigError, InputError
+from acerl_np.errors import ConfigError, InputError, PolicyError
 from acerl_np.kernels.random import EVALUATION, derive_key
+from acerl_np.kernels.rules import AHP, EDD, FCFS, LWT, NVF, STD
+from acerl_np.hindsight import find_static
+from acerl_np.kernels.baselines import MIX, RANDOM
 from acerl_np.policy import Policy
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.tables import build_problem
-from acerl_np.rollout import Arena, Workers
+from acerl_np.rollout import Arena, Workers, play_by_rule
 
 MAX_TRIALS = 10_000_000
+
+RULES = {
+    "FCFS": FCFS,
+    "EDD": EDD,
+    "NVF": NVF,
+    "STD": STD,
+    "LWT": LWT,
+    "AHP": AHP,
+    "MIX": MIX,
+    "Random": RANDOM,
+}
+"""Policies by name: a vehicle drawn uniformly from the free ones, then the rule picks its task. MIX
+draws one of the first four rules as well, Random draws the task."""
+
+STATIC = "Static"
+"""The best fixed vehicle order and rule per vehicle on the instances at hand."""
+
+POLICY_NAMES = (*RULES, STATIC)
 
 
 @dataclass(frozen=True)
@@ -58,8 +79,22 @@ def stream_keys(instances: Sequence[Instance], trials: int, seed: int) -> np.nda
     return keys.reshape(-1, 4)
 
 
+def find_policy_name(name: str) -> str:
+    """Return the policy's name as `POLICY_NAMES` spells it, whatever its case.
+
+    Raises
+    ------
+    PolicyError
+        If there is no policy of this name.
+    """
+    for known in POLICY_NAMES:
+        if name.lower() == known.lower():
+            return known
+    raise PolicyError(f"policy '{name}': unknown; expected one of {', '.join(POLICY_NAMES)}")
+
+
 def evaluate_policy(
-    policy: Policy,
+    policy: Policy | str,
     instances: Instance | Sequence[Instance],
     *,
     trials: int = 30,
@@ -72,7 +107,8 @@ def evaluate_policy(
 
     Parameters
     ----------
-    policy : Policy
+    policy : Policy or str
+        A trained policy, or a name of `POLICY_NAMES` such as "EDD".
     instances : Instance or sequence of Instance
     trials : int
     seed : int
@@ -90,7 +126,7 @@ def evaluate_policy(
     Raises
     ------
     PolicyError
-        If the policy was trained for floors of another size.
+        If the policy was trained for floors of another size, or its name is unknown.
     InputError
         If there is no instance or no trial.
     """
@@ -101,31 +137,53 @@ def evaluate_policy(
         raise ConfigError(f"seed: read {seed}; expected a whole number from 0 to 2**63 - 1")
     if not chosen:
         raise InputError("no instances; expected at least one")
-    for instance in chosen:
-        policy.check_fits(instance)
-    problem = build_problem(
-        chosen,
-        scaling=policy.scaling,
-        task_slots=policy.task_slots,
-        n_vehicles=policy.n_vehicles,
-    )
+    shape = (len(chosen), trials)
+    names = tuple(instance.name for instance in chosen)
+    if isinstance(policy, str):
+        policy = find_policy_name(policy)
+        if policy == STATIC:
+            return _evaluate_static(chosen, trials, cost_limit, threads)
+    else:
+        for instance in chosen:
+            policy.check_fits(instance)
+    rows = np.repeat(np.arange(len(chosen), dtype=np.int32), trials)
+    keys = stream_keys(chosen, trials, seed)
     workers = Workers(threads)
     try:
-        arena = Arena(problem, policy.sizes.tolist(), workers, shared=True)
-        makespan, tardiness, decisions = arena.play_policy(
-            policy.theta,
-            policy.column_sums,
-            np.repeat(np.arange(len(chosen), dtype=np.int32), trials),
-            stream_keys(chosen, trials, seed),
-            greedy,
-        )
+        if isinstance(policy, str):
+            played = play_by_rule(build_problem(chosen), RULES[policy], rows, keys, workers)
+        else:
+            problem = build_problem(
+                chosen,
+                scaling=policy.scaling,
+                task_slots=policy.task_slots,
+                n_vehicles=policy.n_vehicles,
+            )
+            arena = Arena(problem, policy.sizes.tolist(), workers, shared=True)
+            played = arena.play_policy(policy.theta, policy.column_sums, rows, keys, greedy)
     finally:
         workers.close()
-    shape = (len(chosen), trials)
+    makespan, tardiness, decisions = played
     return Trials(
-        instances=tuple(instance.name for instance in chosen),
+        instances=names,
         makespan=makespan.reshape(shape),
         tardiness=tardiness.reshape(shape),
         decisions=int(decisions.sum()),
+        cost_limit=cost_limit,
+    )
+
+
+def _evaluate_static(
+    instances: Sequence[Instance], trials: int, cost_limit: float, threads: int | None
+) -> Trials:
+    """Evaluate the best static plan; it draws nothing, so all trials of an instance are equal."""
+    found = find_static(instances, cost_limit=cost_limit, threads=threads)
+    if found is None:
+        raise InputError("no static plan; expected instances that can be served")
+    return Trials(
+        instances=tuple(instance.name for instance in instances),
+        makespan=np.repeat(found.makespan[:, None], trials, axis=1),
+        tardiness=np.repeat(found.tardiness[:, None], trials, axis=1),
+        decisions=0,
         cost_limit=cost_limit,
     )

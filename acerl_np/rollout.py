@@ -14,6 +14,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 import numpy as np
 
 from acerl_np.errors import ConfigError
+from acerl_np.kernels.baselines import play_plans, play_rules
 from acerl_np.kernels.rollout import (
     Workspace,
     allocate_workspace,
@@ -212,3 +213,83 @@ class Arena:
 
         self.workers.run(play, range(0, n, self.tile))
         return makespan, tardiness, decisions
+
+
+def play_by_rule(
+    problem: Problem, rule: int, instances: np.ndarray, keys: np.ndarray, workers: Workers
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Play every episode of a list by one dispatching rule.
+
+    Parameters
+    ----------
+    problem : Problem
+    rule : int
+        As `kernels.baselines.play_rules`.
+    instances : ndarray(int32, (n_episodes,))
+    keys : ndarray(uint32, (n_episodes, 4))
+        Streams of the draws.
+    workers : Workers
+
+    Returns
+    -------
+    makespan, tardiness : ndarray(float64, (n_episodes,)), s
+    decisions : ndarray(int64, (n_episodes,))
+    """
+
+    def play(state: State, first: int, last: int, *out: np.ndarray) -> None:
+        play_rules(problem, state, rule, instances, keys, first, last, *out)
+
+    return _play_tiles(problem, len(instances), EPISODE_TILE, play, workers)
+
+
+def play_by_plan(
+    problem: Problem,
+    instances: np.ndarray,
+    orders: np.ndarray,
+    rules: np.ndarray,
+    workers: Workers,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Play every episode of a list by its own static plan.
+
+    Parameters
+    ----------
+    problem : Problem
+    instances : ndarray(int32, (n_episodes,))
+    orders, rules : ndarray(int32, (n_episodes, n_vehicles))
+        As `kernels.baselines.play_plans`.
+    workers : Workers
+
+    Returns
+    -------
+    makespan, tardiness : ndarray(float64, (n_episodes,)), s
+    decisions : ndarray(int64, (n_episodes,))
+    """
+
+    def play(state: State, first: int, last: int, *out: np.ndarray) -> None:
+        play_plans(problem, state, instances, orders, rules, first, last, *out)
+
+    return _play_tiles(problem, len(instances), EPISODE_TILE, play, workers)
+
+
+def _play_tiles(
+    problem: Problem,
+    n: int,
+    tile: int,
+    play: Callable[..., None],
+    workers: Workers,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    makespan, tardiness = np.empty(n), np.empty(n)
+    decisions = np.empty(n, np.int64)
+    states: queue.SimpleQueue[State] = queue.SimpleQueue()
+    for _ in range(workers.threads):
+        states.put(allocate_state(problem, min(tile, n)))
+
+    def play_from(first: int) -> None:
+        state = states.get()
+        try:
+            play(state, first, min(first + tile, n), makespan, tardiness, decisions)
+        finally:
+            states.put(state)
+
+    workers.run(play_from, range(0, n, tile))
+    return makespan, tardiness, decisions

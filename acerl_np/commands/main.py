@@ -14,6 +14,10 @@ from acerl_np.errors import AcerlError
 
 COMMANDS = {
     "train": "train a policy with ACERL",
+    "evaluate": "play policies and rules on task records and compare them",
+    "hindsight": "search the best schedules for futures that are known",
+    "experiments": "repeat the paper's studies, its figures beside the measured ones",
+    "records": "make task records: perturbed arrivals",
 }
 
 

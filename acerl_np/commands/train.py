@@ -13,9 +13,15 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from acerl_np.commands.common import (
+    add_data_arguments,
+    announce_compilation,
+    load_instances,
+    make_folder,
+)
 from acerl_np.commands.options import add_config_options, merge_options
-from acerl_np.errors import ConfigError, InputError, StorageError
-from acerl_np.storage import describe_os_error, write_atomically
+from acerl_np.errors import ConfigError, InputError
+from acerl_np.storage import write_atomically
 
 if TYPE_CHECKING:
     from acerl_np.acerl import ACERL, Generation
@@ -68,19 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = DESCRIPTION
     parser.epilog = EPILOG
     data = parser.add_argument_group("what to train on")
-    data.add_argument(
-        "tasks",
-        nargs="*",
-        default=None,
-        metavar="TASKS",
-        help="task records (CSV) or bundled instances such as DMH-01 (default: the suite)",
-    )
-    data.add_argument("--suite", help="a bundled suite (default: dmh-train, that is DMH-01 to -08)")
-    data.add_argument(
-        "--layout",
-        metavar="LAYOUT.json",
-        help="floor and fleet of the records: a JSON file or 'dmh' (default: layout.json beside each)",
-    )
+    add_data_arguments(data, "dmh-train, that is DMH-01 to -08")
     add_config_options(parser)
     run = parser.add_argument_group("the run")
     run.add_argument("--seed", type=int, help="seed of every random draw (default: 0)")
@@ -200,34 +194,6 @@ def check_options(options: dict[str, Any]) -> None:
         raise ConfigError(f"tasks: read {tasks}; expected a list of texts")
 
 
-def announce_compilation() -> None:
-    """Say once that kernels are being compiled, and compile them."""
-    from acerl_np.warm import is_compiled, warm_up
-
-    if not is_compiled():
-        print(
-            "compiling kernels, once on this machine (about 20 s) ...", file=sys.stderr, flush=True
-        )
-        started = time.perf_counter()
-        warm_up()
-        print(f"compiled in {time.perf_counter() - started:.0f} s", file=sys.stderr, flush=True)
-
-
-def load_training_instances(options: dict[str, Any]) -> list[Instance]:
-    """Load the records or the suite that the options name."""
-    from acerl_np.problem.instance import load_instance, load_suite
-
-    if options["tasks"] and options["suite"]:
-        raise InputError(
-            f"--suite: read '{options['suite']}' besides task records; expected one of the two"
-        )
-    if options["tasks"]:
-        return [load_instance(task, layout=options["layout"]) for task in options["tasks"]]
-    if options["layout"] is not None:
-        raise InputError("--layout: given without task records; expected TASKS.csv as well")
-    return load_suite(options["suite"] or "dmh-train")
-
-
 def make_trainer(given: dict[str, Any], options: dict[str, Any], settings: dict[str, Any]) -> ACERL:
     """Return a new or a resumed trainer."""
     from acerl_np.acerl import ACERL
@@ -245,7 +211,7 @@ def make_trainer(given: dict[str, Any], options: dict[str, Any], settings: dict[
             threads=options["threads"],
         )
     config = Config.from_dict(settings)
-    instances = load_training_instances(options)
+    instances = load_instances(argparse.Namespace(**options), "dmh-train")
     return ACERL(instances, config, seed=options["seed"], threads=options["threads"])
 
 
@@ -262,13 +228,7 @@ def prepare_folder(options: dict[str, Any], given: dict[str, Any]) -> Path:
         while folder.exists():
             k += 1
             folder = base.with_name(f"{base.name}-{k}")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StorageError(
-            f"{folder}: cannot make the folder: {describe_os_error(error)}"
-        ) from error
-    return folder
+    return make_folder(folder)
 
 
 def write_config(path: Path, trainer: ACERL) -> None:

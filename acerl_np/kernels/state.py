@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from acerl_np.kernels.compiled import inlined_kernel
+from acerl_np.kernels.compiled import inlined_kernel, inner_kernel
 
 NEVER = np.int64(2**62)
 """A tick that is never reached."""
@@ -212,3 +212,40 @@ def may_carry(problem, i, v, task):
     """Whether vehicle v of instance i has the capacity for `task`."""
     capacity = problem.capacity[i, v]
     return capacity == 0.0 or problem.demand[i, task] <= capacity
+
+
+@inner_kernel
+def copy_row(source, i, target, j):
+    """Copy row i of the State `source` to row j of the State `target`."""
+    target.instance[j] = source.instance[i]
+    target.status[j] = source.status[i]
+    target.time[j] = source.time[i]
+    target.n_arrived[j] = source.n_arrived[i]
+    target.n_finished[j] = source.n_finished[i]
+    target.n_decisions[j] = source.n_decisions[i]
+    target.makespan[j] = source.makespan[i]
+    target.tardiness[j] = source.tardiness[i]
+    target.pool_size[j] = source.pool_size[i]
+    for task in range(source.pool.shape[1]):
+        target.pool[j, task] = source.pool[i, task]
+        target.waiting_since[j, task] = source.waiting_since[i, task]
+        target.task_vehicle[j, task] = source.task_vehicle[i, task]
+        target.task_start[j, task] = source.task_start[i, task]
+        target.task_finish[j, task] = source.task_finish[i, task]
+    for v in range(source.leg.shape[1]):
+        target.vehicle_status[j, v] = source.vehicle_status[i, v]
+        target.vehicle_site[j, v] = source.vehicle_site[i, v]
+        target.vehicle_task[j, v] = source.vehicle_task[i, v]
+        target.event_tick[j, v] = source.event_tick[i, v]
+        target.next_breakdown[j, v] = source.next_breakdown[i, v]
+        target.halted_towards[j, v] = source.halted_towards[i, v]
+        target.halted_at[j, v] = source.halted_at[i, v]
+        target.leg[j, v] = source.leg[i, v]
+        target.edge_from[j, v] = source.edge_from[i, v]
+        target.edge_to[j, v] = source.edge_to[i, v]
+        target.edge_tick[j, v] = source.edge_tick[i, v]
+        target.edge_end_tick[j, v] = source.edge_end_tick[i, v]
+        target.edge_offset[j, v] = source.edge_offset[i, v]
+        target.route_index[j, v] = source.route_index[i, v]
+        target.hidden[j, v] = source.hidden[i, v]
+        target.reversed[j, v] = source.reversed[i, v]

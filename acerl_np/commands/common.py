@@ -1,0 +1,89 @@
+"""What several commands share: naming instances, making folders, announcing compilation."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from acerl_np.errors import InputError, StorageError
+from acerl_np.storage import describe_os_error
+
+if TYPE_CHECKING:
+    from acerl_np.problem.instance import Instance
+
+
+def add_data_arguments(
+    parser: argparse._ArgumentGroup | argparse.ArgumentParser, default: str | None = None
+) -> None:
+    """Declare TASKS, --suite and --layout."""
+    parser.add_argument(
+        "tasks",
+        nargs="*",
+        metavar="TASKS",
+        help="task records (CSV) or bundled instances such as DMH-01",
+    )
+    what = f" (default: {default})" if default else ""
+    parser.add_argument("--suite", help=f"a bundled suite such as dmh-test{what}")
+    parser.add_argument(
+        "--layout",
+        metavar="LAYOUT.json",
+        help="floor and fleet of the records: a JSON file or 'dmh' (default: layout.json beside each)",
+    )
+
+
+def load_instances(arguments: argparse.Namespace, default: str | None = None) -> list[Instance]:
+    """Load the records or the suite that the arguments name.
+
+    Raises
+    ------
+    InputError
+        If both or neither are given, or something cannot be loaded.
+    """
+    from acerl_np.problem.instance import load_instance, load_suite
+
+    if arguments.tasks and arguments.suite:
+        raise InputError(
+            f"--suite: read '{arguments.suite}' besides task records; expected one of the two"
+        )
+    if arguments.tasks:
+        return [load_instance(task, layout=arguments.layout) for task in arguments.tasks]
+    if arguments.layout is not None:
+        raise InputError("--layout: given without task records; expected TASKS.csv as well")
+    suite = arguments.suite or default
+    if suite is None:
+        raise InputError("nothing to work on; expected task records or --suite")
+    return load_suite(suite)
+
+
+def make_folder(path: str | Path) -> Path:
+    """Make a folder for results if need be.
+
+    Raises
+    ------
+    StorageError
+        If it cannot be made.
+    """
+    folder = Path(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError(
+            f"{folder}: cannot make the folder: {describe_os_error(error)}"
+        ) from error
+    return folder
+
+
+def announce_compilation() -> None:
+    """Say once that kernels are being compiled, and compile them."""
+    from acerl_np.warm import is_compiled, warm_up
+
+    if not is_compiled():
+        print(
+            "compiling kernels, once on this machine (about 20 s) ...", file=sys.stderr, flush=True
+        )
+        started = time.perf_counter()
+        warm_up()
+        print(f"compiled in {time.perf_counter() - started:.0f} s", file=sys.stderr, flush=True)

@@ -1,0 +1,69 @@
+"""The paper's metrics: normalised makespan M, normalised tardiness C, satisfied share P; rank-sum marks.
+
+M and C normalise a policy's mean makespan and tardiness on each instance by the largest and smallest
+of a pool of policies (Eqs. 23 and 24), so they are only comparable within one pool. The pool is an
+argument here and never implied.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+SIGNIFICANCE = 0.05
+
+
+def normalise(values: ArrayLike, pool: ArrayLike) -> np.ndarray:
+    """Return the mean over instances of (max - F) / (max - min), max and min over a pool.
+
+    Parameters
+    ----------
+    values : array_like of float64, (n_policies, n_instances)
+        Mean makespan (for M) or tardiness (for C) of each policy on each instance, s.
+    pool : array_like of float64, (n_pool, n_instances)
+        The same of all policies that the largest and smallest value are taken over.
+
+    Returns
+    -------
+    ndarray(float64, (n_policies,))
+        1 is best in the pool on every instance; instances on which the pool is constant count 1.
+    """
+    x = np.atleast_2d(np.asarray(values, np.float64))
+    reference = np.atleast_2d(np.asarray(pool, np.float64))
+    largest, smallest = reference.max(axis=0), reference.min(axis=0)
+    spread = largest - smallest
+    score = np.ones_like(x)
+    varied = spread > 0.0
+    score[:, varied] = (largest[varied] - x[:, varied]) / spread[varied]
+    return np.asarray(score.mean(axis=1))
+
+
+def satisfied_share(tardiness: ArrayLike, cost_limit: float) -> float:
+    """Return P, the share of (instance, trial) episodes with a tardiness below the limit (Eq. 25)."""
+    return float((np.asarray(tardiness, np.float64) < cost_limit).mean())
+
+
+def compare_samples(sample: ArrayLike, reference: ArrayLike) -> str:
+    """Mark a policy's trials against the reference's: "+" smaller, "~" similar, "-" larger.
+
+    Two-sided Wilcoxon rank-sum (Mann-Whitney U) test at 5 %; makespan and tardiness are minimised, so
+    smaller is better.
+
+    Parameters
+    ----------
+    sample, reference : array_like of float64, (n,) and (m,)
+
+    Returns
+    -------
+    str
+    """
+    from scipy.stats import mannwhitneyu
+
+    x, y = np.ravel(np.asarray(sample, np.float64)), np.ravel(np.asarray(reference, np.float64))
+    if np.ptp(np.concatenate([x, y])) == 0.0:
+        return "~"
+    result = mannwhitneyu(x, y, alternative="two-sided", method="asymptotic")
+    if not result.pvalue < SIGNIFICANCE:
+        return "~"
+    # U counts the pairs in which the sample is the larger one.
+    return "-" if result.statistic > len(x) * len(y) / 2.0 else "+"

@@ -1,0 +1,13 @@
+"""What all tests share: a Hypothesis profile for compiled kernels and for kernels run as Python."""
+
+import numba
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "acerl_np",
+    deadline=None,
+    max_examples=15 if numba.config.DISABLE_JIT else 100,
+    suppress_health_check=[HealthCheck.too_slow],
+    print_blob=True,
+)
+settings.load_profile("acerl_np")

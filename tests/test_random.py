@@ -1,0 +1,342 @@
+"""Random streams: published known answers, the slow definitions, and statistics."""
+
+import inspect
+
+import naive_evolution as naive
+import numba
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from acerl_np.kernels import random
+from acerl_np.kernels.random import (
+    ACTION,
+    BLOCK,
+    LANES,
+    NOISE,
+    derive_key,
+    draw_uniform,
+    fill_normals,
+    mix_words,
+)
+from acerl_np.kernels.update import fill_stream
+
+statistical = pytest.mark.skipif(
+    bool(numba.config.DISABLE_JIT), reason="millions of draws need compiled kernels"
+)
+
+PURPOSES = {
+    name: value
+    for name, value in inspect.getmembers(random)
+    if name.isupper() and isinstance(value, int) and name not in ("LANES", "BLOCK")
+}
+
+ZEROS = (0, 0, 0, 0)
+ONES = (0xFFFFFFFF,) * 4
+PI_COUNTER = (0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344)
+PI_KEY = (0xA4093822, 0x299F31D0, 0x082EFA98, 0xEC4E6C89)
+
+# The generator's authors publish these: kat_vectors of Random123.
+KNOWN_ANSWERS = [
+    (13, ZEROS, ZEROS, (0x531C7E4F, 0x39491EE5, 0x2C855A92, 0x3D6ABF9A)),
+    (13, ONES, ONES, (0xC4189358, 0x1C9CC83A, 0xD5881C67, 0x6A0A89E0)),
+    (13, PI_KEY, PI_COUNTER, (0x4AA71D8F, 0x734738C2, 0x431FC6A8, 0xAE6DEBF1)),
+    (20, ZEROS, ZEROS, (0x9C6CA96A, 0xE17EAE66, 0xFC10ECD4, 0x5256A7D8)),
+    (20, ONES, ONES, (0x2A881696, 0x57012287, 0xF6C7446E, 0xA16A6732)),
+    (20, PI_KEY, PI_COUNTER, (0x59CD1DBB, 0xB8879579, 0x86B5D00C, 0xAC8B6D84)),
+]
+
+words = st.integers(0, 2**32 - 1)
+long_words = st.integers(-(2**63), 2**63 - 1)
+seeds = st.integers(0, 2**63 - 1)
+
+
+@numba.njit
+def mix_arrays(key, counter, out):
+    """`mix_words` has no wrapper for Python; this is one."""
+    out[0], out[1], out[2], out[3] = mix_words(
+        key[0], key[1], key[2], key[3], counter[0], counter[1], counter[2], counter[3]
+    )
+
+
+def mix(key, counter):
+    out = np.empty(4, np.uint32)
+    mix_arrays(np.array(key, np.uint32), np.array(counter, np.uint32), out)
+    return out.tolist()
+
+
+def key_of(seed, purpose, a, b):
+    key = np.empty(4, np.uint32)
+    derive_key(seed, purpose, a, b, key)
+    return key
+
+
+def block_of(key, block):
+    out = np.empty((4, LANES), np.float32)
+    fill_normals(np.array(key, np.uint32), block, np.empty((4, LANES), np.uint32), out)
+    return out
+
+
+def stream(seed, purpose, a, b, n):
+    out = np.empty(n, np.float32)
+    fill_stream(seed, purpose, a, b, out)
+    return out
+
+
+# Definitions
+
+
+@pytest.mark.parametrize(("rounds", "key", "counter", "answer"), KNOWN_ANSWERS)
+def test_slow_generator_gives_the_published_answers(rounds, key, counter, answer):
+    assert naive.threefry4x32(key, counter, rounds) == list(answer)
+
+
+@pytest.mark.parametrize(("key", "counter", "answer"), [row[1:] for row in KNOWN_ANSWERS[:3]])
+def test_kernel_gives_the_published_answers(key, counter, answer):
+    assert mix(key, counter) == list(answer)
+
+
+def test_key_of_zeros_is_the_published_answer():
+    assert tuple(key_of(0, 0, 0, 0).tolist()) == KNOWN_ANSWERS[0][3]
+
+
+@given(st.tuples(*[words] * 4), st.tuples(*[words] * 4))
+def test_kernel_equals_the_slow_generator(key, counter):
+    assert mix(key, counter) == naive.threefry4x32(key, counter)
+
+
+@given(seeds, words, long_words, long_words)
+@example(2**63 - 1, 2**32 - 1, -1, -(2**63))
+@example(2**32, 1, 2**32, -(2**32))
+def test_keys_equal_the_slow_ones(seed, purpose, a, b):
+    assert key_of(seed, purpose, a, b).tolist() == naive.stream_key(seed, purpose, a, b)
+
+
+@given(st.tuples(*[words] * 4), words, words)
+def test_uniform_draws_equal_the_slow_ones(key, i, j):
+    drawn = draw_uniform(np.array(key, np.uint32), i, j)
+    assert drawn == naive.uniform(key, i, j)
+    assert 0.0 <= drawn < 1.0
+
+
+@settings(max_examples=3 if numba.config.DISABLE_JIT else 25)
+@given(st.tuples(*[words] * 4), st.integers(0, 2**23 - 1))
+@example(ZEROS, 0)
+@example(PI_KEY, 2**23 - 1)
+def test_normals_equal_box_muller_in_float64(key, block):
+    np.testing.assert_allclose(block_of(key, block), naive.normals(key, block), rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("n", [1, LANES + 1, BLOCK, BLOCK + 1])
+def test_a_stream_is_its_blocks_row_by_row(n):
+    key = key_of(3, NOISE, 5, 7)
+    blocks = np.concatenate([block_of(key, 0).ravel(), block_of(key, 1).ravel()])
+    assert stream(3, NOISE, 5, 7, n).tobytes() == blocks[:n].tobytes()
+
+
+# Keys
+
+
+def test_purposes_are_nine_different_words():
+    assert len(PURPOSES) == 9
+    assert sorted(PURPOSES.values()) == list(range(1, 10))
+    for name in ("NOISE", "ACTION", "RANKING", "SAMPLER", "INITIAL", "EVALUATION"):
+        assert PURPOSES[name] == getattr(naive, name)
+
+
+def test_every_bit_of_what_keys_a_stream_counts():
+    widths = (63, 32, 64, 64)
+    keys = set()
+    for base in ((0, 0, 0, 0), (12345, NOISE, 77, 2**40 + 3)):
+        keys.add(tuple(key_of(*base).tolist()))
+        for field, width in enumerate(widths):
+            for bit in range(width):
+                flipped = list(base)
+                flipped[field] ^= 1 << bit
+                if flipped[field] >= 2**63:
+                    flipped[field] -= 2**64
+                keys.add(tuple(key_of(*flipped).tolist()))
+    assert len(keys) == 2 * (1 + sum(widths))
+
+
+def test_neighbouring_keys_share_no_pattern():
+    n = 4 if numba.config.DISABLE_JIT else 200
+    distances = []
+    for seed in range(n):
+        key = key_of(seed, NOISE, 0, 0)
+        for other in (
+            key_of(seed + 1, NOISE, 0, 0),
+            key_of(seed, ACTION, 0, 0),
+            key_of(seed, NOISE, 1, 0),
+            key_of(seed, NOISE, 0, 1),
+            key_of(seed, NOISE, -1, 0),
+            key_of(seed, NOISE, 0, 2**32),
+        ):
+            distances.append(int(np.bitwise_count(key ^ other).sum()))
+    # Half of 128 bits differ, with a standard deviation of sqrt(32).
+    assert abs(np.mean(distances) - 64) < 5 * np.sqrt(32 / len(distances))
+    assert min(distances) > 64 - 6 * np.sqrt(32)
+
+
+def test_negative_words_are_their_complements():
+    assert key_of(1, 2, -1, -5).tolist() == naive.stream_key(1, 2, 2**64 - 1, 2**64 - 5)
+    assert key_of(1, 2, -1, 0).tolist() != key_of(1, 2, 2**32 - 1, 0).tolist()
+
+
+def test_uniform_draws_and_normals_of_one_key_use_different_counters():
+    key = key_of(9, NOISE, 4, 2)
+    bits = np.empty((4, LANES), np.uint32)
+    out = np.empty((4, LANES), np.float32)
+    fill_normals(key, 0, bits, out)
+    for i in range(8):
+        used = naive.threefry4x32(key.tolist(), [i, 0, 0, 0])
+        drawn = naive.threefry4x32(key.tolist(), [i, 0, 0, 1])
+        assert not set(used) & set(drawn)
+        assert draw_uniform(key, i, 0) == ((drawn[0] >> 5) * 2**26 + (drawn[1] >> 6)) / 2**53
+
+
+# Statistics: fixed keys, limits of five standard errors
+
+
+def check_moments(x):
+    x = x.astype(np.float64)
+    n = len(x)
+    mean, std = x.mean(), x.std()
+    z = (x - mean) / std
+    assert abs(mean) < 5 * np.sqrt(1 / n)
+    assert abs(std**2 - 1) < 5 * np.sqrt(2 / n)
+    assert abs((z**3).mean()) < 5 * np.sqrt(6 / n)
+    assert abs((z**4).mean() - 3) < 5 * np.sqrt(24 / n)
+
+
+@statistical
+@pytest.mark.parametrize("seed", [0, 2**40])
+def test_moments_of_the_normals(seed):
+    x = stream(seed, NOISE, 0, 0, 2**22)
+    check_moments(x)
+    for row in x.reshape(-1, 4, LANES).transpose(1, 0, 2):
+        check_moments(row.ravel())
+
+
+@statistical
+def test_moments_across_members():
+    """The first normal of each of many streams is as good as many normals of one stream."""
+    first = np.array([stream(1, NOISE, 0, member, 1)[0] for member in range(2**16)])
+    check_moments(first)
+    assert stats.kstest(first.astype(np.float64), "norm").pvalue > 1e-4
+
+
+@statistical
+def test_distribution_of_the_normals():
+    p_values = []
+    for member in range(64):
+        x = stream(2, NOISE, 3, member, 2**15).astype(np.float64)
+        p_values.append(stats.kstest(x, "norm").pvalue)
+    assert min(p_values) > 1e-5
+    assert stats.kstest(p_values, "uniform").pvalue > 1e-4
+    x = stream(5, NOISE, 0, 0, 2**21).astype(np.float64)
+    assert stats.kstest(x, "norm").pvalue > 1e-4
+
+
+@statistical
+def test_tails_of_the_normals():
+    above = dict.fromkeys((3, 4, 5), 0)
+    below = dict.fromkeys((3, 4, 5), 0)
+    chunk, chunks = 2**22, 8
+    for member in range(chunks):
+        x = stream(6, NOISE, 0, member, chunk)
+        assert np.abs(x).max() < 7
+        for limit in above:
+            above[limit] += int((x > limit).sum())
+            below[limit] += int((x < -limit).sum())
+    for limit in above:
+        expected = chunk * chunks * stats.norm.sf(limit)
+        low, high = stats.poisson.interval(1 - 1e-6, expected)
+        assert low <= above[limit] <= high
+        assert low <= below[limit] <= high
+    assert above[5] and below[5]
+
+
+def check_uncorrelated(x):
+    """Rows of `x` are independent: no pair stands out, and the sum over all pairs is chi-squared."""
+    x = x.astype(np.float64)
+    for values in (x, x**2):
+        correlation = np.corrcoef(values)[np.triu_indices(len(values), 1)]
+        n = values.shape[1]
+        assert np.abs(correlation).max() < 5.5 / np.sqrt(n)
+        p = stats.chi2.sf(n * np.square(correlation).sum(), len(correlation))
+        assert 1e-5 < p < 1 - 1e-5
+
+
+@statistical
+@pytest.mark.parametrize("what", ["members", "generations", "purposes", "seeds", "high parts"])
+def test_streams_are_uncorrelated(what):
+    n = 2**16
+    keys = {
+        "members": [(0, NOISE, 0, member) for member in range(32)],
+        "generations": [(0, NOISE, generation, 0) for generation in range(32)],
+        "purposes": [(0, purpose, 0, 0) for purpose in PURPOSES.values()],
+        "seeds": [(seed, NOISE, 0, 0) for seed in range(32)],
+        "high parts": [(k << 32, NOISE, k << 32, -k << 32) for k in range(32)],
+    }[what]
+    check_uncorrelated(np.stack([stream(*key, n) for key in keys]))
+
+
+@statistical
+def test_the_two_normals_of_a_pair_are_uncorrelated():
+    x = stream(7, NOISE, 0, 0, 2**22).reshape(-1, 4, LANES).transpose(1, 0, 2).reshape(4, -1)
+    check_uncorrelated(x)
+    # All eight octants are equally likely.
+    cosine, sine = x[0], x[1]
+    octant = 4 * (cosine > 0) + 2 * (sine > 0) + (np.abs(cosine) > np.abs(sine))
+    assert stats.chisquare(np.bincount(octant, minlength=8)).pvalue > 1e-4
+    angle = np.arctan2(sine.astype(np.float64), cosine) / (2 * np.pi) + 0.5
+    assert stats.kstest(angle, "uniform").pvalue > 1e-4
+
+
+@statistical
+@pytest.mark.parametrize("power", [1, 2])
+def test_normals_of_a_stream_are_uncorrelated_at_every_lag(power):
+    x = stream(8, NOISE, 0, 0, 2**20).astype(np.float64) ** power
+    x = (x - x.mean()) / x.std()
+    lags = [*range(1, 65), LANES - 1, LANES, LANES + 1, 2 * LANES, 3 * LANES, BLOCK, 2 * BLOCK]
+    for lag in lags:
+        assert abs((x[lag:] * x[:-lag]).mean()) < 5 / np.sqrt(len(x) - lag)
+
+
+@numba.njit
+def draw_grid(key, out):
+    for i in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            out[i, j] = draw_uniform(key, i, j)
+
+
+@statistical
+@pytest.mark.parametrize("shape", [(2**20, 1), (1, 2**20), (1024, 1024)])
+def test_uniform_draws_are_uniform(shape):
+    grid = np.empty(shape)
+    draw_grid(key_of(0, ACTION, 1, 2), grid)
+    u = grid.ravel()
+    n = len(u)
+    assert u.min() >= 0.0
+    assert u.max() < 1.0
+    assert len(np.unique(u)) == n
+    assert abs(u.mean() - 0.5) < 5 * np.sqrt(1 / 12 / n)
+    assert stats.kstest(u, "uniform").pvalue > 1e-4
+    # Every stretch of the 53 bits is uniform, also the lowest ones.
+    for shift in (8, 16, 26, 32, 45, 53):
+        digit = np.floor(u * 2.0**shift).astype(np.int64) & 255
+        assert stats.chisquare(np.bincount(digit, minlength=256)).pvalue > 1e-4
+    for lag in (1, 2, 3, 1023, 1024, 1025):
+        pair = 16 * (16 * u[:-lag]).astype(int) + (16 * u[lag:]).astype(int)
+        assert stats.chisquare(np.bincount(pair, minlength=256)).pvalue > 1e-4
+
+
+@statistical
+def test_uniform_draws_of_neighbouring_members_are_uncorrelated():
+    grid = np.empty((32, 2**14))
+    for member in range(32):
+        draw_grid(key_of(0, ACTION, 0, member), grid[member : member + 1])
+    check_uncorrelated(grid - 0.5)

@@ -1,0 +1,760 @@
+"""The simulator against the slow one on random floors, a hand-traced episode, illegal actions."""
+
+import doctest
+from collections import Counter
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import naive
+import numba
+import numpy as np
+import pytest
+from hypothesis import Phase, event, given, settings
+from hypothesis import strategies as st
+
+import acerl_np.simulator
+from acerl_np import ActionError, Instance, Layout, Simulator, load_instance
+from acerl_np.problem.tables import find_scaling
+
+PAIRS = ("distance", "waiting", "expiry", "demand", "total_distance")
+RAW = {**{name: [0.0, 1.0] for name in PAIRS}, "speed": 1.0, "capacity": 1.0}
+SCALED = {
+    "distance": [7.5, 6.0],
+    "waiting": [12.25, 11.0],
+    "expiry": [20.0, 15.5],
+    "demand": [1.5, 1.25],
+    "total_distance": [16.0, 9.0],
+    "speed": 3.0,
+    "capacity": 2.5,
+}
+
+
+def scaling_array(scaling):
+    return np.array(
+        [x for name in PAIRS for x in scaling[name]] + [scaling["speed"], scaling["capacity"]]
+    )
+
+
+def scaling_dict(array):
+    pairs = {name: array[2 * k : 2 * k + 2].tolist() for k, name in enumerate(PAIRS)}
+    return {**pairs, "speed": float(array[10]), "capacity": float(array[11])}
+
+
+# Random floors, fleets and tasks
+
+
+@dataclass(frozen=True)
+class World:
+    """A layout and task rows as a user writes them, and numbers that decide the actions."""
+
+    layout: dict[str, Any]
+    rows: list[dict[str, Any]]
+    choices: list[int]
+
+    def instance(self) -> Instance:
+        return Instance.from_rows("random", Layout.from_dict(self.layout), self.rows)
+
+    def choose(self, legal, k):
+        """The legal action taken at decision k."""
+        return int(legal[self.choices[k % len(self.choices)] % len(legal)])
+
+
+def quarters(most):
+    """Numbers from 0 to `most`, half of them whole, the others with a fraction."""
+    return st.integers(0, most) | st.integers(0, 4 * most).map(lambda k: k / 4)
+
+
+@st.composite
+def grids(draw):
+    """Equal edges, two-way, sites in any order: many routes are equally short."""
+    width, depth = draw(st.sampled_from([(2, 2), (3, 2), (2, 4), (3, 3)]))
+    spacing = draw(st.sampled_from([1.0, 2.5, 4.0, 0.7]))
+    points = draw(st.permutations([(x, y) for x in range(width) for y in range(depth)]))
+    sites = [{"id": f"s{x}{y}", "x": x * spacing, "y": y * spacing} for x, y in points]
+    edges = [
+        {"a": f"s{x}{y}", "b": f"s{x + dx}{y + dy}"}
+        for x, y in points
+        for dx, dy in ((1, 0), (0, 1))
+        if (x + dx, y + dy) in points
+    ]
+    return sites, edges
+
+
+@st.composite
+def scattered(draw, lengths):
+    """A ring through all sites, part of it one-way, and chords: every site reaches every other."""
+    points = draw(
+        st.lists(st.tuples(quarters(12), quarters(12)), min_size=2, max_size=7, unique=True)
+    )
+    sites = [{"id": f"s{k}", "x": x, "y": y} for k, (x, y) in enumerate(points)]
+    n = len(sites)
+    edges = []
+    for a in range(n):
+        edges.append({"a": f"s{a}", "b": f"s{(a + 1) % n}", "one_way": draw(st.booleans())})
+    ends = st.lists(st.integers(0, n - 1), min_size=2, max_size=2, unique=True)
+    for a, b in draw(st.lists(ends, max_size=5)):
+        edges.append({"a": f"s{a}", "b": f"s{b}", "one_way": draw(st.booleans())})
+    for edge in edges:
+        length = draw(st.none() | lengths)
+        if length is not None:
+            edge["length"] = length
+    return sites, edges
+
+
+def shortest_routes(floor, path, goal):
+    """All shortest ways to complete `path`, no site twice."""
+    site = path[-1]
+    if site == goal:
+        return [path]
+    return [
+        route
+        for other in floor.neighbours[site]
+        if other not in path
+        and abs(
+            floor.arcs[site, other] + floor.distances[other, goal] - floor.distances[site, goal]
+        )
+        <= 1e-9
+        for route in shortest_routes(floor, [*path, other], goal)
+    ]
+
+
+@st.composite
+def floors(draw, zero_lengths=False):
+    """Sites, edges and named routes, as a layout without vehicles."""
+    lengths = st.sampled_from([0.3, 1.0, 1.5, 2.25, 4.0, 7.1, 9.999])
+    if zero_lengths:
+        lengths = st.just(0.0) | lengths
+    sites, edges = draw(scattered(lengths) if zero_lengths else grids() | scattered(lengths))
+    layout = {"format": 1, "sites": sites, "edges": edges, "routes": []}
+    floor = naive.Floor(layout)
+    ids = list(floor.order)
+    ends = st.lists(st.sampled_from(ids), min_size=2, max_size=2, unique=True).map(tuple)
+    for a, b in draw(st.lists(ends, max_size=3, unique=True)):
+        layout["routes"].append(draw(st.sampled_from(shortest_routes(floor, [a], b))))
+    return layout
+
+
+@st.composite
+def fleets(draw, ids):
+    """1 to 4 vehicles, each with up to 5 breakdowns, sometimes one that hits all of them at once."""
+    n = draw(st.integers(1, 4))
+    breakdown = st.fixed_dictionaries({"time": quarters(50), "repair_time": quarters(9)})
+    shared = draw(st.lists(breakdown, max_size=1))
+    return [
+        {
+            "id": f"v{k}",
+            "start": draw(st.sampled_from(ids)),
+            "speed": draw(st.sampled_from([1, 0.5, 0.7, 1.3, 2, 3])),
+            "capacity": draw(st.sampled_from([0, 1, 2.5])),
+            "breakdowns": shared + draw(st.lists(breakdown, max_size=4)),
+        }
+        for k in range(n)
+    ]
+
+
+@st.composite
+def worlds(draw, floor=None):
+    layout = dict(draw(floors() if floor is None else floor))
+    ids = [site["id"] for site in layout["sites"]]
+    layout["vehicles"] = draw(fleets(ids))
+    layout["task_slots"] = draw(st.integers(1, 8))
+    layout["truncate_distances"] = draw(st.booleans())
+    if draw(st.booleans()):
+        layout["scaling"] = SCALED
+    capacities = [vehicle["capacity"] for vehicle in layout["vehicles"]]
+    loads = [x for x in (0, 1, 1.5, 2.5, 4) if 0 in capacities or x <= max(capacities)]
+    rows = []
+    for k in range(draw(st.integers(1, 8))):
+        pickup, delivery = draw(st.lists(st.sampled_from(ids), min_size=2, max_size=2, unique=True))
+        rows.append(
+            {
+                "task": f"t{k}",
+                "pickup": pickup,
+                "delivery": delivery,
+                "arrival_time": draw(st.just(0) | quarters(30)),
+                "expiry_time": draw(quarters(40)),
+                "handling_time": draw(st.sampled_from([0, 0.5, 3.2])),
+                "demand": draw(st.sampled_from(loads)),
+            }
+        )
+    return World(layout, rows, draw(st.lists(st.integers(0, 999), min_size=1, max_size=20)))
+
+
+# What is compared
+
+
+def finished_tasks(slow):
+    """(task, vehicle, start, finish) of the tasks that are finished by now, in order of start."""
+    served = [row for row in slow.schedule if row[1] >= 0 and row[3] <= slow.time]
+    return sorted(served, key=lambda row: row[2])
+
+
+def schedule_rows(simulator, b):
+    """A schedule of the simulator, as `finished_tasks` gives that of the slow one."""
+    schedule = simulator.schedule(b)
+    ids = [vehicle.id for vehicle in simulator.instances[b].layout.vehicles]
+    return [
+        (task, ids.index(vehicle), start, finish)
+        for task, vehicle, start, finish in zip(*schedule, strict=True)
+    ]
+
+
+def compare(simulator, b, slow, observation=True):
+    """Compare all that can be seen of an episode at a decision or at its end."""
+    assert simulator.done[b] == slow.done
+    assert simulator.time[b] == slow.time
+    assert schedule_rows(simulator, b) == finished_tasks(slow)
+    if slow.done:
+        assert not simulator.action_mask[b].any()
+        assert not simulator.observation[b].any()
+        assert len(finished_tasks(slow)) == simulator.instances[b].n_tasks
+        assert simulator.makespan[b] == slow.makespan
+        assert simulator.tardiness[b] == pytest.approx(slow.tardiness, rel=1e-9, abs=1e-9)
+        return
+    assert simulator.action_mask[b].tolist() == slow.mask()
+    assert np.isnan(simulator.makespan[b])
+    assert np.isnan(simulator.tardiness[b])
+    if observation:
+        assert simulator.observation.dtype == np.float32
+        np.testing.assert_allclose(
+            simulator.observation[b], slow.observation(), rtol=1e-5, atol=1e-5
+        )
+
+
+def play_and_compare(world):
+    instance = world.instance()
+    simulator = Simulator(instance)
+    slow = naive.NaiveEpisode(
+        world.layout, world.rows, scaling=scaling_dict(find_scaling([instance]))
+    )
+    k = 0
+    while not slow.done:
+        compare(simulator, 0, slow)
+        action = world.choose(np.flatnonzero(simulator.action_mask[0]), k)
+        simulator.step([action])
+        slow.step(action)
+        k += 1
+    compare(simulator, 0, slow)
+
+
+@given(worlds())
+def test_equals_slow_simulator(world):
+    play_and_compare(world)
+
+
+@given(worlds(floors(zero_lengths=True)))
+def test_equals_slow_simulator_with_edges_of_no_length(world):
+    # Which of two equally short routes is taken across edges of no length is not at issue here.
+    play_and_compare(name_all_routes(world))
+
+
+def name_all_routes(world):
+    """The same world; its layout names the route that is taken from each site to each other."""
+    layout = Layout.from_dict(world.layout)
+    named = {(route[0], route[-1]): list(route) for route in layout.named_routes}
+    for a, start in enumerate(layout.sites):
+        for b, goal in enumerate(layout.sites):
+            if a != b and (start.id, goal.id) not in named:
+                route = [a]
+                while route[-1] != b:
+                    route.append(int(layout.routes.next_site[route[-1], b]))
+                named[start.id, goal.id] = [layout.sites[site].id for site in route]
+    return replace(world, layout={**world.layout, "routes": list(named.values())})
+
+
+@given(st.lists(worlds(), min_size=2, max_size=3), st.integers(0, 2), st.booleans())
+def test_padding_is_inert(batch, n_spare, twice):
+    """Instances of unlike sizes in one batch: each episode is the one that is played alone."""
+    if twice:
+        batch = [*batch, batch[0]]
+    instances = [world.instance() for world in batch]
+    if twice:
+        instances[-1] = instances[0]
+    sizes = {
+        "task_slots": max(world.layout["task_slots"] for world in batch) + n_spare,
+        "n_vehicles": max(len(world.layout["vehicles"]) for world in batch) + n_spare,
+    }
+    together = Simulator(instances, scaling=scaling_array(SCALED), **sizes)
+    alone = [Simulator(instance, scaling=scaling_array(SCALED), **sizes) for instance in instances]
+    slow = [
+        naive.NaiveEpisode(world.layout, world.rows, scaling=SCALED, **sizes) for world in batch
+    ]
+    k = 0
+    while True:
+        for b in range(len(batch)):
+            compare(together, b, slow[b])
+            assert together.observation[b].tobytes() == alone[b].observation[0].tobytes()
+            assert together.action_mask[b].tobytes() == alone[b].action_mask[0].tobytes()
+        if together.done.all():
+            break
+        actions = np.zeros(len(batch), int)
+        for b, world in enumerate(batch):
+            if not slow[b].done:
+                actions[b] = world.choose(np.flatnonzero(together.action_mask[b]), k)
+                slow[b].step(actions[b])
+                alone[b].step(actions[b : b + 1])
+        together.step(actions)
+        k += 1
+
+
+@given(worlds())
+def test_invariants(world):
+    instance = world.instance()
+    simulator = Simulator(instance)
+    time = simulator.time[0]
+    k = 0
+    while not simulator.done[0]:
+        simulator.step([world.choose(np.flatnonzero(simulator.action_mask[0]), k)])
+        k += 1
+        assert simulator.time[0] >= time
+        time = simulator.time[0]
+    event(f"decisions: {k // 4 * 4} or more")
+    schedule = simulator.schedule(0)
+    assert sorted(schedule.task) == sorted(instance.tasks)
+    assert (schedule.finish >= schedule.start + 1).all()
+    arrival = dict(zip(instance.tasks, instance.arrival, strict=True))
+    assert all(
+        start >= arrival[task] for task, start in zip(schedule.task, schedule.start, strict=True)
+    )
+    assert simulator.makespan[0] == schedule.finish.max() == simulator.time[0]
+    for vehicle in instance.layout.vehicles:
+        own = [j for j, name in enumerate(schedule.vehicle) if name == vehicle.id]
+        services = sorted(zip(schedule.start[own], schedule.finish[own], strict=True))
+        assert all(later[0] >= earlier[1] for earlier, later in pairwise(services))
+
+
+# What the random worlds hold
+
+
+class WatchedEpisode(naive.NaiveEpisode):
+    """The slow simulator, which also notes what happens to its vehicles."""
+
+    def __init__(self, *args, **kwargs):
+        self.cases = set()
+        super().__init__(*args, **kwargs)
+
+    def _process_tick(self):
+        for vehicle in self._vehicles:
+            listed = any(tick == self.time for tick, _ in vehicle.breakdowns)
+            if vehicle.status == naive.BROKEN and listed:
+                repaired = vehicle.repaired_at == self.time
+                self.cases.add(
+                    "listed on the tick of repair" if repaired else "listed while broken"
+                )
+        super()._process_tick()
+
+    def _break_down(self, vehicle, repair_ticks):
+        if vehicle.status == naive.WORKING:
+            self._note_broken_trip(vehicle)
+        else:
+            self.cases.add(
+                "breaks idle at a site" if vehicle.standing is None else "breaks idle in mid-edge"
+            )
+        if self._to_arrive and self._to_arrive[0].arrival <= self.time:
+            self.cases.add("breaks on the tick of an arrival")
+        super()._break_down(vehicle, repair_ticks)
+        if len(self._vehicles) > 1 and all(v.status == naive.BROKEN for v in self._vehicles):
+            self.cases.add("all vehicles broken at once")
+
+    def _note_broken_trip(self, vehicle):
+        standing = vehicle.place()[1]
+        self.cases.add("breaks at a site" if standing is None else "breaks in mid-edge")
+        if vehicle.finish == self.time:
+            self.cases.add("breaks on the tick of its finish")
+        if vehicle.site_is_frozen:
+            if not vehicle.legs:
+                self.cases.add("breaks again at the delivery site")
+            elif vehicle.legs[0].step < 0:
+                self.cases.add("breaks again while turning back")
+            elif vehicle.legs[0].offset > 0:
+                self.cases.add("breaks again on the rest of the edge")
+            else:
+                self.cases.add("breaks again beyond the edge")
+
+    def _way_from_mid_edge(self, vehicle, standing, task):
+        metres, legs = super()._way_from_mid_edge(vehicle, standing, task)
+        if (standing.next, standing.last) not in self._floor.arcs:
+            self.cases.add("cannot turn back")
+        else:
+            self.cases.add("turns back" if legs[0].step < 0 else "goes on")
+        return metres, legs
+
+    def _begin_service(self, index, task):
+        if len(self._pool) > self._task_slots:
+            self.cases.add("more waiting tasks than slots")
+        if any(v.status == naive.IDLE and not self._sees_a_task(v) for v in self._vehicles):
+            self.cases.add("idle vehicle without a task that it may carry")
+        if (self._vehicles[index].site, task.pickup) in self._floor.named:
+            self.cases.add("follows a named route")
+        super()._begin_service(index, task)
+
+    def _sees_a_task(self, vehicle):
+        return any(vehicle.can_carry(task) for task in self._pool)
+
+
+CASES = (
+    "breaks idle at a site",
+    "breaks idle in mid-edge",
+    "breaks at a site",
+    "breaks in mid-edge",
+    "breaks on the tick of its finish",
+    "breaks on the tick of an arrival",
+    "breaks again at the delivery site",
+    "breaks again while turning back",
+    "breaks again on the rest of the edge",
+    "breaks again beyond the edge",
+    "listed while broken",
+    "listed on the tick of repair",
+    "all vehicles broken at once",
+    "turns back",
+    "goes on",
+    "cannot turn back",
+    "more waiting tasks than slots",
+    "idle vehicle without a task that it may carry",
+    "follows a named route",
+)
+
+
+def test_rare_cases_occur():
+    """The worlds above are worth comparing: what is rare on a real floor happens in them."""
+    count = Counter()
+
+    @settings(max_examples=400, derandomize=True, database=None, phases=[Phase.generate])
+    @given(worlds())
+    def play(world):
+        slow = WatchedEpisode(world.layout, world.rows)
+        k = 0
+        while not slow.done:
+            slow.step(world.choose(np.flatnonzero(slow.mask()), k))
+            k += 1
+        count.update(slow.cases)
+
+    play()
+    assert {case: count[case] for case in CASES if count[case] < 5} == {}
+
+
+# An episode traced by hand
+
+
+def straight_floor(vehicles, **keys):
+    """A --10 m-- B --6 m-- C, both ways; observations show the raw numbers."""
+    return {
+        "format": 1,
+        "sites": [
+            {"id": "A", "x": 0, "y": 0},
+            {"id": "B", "x": 10, "y": 0},
+            {"id": "C", "x": 10, "y": 6},
+        ],
+        "edges": [{"a": "A", "b": "B"}, {"a": "B", "b": "C"}],
+        "vehicles": vehicles,
+        "scaling": RAW,
+        **keys,
+    }
+
+
+def make_task(task, pickup, delivery, arrival_time, expiry_time=0.0, **keys):
+    return {
+        "task": task,
+        "pickup": pickup,
+        "delivery": delivery,
+        "arrival_time": arrival_time,
+        "expiry_time": expiry_time,
+        **keys,
+    }
+
+
+def test_episode_traced_by_hand():
+    fcfs, _, nvf, std = range(4)
+    v, w = 0, 4  # first action of each vehicle
+    vehicles = [
+        # 4.0 and 11.25 s fall on ticks 4 and 12; the repairs end at ticks 4+5+1 = 10, 12+0+1 = 13
+        {
+            "id": "v",
+            "start": "A",
+            "speed": 2,
+            "breakdowns": [{"time": 4.0, "repair_time": 4.5}, {"time": 11.25, "repair_time": 0}],
+        },
+        {"id": "w", "start": "C", "speed": 1, "capacity": 1},
+    ]
+    tasks = [
+        make_task("t0", "B", "C", 0, 20, handling_time=1, demand=2),
+        make_task("t1", "A", "B", 3.5, 10, demand=2),
+        make_task("t2", "C", "B", 16.2, 4.0, demand=1),
+    ]
+    layout = Layout.from_dict(straight_floor(vehicles, task_slots=3))
+    simulator = Simulator(Instance.from_rows("by hand", layout, tasks))
+
+    def check(time, waiting_tasks, v_status, v_totals, w_status, w_totals, legal):
+        assert simulator.time.tolist() == [time]
+        slots = 3 - len(waiting_tasks)
+        assert simulator.observation[0].tolist() == pytest.approx(
+            [x for features in waiting_tasks for x in features]
+            + [0] * 4 * slots
+            + [2, v_status / 2, 0, *v_totals, *[0] * slots]  # speed, status, capacity
+            + [1, w_status / 2, 1, *w_totals, *[0] * slots]
+        )
+        assert np.flatnonzero(simulator.action_mask[0]).tolist() == legal
+
+    idle, working = 0, 1
+    # 0: t0 arrives. B to C is 6 m; v at A has 10 + 6 to go in all, w at C 6 + 6. t0 is too heavy
+    # for w, so only v has a choice.
+    check(0, [(6, 0, 20, 2)], idle, [16], idle, [12], [0, 1, 2, 3])
+    simulator.step([v + fcfs])
+    # v: 16 m at 2 m/s and 1 s of handling, to finish at 9. It breaks at 4, where it was at 3: 6 m
+    # past A. t0 goes back to the pool, waiting since 3; then t1 joins it (3.5 s is tick 4). Nobody
+    # can do anything until v is repaired at 10. Then the tasks have waited for 10 - 3 and 10 - 3.5.
+    # The last site that v visited is A: 10 + 6 and 0 + 10 m; w at C: 6 + 6 and 16 + 10 m.
+    check(10, [(6, 7, 20, 2), (10, 6.5, 10, 2)], idle, [16, 10], idle, [12, 26], [0, 1, 2, 3])
+    assert simulator.schedule(0).task == ()
+    simulator.step([v + std])
+    # STD takes t1 (10 m). Back to A: 6 m; on to B and then to A: 4 + 10 m. So v turns back and would
+    # finish at 10 + (6 + 10) / 2 = 18. It breaks at 12, where it was at 11: 2 m back, 4 m past A.
+    # t1 joins the end of the pool, waiting since 11, and v is repaired at 13.
+    check(13, [(6, 10, 20, 2), (10, 2, 10, 2)], idle, [16, 10], idle, [12, 26], [0, 1, 2, 3])
+    simulator.step([v + fcfs])
+    # FCFS takes t0 (arrival 0). Back over A to B: 4 + 10 m; straight on: 6 m. So v drives on and
+    # finishes at 13 + (6 + 6) / 2 + 1 = 20. At 17 t2 arrives (16.2 s): w is asked. v passed B at 16,
+    # but on this trip A is still seen as its last site: 0 + 10 m for t1, 16 + 6 m for t2.
+    check(17, [(10, 6, 10, 2), (6, 0.8, 4, 1)], working, [10, 22], idle, [26, 6], [4, 5, 6, 7])
+    simulator.step([w + fcfs])
+    # w does not see t1, which is older, and takes t2: 0 + 6 m, to finish at 23. At 20 v delivers t0
+    # at C and is asked. w is 3 m past C.
+    check(20, [(10, 9, 10, 2)], idle, [26], working, [26], [0, 1, 2, 3])
+    assert simulator.schedule(0).task == ("t0",)
+    simulator.step([v + nvf])
+    # v: 16 + 10 m at 2 m/s, to finish at 20 + 13 = 33.
+    assert simulator.done.tolist() == [True]
+    schedule = simulator.schedule(0)
+    assert schedule.task == ("t0", "t2", "t1")
+    assert schedule.vehicle == ("v", "w", "v")
+    assert schedule.start.tolist() == [13, 17, 20]
+    assert schedule.finish.tolist() == [20, 23, 33]
+    assert simulator.makespan.tolist() == [33]
+    # due at 20, 20.2 and 13.5: late by 0, 2.8 and 19.5 s
+    assert simulator.tardiness.tolist() == pytest.approx([22.3 / 3])
+
+
+def test_ties_go_to_the_first_in_pool_order():
+    """Three tasks alike for every rule: taken as the file lists them."""
+    layout = Layout.from_dict(straight_floor([{"id": "v", "start": "A"}]))
+    tasks = [make_task(name, "A", "B", 0, 5) for name in ("second", "first", "third")]
+    for rule in range(4):
+        simulator = Simulator(Instance.from_rows("ties", layout, tasks))
+        while not simulator.done[0]:
+            simulator.step([rule])
+        assert simulator.schedule(0).task == ("second", "first", "third")
+
+
+def test_service_of_no_length_takes_one_second():
+    layout = straight_floor([{"id": "v", "start": "A"}])
+    layout["edges"][0]["length"] = 0
+    tasks = [make_task("t0", "A", "B", 2, 5)]
+    simulator = Simulator(Instance.from_rows("short", Layout.from_dict(layout), tasks))
+    assert simulator.time.tolist() == [2]
+    simulator.step([0])
+    assert simulator.makespan.tolist() == [3]
+
+
+def test_schedule_of_a_running_episode_with_padding():
+    """What is finished counts as finished, also where the batch has places for more vehicles."""
+    layout = Layout.from_dict(straight_floor([{"id": "v", "start": "A"}]))
+    instance = Instance.from_rows(
+        "two", layout, [make_task("t0", "A", "B", 0), make_task("t1", "B", "A", 0)]
+    )
+    simulator = Simulator(instance, n_vehicles=2)
+    simulator.step([0])
+    assert simulator.time.tolist() == [10]
+    assert simulator.schedule(0).task == ("t0",)
+
+
+def test_large_fleet_equals_slow_simulator():
+    generator = np.random.default_rng(7)
+    n_vehicles, n_tasks = 200, 100 if numba.config.DISABLE_JIT else 1000
+    ids = [f"s{k}" for k in range(20)]
+    layout = {
+        "format": 1,
+        "task_slots": 4,
+        "sites": [
+            {"id": site, "x": x, "y": y}
+            for site, (x, y) in zip(ids, generator.uniform(0, 50, (20, 2)).tolist(), strict=True)
+        ],
+        "edges": [
+            {"a": a, "b": b}
+            for k, a in enumerate(ids)
+            for b in [
+                ids[(k + 1) % 20],
+                *generator.choice(ids[:k], min(k, 2), replace=False).tolist(),
+            ]
+            if a != b
+        ],
+        "vehicles": [
+            {
+                "id": f"v{k}",
+                "start": ids[k % 20],
+                "speed": float(generator.uniform(0.5, 2)),
+                "breakdowns": [
+                    {"time": float(time), "repair_time": 20.0}
+                    for time in generator.uniform(0, 150, 2)
+                ],
+            }
+            for k in range(n_vehicles)
+        ],
+    }
+    rows = []
+    for k in range(n_tasks):
+        pickup, delivery = generator.choice(ids, 2, replace=False).tolist()
+        rows.append(make_task(f"t{k}", pickup, delivery, float(generator.uniform(0, 150)), 60.0))
+    instance = Instance.from_rows("large", Layout.from_dict(layout), rows)
+    simulator = Simulator(instance)
+    slow = naive.NaiveEpisode(layout, rows, scaling=scaling_dict(find_scaling([instance])))
+    k = 0
+    while not slow.done:
+        if k % 100 == 0:
+            compare(simulator, 0, slow)
+        action = int(generator.choice(np.flatnonzero(simulator.action_mask[0])))
+        simulator.step([action])
+        slow.step(action)
+        assert simulator.time[0] == slow.time
+        k += 1
+    assert k >= n_tasks
+    compare(simulator, 0, slow)
+
+
+# How a caller may use it
+
+
+def batch_of_three():
+    return Simulator([load_instance(name) for name in ("DMH-01", "DMH-02", "DMH-01")])
+
+
+def copy_of(simulator):
+    return [array.copy() for array in simulator.state] + [
+        simulator.observation,
+        simulator.action_mask,
+    ]
+
+
+ILLEGAL = {
+    "one number": 0,
+    "too few": [0, 0],
+    "too many": [0, 0, 0, 0],
+    "a column": [[0], [0], [0]],
+    "empty": [],
+    "floats": [0.0, 0.0, 0.0],
+    "booleans": [True, False, True],
+    "texts": ["0", "0", "0"],
+    "none": [0, None, 0],
+    "too large for the machine": [0, 2**70, 0],
+    "lists of unlike length": [[0], [0, 1], [0]],
+    "above the last action": [0, 12, 0],
+    "far above": [0, 2**62, 0],
+    "unsigned, far above": np.array([0, 2**64 - 1, 0], np.uint64),
+    "negative": [0, 0, -1],
+    "masked": [0, 4, 0],
+}
+
+
+@pytest.mark.parametrize("actions", ILLEGAL.values(), ids=ILLEGAL)
+def test_illegal_actions_change_nothing(actions):
+    simulator = batch_of_three()
+    simulator.step([4, 4, 8])  # vehicle 1 of episode 1 works from now on
+    assert simulator.action_mask[:, 0].all()
+    assert not simulator.action_mask[1, 4]
+    before = copy_of(simulator)
+    with pytest.raises(ActionError) as caught:
+        simulator.step(actions)
+    assert "\n" not in str(caught.value)
+    for array, other in zip(before, copy_of(simulator), strict=True):
+        np.testing.assert_array_equal(array, other)
+    simulator.step([0, 0, 0])
+    assert simulator.state.n_decisions.tolist() == [2, 2, 2]
+
+
+def test_illegal_action_is_named():
+    simulator = batch_of_three()
+    simulator.step([4, 4, 4])
+    with pytest.raises(
+        ActionError, match=r"^episode 2 at 0 s: action 5 .* \[0, 1, 2, 3, 8, 9, 10, 11\]$"
+    ):
+        simulator.step([0, 0, 5])
+
+
+def test_actions_of_finished_episodes_are_ignored():
+    layout = Layout.from_dict(straight_floor([{"id": "v", "start": "A"}]))
+    short = Instance.from_rows("short", layout, [make_task("t0", "A", "B", 0)])
+    tasks = [make_task("t0", "A", "B", 0), make_task("t1", "B", "A", 0)]
+    simulator = Simulator([short, Instance.from_rows("long", layout, tasks)])
+    simulator.step([0, 0])
+    assert simulator.done.tolist() == [True, False]
+    assert simulator.makespan[0] == 10
+    simulator.step([-99, 0])
+    assert simulator.done.all()
+    assert simulator.makespan.tolist() == [10, 20]
+    before = copy_of(simulator)
+    simulator.step([77, -1])
+    for array, other in zip(before, copy_of(simulator), strict=True):
+        np.testing.assert_array_equal(array, other)
+
+
+def test_what_is_read_cannot_change_the_episode():
+    simulator = batch_of_three()
+    for name in ("observation", "action_mask", "time", "done", "makespan", "tardiness"):
+        before = getattr(simulator, name)
+        getattr(simulator, name)[...] = 1
+        np.testing.assert_array_equal(getattr(simulator, name), before)
+
+
+def record(simulator, seed):
+    generator = np.random.default_rng(seed)
+    seen = []
+    while not simulator.done.all():
+        mask = simulator.action_mask
+        seen.append((simulator.time.tobytes(), mask.tobytes(), simulator.observation.tobytes()))
+        simulator.step(np.argmax(mask * generator.uniform(0.1, 1, mask.shape), axis=1))
+    seen.append((simulator.makespan.tobytes(), simulator.tardiness.tobytes()))
+    return seen, [simulator.schedule(b) for b in range(simulator.n_episodes)]
+
+
+def equal_records(one, other):
+    same = all(
+        a.task == b.task
+        and a.vehicle == b.vehicle
+        and np.array_equal(a.start, b.start)
+        and np.array_equal(a.finish, b.finish)
+        for a, b in zip(one[1], other[1], strict=True)
+    )
+    return same and one[0] == other[0]
+
+
+def test_reset_starts_anew():
+    simulator = batch_of_three()
+    first = record(simulator, 1)
+    simulator.reset()
+    assert not simulator.done.any()
+    assert np.isnan(simulator.makespan).all()
+    assert all(simulator.schedule(b).task == () for b in range(3))
+    assert not equal_records(record(simulator, 2), first)
+    simulator.reset()
+    simulator.step([0, 4, 8])  # also in the middle of an episode
+    simulator.reset()
+    assert equal_records(record(simulator, 1), first)
+    assert equal_records(record(batch_of_three(), 1), first)
+
+
+def test_one_instance_or_a_list_of_one():
+    instance = load_instance("DMH-03")
+    assert equal_records(record(Simulator(instance), 5), record(Simulator([instance]), 5))
+
+
+def test_example_of_the_documentation():
+    results = doctest.testmod(acerl_np.simulator)
+    assert results.attempted > 0
+    assert results.failed == 0
+
+
+def test_sizes_of_dmh():
+    simulator = batch_of_three()
+    assert (simulator.n_episodes, simulator.n_features, simulator.n_actions) == (3, 219, 12)
+    assert simulator.observation.shape == (3, 219)
+    assert simulator.action_mask.shape == (3, 12)
