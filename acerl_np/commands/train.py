@@ -314,18 +314,14 @@ def published_acerl(instance: Instance) -> tuple[str, str]:
     from acerl_np.experiments.published import find_row
     from acerl_np.problem.instance import bundled_instances, load_instance
 
-    for table in ("comparison-train", "comparison-test"):
-        row = find_row(table, "ACERL")
-        if (
-            row is None
-            or instance.name not in row.cells
-            or instance.name not in bundled_instances()
-        ):
-            continue
-        if load_instance(instance.name).content_hash == instance.content_hash:
-            cell = row.cells[instance.name]
-            return f"{cell.makespan:.1f}", f"{cell.tardiness:.1f}"
-    return "", ""
+    row = find_row("comparison-train", "ACERL")
+    if row is None or instance.name not in row.cells or instance.name not in bundled_instances():
+        return "", ""
+    # The paper's unseen instances are not published, so only its training instances can be compared.
+    if load_instance(instance.name).content_hash != instance.content_hash:
+        return "", ""
+    cell = row.cells[instance.name]
+    return f"{cell.makespan:.1f}", f"{cell.tardiness:.1f}"
 
 
 def summarise(instances: Sequence[Instance], trials: Trials) -> str:

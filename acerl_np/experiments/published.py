@@ -73,3 +73,8 @@ def find_row(table: str, policy: str, suite: str = "") -> PublishedRow | None:
         if (row.table, row.policy, row.suite) == (table, policy, suite):
             return row
     return None
+
+
+def table_rows(table: str) -> tuple[PublishedRow, ...]:
+    """Return the rows of one table of the paper, in its order."""
+    return tuple(row for row in published_rows() if row.table == table)

@@ -8,6 +8,7 @@ import io
 import json
 import math
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -399,6 +400,12 @@ def load_instance(
             )
         return read_record(path, Layout.load(beside))
     return read_record(path, load_layout(layout))
+
+
+def display_name(name: str) -> str:
+    """Return an instance's name as tables show it: DMH-N10-01 is the paper's DMH±10-01."""
+    match = re.fullmatch(r"(.+)-N(\d+)-(\d+)", name)
+    return f"{match[1]}±{match[2]}-{match[3]}" if match else name
 
 
 def load_suite(name: str) -> list[Instance]:

@@ -1,0 +1,176 @@
+"""`acerl-np evaluate`: play policies and rules on task records and compare them."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from acerl_np.commands.common import announce_compilation, load_instances
+from acerl_np.errors import InputError
+from acerl_np.report import FORMATS, Cell, render_table
+from acerl_np.storage import write_atomically
+
+if TYPE_CHECKING:
+    from acerl_np.evaluation import Trials
+    from acerl_np.policy import Policy
+    from acerl_np.problem.instance import Instance
+
+DESCRIPTION = """\
+Play policies on task records and compare them: mean makespan/tardiness per instance over the trials,
+M and C (makespan and tardiness normalised over the policies of this table, 1 is best), P (share of
+trials with tardiness below the limit), and how far the mean makespan is from hindsight.
+
+Policies are files written by acerl-np train, or names: FCFS, EDD, NVF, STD, LWT, AHP (a free vehicle is
+drawn, the rule picks its task), MIX (a random rule), Random (a random task), Static (the best fixed
+vehicle order and rule per vehicle on these records).
+"""
+
+EPILOG = """\
+examples:
+  acerl-np evaluate runs/dmh-train-seed0/policy.npz EDD STD Static
+  acerl-np evaluate policy.npz MIX --suite dmh-test --greedy --format markdown
+  acerl-np evaluate policy.npz EDD --tasks week1.csv week2.csv --layout floor.json --trials-csv all.csv
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.description = DESCRIPTION
+    parser.epilog = EPILOG
+    parser.add_argument("policies", nargs="+", metavar="POLICY", help="policy.npz or a name")
+    parser.add_argument(
+        "--tasks", nargs="+", metavar="TASKS", default=[], help="task records or bundled instances"
+    )
+    parser.add_argument("--suite", help="a bundled suite (default: dmh-train)")
+    parser.add_argument(
+        "--layout",
+        metavar="LAYOUT.json",
+        help="floor and fleet of the records: a JSON file or 'dmh' (default: layout.json beside each)",
+    )
+    parser.add_argument(
+        "--trials", type=int, default=30, help="episodes per instance (default: 30)"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="seed of every draw (default: 0)")
+    parser.add_argument(
+        "--greedy",
+        action="store_true",
+        help="take a policy's most probable action (default: sample, as in training and in the paper)",
+    )
+    parser.add_argument(
+        "--cost-limit", type=float, default=50.0, help="xi, limit on the tardiness, s (default: 50)"
+    )
+    parser.add_argument("--threads", type=int, help="worker threads (default: one per core)")
+    parser.add_argument("--format", choices=FORMATS, default="text", help="form of the table")
+    parser.add_argument("--trials-csv", metavar="FILE.csv", help="write every single trial")
+
+
+def load_policy(name: str) -> Policy | str:
+    """Return the policy in a file, or the name of a known policy."""
+    from acerl_np.evaluation import find_policy_name
+    from acerl_np.policy import Policy
+
+    if name.endswith(".npz") or Path(name).exists():
+        return Policy.load(name)
+    return find_policy_name(name)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Evaluate, show and write; return the exit status."""
+    if not 1 <= arguments.trials <= 1_000_000:
+        raise InputError(
+            f"--trials: read {arguments.trials}; expected a number from 1 to 1,000,000"
+        )
+    if not 0.0 <= arguments.cost_limit <= 1e9:
+        raise InputError(
+            f"--cost-limit: read {arguments.cost_limit}; expected seconds from 0 to 1e9"
+        )
+    policies = [load_policy(name) for name in arguments.policies]
+    instances = load_instances(arguments, "dmh-train")
+    for policy in policies:
+        if not isinstance(policy, str):
+            for instance in instances:
+                policy.check_fits(instance)
+    announce_compilation()
+    from acerl_np.evaluation import evaluate_policy
+
+    labels = [
+        policy if isinstance(policy, str) else name
+        for name, policy in zip(arguments.policies, policies, strict=True)
+    ]
+    results = [
+        evaluate_policy(
+            policy,
+            instances,
+            trials=arguments.trials,
+            seed=arguments.seed,
+            greedy=arguments.greedy,
+            cost_limit=arguments.cost_limit,
+            threads=arguments.threads,
+        )
+        for policy in policies
+    ]
+    if arguments.trials_csv is not None:
+        write_trials(arguments.trials_csv, labels, results)
+    header, rows = compare(instances, labels, results)
+    print(render_table(header, rows, arguments.format), end="")
+    return 0
+
+
+def write_trials(path: str, labels: list[str], results: list[Trials]) -> None:
+    """Write every single trial as CSV."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["policy", "instance", "trial", "makespan", "tardiness", "satisfied"])
+    for label, trials in zip(labels, results, strict=True):
+        for i, name in enumerate(trials.instances):
+            for k in range(trials.makespan.shape[1]):
+                makespan, tardiness = trials.makespan[i, k], trials.tardiness[i, k]
+                inside = int(tardiness < trials.cost_limit)
+                writer.writerow([label, name, k, makespan, tardiness, inside])
+    write_atomically(path, text.getvalue().encode())
+
+
+def compare(
+    instances: list[Instance], labels: list[str], results: list[Trials]
+) -> tuple[list[str], list[list[Cell]]]:
+    """Return header and rows of the comparison."""
+    import numpy as np
+
+    from acerl_np.hindsight import bundled_references, find_static
+    from acerl_np.metrics import normalise
+    from acerl_np.problem.instance import display_name
+
+    makespan = np.array([trials.makespan.mean(axis=1) for trials in results])
+    tardiness = np.array([trials.tardiness.mean(axis=1) for trials in results])
+    m, c = normalise(makespan, makespan), normalise(tardiness, tardiness)
+    limit = results[0].cost_limit
+    known = [bundled_references().get(instance.content_hash) for instance in instances]
+    complete = all(item is not None and item.cost_limit == limit for item in known)
+    header = ["policy", *(display_name(instance.name) for instance in instances)]
+    header += ["mean", "M", "C", "P"]
+    if complete:
+        header += ["above hindsight", "of the way"]
+        best = float(np.mean([item.makespan for item in known if item is not None]))
+        static = find_static(instances, cost_limit=limit)
+        start = float(static.makespan.mean()) if static is not None else best
+    rows: list[list[Cell]] = []
+    for k, label in enumerate(labels):
+        mean = float(makespan[k].mean())
+        row: list[Cell] = [label]
+        row += [f"{makespan[k, i]:.1f}/{tardiness[k, i]:.1f}" for i in range(len(instances))]
+        row += [f"{mean:.1f}/{tardiness[k].mean():.1f}", f"{m[k]:.2f}", f"{c[k]:.2f}"]
+        row.append(f"{results[k].satisfied:.0%}")
+        if complete:
+            row.append(f"{mean / best - 1.0:.1%}")
+            row.append(f"{(start - mean) / (start - best):.0%}" if start > best else "")
+        rows.append(row)
+    if complete:
+        cells = [f"{item.makespan:.1f}/{item.tardiness:.1f}" for item in known if item is not None]
+        tard = float(np.mean([item.tardiness for item in known if item is not None]))
+        rows.append(
+            ["hindsight", *cells, f"{best:.1f}/{tard:.1f}", None, None, "100%", "0.0%", "100%"]
+        )
+    return header, rows

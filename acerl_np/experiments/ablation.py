@@ -1,0 +1,58 @@
+"""Ablation: ranking ISR, CF, R, F with sampler AIS, Uniform, Random, and trained on a single instance."""
+
+from __future__ import annotations
+
+from acerl_np.experiments.comparison import acerl_training
+from acerl_np.experiments.published import table_rows
+from acerl_np.experiments.study import Finished, Study, Training, build_table
+from acerl_np.experiments.tables import TRAINING_POOL, StudyTable
+from acerl_np.problem.instance import load_suite
+
+NAME = "ablation"
+RANKINGS = {"ISR": "isr", "CF": "cf", "R": "r", "F": "f"}
+SAMPLERS = {"AIS": "ais", "Uniform": "uniform", "Random": "random"}
+
+
+def trainings(study: Study) -> list[Training]:
+    """Return the rows to train: 12 of the full training suite, 32 of single instances."""
+    instances = tuple(load_suite("dmh-train"))
+    suites = tuple((name, tuple(load_suite(name))) for name in ("dmh-train", "dmh-test"))
+    rows = []
+    for mode, sampler in SAMPLERS.items():
+        for strategy, ranking in RANKINGS.items():
+            label = f"{strategy}+{mode}"
+            if label == "ISR+AIS":
+                main = acerl_training(study)
+                rows.append(Training(label, main.instances, main.config, main.suites))
+            else:
+                config = study.config(ranking=ranking, sampler=sampler)
+                rows.append(Training(label, instances, config, suites))
+    for k, instance in enumerate(instances, start=1):
+        for strategy, ranking in RANKINGS.items():
+            config = study.config(ranking=ranking, sampler="single")
+            rows.append(Training(f"{strategy}+DMH-{k}", (instance,), config, suites))
+    return rows
+
+
+def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]:
+    """Return the tables of the full suite and of single instances, on training and test suite."""
+    found = []
+    for suite in ("dmh-train", "dmh-test"):
+        instances = load_suite(suite)
+        which = suite.removeprefix("dmh-")
+        pool = [row for table in TRAINING_POOL for row in table_rows(table)]
+        rows = study.rows(results, suite)
+        for name, single in ((f"ablation-{which}", False), (f"ablation-single-{which}", True)):
+            chosen = [
+                row for row in rows if row.label == "ISR+AIS" or ("+DMH-" in row.label) == single
+            ]
+            layout = build_table(
+                instances,
+                chosen,
+                table_rows(name),
+                reference="ISR+AIS",
+                pool_published=pool if suite == "dmh-train" else (),
+            )
+            title = f"{'Single training instances' if single else 'Ranking and sampler'} on {suite}"
+            found.append(StudyTable(name, title, *layout))
+    return found
