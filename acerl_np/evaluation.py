@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from acerl_np.errors import ConfigError, InputError, PolicyError
-from acerl_np.kernels.random import EVALUATION, derive_key
-from acerl_np.kernels.rules import AHP, EDD, FCFS, LWT, NVF, STD
 from acerl_np.hindsight import find_static
 from acerl_np.kernels.baselines import MIX, RANDOM
+from acerl_np.kernels.random import EVALUATION, derive_key
+from acerl_np.kernels.rules import AHP, EDD, FCFS, LWT, NVF, STD
 from acerl_np.policy import Policy
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.tables import build_problem

@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, settings
 settings.register_profile(
     "acerl_np",
     deadline=None,
-    max_examples=15 if numba.config.DISABLE_JIT else 100,
+    max_examples=30 if numba.config.DISABLE_JIT else 100,
     suppress_health_check=[HealthCheck.too_slow],
     print_blob=True,
 )

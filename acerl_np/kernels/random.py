@@ -4,7 +4,8 @@ The generator is Threefry-4x32 with 13 rounds (Salmon, Moraes, Dror and Shaw, "P
 numbers: as easy as 1, 2, 3", SC 2011): the fewest rounds that have both passed BigCrush and known
 answers published by its authors, which the tests check. A stream is keyed by (seed, purpose, a, b):
 one application of Threefry hashes these 224 bits to the stream's 128-bit key, a second one turns
-(key, counter) into draws. Nothing is shared or advanced, so threads, tiles and resumed runs see the same numbers.
+(key, counter) into draws. Nothing is shared or advanced, so threads, tiles and resumed runs see the
+same numbers.
 
 uint32 sums wrap on purpose: numba widens uint32 arithmetic to 64 bits, hence a cast around each.
 """

@@ -1,0 +1,117 @@
+"""Rules and static plans: recorded expectations, the oracle's episodes, the figures of DMH."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numba
+import numpy as np
+import pytest
+from naive import NaiveEpisode
+
+import acerl_np
+from acerl_np.evaluation import POLICY_NAMES, RULES, find_policy_name, stream_keys
+from acerl_np.hindsight import RULE_NAMES, StaticPlan, find_static, play_static
+from acerl_np.kernels.random import draw_uniform
+
+EXPECTATIONS = Path(__file__).parent / "data" / "rule-expectations.csv"
+
+needs_jit = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="thousands of episodes")
+
+
+@pytest.fixture(scope="module")
+def suite():
+    return acerl_np.load_suite("dmh-train")
+
+
+@needs_jit
+@pytest.mark.parametrize("rule", ["FCFS", "EDD", "NVF", "STD", "MIX", "Random"])
+def test_rules_meet_the_recorded_expectations(suite, rule):
+    trials = acerl_np.evaluate_policy(rule, suite, trials=3000, seed=1)
+    with open(EXPECTATIONS, newline="") as file:
+        expected = {row["instance"]: row for row in csv.DictReader(file) if row["rule"] == rule}
+    assert len(expected) == 8
+    for k, instance in enumerate(suite):
+        for values, column in (
+            (trials.makespan[k], "makespan_mean"),
+            (trials.tardiness[k], "tardiness_mean"),
+        ):
+            # Both means are of 3,000 episodes; the recorded one is rounded to 0.1.
+            error = values.std() * np.sqrt(2.0 / 3000) + 0.05
+            assert abs(values.mean() - float(expected[instance.name][column])) < 4 * error
+
+
+@pytest.mark.parametrize("rule", list(RULES))
+def test_rules_play_as_the_oracle_does(suite, rule):
+    instance = suite[2]
+    trials = acerl_np.evaluate_policy(rule, instance, trials=3, seed=5)
+    keys = stream_keys([instance], 3, 5)
+    for trial in range(3):
+        episode = NaiveEpisode(instance.layout.to_dict(), instance.rows())
+        decision = 0
+        while not episode.done:
+            free = sorted({action // 4 for action, legal in enumerate(episode.mask()) if legal})
+            vehicle = free[int(draw_uniform(keys[trial], decision, 0) * len(free))]
+            drawn = draw_uniform(keys[trial], decision, 1)
+            if rule == "Random":
+                position = int(drawn * len(episode.pool))
+            elif rule == "MIX":
+                position = episode.select(vehicle, RULE_NAMES[int(drawn * 4)])
+            else:
+                position = episode.select(vehicle, rule)
+            episode.assign(vehicle, position)
+            decision += 1
+        assert trials.makespan[0, trial] == episode.makespan
+        assert trials.tardiness[0, trial] == pytest.approx(episode.tardiness, abs=1e-9)
+
+
+@needs_jit
+def test_the_best_static_plans_of_dmh(suite):
+    best = find_static(suite)
+    assert best.candidates == 384
+    assert best.plan == StaticPlan(order=(1, 2, 0), rules=(3, 3, 3))
+    assert best.makespan.mean() == 1900.375
+    assert (best.tardiness < 50.0).sum() == 5
+    within = find_static(suite, within_limit=True)
+    assert within.makespan.mean() == 1961.125
+    assert within.plan.describe() == "v1 EDD, v0 EDD, v2 EDD"
+    assert (within.tardiness < 50.0).all()
+
+
+def test_a_static_plan_plays_as_the_oracle_does(suite):
+    plan = StaticPlan(order=(2, 0, 1), rules=(1, 2, 3))
+    makespan, tardiness = play_static([plan], suite[:2])
+    for k in range(2):
+        episode = NaiveEpisode(suite[k].layout.to_dict(), suite[k].rows())
+        while not episode.done:
+            mask = episode.mask()
+            vehicle = next(v for v in plan.order if mask[4 * v])
+            episode.step(4 * vehicle + plan.rules[vehicle])
+        assert makespan[0, k] == episode.makespan
+        assert tardiness[0, k] == pytest.approx(episode.tardiness, abs=1e-9)
+
+
+def test_no_static_plan_keeps_a_limit_of_zero(suite):
+    assert find_static(suite[0], within_limit=True, cost_limit=0.0) is None
+
+
+@needs_jit
+def test_a_large_fleet_is_searched_locally(suite):
+    data = suite[0].layout.to_dict()
+    data["vehicles"] = [{"id": f"v{k}", "start": "carport"} for k in range(6)]
+    layout = acerl_np.Layout.from_dict(data)
+    instance = acerl_np.Instance.from_rows("six", layout, suite[0].rows())
+    found = find_static(instance, seed=3)
+    assert found.candidates > 4
+    again = find_static(instance, seed=3)
+    assert found.plan == again.plan
+    uniform = [StaticPlan(tuple(range(6)), (rule,) * 6) for rule in range(4)]
+    assert found.makespan[0] <= play_static(uniform, [instance])[0].min()
+
+
+def test_names_of_policies_whatever_their_case():
+    assert find_policy_name("edd") == "EDD"
+    assert "Static" in POLICY_NAMES
+    with pytest.raises(acerl_np.PolicyError, match="policy 'SPT': unknown; expected one of FCFS"):
+        find_policy_name("SPT")

@@ -1,0 +1,374 @@
+"""The program as users call it: real processes, files, exit statuses, one-line errors."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numba
+import numpy as np
+import pytest
+
+import acerl_np
+from acerl_np.commands.main import COMMANDS, main
+
+SMALL = ["--generations", "3", "--population", "8", "--hidden", "6", "--trials", "2"]
+
+needs_jit = pytest.mark.skipif(
+    numba.config.DISABLE_JIT, reason="processes of their own are tested with compiled kernels"
+)
+
+
+def start(*words: str, cwd: Path, module: str = "acerl_np") -> subprocess.Popen:
+    environment = dict(os.environ)
+    root = str(Path(acerl_np.__file__).parent.parent)
+    environment["PYTHONPATH"] = os.pathsep.join([root, environment.get("PYTHONPATH", "")])
+    return subprocess.Popen(
+        [sys.executable, "-m", module, *words],
+        cwd=cwd,
+        env=environment,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+def call(*words: str, cwd: Path, module: str = "acerl_np") -> tuple[int, str, str]:
+    process = start(*words, cwd=cwd, module=module)
+    out, err = process.communicate(timeout=300)
+    return process.returncode, out, err
+
+
+def last_error(capsys) -> str:
+    """Return the only line of standard error that is an error, and no other may follow it."""
+    lines = capsys.readouterr().err.splitlines()
+    assert [line for line in lines if "Traceback" in line] == []
+    assert lines and "error: " in lines[-1]
+    return lines[-1]
+
+
+@needs_jit
+def test_train_writes_everything_and_shows_the_paper_beside_it(tmp_path):
+    status, out, err = call(*SMALL, "--out", "run", cwd=tmp_path, module="acerl_np.train")
+    assert status == 0, err
+    assert {path.name for path in (tmp_path / "run").iterdir()} == {
+        "policy.npz",
+        "run.npz",
+        "config.json",
+        "history.csv",
+    }
+    line = next(line for line in out.splitlines() if line.startswith("DMH-01"))
+    assert line.split()[-2:] == ["1797.8", "29.5"]
+    assert "generation 3/3" in err and "satisfied" in err and "left" in err
+    with open(tmp_path / "run" / "history.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [int(row["generation"]) for row in rows] == [1, 2, 3]
+    assert sum(int(rows[0][f"DMH-{k:02d}"]) for k in range(1, 9)) == 8
+    config = json.loads((tmp_path / "run" / "config.json").read_text())
+    assert config["config"]["population"] == 8
+    policy = acerl_np.Policy.load(tmp_path / "run" / "policy.npz")
+    assert policy.hidden == (6,)
+
+
+@needs_jit
+def test_both_doors_are_one_program(tmp_path):
+    for module, words, folder in (
+        ("acerl_np.train", [], "a"),
+        ("acerl_np", ["train"], "b"),
+    ):
+        status, _, err = call(
+            *words, *SMALL, "--quiet", "--out", folder, cwd=tmp_path, module=module
+        )
+        assert status == 0, err
+    assert (tmp_path / "a/policy.npz").read_bytes() == (tmp_path / "b/policy.npz").read_bytes()
+
+
+def test_a_default_folder_is_never_reused(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    words = ["train", "DMH-01", *SMALL, "--generations", "0", "--quiet", "--trials", "0"]
+    assert main(words) == 0
+    assert main(words) == 0
+    folders = sorted(path.name for path in (tmp_path / "runs").iterdir())
+    assert folders == ["tasks-seed0", "tasks-seed0-2"]
+
+
+def test_resume_ends_in_the_same_bytes(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    common = [
+        "train",
+        "DMH-01",
+        "DMH-02",
+        "--population",
+        "4",
+        "--hidden",
+        "3",
+        "--quiet",
+        "--trials",
+        "0",
+    ]
+    assert main([*common, "--generations", "4", "--out", "straight"]) == 0
+    assert main([*common, "--generations", "2", "--out", "halved"]) == 0
+    resume = [
+        "train",
+        "--resume",
+        "halved/run.npz",
+        "--generations",
+        "4",
+        "--quiet",
+        "--trials",
+        "0",
+    ]
+    assert main(resume) == 0
+    straight, halved = tmp_path / "straight", tmp_path / "halved"
+    assert (straight / "policy.npz").read_bytes() == (halved / "policy.npz").read_bytes()
+    histories = []
+    for folder in (straight, halved):
+        with open(folder / "history.csv", newline="") as file:
+            histories.append([{**row, "seconds": ""} for row in csv.DictReader(file)])
+    assert histories[0] == histories[1]
+
+
+@needs_jit
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_signals_finish_the_generation_save_and_say_how_to_resume(tmp_path, number, status):
+    acerl_np.warm_up()
+    process = start("train", "--out", "run", "--generations", "100000", cwd=tmp_path)
+    deadline = time.time() + 60
+    history = tmp_path / "run" / "history.csv"
+    while not history.exists() and time.time() < deadline:
+        time.sleep(0.05)
+    time.sleep(1.0)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == status, err
+    assert "go on with: acerl-np train --resume run/run.npz" in err.splitlines()[-1]
+    assert "Traceback" not in err
+    trainer = acerl_np.ACERL.resume(tmp_path / "run" / "run.npz")
+    assert trainer.generation >= 1
+    saved = acerl_np.Policy.load(tmp_path / "run" / "policy.npz")
+    assert np.array_equal(saved.theta, trainer.policy.theta)
+
+
+def test_options_come_from_toml_and_the_command_line_wins(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "small.toml").write_text(
+        'tasks = ["DMH-01"]\ngenerations = 1\npopulation = 4\nhidden = [3]\ntrials = 0\nseed = 5\n'
+        'noise-std = 0.2\nsampler = "uniform"\nquiet = true\n'
+    )
+    assert main(["train", "--config", "small.toml", "--population", "6", "--out", "run"]) == 0
+    written = json.loads((tmp_path / "run" / "config.json").read_text())
+    assert written["seed"] == 5
+    assert written["config"]["population"] == 6
+    assert written["config"]["noise_std"] == 0.2
+    assert written["config"]["hidden"] == [3]
+
+
+BAD_TOML = {
+    "popluation = 4\n": "popluation: unknown option",
+    "population = 1\n": "population: read 1; expected a whole number from 2",
+    "population = true\n": "population: read True; expected a whole number",
+    "p_f = 1.5\n": "p_f: read 1.5; expected a number from 0 to 1",
+    'p_f = "half"\n': "p_f: read half; expected a number",
+    "noise_std = nan\n": "noise_std: read nan; expected a number above 0",
+    'ranking = "best"\n': "ranking: read best; expected one of isr, cf, r, f",
+    "hidden = [0]\n": "hidden: read [0]; expected at most 10 layer sizes",
+    "seed = -1\n": "seed: read -1; expected a whole number from 0",
+    'tasks = "DMH-01"\n': "tasks: read DMH-01; expected a list",
+    "population = \n": "not TOML",
+}
+
+
+@pytest.mark.parametrize("text", list(BAD_TOML))
+def test_bad_options_in_a_file_are_one_line(tmp_path, monkeypatch, capsys, text):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bad.toml").write_text(text)
+    assert main(["train", "--config", "bad.toml", "--out", "run"]) == 2
+    assert BAD_TOML[text] in last_error(capsys)
+    assert not (tmp_path / "run").exists()
+
+
+BAD_WORDS = {
+    "train --population 1": "population: read 1",
+    "train --population many": "argument --population: invalid int value: 'many'",
+    "train --generation 3": "unrecognized arguments: --generation",
+    "train --hidden 12,x": "read '12,x'; expected sizes such as 128,128",
+    "train --seed -3": "seed: read -3",
+    "train --trials -1": "trials: read -1",
+    "train --threads 0": "threads: read 0",
+    "train --antithetic --population 7": "population: read 7; expected an even number",
+    "train --suite nowhere": "suite 'nowhere': unknown; expected one of dmh-train",
+    "train missing.csv": "missing.csv: no such task record",
+    "train DMH-01 DMH-01": "instance 'DMH-01' is given twice",
+    "train DMH-01 --suite dmh-train": "expected one of the two",
+    "train --layout dmh": "given without task records",
+    "train --config missing.toml": "missing.toml: expected a file, found nothing",
+    "train --resume missing.npz": "missing.npz: expected a file, found nothing",
+    "train --resume run.npz --population 8": "expected no population",
+    "evaluate SPT": "policy 'SPT': unknown; expected one of FCFS",
+    "evaluate missing.npz": "missing.npz: expected a file, found nothing",
+    "evaluate EDD --suite nowhere": "suite 'nowhere': unknown",
+    "evaluate EDD --trials 0": "--trials: read 0",
+    "records perturb DMH-01 --magnitude -1 --out x": "magnitude: read -1",
+    "records perturb DMH-01 DMH-02 --magnitude 1 --names same --out x": "gives one name twice",
+    "hindsight DMH-01 --effort 0": "--effort: read 0.0",
+    "experiments comparison --seeds 0": "--seeds: read 0",
+    "experiments nothing": "invalid choice: 'nothing'",
+    "fly": "invalid choice: 'fly'",
+    "": "the following arguments are required: COMMAND",
+}
+
+
+@pytest.mark.parametrize("words", list(BAD_WORDS))
+def test_bad_arguments_are_one_line_and_status_2(tmp_path, monkeypatch, capsys, words):
+    monkeypatch.chdir(tmp_path)
+    assert main(words.split()) == 2
+    assert BAD_WORDS[words] in last_error(capsys)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("command", list(COMMANDS))
+def test_help_of_every_command_names_its_defaults(capsys, command):
+    assert main([command, "--help"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(f"usage: acerl-np {command}")
+    if command == "train":
+        for name in acerl_np.Config().to_dict():
+            assert f"--{name.replace('_', '-')}" in out
+        assert "(default: 0.06)" in out
+
+
+def test_an_unwritable_place_is_status_1(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("")
+    words = ["train", "DMH-01", *SMALL, "--generations", "0", "--out", "file/below"]
+    assert main(words) == 1
+    assert "cannot make the folder: not a directory" in last_error(capsys)
+
+
+def test_evaluate_compares_policies_and_writes_every_trial(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    instances = [acerl_np.load_instance("DMH-01")]
+    trainer = acerl_np.ACERL(instances, acerl_np.Config(generations=1, population=2, hidden=(2,)))
+    trainer.policy.save("policy.npz")
+    words = [
+        "evaluate",
+        "policy.npz",
+        "edd",
+        "Static",
+        "--tasks",
+        "DMH-01",
+        "DMH-02",
+        "--trials",
+        "3",
+    ]
+    assert main([*words, "--trials-csv", "all.csv", "--format", "csv"]) == 0
+    rows = list(csv.DictReader(capsys.readouterr().out.splitlines()))
+    assert [row["policy"] for row in rows] == ["policy.npz", "EDD", "Static", "hindsight"]
+    expected = acerl_np.evaluate_policy("EDD", acerl_np.load_instance("DMH-02"), trials=3)
+    cell = f"{expected.makespan.mean():.1f}/{expected.tardiness.mean():.1f}"
+    assert rows[1]["DMH-02"] == cell
+    assert rows[2]["of the way"] == "0%"
+    with open("all.csv", newline="") as file:
+        assert len(list(csv.DictReader(file))) == 3 * 2 * 3
+    for form in ("json", "markdown", "latex", "text"):
+        assert main([*words, "--format", form]) == 0
+        out = capsys.readouterr().out
+        if form == "json":
+            assert json.loads(out)[1]["policy"] == "EDD"
+
+
+def test_a_policy_of_another_floors_size_is_refused(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    layout = acerl_np.load_layout("dmh").to_dict()
+    layout["vehicles"] = layout["vehicles"][:2]
+    (tmp_path / "layout.json").write_text(json.dumps(layout))
+    rows = acerl_np.load_instance("DMH-01").rows()
+    instance = acerl_np.Instance.from_rows("two", acerl_np.Layout.from_dict(layout), rows)
+    config = acerl_np.Config(generations=0, hidden=(2,))
+    acerl_np.ACERL([instance], config).policy.save("policy.npz")
+    assert main(["evaluate", "policy.npz"]) == 2
+    assert "has 3 vehicles; this policy was trained for 2" in last_error(capsys)
+
+
+def test_perturbed_suites_are_what_the_command_makes(tmp_path, capsys):
+    words = ["records", "perturb", "--suite", "dmh-train", "--out", str(tmp_path)]
+    assert main([*words, "--magnitude", "5", "--first", "9", "--names", "DMH-{k}"]) == 0
+    assert main([*words, "--magnitude", "30", "--names", "DMH-N30-{k}"]) == 0
+    bundled = Path(acerl_np.__file__).parent.parent / "instances" / "dmh"
+    made = sorted(tmp_path.glob("*.csv"))
+    assert len(made) == 16
+    for path in made:
+        assert path.read_text() == (bundled / path.name).read_text()
+
+
+@pytest.mark.parametrize(("suite", "magnitude"), [("dmh-test", 5), ("dmh-noise-20", 20)])
+def test_perturbed_arrivals_stay_within_the_magnitude(suite, magnitude):
+    shifts = []
+    for old, new in zip(acerl_np.load_suite("dmh-train"), acerl_np.load_suite(suite), strict=True):
+        before = {row["task"]: row for row in old.rows()}
+        for row in new.rows():
+            base = before[row["task"]]
+            shift = row["arrival_time"] - base["arrival_time"]
+            assert abs(shift) <= magnitude
+            assert {**row, "arrival_time": 0} == {**base, "arrival_time": 0}
+            if base["arrival_time"] >= magnitude:
+                shifts.append(shift)
+    assert min(shifts) == -magnitude and max(shifts) == magnitude
+    assert abs(np.mean(shifts)) < 4 * magnitude / np.sqrt(len(shifts))
+
+
+@needs_jit
+def test_an_interrupted_study_goes_on_where_it_stopped(tmp_path, monkeypatch, capsys):
+    from acerl_np.experiments import study as module
+
+    monkeypatch.chdir(tmp_path)
+    words = ["experiments", "comparison", "--seeds", "2", "--trials", "2", "--generations", "1"]
+    assert main([*words, "--out", "study", "--format", "csv"]) == 0
+    first = capsys.readouterr().out
+    runs = sorted((tmp_path / "study" / "runs").iterdir())
+    assert len(runs) == 2
+    runs[1].unlink()
+    trained = []
+    original = module.ACERL
+
+    def count(*arguments, **options):
+        trained.append(options["seed"])
+        return original(*arguments, **options)
+
+    monkeypatch.setattr(module, "ACERL", count)
+    assert main([*words, "--out", "study", "--format", "csv"]) == 0
+    assert trained == [1]
+    assert capsys.readouterr().out == first
+    assert {path.name for path in (tmp_path / "study").iterdir()} == {
+        "runs",
+        "comparison-curves.csv",
+        "comparison-sampler.csv",
+        "comparison-train.csv",
+        "comparison-train.md",
+        "comparison-test.csv",
+        "comparison-test.md",
+    }
+
+
+def test_importing_changes_nothing_and_is_quick_to_find_names():
+    code = (
+        "import os, sys; before = dict(os.environ); import acerl_np; "
+        "assert 'numba' not in sys.modules; acerl_np.Simulator; "
+        "assert dict(os.environ) == before; print(len(dir(acerl_np)))"
+    )
+    root = str(Path(acerl_np.__file__).parent.parent)
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=root, check=True
+    )
+    assert int(result.stdout) == len(acerl_np.__all__)
+
+
+def test_unknown_names_are_attribute_errors():
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        acerl_np.nothing  # noqa: B018

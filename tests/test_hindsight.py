@@ -1,0 +1,111 @@
+"""Hindsight: stored references replay, the search reaches an exhaustive optimum, damaged files are refused."""
+
+from __future__ import annotations
+
+import numba
+import pytest
+
+import acerl_np
+from acerl_np.hindsight import (
+    bundled_references,
+    find_hindsight,
+    find_references,
+    load_references,
+    replay,
+    save_references,
+)
+from acerl_np.problem.instance import bundled_instances
+
+needs_jit = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many thousands of episodes")
+
+REACHED = [1683, 1781, 1792, 1849, 1775, 1807, 1849, 1764]
+"""Makespans that plain annealing reached on DMH-01 to -08; the stored references are as good."""
+
+
+def shorten(instance: acerl_np.Instance, n: int) -> acerl_np.Instance:
+    return acerl_np.Instance.from_rows("short", instance.layout, instance.rows()[:n])
+
+
+def search_exhaustively(instance: acerl_np.Instance, cost_limit: float) -> float:
+    """Try every action sequence, depth first."""
+    best = float("inf")
+    stack: list[list[int]] = [[]]
+    while stack:
+        actions = stack.pop()
+        simulator = acerl_np.Simulator(instance)
+        for action in actions:
+            simulator.step([action])
+        if simulator.done[0]:
+            if simulator.tardiness[0] < cost_limit:
+                best = min(best, simulator.makespan[0])
+        else:
+            stack += [[*actions, int(action)] for action in simulator.action_mask[0].nonzero()[0]]
+    return best
+
+
+@needs_jit
+def test_every_bundled_instance_has_a_reference_that_replays():
+    references = bundled_references()
+    for name in bundled_instances():
+        instance = acerl_np.load_instance(name)
+        reference = references[instance.content_hash]
+        makespan, tardiness = replay(instance, reference.actions)
+        assert makespan == reference.makespan
+        assert tardiness == pytest.approx(reference.tardiness, abs=1e-8)
+        assert tardiness < reference.cost_limit == 50.0
+
+
+def test_references_are_as_good_as_plain_annealing():
+    for k, most in enumerate(REACHED, start=1):
+        instance = acerl_np.load_instance(f"DMH-{k:02d}")
+        assert bundled_references()[instance.content_hash].makespan <= most
+
+
+@needs_jit
+@pytest.mark.parametrize("cost_limit", [1000.0, 26.0])
+def test_the_search_finds_the_exhaustive_optimum(cost_limit):
+    instance = shorten(acerl_np.load_instance("DMH-01"), 4)
+    found = find_hindsight(instance, cost_limit=cost_limit, effort=0.01)
+    expected = search_exhaustively(instance, cost_limit)
+    assert (found.makespan if found else float("inf")) == expected
+
+
+@needs_jit
+def test_the_same_arguments_give_the_same_sequence():
+    instances = [shorten(acerl_np.load_instance(name), 8) for name in ("DMH-02", "DMH-05")]
+    both = find_references(instances, effort=0.005, threads=2)
+    alone = find_hindsight(instances[1], effort=0.005)
+    assert both[1] == alone
+
+
+@needs_jit
+def test_a_limit_that_cannot_be_kept_gives_none():
+    assert (
+        find_hindsight(shorten(acerl_np.load_instance("DMH-01"), 5), cost_limit=0.0, effort=0.001)
+        is None
+    )
+
+
+def test_replay_refuses_sequences_of_another_length():
+    instance = shorten(acerl_np.load_instance("DMH-01"), 2)
+    with pytest.raises(acerl_np.InputError, match="expected more"):
+        replay(instance, [0])
+    with pytest.raises(acerl_np.InputError, match="over after 2 decisions"):
+        replay(instance, [0, 4, 8])
+
+
+def test_references_survive_a_file(tmp_path):
+    references = list(bundled_references().values())[:3]
+    path = tmp_path / "references.json"
+    save_references(path, references)
+    assert load_references(path) == references
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"format": 2, "references": []}', '{"format": 1}']
+)
+def test_damaged_reference_files_are_refused(tmp_path, text):
+    path = tmp_path / "references.json"
+    path.write_text(text)
+    with pytest.raises(acerl_np.InputError, match="holds no references"):
+        load_references(path)

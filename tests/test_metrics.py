@@ -1,0 +1,75 @@
+"""Metrics: the paper's printed M and C from its own cells, normalisation by hand, rank-sum marks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from acerl_np.experiments.published import find_row, published_rows, table_rows
+from acerl_np.experiments.tables import pool_of
+from acerl_np.metrics import compare_samples, normalise, satisfied_share
+
+ROWS = [row for row in published_rows() if row.cells]
+
+
+def cells(row, field):
+    return [getattr(cell, field) for cell in row.cells.values()]
+
+
+def test_the_paper_has_343_rows_of_cells():
+    assert len(ROWS) == 343
+
+
+@pytest.mark.parametrize("table", sorted({row.table for row in ROWS}))
+def test_printed_scores_follow_from_the_printed_cells(table):
+    rows = table_rows(table)
+    pool = [row for name in pool_of(table) for row in table_rows(name)]
+    for field, printed in (("makespan", "m"), ("tardiness", "c")):
+        scores = normalise([cells(row, field) for row in rows], [cells(row, field) for row in pool])
+        expected = np.array([getattr(row, printed) for row in rows])
+        assert np.abs(scores - expected).max() < 0.006
+
+
+def test_a_smaller_pool_gives_other_scores():
+    rows = table_rows("ablation-train")
+    own = normalise(
+        [cells(row, "makespan") for row in rows], [cells(row, "makespan") for row in rows]
+    )
+    assert np.abs(own - [row.m for row in rows]).max() > 0.05
+
+
+def test_rows_of_the_paper_are_found_by_table_and_policy():
+    row = find_row("comparison-train", "ACERL")
+    assert row.cells["DMH-01"].makespan == 1797.8
+    assert (row.m, row.c, row.p) == (0.90, 0.90, 1.0)
+    assert find_row("robustness-summary", "ACERL", "DMH±10").p == 0.80
+    assert find_row("comparison-train", "nobody") is None
+
+
+def test_normalise_by_hand():
+    pool = [[100.0, 10.0], [200.0, 10.0], [150.0, 30.0]]
+    assert normalise([[150.0, 20.0]], pool) == pytest.approx([(0.5 + 0.5) / 2])
+    assert normalise(pool, pool) == pytest.approx([1.0, 0.5, 0.25])
+
+
+def test_an_instance_without_spread_counts_one():
+    assert normalise([[5.0, 1.0]], [[5.0, 1.0], [5.0, 2.0]]) == pytest.approx([1.0])
+
+
+def test_satisfied_is_strictly_below_the_limit():
+    assert satisfied_share([[49.9, 50.0], [0.0, 51.0]], 50.0) == 0.5
+
+
+@pytest.mark.parametrize(
+    ("shift", "mark"),
+    [(-5.0, "+"), (0.0, "~"), (5.0, "-")],
+)
+def test_marks_compare_with_the_reference(shift, mark):
+    reference = np.random.default_rng(1).normal(size=150)
+    sample = np.random.default_rng(2).normal(size=150) + shift
+    assert compare_samples(sample, reference) == mark
+
+
+def test_equal_constant_samples_are_similar():
+    assert compare_samples(np.full(30, 7.0), np.full(30, 7.0)) == "~"
+    assert compare_samples(np.full(30, 7.0), np.full(30, 8.0)) == "+"

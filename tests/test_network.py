@@ -1,0 +1,469 @@
+"""The policy network against a float64 one, the choice of actions, policy files."""
+
+import naive_evolution as naive
+import numba
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from acerl_np.errors import PolicyError
+from acerl_np.kernels.network import (
+    choose_greedy,
+    choose_sampled,
+    count_parameters,
+    forward,
+    list_nonzero,
+    sum_columns,
+)
+from acerl_np.kernels.random import INITIAL
+from acerl_np.kernels.update import fill_stream
+from acerl_np.policy import Policy, initial_parameters
+from acerl_np.storage import read_arrays, write_arrays
+
+JIT = not numba.config.DISABLE_JIT
+SCALING = np.arange(1.0, 13.0)
+HIDDEN = [(), (5,), (7, 3, 4)]
+SLOTS, VEHICLES = 3, 2
+N_FEATURES, N_ACTIONS = 4 * SLOTS + VEHICLES * (3 + SLOTS), 4 * VEHICLES
+
+
+def make_policy(hidden=(5,), seed=0, task_slots=SLOTS, n_vehicles=VEHICLES):
+    """A small policy with random weights and biases."""
+    sizes = [4 * task_slots + n_vehicles * (3 + task_slots), *hidden, 4 * n_vehicles]
+    theta = initial_parameters(sizes, seed)
+    theta += np.random.default_rng(seed).normal(0, 0.3, theta.size).astype(np.float32)
+    return Policy(
+        theta, hidden=hidden, task_slots=task_slots, n_vehicles=n_vehicles, scaling=SCALING
+    )
+
+
+def logits_of(policy, observation, keep_zeros=False):
+    """Logits by the kernel; optionally zeros are listed like other features."""
+    sizes, n = policy.sizes, policy.n_features
+    index, value = np.zeros(n + 1, np.int32), np.zeros(n + 1, np.float32)
+    observation = np.asarray(observation, np.float32)
+    if keep_zeros:
+        listed = n
+        index[:n], value[:n] = np.arange(n), observation
+    else:
+        listed = list_nonzero(observation, index, value)
+        assert index[:listed].tolist() == np.flatnonzero(observation).tolist()
+        assert value[:listed].tolist() == observation[observation != 0].tolist()
+    logits = np.empty(policy.n_actions, np.float32)
+    widest = sizes.max()
+    forward(
+        sizes,
+        policy.theta,
+        policy.column_sums,
+        index,
+        value,
+        listed,
+        np.empty(widest, np.float32),
+        np.empty(widest + 1, np.int32),
+        np.empty(widest + 1, np.float32),
+        logits,
+    )
+    return logits
+
+
+def random_batch(n, seed=0, empty=0.6, n_features=N_FEATURES, n_actions=N_ACTIONS):
+    """Observations of which a share is zero, and masks with at least one legal action."""
+    rng = np.random.default_rng(seed)
+    observation = rng.normal(0, 2, (n, n_features)).astype(np.float32)
+    observation[rng.random(observation.shape) < empty] = 0
+    mask = rng.random((n, n_actions)) < 0.5
+    mask[np.arange(n), rng.integers(0, n_actions, n)] = True
+    return observation, mask
+
+
+# Forward
+
+
+@pytest.mark.parametrize("hidden", [*HIDDEN, (128, 128)] if JIT else HIDDEN)
+@pytest.mark.parametrize("empty", [0.0, 0.6, 0.95])
+def test_logits_equal_those_in_float64(hidden, empty):
+    policy = make_policy(hidden)
+    assert policy.n_parameters == count_parameters(policy.sizes.tolist())
+    for observation in random_batch(50 if JIT else 5, empty=empty)[0]:
+        expected = naive.forward(policy.sizes, policy.theta, observation)
+        np.testing.assert_allclose(logits_of(policy, observation), expected, rtol=0, atol=2e-5)
+
+
+entries = st.just(0.0) | st.integers(-64, 64).map(lambda k: k / 8) | st.floats(-50, 50, width=32)
+observations = st.lists(entries, min_size=N_FEATURES, max_size=N_FEATURES)
+
+
+@given(observations, st.sampled_from(HIDDEN), st.integers(0, 9))
+def test_logits_of_any_observation(observation, hidden, seed):
+    policy = make_policy(hidden, seed)
+    x = np.array(observation, np.float32).astype(np.float64)
+    # Rounding errors of the mean grow when they are divided by a small standard deviation.
+    worst = 1 + np.abs(x).max() / (x.std() + 1e-5)
+    expected = naive.forward(policy.sizes, policy.theta, x)
+    np.testing.assert_allclose(logits_of(policy, x), expected, rtol=1e-5, atol=2e-5 * worst)
+
+
+@given(observations, st.sampled_from(HIDDEN))
+def test_empty_slots_need_not_be_listed(observation, hidden):
+    """They count for mean and deviation, and listing them changes no bit."""
+    policy = make_policy(hidden)
+    sparse = logits_of(policy, observation)
+    assert sparse.tobytes() == logits_of(policy, observation, keep_zeros=True).tobytes()
+
+
+@pytest.mark.parametrize("value", [1.0, -0.3, 100.0])
+def test_an_observation_without_spread_says_nothing(value):
+    """Standardised it is zero, so the logits are those of the empty observation."""
+    policy = make_policy((7, 3, 4))
+    empty = logits_of(policy, np.zeros(N_FEATURES))
+    expected = naive.forward(policy.sizes, policy.theta, np.zeros(N_FEATURES))
+    np.testing.assert_allclose(empty, expected, rtol=0, atol=1e-6)
+    constant = logits_of(policy, np.full(N_FEATURES, value))
+    np.testing.assert_allclose(constant, expected, rtol=0, atol=1e-2)
+
+
+def test_standardising_ignores_shift_and_scale():
+    policy = make_policy((7, 3, 4))
+    x = random_batch(1, empty=0.0)[0][0]
+    np.testing.assert_allclose(
+        logits_of(policy, 8 * x + 3), logits_of(policy, x), rtol=0, atol=1e-4
+    )
+
+
+def test_column_sums_are_those_of_the_first_layer():
+    policy = make_policy((5,))
+    total = np.empty(5, np.float32)
+    sum_columns(policy.sizes, policy.theta, total)
+    weights = policy.theta[: N_FEATURES * 5].reshape(N_FEATURES, 5).astype(np.float64)
+    np.testing.assert_allclose(total, weights.sum(axis=0), rtol=0, atol=1e-5)
+
+
+def test_initial_parameters_are_he_normal_weights_and_zero_biases():
+    sizes = [300, 40, 12] if JIT else [30, 4, 3]
+    theta = initial_parameters(sizes, 5)
+    position = 0
+    for layer, (n_in, n_out) in enumerate(zip(sizes[:-1], sizes[1:], strict=True)):
+        weights = theta[position : position + n_in * n_out]
+        normals = np.empty(n_in * n_out, np.float32)
+        fill_stream(5, INITIAL, layer, 0, normals)
+        np.testing.assert_allclose(weights, normals * np.sqrt(2 / n_in), rtol=1e-6)
+        position += n_in * n_out
+        assert not theta[position : position + n_out].any()
+        position += n_out
+    assert position == len(theta)
+    first = theta[: sizes[0] * sizes[1]].astype(np.float64)
+    assert abs(first.var() * sizes[0] / 2 - 1) < 5 * np.sqrt(2 / first.size)
+    assert initial_parameters(sizes, 6).tobytes() != theta.tobytes()
+
+
+# Choice of actions
+
+
+@pytest.mark.parametrize("hidden", HIDDEN)
+def test_greedy_takes_the_most_probable_legal_action(hidden):
+    policy = make_policy(hidden, seed=2)
+    observation, mask = random_batch(300 if JIT else 20)
+    actions = policy.act(observation, mask)
+    assert actions.dtype == np.int64
+    for x, legal, action in zip(observation, mask, actions, strict=True):
+        probability = naive.masked_softmax(naive.forward(policy.sizes, policy.theta, x), legal)
+        assert legal[action]
+        assert probability[action] >= probability.max() - 1e-5
+        if np.sort(probability)[-2] < probability.max() - 1e-5:
+            assert action == probability.argmax()
+    assert len(set(actions.tolist())) > 3
+
+
+def test_greedy_takes_the_first_of_equals():
+    policy = make_policy(())
+    flat = Policy(
+        np.zeros_like(policy.theta),
+        hidden=(),
+        task_slots=SLOTS,
+        n_vehicles=VEHICLES,
+        scaling=SCALING,
+    )
+    observation, mask = random_batch(40)
+    assert flat.act(observation, mask).tolist() == mask.argmax(axis=1).tolist()
+    logits = np.array([1, 3, 3, 2, 3], np.float32)
+    assert choose_greedy(logits, np.array([0, 2, 4, 0, 0], np.int32), 3) == 2
+    assert choose_greedy(logits, np.array([0, 3], np.int32), 2) == 3
+
+
+def test_greedy_never_takes_nan_when_there_is_a_number():
+    legal = np.arange(3, dtype=np.int32)
+    logits = np.array([np.nan, -5, np.nan], np.float32)
+    assert choose_greedy(logits, legal, 3) == 1
+    assert choose_greedy(np.full(3, -np.inf, np.float32), legal[1:], 2) == 1
+
+
+@pytest.mark.parametrize("hidden", HIDDEN)
+def test_samples_follow_the_masked_softmax(hidden):
+    policy = make_policy(hidden, seed=3)
+    n = 20_000 if JIT else 300
+    for seed in range(3):
+        observation, mask = random_batch(1, seed=seed)
+        actions = policy.act(
+            np.repeat(observation, n, axis=0),
+            np.repeat(mask, n, axis=0),
+            rng=np.random.default_rng(seed),
+        )
+        logits = naive.forward(policy.sizes, policy.theta, observation[0])
+        expected = n * naive.masked_softmax(logits, mask[0])
+        counts = np.bincount(actions, minlength=N_ACTIONS)
+        assert not counts[~mask[0]].any()
+        common = expected >= 5
+        assert common.sum() > 1
+        counts = [*counts[common], counts[~common].sum()]
+        expected = [*expected[common], expected[~common].sum()]
+        if expected[-1] == 0:
+            counts, expected = counts[:-1], expected[:-1]
+        assert stats.chisquare(counts, expected).pvalue > 1e-3
+
+
+def test_samples_invert_the_softmax_with_the_generators_numbers():
+    policy = make_policy((7, 3, 4), seed=4)
+    observation, mask = random_batch(500 if JIT else 30)
+    actions = policy.act(observation, mask, rng=np.random.default_rng(5))
+    again = policy.act(observation, mask, rng=np.random.default_rng(5))
+    assert actions.tobytes() == again.tobytes()
+    other = policy.act(observation, mask, rng=np.random.default_rng(6))
+    assert actions.tobytes() != other.tobytes()
+    uniforms = np.random.default_rng(5).random(len(mask))
+    for x, legal, u, action in zip(observation, mask, uniforms, actions, strict=True):
+        logits = naive.forward(policy.sizes, policy.theta, x)
+        probability = naive.masked_softmax(logits, legal)
+        upper = probability.cumsum()[action]
+        assert upper - probability[action] - 1e-5 <= u <= upper + 1e-5
+
+
+def test_illegal_actions_are_never_taken_however_attractive():
+    policy = make_policy(())
+    theta = policy.theta.copy()
+    theta[-N_ACTIONS:] = 0
+    theta[-N_ACTIONS] = 80.0  # the bias of action 0
+    tempting = Policy(theta, hidden=(), task_slots=SLOTS, n_vehicles=VEHICLES, scaling=SCALING)
+    observation, mask = random_batch(400 if JIT else 40)
+    legal_0 = mask[:, 0].copy()
+    for rng in (None, np.random.default_rng(0)):
+        actions = tempting.act(observation, mask, rng=rng)
+        assert mask[np.arange(len(mask)), actions].all()
+        assert (actions[legal_0] == 0).all()
+        assert (actions[~legal_0] > 0).all()
+
+
+@pytest.mark.parametrize("uniform", [0.0, 0.5, np.nextafter(1.0, 0.0)])
+def test_sampling_stays_inside_whatever_the_logits(uniform):
+    weight = np.empty(4)
+    legal = np.array([1, 2, 3, 0], np.int32)
+    for logits in ([9, 1, 2, 3], [0, 80, -80, 80], [0, -1e30, 0, 1e30], [3e38, 3e38, 3e38, 3e38]):
+        logits = np.array(logits, np.float32)
+        action = choose_sampled(logits, legal, 3, uniform, weight)
+        assert action in (1, 2, 3)
+        probability = naive.masked_softmax(logits.astype(np.float64), [False, True, True, True])
+        assert probability[action] > 0
+        if uniform == 0:
+            assert action == np.flatnonzero(probability)[0]
+
+
+def test_one_row_and_no_row():
+    policy = make_policy((5,))
+    observation, mask = random_batch(3)
+    batch = policy.act(observation, mask)
+    for k in range(3):
+        single = policy.act(observation[k], mask[k])
+        assert single.shape == (1,)
+        assert single[0] == batch[k]
+    assert policy.act(observation[:0], mask[:0]).shape == (0,)
+    assert policy.act(observation.tolist(), mask.tolist()).tolist() == batch.tolist()
+
+
+@pytest.mark.parametrize("sampled", [False, True])
+def test_rows_of_finished_episodes_give_minus_one(sampled):
+    policy = make_policy((5,))
+    observation, mask = random_batch(6)
+
+    def act():
+        return policy.act(observation, mask, rng=np.random.default_rng(0) if sampled else None)
+
+    before = act()
+    observation[[1, 4]], mask[[1, 4]] = 0, False
+    actions = act()
+    assert actions[[1, 4]].tolist() == [-1, -1]
+    # The rows that are left keep their numbers.
+    assert actions[[0, 2, 3, 5]].tolist() == before[[0, 2, 3, 5]].tolist()
+
+
+@pytest.mark.parametrize(
+    ("observation", "mask", "message"),
+    [
+        (np.zeros((2, N_FEATURES + 1)), np.ones((2, N_ACTIONS)), "observation: read shape"),
+        (np.zeros((2, N_FEATURES - 1)), np.ones((2, N_ACTIONS)), "observation: read shape"),
+        (np.zeros(N_FEATURES - 1), np.ones(N_ACTIONS), "observation: read shape"),
+        (np.zeros((1, 2, N_FEATURES)), np.ones((2, N_ACTIONS)), "observation: read shape"),
+        (np.zeros((2, N_FEATURES)), np.ones((2, N_ACTIONS + 4)), "action mask: read shape"),
+        (np.zeros((2, N_FEATURES)), np.ones((3, N_ACTIONS)), "action mask: read shape"),
+        (np.zeros((2, N_FEATURES)), np.ones(N_ACTIONS), "action mask: read shape"),
+        (np.full((2, N_FEATURES), np.nan), np.ones((2, N_ACTIONS)), "observation: not finite"),
+        (np.full((2, N_FEATURES), np.inf), np.ones((2, N_ACTIONS)), "observation: not finite"),
+    ],
+)
+def test_observations_and_masks_that_do_not_fit_are_refused(observation, mask, message):
+    policy = make_policy((5,))
+    for rng in (None, np.random.default_rng(0)):
+        with pytest.raises(PolicyError, match=message):
+            policy.act(observation, mask, rng=rng)
+
+
+# Construction
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"theta": np.zeros(3)}, "theta: read shape"),
+        ({"theta": np.zeros((2, 2))}, "theta: read shape"),
+        ({"hidden": (6,)}, "theta: read shape"),
+        ({"hidden": (0,)}, "at least 1"),
+        ({"hidden": (-3,)}, "at least 1"),
+        ({"task_slots": 0}, "at least 1"),
+        ({"n_vehicles": 0}, "at least 1"),
+        ({"smallest": (0, 1)}, "at least 1"),
+        ({"scaling": np.ones(11)}, "scaling"),
+        ({"scaling": np.full(12, np.nan)}, "scaling"),
+        ({"scaling": np.zeros(12)}, "scaling"),
+    ],
+)
+def test_policies_that_contradict_themselves_are_refused(changed, message):
+    policy = make_policy((5,))
+    options = {
+        "theta": policy.theta,
+        "hidden": (5,),
+        "task_slots": SLOTS,
+        "n_vehicles": VEHICLES,
+        "scaling": SCALING,
+        **changed,
+    }
+    with pytest.raises(PolicyError, match=message):
+        Policy(**options)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_parameters_that_are_not_finite_are_refused(bad):
+    policy = make_policy((5,))
+    theta = policy.theta.copy()
+    theta[-1] = bad
+    with pytest.raises(PolicyError, match="theta: not finite"):
+        Policy(theta, hidden=(5,), task_slots=SLOTS, n_vehicles=VEHICLES, scaling=SCALING)
+
+
+# Files
+
+
+@pytest.mark.parametrize("hidden", HIDDEN)
+def test_a_policy_comes_back_from_its_file(hidden, tmp_path):
+    policy = make_policy(hidden)
+    policy.save(tmp_path / "policy.npz")
+    loaded = Policy.load(tmp_path / "policy.npz")
+    assert loaded.theta.tobytes() == policy.theta.tobytes()
+    assert loaded.scaling.tobytes() == policy.scaling.tobytes()
+    for name in ("hidden", "task_slots", "n_vehicles", "smallest", "n_features", "n_actions"):
+        assert getattr(loaded, name) == getattr(policy, name)
+    loaded.save(tmp_path / "again.npz")
+    assert (tmp_path / "again.npz").read_bytes() == (tmp_path / "policy.npz").read_bytes()
+    observation, mask = random_batch(40)
+    for seed in (None, 3):
+        actions = [
+            p.act(observation, mask, rng=None if seed is None else np.random.default_rng(seed))
+            for p in (policy, loaded)
+        ]
+        assert actions[0].tobytes() == actions[1].tobytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["again.npz", "policy.npz"]
+
+
+def check_refused(path, message):
+    with pytest.raises(PolicyError, match=message) as caught:
+        Policy.load(path)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert "\n" not in str(caught.value)
+
+
+ARRAYS = ["theta", "hidden", "task_slots", "n_vehicles", "scaling", "smallest"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"kind": "checkpoint"}, "holds checkpoint; expected a policy"),
+        ({"kind": None}, "expected a policy"),
+        ({"format": 2}, "format 2; this version reads format 1"),
+        ({"format": None}, "format None"),
+        ({"format": np.array([1, 1])}, "format"),
+        *[({name: None}, f"{name}: read nothing") for name in ARRAYS],
+        ({"theta": np.zeros(5, np.int64)}, "theta: read int64"),
+        ({"theta": np.zeros((2, 2), np.float32)}, "theta: read float32 of shape"),
+        ({"theta": np.zeros(5, np.float32)}, "theta: read shape"),
+        ({"theta": "NaN"}, "theta: not finite"),
+        ({"hidden": np.array([5.0])}, "hidden: read float64"),
+        ({"hidden": np.array([0])}, "sizes"),
+        ({"hidden": np.array([-5])}, "sizes"),
+        ({"hidden": np.array([2**62])}, "sizes"),
+        ({"hidden": np.ones(200, int)}, "sizes"),
+        ({"task_slots": np.array(0)}, "sizes"),
+        ({"task_slots": np.array([3])}, "task_slots: read int64 of shape"),
+        ({"n_vehicles": np.array(2.0)}, "n_vehicles: read float64"),
+        ({"scaling": np.zeros(12)}, "scaling"),
+        ({"scaling": np.ones(3)}, "scaling"),
+        ({"smallest": np.array([1])}, "smallest"),
+        ({"smallest": np.array([0, 0])}, "at least 1"),
+    ],
+)
+def test_files_that_hold_no_policy_are_refused(changed, message, tmp_path):
+    path = tmp_path / "policy.npz"
+    make_policy((5,)).save(path)
+    arrays = read_arrays(path, PolicyError)
+    for name, array in changed.items():
+        if array is None:
+            del arrays[name]
+        elif isinstance(array, str) and array == "NaN":
+            arrays[name][7] = np.nan
+        else:
+            arrays[name] = array
+    write_arrays(path, arrays)
+    check_refused(path, message)
+
+
+def test_files_that_cannot_be_read_are_refused(tmp_path):
+    path = tmp_path / "policy.npz"
+    check_refused(path, "expected a file, found nothing")
+    check_refused(tmp_path, "a directory")
+    make_policy((5,)).save(path)
+    data = path.read_bytes()
+    for damaged in (b"", b"no archive", data[:-1], data[: len(data) // 2]):
+        path.write_bytes(damaged)
+        check_refused(path, "not a readable")
+    # One bit anywhere inside the largest array.
+    at = data.index(b"theta.npy") + 400
+    path.write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
+    check_refused(path, "policy.npz: ")
+
+
+def test_files_with_a_wrong_checksum_are_refused(tmp_path):
+    path = tmp_path / "policy.npz"
+    make_policy((5,)).save(path)
+    with np.load(path) as stored:
+        arrays = dict(stored)
+    arrays["theta"] = arrays["theta"] + 1
+    np.savez(path, **arrays)
+    check_refused(path, "checksum")
+    del arrays["checksum"]
+    np.savez(path, **arrays)
+    check_refused(path, "checksum")
+
+
+def test_pickles_are_never_loaded(tmp_path):
+    path = tmp_path / "policy.npz"
+    np.savez(path, kind="policy", format=1, theta=np.array([print], object))
+    check_refused(path, "not a readable")

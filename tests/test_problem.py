@@ -1,0 +1,972 @@
+"""Layouts and task records: what is read, what is refused and how, routes, feature constants."""
+
+import copy
+import csv
+import io
+import json
+import re
+from itertools import pairwise
+
+import naive
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from test_simulator import floors
+
+from acerl_np import (
+    InputError,
+    Instance,
+    Layout,
+    LayoutError,
+    RecordError,
+    Simulator,
+    load_instance,
+    load_layout,
+    load_suite,
+)
+from acerl_np.problem.tables import build_problem, find_scaling, scaling_of
+
+DMH = [f"DMH-{k:02d}" for k in range(1, 9)]
+
+SCALING = {
+    "distance": [7.5, 2.5],
+    "waiting": [10, 10],
+    "expiry": [15, 5],
+    "demand": [0, 1],
+    "total_distance": [10, 4],
+    "speed": 1.5,
+    "capacity": 4,
+}
+
+FLOOR = {
+    "format": 1,
+    "name": "small",
+    "task_slots": 5,
+    "truncate_distances": False,
+    "sites": [
+        {"id": "A", "x": 0, "y": 0, "kind": "parking"},
+        {"id": "B", "x": 3, "y": 4},
+        {"id": "C", "x": 0, "y": 8},
+        {"id": "D", "x": -3, "y": 4},
+    ],
+    # two ways of 10 m from A to C, over B and over D; back from D to A it is 6.5 m
+    "edges": [
+        {"a": "A", "b": "B"},
+        {"a": "B", "b": "C"},
+        {"a": "C", "b": "D"},
+        {"a": "D", "b": "A", "one_way": True, "length": 6.5},
+        {"a": "A", "b": "D", "one_way": True},
+    ],
+    "routes": [["A", "D", "C"]],
+    "vehicles": [
+        {
+            "id": "v0",
+            "start": "A",
+            "speed": 1.5,
+            "capacity": 4,
+            "breakdowns": [{"time": 12.5, "repair_time": 30}],
+        },
+        {"id": "v1", "start": "C"},
+    ],
+    "scaling": SCALING,
+}
+
+RECORD = """\
+task,pickup,delivery,arrival_time,expiry_time,handling_time,demand
+t0,A,B,0,20,0,1
+t1,C,D,2.5,15,1.25,0
+t2,D,A,2.5,30,0,2.5
+"""
+
+
+def floor(**changes):
+    """A copy of the floor; names give changed parts of it, None takes a part away."""
+    data = copy.deepcopy(FLOOR) | changes
+    return {key: value for key, value in data.items() if value is not None}
+
+
+def small_layout(**changes):
+    return Layout.from_dict(floor(**changes))
+
+
+def check_message(error, path, fragments):
+    """One line that begins with the file and holds each fragment."""
+    message = str(error)
+    assert "\n" not in message
+    assert message.isprintable()
+    assert message.startswith(f"{path}: ")
+    for fragment in fragments:
+        assert fragment in message.removeprefix(f"{path}: ")
+
+
+# Layouts that are refused
+
+
+def with_part(key, k, **changes):
+    """The floor with entry k of a list changed."""
+    data = floor()
+    data[key][k] = {x: y for x, y in {**data[key][k], **changes}.items() if y is not None}
+    return data
+
+
+def with_vehicle(**changes):
+    return with_part("vehicles", 0, **changes)
+
+
+def with_breakdown(**changes):
+    return with_vehicle(breakdowns=[{"time": 1, "repair_time": 2, **changes}])
+
+
+def with_scaling(**changes):
+    return floor(scaling={x: y for x, y in {**SCALING, **changes}.items() if y is not None})
+
+
+TEXT = json.dumps(FLOOR, indent=1)
+
+MALFORMED_LAYOUTS = {
+    # not JSON, or JSON that is no layout
+    "empty file": ("", ["line 1 column 1"]),
+    "broken JSON": (TEXT.replace('"edges": [', '"edges": ', 1), ["line ", " column ", "not JSON"]),
+    "cut off": (TEXT[:100], ["line ", " column ", "not JSON"]),
+    "trailing text": (TEXT + "}", ["line ", " column ", "not JSON"]),
+    "duplicate key": (TEXT.replace('"name"', '"format"', 1), ['"format"', "twice"]),
+    "duplicate inner key": (TEXT.replace('"y": 0', '"x": 0', 1), ['"x"', "twice"]),
+    "number beyond a float": (
+        TEXT.replace('"x": 3', '"x": 1e999', 1),
+        ["sites[1].x", "Infinity", "number"],
+    ),
+    "number of 5,000 digits": (TEXT.replace('"x": 3', f'"x": {"7" * 5000}', 1), ["digits"]),
+    "deep nesting": ("[" * 100_000, ["nested too deeply"]),
+    "deep nesting, closed": ('{"a":' * 50_000 + "0" + "}" * 50_000, ["nested too deeply"]),
+    "Latin-1": (TEXT.replace("parking", "Bühne").encode("latin-1"), ["line 11", "0xfc", "UTF-8"]),
+    "UTF-16": (TEXT.encode("utf-16"), ["line 1", "UTF-8"]),
+    "a list": ("[]", ["read []", "object"]),
+    "a number": ("3", ["read 3", "object"]),
+    "a text": ('"dmh"', ['read "dmh"', "object"]),
+    "null": ("null", ["read null", "object"]),
+    # keys
+    "unknown key": (floor(colour=1), ['"colour": unknown key', "task_slots"]),
+    "unknown key with a line break": (floor(**{"a\nb": 1}), ["unknown key"]),
+    "unknown key of a site": (with_part("sites", 2, z=1), ['sites[2]."z": unknown key']),
+    "unknown key of an edge": (with_part("edges", 1, to="A"), ['edges[1]."to": unknown key']),
+    "unknown key of a vehicle": (with_vehicle(colour=1), ['vehicles[0]."colour": unknown']),
+    "unknown key of a breakdown": (
+        with_breakdown(kind=1),
+        ['vehicles[0].breakdowns[0]."kind": unknown'],
+    ),
+    "unknown key of the scaling": (with_scaling(x=1), ['scaling."x": unknown key']),
+    "no format": (floor(format=None), ["format: missing"]),
+    "no sites": (floor(sites=None), ["sites: missing"]),
+    "no edges": (floor(edges=None), ["edges: missing"]),
+    "no vehicles": (floor(vehicles=None), ["vehicles: missing"]),
+    "site without id": (with_part("sites", 1, id=None), ["sites[1].id", "missing"]),
+    "site without y": (with_part("sites", 1, y=None), ["sites[1].y", "missing"]),
+    "vehicle without start": (with_vehicle(start=None), ["vehicles[0].start", "missing"]),
+    "incomplete scaling": (with_scaling(expiry=None), ["scaling.expiry", "missing"]),
+    # values
+    "another format": (floor(format=2), ["format", "read 2", "expected 1"]),
+    "format of another kind": (floor(format=True), ["format", "read true"]),
+    "sites no list": (floor(sites={}), ["sites", "read {}", "list"]),
+    "empty sites": (floor(sites=[]), ["sites", "0 entries", "1 to 5000"]),
+    "empty fleet": (floor(vehicles=[]), ["vehicles", "0 entries", "1 to 1000"]),
+    "site no object": (floor(sites=["A"]), ["sites[0]", 'read "A"', "object"]),
+    "empty id": (with_part("sites", 0, id=" "), ["sites[0].id", 'read " "', "text"]),
+    "id of another kind": (with_part("sites", 0, id=7), ["sites[0].id", "read 7", "text"]),
+    "id with a line break": (with_part("sites", 0, id="A\nB"), ["sites[0].id", "printable"]),
+    "long id": (with_part("sites", 0, id="A" * 201), ["sites[0].id", "200"]),
+    "long name": (floor(name="A" * 201), ["name: read", "200"]),
+    "coordinate as text": (with_part("sites", 1, x="3"), ["sites[1].x", 'read "3"', "number"]),
+    "coordinate true": (with_part("sites", 1, x=True), ["sites[1].x", "read true", "number"]),
+    "huge coordinate": (with_part("sites", 1, x=2e9), ["sites[1].x", "2000000000.0", "1e+09"]),
+    "negative length": (with_part("edges", 0, length=-1), ["edges[0].length", "read -1", "0"]),
+    "one_way no flag": (with_part("edges", 0, one_way=1), ["edges[0].one_way", "read 1", "true"]),
+    "no speed": (with_vehicle(speed=0), ["vehicles[0].speed", "read 0", "number"]),
+    "negative capacity": (with_vehicle(capacity=-1), ["vehicles[0].capacity", "read -1"]),
+    "breakdowns no list": (with_vehicle(breakdowns=3), ["vehicles[0].breakdowns", "read 3"]),
+    "negative breakdown": (
+        with_breakdown(time=-1),
+        ["vehicles[0].breakdowns[0].time", "read -1"],
+    ),
+    "breakdown without repair": (
+        with_vehicle(breakdowns=[{"time": 1}]),
+        ["vehicles[0].breakdowns[0].repair_time", "missing"],
+    ),
+    "no task slots": (floor(task_slots=0), ["task_slots", "read 0", "whole number from 1"]),
+    "half a task slot": (floor(task_slots=2.5), ["task_slots", "read 2.5", "whole number"]),
+    "truncate no flag": (floor(truncate_distances="yes"), ["truncate_distances", 'read "yes"']),
+    "scaling no object": (floor(scaling=[1]), ["scaling", "read [1]", "object"]),
+    "scaling no pair": (with_scaling(waiting=[1]), ["scaling.waiting", "read [1]"]),
+    "scaling without width": (with_scaling(waiting=[1, 0]), ["scaling.waiting", "read [1, 0]"]),
+    "scaling with text": (with_scaling(waiting=[1, "2"]), ["scaling.waiting", 'read [1, "2"]']),
+    "divisor 0": (with_scaling(speed=0), ["scaling.speed", "read 0"]),
+    "route no list": (floor(routes=["AB"]), ["routes[0]", 'read "AB"', "list of site ids"]),
+    "route of numbers": (floor(routes=[[1, 2]]), ["routes[0]", "read [1, 2]"]),
+    # contradictions
+    "duplicate site": (with_part("sites", 2, id="A"), ["sites[2].id", "'A'", "once"]),
+    "duplicate vehicle": (with_vehicle(id="v1"), ["vehicles[1].id", "'v1'", "once"]),
+    "edge to an unknown site": (with_part("edges", 1, b="X"), ["edges[1].b", "'X'", "unknown"]),
+    "self-edge": (with_part("edges", 1, b="B"), ["edges[1]", "'B' to itself"]),
+    "start at an unknown site": (with_vehicle(start="X"), ["vehicles[0].start", "'X'"]),
+    "route over an unknown site": (floor(routes=[["A", "X"]]), ["routes[0]", "'X'"]),
+    "route of one site": (floor(routes=[["A"]]), ["routes[0]", "1 sites", "two"]),
+    "route in a circle": (
+        floor(routes=[["A", "B", "C", "B"]]),
+        ["routes[0]", "twice"],
+    ),
+    "two routes for a pair": (
+        floor(routes=[["A", "D", "C"], ["B", "C"], ["A", "B", "C"]]),
+        ["routes[2]", "'A' to 'C'"],
+    ),
+    "route beside the edges": (floor(routes=[["A", "C"]]), ["routes[0]", "no edge", "'A' to 'C'"]),
+    "route against a one-way edge": (
+        floor(
+            edges=[*FLOOR["edges"][:3], {"a": "D", "b": "A", "one_way": True}],
+            routes=[["A", "D"]],
+        ),
+        ["routes[0]", "no edge", "'A' to 'D'"],
+    ),
+    "named route that is not shortest": (
+        floor(routes=[["A", "D", "C"], ["C", "D", "A"]]),
+        ["routes[1]", "11.5 m", "'C' to 'A'", "10 m"],
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("content", "fragments"), MALFORMED_LAYOUTS.values(), ids=MALFORMED_LAYOUTS
+)
+def test_malformed_layout(tmp_path, content, fragments):
+    path = tmp_path / "floor.json"
+    if isinstance(content, dict):
+        content = json.dumps(content)
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    for load in (Layout.load, load_layout):
+        with pytest.raises(LayoutError) as caught:
+            load(path)
+        check_message(caught.value, path, fragments)
+
+
+@pytest.mark.parametrize("word", ["NaN", "Infinity", "-Infinity"])
+def test_layout_with_a_number_that_json_does_not_know(tmp_path, word):
+    path = tmp_path / "floor.json"
+    path.write_text(TEXT.replace('"x": 3', f'"x": {word}', 1))
+    with pytest.raises(LayoutError) as caught:
+        Layout.load(path)
+    check_message(caught.value, path, [f"read {word}", "number"])
+    assert re.search(r"line \d+|sites\[1\]\.x", str(caught.value)), "the place is not named"
+
+
+def test_layout_that_is_no_file(tmp_path):
+    for load in (Layout.load, load_layout):
+        with pytest.raises(LayoutError) as caught:
+            load(tmp_path)
+        check_message(caught.value, tmp_path, ["directory"])
+    missing = tmp_path / "missing.json"
+    with pytest.raises(LayoutError) as caught:
+        Layout.load(missing)
+    check_message(caught.value, missing, ["expected a file"])
+    with pytest.raises(LayoutError) as caught:
+        load_layout(missing)
+    check_message(caught.value, missing, ["no such layout", "dmh"])
+
+
+# Layouts that are read
+
+
+def test_layout_is_read_as_written(tmp_path):
+    path = tmp_path / "floor.json"
+    path.write_bytes(b"\xef\xbb\xbf" + json.dumps(FLOOR).replace(", ", ",\r\n").encode())
+    layout = Layout.load(path)
+    assert layout == small_layout()
+    assert layout.name == "small"
+    assert layout.task_slots == 5
+    assert [site.id for site in layout.sites] == ["A", "B", "C", "D"]
+    assert (layout.sites[3].x, layout.sites[3].y, layout.sites[3].kind) == (-3, 4, "")
+    assert [edge.length for edge in layout.edges] == [5, 5, 5, 6.5, 5]
+    assert [edge.one_way for edge in layout.edges] == [False, False, False, True, True]
+    assert layout.named_routes == (("A", "D", "C"),)
+    first, second = layout.vehicles
+    assert (first.id, first.start, first.speed, first.capacity) == ("v0", "A", 1.5, 4)
+    assert [(item.time, item.repair_time) for item in first.breakdowns] == [(12.5, 30)]
+    assert (second.speed, second.capacity, second.breakdowns) == (1, 0, ())
+    assert scaling_of(layout).tolist() == [7.5, 2.5, 10, 10, 15, 5, 0, 1, 10, 4, 1.5, 4]
+
+
+def test_what_a_layout_need_not_say(tmp_path):
+    path = tmp_path / "hall 7.json"
+    data = {
+        "format": 1,
+        "sites": [{"id": "A", "x": 0, "y": 0}],
+        "edges": [],
+        "vehicles": [{"id": "v", "start": "A"}],
+    }
+    path.write_text(json.dumps(data))
+    layout = Layout.load(path)
+    assert layout.name == "hall 7"
+    assert layout.task_slots == 30
+    assert layout.truncate_distances is False
+    assert layout.named_routes == ()
+    assert layout.scaling is None
+    assert scaling_of(layout) is None
+
+
+@pytest.mark.parametrize("layout", [small_layout(), small_layout(scaling=None), load_layout("dmh")])
+def test_layout_round_trip(layout):
+    data = json.loads(json.dumps(layout.to_dict()))
+    again = Layout.from_dict(data)
+    assert again == layout
+    assert again.to_dict() == layout.to_dict()
+
+
+# Records that are refused
+
+HEADER = "task,pickup,delivery,arrival_time,expiry_time"
+
+
+def rows_of(*lines, header=HEADER):
+    return "\n".join([header, *lines, ""])
+
+
+MALFORMED_RECORDS = {
+    # the file
+    "empty file": ("", ["empty", "header"]),
+    "blank lines only": ("\n\r\n\n", ["empty", "header"]),
+    "header only": (HEADER + "\n", ["no tasks"]),
+    "Latin-1": (rows_of("t0,A,B,0,1", "é,A,B,0,1").encode("latin-1"), ["line 3", "0xe9", "UTF-8"]),
+    "UTF-16": (rows_of("t0,A,B,0,1").encode("utf-16"), ["line 1", "UTF-8"]),
+    "open quote": (rows_of('"t0,A,B,0,1'), ["line ", "not CSV"]),
+    "text after a quote": (rows_of('"t0"x,A,B,0,1'), ["line 2", "not CSV"]),
+    # columns
+    "missing column": (
+        rows_of("t0,A,B,0", header="task,pickup,delivery,arrival_time"),
+        ["line 1", "'expiry_time'", '"task,pickup,delivery,arrival_time"'],
+    ),
+    "unknown column": (
+        rows_of("t0,A,B,0,1,2", header=HEADER + ",weight"),
+        ["line 1", '"weight"', "demand"],
+    ),
+    "duplicate column": (rows_of("t0,A,B,0,1,2", header=HEADER + ",task"), ["line 1", "'task'"]),
+    "no header": ("t0,A,B,0,1\n", ["line 1", '"t0"']),
+    "tabs": (rows_of("t0,A,B,0,1").replace(",", "\t"), ["line 1", "unknown column"]),
+    "too few fields": (rows_of("t0,A,B,0,1", "t1,A,B,0"), ["line 3", "4 fields", "expected 5"]),
+    "too many fields": (rows_of("t0,A,B,0,1,2"), ["line 2", "6 fields", "expected 5"]),
+    "decimal commas between commas": (rows_of("t0,A,B,0,5,1"), ["line 2", "6 fields"]),
+    # ids and sites
+    "no id": (rows_of(" ,A,B,0,1"), ["line 2", 'task: read " "']),
+    "long id": (rows_of("t" * 201 + ",A,B,0,1"), ["line 2", 'task: read "ttt']),
+    "id with a line break": (rows_of('"t\n0",A,B,0,1'), ["line 3", r'task: read "t\n0"']),
+    "duplicate task": (rows_of("t0,A,B,0,1", "", "t0,B,C,0,1"), ["line 4", "'t0'", "line 2"]),
+    "unknown pickup": (rows_of("t0,X,B,0,1"), ["line 2", "pickup", "'X'", "'small'"]),
+    "unknown delivery": (rows_of("t0,A,X,0,1"), ["line 2", "delivery", "'X'", "'small'"]),
+    "site in another case": (rows_of("t0,a,B,0,1"), ["line 2", "pickup", "'a'"]),
+    "no pickup": (rows_of("t0,,B,0,1"), ["line 2", "pickup", 'read ""']),
+    "delivery is the pickup": (rows_of("t0,A,A,0,1"), ["line 2", "delivery", "'A'"]),
+    "demand above all capacities": (
+        rows_of("t0,A,B,0,1,4", "t1,A,B,0,1,7.5", header=HEADER + ",demand"),
+        ["line 3", "demand: 7.5", "at most 6"],
+    ),
+}
+for name, value in {
+    "no": "",
+    "negative": "-1",
+    "non-numeric": "soon",
+    "nan": "nan",
+    "infinite": "inf",
+    "negative infinite": "-Infinity",
+    "huge": "1e10",
+    "overflowing": "1e999",
+    "grouped": "1_000",
+    "hexadecimal": "0x1F",
+    "with a unit": "5 s",
+    "date as": "2024-01-01",
+}.items():
+    for position, column in ((3, "arrival_time"), (4, "expiry_time")):
+        fields = ["t1", "A", "B", "0", "1"]
+        fields[position] = value
+        MALFORMED_RECORDS[f"{name} {column}"] = (
+            rows_of("t0,A,B,0,1", ",".join(fields)),
+            ["line 3", column, f'read "{value}"', "0 to 1e+09"],
+        )
+for column in ("handling_time", "demand"):
+    for value in ("-0.5", "nan", "x", "2e9"):
+        MALFORMED_RECORDS[f"{column} {value}"] = (
+            rows_of("t0,A,B,0,1," + value, header=f"{HEADER},{column}"),
+            ["line 2", column, f'read "{value}"', "0 to 1e+09"],
+        )
+
+
+@pytest.mark.parametrize(
+    ("content", "fragments"), MALFORMED_RECORDS.values(), ids=MALFORMED_RECORDS
+)
+def test_malformed_record(tmp_path, content, fragments):
+    path = tmp_path / "tasks.csv"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    vehicles = [{**FLOOR["vehicles"][0]}, {**FLOOR["vehicles"][1], "capacity": 6}]
+    with pytest.raises(RecordError) as caught:
+        load_instance(path, layout=small_layout(vehicles=vehicles))
+    check_message(caught.value, path, fragments)
+
+
+def one_way_floor(edges, starts):
+    return {
+        "format": 1,
+        "sites": [{"id": site, "x": k, "y": 0} for k, site in enumerate("ABCD")],
+        "edges": [{"a": a, "b": b, "one_way": True} for a, b in edges],
+        "vehicles": [{"id": f"v{k}", "start": start} for k, start in enumerate(starts)],
+    }
+
+
+@pytest.mark.parametrize(
+    ("edges", "starts", "lines", "fragments"),
+    [
+        (["AB", "BA"], "AC", ["t0,A,B,0,1"], ["line 2", "pickup", "'A'", "'C'"]),
+        (["AB", "BC", "CB"], "A", ["t0,A,B,0,1"], ["line 2", "pickup", "'A'", "'B'"]),
+        (["AB", "BA", "CA"], "A", ["t0,A,B,0,1", "t1,A,C,0,1"], ["line 3", "delivery", "'C'"]),
+    ],
+    ids=["pickup from a start", "pickup from a delivery", "delivery from its pickup"],
+)
+def test_unreachable_site(tmp_path, edges, starts, lines, fragments):
+    path = tmp_path / "tasks.csv"
+    path.write_text(rows_of(*lines))
+    (tmp_path / "layout.json").write_text(json.dumps(one_way_floor(edges, starts)))
+    with pytest.raises(RecordError) as caught:
+        load_instance(path)
+    check_message(caught.value, path, [*fragments, "cannot be reached"])
+
+
+def test_record_that_is_no_file(tmp_path):
+    folder = tmp_path / "tasks"
+    folder.mkdir()
+    (tmp_path / "layout.json").write_text(json.dumps(FLOOR))
+    for layout in (None, "dmh", small_layout()):
+        with pytest.raises(RecordError) as caught:
+            load_instance(folder, layout=layout)
+        check_message(caught.value, folder, ["directory"])
+    missing = tmp_path / "missing.csv"
+    with pytest.raises(RecordError) as caught:
+        load_instance(missing)
+    check_message(caught.value, missing, ["no such task record", "DMH-01"])
+
+
+def test_record_without_a_layout(tmp_path):
+    path = tmp_path / "tasks.csv"
+    path.write_text(RECORD)
+    with pytest.raises(LayoutError) as caught:
+        load_instance(path)
+    check_message(caught.value, tmp_path / "layout.json", ["no such layout", "--layout"])
+    with pytest.raises(LayoutError) as caught:
+        load_instance(path, layout="nowhere")
+    check_message(caught.value, "nowhere", ["no such layout", "dmh"])
+
+
+def test_malformed_layout_beside_the_record(tmp_path):
+    path = tmp_path / "tasks.csv"
+    path.write_text(RECORD)
+    (tmp_path / "layout.json").write_text(json.dumps(with_vehicle(start="X")))
+    with pytest.raises(LayoutError) as caught:
+        load_instance(path)
+    check_message(caught.value, tmp_path / "layout.json", ["vehicles[0].start", "'X'"])
+
+
+@pytest.mark.parametrize(
+    ("rows", "fragments"),
+    [
+        ([], ["no tasks"]),
+        ([{}], ["row 1", "task"]),
+        ([{"task": "t0", "pickup": "A", "delivery": "B"}], ["row 1", "arrival_time", "null"]),
+        (
+            [
+                {"task": "t0", "pickup": "A", "delivery": "B", "arrival_time": 0, "expiry_time": 1},
+                {"task": "t1", "pickup": "A", "delivery": "B", "arrival_time": True},
+            ],
+            ["row 2", "arrival_time", "true"],
+        ),
+        ([{"task": None, "pickup": "A"}], ["row 1", "task", "null"]),
+        ([{"task": "t0", "pickup": ["A"]}], ["row 1", "pickup", '["A"]']),
+    ],
+)
+def test_malformed_rows(rows, fragments):
+    with pytest.raises(RecordError) as caught:
+        Instance.from_rows("rows", small_layout(), rows)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert all(fragment in message for fragment in fragments)
+
+
+# Records that are read
+
+QUOTED = io.StringIO()
+csv.writer(QUOTED, quoting=csv.QUOTE_ALL).writerows(csv.reader(io.StringIO(RECORD)))
+
+SAME_RECORDS = {
+    "plain": RECORD,
+    "no line break at the end": RECORD.rstrip("\n"),
+    "byte-order mark": "\ufeff" + RECORD,
+    "CRLF": RECORD.replace("\n", "\r\n"),
+    "byte-order mark and CRLF": "\ufeff" + RECORD.replace("\n", "\r\n"),
+    "semicolons": RECORD.replace(",", ";"),
+    "semicolons, decimal commas": RECORD.replace(",", ";").replace(".", ","),
+    "quoted": QUOTED.getvalue(),
+    "blank lines": "\n\n" + RECORD.replace("\n", "\n\n") + "\n  \n\r\n",
+    "empty rows of a spreadsheet": RECORD + ",,,,,,\n,,,,,,\n",
+    "spaces": RECORD.replace(",", "  ,  "),
+    "unsorted": "".join(RECORD.splitlines(keepends=True)[k] for k in (0, 2, 3, 1)),
+    "columns in another order": (
+        "demand,task,delivery,pickup,expiry_time,arrival_time,handling_time\n"
+        "1,t0,B,A,20,0,0\n0,t1,D,C,15,2.5,1.25\n2.5,t2,A,D,30,2.5,0\n"
+    ),
+    "optional fields left empty": RECORD.replace(",0,1\n", ",,1\n").replace("1.25,0\n", "1.25,\n"),
+    "numbers written otherwise": RECORD.replace(",0,20,0,1", ",0.0,2e1,+0,01").replace(
+        "2.5", "25e-1"
+    ),
+}
+
+
+@pytest.mark.parametrize("text", SAME_RECORDS.values(), ids=SAME_RECORDS)
+def test_record_in_many_forms(tmp_path, text):
+    path = tmp_path / "morning shift.csv"
+    path.write_bytes(text.encode())
+    instance = load_instance(path, layout=small_layout())
+    assert instance.name == "morning shift"
+    assert instance.tasks == ("t0", "t1", "t2")
+    assert instance.n_tasks == 3
+    assert instance.pickup.tolist() == [0, 2, 3]
+    assert instance.delivery.tolist() == [1, 3, 0]
+    assert instance.arrival.tolist() == [0, 2.5, 2.5]
+    assert instance.expiry.tolist() == [20, 15, 30]
+    assert instance.handling_time.tolist() == [0, 1.25, 0]
+    assert instance.demand.tolist() == [1, 0, 2.5]
+    assert instance.pickup.dtype == instance.delivery.dtype == np.int32
+    for name in ("arrival", "expiry", "handling_time", "demand"):
+        assert getattr(instance, name).dtype == np.float64
+
+
+def test_tasks_are_sorted_by_arrival_and_keep_their_order_else():
+    rows = [
+        {"task": f"t{k}", "pickup": "A", "delivery": "B", "arrival_time": time, "expiry_time": k}
+        for k, time in enumerate([7, 3, 7, 0, 3, 7, 0])
+    ]
+    instance = Instance.from_rows("rows", small_layout(), rows)
+    assert instance.tasks == ("t3", "t6", "t1", "t4", "t0", "t2", "t5")
+    assert instance.expiry.tolist() == [3, 6, 1, 4, 0, 2, 5]
+
+
+def test_optional_columns(tmp_path):
+    path = tmp_path / "tasks.csv"
+    path.write_text(rows_of("t0,A,B,0,1"))
+    instance = load_instance(path, layout=small_layout())
+    assert instance.handling_time.tolist() == instance.demand.tolist() == [0]
+
+
+def test_rows_round_trip():
+    for instance in (load_instance("DMH-02"), small_instance()):
+        again = Instance.from_rows(instance.name, instance.layout, instance.rows())
+        assert again.rows() == instance.rows()
+        assert again.content_hash == instance.content_hash
+
+
+def test_arrays_cannot_be_changed():
+    instance = load_instance("DMH-01")
+    for name in ("pickup", "delivery", "arrival", "expiry", "handling_time", "demand"):
+        with pytest.raises(ValueError, match="read-only"):
+            getattr(instance, name)[0] = 1
+
+
+def test_where_the_layout_comes_from(tmp_path):
+    path = tmp_path / "tasks.csv"
+    path.write_text(RECORD)
+    (tmp_path / "layout.json").write_text(json.dumps(FLOOR))
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps(floor(name="other")))
+    assert load_instance(path).layout.name == "small"
+    assert load_instance(str(path)).layout.name == "small"
+    assert load_instance(path, layout=other).layout.name == "other"
+    assert load_instance(path, layout=str(other)).layout.name == "other"
+    layout = small_layout(name="third")
+    assert load_instance(path, layout=layout).layout is layout
+    path.write_text(rows_of("t0,st1,warehouse,0,1"))
+    assert load_instance(path, layout="dmh").layout.name == "dmh"
+
+
+def test_a_file_comes_before_a_bundled_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "DMH-01").write_text(RECORD)
+    (tmp_path / "layout.json").write_text(json.dumps(FLOOR))
+    (tmp_path / "dmh").mkdir()  # a folder of that name is no layout
+    assert load_instance("DMH-01").n_tasks == 3
+    assert load_layout("dmh").name == "dmh"
+    assert load_instance("DMH-02").n_tasks == 30
+
+
+# The bundled instances
+
+
+@pytest.mark.parametrize("name", DMH)
+def test_dmh_instance(name):
+    instance = load_instance(name)
+    assert instance.name == name
+    assert instance.layout.name == "dmh"
+    assert instance.n_tasks == 30
+    assert len(set(instance.tasks)) == 30
+    assert (np.diff(instance.arrival) >= 0).all()
+    assert (instance.expiry > 0).all()
+    assert not instance.handling_time.any()
+    assert not instance.demand.any()
+
+
+def test_dmh_instances_differ():
+    assert len({load_instance(name).content_hash for name in DMH}) == 8
+
+
+def test_dmh_suite():
+    suite = load_suite("dmh-train")
+    assert [instance.name for instance in suite] == DMH
+    with pytest.raises(InputError, match="dmh-train") as caught:
+        load_suite("dmh-trian")
+    assert "'dmh-trian'" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_dmh_figures():
+    layout = load_layout("dmh")
+    assert len(layout.sites) == 14
+    assert len(layout.edges) == 14
+    assert layout.truncate_distances
+    assert layout.task_slots == 30
+    at = layout.site_index
+    distance = layout.routes.distance
+    assert distance[at["carport"], at["warehouse"]] == 190
+    assert distance[at["warehouse"], at["carport"]] == 190
+    assert distance[at["carport"], at["st2"]] == 20
+    assert distance[at["p0"], at["p2"]] == 150
+    np.testing.assert_array_equal(distance, distance.T)
+    for k, vehicle in enumerate(layout.vehicles):
+        assert (vehicle.start, vehicle.speed, vehicle.capacity) == ("carport", 1, 0)
+        assert [(x.time, x.repair_time) for x in vehicle.breakdowns] == [(400 + 300 * k, 300)]
+    expected = [153, 73, 126.5, 223.5, 404, 77, 10.5, 3.5, 288, 130, 1.5, 20]
+    assert find_scaling(load_suite("dmh-train")).tolist() == expected
+
+
+def test_dmh_routes_between_sites_with_two_shortest_ones_are_named():
+    layout = load_layout("dmh")
+    data = layout.to_dict()
+    slow = naive.Floor({**data, "routes": []})
+    tied = {
+        (a, b)
+        for a in slow.order
+        for b in slow.order
+        if sum(
+            abs(slow.arcs[a, other] + slow.distances[other, b] - slow.distances[a, b]) <= 1e-9
+            for other in slow.neighbours[a]
+        )
+        > 1
+    }
+    named = {(route[0], route[-1]): list(route) for route in layout.named_routes}
+    assert len(named) == 18
+    assert tied <= set(named)
+    for (a, b), route in named.items():
+        assert naive.route(data, a, b) == route
+
+
+# Hash
+
+
+def small_instance(layout=None, rows=None, name="small"):
+    return Instance.from_rows(
+        name,
+        small_layout() if layout is None else Layout.from_dict(layout),
+        list(csv.DictReader(io.StringIO(RECORD))) if rows is None else rows,
+    )
+
+
+def places_of(value, place=()):
+    """The place of every leaf of a tree of dicts and lists."""
+    if isinstance(value, dict):
+        items = value.items()
+    elif isinstance(value, list):
+        items = enumerate(value)
+    else:
+        yield place
+        return
+    for key, inner in items:
+        yield from places_of(inner, (*place, key))
+
+
+def test_hash_ignores_names():
+    expected = small_instance().content_hash
+    assert len(expected) == 64
+    assert small_instance(name="other").content_hash == expected
+    assert small_instance(layout=floor(name="other")).content_hash == expected
+
+
+def test_hash_ignores_how_the_same_is_written():
+    expected = small_instance().content_hash
+    rows = list(csv.DictReader(io.StringIO(RECORD)))
+    assert small_instance(rows=[rows[k] for k in (1, 2, 0)]).content_hash == expected
+    assert small_instance(layout=small_layout().to_dict()).content_hash == expected
+
+
+def test_hash_of_minus_zero():
+    rows = list(csv.DictReader(io.StringIO(RECORD)))
+    assert rows[0]["arrival_time"] == rows[0]["handling_time"] == "0"
+    rows[0].update(arrival_time="-0", handling_time=-0.0)
+    assert small_instance(rows=rows).content_hash == small_instance().content_hash
+
+
+LAYOUT_FIGURES = [
+    place
+    for place in places_of(small_layout().to_dict())
+    if place not in {("name",), ("format",)}
+    and place[0] not in {"routes"}
+    and place[-1] not in {"id", "start", "a", "b", "kind"}
+]
+
+
+@pytest.mark.parametrize("place", LAYOUT_FIGURES, ids=lambda place: ".".join(map(str, place)))
+def test_hash_changes_with_any_figure_of_the_layout(place):
+    data = small_layout(routes=None).to_dict()
+    expected = small_instance(layout=data).content_hash
+    part = data
+    for key in place[:-1]:
+        part = part[key]
+    value = part[place[-1]]
+    part[place[-1]] = not value if isinstance(value, bool) else value + 1
+    assert small_instance(layout=data).content_hash != expected
+
+
+def test_hash_changes_with_the_parts_of_the_layout():
+    variants = [
+        floor(),
+        floor(routes=None),
+        floor(scaling=None),
+        floor(sites=[*FLOOR["sites"], {"id": "E", "x": 0, "y": 0}]),
+        floor(edges=[*FLOOR["edges"], {"a": "B", "b": "D", "length": 50}]),
+        floor(vehicles=FLOOR["vehicles"][:1]),
+        with_vehicle(start="B"),
+        with_vehicle(breakdowns=[]),
+    ]
+    rows = list(csv.DictReader(io.StringIO(RECORD)))
+    assert len({small_instance(layout, rows).content_hash for layout in variants}) == len(variants)
+
+
+@pytest.mark.parametrize("k", range(3))
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"task": "other"},
+        {"pickup": "B", "delivery": "C"},
+        {"arrival_time": 2.25},
+        {"expiry_time": 19.5},
+        {"handling_time": 0.5},
+        {"demand": 0.25},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_hash_changes_with_any_figure_of_the_record(k, change):
+    rows = small_instance().rows()
+    rows[k].update(change)
+    assert small_instance(rows=rows).content_hash != small_instance().content_hash
+
+
+# Routes
+
+
+def follow(routes, a, b):
+    """The positions of the sites from a to b by the default routes."""
+    route = [a]
+    while route[-1] != b:
+        route.append(int(routes.next_site[route[-1], b]))
+        assert len(route) <= len(routes.next_site), "the route goes in a circle"
+    return route
+
+
+def check_distances(layout, slow):
+    """Distances and edges as the slow version finds them."""
+    ids = list(slow.order)
+    for a, start in enumerate(ids):
+        for b, goal in enumerate(ids):
+            assert layout.routes.distance[a, b] == pytest.approx(slow.distances[start, goal])
+            expected = slow.arcs.get((start, goal), np.inf)
+            assert layout.routes.edge_length[a, b] == pytest.approx(expected)
+
+
+VEHICLE = {"id": "v", "start": "s0"}
+
+
+@given(floors(), st.integers(0, 3))
+def test_default_routes_equal_those_of_the_slow_version(data, n_missing):
+    # without its first edges a floor falls apart, or can be left and not be entered again
+    data = {**data, "edges": data["edges"][n_missing:], "routes": []}
+    data["vehicles"] = [{"id": "v", "start": data["sites"][0]["id"]}]
+    layout = Layout.from_dict(data)
+    slow = naive.Floor(data)
+    check_distances(layout, slow)
+    ids = list(slow.order)
+    for a, start in enumerate(ids):
+        for b, goal in enumerate(ids):
+            if np.isinf(slow.distances[start, goal]):
+                assert layout.routes.next_site[a, b] == a
+            else:
+                route = [ids[k] for k in follow(layout.routes, a, b)]
+                assert route == slow.route(start, goal)
+
+
+@given(floors(zero_lengths=True))
+def test_routes_over_edges_of_no_length_are_shortest(data):
+    data = {**data, "vehicles": [{"id": "v", "start": "s0"}]}
+    layout = Layout.from_dict(data)
+    check_distances(layout, naive.Floor(data))
+    for a in range(len(layout.sites)):
+        for b in range(len(layout.sites)):
+            steps = list(pairwise(follow(layout.routes, a, b)))
+            length = sum(layout.routes.edge_length[step] for step in steps)
+            assert length == pytest.approx(layout.routes.distance[a, b])
+
+
+@pytest.mark.parametrize("shortcut", [0.5, 0.0])
+def test_first_route_by_the_order_of_sites(shortcut):
+    # s2 -> s0 -> s1 and s2 -> s1 are equally long; s0 comes before s1
+    data = {
+        "format": 1,
+        "sites": [{"id": f"s{k}", "x": 0, "y": 0} for k in range(3)],
+        "edges": [
+            {"a": "s2", "b": "s0", "length": shortcut, "one_way": True},
+            {"a": "s0", "b": "s1", "length": 7},
+            {"a": "s2", "b": "s1", "length": 7 + shortcut},
+        ],
+        "vehicles": [VEHICLE],
+    }
+    assert naive.route(data, "s2", "s1") == ["s2", "s0", "s1"]
+    assert follow(Layout.from_dict(data).routes, 2, 1) == [2, 0, 1]
+
+
+def test_named_routes_in_the_tables():
+    """Each named route can be read off the tables, with several layouts stacked."""
+    small = small_instance(layout=floor(routes=[["D", "C", "B"], ["A", "B", "C"]]))
+    instances = [load_instance("DMH-01"), small, small_instance(), load_instance("DMH-02")]
+    problem = build_problem(instances)
+    assert problem.layout.tolist() == [0, 1, 2, 0]
+    for instance, layout_row in zip(instances, problem.layout, strict=True):
+        layout = instance.layout
+        table = problem.named_route[layout_row]
+        assert (table >= 0).sum() == len(layout.named_routes)
+        for route in layout.named_routes:
+            positions = [layout.site_index[site] for site in route]
+            first = table[positions[0], positions[-1]]
+            found = problem.route_sites[first : first + len(route) - 1]
+            assert found.tolist() == positions[1:]
+
+
+def test_a_vehicle_follows_the_named_route():
+    """6 s after it left A for C, it has passed B by default, D where the layout names that way."""
+    rows = [
+        {"task": "t0", "pickup": "C", "delivery": "B", "arrival_time": 0, "expiry_time": 0},
+        {"task": "t1", "pickup": "D", "delivery": "C", "arrival_time": 6, "expiry_time": 0},
+    ]
+    vehicles = [{"id": "v", "start": "A"}, {"id": "w", "start": "A"}]
+    for routes, metres in (([], 10), ([["A", "D", "C"]], 0)):
+        layout = small_layout(
+            routes=routes,
+            vehicles=vehicles,
+            scaling={**SCALING, "total_distance": [0, 1]},
+        )
+        simulator = Simulator(Instance.from_rows("rows", layout, rows))
+        simulator.step([0])
+        assert simulator.time[0] == 6
+        # behind 4 * 5 features of slots and 3 of v: from its last site to D, and 5 m on to C
+        assert simulator.observation[0, 23] == metres + 5
+
+
+# Feature constants
+
+
+def test_scaling_by_hand():
+    # A-B, B-C, C-D and A to D are 5 m, D to A 6.5 m, all other ways 10 m. Loaded: t0 A to B 5 m,
+    # t1 C to D 5 m, t2 D to A 6.5 m. In all at least 0 + 5 m (from A to t0), at most 10 + 6.5 m
+    # (from B to t2).
+    instance = small_instance(layout=floor(scaling=None))
+    expected = {
+        "distance": [5.75, 0.75],
+        "waiting": [15, 15],  # 0 to the largest expiry, 30
+        "expiry": [22.5, 7.5],  # 15 to 30
+        "demand": [1.25, 1.25],  # 0 to 2.5
+        "total_distance": [10.75, 5.75],  # 5 to 16.5
+    }
+    flat = [x for pair in expected.values() for x in pair] + [1.5, 4]
+    assert find_scaling([instance]).tolist() == flat
+
+    # whole metres: 5, 5 and 6; totals 5 to 16
+    cut = small_instance(layout=floor(scaling=None, truncate_distances=True))
+    flat[0:2] = [5.5, 0.5]
+    flat[8:10] = [10.5, 5.5]
+    assert find_scaling([cut]).tolist() == flat
+
+
+def test_scaling_of_empty_ranges():
+    layout = floor(scaling=None, vehicles=[{"id": "v", "start": "A"}])
+    rows = [{"task": "t0", "pickup": "A", "delivery": "B", "arrival_time": 3, "expiry_time": 0}]
+    array = find_scaling([small_instance(layout=layout, rows=rows)])
+    # totals 5 (from A) to 15 (from C)
+    assert array.tolist() == [5, 1, 0, 1, 0, 1, 0, 1, 10, 5, 1, 1]
+
+
+def test_scaling_does_not_take_rounding_noise_for_a_range():
+    """2.1 - 0.7 and 1.4 - 0 differ by the last bit: an empty range all the same."""
+    data = {
+        "format": 1,
+        "sites": [{"id": f"s{k}", "x": 0, "y": k * 0.7} for k in range(4)],
+        "edges": [{"a": f"s{k}", "b": f"s{k + 1}"} for k in range(3)],
+        "vehicles": [VEHICLE],
+    }
+    rows = [
+        {"task": "t0", "pickup": "s1", "delivery": "s3", "arrival_time": 0, "expiry_time": 9},
+        {"task": "t1", "pickup": "s2", "delivery": "s0", "arrival_time": 0, "expiry_time": 9},
+    ]
+    instance = Instance.from_rows("noise", Layout.from_dict(data), rows)
+    distance = instance.layout.routes.distance[instance.pickup, instance.delivery]
+    assert 0 < abs(distance[0] - distance[1]) < 1e-12
+    np.testing.assert_allclose(find_scaling([instance])[:2], [1.4, 1], rtol=1e-9)
+
+
+def test_scaling_of_several_instances():
+    own = small_instance()
+    other = small_instance(layout=with_scaling(speed=3))
+    none = small_instance(layout=floor(scaling=None))
+    assert find_scaling([own]).tolist() == scaling_of(own.layout).tolist()
+    assert find_scaling([own, own]).tolist() == scaling_of(own.layout).tolist()
+    # layouts that do not agree: computed from the records
+    computed = find_scaling([none]).tolist()
+    for instances in ([own, other], [own, none], [none, own]):
+        assert find_scaling(instances).tolist() == computed
+    later = none.rows()
+    later[2].update(expiry_time=50, demand=4)
+    both = find_scaling([none, small_instance(layout=floor(scaling=None), rows=later)])
+    assert both[2:8].tolist() == [25, 25, 32.5, 17.5, 2, 2]
+
+
+def test_scaling_leaves_out_sites_without_a_way():
+    layout = floor(scaling=None, sites=[*FLOOR["sites"], {"id": "E", "x": 9, "y": 9}])
+    computed = find_scaling([small_instance(layout=layout)])
+    assert np.isfinite(computed).all()
+    assert computed.tolist() == find_scaling([small_instance(layout=floor(scaling=None))]).tolist()
+
+
+def test_limits(tmp_path, monkeypatch):
+    path = tmp_path / "tasks.csv"
+    path.write_text(RECORD)
+    instance = small_instance()
+    monkeypatch.setattr("acerl_np.problem.instance.MAX_TASKS", 2)
+    with pytest.raises(RecordError) as caught:
+        load_instance(path, layout=small_layout())
+    check_message(caught.value, path, ["line 4", "more than 2 tasks"])
+    with pytest.raises(RecordError, match=r"^3 tasks; expected at most 2$"):
+        small_instance(rows=instance.rows())
+    monkeypatch.setattr("acerl_np.problem.tables.MAX_TABLE_BYTES", 500)
+    with pytest.raises(InputError, match=r"^1 instances on 1 layouts of up to 4 sites need"):
+        build_problem([instance])
+
+
+def test_tables_need_an_instance():
+    with pytest.raises(InputError, match="at least one"):
+        Simulator([])

@@ -1,0 +1,321 @@
+"""Ranking: intrinsic stochastic ranking against the slow sort, its alternatives, the penalty."""
+
+from itertools import pairwise
+
+import naive_evolution as naive
+import numba
+import numpy as np
+import pytest
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+
+from acerl_np.errors import ConfigError, InputError
+from acerl_np.evolution import penalise, rank_utilities
+from acerl_np.kernels.ranking import rank_members
+
+LIMIT = 50.0
+RANKINGS = ("isr", "cf", "r", "f")
+
+# Whole and quarter numbers: ties and costs exactly at the limit are common.
+quarter_costs = st.integers(160, 240).map(lambda k: k / 4)
+quarter_returns = st.integers(-40, 0).map(lambda k: k / 4)
+members = st.lists(st.tuples(quarter_returns, quarter_costs, st.integers(0, 3)), min_size=1)
+small = st.lists(st.tuples(quarter_returns, quarter_costs), min_size=1, max_size=9)
+probabilities = st.floats(0, 1)
+seeds = st.integers(0, 2**63 - 1)
+generations = st.integers(0, 2**40)
+
+
+def columns(rows):
+    return [np.array(column) for column in zip(*rows, strict=True)]
+
+
+def sort_members(returns, penalties, p_f, seed=0, generation=0, instance=0):
+    order = np.full(len(returns), -1)
+    rank_members(
+        np.array(returns, np.float64),
+        np.array(penalties, np.float64),
+        p_f,
+        seed,
+        generation,
+        instance,
+        order,
+    )
+    return order.tolist()
+
+
+# Intrinsic stochastic ranking
+
+
+@given(small, probabilities, seeds, generations, st.integers(0, 2**31 - 1))
+@example([(-1.0, 60.0), (-2.0, 55.0), (0.0, 70.0), (-1.0, 50.0)], 0.45, 2**63 - 1, 2**40, 7)
+def test_order_equals_the_slow_bubble_sort(rows, p_f, seed, generation, instance):
+    returns, costs = columns(rows)
+    penalties = [naive.penalty(cost, LIMIT) for cost in costs]
+    key = naive.stream_key(seed, naive.RANKING, generation, instance)
+    expected = naive.bubble_sort(
+        returns, penalties, p_f, lambda sweep, j: naive.uniform(key, sweep, j)
+    )
+    order = sort_members(returns, penalties, p_f, seed, generation, instance)
+    assert order == expected
+    assert sorted(order) == list(range(len(rows)))
+
+
+@settings(max_examples=15 if numba.config.DISABLE_JIT else 50)
+@given(
+    st.lists(st.tuples(quarter_returns, quarter_costs, st.integers(0, 3)), min_size=1, max_size=20),
+    st.sampled_from(RANKINGS),
+    st.sampled_from(["standardised", "rank"]),
+    probabilities,
+    seeds,
+)
+def test_utilities_equal_the_slow_ones(rows, ranking, shaping, p_f, seed):
+    returns, costs, ids = columns(rows)
+    options = {"ranking": ranking, "shaping": shaping, "p_f": p_f, "seed": seed, "generation": 11}
+    utilities = rank_utilities(returns, costs, ids, cost_limit=LIMIT, **options)
+    expected = naive.utilities(returns, costs, ids.tolist(), cost_limit=LIMIT, **options)
+    assert utilities.shape == (len(rows),)
+    np.testing.assert_allclose(utilities, expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("shaping", ["standardised", "rank"])
+@pytest.mark.parametrize("ranking", RANKINGS)
+def test_nobody_has_no_utilities(ranking, shaping):
+    ids = np.empty(0, np.int32)
+    assert rank_utilities([], [], ids, ranking=ranking, shaping=shaping).shape == (0,)
+
+
+@given(members)
+def test_feasible_members_are_sorted_by_return(rows):
+    returns, _, ids = columns(rows)
+    costs = np.full(len(rows), LIMIT)
+    for p_f in (0.0, 0.5):
+        isr = rank_utilities(returns, costs, ids, shaping="rank", cost_limit=LIMIT, p_f=p_f)
+        for k in np.unique(ids):
+            best_first = np.argsort(-isr[ids == k])
+            sorted_returns = returns[ids == k][best_first]
+            assert (np.diff(sorted_returns) <= 0).all()
+            assert sorted(isr[ids == k]) == list(range(1, (ids == k).sum() + 1))
+
+
+@given(small)
+def test_without_tolerance_feasible_come_first_then_the_smaller_penalty(rows):
+    returns, costs = columns(rows)
+    order = sort_members(returns, penalise(costs, LIMIT), 0.0)
+    for a, b in pairwise(order):
+        if costs[a] <= LIMIT and costs[b] <= LIMIT:
+            assert returns[a] >= returns[b]
+        else:
+            assert max(costs[a], LIMIT) <= costs[b]
+
+
+@given(small)
+def test_with_full_tolerance_only_the_return_counts(rows):
+    returns, costs = columns(rows)
+    assert sort_members(returns, penalise(costs, LIMIT), 1.0) == sorted(
+        range(len(rows)), key=lambda k: -returns[k]
+    )
+    ids = np.zeros(len(rows), int)
+    np.testing.assert_array_equal(
+        rank_utilities(returns, costs, ids, cost_limit=LIMIT, p_f=1.0),
+        rank_utilities(returns, costs, ids, ranking="r"),
+    )
+
+
+def test_p_f_is_the_probability_that_the_better_infeasible_member_wins():
+    """Each sweep decides anew between two members, so the last one's draw settles their order."""
+    n = 60 if numba.config.DISABLE_JIT else 4000
+    for p_f in (0.2, 0.5, 0.7):
+        wins = sum(
+            sort_members([-5.0, -9.0], [100.0, 0.0], p_f, generation=generation) == [0, 1]
+            for generation in range(n)
+        )
+        assert abs(wins - n * p_f) < 5 * np.sqrt(n * p_f * (1 - p_f))
+
+
+@given(members, st.lists(st.tuples(quarter_returns, quarter_costs), min_size=1), seeds, st.data())
+def test_ranks_do_not_depend_on_members_of_other_instances(rows, others, seed, data):
+    returns, costs, ids = columns(rows)
+    other_returns, other_costs = columns(others)
+    own = rank_utilities(returns, costs, ids, shaping="rank", seed=seed)
+    # The others are strewn between the members, whose order stays.
+    at = np.sort(data.draw(st.permutations(range(len(rows) + len(others))))[: len(rows)])
+    mixed = np.ones(len(rows) + len(others), bool)
+    mixed[at] = False
+    columns_of_all = []
+    for mine, theirs in (
+        (returns, other_returns),
+        (costs, other_costs),
+        (ids, np.full(len(others), 9)),
+    ):
+        column = np.empty(len(mixed), mine.dtype)
+        column[at], column[mixed] = mine, theirs
+        columns_of_all.append(column)
+    together = rank_utilities(*columns_of_all, shaping="rank", seed=seed)
+    assert together[at].tolist() == own.tolist()
+
+
+@given(members, seeds, generations)
+def test_same_key_gives_the_same_order(rows, seed, generation):
+    returns, costs, ids = columns(rows)
+    keyed = {"seed": seed, "generation": generation}
+    first = rank_utilities(returns, costs, ids, **keyed)
+    rank_utilities(returns, costs, ids, seed=seed // 2, generation=generation + 1)
+    assert rank_utilities(returns, costs, ids, **keyed).tobytes() == first.tobytes()
+
+
+def test_seed_generation_and_instance_each_key_the_order():
+    rng = np.random.default_rng(0)
+    n = 12 if numba.config.DISABLE_JIT else 40
+    returns, penalties = rng.normal(size=n), rng.uniform(1, 2, n)
+    keys = [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1), (2**32, 0, 0)]
+    orders = {tuple(sort_members(returns, penalties, 0.45, *key)) for key in keys}
+    assert len(orders) == len(keys)
+
+
+@pytest.mark.parametrize("bad", [(np.nan, 0.0), (0.0, np.nan), (np.inf, 0.0), (0.0, np.inf)])
+@pytest.mark.parametrize("shaping", ["standardised", "rank"])
+@pytest.mark.parametrize("ranking", RANKINGS)
+def test_members_that_failed_rank_worst(ranking, shaping, bad):
+    returns = np.array([-10.0, bad[0], -30.0, -20.0, bad[0], -7.0])
+    costs = np.array([10.0, bad[1], 60.0, 70.0, bad[1], 3.0])
+    ids = np.array([0, 0, 0, 0, 0, 1])
+    utilities = rank_utilities(returns, costs, ids, ranking=ranking, shaping=shaping)
+    assert np.isfinite(utilities).all()
+    assert utilities[1] == utilities[4] <= utilities[[0, 2, 3]].min()
+    # The others are ordered as if the failed ones had not played.
+    good = [0, 2, 3, 5]
+    alone = rank_utilities(returns[good], costs[good], ids[good], ranking=ranking, shaping="rank")
+    assert np.argsort(utilities[[0, 2, 3]]).tolist() == np.argsort(alone[:3]).tolist()
+
+
+@pytest.mark.parametrize("ranking", RANKINGS)
+def test_a_member_that_failed_ranks_below_a_single_one_that_did_not(ranking):
+    failed, played = rank_utilities([np.nan, -10.0], [np.nan, 60.0], [0, 0], ranking=ranking)
+    assert failed < played
+
+
+@pytest.mark.parametrize("ranking", RANKINGS)
+def test_a_population_that_failed_altogether_says_nothing(ranking):
+    failed = np.full(4, np.nan)
+    ids = np.array([0, 0, 1, 1])
+    assert not rank_utilities(failed, failed, ids, ranking=ranking).any()
+
+
+# Alternatives and shaping
+
+
+def test_scores_of_the_alternatives_by_hand():
+    returns, costs, ids = [-10.0, -30.0, -20.0, -5.0], [70.0, 10.0, 40.0, 90.0], [0, 0, 0, 1]
+
+    def scores(ranking):
+        return rank_utilities(returns, costs, ids, ranking=ranking, shaping="rank").tolist()
+
+    assert scores("cf") == [-80.0, -40.0, -60.0, -95.0]
+    assert scores("f") == returns
+    assert scores("r") == [3.0, 1.0, 2.0, 1.0]
+
+
+@given(members, st.sampled_from(RANKINGS))
+def test_standardised_utilities_have_mean_0_and_deviation_1(rows, ranking):
+    returns, costs, ids = columns(rows)
+    utilities = rank_utilities(returns, costs, ids, ranking=ranking)
+    if not utilities.any():
+        scores = rank_utilities(returns, costs, ids, ranking=ranking, shaping="rank")
+        assert all(np.ptp(scores[ids == k]) == 0 for k in np.unique(ids))
+        return
+    assert abs(utilities.mean()) < 1e-9
+    assert abs(utilities.std() - 1) < 1e-9
+    for k in np.unique(ids):
+        assert abs(utilities[ids == k].mean()) < 1e-9
+
+
+@pytest.mark.parametrize("ranking", ["cf", "r", "f"])
+@pytest.mark.parametrize("shaping", ["standardised", "rank"])
+def test_alternatives_draw_nothing(ranking, shaping):
+    rng = np.random.default_rng(1)
+    returns, costs, ids = rng.normal(size=30), rng.normal(50, 9, 30), rng.integers(0, 3, 30)
+    first = rank_utilities(returns, costs, ids, ranking=ranking, shaping=shaping, seed=1)
+    other = rank_utilities(returns, costs, ids, ranking=ranking, shaping=shaping, seed=2)
+    assert first.tobytes() == other.tobytes()
+
+
+@pytest.mark.parametrize("ranking", RANKINGS)
+def test_one_member_per_instance(ranking):
+    returns, costs, ids = [-3.0, -1.0, -2.0], [90.0, 10.0, 51.0], [2, 0, 1]
+    assert not rank_utilities(returns, costs, ids, ranking=ranking).any()
+    if ranking in ("isr", "r"):
+        ranks = rank_utilities(returns, costs, ids, ranking=ranking, shaping="rank")
+        assert ranks.tolist() == [1.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize("ranking", ["cf", "f"])
+@pytest.mark.parametrize("value", [-0.1, 1e9 / 3, 0.0])
+def test_equal_members_get_zero_whatever_the_rounding(ranking, value):
+    assert not rank_utilities([value] * 7, [0.1] * 7, [0] * 7, ranking=ranking).any()
+
+
+def test_inputs_are_left_alone():
+    returns, costs, ids = np.array([-1.0, -2.0]), np.array([60.0, 10.0]), np.array([0, 0])
+    for ranking in RANKINGS:
+        rank_utilities(returns, costs, ids, ranking=ranking)
+    assert (returns.tolist(), costs.tolist(), ids.tolist()) == ([-1, -2], [60, 10], [0, 0])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "error", "message"),
+    [
+        (([1.0], [1.0, 2.0], [0]), {}, InputError, "shapes"),
+        (([1.0], [1.0], [0, 0]), {}, InputError, "shapes"),
+        (([[1.0]], [[1.0]], [[0]]), {}, InputError, "shapes"),
+        (([1.0], [1.0], [0.5]), {}, InputError, "whole numbers"),
+        (([1.0], [1.0], [0]), {"ranking": "best"}, ConfigError, "ranking: read 'best'"),
+        (([1.0], [1.0], [0]), {"shaping": "none"}, ConfigError, "shaping: read 'none'"),
+        (([1.0], [1.0], [0]), {"p_f": 1.1}, ConfigError, "p_f: read 1.1"),
+        (([1.0], [1.0], [0]), {"p_f": -0.1}, ConfigError, "p_f: read -0.1"),
+        (([1.0], [1.0], [0]), {"p_f": np.nan}, ConfigError, "p_f: read nan"),
+    ],
+)
+def test_unusable_arguments_are_refused(arguments, options, error, message):
+    with pytest.raises(error, match=message):
+        rank_utilities(*arguments, **options)
+
+
+# Penalty
+
+
+@given(
+    st.lists(st.floats(0, 1e6) | quarter_costs, min_size=2, max_size=8),
+    st.sampled_from([0.0, LIMIT]),
+)
+@example([LIMIT, np.nextafter(LIMIT, 100), np.nextafter(LIMIT, 0)], LIMIT)
+def test_penalty_is_zero_exactly_when_feasible_and_never_falls(costs, limit):
+    # The square of a violation below 1e-160 s is no number any more.
+    assume(all(cost <= limit or cost - limit > 1e-150 for cost in costs))
+    phi = penalise(costs, limit)
+    for cost, value in zip(costs, phi, strict=True):
+        assert value == naive.penalty(cost, limit)
+        assert (value == 0) == (cost <= limit)
+    assert (np.diff(phi[np.argsort(costs)]) >= 0).all()
+
+
+def soft_plus(cost, rho):
+    return rho * np.logaddexp(0.0, (cost - LIMIT) / rho)
+
+
+@given(quarter_costs, quarter_costs, st.sampled_from([0.05, 0.5, 1.0, 4.0]))
+def test_order_by_soft_plus_implies_order_by_penalty(cost_i, cost_j, rho):
+    """The half of the paper's Theorem 1 that holds."""
+    phi_i, phi_j = penalise([cost_i, cost_j], LIMIT)
+    if soft_plus(cost_i, rho) <= soft_plus(cost_j, rho):
+        assert phi_i <= phi_j
+    if max(cost_i, cost_j) > LIMIT and phi_i <= phi_j:
+        assert soft_plus(cost_i, rho) <= soft_plus(cost_j, rho)
+
+
+@pytest.mark.parametrize("rho", [1.0, 0.1, 0.01])
+def test_order_by_penalty_does_not_imply_order_by_soft_plus(rho):
+    """The other half fails, whatever rho, when both members are feasible."""
+    phi_i, phi_j = penalise([49.5, 49.0], LIMIT)
+    assert phi_i <= phi_j
+    assert soft_plus(49.5, rho) > soft_plus(49.0, rho)

@@ -1,0 +1,265 @@
+"""Instance samplers against growing buffers, their order, their state, and their modes."""
+
+import naive_evolution as naive
+import numba
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from acerl_np.errors import ConfigError
+from acerl_np.evolution import make_sampler
+
+JIT = not numba.config.DISABLE_JIT
+MODES = ("ais", "uniform", "random", "single")
+
+seeds = st.integers(0, 2**63 - 1)
+rewards = st.integers(-8000, -4000).map(lambda k: k / 4) | st.just(np.nan)
+advantages = st.sampled_from(["paper", "released"])
+
+
+@st.composite
+def histories(draw):
+    """The number of instances, and (instance, return) of every member of some generations."""
+    n = draw(st.integers(1, 6))
+    episode = st.tuples(st.integers(0, n - 1), rewards)
+    generations = draw(st.lists(st.lists(episode, min_size=1, max_size=12), max_size=5))
+    return n, generations
+
+
+def replay(history, **options):
+    """The fast sampler and the slow buffers, both after the same generations."""
+    n, generations = history
+    sampler = make_sampler("ais", n, **options)
+    buffers = naive.RewardBuffers(n)
+    for episodes in generations:
+        ids, returns = zip(*episodes, strict=True)
+        sampler.update(ids, returns)
+        buffers.update(ids, returns)
+    return sampler, buffers
+
+
+# Adaptive sampler
+
+
+@given(histories(), st.sampled_from([0.0, 1.0, 2.5]), advantages)
+def test_probabilities_equal_those_of_full_buffers(history, alpha_u, advantage):
+    sampler, buffers = replay(history, alpha_u=alpha_u, advantage=advantage)
+    assert sampler.count.tolist() == buffers.count
+    if not any(buffers.count):
+        assert not sampler.probabilities().any()
+        return
+    probabilities = sampler.probabilities()
+    expected = buffers.probabilities(alpha_u, advantage)
+    np.testing.assert_allclose(probabilities, expected, rtol=1e-9, atol=1e-12)
+    assert probabilities.sum() == pytest.approx(1.0, abs=1e-12)
+    assert ((probabilities == 0) == (sampler.count == 0)).all()
+
+
+@given(histories(), advantages)
+def test_the_metric_is_the_mean_of_the_buffers_terms(history, advantage):
+    sampler, buffers = replay(history, advantage=advantage)
+    u = sampler.metric()
+    expected = [buffers.metric(i, advantage) for i in range(len(u))]
+    np.testing.assert_allclose(u, expected, rtol=1e-9, atol=1e-9)
+    assert ((u >= 0) & (u <= 1)).all()
+
+
+@given(histories(), seeds, st.integers(0, 2**31), st.integers(1, 20))
+def test_instances_dealt_equal_the_slow_ones(history, seed, generation, n_groups):
+    sampler, buffers = replay(history, seed=seed)
+    dealt = sampler.assign(n_groups, generation)
+    assert dealt.dtype == np.int32
+    assert dealt.tolist() == buffers.assign(n_groups, seed, generation)
+
+
+@given(histories())
+def test_a_worse_and_rarer_instance_never_gets_less(history):
+    sampler, _ = replay(history)
+    if not sampler.count.any():
+        return
+    u, count, p = sampler.metric(), sampler.count, sampler.probabilities()
+    for a in np.flatnonzero(count):
+        for b in np.flatnonzero(count):
+            if u[a] >= u[b] and count[a] <= count[b]:
+                assert p[a] >= p[b] - 1e-15
+                if u[a] > u[b] + 1e-9:
+                    assert p[a] > p[b]
+
+
+def test_probabilities_by_hand():
+    """Three instances: u = 0.25, 0.75 and 0, as all returns of the last are equal."""
+    sampler = make_sampler("ais", 3, alpha_u=2.0)
+    sampler.update([0, 0, 0, 0, 1, 1, 1, 1], [-1, -1, -1, -5, -1, -5, -5, -5])
+    sampler.update([2, 2], [-7, -7])
+    assert sampler.metric().tolist() == [0.25, 0.75, 0.0]
+    bonus = 2.0 * np.sqrt(np.log(10) / np.array([4, 4, 2]))
+    weight = np.exp(np.array([0.25, 0.75, 0.0]) + bonus)
+    np.testing.assert_allclose(sampler.probabilities(), weight / weight.sum(), rtol=1e-12)
+    released = make_sampler("ais", 3, advantage="released")
+    released.set_state(sampler.get_state())
+    assert released.metric().tolist() == [0.75, 0.25, 0.0]
+
+
+def test_equal_returns_leave_only_the_bonus():
+    sampler = make_sampler("ais", 2)
+    sampler.update([0, 0, 1, 1], [-0.1, -0.1, -2000.1, -2000.1])
+    assert sampler.metric().tolist() == [0.0, 0.0]
+    assert sampler.probabilities().tolist() == [0.5, 0.5]
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_returns_that_are_not_finite_only_count(bad):
+    sampler = make_sampler("ais", 2)
+    sampler.update([0, 0, 1, 1], [-3.0, -1.0, -1.0, -5.0])
+    u = sampler.metric()
+    sampler.update([0, 0, 1], [bad, bad, bad])
+    assert sampler.count.tolist() == [4, 3]
+    assert sampler.metric().tolist() == u.tolist()
+    assert np.isfinite(sampler.probabilities()).all()
+    # An instance that never ended is known to have been tried, and no more.
+    other = make_sampler("ais", 2)
+    other.update([0, 1, 1], [bad, -1.0, -2.0])
+    assert other.metric().tolist() == [0.0, 0.5]
+    assert (other.probabilities() > 0).all()
+
+
+def test_untried_instances_are_dealt_first_in_turn():
+    sampler = make_sampler("ais", 5, seed=1)
+    assert sampler.assign(12, 0).tolist() == [0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 0, 1]
+    dealt = sampler.assign(2, 0)
+    assert dealt.tolist() == [0, 1]
+    sampler.update(dealt, [-1.0, -2.0])
+    assert sampler.probabilities()[2:].tolist() == [0, 0, 0]
+    dealt = sampler.assign(2, 1)
+    assert dealt.tolist() == [2, 3]
+    sampler.update(dealt, [-1.0, -2.0])
+    dealt = sampler.assign(40, 2)
+    assert dealt[0] == 4
+    assert set(dealt[1:].tolist()) <= {0, 1, 2, 3}
+    sampler.update(dealt, np.zeros(40))
+    assert (sampler.count > 0).all()
+
+
+@pytest.mark.parametrize("missing", [0, 1, 2])
+def test_an_untried_instance_is_never_drawn(missing):
+    sampler = make_sampler("ais", 3)
+    tried = [k for k in range(3) if k != missing]
+    sampler.update(tried * 2, [-1.0, -2.0, -3.0, -4.0])
+    n = 50 if not JIT else 1000
+    dealt = sampler.assign(n, 5)
+    assert dealt[0] == missing
+    assert set(dealt[1:].tolist()) == set(tried)
+
+
+def test_instances_are_dealt_with_their_probabilities():
+    sampler = make_sampler("ais", 4, seed=3)
+    sampler.update([0, 0, 0, 1, 1, 2, 3, 3, 3], [-1, -9, -9, -1, -2, -5, -1, -1, -4])
+    n = 200 if not JIT else 20_000
+    dealt = sampler.assign(n, 7)
+    expected = n * sampler.probabilities()
+    assert stats.chisquare(np.bincount(dealt, minlength=4), expected).pvalue > 1e-3
+    assert dealt.tolist() != sampler.assign(n, 8).tolist()
+
+
+# State
+
+
+def test_the_state_does_not_grow():
+    sampler = make_sampler("ais", 3)
+    before = {name: (array.shape, array.dtype) for name, array in sampler.get_state().items()}
+    for generation in range(50):
+        dealt = sampler.assign(20, generation)
+        sampler.update(dealt, -1.0 - dealt)
+    after = {name: (array.shape, array.dtype) for name, array in sampler.get_state().items()}
+    assert before == after
+    assert all(shape == (3,) for shape, _ in before.values())
+
+
+def play(sampler, first, last):
+    """Some generations of a made-up problem; what was dealt."""
+    dealt = []
+    for generation in range(first, last):
+        ids = sampler.assign(7, generation)
+        sampler.update(ids, -np.square(ids + 1.0) - np.arange(7) % 3)
+        dealt.append(ids.tolist())
+    return dealt
+
+
+@pytest.mark.parametrize("name", MODES)
+def test_a_restored_sampler_has_the_same_future(name):
+    sampler, other = make_sampler(name, 4, seed=6), make_sampler(name, 4, seed=6)
+    play(sampler, 0, 3)
+    other.set_state(sampler.get_state())
+    assert play(sampler, 3, 9) == play(other, 3, 9)
+    for key, array in sampler.get_state().items():
+        assert other.get_state()[key].tobytes() == array.tobytes()
+
+
+@pytest.mark.parametrize("name", MODES)
+def test_a_sampler_goes_back_to_a_state_it_had(name):
+    sampler = make_sampler(name, 4, seed=6)
+    play(sampler, 0, 3)
+    state = sampler.get_state()
+    count = sampler.count.tolist()
+    future = play(sampler, 3, 9)
+    sampler.set_state(state)
+    assert sampler.count.tolist() == count
+    assert play(sampler, 3, 9) == future
+
+
+# Modes
+
+
+def test_uniform_deals_in_turn():
+    sampler = make_sampler("uniform", 3)
+    for generation in range(3):
+        dealt = sampler.assign(8, generation)
+        assert dealt.tolist() == [0, 1, 2, 0, 1, 2, 0, 1]
+        sampler.update(dealt, np.arange(8.0))
+    assert sampler.count.tolist() == [9, 9, 6]
+
+
+def test_single_deals_the_first():
+    sampler = make_sampler("single", 3)
+    assert sampler.assign(5, 0).tolist() == [0] * 5
+    sampler.update([0] * 5, np.zeros(5))
+    assert sampler.count.tolist() == [5, 0, 0]
+
+
+@given(seeds, st.integers(0, 2**31), st.integers(1, 9))
+def test_random_deals_keyed_draws(seed, generation, n):
+    key = naive.stream_key(seed, naive.SAMPLER, generation, 0)
+    expected = [int(naive.uniform(key, k, 0) * n) for k in range(6)]
+    assert make_sampler("random", n, seed).assign(6, generation).tolist() == expected
+
+
+def test_random_deals_evenly_and_whatever_the_returns():
+    sampler = make_sampler("random", 5, seed=2)
+    n = 200 if not JIT else 20_000
+    dealt = sampler.assign(n, 0)
+    assert stats.chisquare(np.bincount(dealt, minlength=5)).pvalue > 1e-3
+    before = sampler.assign(20, 1).tolist()
+    sampler.update(dealt, -dealt)
+    assert sampler.assign(20, 1).tolist() == before
+    assert before != sampler.assign(20, 2).tolist()
+    assert before != make_sampler("random", 5, seed=3).assign(20, 1).tolist()
+
+
+@pytest.mark.parametrize("name", MODES)
+def test_one_instance_is_all_there_is(name):
+    sampler = make_sampler(name, 1)
+    for generation in range(3):
+        dealt = sampler.assign(4, generation)
+        assert dealt.tolist() == [0] * 4
+        sampler.update(dealt, np.arange(4.0))
+    assert sampler.count.tolist() == [12]
+
+
+def test_unusable_arguments_are_refused():
+    with pytest.raises(ConfigError, match="sampler: read 'best'"):
+        make_sampler("best", 3)
+    for name in MODES:
+        with pytest.raises(ConfigError, match="n_instances: read 0"):
+            make_sampler(name, 0)

@@ -1,0 +1,478 @@
+"""Files that are written whole or not at all, and array files that are read only when sound."""
+
+import io
+import os
+import pickle
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as st_numpy
+
+from acerl_np import AcerlError, InputError, PolicyError, RecordError, StorageError
+from acerl_np.storage import (
+    MAX_ARRAY_BYTES,
+    read_arrays,
+    read_bytes,
+    read_text,
+    write_arrays,
+    write_atomically,
+)
+
+ARRAYS = {
+    "theta": np.linspace(-1, 1, 7, dtype=np.float32),
+    "sizes": np.array([[2, 3], [5, 7]], np.int64),
+    "name": np.array("small"),
+}
+
+
+def equal_arrays(one, other):
+    return one.keys() == other.keys() and all(
+        one[name].dtype == other[name].dtype
+        and one[name].shape == other[name].shape
+        and one[name].tobytes() == other[name].tobytes()
+        for name in one
+    )
+
+
+def check_message(error, path, *fragments):
+    message = str(error)
+    assert message.startswith(f"{path}: ")
+    assert "\n" not in message
+    for fragment in fragments:
+        assert fragment in message
+
+
+def names_in(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+# Writing
+
+
+def test_content_is_replaced_whole(tmp_path):
+    path = tmp_path / "file"
+    for data in (b"first, and longer", b"second", b""):
+        write_atomically(path, data)
+        assert path.read_bytes() == data
+        assert names_in(tmp_path) == ["file"]
+    write_atomically(str(path), b"by name")
+    assert path.read_bytes() == b"by name"
+
+
+def test_reader_of_the_old_file_keeps_it(tmp_path):
+    """The new content goes to a new file; what is open elsewhere is never written over."""
+    path = tmp_path / "file"
+    write_atomically(path, b"old content")
+    with open(path, "rb") as old:
+        write_atomically(path, b"new")
+        assert old.read() == b"old content"
+
+
+def test_content_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    calls = []
+    fsync, replace = os.fsync, os.replace
+
+    def watch_fsync(descriptor):
+        calls.append(("fsync", path.read_bytes()))
+        fsync(descriptor)
+
+    def watch_replace(source, target):
+        calls.append(("replace", Path(source).read_bytes()))
+        assert Path(source).parent == Path(target).parent
+        replace(source, target)
+
+    monkeypatch.setattr(os, "fsync", watch_fsync)
+    monkeypatch.setattr(os, "replace", watch_replace)
+    write_atomically(path, b"new")
+    assert calls[:2] == [("fsync", b"old"), ("replace", b"new")]
+
+
+@pytest.mark.parametrize("call", ["fsync", "replace"])
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_failure_leaves_the_old_file_alone(tmp_path, monkeypatch, call, error):
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr(os, call, fail)
+    expected = StorageError if isinstance(error, OSError) else KeyboardInterrupt
+    with pytest.raises(expected) as caught:
+        write_atomically(path, b"new")
+    monkeypatch.undo()
+    if expected is StorageError:
+        check_message(caught.value, path, "cannot write", "no space left on device")
+    assert path.read_bytes() == b"old"
+    assert names_in(tmp_path) == ["file"]
+
+
+def test_folder_that_cannot_be_written(tmp_path):
+    (tmp_path / "file").write_bytes(b"no folder")
+    for path in (tmp_path / "file" / "inner", tmp_path / "missing" / "inner"):
+        with pytest.raises(StorageError) as caught:
+            write_atomically(path, b"new")
+        check_message(caught.value, path, "cannot write")
+        with pytest.raises(StorageError) as caught:
+            write_arrays(path, ARRAYS)
+        check_message(caught.value, path, "cannot write")
+    assert names_in(tmp_path) == ["file"]
+
+
+def test_folder_in_the_place_of_the_file(tmp_path):
+    path = tmp_path / "folder"
+    path.mkdir()
+    with pytest.raises(StorageError) as caught:
+        write_atomically(path, b"new")
+    check_message(caught.value, path, "cannot write")
+    assert names_in(tmp_path) == ["folder"]
+    assert names_in(path) == []
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write anywhere")
+def test_folder_without_permission(tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir(mode=0o500)
+    with pytest.raises(StorageError) as caught:
+        write_atomically(folder / "file", b"new")
+    check_message(caught.value, folder / "file", "permission denied")
+
+
+FULL_DISK = """\
+import resource, sys
+from acerl_np.errors import StorageError
+from acerl_np.storage import write_atomically
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+try:
+    write_atomically(sys.argv[1], b"x" * int(sys.argv[2]))
+except StorageError as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a limit on file sizes")
+@pytest.mark.parametrize("size", [1001, 100_000])
+def test_disk_that_takes_no_more(tmp_path, size):
+    """A limit on the size of files stands for a full disk: part of the data is written."""
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    result = subprocess.run(
+        [sys.executable, "-B", "-c", FULL_DISK, path, str(size)],
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parent.parent,
+        check=True,
+    )
+    assert result.stderr == ""
+    check_message(result.stdout.rstrip("\n"), path, "cannot write")
+    assert path.read_bytes() == b"old"
+    assert names_in(tmp_path) == ["file"]
+
+
+# Reading bytes and text
+
+
+def test_reading_what_is_no_file(tmp_path):
+    for path, found in ((tmp_path, "a directory"), (tmp_path / "missing", "nothing")):
+        for read in (read_bytes, read_text, read_arrays):
+            with pytest.raises(RecordError) as caught:
+                read(path, RecordError)
+            check_message(caught.value, path, f"found {found}")
+
+
+def test_reading_at_most_so_many_bytes(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(b"12345")
+    assert read_bytes(path, RecordError, 5) == b"12345"
+    with pytest.raises(RecordError) as caught:
+        read_bytes(path, RecordError, 4)
+    check_message(caught.value, path, "more than 4 bytes")
+
+
+def test_reading_text(tmp_path):
+    path = tmp_path / "file"
+    for data in ("Bühne\r\n".encode(), b"\xef\xbb\xbf" + "Bühne\r\n".encode()):
+        path.write_bytes(data)
+        assert read_text(path, RecordError) == "Bühne\r\n"
+    path.write_bytes("one\ntwo\nBühne\n".encode("latin-1"))
+    with pytest.raises(RecordError) as caught:
+        read_text(path, RecordError)
+    check_message(caught.value, path, "line 3", "0xfc", "UTF-8")
+
+
+def test_errors_can_be_told_apart():
+    assert issubclass(StorageError, AcerlError)
+    assert not issubclass(StorageError, InputError)  # the machine's fault and not the caller's
+    assert issubclass(PolicyError, InputError)
+    assert issubclass(InputError, ValueError)
+
+
+# Arrays
+
+DTYPES = ["<f4", "<f8", ">f8", "<i4", "<i8", "<u4", "u1", "?", "<U5", "S3", "<c16"]
+anything = st.sampled_from(DTYPES).flatmap(
+    lambda dtype: st_numpy.arrays(
+        dtype, st_numpy.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4)
+    )
+)
+
+
+@given(
+    st.dictionaries(
+        st.text(st.characters(categories=["Ll", "Nd"], include_characters="_."), min_size=1).filter(
+            lambda name: name != "checksum"
+        ),
+        anything,
+        max_size=4,
+    )
+)
+def test_arrays_round_trip(tmp_path_factory, arrays):
+    path = tmp_path_factory.getbasetemp() / "round-trip.npz"
+    write_arrays(path, arrays)
+    assert equal_arrays(read_arrays(path, PolicyError), arrays)
+
+
+def test_numbers_and_lists_become_arrays(tmp_path):
+    path = tmp_path / "file.npz"
+    write_arrays(path, {"seed": 7, "sigma": 0.05, "sizes": [3, 4], "name": "DMH", "empty": []})
+    arrays = read_arrays(path, PolicyError)
+    assert {name: array.tolist() for name, array in arrays.items()} == {
+        "seed": 7,
+        "sigma": 0.05,
+        "sizes": [3, 4],
+        "name": "DMH",
+        "empty": [],
+    }
+
+
+def test_order_of_memory_does_not_matter(tmp_path):
+    path = tmp_path / "file.npz"
+    table = np.arange(12.0).reshape(3, 4)
+    for array in (np.asfortranarray(table), table[::-1, ::2]):
+        write_arrays(path, {"table": array})
+        np.testing.assert_array_equal(read_arrays(path, PolicyError)["table"], array)
+
+
+def test_same_content_gives_same_bytes(tmp_path, monkeypatch):
+    one, other = tmp_path / "one.npz", tmp_path / "other"
+    write_arrays(one, ARRAYS)
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    monkeypatch.setattr("time.time", lambda: 2e9)
+    write_arrays(other, {name: array.copy() for name, array in ARRAYS.items()})
+    assert one.read_bytes() == other.read_bytes()
+    changed = {**ARRAYS, "theta": ARRAYS["theta"] + np.float32(1e-3)}
+    write_arrays(other, changed)
+    assert one.read_bytes() != other.read_bytes()
+
+
+def test_numpy_reads_the_file(tmp_path):
+    path = tmp_path / "file.npz"
+    write_arrays(path, ARRAYS)
+    with np.load(path, allow_pickle=False) as loaded:
+        assert set(loaded) == {*ARRAYS, "checksum"}
+        assert equal_arrays({name: loaded[name] for name in ARRAYS}, ARRAYS)
+
+
+def read_damaged(path, data):
+    """The arrays, or None if the file is refused with one line of the right kind."""
+    path.write_bytes(data)
+    try:
+        return read_arrays(path, PolicyError)
+    except PolicyError as error:
+        check_message(error, path)
+        return None
+
+
+def test_no_flipped_byte_changes_an_array(tmp_path):
+    path = tmp_path / "file.npz"
+    arrays = {"theta": ARRAYS["theta"]}
+    write_arrays(path, arrays)
+    data = path.read_bytes()
+    refused = 0
+    for k in range(len(data)):
+        for mask in (0x01, 0x20, 0xFF):
+            damaged = bytearray(data)
+            damaged[k] ^= mask
+            found = read_damaged(path, bytes(damaged))
+            refused += found is None
+            # dates and the like of the archive may differ, what is in it may not
+            assert found is None or equal_arrays(found, arrays), (k, mask)
+    assert refused > 2 * len(data)
+
+
+def test_truncated_file_is_refused(tmp_path):
+    path = tmp_path / "file.npz"
+    write_arrays(path, ARRAYS)
+    data = path.read_bytes()
+    for length in range(len(data)):
+        assert read_damaged(path, data[:length]) is None, length
+
+
+def test_appended_bytes_do_not_change_an_array(tmp_path):
+    path = tmp_path / "file.npz"
+    write_arrays(path, ARRAYS)
+    data = path.read_bytes()
+    for tail in (b"\0", b"\n", b"PK\x05\x06" + bytes(18), data):
+        arrays = read_damaged(path, data + tail)
+        assert arrays is None or equal_arrays(arrays, ARRAYS)
+
+
+@given(st.binary(max_size=300))
+def test_arbitrary_bytes_are_refused(tmp_path_factory, data):
+    path = tmp_path_factory.getbasetemp() / "arbitrary.npz"
+    assert read_damaged(path, data) is None
+    assert read_damaged(path, b"PK\x03\x04" + data) is None
+    assert read_damaged(path, b"\x93NUMPY\x01\x00" + data) is None
+
+
+def archive_of(members):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+def npy(array, **keys):
+    buffer = io.BytesIO()
+    np.lib.format.write_array(buffer, np.asarray(array), **keys)
+    return buffer.getvalue()
+
+
+def members_of(path):
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def header_only(shape):
+    """An array file that promises more than it holds."""
+    buffer = io.BytesIO()
+    header = {"descr": "<f8", "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(buffer, header)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"checksum.npy": None},
+        {"checksum.npy": npy("0" * 64)},
+        {"checksum.npy": npy(["0" * 64])},
+        {"checksum.npy": npy(7)},
+        {"theta.npy": None},
+        {"theta.npy": npy(ARRAYS["theta"].astype(np.float64))},
+        {"theta.npy": npy(ARRAYS["theta"].reshape(7, 1))},
+        {"theta.npy": npy(ARRAYS["theta"]) + b"\0"},
+        {"theta.npy": npy(ARRAYS["theta"])[:-1]},
+        {"theta.npy": b""},
+        {"theta.npy": b"theta"},
+        {"theta.npy": header_only((2**40,))},
+        {"theta.npy": header_only((10_000,))},
+        {"theta.npy": None, "thetas.npy": npy(ARRAYS["theta"])},
+        {"more.npy": npy(1)},
+        {"readme.txt": b"text"},
+        {"theta.npy": None, "theta": npy(ARRAYS["theta"])},
+    ],
+    ids=lambda change: " ".join(change),
+)
+def test_changed_archive_is_refused(tmp_path, change):
+    path = tmp_path / "file.npz"
+    write_arrays(path, ARRAYS)
+    members = members_of(path)
+    assert equal_arrays(read_damaged(path, archive_of(members)), ARRAYS)
+    members = {name: data for name, data in {**members, **change}.items() if data is not None}
+    assert read_damaged(path, archive_of(members)) is None
+
+
+def test_other_formats_are_refused(tmp_path):
+    path = tmp_path / "file.npz"
+    for data in (b"", npy(1), archive_of({}), b"task,pickup\n", pickle.dumps({"theta": 1})):
+        assert read_damaged(path, data) is None
+
+
+def test_archive_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
+    path = tmp_path / "file.npz"
+    write_arrays(path, ARRAYS)
+    size = sum(len(data) for data in members_of(path).values())
+    assert size < MAX_ARRAY_BYTES
+    small = io.BytesIO()
+    with zipfile.ZipFile(small, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members_of(path).items():
+            archive.writestr(name, content)
+        archive.writestr("zeros.npy", npy(np.zeros(100_000)))
+    assert len(small.getvalue()) < 10_000
+    limit = []
+    read = zipfile.ZipFile.read
+
+    def watch(*args, **keys):
+        limit.append(args)
+        return read(*args, **keys)
+
+    monkeypatch.setattr("acerl_np.storage.MAX_ARRAY_BYTES", 10_000)
+    monkeypatch.setattr(zipfile.ZipFile, "read", watch)
+    assert read_damaged(path, small.getvalue()) is None
+    assert limit == []  # refused before anything was unpacked
+
+
+class Touch:
+    """Creates a file when it is unpickled."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return Path.touch, (self.path,)
+
+
+def test_pickles_are_never_loaded(tmp_path):
+    path = tmp_path / "file.npz"
+    trap = tmp_path / "trap"
+    objects = np.array([Touch(trap)], dtype=object)
+    write_arrays(path, ARRAYS)
+    members = members_of(path)
+    contents = [
+        pickle.dumps(Touch(trap)),
+        archive_of({**members, "theta.npy": npy(objects, allow_pickle=True)}),
+        archive_of({**members, "checksum.npy": npy(objects, allow_pickle=True)}),
+        archive_of({**members, "theta.npy": pickle.dumps(Touch(trap))}),
+        archive_of({**members, "theta.pkl": pickle.dumps(Touch(trap))}),
+        npy(objects, allow_pickle=True),
+    ]
+    for data in contents:
+        assert read_damaged(path, data) is None
+        assert not trap.exists()
+    # the trap does work
+    np.lib.format.read_array(io.BytesIO(contents[-1]), allow_pickle=True)
+    assert trap.exists()
+
+
+def test_objects_are_never_written(tmp_path):
+    path = tmp_path / "file.npz"
+    path.write_bytes(b"old")
+    with pytest.raises(ValueError, match="Object arrays"):
+        write_arrays(path, {"theta": np.array([None, {}], dtype=object)})
+    assert path.read_bytes() == b"old"
+    assert names_in(tmp_path) == ["file.npz"]
+
+
+def test_failure_leaves_the_old_arrays_alone(tmp_path, monkeypatch):
+    path = tmp_path / "file.npz"
+    write_arrays(path, ARRAYS)
+
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(StorageError):
+        write_arrays(path, {"theta": np.zeros(3)})
+    monkeypatch.undo()
+    assert equal_arrays(read_arrays(path, PolicyError), ARRAYS)
+    assert names_in(tmp_path) == ["file.npz"]

@@ -1,0 +1,331 @@
+"""The evolution strategy: noise, estimator, its expectation, steps, threads."""
+
+import itertools
+from concurrent.futures import ThreadPoolExecutor
+
+import naive_evolution as naive
+import numba
+import numpy as np
+import pytest
+
+from acerl_np.errors import ConfigError, InputError
+from acerl_np.evolution import Strategy, rank_utilities
+from acerl_np.kernels.random import BLOCK, NOISE
+from acerl_np.kernels.update import fill_stream
+
+JIT = not numba.config.DISABLE_JIT
+SIZES = [1, 3, BLOCK, BLOCK + 1, 2 * BLOCK + 900] if JIT else [1, BLOCK + 1]
+
+many_draws = pytest.mark.skipif(not JIT, reason="many generations need compiled kernels")
+
+
+def random_theta(size):
+    return np.random.default_rng(size).normal(size=size).astype(np.float32)
+
+
+# Ask
+
+
+@pytest.mark.parametrize("antithetic", [False, True])
+@pytest.mark.parametrize("size", SIZES)
+def test_members_are_theta_plus_sigma_times_noise(size, antithetic):
+    theta = random_theta(size)
+    strategy = Strategy(theta, seed=2**40 + 5, population=4, noise_std=0.3, antithetic=antithetic)
+    strategy.generation = 6
+    noise = naive.member_noise(2**40 + 5, 6, 4, size, antithetic)
+    members = strategy.ask()
+    assert members.dtype == np.float32
+    np.testing.assert_allclose(members, theta + 0.3 * noise, rtol=0, atol=4e-6)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_members_are_reproducible_to_the_last_bit(size):
+    theta = random_theta(size)
+    strategy = Strategy(theta, seed=3, population=2, noise_std=0.2)
+    noise = np.empty(size, np.float32)
+    for member, parameters in enumerate(strategy.ask()):
+        fill_stream(3, NOISE, 0, member, noise)
+        assert parameters.tobytes() == (theta + np.float32(0.2) * noise).tobytes()
+    assert strategy.ask().tobytes() == strategy.ask().tobytes()
+    assert strategy.theta.tobytes() == theta.tobytes()
+
+
+def test_pairs_mirror_and_single_members_do_not():
+    pairs = Strategy(np.zeros(7), population=6, antithetic=True).ask()
+    np.testing.assert_array_equal(pairs[0::2], -pairs[1::2])
+    singles = Strategy(np.zeros(7), population=6).ask()
+    every_noise = {tuple(np.abs(row).tolist()) for row in (*pairs[0::2], *singles)}
+    # Pair k has the noise of single member k, and no two members share any.
+    np.testing.assert_array_equal(pairs[0::2], singles[:3])
+    assert len(every_noise) == 6
+
+
+def test_seed_and_generation_key_the_noise():
+    asked = []
+    for seed, generation in itertools.product((0, 1, 2**32), (0, 1)):
+        strategy = Strategy(np.zeros(5), seed=seed, population=2, noise_std=1.0)
+        strategy.generation = generation
+        asked += [tuple(row.tolist()) for row in strategy.ask()]
+    assert len(set(asked)) == len(asked)
+
+
+def test_noise_decays_by_the_released_codes_formula():
+    strategy = Strategy(np.zeros(1))
+    for generation in range(260):
+        strategy.generation = generation
+        assert strategy.noise_std == pytest.approx(0.1 * 0.99 ** ((generation + 1) // 50), rel=1e-12)
+    other = Strategy(np.zeros(1), noise_std=2.0, noise_decay=0.5, noise_decay_every=3)
+    stds = []
+    for generation in range(7):
+        other.generation = generation
+        stds.append(other.noise_std)
+    assert stds == [2.0, 2.0, 1.0, 1.0, 1.0, 0.5, 0.5]
+
+
+def test_members_use_the_decayed_noise():
+    strategy = Strategy(np.zeros(3), population=2, noise_std=0.8, noise_decay_every=1)
+    strategy.noise_decay = 0.5
+    decayed = strategy.ask()
+    strategy.noise_decay = 1.0
+    np.testing.assert_allclose(strategy.ask(), 2 * decayed, rtol=1e-6)
+
+
+# Estimate
+
+
+@pytest.mark.parametrize("antithetic", [False, True])
+@pytest.mark.parametrize("size", SIZES)
+def test_gradient_equals_the_slow_sum(size, antithetic):
+    population = 6
+    strategy = Strategy(
+        random_theta(size), seed=9, population=population, noise_std=0.25, antithetic=antithetic
+    )
+    strategy.generation = 2
+    utilities = np.random.default_rng(0).normal(size=population)
+    utilities[2] = 0.0
+    expected = naive.estimate_gradient(
+        utilities, naive.member_noise(9, 2, population, size, antithetic), 0.25
+    )
+    gradient = strategy.estimate_gradient(utilities)
+    assert gradient.dtype == np.float32
+    np.testing.assert_allclose(gradient, expected, rtol=0, atol=1e-5 / 0.25)
+
+
+def test_gradient_uses_the_decayed_noise():
+    strategy = Strategy(np.zeros(3), population=2, noise_std=0.8, noise_decay_every=1)
+    strategy.noise_decay = 0.5
+    decayed = strategy.estimate_gradient([1.0, -2.0])
+    strategy.noise_decay = 1.0
+    np.testing.assert_allclose(strategy.estimate_gradient([1.0, -2.0]), decayed / 2, rtol=1e-6)
+
+
+def test_equal_utilities_of_pairs_cancel():
+    strategy = Strategy(np.zeros(4), population=4, antithetic=True)
+    assert not strategy.estimate_gradient([3.0, 3.0, -7.0, -7.0]).any()
+    assert not strategy.estimate_gradient(np.zeros(4)).any()
+
+
+@pytest.mark.parametrize("antithetic", [False, True])
+def test_no_result_depends_on_threads(antithetic):
+    size = 4 * BLOCK + 17 if JIT else BLOCK + 17
+    utilities = [0.5, -1.25, 0.0, 2.0] if JIT else [0.5, -1.25]
+    results = []
+    for threads in (None, 1, 2, 3):
+        executor = ThreadPoolExecutor(threads) if threads else None
+        strategy = Strategy(
+            random_theta(size),
+            seed=4,
+            population=len(utilities),
+            antithetic=antithetic,
+            executor=executor,
+        )
+        strategy.tell(utilities)
+        results.append(strategy.theta.tobytes() + strategy.tell(utilities).tobytes())
+        if executor is not None:
+            executor.shutdown()
+    assert len(set(results)) == 1
+
+
+# Expectation of the estimator
+
+
+def hermite_grid(dimensions, degree=12):
+    """Nodes and weights of a standard normal expectation, exact for polynomials below 2 degree."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(degree)
+    weights = weights / weights.sum()
+    points = np.array(list(itertools.product(nodes, repeat=dimensions)))
+    weight = np.array([np.prod(w) for w in itertools.product(weights, repeat=dimensions)])
+    return points, weight
+
+
+def expected_gradient(function, theta, sigma, antithetic):
+    """Expectation of the estimator, by quadrature over the noise of a member or a pair."""
+    eps, weight = hermite_grid(len(theta))
+    total = np.zeros(len(theta))
+    for e, w in zip(eps, weight, strict=True):
+        if antithetic:
+            utilities = [function(theta + sigma * e), function(theta - sigma * e)]
+            total += w * naive.estimate_gradient(utilities, [e, -e], sigma)
+        else:
+            total += w * naive.estimate_gradient([function(theta + sigma * e)], [e], sigma)
+    return total
+
+
+def cubic(x):
+    return 2.0 * x[0] ** 3 - x[0] ** 2 * x[-1] + 0.5 * x[-1] ** 3 + 3.0 * x[0] - 4.0
+
+
+def cubic_gradient(x):
+    """Of `cubic` for two dimensions."""
+    return np.array(
+        [6.0 * x[0] ** 2 - 2.0 * x[0] * x[1] + 3.0, -(x[0] ** 2) + 1.5 * x[1] ** 2]
+    )
+
+
+@pytest.mark.parametrize("antithetic", [False, True])
+@pytest.mark.parametrize("slope", [[2.5], [-1.0, 3.0]])
+def test_expectation_on_a_linear_function_is_its_gradient(slope, antithetic):
+    slope = np.array(slope)
+    theta = np.full(len(slope), 0.7)
+    for sigma in (0.01, 0.1, 3.0):
+        gradient = expected_gradient(lambda x: slope @ x + 5.0, theta, sigma, antithetic)
+        np.testing.assert_allclose(gradient, slope, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("antithetic", [False, True])
+def test_expectation_on_a_cubic_keeps_the_papers_bound(antithetic):
+    """The bias is at most 3 tau sigma^2 d^2, and of exactly the order of sigma^2."""
+    theta = np.array([0.4, -0.9])
+    angles = np.linspace(0, 2 * np.pi, 3601)
+    x, y = np.cos(angles), np.sin(angles)
+    tau = np.abs(12.0 * x**3 - 6.0 * x**2 * y + 3.0 * y**3).max()
+    for sigma in (0.02, 0.1, 0.5, 2.0):
+        bias = expected_gradient(cubic, theta, sigma, antithetic) - cubic_gradient(theta)
+        assert np.linalg.norm(bias) <= 3 * tau * sigma**2 * 2**2
+        # Half sigma^2 times the gradient of the Laplacian.
+        np.testing.assert_allclose(bias, sigma**2 * np.array([6.0, 0.5]), rtol=1e-6, atol=1e-9)
+
+
+@many_draws
+@pytest.mark.parametrize("antithetic", [False, True])
+@pytest.mark.parametrize("function", ["linear", "cubic"])
+def test_mean_gradient_of_many_generations_is_the_expectation(function, antithetic):
+    evaluate = {"linear": lambda x: 2.0 * x[0] - 3.0 * x[1] + 0.5, "cubic": cubic}[function]
+    theta, sigma = np.array([0.4, -0.9]), 0.5
+    strategy = Strategy(
+        theta,
+        seed=1,
+        population=64,
+        learning_rate=0.0,
+        noise_std=sigma,
+        noise_decay=1.0,
+        antithetic=antithetic,
+    )
+    gradients = []
+    for _ in range(2000):
+        utilities = evaluate(strategy.ask().astype(np.float64).T)
+        gradients.append(strategy.tell(utilities).astype(np.float64))
+    assert strategy.theta.tolist() == theta.astype(np.float32).tolist()
+    error = np.mean(gradients, axis=0) - expected_gradient(evaluate, theta, sigma, antithetic)
+    standard_error = np.std(gradients, axis=0) / np.sqrt(len(gradients))
+    assert (np.abs(error) < 5 * standard_error).all()
+    # The limit is sharp enough to see an estimate that is off by a seventh.
+    assert (standard_error < np.abs(np.mean(gradients, axis=0)) / 35).all()
+
+
+@many_draws
+def test_antithetic_estimates_do_not_see_an_offset():
+    variances = {}
+    for antithetic in (False, True):
+        gradients = []
+        strategy = Strategy(
+            np.zeros(2), population=8, learning_rate=0.0, noise_std=0.1, antithetic=antithetic
+        )
+        for _ in range(200):
+            gradients.append(strategy.tell(strategy.ask() @ np.array([1.0, -1.0]) + 50.0))
+        variances[antithetic] = np.var(gradients, axis=0).max()
+    assert variances[True] < 1e-3 * variances[False]
+
+
+# Tell
+
+
+def test_tell_moves_theta_by_alpha_times_the_gradient():
+    theta = random_theta(5)
+    strategy = Strategy(theta, seed=8, population=4, learning_rate=0.3)
+    utilities = [1.0, 0.0, -2.0, 0.5]
+    gradient = strategy.estimate_gradient(utilities)
+    assert gradient.any()
+    told = strategy.tell(utilities)
+    assert told.tobytes() == gradient.tobytes()
+    assert strategy.theta.tobytes() == (theta + np.float32(0.3) * gradient).tobytes()
+    assert strategy.generation == 1
+    assert strategy.estimate_gradient(utilities).tobytes() != gradient.tobytes()
+
+
+def test_theta_is_copied():
+    theta = random_theta(5)
+    before = theta.copy()
+    Strategy(theta, population=2).tell([1.0, -1.0])
+    np.testing.assert_array_equal(theta, before)
+
+
+@pytest.mark.parametrize(
+    "utilities",
+    [
+        [1.0, 2.0, 3.0],
+        [1.0] * 5,
+        [[1.0, 2.0, 3.0, 4.0]],
+        1.0,
+        [],
+        [1.0, np.nan, 0.0, 0.0],
+        [np.inf, 0.0, 0.0, 0.0],
+        [0.0, 0.0, 0.0, -np.inf],
+    ],
+)
+def test_unusable_utilities_change_nothing(utilities):
+    strategy = Strategy(random_theta(5), population=4)
+    before = strategy.theta.tobytes()
+    for method in (strategy.tell, strategy.estimate_gradient):
+        with pytest.raises(InputError, match="utilities"):
+            method(utilities)
+    assert strategy.theta.tobytes() == before
+    assert strategy.generation == 0
+
+
+@pytest.mark.parametrize(
+    ("theta", "options", "error", "message"),
+    [
+        (np.zeros(3), {"population": 1}, ConfigError, "population: read 1; "),
+        (np.zeros(3), {"population": 0}, ConfigError, "population: read 0; "),
+        (np.zeros(3), {"population": 5, "antithetic": True}, ConfigError, "even"),
+        (np.zeros((2, 2)), {}, InputError, "theta: read shape"),
+        (np.zeros(0), {}, InputError, "theta: read shape"),
+        (1.0, {}, InputError, "theta: read shape"),
+    ],
+)
+def test_unusable_starts_are_refused(theta, options, error, message):
+    with pytest.raises(error, match=message):
+        Strategy(theta, **options)
+
+
+@many_draws
+@pytest.mark.parametrize("antithetic", [False, True])
+def test_a_constrained_quadratic_is_climbed(antithetic):
+    """Strategy and ranking know nothing of vehicles: they solve another problem just as well."""
+    target = np.linspace(-1, 1, 20)
+    strategy = Strategy(
+        np.zeros(20), seed=0, population=64, learning_rate=0.03, antithetic=antithetic
+    )
+    ids = np.zeros(64, int)
+    start = np.linalg.norm(target)
+    for generation in range(300):
+        members = strategy.ask()
+        returns = -np.square(members - target).sum(axis=1)
+        costs = np.abs(members[:, 0])
+        strategy.tell(
+            rank_utilities(returns, costs, ids, cost_limit=0.3, p_f=0.3, generation=generation)
+        )
+    # The best point has its first coordinate at the limit instead of at -1.
+    assert np.linalg.norm((strategy.theta - target)[1:]) < 0.25 * start
+    assert abs(strategy.theta[0]) < 0.5
