@@ -179,7 +179,7 @@ class ACERL:
         return Policy(self.strategy.theta, **self._shape)
 
     def step(self) -> Generation:
-        """Train one generation (Algorithm 1, lines 5 to 19).
+        """Train one generation (Algorithm 1, lines 5 to 17).
 
         Returns
         -------
@@ -207,7 +207,7 @@ class ACERL:
         # Lines 11 to 14: the sampler learns what was played.
         self.sampler.update(instances, returns)
 
-        # Line 18: fitness by intrinsic stochastic ranking within each instance.
+        # Line 16: fitness by intrinsic stochastic ranking within each instance.
         utilities = rank_utilities(
             returns,
             costs,
@@ -220,7 +220,7 @@ class ACERL:
             generation=strategy.generation,
         )
 
-        # Line 19: theta <- theta + alpha / (lambda sigma) sum_i f_i eps_i.
+        # Line 17: theta <- theta + alpha / (lambda sigma) sum_i f_i eps_i.
         strategy.tell(utilities)
 
         self._decisions += int(decisions.sum())

@@ -1,7 +1,7 @@
 """The paper's metrics: normalised makespan M, normalised tardiness C, satisfied share P; rank-sum marks.
 
 M and C normalise a policy's mean makespan and tardiness on each instance by the largest and smallest
-of a pool of policies (Eqs. 23 and 24), so they are only comparable within one pool. The pool is an
+of a pool of policies (Eqs. 18 and 19), so they are only comparable within one pool. The pool is an
 argument here and never implied.
 """
 
@@ -39,7 +39,7 @@ def normalise(values: ArrayLike, pool: ArrayLike) -> np.ndarray:
 
 
 def satisfied_share(tardiness: ArrayLike, cost_limit: float) -> float:
-    """Return P, the share of (instance, trial) episodes with a tardiness below the limit (Eq. 25)."""
+    """Return P, the share of (instance, trial) episodes with a tardiness below the limit (Eq. 20)."""
     return float((np.asarray(tardiness, np.float64) < cost_limit).mean())
 
 

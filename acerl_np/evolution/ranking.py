@@ -16,7 +16,7 @@ Shaping = Literal["standardised", "rank"]
 
 
 def penalise(costs: ArrayLike, cost_limit: float) -> np.ndarray:
-    """Return the penalty phi = max(0, J_C - xi)^2 of each cost (Eq. 7).
+    """Return the penalty phi = max(0, J_C - xi)^2 of each cost (Eq. 8).
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def _score_isr(
     order = np.empty(len(returns), np.int64)
     rank_members(returns, penalise(costs, cost_limit), p_f, *key, order)
     score = np.empty(len(returns))
-    score[order] = np.arange(len(returns), 0, -1)  # the best of mu' members gets mu' (line 20)
+    score[order] = np.arange(len(returns), 0, -1)  # the best of mu' members gets mu' (line 22)
     return score
 
 
@@ -95,7 +95,7 @@ Score = Callable[
 SCORES: dict[str, Score] = {"isr": _score_isr, "cf": _score_cf, "r": _score_r, "f": _score_f}
 """How the members of one instance are scored.
 
-isr: intrinsic stochastic ranking (Algorithm 3); cf: return minus cost; r: rank of the return;
+isr: intrinsic stochastic ranking (Algorithm 4); cf: return minus cost; r: rank of the return;
 f: the return itself.
 """
 
@@ -114,7 +114,7 @@ def rank_utilities(
 ) -> np.ndarray:
     """Turn the returns and costs of a population into utilities, instance by instance.
 
-    Members are compared only with members that played the same instance (Algorithm 3).
+    Members are compared only with members that played the same instance (Algorithm 4).
 
     Parameters
     ----------

@@ -69,7 +69,7 @@ class _Counting:
 
 
 class AdaptiveSampler(_Counting):
-    """AIS: softmax over the instances' advantage plus an upper-confidence bonus (Algorithm 2).
+    """AIS: softmax over the instances' advantage plus an upper-confidence bonus (Algorithm 2, Eq. 7).
 
     The metric u needs only the number, sum, least and largest of an instance's returns (Eq. 6):
     mean((max - J) / (max - min)) = (max - mean) / (max - min).

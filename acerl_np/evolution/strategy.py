@@ -14,7 +14,7 @@ from acerl_np.kernels.update import perturb_member, sum_noise
 
 
 class Strategy:
-    """The search distribution N(theta, sigma^2 I) and its ascent (Algorithm 1, lines 6, 8 and 19).
+    """The search distribution N(theta, sigma^2 I) and its ascent (Algorithm 1, lines 6, 8 and 17).
 
     Noise is keyed by (seed, generation, member) and drawn again when the gradient is summed, so
     memory does not grow with the population.
@@ -34,7 +34,7 @@ class Strategy:
         Factor on sigma after every `noise_decay_every` generations.
     noise_decay_every : int
     antithetic : bool
-        Members 2 i and 2 i + 1 use the same noise with opposite signs (Eq. 11).
+        Members 2 i and 2 i + 1 use the same noise with opposite signs (Eq. 12).
     executor : concurrent.futures.Executor, optional
         Threads that share the work; no result depends on them.
 
@@ -111,8 +111,8 @@ class Strategy:
     def estimate_gradient(self, utilities: ArrayLike) -> np.ndarray:
         """Estimate the gradient of the expected utility at theta.
 
-        1 / (lambda sigma) sum_i f_i eps_i, the vanilla estimator (Eq. 10); with antithetic members the
-        same sum is Eq. 11.
+        1 / (lambda sigma) sum_i f_i eps_i, the vanilla estimator (Eq. 11); with antithetic members the
+        same sum is Eq. 12.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Stochastic ranking by bubble sort (Runarsson and Yao 2000), as the paper's Algorithm 3 uses it."""
+"""Stochastic ranking by bubble sort (Runarsson and Yao 2000), as the paper's Algorithm 4 uses it."""
 
 from __future__ import annotations
 

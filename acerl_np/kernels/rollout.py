@@ -162,7 +162,7 @@ def rollout_members(
     costs,
     decisions,
 ):
-    """Evaluate members first to last - 1 of a generation (Algorithm 1, lines 7 to 12).
+    """Evaluate members first to last - 1 of a generation (Algorithm 1, lines 7 to 12; Algorithm 3).
 
     Parameters
     ----------

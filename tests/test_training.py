@@ -1,0 +1,719 @@
+"""Training and evaluation: every bit reproducible, resumed runs, each generation done by hand."""
+
+import csv
+import json
+from dataclasses import fields, replace
+from itertools import product
+
+import naive_evolution as naive
+import numba
+import numpy as np
+import pytest
+
+from acerl_np import (
+    ACERL,
+    CheckpointError,
+    Config,
+    ConfigError,
+    InputError,
+    Instance,
+    Policy,
+    PolicyError,
+    Simulator,
+    evaluate_policy,
+    load_suite,
+)
+from acerl_np.evaluation import stream_keys
+from acerl_np.evolution import Strategy
+from acerl_np.policy import initial_parameters
+from acerl_np.problem.tables import build_problem, find_scaling
+from acerl_np.rollout import Arena, Workers
+from acerl_np.storage import read_arrays, write_arrays
+
+JIT = not numba.config.DISABLE_JIT
+SAMPLERS = ("ais", "uniform", "random", "single")
+RANKINGS = ("isr", "cf", "r", "f")
+HIDDEN = (8,)
+POPULATION = 12 if JIT else 4
+GENERATIONS = 3 if JIT else 2
+TRIALS = 6 if JIT else 2
+
+if JIT:
+    COMBINATIONS = list(product(SAMPLERS, RANKINGS, (False, True)))
+else:
+    # Without compilation each sampler and each ranking once.
+    pairs = zip(SAMPLERS, RANKINGS, strict=True)
+    COMBINATIONS = [(*pair, k % 2 == 1) for k, pair in enumerate(pairs)]
+
+
+def shorten(instance, n_tasks):
+    """The first tasks of an instance."""
+    return Instance.from_rows(instance.name, instance.layout, instance.rows()[:n_tasks])
+
+
+def load_instances(n=2):
+    instances = load_suite("dmh-train")[:n]
+    return instances if JIT else [shorten(instance, 5) for instance in instances]
+
+
+def make_config(**options):
+    # With a low limit some members are feasible and others are not.
+    small = {"generations": GENERATIONS, "population": POPULATION, "hidden": HIDDEN}
+    return Config(**{**small, "cost_limit": 55.0 if JIT else 10.0, **options})
+
+
+def train(instances=None, seed=0, threads=1, tile=None, **options):
+    trainer = ACERL(
+        instances or load_instances(), make_config(**options), seed=seed, threads=threads, tile=tile
+    )
+    trainer.run()
+    return trainer
+
+
+def history_without_seconds(trainer):
+    return [replace(record, seconds=0.0) for record in trainer.history]
+
+
+def fingerprint(trainer, folder):
+    """Everything that a run must reproduce: theta, sampler, history and the bytes of its policy."""
+    trainer.policy.save(folder / "policy.npz")
+    state = {name: array.tobytes() for name, array in trainer.sampler.get_state().items()}
+    return (
+        trainer.strategy.theta.tobytes(),
+        state,
+        repr(history_without_seconds(trainer)),
+        (folder / "policy.npz").read_bytes(),
+    )
+
+
+# Reproducibility
+
+
+@pytest.mark.parametrize("antithetic", [False, True])
+def test_same_seed_gives_the_same_bytes_on_any_threads_and_tiles(antithetic, tmp_path):
+    prints = [
+        fingerprint(train(threads=threads, tile=tile, antithetic=antithetic), tmp_path)
+        for threads in (1, 2)
+        for tile in (1, 2, 5, None)
+    ]
+    assert all(other == prints[0] for other in prints)
+
+
+def test_another_seed_gives_another_policy(tmp_path):
+    first, other, large = (
+        train(seed=seed, generations=1).strategy.theta for seed in (0, 1, 2**63 - 1)
+    )
+    assert first.tobytes() != other.tobytes()
+    assert first.tobytes() != large.tobytes()
+    assert initial_parameters([219, 8, 12], 0).tobytes() != first.tobytes()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"learning_rate": 0.05},
+        {"noise_std": 0.2},
+        {"ranking": "f"},
+        {"sampler": "single"},
+        {"shaping": "rank"},
+        {"antithetic": True},
+        {"noise_decay": 0.5, "noise_decay_every": 1},
+        {"p_f": 0.0},
+        {"cost_limit": 0.0},
+        {"alpha_u": 25.0},
+        {"advantage": "released"},
+    ],
+)
+def test_every_option_reaches_the_training(options):
+    generations = 4 if JIT else 2
+    if not JIT and not {"ranking", "sampler", "shaping", "antithetic"} & set(options):
+        pytest.skip("a population this small need not show it")
+    default = train(generations=generations)
+    assert (
+        train(generations=generations, **options).strategy.theta.tobytes()
+        != default.strategy.theta.tobytes()
+    )
+
+
+# Resume
+
+
+@pytest.mark.parametrize(("sampler", "ranking", "antithetic"), COMBINATIONS)
+def test_stopping_and_resuming_changes_nothing(sampler, ranking, antithetic, tmp_path):
+    options = {"sampler": sampler, "ranking": ranking, "antithetic": antithetic}
+    straight = train(**options)
+    stopped = ACERL(load_instances(), make_config(**options), threads=1)
+    stopped.step()
+    stopped.save(tmp_path / "run.npz")
+    resumed = ACERL.resume(tmp_path / "run.npz", threads=1)
+    assert fingerprint(resumed, tmp_path) == fingerprint(stopped, tmp_path)
+    assert resumed.history == stopped.history
+    assert resumed.config == stopped.config
+    assert resumed.seed == stopped.seed
+    resumed.run()
+    assert fingerprint(resumed, tmp_path) == fingerprint(straight, tmp_path)
+
+
+def test_resuming_after_every_generation_changes_nothing(tmp_path):
+    instances = load_instances(3 if JIT else 2)
+    straight = train(instances, seed=2**40, generations=GENERATIONS + 1)
+    trainer = ACERL(
+        instances, make_config(generations=GENERATIONS + 1), seed=2**40, threads=1
+    )
+    for threads in (1, 2, 1, 2)[: GENERATIONS + 1]:
+        trainer.save(tmp_path / "run.npz")
+        trainer = ACERL.resume(tmp_path / "run.npz", threads=threads)
+        trainer.step()
+    assert trainer.done
+    assert fingerprint(trainer, tmp_path) == fingerprint(straight, tmp_path)
+
+
+def test_a_checkpoint_is_the_same_but_for_the_seconds(tmp_path):
+    stored = []
+    for name in ("a.npz", "b.npz"):
+        train().save(tmp_path / name)
+        arrays = read_arrays(tmp_path / name, CheckpointError)
+        arrays["state.history"][:, 2] = 0
+        stored.append({name: array.tobytes() for name, array in arrays.items()})
+    assert stored[0] == stored[1]
+
+
+def test_resuming_with_more_generations_goes_on(tmp_path):
+    train().save(tmp_path / "run.npz")
+    resumed = ACERL.resume(tmp_path / "run.npz", generations=GENERATIONS + 2, threads=1)
+    assert not resumed.done
+    resumed.run()
+    longer = train(generations=GENERATIONS + 2)
+    assert resumed.config == longer.config
+    assert fingerprint(resumed, tmp_path) == fingerprint(longer, tmp_path)
+
+
+def test_resuming_with_fewer_generations_is_refused(tmp_path):
+    train().save(tmp_path / "run.npz")
+    with pytest.raises(CheckpointError, match=f"has {GENERATIONS} generations already"):
+        ACERL.resume(tmp_path / "run.npz", generations=GENERATIONS - 1)
+    finished = ACERL.resume(tmp_path / "run.npz", generations=GENERATIONS)
+    assert finished.done
+    finished.run()
+    assert len(finished.history) == GENERATIONS
+
+
+def test_seconds_go_on_after_a_stop(tmp_path):
+    trainer = train(generations=1)
+    trainer.save(tmp_path / "run.npz")
+    resumed = ACERL.resume(tmp_path / "run.npz", generations=2, threads=1)
+    resumed.run()
+    first, second = (record.seconds for record in resumed.history)
+    assert first == trainer.history[0].seconds
+    assert second > first > 0
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"kind": "policy"}, "holds policy; expected a checkpoint"),
+        ({"format": 99}, "format 99; this version reads format 1"),
+        ({"settings": None}, "not a usable checkpoint"),
+        ({"settings": np.frombuffer(b"{", np.uint8)}, "not a usable checkpoint"),
+        ({"settings": np.frombuffer(b"{}", np.uint8)}, "not a usable checkpoint"),
+        ({"instances": None}, "not a usable checkpoint"),
+        ({"state.theta": None}, "not a usable checkpoint"),
+        ({"state.theta": np.zeros(3, np.float32)}, "theta: read shape"),
+        ({"state.history": np.zeros((0, 8))}, "history: read shape"),
+        ({"state.counts": np.zeros((1, 5), np.int64)}, "counts: read shape"),
+        ({"state.sampler.count": np.zeros(5, np.int64)}, "sampler.count: read shape"),
+        ({"state.sampler.total": None}, "not a usable checkpoint"),
+    ],
+)
+def test_files_that_hold_no_checkpoint_are_refused(changed, message, tmp_path):
+    path = tmp_path / "run.npz"
+    ACERL(load_instances(), make_config(), threads=1).save(path)
+    arrays = read_arrays(path, CheckpointError)
+    for name, array in changed.items():
+        if array is None:
+            del arrays[name]
+        else:
+            arrays[name] = array
+    if "state.history" in changed:
+        settings = json.loads(arrays["settings"].tobytes())
+        settings["generation"] = 1
+        arrays["settings"] = np.frombuffer(json.dumps(settings).encode(), np.uint8)
+    write_arrays(path, arrays)
+    with pytest.raises(CheckpointError, match=message) as caught:
+        ACERL.resume(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_instance_that_was_changed_in_the_checkpoint_is_refused(tmp_path):
+    path = tmp_path / "run.npz"
+    ACERL(load_instances(), make_config(), threads=1).save(path)
+    arrays = read_arrays(path, CheckpointError)
+    data = json.loads(arrays["instances"].tobytes())
+    data["instances"][1]["tasks"][0]["expiry_time"] += 1
+    arrays["instances"] = np.frombuffer(json.dumps(data).encode(), np.uint8)
+    write_arrays(path, arrays)
+    with pytest.raises(CheckpointError, match="content hash"):
+        ACERL.resume(path)
+
+
+# A generation by hand
+
+
+def play_episode(instance, policy, theta, key):
+    """One episode through the simulator, a float64 network and keyed draws."""
+    simulator = Simulator(
+        instance,
+        scaling=policy.scaling,
+        task_slots=policy.task_slots,
+        n_vehicles=policy.n_vehicles,
+    )
+    decisions = 0
+    while not simulator.done[0]:
+        mask = simulator.action_mask[0]
+        logits = naive.forward(policy.sizes, theta, simulator.observation[0])
+        if key is None:
+            action = np.flatnonzero(mask)[logits[mask].argmax()]
+        else:
+            action = naive.invert(
+                naive.masked_softmax(logits, mask), naive.uniform(key, decisions, 0)
+            )
+        simulator.step([action])
+        decisions += 1
+    return simulator.makespan[0], simulator.tardiness[0], decisions
+
+
+def play_population(instances, theta, sigma, seed, generation, antithetic, dealt, tile=None):
+    """Returns, costs and decisions of a population by the fast kernels."""
+    problem = build_problem(instances, scaling=find_scaling(instances))
+    workers = Workers(1)
+    arena = Arena(problem, [219, *HIDDEN, 12], workers, tile=tile)
+    played = arena.play_population(
+        theta, sigma, seed, generation, antithetic, np.array(dealt, np.int32)
+    )
+    workers.close()
+    return played
+
+
+@pytest.mark.parametrize("antithetic", [False, True])
+def test_a_members_rollout_is_its_episode_in_the_simulator(antithetic):
+    instances = load_instances()
+    seed, generation, sigma = 3, 5, 0.2
+    strategy = Strategy(
+        initial_parameters([219, *HIDDEN, 12], seed),
+        seed=seed,
+        population=6 if JIT else 4,
+        noise_std=sigma,
+        antithetic=antithetic,
+    )
+    strategy.generation = generation
+    dealt = [0, 0, 1, 1, 0, 1][: strategy.population]
+    returns, costs, decisions = play_population(
+        instances, strategy.theta, sigma, seed, generation, antithetic, dealt, tile=4
+    )
+    policy = train(generations=0).policy
+    # A pair shares its noise and its instance, but not its draws of actions.
+    for member, theta in enumerate(strategy.ask()):
+        key = naive.stream_key(seed, naive.ACTION, generation, member)
+        played = play_episode(instances[dealt[member]], policy, theta, key)
+        assert (-returns[member], costs[member], decisions[member]) == played
+    assert len(set(zip(returns.tolist(), costs.tolist(), strict=True))) > 2
+
+
+class SlowTrainer:
+    """Algorithm 1 from slow parts; only the episodes themselves are played by the kernels."""
+
+    def __init__(self, instances, config, seed, theta):
+        self.instances, self.config, self.seed = instances, config, seed
+        self.theta = theta.astype(np.float64)
+        self.buffers = naive.RewardBuffers(len(instances))
+        self.generation = 0
+        self.decisions = 0
+
+    def step(self):
+        config = self.config
+        sigma = config.noise_std * config.noise_decay ** (
+            (self.generation + 1) // config.noise_decay_every
+        )
+        pair = 2 if config.antithetic else 1
+        dealt = self.buffers.assign(
+            config.population // pair, self.seed, self.generation, config.alpha_u, config.advantage
+        )
+        dealt = [instance for instance in dealt for _ in range(pair)]
+        theta = self.theta.astype(np.float32)
+        returns, costs, decisions = play_population(
+            self.instances, theta, sigma, self.seed, self.generation, config.antithetic, dealt
+        )
+        self.buffers.update(dealt, returns)
+        f = naive.utilities(
+            returns.tolist(),
+            costs.tolist(),
+            dealt,
+            ranking=config.ranking,
+            shaping=config.shaping,
+            cost_limit=config.cost_limit,
+            p_f=config.p_f,
+            seed=self.seed,
+            generation=self.generation,
+        )
+        noise = naive.member_noise(
+            self.seed, self.generation, config.population, len(theta), config.antithetic
+        )
+        self.theta += config.learning_rate * naive.estimate_gradient(f, noise, sigma)
+        self.generation += 1
+        self.decisions += int(decisions.sum())
+        return returns, costs, dealt, sigma
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"antithetic": True, "noise_decay_every": 2, "noise_decay": 0.5},
+        {"ranking": "cf", "alpha_u": 0.0, "advantage": "released", "learning_rate": 0.02},
+        {"shaping": "rank", "p_f": 0.2, "learning_rate": 0.001},
+    ],
+)
+def test_generations_equal_the_algorithm_done_by_hand(options):
+    instances = load_instances(3 if JIT else 2)
+    config = make_config(**options)
+    trainer = ACERL(instances, config, seed=4, threads=2)
+    slow = SlowTrainer(instances, config, 4, trainer.strategy.theta)
+    for generation in range(GENERATIONS):
+        before = trainer.strategy.theta.copy()
+        record = trainer.step()
+        slow.theta[:] = before  # so that errors do not add up to another episode
+        returns, costs, dealt, sigma = slow.step()
+        assert np.abs(trainer.strategy.theta - before).max() > 1e-4
+        np.testing.assert_allclose(trainer.strategy.theta, slow.theta, rtol=0, atol=2e-5)
+        assert record.generation == generation + 1
+        assert record.decisions == slow.decisions
+        assert record.noise_std == pytest.approx(sigma, rel=1e-12)
+        assert record.return_mean == pytest.approx(np.mean(returns), rel=1e-12)
+        assert record.return_std == pytest.approx(np.std(returns), rel=1e-9)
+        assert record.cost_mean == pytest.approx(np.mean(costs), rel=1e-12)
+        assert record.satisfied == np.mean([cost < config.cost_limit for cost in costs])
+        assert record.counts == tuple(np.bincount(dealt, minlength=len(instances)))
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_antithetic_pairs_share_their_instance(sampler):
+    trainer = ACERL(
+        load_instances(), make_config(sampler=sampler, antithetic=True, population=POPULATION)
+    )
+    dealt = []
+    update = trainer.sampler.update
+    trainer.sampler.update = lambda ids, returns: (dealt.append(ids), update(ids, returns))
+    trainer.run()
+    assert len(dealt) == GENERATIONS
+    for ids in dealt:
+        assert len(ids) == POPULATION
+        assert ids[0::2].tolist() == ids[1::2].tolist()
+    if sampler != "single":
+        assert any(len(set(ids.tolist())) > 1 for ids in dealt)
+
+
+# Runs
+
+
+def test_history_has_a_record_per_generation():
+    trainer = train()
+    assert trainer.done
+    assert trainer.generation == GENERATIONS
+    assert [record.generation for record in trainer.history] == list(range(1, GENERATIONS + 1))
+    for record in trainer.history:
+        assert sum(record.counts) == POPULATION
+        assert record.return_mean < 0
+        assert 0 <= record.satisfied <= 1
+        assert record.noise_std == 0.1
+    assert np.all(np.diff([0, *(record.decisions for record in trainer.history)]) > 0)
+    assert np.all(np.diff([0, *(record.seconds for record in trainer.history)]) > 0)
+    total = np.sum([record.counts for record in trainer.history], axis=0)
+    assert trainer.sampler.count.tolist() == total.tolist()
+
+
+def test_history_file(tmp_path):
+    trainer = train()
+    trainer.write_history(tmp_path / "history.csv")
+    data = (tmp_path / "history.csv").read_bytes()
+    assert data.endswith(b"\n")
+    assert b"\r" not in data
+    header, *rows = csv.reader(data.decode().splitlines())
+    columns = "generation,decisions,seconds,return_mean,return_std,cost_mean,satisfied,noise_std"
+    assert header == [*columns.split(","), "DMH-01", "DMH-02"]
+    assert len(rows) == GENERATIONS
+    for row, record in zip(rows, trainer.history, strict=True):
+        values = dict(zip(header, row, strict=True))
+        for column in columns.split(","):
+            if column == "seconds":
+                assert float(values[column]) == pytest.approx(record.seconds, abs=1e-4)
+            else:
+                assert float(values[column]) == getattr(record, column)
+        assert (int(values["DMH-01"]), int(values["DMH-02"])) == record.counts
+        assert values["generation"] == str(record.generation)
+        assert values["decisions"] == str(record.decisions)
+
+
+def test_an_empty_history_is_a_header(tmp_path):
+    trainer = ACERL(load_instances(), make_config(generations=0), threads=1)
+    trainer.run()
+    assert trainer.history == []
+    trainer.write_history(tmp_path / "history.csv")
+    assert len((tmp_path / "history.csv").read_text().splitlines()) == 1
+    trainer.save(tmp_path / "run.npz")
+    assert ACERL.resume(tmp_path / "run.npz").history == []
+
+
+def test_a_callback_sees_every_generation_and_may_stop():
+    seen = []
+    trainer = ACERL(load_instances(), make_config(), threads=1)
+    trainer.run(lambda record: seen.append(record))
+    assert seen == trainer.history
+    trainer = ACERL(load_instances(), make_config(), threads=1)
+    trainer.run(lambda record: True)
+    assert trainer.generation == 1
+
+
+def test_the_policy_fits_the_training_floor():
+    trainer = train(generations=1)
+    policy = trainer.policy
+    assert policy.sizes.tolist() == [219, *HIDDEN, 12]
+    assert policy.theta.tobytes() == trainer.strategy.theta.tobytes()
+    policy.theta[:] = 0
+    assert trainer.strategy.theta.any()
+
+
+def test_one_instance_needs_no_list():
+    instance = load_instances()[0]
+    alone = train(instance, generations=1)
+    listed = train([instance], generations=1)
+    assert alone.strategy.theta.tobytes() == listed.strategy.theta.tobytes()
+
+
+@pytest.mark.parametrize("seed", [-1, 2**63, 1.5, True, "0", None])
+def test_unusable_seeds_are_refused(seed):
+    with pytest.raises(ConfigError, match="seed: read"):
+        ACERL(load_instances(), make_config(), seed=seed)
+
+
+def test_unusable_instances_are_refused():
+    instance = load_instances()[0]
+    with pytest.raises(InputError, match="no instances"):
+        ACERL([])
+    with pytest.raises(InputError, match="'DMH-01' is given twice"):
+        ACERL([instance, instance])
+    with pytest.raises(ConfigError, match="threads: read 0"):
+        ACERL([instance], threads=0)
+
+
+# Configuration
+
+
+def test_defaults_of_the_configuration():
+    assert Config().to_dict() == {
+        "generations": 128,
+        "population": 256,
+        "learning_rate": 0.06,
+        "noise_std": 0.1,
+        "noise_decay": 0.99,
+        "noise_decay_every": 50,
+        "cost_limit": 50.0,
+        "p_f": 0.5,
+        "alpha_u": 1.0,
+        "ranking": "isr",
+        "sampler": "ais",
+        "shaping": "standardised",
+        "antithetic": False,
+        "hidden": [128, 128],
+        "advantage": "paper",
+    }
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        *[("generations", value) for value in (-1, 1.0, True, "3", None, 10**8)],
+        *[("population", value) for value in (1, 0, -4, 2.5, True, 10**7)],
+        *[("noise_decay_every", value) for value in (0, -1, 0.5, False)],
+        *[("learning_rate", value) for value in (-0.1, np.nan, np.inf, "0.1", True, None)],
+        *[("noise_std", value) for value in (0.0, -1.0, np.nan, 1e4)],
+        *[("noise_decay", value) for value in (0.0, 1.1, np.nan)],
+        *[("cost_limit", value) for value in (-1.0, np.inf, "50")],
+        *[("p_f", value) for value in (-0.01, 1.01, np.nan, "half")],
+        *[("alpha_u", value) for value in (-1, np.nan, [1.0])],
+        *[("ranking", value) for value in ("ISR", "", None, 1)],
+        *[("sampler", value) for value in ("AIS", "all")],
+        *[("shaping", value) for value in ("ranks", True)],
+        *[("advantage", value) for value in ("theirs", None)],
+        *[("antithetic", value) for value in (1, "yes", None)],
+        *[("hidden", value) for value in ((0,), (5000,), (1.0,), (True,), "8", 8, (1,) * 11)],
+    ],
+)
+def test_unusable_options_are_named(field, value):
+    for build in (lambda: Config(**{field: value}), lambda: Config.from_dict({field: value})):
+        with pytest.raises(ConfigError, match=f"^{field}: read ") as caught:
+            build()
+        assert "; expected " in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+
+def test_every_option_is_checked():
+    for field in fields(Config):
+        with pytest.raises(ConfigError, match=f"^{field.name}: "):
+            Config(**{field.name: object()})
+
+
+def test_antithetic_needs_an_even_population():
+    with pytest.raises(ConfigError, match=r"^population: read 7; expected an even number"):
+        Config(population=7, antithetic=True)
+    assert Config(population=7).population == 7
+
+
+def test_unknown_options_are_refused():
+    with pytest.raises(ConfigError, match=r"^sigma: unknown option; expected one of generations,"):
+        Config.from_dict({"sigma": 0.1})
+
+
+def test_options_survive_a_round_trip():
+    config = Config(
+        generations=0, learning_rate=1, p_f=0, hidden=[], ranking="f", antithetic=True, noise_decay=1
+    )
+    restored = Config.from_dict(json.loads(json.dumps(config.to_dict())))
+    assert restored == config
+    assert config.hidden == restored.hidden == ()
+    assert isinstance(config.learning_rate, float)
+    assert Config.from_dict({}) == Config()
+
+
+# Evaluation
+
+
+def small_policy(seed=0):
+    return train(generations=0, seed=seed).policy
+
+
+def same_trials(a, b):
+    return (
+        a.makespan.tobytes() == b.makespan.tobytes()
+        and a.tardiness.tobytes() == b.tardiness.tobytes()
+        and a.instances == b.instances
+        and a.decisions == b.decisions
+    )
+
+
+def test_evaluation_has_a_row_per_instance_and_a_column_per_trial():
+    instances, policy = load_instances(), small_policy()
+    trials = evaluate_policy(policy, instances, trials=TRIALS)
+    assert trials.instances == ("DMH-01", "DMH-02")
+    for array in (trials.makespan, trials.tardiness):
+        assert array.shape == (2, TRIALS)
+        assert array.dtype == np.float64
+        assert np.isfinite(array).all()
+    assert len(np.unique(trials.makespan)) > 2
+    assert len(np.unique(trials.makespan[0])) > 1
+    assert trials.decisions > 0
+    assert trials.cost_limit == 50.0
+
+
+def test_an_evaluated_episode_is_its_episode_in_the_simulator():
+    instances, policy = load_instances(), small_policy()
+    trials = evaluate_policy(policy, instances, trials=2, seed=7)
+    decisions = 0
+    for i, instance in enumerate(instances):
+        content = int.from_bytes(bytes.fromhex(instance.content_hash[:16]), "big", signed=True)
+        for trial in range(2):
+            key = naive.stream_key(7, naive.EVALUATION, content, trial)
+            assert stream_keys([instance], 2, 7)[trial].tolist() == key
+            *played, n = play_episode(instance, policy, policy.theta, key)
+            assert [trials.makespan[i, trial], trials.tardiness[i, trial]] == played
+            decisions += n
+    assert trials.decisions == decisions
+
+
+def test_a_trial_depends_on_nothing_but_seed_instance_and_number():
+    instances, policy = load_instances(4 if JIT else 3), small_policy()
+    trials = evaluate_policy(policy, instances, trials=TRIALS, seed=1)
+    assert same_trials(trials, evaluate_policy(policy, instances, trials=TRIALS, seed=1))
+    reverse = evaluate_policy(policy, instances[::-1], trials=TRIALS, seed=1)
+    assert reverse.makespan[::-1].tobytes() == trials.makespan.tobytes()
+    assert reverse.tardiness[::-1].tobytes() == trials.tardiness.tobytes()
+    assert reverse.instances == trials.instances[::-1]
+    for k, instance in enumerate(instances):
+        alone = evaluate_policy(policy, instance, trials=TRIALS - 1, seed=1)
+        assert alone.makespan[0].tolist() == trials.makespan[k, :-1].tolist()
+        assert alone.tardiness[0].tolist() == trials.tardiness[k, :-1].tolist()
+    renamed = Instance.from_rows("other", instances[0].layout, instances[0].rows())
+    again = evaluate_policy(policy, [instances[1], renamed], trials=TRIALS, seed=1)
+    assert again.makespan[1].tolist() == trials.makespan[0].tolist()
+    twice = evaluate_policy(policy, [instances[0]] * 2, trials=TRIALS, seed=1)
+    assert twice.makespan[0].tolist() == twice.makespan[1].tolist() == trials.makespan[0].tolist()
+
+
+def test_evaluation_does_not_depend_on_threads():
+    instances, policy = load_instances(), small_policy()
+    n = 70 if JIT else TRIALS  # more than one tile
+    trials = [
+        evaluate_policy(policy, instances, trials=n, threads=threads) for threads in (1, 2, 3, None)
+    ]
+    assert all(same_trials(trials[0], other) for other in trials)
+
+
+def test_another_seed_gives_other_trials():
+    instances, policy = load_instances(), small_policy()
+    first, other = (evaluate_policy(policy, instances, trials=TRIALS, seed=s) for s in (0, 1))
+    assert first.makespan.tolist() != other.makespan.tolist()
+
+
+def test_greedy_trials_are_all_the_same():
+    instances, policy = load_instances(), small_policy()
+    trials = evaluate_policy(policy, instances, trials=TRIALS, greedy=True)
+    other = evaluate_policy(policy, instances, trials=TRIALS, greedy=True, seed=9)
+    assert same_trials(trials, other)
+    for k, instance in enumerate(instances):
+        makespan, tardiness, _ = play_episode(instance, policy, policy.theta, None)
+        assert set(trials.makespan[k].tolist()) == {makespan}
+        assert set(trials.tardiness[k].tolist()) == {tardiness}
+
+
+def test_satisfied_is_the_share_of_trials_below_the_limit():
+    instances, policy = load_instances(), small_policy()
+    trials = evaluate_policy(policy, instances, trials=TRIALS)
+    tardiness = trials.tardiness.ravel()
+    assert trials.satisfied == np.mean(tardiness < 50.0)
+    # A tardiness of exactly the limit does not satisfy it.
+    for limit in (float(np.sort(tardiness)[len(tardiness) // 2]), float(tardiness.max())):
+        at_limit = evaluate_policy(policy, instances, trials=TRIALS, cost_limit=limit)
+        assert at_limit.satisfied == np.mean([t < limit for t in tardiness]) < 1
+        assert at_limit.cost_limit == limit
+    assert evaluate_policy(policy, instances, trials=TRIALS, cost_limit=1e9).satisfied == 1
+
+
+def test_a_policy_of_another_size_is_refused():
+    instance = load_instances()[0]
+    for task_slots, n_vehicles, what in ((3, 3, "task slots"), (30, 2, "vehicles"), (30, 4, "veh")):
+        sizes = [4 * task_slots + n_vehicles * (3 + task_slots), 2, 4 * n_vehicles]
+        policy = Policy(
+            initial_parameters(sizes, 0),
+            hidden=(2,),
+            task_slots=task_slots,
+            n_vehicles=n_vehicles,
+            scaling=np.ones(12),
+        )
+        with pytest.raises(PolicyError, match=f"DMH-01: .* {what}"):
+            evaluate_policy(policy, instance, trials=1)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"trials": 0}, InputError, "trials: read 0"),
+        ({"trials": -1}, InputError, "trials: read -1"),
+        ({"seed": -1}, ConfigError, "seed: read -1"),
+        ({"seed": 2**63}, ConfigError, "seed: read"),
+        ({"threads": 0}, ConfigError, "threads: read 0"),
+    ],
+)
+def test_unusable_arguments_of_an_evaluation_are_refused(options, error, message):
+    with pytest.raises(error, match=message):
+        evaluate_policy(small_policy(), load_instances(), **{"trials": 1, **options})
+    with pytest.raises(InputError, match="no instances"):
+        evaluate_policy(small_policy(), [])
