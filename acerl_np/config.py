@@ -88,6 +88,13 @@ class Config:
         for name, choices in CHOICES.items():
             if getattr(self, name) not in choices:
                 _fail(name, getattr(self, name), f"one of {', '.join(choices)}")
+        last_std = self.noise_std * self.noise_decay ** (self.generations // self.noise_decay_every)
+        if last_std < MIN_NOISE_STD:
+            _fail(
+                "noise_decay",
+                self.noise_decay,
+                f"a factor that keeps sigma above {MIN_NOISE_STD:g} for {self.generations:,} generations",
+            )
         antithetic: object = self.antithetic
         if not isinstance(antithetic, bool):
             _fail("antithetic", antithetic, "true or false")
@@ -123,6 +130,8 @@ class Config:
                 raise ConfigError(f"{key}: unknown option; expected one of {', '.join(known)}")
         return cls(**options)
 
+
+MIN_NOISE_STD = 1e-9
 
 WHOLE_RANGES = {
     "generations": (0, 10_000_000),

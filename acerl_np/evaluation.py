@@ -160,7 +160,7 @@ def evaluate_policy(
                 n_vehicles=policy.n_vehicles,
             )
             arena = Arena(problem, policy.sizes.tolist(), workers, shared=True)
-            played = arena.play_policy(policy.theta, policy.column_sums, rows, keys, greedy)
+            played = arena.play_policy(policy.theta, rows, keys, greedy)
     finally:
         workers.close()
     makespan, tardiness, decisions = played

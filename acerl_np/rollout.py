@@ -18,8 +18,7 @@ from acerl_np.kernels.baselines import play_plans, play_rules
 from acerl_np.kernels.rollout import (
     Workspace,
     allocate_workspace,
-    evaluate_episodes,
-    rollout_members,
+    play_members,
 )
 from acerl_np.kernels.state import Problem, State, allocate_state
 
@@ -120,6 +119,7 @@ class Arena:
         ----------
         theta : ndarray(float32, (n_parameters,))
         noise_std : float
+            Above 0.
         seed, generation : int
         antithetic : bool
         instances : ndarray(int32, (n_members,))
@@ -131,40 +131,15 @@ class Arena:
             Minus the makespan, and the tardiness, s.
         decisions : ndarray(int64, (n_members,))
         """
-        n = len(instances)
-        returns, costs = np.empty(n), np.empty(n)
-        decisions = np.empty(n, np.int64)
-
-        def play(first: int) -> None:
-            state, work = self._spaces.get()
-            try:
-                rollout_members(
-                    self.problem,
-                    state,
-                    self.sizes,
-                    work,
-                    theta,
-                    noise_std,
-                    seed,
-                    generation,
-                    antithetic,
-                    instances,
-                    first,
-                    min(first + self.tile, n),
-                    returns,
-                    costs,
-                    decisions,
-                )
-            finally:
-                self._spaces.put((state, work))
-
-        self.workers.run(play, range(0, n, self.tile))
-        return returns, costs, decisions
+        keys = np.empty((0, 4), np.uint32)
+        makespan, tardiness, decisions = self._play(
+            theta, noise_std, seed, generation, antithetic, False, instances, keys
+        )
+        return -makespan, tardiness, decisions
 
     def play_policy(
         self,
         theta: np.ndarray,
-        column_sums: np.ndarray,
         instances: np.ndarray,
         keys: np.ndarray,
         greedy: bool,
@@ -174,7 +149,6 @@ class Arena:
         Parameters
         ----------
         theta : ndarray(float32, (n_parameters,))
-        column_sums : ndarray(float32, (sizes[1],))
         instances : ndarray(int32, (n_episodes,))
         keys : ndarray(uint32, (n_episodes, 4))
             Streams of the action draws.
@@ -185,6 +159,19 @@ class Arena:
         makespan, tardiness : ndarray(float64, (n_episodes,)), s
         decisions : ndarray(int64, (n_episodes,))
         """
+        return self._play(theta, 0.0, 0, 0, False, greedy, instances, keys)
+
+    def _play(
+        self,
+        theta: np.ndarray,
+        noise_std: float,
+        seed: int,
+        generation: int,
+        antithetic: bool,
+        greedy: bool,
+        instances: np.ndarray,
+        keys: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         n = len(instances)
         makespan, tardiness = np.empty(n), np.empty(n)
         decisions = np.empty(n, np.int64)
@@ -192,16 +179,19 @@ class Arena:
         def play(first: int) -> None:
             state, work = self._spaces.get()
             try:
-                work.theta[0] = theta
-                work.column_sums[0] = column_sums
-                evaluate_episodes(
+                play_members(
                     self.problem,
                     state,
                     self.sizes,
                     work,
+                    theta,
+                    noise_std,
+                    seed,
+                    generation,
+                    antithetic,
+                    greedy,
                     instances,
                     keys,
-                    greedy,
                     first,
                     min(first + self.tile, n),
                     makespan,

@@ -9,9 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.errors import ActionError
-from acerl_np.kernels.events import start_episodes
-from acerl_np.kernels.observation import fill_observations
-from acerl_np.kernels.rollout import step_episodes
+from acerl_np.kernels.rollout import advance_batch
 from acerl_np.kernels.state import FINISHED, RUNNING, allocate_state
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.tables import build_problem, count_actions, count_features
@@ -75,7 +73,7 @@ class Simulator:
         self.problem = build_problem(
             unique, scaling=scaling, task_slots=task_slots, n_vehicles=n_vehicles
         )
-        self._rows = np.array([row[id(instance)] for instance in self.instances], np.int32)
+        self._rows = np.array([row[id(instance)] for instance in self.instances], np.int64)
         self.state = allocate_state(self.problem, self.n_episodes)
         self._observation = np.zeros((self.n_episodes, self.n_features), np.float32)
         self._mask = np.zeros((self.n_episodes, self.n_actions), np.bool_)
@@ -131,8 +129,7 @@ class Simulator:
 
     def reset(self) -> None:
         """Start every episode anew and advance it to its first decision."""
-        start_episodes(self.problem, self.state, self._rows)
-        self._observe()
+        self._advance(True, self._rows)
 
     def step(self, actions: ArrayLike) -> None:
         """Take one decision in every episode that is not over.
@@ -163,8 +160,7 @@ class Simulator:
                 f"episode {b} at {self.state.time[b]} s: action {chosen[b]} is illegal; "
                 f"expected one of {np.flatnonzero(self._mask[b]).tolist()}"
             )
-        step_episodes(self.problem, self.state, chosen.astype(np.int64))
-        self._observe()
+        self._advance(False, chosen.astype(np.int64))
 
     def schedule(self, b: int) -> Schedule:
         """Return the tasks of episode `b` that are finished so far.
@@ -195,10 +191,12 @@ class Simulator:
             finish=self.state.task_finish[b, served].astype(np.float64),
         )
 
-    def _observe(self) -> None:
-        fill_observations(
+    def _advance(self, restart: bool, choices: np.ndarray) -> None:
+        advance_batch(
             self.problem,
             self.state,
+            restart,
+            choices,
             self._index,
             self._value,
             self._legal,

@@ -1,4 +1,4 @@
-"""Slow, obvious random streams, network, ranking, sampler and gradient: the fast kernels' oracles."""
+"""Slow, obvious streams, network, ranking, sampler and gradient: oracles of the fast kernels."""
 
 import math
 
@@ -100,9 +100,7 @@ def member_noise(seed, generation, n_members, n_parameters, antithetic):
             noise[member] = -noise[member - 1]
         else:
             stream = member // 2 if antithetic else member
-            noise[member] = normal_stream(
-                stream_key(seed, NOISE, generation, stream), n_parameters
-            )
+            noise[member] = normal_stream(stream_key(seed, NOISE, generation, stream), n_parameters)
     return noise
 
 
@@ -188,9 +186,7 @@ def score(ranking, returns, costs, cost_limit, p_f, key):
         return ranks(sorted(range(len(returns)), key=lambda k: -returns[k]))
     stream = stream_key(key[0], RANKING, key[1], key[2])
     penalties = [penalty(cost, cost_limit) for cost in costs]
-    return ranks(
-        bubble_sort(returns, penalties, p_f, lambda sweep, j: uniform(stream, sweep, j))
-    )
+    return ranks(bubble_sort(returns, penalties, p_f, lambda sweep, j: uniform(stream, sweep, j)))
 
 
 def standardise(values):
@@ -228,7 +224,7 @@ def utilities(
 
 
 class RewardBuffers:
-    """Algorithm 2 with the buffers that it speaks of: every finite return of every instance is kept.
+    """Algorithm 2 with its buffers: every finite return of every instance is kept.
 
     rewards : one growing list of finite returns per instance
     count : episodes played on each instance

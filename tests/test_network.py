@@ -1,5 +1,7 @@
 """The policy network against a float64 one, the choice of actions, policy files."""
 
+from itertools import pairwise
+
 import naive_evolution as naive
 import numba
 import numpy as np
@@ -144,7 +146,7 @@ def test_initial_parameters_are_he_normal_weights_and_zero_biases():
     sizes = [300, 40, 12] if JIT else [30, 4, 3]
     theta = initial_parameters(sizes, 5)
     position = 0
-    for layer, (n_in, n_out) in enumerate(zip(sizes[:-1], sizes[1:], strict=True)):
+    for layer, (n_in, n_out) in enumerate(pairwise(sizes)):
         weights = theta[position : position + n_in * n_out]
         normals = np.empty(n_in * n_out, np.float32)
         fill_stream(5, INITIAL, layer, 0, normals)

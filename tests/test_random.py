@@ -260,7 +260,7 @@ def test_tails_of_the_normals():
 
 
 def check_uncorrelated(x):
-    """Rows of `x` are independent: no pair stands out, and the sum over all pairs is chi-squared."""
+    """No pair of the rows of `x` stands out, and the sum over all pairs is chi-squared."""
     x = x.astype(np.float64)
     for values in (x, x**2):
         correlation = np.corrcoef(values)[np.triu_indices(len(values), 1)]

@@ -1,5 +1,6 @@
 """The evolution strategy: noise, estimator, its expectation, steps, threads."""
 
+import contextlib
 import itertools
 from concurrent.futures import ThreadPoolExecutor
 
@@ -8,7 +9,7 @@ import numba
 import numpy as np
 import pytest
 
-from acerl_np.errors import ConfigError, InputError
+from acerl_np.errors import AcerlError, ConfigError, InputError
 from acerl_np.evolution import Strategy, rank_utilities
 from acerl_np.kernels.random import BLOCK, NOISE
 from acerl_np.kernels.update import fill_stream
@@ -73,7 +74,9 @@ def test_noise_decays_by_the_released_codes_formula():
     strategy = Strategy(np.zeros(1))
     for generation in range(260):
         strategy.generation = generation
-        assert strategy.noise_std == pytest.approx(0.1 * 0.99 ** ((generation + 1) // 50), rel=1e-12)
+        assert strategy.noise_std == pytest.approx(
+            0.1 * 0.99 ** ((generation + 1) // 50), rel=1e-12
+        )
     other = Strategy(np.zeros(1), noise_std=2.0, noise_decay=0.5, noise_decay_every=3)
     stds = []
     for generation in range(7):
@@ -177,9 +180,7 @@ def cubic(x):
 
 def cubic_gradient(x):
     """Of `cubic` for two dimensions."""
-    return np.array(
-        [6.0 * x[0] ** 2 - 2.0 * x[0] * x[1] + 3.0, -(x[0] ** 2) + 1.5 * x[1] ** 2]
-    )
+    return np.array([6.0 * x[0] ** 2 - 2.0 * x[0] * x[1] + 3.0, -(x[0] ** 2) + 1.5 * x[1] ** 2])
 
 
 @pytest.mark.parametrize("antithetic", [False, True])
@@ -291,6 +292,15 @@ def test_unusable_utilities_change_nothing(utilities):
             method(utilities)
     assert strategy.theta.tobytes() == before
     assert strategy.generation == 0
+
+
+@pytest.mark.parametrize("sigma", [1e-300, 1e-41])
+def test_vanishing_noise_does_not_spoil_theta(sigma):
+    """1 / sigma has no float32: the step is refused, or it stays finite."""
+    strategy = Strategy(np.zeros(3), population=2, noise_std=sigma)
+    with contextlib.suppress(AcerlError):
+        strategy.tell([1.0, -1.0])
+    assert np.isfinite(strategy.theta).all()
 
 
 @pytest.mark.parametrize(

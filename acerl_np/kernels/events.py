@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from acerl_np.kernels.compiled import inner_kernel, kernel
+from acerl_np.kernels.compiled import inner_kernel
 from acerl_np.kernels.state import (
     ARRIVED,
     BROKEN,
@@ -319,10 +319,3 @@ def start_episode(problem, state, b, instance):
         state.halted_towards[b, v] = -1
         state.hidden[b, v] = False
     advance_events(problem, state, b)
-
-
-@kernel
-def start_episodes(problem, state, instances):
-    """Start every row b on `instances[b]` (ndarray(int32, (B,)))."""
-    for b in range(len(instances)):
-        start_episode(problem, state, b, instances[b])

@@ -202,7 +202,9 @@ def act_batch(sizes, theta, column_sums, observation, mask, uniforms, actions):
     """
     n_features = sizes[0]
     n_actions = sizes[-1]
-    widest = sizes.max()
+    widest = 0
+    for size in sizes:
+        widest = max(widest, size)
     index = np.empty(n_features + 1, np.int32)
     value = np.empty(n_features + 1, np.float32)
     hidden = np.empty(widest, np.float32)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from acerl_np.kernels.compiled import inner_kernel, kernel
+from acerl_np.kernels.compiled import inner_kernel
 from acerl_np.kernels.events import has_choice, locate_vehicle
 from acerl_np.kernels.rules import N_RULES
 from acerl_np.kernels.state import WORKING, measure_distance
@@ -97,29 +97,3 @@ def list_actions(problem, state, b, legal):
                 legal[n] = v * N_RULES + rule
                 n += 1
     return n
-
-
-@kernel
-def fill_observations(problem, state, index, value, legal, observation, mask):
-    """Write observations and masks of all rows; those of rows that are over are zero.
-
-    Parameters
-    ----------
-    index, value, legal
-        Scratch, as in `list_features` and `list_actions`.
-    observation : ndarray(float32, (B, n_features))
-        Output.
-    mask : ndarray(bool, (B, n_actions))
-        Output.
-    """
-    observation[:] = np.float32(0.0)
-    mask[:] = False
-    for b in range(len(state.status)):
-        if state.status[b] != 0:
-            continue
-        n = list_features(problem, state, b, index, value)
-        for k in range(n):
-            observation[b, index[k]] = value[k]
-        n = list_actions(problem, state, b, legal)
-        for k in range(n):
-            mask[b, legal[k]] = True

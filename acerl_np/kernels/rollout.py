@@ -126,26 +126,8 @@ def decide_and_advance(problem, state, b, sizes, work, row, greedy):
     apply_action(problem, state, b, action)
 
 
-@inner_kernel
-def play_tile(problem, state, sizes, work, n_tile, shared, greedy):
-    """Play the first `n_tile` episodes of `state` in lockstep to their ends.
-
-    Parameters
-    ----------
-    shared : bool
-        Whether all episodes use the parameters of row 0 of the workspace.
-    """
-    running = True
-    while running:
-        running = False
-        for b in range(n_tile):
-            if state.status[b] == RUNNING:
-                decide_and_advance(problem, state, b, sizes, work, 0 if shared else b, greedy)
-                running = True
-
-
 @kernel
-def rollout_members(
+def play_members(
     problem,
     state,
     sizes,
@@ -155,101 +137,80 @@ def rollout_members(
     seed,
     generation,
     antithetic,
-    instances,
-    first,
-    last,
-    returns,
-    costs,
-    decisions,
-):
-    """Evaluate members first to last - 1 of a generation (Algorithm 1, lines 7 to 12; Algorithm 3).
-
-    Parameters
-    ----------
-    problem : Problem
-    state : State
-        As many rows as the workspace holds members.
-    sizes : ndarray(int64, (n_layers + 1,))
-    work : Workspace
-    theta : ndarray(float32, (n_parameters,))
-    noise_std : float
-    seed, generation : int
-    antithetic : bool
-    instances : ndarray(int32, (n_members,))
-        The instance of each member.
-    first, last : int
-    returns : ndarray(float64, (n_members,))
-        Output: minus the makespan, s; nan for an episode that cannot end.
-    costs : ndarray(float64, (n_members,))
-        Output: the tardiness, s; nan likewise.
-    decisions : ndarray(int64, (n_members,))
-        Output.
-    """
-    tile = len(state.status)
-    member = first
-    while member < last:
-        n_tile = min(tile, last - member)
-        for row in range(n_tile):
-            perturb_member(
-                theta,
-                noise_std,
-                seed,
-                generation,
-                member + row,
-                antithetic,
-                work.noise_key,
-                work.bits,
-                work.noise,
-                work.theta[row],
-            )
-            sum_columns(sizes, work.theta[row], work.column_sums[row])
-            derive_key(seed, ACTION, generation, member + row, work.keys[row])
-            start_episode(problem, state, row, instances[member + row])
-        play_tile(problem, state, sizes, work, n_tile, False, False)
-        for row in range(n_tile):
-            returns[member + row] = -state.makespan[row]
-            costs[member + row] = state.tardiness[row]
-            decisions[member + row] = state.n_decisions[row]
-        member += n_tile
-
-
-@kernel
-def evaluate_episodes(
-    problem,
-    state,
-    sizes,
-    work,
+    greedy,
     instances,
     keys,
-    greedy,
     first,
     last,
     makespan,
     tardiness,
     decisions,
 ):
-    """Play episodes first to last - 1 with the network in row 0 of the workspace.
+    """Play episodes first to last - 1, by perturbed policies or all by one (Algorithm 3).
+
+    With noise, episode i is that of member i of a generation (Algorithm 1, lines 7 to 12): it uses
+    theta + sigma eps_i, and its actions are keyed by (seed, generation, i). Without, all use theta,
+    and the actions of episode i are keyed by `keys[i]`.
 
     Parameters
     ----------
+    problem : Problem
+    state : State
+        A row per episode of a tile.
+    sizes : ndarray(int64, (n_layers + 1,))
+    work : Workspace
+        With noise it holds as many networks as `state` has rows.
+    theta : ndarray(float32, (n_parameters,))
+    noise_std : float
+        sigma; 0 for no noise.
+    seed, generation : int
+    antithetic : bool
+    greedy : bool
     instances : ndarray(int32, (n_episodes,))
     keys : ndarray(uint32, (n_episodes, 4))
-        The streams that the actions are drawn from.
-    greedy : bool
+        Streams of the action draws; not read with noise.
+    first, last : int
     makespan, tardiness : ndarray(float64, (n_episodes,))
         Output, s; nan for an episode that cannot end.
     decisions : ndarray(int64, (n_episodes,))
         Output.
     """
     tile = len(state.status)
+    shared = noise_std == 0.0
+    if shared:
+        for k in range(len(theta)):
+            work.theta[0, k] = theta[k]
+        sum_columns(sizes, theta, work.column_sums[0])
     episode = first
     while episode < last:
         n_tile = min(tile, last - episode)
         for row in range(n_tile):
-            for word in range(4):
-                work.keys[row, word] = keys[episode + row, word]
+            if shared:
+                for word in range(4):
+                    work.keys[row, word] = keys[episode + row, word]
+            else:
+                perturb_member(
+                    theta,
+                    noise_std,
+                    seed,
+                    generation,
+                    episode + row,
+                    antithetic,
+                    work.noise_key,
+                    work.bits,
+                    work.noise,
+                    work.theta[row],
+                )
+                sum_columns(sizes, work.theta[row], work.column_sums[row])
+                derive_key(seed, ACTION, generation, episode + row, work.keys[row])
             start_episode(problem, state, row, instances[episode + row])
-        play_tile(problem, state, sizes, work, n_tile, True, greedy)
+        running = True
+        while running:
+            running = False
+            for b in range(n_tile):
+                if state.status[b] == RUNNING:
+                    decide_and_advance(problem, state, b, sizes, work, 0 if shared else b, greedy)
+                    running = True
         for row in range(n_tile):
             makespan[episode + row] = state.makespan[row]
             tardiness[episode + row] = state.tardiness[row]
@@ -258,8 +219,38 @@ def evaluate_episodes(
 
 
 @kernel
-def step_episodes(problem, state, actions):
-    """Apply `actions[b]` (ndarray(int64, (B,)), legal) in every row that still runs."""
-    for b in range(len(actions)):
-        if state.status[b] == RUNNING:
-            apply_action(problem, state, b, actions[b])
+def advance_batch(problem, state, restart, choices, index, value, legal, observation, mask):
+    """Restart all rows or take one decision in each that still runs; write what is seen then.
+
+    Parameters
+    ----------
+    problem : Problem
+    state : State
+        B rows.
+    restart : bool
+    choices : ndarray(int64, (B,))
+        Instances to restart on, or legal actions; those of rows that are over are ignored.
+    index, value, legal
+        Scratch, as in `list_features` and `list_actions`.
+    observation : ndarray(float32, (B, n_features))
+        Output; zero in rows that are over.
+    mask : ndarray(bool, (B, n_actions))
+        Output; all False in rows that are over.
+    """
+    for b in range(len(choices)):
+        if restart:
+            start_episode(problem, state, b, choices[b])
+        elif state.status[b] == RUNNING:
+            apply_action(problem, state, b, choices[b])
+        for k in range(observation.shape[1]):
+            observation[b, k] = np.float32(0.0)
+        for k in range(mask.shape[1]):
+            mask[b, k] = False
+        if state.status[b] != RUNNING:
+            continue
+        n = list_features(problem, state, b, index, value)
+        for k in range(n):
+            observation[b, index[k]] = value[k]
+        n = list_actions(problem, state, b, legal)
+        for k in range(n):
+            mask[b, legal[k]] = True

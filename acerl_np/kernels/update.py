@@ -94,4 +94,5 @@ def fill_stream(seed, purpose, a, b, out):
         fill_normals(key, block, bits, noise)
         first = block * BLOCK
         count = min(BLOCK, len(out) - first)
-        out[first : first + count] = flat[:count]
+        for k in range(count):
+            out[first + k] = flat[k]
