@@ -11,6 +11,7 @@ from typing import Any, get_args
 from acerl_np.errors import ConfigError
 from acerl_np.evolution.ranking import Ranking, Shaping
 from acerl_np.evolution.sampler import Advantage, Sampler
+from acerl_np.evolution.strategy import MIN_NOISE_STD
 from acerl_np.storage import read_text
 
 
@@ -130,8 +131,6 @@ class Config:
                 raise ConfigError(f"{key}: unknown option; expected one of {', '.join(known)}")
         return cls(**options)
 
-
-MIN_NOISE_STD = 1e-9
 
 WHOLE_RANGES = {
     "generations": (0, 10_000_000),

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from acerl_np.errors import ActionError
 from acerl_np.kernels.rollout import advance_batch
-from acerl_np.kernels.state import FINISHED, RUNNING, allocate_state
+from acerl_np.kernels.state import RUNNING, WORKING, allocate_state
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.tables import build_problem, count_actions, count_features
 
@@ -56,7 +56,7 @@ class Simulator:
     >>> while not sim.done.all():
     ...     sim.step(sim.action_mask.argmax(axis=1))
     >>> sim.makespan
-    array([2117.])
+    array([2152.])
     """
 
     def __init__(
@@ -145,7 +145,10 @@ class Simulator:
         ActionError
             If the array has another shape or type, or an action is illegal; no episode is changed.
         """
-        chosen = np.asarray(actions)
+        try:
+            chosen = np.asarray(actions)
+        except ValueError as error:
+            raise ActionError(f"actions: {error}; expected integers") from error
         if chosen.shape != (self.n_episodes,) or chosen.dtype.kind not in "iu":
             raise ActionError(
                 f"actions: read {chosen.dtype} of shape {chosen.shape}; "
@@ -178,11 +181,14 @@ class Simulator:
         n = instance.n_tasks
         vehicle = self.state.task_vehicle[b, :n]
         start = self.state.task_start[b, :n]
-        working = self.state.vehicle_task[b]
+        fleet = len(instance.layout.vehicles)
+        working = self.state.vehicle_task[b, :fleet][
+            self.state.vehicle_status[b, :fleet] == WORKING
+        ]
         served = [
             task
             for task in np.argsort(start, kind="stable")
-            if vehicle[task] >= 0 and (self.state.status[b] == FINISHED or task not in working)
+            if vehicle[task] >= 0 and task not in working
         ]
         return Schedule(
             task=tuple(instance.tasks[task] for task in served),

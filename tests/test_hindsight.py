@@ -1,4 +1,4 @@
-"""Hindsight: stored references replay, the search reaches an exhaustive optimum, damaged files are refused."""
+"""Hindsight: stored references replay, the search reaches an exhaustive optimum, bad files are refused."""
 
 from __future__ import annotations
 

@@ -535,6 +535,75 @@ def test_episode_traced_by_hand():
     assert simulator.tardiness.tolist() == pytest.approx([22.3 / 3])
 
 
+def test_second_breakdown_beyond_the_edge_of_the_first():
+    """On the first trip after a breakdown, too, the rest of the way follows the named routes."""
+    # P --10 m-- Q, and a square Q, R, S, T of 5 m: two ways from Q to S, over R by default
+    layout = {
+        "format": 1,
+        "sites": [{"id": site, "x": 0, "y": 0} for site in "PQRST"],
+        "edges": [
+            {"a": "P", "b": "Q", "length": 10},
+            *[{"a": a, "b": b, "length": 5} for a, b in ("QR", "RS", "ST", "TQ")],
+        ],
+        "vehicles": [
+            {
+                "id": "v",
+                "start": "P",
+                "breakdowns": [{"time": 7, "repair_time": 2}, {"time": 21, "repair_time": 0}],
+            }
+        ],
+        "scaling": RAW,
+        "task_slots": 2,
+    }
+    tasks = [make_task("t0", "S", "R", 0), make_task("t1", "T", "Q", 8)]
+    for routes, metres_to_t in (([], 10), ([["Q", "T", "S"]], 0)):
+        floor = Layout.from_dict({**layout, "routes": routes})
+        simulator = Simulator(Instance.from_rows("named", floor, tasks))
+        simulator.step([0])
+        # Halted at 7, 6 m past P, and repaired at 10. To S over Q: 4 + 10 m; over P: 6 + 20 m.
+        assert simulator.time.tolist() == [10]
+        simulator.step([0])
+        # FCFS takes t0 again: at Q at 14, at R or T at 19, 1 m further at 20. It breaks at 21 and is
+        # repaired at 22. In the pool: t1 (T to Q is 5 m), then t0 (S to R is 5 m, R or T to S too).
+        assert simulator.time.tolist() == [22]
+        tasks_seen, vehicle_seen = [5, 14, 0, 0, 5, 2, 0, 0], [1, 0, 0, metres_to_t + 5, 5 + 5]
+        assert simulator.observation[0].tolist() == [*tasks_seen, *vehicle_seen]
+
+
+def test_turning_back_where_both_ways_are_equally_long():
+    # P --10 m-- Q, and X 13 m from both
+    layout = Layout.from_dict(
+        {
+            "format": 1,
+            "sites": [{"id": site, "x": 0, "y": 0} for site in "PQX"],
+            "edges": [
+                {"a": "P", "b": "Q", "length": 10},
+                {"a": "P", "b": "X", "length": 13},
+                {"a": "Q", "b": "X", "length": 13},
+            ],
+            "vehicles": [
+                {
+                    "id": "v",
+                    "start": "P",
+                    "breakdowns": [{"time": 6, "repair_time": 0}, {"time": 10, "repair_time": 0}],
+                }
+            ],
+        }
+    )
+    fcfs, edd = 0, 1
+    tasks = [make_task("t0", "Q", "X", 0, 100), make_task("t1", "X", "P", 0, 10)]
+    simulator = Simulator(Instance.from_rows("equal", layout, tasks))
+    simulator.step([fcfs])
+    # Halted at 6, 5 m past P, and repaired at 7. To X: 5 + 13 m, back over P or on over Q.
+    assert simulator.time.tolist() == [7]
+    simulator.step([edd])
+    # It turned back: broken at 10, it stands 2 m back, 3 m past P, and is repaired at 11.
+    assert simulator.time.tolist() == [11]
+    simulator.step([fcfs])
+    # To Q it is 7 m on, and 13 m to X: finished at 31.
+    assert simulator.time.tolist() == [31]
+
+
 def test_ties_go_to_the_first_in_pool_order():
     """Three tasks alike for every rule: taken as the file lists them."""
     layout = Layout.from_dict(straight_floor([{"id": "v", "start": "A"}]))

@@ -165,6 +165,8 @@ def rank_utilities(
     if not 0.0 <= p_f <= 1.0:
         raise ConfigError(f"p_f: read {p_f}; expected a number from 0 to 1")
     utilities = np.zeros(len(j_r))
+    if len(j_r) == 0:
+        return utilities
     for instance in np.unique(ids):
         members = np.flatnonzero(ids == instance)
         valid = np.isfinite(j_r[members]) & np.isfinite(j_c[members])
@@ -175,9 +177,9 @@ def rank_utilities(
             scored = SCORES[ranking](j_r[good], j_c[good], cost_limit, p_f, key)
             # Ranks count the members below, so those that failed take the lowest places.
             score[valid] = scored + (len(bad) if ranking in ("isr", "r") else 0)
-            worst = float(scored.min())
+            lowest = 1.0 if ranking in ("isr", "r") else float(scored.min()) - 1.0
         else:
-            worst = 1.0
-        score[~valid] = 1.0 if ranking in ("isr", "r") else worst
+            lowest = 1.0
+        score[~valid] = lowest
         utilities[members] = standardise(score) if shaping == "standardised" else score
     return standardise(utilities) if shaping == "standardised" else utilities

@@ -30,7 +30,7 @@ class InstanceSampler(Protocol):
         ...
 
     def get_state(self) -> dict[str, np.ndarray]:
-        """Return the statistics as plain arrays."""
+        """Return a copy of the statistics as plain arrays."""
         ...
 
     def set_state(self, state: dict[str, np.ndarray]) -> None:
@@ -40,6 +40,8 @@ class InstanceSampler(Protocol):
 
 class _Counting:
     """What all samplers share: the number of episodes per instance, and keyed draws."""
+
+    statistics: tuple[str, ...] = ("count",)
 
     def __init__(self, n_instances: int, seed: int = 0) -> None:
         if n_instances < 1:
@@ -59,13 +61,13 @@ class _Counting:
         self.count += np.bincount(np.asarray(instance_ids), minlength=self.n_instances)
 
     def get_state(self) -> dict[str, np.ndarray]:
-        """Return the statistics as plain arrays."""
-        return {"count": self.count}
+        """Return a copy of the statistics as plain arrays."""
+        return {name: getattr(self, name).copy() for name in self.statistics}
 
     def set_state(self, state: dict[str, np.ndarray]) -> None:
         """Restore the statistics that `get_state` returned."""
-        for name, array in self.get_state().items():
-            array[:] = state[name]
+        for name in self.statistics:
+            getattr(self, name)[:] = state[name]
 
 
 class AdaptiveSampler(_Counting):
@@ -84,6 +86,8 @@ class AdaptiveSampler(_Counting):
         "paper": a badly served instance scores high; "released": the sign of the authors' code,
         (mean - min) / (max - min).
     """
+
+    statistics = ("count", "valid", "total", "least", "largest")
 
     def __init__(
         self,
@@ -157,16 +161,6 @@ class AdaptiveSampler(_Counting):
         self.total += np.bincount(ids, weights=values, minlength=self.n_instances)
         np.minimum.at(self.least, ids, values)
         np.maximum.at(self.largest, ids, values)
-
-    def get_state(self) -> dict[str, np.ndarray]:
-        """Return the statistics as plain arrays."""
-        return {
-            "count": self.count,
-            "valid": self.valid,
-            "total": self.total,
-            "least": self.least,
-            "largest": self.largest,
-        }
 
 
 class UniformSampler(_Counting):

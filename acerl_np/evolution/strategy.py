@@ -12,6 +12,9 @@ from acerl_np.errors import ConfigError, InputError
 from acerl_np.kernels.random import BLOCK, LANES
 from acerl_np.kernels.update import perturb_member, sum_noise
 
+MIN_NOISE_STD = 1e-9
+"""Smallest sigma: 1 / sigma stays a float32."""
+
 
 class Strategy:
     """The search distribution N(theta, sigma^2 I) and its ascent (Algorithm 1, lines 6, 8 and 17).
@@ -63,6 +66,8 @@ class Strategy:
                 f"population: read {population}; expected at least 2"
                 + (", and an even number with antithetic" if antithetic else "")
             )
+        if not MIN_NOISE_STD <= noise_std < np.inf:
+            raise ConfigError(f"noise_std: read {noise_std}; expected at least {MIN_NOISE_STD:g}")
         self.theta = np.array(theta, np.float32)
         if self.theta.ndim != 1 or self.theta.size == 0:
             raise InputError(f"theta: read shape {self.theta.shape}; expected (n_parameters,)")
@@ -78,9 +83,9 @@ class Strategy:
 
     @property
     def noise_std(self) -> float:
-        """Sigma of the present generation."""
+        """Sigma of the present generation, never below `MIN_NOISE_STD`."""
         steps = (self.generation + 1) // self.noise_decay_every
-        return self.first_noise_std * self.noise_decay**steps
+        return max(MIN_NOISE_STD, self.first_noise_std * self.noise_decay**steps)
 
     def ask(self) -> np.ndarray:
         """Return the perturbed parameters theta + sigma eps_i of every member.

@@ -226,7 +226,7 @@ def _read_number(
             f"{place}: {column}: read {shorten(value)}; expected a number{unit} from 0 to "
             f"{MAX_NUMBER:g}"
         )
-    return number
+    return number + 0.0  # minus zero is zero
 
 
 def read_record(path: str | os.PathLike[str], layout: Layout) -> Instance:

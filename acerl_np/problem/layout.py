@@ -26,6 +26,9 @@ MAX_NUMBER = 1e9
 """Largest coordinate, length, time, speed or load that is accepted."""
 MIN_SPEED = 1e-6
 
+MAX_SITES_WITH_ZERO_EDGES = 300
+"""Edges of no length need every route looked at one by one."""
+
 TOLERANCE = 1e-9
 """Metres within which two routes count as equally long."""
 
@@ -84,11 +87,15 @@ class Routes:
         inf where there is no edge.
     next_site : ndarray(int32, (S, S))
         The site after a on the route from a to b; a itself where a = b or there is no way.
+    explicit : dict
+        Routes by (a, b), as sites, that `next_site` does not lead along: named ones, and some over
+        edges of no length.
     """
 
     distance: np.ndarray
     edge_length: np.ndarray
     next_site: np.ndarray
+    explicit: dict[tuple[int, int], tuple[int, ...]]
 
 
 @dataclass(frozen=True)
@@ -361,7 +368,7 @@ class _Reader:
         what = "a whole number" if whole else "a number"
         if not is_number(value) or not low <= value <= high or (whole and value != int(value)):
             self.fail(key, f"{what} from {low:g} to {high:g}")
-        return float(value)
+        return float(value) + 0.0  # minus zero is zero
 
     def entries(self, key: str, least: int, most: int) -> list[Any]:
         value = self.data.get(key, [])
@@ -387,16 +394,13 @@ def is_number(value: object) -> bool:
 
 
 def parse_json(text: str) -> object:
-    """Parse JSON strictly: no NaN, no infinities, no key twice.
+    """Parse JSON without a key that stands twice; NaN and infinities are left to the fields' checks.
 
     Raises
     ------
     LayoutError
         With line and column of the first fault.
     """
-
-    def refuse_constant(name: str) -> NoReturn:
-        raise LayoutError(f"read {name}; expected a finite number")
 
     def refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         data = dict(pairs)
@@ -407,7 +411,7 @@ def parse_json(text: str) -> object:
         return data
 
     try:
-        return json.loads(text, parse_constant=refuse_constant, object_pairs_hook=refuse_duplicates)
+        return json.loads(text, object_pairs_hook=refuse_duplicates)
     except json.JSONDecodeError as error:
         raise LayoutError(
             f"line {error.lineno} column {error.colno}: not JSON: {error.msg.lower()}"
@@ -505,35 +509,78 @@ def _find_routes(layout: Layout) -> Routes:
     next_site = np.tile(np.arange(n_sites, dtype=np.int32)[:, None], (1, n_sites))
     finite = np.isfinite(distance)
     slack = TOLERANCE * np.maximum(1.0, np.where(finite, distance, 1.0))
-    hops = _count_hops(starts, ends, lengths, distance, slack) if (lengths == 0.0).any() else None
     for k in np.argsort(-ends, kind="stable"):
         a, b = starts[k], ends[k]
         shortest = finite[a] & (lengths[k] + distance[b] <= distance[a] + slack[a])
-        if hops is not None and lengths[k] == 0.0:
-            shortest &= hops[b] < hops[a]  # never to and fro on edges of no length
         shortest[a] = False
         next_site[a, shortest] = b
-    return Routes(distance=distance, edge_length=edge_length, next_site=next_site)
+    explicit: dict[tuple[int, int], tuple[int, ...]] = {}
+    if (lengths == 0.0).any():
+        explicit = _route_over_zero_edges(edge_length, distance, slack, next_site)
+    for route in layout.named_routes:
+        if len(route) > 1 and all(site in layout.site_index for site in route):
+            indices = tuple(layout.site_index[site] for site in route)
+            explicit[indices[0], indices[-1]] = indices
+    return Routes(
+        distance=distance, edge_length=edge_length, next_site=next_site, explicit=explicit
+    )
 
 
-def _count_hops(
-    starts: np.ndarray,
-    ends: np.ndarray,
-    lengths: np.ndarray,
-    distance: np.ndarray,
-    slack: np.ndarray,
-) -> np.ndarray:
-    """Return the least number of edges on a shortest route, for every ordered pair of sites."""
+def _route_over_zero_edges(
+    edge_length: np.ndarray, distance: np.ndarray, slack: np.ndarray, next_site: np.ndarray
+) -> dict[tuple[int, int], tuple[int, ...]]:
+    """Find the first shortest route that visits no site twice, where edges of no length allow loops.
+
+    `next_site` is set to the first step of each route; routes that it does not lead along are
+    returned.
+    """
     n_sites = len(distance)
-    hops = np.full((n_sites, n_sites), np.inf)
-    np.fill_diagonal(hops, 0.0)
-    changed = True
-    while changed:
-        changed = False
-        for a, b, length in zip(starts, ends, lengths, strict=True):
-            shortest = length + distance[b] <= distance[a] + slack[a]
-            better = shortest & (hops[b] + 1.0 < hops[a])
-            if better.any():
-                hops[a, better] = hops[b, better] + 1.0
-                changed = True
-    return hops
+    if n_sites > MAX_SITES_WITH_ZERO_EDGES:
+        raise LayoutError(
+            f"edges: some have length 0 on a floor of {n_sites} sites; expected lengths above 0, or at "
+            f"most {MAX_SITES_WITH_ZERO_EDGES} sites"
+        )
+    neighbours = [np.flatnonzero(np.isfinite(row)).tolist() for row in edge_length]
+
+    def leads_on(a: int, b: int, target: int) -> bool:
+        step = edge_length[a, b] + distance[b, target]
+        return bool(step <= distance[a, target] + slack[a, target])
+
+    def arrives(site: int, target: int, visited: set[int]) -> bool:
+        # A step of positive length never comes back, so only steps of no length are followed.
+        seen, stack = {site}, [site]
+        while stack:
+            a = stack.pop()
+            if a == target:
+                return True
+            for b in neighbours[a]:
+                if b not in visited and b not in seen and leads_on(a, b, target):
+                    if edge_length[a, b] > 0.0:
+                        return True
+                    seen.add(b)
+                    stack.append(b)
+        return False
+
+    routes: dict[tuple[int, int], tuple[int, ...]] = {}
+    for a, target in zip(*np.nonzero(np.isfinite(distance)), strict=True):
+        route = [int(a)]
+        while route[-1] != target:
+            here, visited = route[-1], set(route)
+            route.append(
+                next(
+                    b
+                    for b in neighbours[here]
+                    if b not in visited
+                    and leads_on(here, b, target)
+                    and (edge_length[here, b] > 0.0 or arrives(b, int(target), visited))
+                )
+            )
+        routes[int(a), int(target)] = tuple(route)
+    for (start, target), steps in routes.items():
+        if len(steps) > 1:
+            next_site[start, target] = steps[1]
+    return {
+        ends: steps
+        for ends, steps in routes.items()
+        if any(next_site[a, ends[1]] != b for a, b in pairwise(steps))
+    }

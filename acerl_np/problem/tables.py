@@ -65,7 +65,9 @@ def find_scaling(instances: Sequence[Instance]) -> np.ndarray:
     for k, values in enumerate(ranges):
         low, high = float(values.min()), float(values.max())
         scaling[2 * k] = (low + high) / 2.0
-        scaling[2 * k + 1] = (high - low) / 2.0 or 1.0
+        # A range within rounding error is empty.
+        empty = high - low <= 1e-9 * max(1.0, abs(high))
+        scaling[2 * k + 1] = 1.0 if empty else (high - low) / 2.0
     scaling[10] = max(vehicle.speed for vehicle in fleet)
     scaling[11] = max(vehicle.capacity for vehicle in fleet) or 1.0
     return scaling
@@ -171,8 +173,7 @@ def build_problem(
         problem.distance[k, :size, :size] = layout.routes.distance
         problem.edge_length[k, :size, :size] = layout.routes.edge_length
         problem.next_site[k, :size, :size] = layout.routes.next_site
-        for route in layout.named_routes:
-            ends = layout.site_index[route[0]], layout.site_index[route[-1]]
+        for ends, route in layout.routes.explicit.items():
             problem.named_route[k, *ends] = position
             position += len(route) - 1
     for i, instance in enumerate(instances):
@@ -193,9 +194,9 @@ def build_problem(
 
 def _stack_routes(layouts: Sequence[Layout]) -> np.ndarray:
     sites = [
-        layout.site_index[site]
+        site
         for layout in layouts
-        for route in layout.named_routes
+        for route in layout.routes.explicit.values()
         for site in route[1:]
     ]
     return np.array(sites or [-1], np.int32)
