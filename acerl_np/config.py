@@ -89,13 +89,6 @@ class Config:
         for name, choices in CHOICES.items():
             if getattr(self, name) not in choices:
                 _fail(name, getattr(self, name), f"one of {', '.join(choices)}")
-        last_std = self.noise_std * self.noise_decay ** (self.generations // self.noise_decay_every)
-        if last_std < MIN_NOISE_STD:
-            _fail(
-                "noise_decay",
-                self.noise_decay,
-                f"a factor that keeps sigma above {MIN_NOISE_STD:g} for {self.generations:,} generations",
-            )
         antithetic: object = self.antithetic
         if not isinstance(antithetic, bool):
             _fail("antithetic", antithetic, "true or false")
@@ -139,7 +132,7 @@ WHOLE_RANGES = {
 }
 REAL_RANGES = {
     "learning_rate": (0.0, 1e6, False),
-    "noise_std": (0.0, 1e3, True),
+    "noise_std": (MIN_NOISE_STD, 1e3, False),
     "noise_decay": (0.0, 1.0, True),
     "cost_limit": (0.0, 1e9, False),
     "p_f": (0.0, 1.0, False),

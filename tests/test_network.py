@@ -270,6 +270,15 @@ def test_sampling_stays_inside_whatever_the_logits(uniform):
             assert action == np.flatnonzero(probability)[0]
 
 
+def test_the_last_action_takes_what_rounding_leaves():
+    """With the largest uniform number the sum of the weights may fall short; the last one is due."""
+    weight, legal = np.empty(12), np.arange(12, dtype=np.int32)
+    largest = np.nextafter(1.0, 0.0)
+    for logits in np.random.default_rng(0).normal(size=(400, 12)).astype(np.float32):
+        assert choose_sampled(logits, legal, 12, largest, weight) == 11
+        assert choose_sampled(logits, legal, 12, 0.0, weight) == 0
+
+
 def test_one_row_and_no_row():
     policy = make_policy((5,))
     observation, mask = random_batch(3)
