@@ -168,6 +168,19 @@ def test_rollout(benchmark, suite, threads):
     workers.close()
 
 
+@pytest.mark.benchmark(group="rules")
+@pytest.mark.parametrize("rule", ["FCFS", "STD", "MIX", "Random"])
+def test_rules(benchmark, suite, rule):
+    """A rule in lockstep without a network, one thread; see decisions per second in extra_info."""
+    expected = acerl_np.evaluate_policy(rule, suite, trials=100, threads=2)
+    trials = benchmark(acerl_np.evaluate_policy, rule, suite, trials=100, threads=1)
+    assert np.array_equal(trials.makespan, expected.makespan)
+    benchmark.extra_info["decisions"] = trials.decisions
+    if benchmark.stats is not None:
+        seconds = benchmark.stats.stats.median
+        benchmark.extra_info["decisions_per_second"] = round(trials.decisions / seconds)
+
+
 @pytest.mark.benchmark(group="ranking")
 @pytest.mark.parametrize("n_instances", [8, 1])
 def test_ranking(benchmark, n_instances):

@@ -283,6 +283,28 @@ def test_evaluate_compares_policies_and_writes_every_trial(tmp_path, monkeypatch
             assert json.loads(out)[1]["policy"] == "EDD"
 
 
+@needs_jit
+def test_references_of_own_records_join_the_table(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rows = acerl_np.load_instance("DMH-01").rows()[:4]
+    lines = [
+        f"{row['task']},{row['pickup']},{row['delivery']},{row['arrival_time']},{row['expiry_time']}"
+        for row in rows
+    ]
+    header = "task,pickup,delivery,arrival_time,expiry_time"
+    (tmp_path / "own.csv").write_text("\n".join([header, *lines]))
+    own = ["own.csv", "--layout", "dmh"]
+    assert main(["hindsight", *own, "--effort", "0.001", "--out", "best.json"]) == 0
+    capsys.readouterr()
+    words = ["evaluate", "EDD", "Static", "--tasks", *own, "--format", "json", "--trials", "2"]
+    assert main(words) == 0
+    assert "of the way" not in json.loads(capsys.readouterr().out)[0]
+    assert main([*words, "--references", "best.json"]) == 0
+    table = json.loads(capsys.readouterr().out)
+    assert table[-1]["policy"] == "hindsight"
+    assert table[1]["of the way"] in ("0%", "")
+
+
 def test_a_policy_of_another_floors_size_is_refused(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     layout = acerl_np.load_layout("dmh").to_dict()

@@ -15,6 +15,7 @@ from acerl_np.storage import write_atomically
 
 if TYPE_CHECKING:
     from acerl_np.evaluation import Trials
+    from acerl_np.hindsight import Reference
     from acerl_np.policy import Policy
     from acerl_np.problem.instance import Instance
 
@@ -33,6 +34,8 @@ examples:
   acerl-np evaluate runs/dmh-train-seed0/policy.npz EDD STD Static
   acerl-np evaluate policy.npz MIX --suite dmh-test --greedy --format markdown
   acerl-np evaluate policy.npz EDD --tasks week1.csv week2.csv --layout floor.json --trials-csv all.csv
+  acerl-np hindsight week1.csv --layout floor.json --out best.json
+  acerl-np evaluate EDD STD Static --tasks week1.csv --layout floor.json --references best.json
 """
 
 
@@ -64,6 +67,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--threads", type=int, help="worker threads (default: one per core)")
     parser.add_argument("--format", choices=FORMATS, default="text", help="form of the table")
+    parser.add_argument(
+        "--references",
+        metavar="FILE.json",
+        help="hindsight references of your own records, written by acerl-np hindsight --out",
+    )
     parser.add_argument("--trials-csv", metavar="FILE.csv", help="write every single trial")
 
 
@@ -93,6 +101,12 @@ def run(arguments: argparse.Namespace) -> int:
         if not isinstance(policy, str):
             for instance in instances:
                 policy.check_fits(instance)
+    from acerl_np.hindsight import bundled_references, load_references
+
+    references = dict(bundled_references())
+    if arguments.references is not None:
+        own = load_references(arguments.references)
+        references.update({item.content_hash: item for item in own})
     announce_compilation()
     from acerl_np.evaluation import evaluate_policy
 
@@ -114,7 +128,7 @@ def run(arguments: argparse.Namespace) -> int:
     ]
     if arguments.trials_csv is not None:
         write_trials(arguments.trials_csv, labels, results)
-    header, rows = compare(instances, labels, results)
+    header, rows = compare(instances, labels, results, references)
     print(render_table(header, rows, arguments.format), end="")
     return 0
 
@@ -134,12 +148,15 @@ def write_trials(path: str, labels: list[str], results: list[Trials]) -> None:
 
 
 def compare(
-    instances: list[Instance], labels: list[str], results: list[Trials]
+    instances: list[Instance],
+    labels: list[str],
+    results: list[Trials],
+    references: dict[str, Reference],
 ) -> tuple[list[str], list[list[Cell]]]:
     """Return header and rows of the comparison."""
     import numpy as np
 
-    from acerl_np.hindsight import bundled_references, find_static
+    from acerl_np.hindsight import find_static
     from acerl_np.metrics import normalise
     from acerl_np.problem.instance import display_name
 
@@ -147,7 +164,7 @@ def compare(
     tardiness = np.array([trials.tardiness.mean(axis=1) for trials in results])
     m, c = normalise(makespan, makespan), normalise(tardiness, tardiness)
     limit = results[0].cost_limit
-    known = [bundled_references().get(instance.content_hash) for instance in instances]
+    known = [references.get(instance.content_hash) for instance in instances]
     complete = all(item is not None and item.cost_limit == limit for item in known)
     header = ["policy", *(display_name(instance.name) for instance in instances)]
     header += ["mean", "M", "C", "P"]
