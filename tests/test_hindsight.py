@@ -6,6 +6,7 @@ import numba
 import pytest
 
 import acerl_np
+from acerl_np import hindsight
 from acerl_np.hindsight import (
     bundled_references,
     find_hindsight,
@@ -61,10 +62,15 @@ def test_references_are_as_good_as_plain_annealing():
         assert bundled_references()[instance.content_hash].makespan <= most
 
 
-@needs_jit
 @pytest.mark.parametrize("cost_limit", [1000.0, 26.0])
-def test_the_search_finds_the_exhaustive_optimum(cost_limit):
-    instance = shorten(acerl_np.load_instance("DMH-01"), 4)
+def test_the_search_finds_the_exhaustive_optimum(cost_limit, monkeypatch):
+    n_tasks = 4
+    if numba.config.DISABLE_JIT:
+        n_tasks = 3
+        monkeypatch.setattr(hindsight, "ANNEALING_CHAINS", 1)
+        monkeypatch.setattr(hindsight, "ANNEALING_STEPS", 200)
+        monkeypatch.setattr(hindsight, "BEAM_WIDTH", 20)
+    instance = shorten(acerl_np.load_instance("DMH-01"), n_tasks)
     found = find_hindsight(instance, cost_limit=cost_limit, effort=0.01)
     expected = search_exhaustively(instance, cost_limit)
     assert (found.makespan if found else float("inf")) == expected
