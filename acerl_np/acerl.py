@@ -84,6 +84,8 @@ class ACERL:
         0 to 2**63 - 1; the same seed gives the same policy, whatever the threads and tiles.
     threads : int, optional
         By default one per core.
+    tile : int, optional
+        Members that a worker plays side by side; no result depends on it.
 
     Attributes
     ----------

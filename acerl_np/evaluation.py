@@ -131,9 +131,9 @@ def evaluate_policy(
         If there is no instance or no trial.
     """
     chosen = [instances] if isinstance(instances, Instance) else list(instances)
-    if not isinstance(trials, int) or not 1 <= trials <= MAX_TRIALS:
+    if isinstance(trials, bool) or not isinstance(trials, int) or not 1 <= trials <= MAX_TRIALS:
         raise InputError(f"trials: read {trials}; expected a whole number from 1 to {MAX_TRIALS:,}")
-    if not isinstance(seed, int) or not 0 <= seed < 2**63:
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**63:
         raise ConfigError(f"seed: read {seed}; expected a whole number from 0 to 2**63 - 1")
     if not chosen:
         raise InputError("no instances; expected at least one")

@@ -271,7 +271,7 @@ def test_sampling_stays_inside_whatever_the_logits(uniform):
 
 
 def test_the_last_action_takes_what_rounding_leaves():
-    """With the largest uniform number the sum of the weights may fall short; the last one is due."""
+    """With the largest uniform number the weights may sum to too little; the last one is due."""
     weight, legal = np.empty(12), np.arange(12, dtype=np.int32)
     largest = np.nextafter(1.0, 0.0)
     for logits in np.random.default_rng(0).normal(size=(400, 12)).astype(np.float32):

@@ -252,7 +252,15 @@ def test_one_member_per_instance(ranking):
 @pytest.mark.parametrize("ranking", ["cf", "f"])
 @pytest.mark.parametrize("value", [-0.1, 1e9 / 3, 0.0])
 def test_equal_members_get_zero_whatever_the_rounding(ranking, value):
-    assert not rank_utilities([value] * 7, [0.1] * 7, [0] * 7, ranking=ranking).any()
+    """The mean of n equal numbers may differ from them by a rounding error."""
+    for n in range(1, 30):
+        returns, costs, ids = [value] * n, [0.1] * n, [0] * n
+        assert not rank_utilities(returns, costs, ids, ranking=ranking).any()
+        others = rank_utilities(
+            [*returns, -1.0, -2.0], [*costs, 0.0, 0.0], [*ids, 1, 1], ranking=ranking
+        )
+        assert not others[:n].any()
+        assert others[n] == -others[n + 1] > 0
 
 
 def test_inputs_are_left_alone():

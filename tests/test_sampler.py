@@ -153,6 +153,22 @@ def test_an_untried_instance_is_never_drawn(missing):
     assert set(dealt[1:].tolist()) == set(tried)
 
 
+def test_the_smallest_draw_gives_the_first_tried_instance():
+    sampler = make_sampler("ais", 3)
+    sampler.update([1, 2, 1, 2], [-1.0, -2.0, -3.0, -4.0])
+    sampler.draw = lambda n, generation: np.zeros(n)
+    assert sampler.assign(4, 0).tolist() == [0, 1, 1, 1]
+    sampler.draw = lambda n, generation: np.full(n, np.nextafter(1.0, 0.0))
+    assert sampler.assign(4, 0).tolist() == [0, 2, 2, 2]
+
+
+def test_the_largest_draw_gives_the_last_tried_instance():
+    sampler = make_sampler("ais", 3)
+    sampler.update([0, 1, 0, 1], [-1.0, -2.0, -3.0, -4.0])
+    sampler.draw = lambda n, generation: np.full(n, np.nextafter(1.0, 0.0))
+    assert sampler.assign(4, 0).tolist() == [2, 1, 1, 1]
+
+
 def test_instances_are_dealt_with_their_probabilities():
     sampler = make_sampler("ais", 4, seed=3)
     sampler.update([0, 0, 0, 1, 1, 2, 3, 3, 3], [-1, -9, -9, -1, -2, -5, -1, -1, -4])

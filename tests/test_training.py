@@ -198,13 +198,17 @@ def test_resuming_with_fewer_generations_is_refused(tmp_path):
 
 
 def test_seconds_go_on_after_a_stop(tmp_path):
+    path = tmp_path / "run.npz"
     trainer = train(generations=1)
-    trainer.save(tmp_path / "run.npz")
-    resumed = ACERL.resume(tmp_path / "run.npz", generations=2, threads=1)
+    trainer.save(path)
+    assert ACERL.resume(path).history[0].seconds == trainer.history[0].seconds > 0
+    arrays = read_arrays(path, CheckpointError)
+    arrays["state.history"][0, 2] = 5000.0
+    write_arrays(path, arrays)
+    resumed = ACERL.resume(path, generations=2, threads=1)
     resumed.run()
     first, second = (record.seconds for record in resumed.history)
-    assert first == trainer.history[0].seconds
-    assert second > first > 0
+    assert first == 5000.0 < second
 
 
 @pytest.mark.parametrize(
@@ -620,8 +624,17 @@ def test_evaluation_has_a_row_per_instance_and_a_column_per_trial():
 
 
 def test_an_evaluated_episode_is_its_episode_in_the_simulator():
-    instances, policy = load_instances(), small_policy()
+    instances, trained = load_instances(), small_policy()
+    # The features are scaled by the policy's constants, not by those of the floor.
+    policy = Policy(
+        trained.theta,
+        hidden=HIDDEN,
+        task_slots=trained.task_slots,
+        n_vehicles=trained.n_vehicles,
+        scaling=trained.scaling * np.linspace(0.5, 3.0, 12),
+    )
     trials = evaluate_policy(policy, instances, trials=2, seed=7)
+    assert not same_trials(trials, evaluate_policy(trained, instances, trials=2, seed=7))
     decisions = 0
     for i, instance in enumerate(instances):
         content = int.from_bytes(bytes.fromhex(instance.content_hash[:16]), "big", signed=True)
@@ -660,6 +673,10 @@ def test_evaluation_does_not_depend_on_threads():
         evaluate_policy(policy, instances, trials=n, threads=threads) for threads in (1, 2, 3, None)
     ]
     assert all(same_trials(trials[0], other) for other in trials)
+    # Nor on the place that a trial has in its tile.
+    for k, instance in enumerate(instances):
+        alone = evaluate_policy(policy, instance, trials=n)
+        assert alone.makespan[0].tolist() == trials[0].makespan[k].tolist()
 
 
 def test_another_seed_gives_other_trials():
