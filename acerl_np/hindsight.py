@@ -91,7 +91,7 @@ def play_static(
     makespan, tardiness : ndarray(float64, (n_plans, n_instances)), s
     """
     problem = build_problem(instances)
-    n_vehicles = problem.speed.shape[1]
+    n_vehicles = problem.vehicle.shape[1]
     orders = np.zeros((len(plans), n_vehicles), np.int32)
     rules = np.zeros((len(plans), n_vehicles), np.int32)
     for k, plan in enumerate(plans):

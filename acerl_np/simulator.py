@@ -10,7 +10,21 @@ from numpy.typing import ArrayLike
 
 from acerl_np.errors import ActionError
 from acerl_np.kernels.rollout import advance_batch
-from acerl_np.kernels.state import RUNNING, WORKING, allocate_state
+from acerl_np.kernels.state import (
+    FINISH,
+    MAKESPAN,
+    PHASE,
+    RUNNING,
+    START,
+    STATUS,
+    TARDINESS,
+    TASK,
+    TASK_SLOTS,
+    TIME,
+    VEHICLE,
+    WORKING,
+    allocate_state,
+)
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.tables import build_problem, count_actions, count_features
 
@@ -90,12 +104,14 @@ class Simulator:
     @property
     def n_features(self) -> int:
         """Length of an observation."""
-        return count_features(int(self.problem.task_slots[0]), self.problem.speed.shape[1])
+        return count_features(
+            int(self.problem.instance[0, TASK_SLOTS]), self.problem.vehicle.shape[1]
+        )
 
     @property
     def n_actions(self) -> int:
         """Number of actions, legal or not: vehicle * 4 + rule."""
-        return count_actions(self.problem.speed.shape[1])
+        return count_actions(self.problem.vehicle.shape[1])
 
     @property
     def observation(self) -> np.ndarray:
@@ -110,22 +126,22 @@ class Simulator:
     @property
     def time(self) -> np.ndarray:
         """Clock of each episode, float64 (B,), s."""
-        return self.state.time.astype(np.float64)
+        return self.state.episode[:, TIME].astype(np.float64)
 
     @property
     def done(self) -> np.ndarray:
         """Whether each episode is over, bool (B,)."""
-        return np.asarray(self.state.status != RUNNING)
+        return np.asarray(self.state.episode[:, PHASE] != RUNNING)
 
     @property
     def makespan(self) -> np.ndarray:
         """Latest finish of each episode, float64 (B,), s; nan until done (Eq. 1)."""
-        return self.state.makespan.copy()
+        return self.state.outcome[:, MAKESPAN].copy()
 
     @property
     def tardiness(self) -> np.ndarray:
         """Mean delay of the tasks of each episode, float64 (B,), s; nan until done (Eq. 2)."""
-        return self.state.tardiness.copy()
+        return self.state.outcome[:, TARDINESS].copy()
 
     def reset(self) -> None:
         """Start every episode anew and advance it to its first decision."""
@@ -160,7 +176,7 @@ class Simulator:
         if (running & ~legal).any():
             b = int(np.argmax(running & ~legal))
             raise ActionError(
-                f"episode {b} at {self.state.time[b]} s: action {chosen[b]} is illegal; "
+                f"episode {b} at {self.state.episode[b, TIME]} s: action {chosen[b]} is illegal; "
                 f"expected one of {np.flatnonzero(self._mask[b]).tolist()}"
             )
         self._advance(False, chosen.astype(np.int64))
@@ -179,12 +195,11 @@ class Simulator:
         """
         instance = self.instances[b]
         n = instance.n_tasks
-        vehicle = self.state.task_vehicle[b, :n]
-        start = self.state.task_start[b, :n]
+        vehicle = self.state.task[b, :n, VEHICLE]
+        start = self.state.task[b, :n, START]
         fleet = len(instance.layout.vehicles)
-        working = self.state.vehicle_task[b, :fleet][
-            self.state.vehicle_status[b, :fleet] == WORKING
-        ]
+        vehicles = self.state.vehicle[b, :fleet]
+        working = vehicles[vehicles[:, STATUS] == WORKING, TASK]
         served = [
             task
             for task in np.argsort(start, kind="stable")
@@ -194,7 +209,7 @@ class Simulator:
             task=tuple(instance.tasks[task] for task in served),
             vehicle=tuple(instance.layout.vehicles[vehicle[task]].id for task in served),
             start=start[served].astype(np.float64),
-            finish=self.state.task_finish[b, served].astype(np.float64),
+            finish=self.state.task[b, served, FINISH].astype(np.float64),
         )
 
     def _advance(self, restart: bool, choices: np.ndarray) -> None:

@@ -25,6 +25,7 @@ from acerl_np import (
     load_layout,
     load_suite,
 )
+from acerl_np.kernels.state import LAYOUT, NAMED_ROUTE
 from acerl_np.problem.tables import build_problem, find_scaling, scaling_of
 
 DMH = [f"DMH-{k:02d}" for k in range(1, 9)]
@@ -849,10 +850,10 @@ def test_named_routes_in_the_tables():
     small = small_instance(layout=floor(routes=[["D", "C", "B"], ["A", "B", "C"]]))
     instances = [load_instance("DMH-01"), small, small_instance(), load_instance("DMH-02")]
     problem = build_problem(instances)
-    assert problem.layout.tolist() == [0, 1, 2, 0]
-    for instance, layout_row in zip(instances, problem.layout, strict=True):
+    assert problem.instance[:, LAYOUT].tolist() == [0, 1, 2, 0]
+    for instance, layout_row in zip(instances, problem.instance[:, LAYOUT], strict=True):
         layout = instance.layout
-        table = problem.named_route[layout_row]
+        table = problem.way[layout_row, ..., NAMED_ROUTE]
         assert (table >= 0).sum() == len(layout.named_routes)
         for route in layout.named_routes:
             positions = [layout.site_index[site] for site in route]

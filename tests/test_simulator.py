@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import acerl_np.simulator
 from acerl_np import ActionError, Instance, Layout, Simulator, load_instance
+from acerl_np.kernels.state import N_DECISIONS
 from acerl_np.problem.tables import find_scaling
 
 PAIRS = ("distance", "waiting", "expiry", "demand", "total_distance")
@@ -722,7 +723,7 @@ def test_illegal_actions_change_nothing(actions):
     for array, other in zip(before, copy_of(simulator), strict=True):
         np.testing.assert_array_equal(array, other)
     simulator.step([0, 0, 0])
-    assert simulator.state.n_decisions.tolist() == [2, 2, 2]
+    assert simulator.state.episode[:, N_DECISIONS].tolist() == [2, 2, 2]
 
 
 def test_illegal_action_is_named():

@@ -6,7 +6,17 @@ from acerl_np.kernels.compiled import inner_kernel, kernel
 from acerl_np.kernels.events import advance_events, assign_task, has_choice, start_episode
 from acerl_np.kernels.random import draw_uniform
 from acerl_np.kernels.rules import N_RULES, select_task
-from acerl_np.kernels.state import RUNNING, may_carry
+from acerl_np.kernels.state import (
+    INSTANCE,
+    MAKESPAN,
+    N_DECISIONS,
+    N_VEHICLES,
+    PHASE,
+    POOL_SIZE,
+    RUNNING,
+    TARDINESS,
+    may_carry,
+)
 
 MIX, RANDOM = 6, 7
 """Policies besides the rules of `rules.py`: a random rule, and a random task."""
@@ -15,7 +25,7 @@ MIX, RANDOM = 6, 7
 @inner_kernel
 def choose_vehicle(problem, state, b, uniform):
     """Return one of the vehicles that have a choice, each with the same probability."""
-    n_vehicles = problem.n_vehicles[state.instance[b]]
+    n_vehicles = problem.instance[state.episode[b, INSTANCE], N_VEHICLES]
     n = 0
     for v in range(n_vehicles):
         if has_choice(problem, state, b, v):
@@ -32,13 +42,13 @@ def choose_vehicle(problem, state, b, uniform):
 @inner_kernel
 def choose_task(problem, state, b, v, uniform):
     """Return the position of one of the waiting tasks that v may carry, each equally probable."""
-    i = state.instance[b]
+    i = state.episode[b, INSTANCE]
     n = 0
-    for k in range(state.pool_size[b]):
+    for k in range(state.episode[b, POOL_SIZE]):
         if may_carry(problem, i, v, state.pool[b, k]):
             n += 1
     k = int(uniform * n)
-    for position in range(state.pool_size[b]):
+    for position in range(state.episode[b, POOL_SIZE]):
         if may_carry(problem, i, v, state.pool[b, position]):
             if k == 0:
                 return position
@@ -53,7 +63,7 @@ def decide_by_rule(problem, state, b, rule, key):
     The vehicle is drawn uniformly from those that have a choice; draw (decision, 0) of the stream
     picks it, draw (decision, 1) the rule of MIX and the task of RANDOM.
     """
-    decision = state.n_decisions[b]
+    decision = state.episode[b, N_DECISIONS]
     v = choose_vehicle(problem, state, b, draw_uniform(key, decision, 0))
     if rule == RANDOM:
         position = choose_task(problem, state, b, v, draw_uniform(key, decision, 1))
@@ -84,7 +94,7 @@ def play_rules(problem, state, rule, instances, keys, first, last, makespan, tar
     decisions : ndarray(int64, (n_episodes,))
         Output.
     """
-    tile = len(state.status)
+    tile = len(state.episode)
     episode = first
     while episode < last:
         n_tile = min(tile, last - episode)
@@ -94,13 +104,13 @@ def play_rules(problem, state, rule, instances, keys, first, last, makespan, tar
         while running:
             running = False
             for b in range(n_tile):
-                if state.status[b] == RUNNING:
+                if state.episode[b, PHASE] == RUNNING:
                     decide_by_rule(problem, state, b, rule, keys[episode + b])
                     running = True
         for b in range(n_tile):
-            makespan[episode + b] = state.makespan[b]
-            tardiness[episode + b] = state.tardiness[b]
-            decisions[episode + b] = state.n_decisions[b]
+            makespan[episode + b] = state.outcome[b, MAKESPAN]
+            tardiness[episode + b] = state.outcome[b, TARDINESS]
+            decisions[episode + b] = state.episode[b, N_DECISIONS]
         episode += n_tile
 
 
@@ -122,14 +132,14 @@ def play_plans(
     for episode in range(first, last):
         i = instances[episode]
         start_episode(problem, state, 0, i)
-        while state.status[0] == RUNNING:
+        while state.episode[0, PHASE] == RUNNING:
             for k in range(orders.shape[1]):
                 v = orders[episode, k]
-                if v < problem.n_vehicles[i] and has_choice(problem, state, 0, v):
+                if v < problem.instance[i, N_VEHICLES] and has_choice(problem, state, 0, v):
                     position = select_task(problem, state, 0, v, rules[episode, v])
                     assign_task(problem, state, 0, v, position)
                     break
             advance_events(problem, state, 0)
-        makespan[episode] = state.makespan[0]
-        tardiness[episode] = state.tardiness[0]
-        decisions[episode] = state.n_decisions[0]
+        makespan[episode] = state.outcome[0, MAKESPAN]
+        tardiness[episode] = state.outcome[0, TARDINESS]
+        decisions[episode] = state.episode[0, N_DECISIONS]

@@ -127,16 +127,15 @@ def kernel(function: Function) -> Function:
     Floating-point operations are never reordered or contracted, so that a result does not depend on
     how a loop was cut into tiles or vectorised.
     """
-    return _compile(function)
+    return _compile(function, no_cfunc_wrapper=True)
 
 
 def inner_kernel(function: Function) -> Function:
-    """Compile like `kernel`, for calls by other kernels only: no wrappers for Python are made."""
-    return _compile(function, no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False)
+    """Compile like `kernel`, for calls by other kernels only, and always inline.
 
-
-def inlined_kernel(function: Function) -> Function:
-    """Compile like `kernel`, and always inline: a loop that calls it can still be vectorised."""
+    A call that stays a call would copy every field of every array that it passes, hundreds of words
+    for a problem and a state; inlined, that costs nothing, and loops can still be vectorised.
+    """
     return _compile(
         function, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False
     )

@@ -10,15 +10,58 @@ import numpy as np
 
 from acerl_np.kernels.compiled import inner_kernel
 from acerl_np.kernels.state import (
+    ARRIVAL,
     ARRIVED,
+    BREAKDOWN_TICK,
     BROKEN,
+    CAPACITY,
+    DELIVERY,
+    EDGE_END_TICK,
+    EDGE_FROM,
+    EDGE_OFFSET,
+    EDGE_TICK,
+    EDGE_TO,
+    EVENT_TICK,
+    EXPIRY,
+    FINISH,
     FINISHED,
+    HALTED_AT,
+    HALTED_TOWARDS,
+    HANDLING,
+    HIDDEN,
     IDLE,
+    INSTANCE,
+    LAYOUT,
+    LEG,
+    MAKESPAN,
+    N_ARRIVED,
+    N_DECISIONS,
+    N_FINISHED,
+    N_TASKS,
+    N_VEHICLES,
+    NAMED_ROUTE,
     NEVER,
+    NEXT_BREAKDOWN,
+    NEXT_SITE,
+    PHASE,
+    PICKUP,
+    POOL_SIZE,
+    REPAIR_TICKS,
+    REVERSED,
+    ROUTE_INDEX,
     RUNNING,
+    SITE,
+    SPEED,
+    START,
+    STATUS,
     STUCK,
+    TARDINESS,
+    TASK,
+    TIME,
     TO_DELIVERY,
     TO_PICKUP,
+    TRUNCATES,
+    VEHICLE,
     WORKING,
     count_ticks,
     may_carry,
@@ -30,29 +73,33 @@ from acerl_np.kernels.state import (
 @inner_kernel
 def enter_edge(problem, state, b, v, site, target, tick):
     """Set vehicle v on the edge after `site` on the route to `target`, at `tick`."""
-    i = state.instance[b]
-    layout = problem.layout[i]
-    k = state.route_index[b, v]
-    following = problem.route_sites[k] if k >= 0 else problem.next_site[layout, site, target]
-    state.edge_from[b, v] = site
-    state.edge_to[b, v] = following
-    state.edge_tick[b, v] = tick
-    state.edge_offset[b, v] = 0.0
+    i = state.episode[b, INSTANCE]
+    layout = problem.instance[i, LAYOUT]
+    k = state.vehicle[b, v, ROUTE_INDEX]
+    following = problem.route_sites[k] if k >= 0 else problem.way[layout, site, target, NEXT_SITE]
+    state.vehicle[b, v, EDGE_FROM] = site
+    state.vehicle[b, v, EDGE_TO] = following
+    state.vehicle[b, v, EDGE_TICK] = tick
+    state.place[b, v, EDGE_OFFSET] = 0.0
     length = problem.edge_length[layout, site, following]
-    state.edge_end_tick[b, v] = tick + count_ticks(length / problem.speed[i, v])
+    state.vehicle[b, v, EDGE_END_TICK] = tick + count_ticks(length / problem.vehicle[i, v, SPEED])
 
 
 @inner_kernel
 def start_leg(problem, state, b, v, leg, site, tick):
     """Begin a leg at `site`; legs that are over at once are passed."""
-    i = state.instance[b]
-    layout = problem.layout[i]
-    task = state.vehicle_task[b, v]
-    if leg == TO_PICKUP and site == problem.pickup[i, task]:
+    i = state.episode[b, INSTANCE]
+    layout = problem.instance[i, LAYOUT]
+    task = state.vehicle[b, v, TASK]
+    if leg == TO_PICKUP and site == problem.task_ends[i, task, PICKUP]:
         leg = TO_DELIVERY
-    state.leg[b, v] = leg
-    target = problem.pickup[i, task] if leg == TO_PICKUP else problem.delivery[i, task]
-    state.route_index[b, v] = problem.named_route[layout, site, target]
+    state.vehicle[b, v, LEG] = leg
+    target = (
+        problem.task_ends[i, task, PICKUP]
+        if leg == TO_PICKUP
+        else problem.task_ends[i, task, DELIVERY]
+    )
+    state.vehicle[b, v, ROUTE_INDEX] = problem.way[layout, site, target, NAMED_ROUTE]
     enter_edge(problem, state, b, v, site, target, tick)
 
 
@@ -63,65 +110,69 @@ def locate_vehicle(problem, state, b, v, tick):
     A vehicle's position is only looked up at a decision or a breakdown, so it is brought up to date
     here and not by events of its own.
     """
-    i = state.instance[b]
-    task = state.vehicle_task[b, v]
-    while state.leg[b, v] != ARRIVED and state.edge_end_tick[b, v] <= tick:
-        site = state.edge_to[b, v]
-        reached = state.edge_end_tick[b, v]
-        state.reversed[b, v] = False
-        to_pickup = state.leg[b, v] == TO_PICKUP
-        target = problem.pickup[i, task] if to_pickup else problem.delivery[i, task]
+    i = state.episode[b, INSTANCE]
+    task = state.vehicle[b, v, TASK]
+    while state.vehicle[b, v, LEG] != ARRIVED and state.vehicle[b, v, EDGE_END_TICK] <= tick:
+        site = state.vehicle[b, v, EDGE_TO]
+        reached = state.vehicle[b, v, EDGE_END_TICK]
+        state.vehicle[b, v, REVERSED] = False
+        to_pickup = state.vehicle[b, v, LEG] == TO_PICKUP
+        target = (
+            problem.task_ends[i, task, PICKUP]
+            if to_pickup
+            else problem.task_ends[i, task, DELIVERY]
+        )
         if site != target:
-            k = state.route_index[b, v]
-            if state.edge_offset[b, v] > 0.0:
+            k = state.vehicle[b, v, ROUTE_INDEX]
+            if state.place[b, v, EDGE_OFFSET] > 0.0:
                 # The rest of a broken edge is behind: the route proper begins at its end.
-                k = problem.named_route[problem.layout[i], site, target]
+                k = problem.way[problem.instance[i, LAYOUT], site, target, NAMED_ROUTE]
             elif k >= 0:
                 k += 1
-            state.route_index[b, v] = k
+            state.vehicle[b, v, ROUTE_INDEX] = k
             enter_edge(problem, state, b, v, site, target, reached)
         elif to_pickup:
             start_leg(problem, state, b, v, TO_DELIVERY, site, reached)
         else:
-            state.leg[b, v] = ARRIVED
-            state.edge_from[b, v] = site
-    if not state.hidden[b, v]:
-        state.vehicle_site[b, v] = state.edge_from[b, v]
+            state.vehicle[b, v, LEG] = ARRIVED
+            state.vehicle[b, v, EDGE_FROM] = site
+    if not state.vehicle[b, v, HIDDEN]:
+        state.vehicle[b, v, SITE] = state.vehicle[b, v, EDGE_FROM]
 
 
 @inner_kernel
 def assign_task(problem, state, b, v, position):
     """Give the waiting task at `position` of the pool to the idle vehicle v, now."""
-    i = state.instance[b]
-    layout = problem.layout[i]
-    now = state.time[b]
+    i = state.episode[b, INSTANCE]
+    layout = problem.instance[i, LAYOUT]
+    now = state.episode[b, TIME]
     task = state.pool[b, position]
-    for k in range(position, state.pool_size[b] - 1):
+    for k in range(position, state.episode[b, POOL_SIZE] - 1):
         state.pool[b, k] = state.pool[b, k + 1]
-    state.pool_size[b] -= 1
-    state.n_decisions[b] += 1
+    state.episode[b, POOL_SIZE] -= 1
+    state.episode[b, N_DECISIONS] += 1
 
-    site = state.vehicle_site[b, v]
-    pickup = problem.pickup[i, task]
-    delivery = problem.delivery[i, task]
-    speed = problem.speed[i, v]
+    site = state.vehicle[b, v, SITE]
+    pickup = problem.task_ends[i, task, PICKUP]
+    delivery = problem.task_ends[i, task, DELIVERY]
+    speed = problem.vehicle[i, v, SPEED]
     loaded = problem.distance[layout, pickup, delivery]
-    state.vehicle_task[b, v] = task
-    state.vehicle_status[b, v] = WORKING
-    state.task_vehicle[b, task] = v
-    state.task_start[b, task] = now
-    state.reversed[b, v] = False
-    ahead = state.halted_towards[b, v]
+    state.vehicle[b, v, TASK] = task
+    state.vehicle[b, v, STATUS] = WORKING
+    state.task[b, task, VEHICLE] = v
+    state.task[b, task, START] = now
+    state.vehicle[b, v, REVERSED] = False
+    ahead = state.vehicle[b, v, HALTED_TOWARDS]
     if ahead < 0:
-        state.hidden[b, v] = False
+        state.vehicle[b, v, HIDDEN] = False
         metres = measure_distance(
-            problem.distance[layout, site, pickup] + loaded, problem.truncate[i]
+            problem.distance[layout, site, pickup] + loaded, problem.instance[i, TRUNCATES]
         )
         start_leg(problem, state, b, v, TO_PICKUP, site, now)
     else:
         # First trip after a halt in mid-edge: turn back or go on, whichever is shorter.
         length = problem.edge_length[layout, site, ahead]
-        done = state.halted_at[b, v]
+        done = state.place[b, v, HALTED_AT]
         onward = round_sum(length - done + problem.distance[layout, ahead, pickup])
         back = np.inf
         if problem.edge_length[layout, ahead, site] < np.inf:
@@ -129,83 +180,85 @@ def assign_task(problem, state, b, v, position):
         turns = back <= onward
         metres = (back if turns else onward) + loaded
         rest = done if turns else length - done
-        state.hidden[b, v] = True
-        state.reversed[b, v] = turns
-        state.leg[b, v] = TO_PICKUP
-        state.route_index[b, v] = -1
-        state.edge_from[b, v] = ahead if turns else site
-        state.edge_to[b, v] = site if turns else ahead
-        state.edge_offset[b, v] = length - rest
-        state.edge_tick[b, v] = now
-        state.edge_end_tick[b, v] = now + count_ticks(rest / speed)
-        state.halted_towards[b, v] = -1
-    duration = count_ticks(metres / speed + problem.handling[i, task])
-    state.event_tick[b, v] = now + max(np.int64(1), duration)
+        state.vehicle[b, v, HIDDEN] = True
+        state.vehicle[b, v, REVERSED] = turns
+        state.vehicle[b, v, LEG] = TO_PICKUP
+        state.vehicle[b, v, ROUTE_INDEX] = -1
+        state.vehicle[b, v, EDGE_FROM] = ahead if turns else site
+        state.vehicle[b, v, EDGE_TO] = site if turns else ahead
+        state.place[b, v, EDGE_OFFSET] = length - rest
+        state.vehicle[b, v, EDGE_TICK] = now
+        state.vehicle[b, v, EDGE_END_TICK] = now + count_ticks(rest / speed)
+        state.vehicle[b, v, HALTED_TOWARDS] = -1
+    duration = count_ticks(metres / speed + problem.task[i, task, HANDLING])
+    state.vehicle[b, v, EVENT_TICK] = now + max(np.int64(1), duration)
 
 
 @inner_kernel
 def break_vehicle(problem, state, b, v):
     """Break vehicle v down now: it stands where it was a tick ago and gives its task back."""
-    i = state.instance[b]
-    now = state.time[b]
-    if state.vehicle_status[b, v] == WORKING:
+    i = state.episode[b, INSTANCE]
+    now = state.episode[b, TIME]
+    if state.vehicle[b, v, STATUS] == WORKING:
         locate_vehicle(problem, state, b, v, now - 1)
-        origin = state.edge_from[b, v]
-        target = state.edge_to[b, v]
+        origin = state.vehicle[b, v, EDGE_FROM]
+        target = state.vehicle[b, v, EDGE_TO]
         offset = 0.0
-        if state.leg[b, v] != ARRIVED:
-            moved = np.float64(now - 1 - state.edge_tick[b, v]) * problem.speed[i, v]
-            offset = state.edge_offset[b, v] + moved
-        if state.reversed[b, v]:
+        if state.vehicle[b, v, LEG] != ARRIVED:
+            moved = (
+                np.float64(now - 1 - state.vehicle[b, v, EDGE_TICK]) * problem.vehicle[i, v, SPEED]
+            )
+            offset = state.place[b, v, EDGE_OFFSET] + moved
+        if state.vehicle[b, v, REVERSED]:
             # Driven backwards the site behind is the one ahead: measure from the one truly passed.
-            offset = problem.edge_length[problem.layout[i], target, origin] - offset
+            offset = problem.edge_length[problem.instance[i, LAYOUT], target, origin] - offset
             origin, target = target, origin
-        state.vehicle_site[b, v] = origin
+        state.vehicle[b, v, SITE] = origin
         if offset > 0.0:
-            state.halted_towards[b, v] = target
-            state.halted_at[b, v] = offset
-        task = state.vehicle_task[b, v]
-        state.vehicle_task[b, v] = -1
-        state.task_vehicle[b, task] = -1
+            state.vehicle[b, v, HALTED_TOWARDS] = target
+            state.place[b, v, HALTED_AT] = offset
+        task = state.vehicle[b, v, TASK]
+        state.vehicle[b, v, TASK] = -1
+        state.task[b, task, VEHICLE] = -1
         state.waiting_since[b, task] = np.float64(now - 1)
-        state.pool[b, state.pool_size[b]] = task
-        state.pool_size[b] += 1
-    k = state.next_breakdown[b, v]
-    state.vehicle_status[b, v] = BROKEN
-    state.event_tick[b, v] = now + problem.repair_ticks[i, v, k] + 1
-    state.next_breakdown[b, v] = k + 1
+        state.pool[b, state.episode[b, POOL_SIZE]] = task
+        state.episode[b, POOL_SIZE] += 1
+    k = state.vehicle[b, v, NEXT_BREAKDOWN]
+    state.vehicle[b, v, STATUS] = BROKEN
+    state.vehicle[b, v, EVENT_TICK] = now + problem.breakdown[i, v, k, REPAIR_TICKS] + 1
+    state.vehicle[b, v, NEXT_BREAKDOWN] = k + 1
 
 
 @inner_kernel
 def skip_breakdowns(problem, state, b, v, tick):
     """Drop the listed breakdowns that fell while vehicle v was broken, up to `tick`."""
-    i = state.instance[b]
-    k = state.next_breakdown[b, v]
-    while k < problem.breakdown_tick.shape[2] and problem.breakdown_tick[i, v, k] <= tick:
+    i = state.episode[b, INSTANCE]
+    k = state.vehicle[b, v, NEXT_BREAKDOWN]
+    while k < problem.breakdown.shape[2] and problem.breakdown[i, v, k, BREAKDOWN_TICK] <= tick:
         k += 1
-    state.next_breakdown[b, v] = k
+    state.vehicle[b, v, NEXT_BREAKDOWN] = k
 
 
 @inner_kernel
 def find_breakdown(problem, state, b, v):
     """Return the tick of the next listed breakdown of vehicle v."""
-    k = state.next_breakdown[b, v]
-    if k >= problem.breakdown_tick.shape[2]:
+    k = state.vehicle[b, v, NEXT_BREAKDOWN]
+    if k >= problem.breakdown.shape[2]:
         return NEVER
-    return problem.breakdown_tick[state.instance[b], v, k]
+    return problem.breakdown[state.episode[b, INSTANCE], v, k, BREAKDOWN_TICK]
 
 
 @inner_kernel
 def find_next_tick(problem, state, b):
     """Return the tick of the next event of episode b, `NEVER` if there is none."""
-    i = state.instance[b]
+    i = state.episode[b, INSTANCE]
     tick = NEVER
-    if state.n_arrived[b] < problem.n_tasks[i]:
-        tick = problem.arrival_tick[i, state.n_arrived[b]]
-    for v in range(problem.n_vehicles[i]):
-        if state.vehicle_status[b, v] != IDLE:
-            tick = min(tick, state.event_tick[b, v])
-        if state.vehicle_status[b, v] != BROKEN:
+    if state.episode[b, N_ARRIVED] < problem.instance[i, N_TASKS]:
+        tick = problem.arrival_tick[i, state.episode[b, N_ARRIVED]]
+    for v in range(problem.instance[i, N_VEHICLES]):
+        if state.vehicle[b, v, STATUS] != IDLE:
+            tick = min(tick, state.vehicle[b, v, EVENT_TICK])
+        if state.vehicle[b, v, STATUS] != BROKEN:
             tick = min(tick, find_breakdown(problem, state, b, v))
     return tick
 
@@ -213,41 +266,41 @@ def find_next_tick(problem, state, b):
 @inner_kernel
 def process_tick(problem, state, b, tick):
     """Let everything happen that happens at `tick`: breakdowns and repairs, finishes, arrivals."""
-    i = state.instance[b]
-    state.time[b] = tick
-    for v in range(problem.n_vehicles[i]):
-        if state.vehicle_status[b, v] == BROKEN:
-            if state.event_tick[b, v] == tick:
-                state.vehicle_status[b, v] = IDLE
+    i = state.episode[b, INSTANCE]
+    state.episode[b, TIME] = tick
+    for v in range(problem.instance[i, N_VEHICLES]):
+        if state.vehicle[b, v, STATUS] == BROKEN:
+            if state.vehicle[b, v, EVENT_TICK] == tick:
+                state.vehicle[b, v, STATUS] = IDLE
                 skip_breakdowns(problem, state, b, v, tick)
         elif find_breakdown(problem, state, b, v) == tick:
             break_vehicle(problem, state, b, v)
-    for v in range(problem.n_vehicles[i]):
-        if state.vehicle_status[b, v] == WORKING and state.event_tick[b, v] == tick:
-            task = state.vehicle_task[b, v]
-            state.vehicle_status[b, v] = IDLE
-            state.vehicle_task[b, v] = -1
-            state.vehicle_site[b, v] = problem.delivery[i, task]
-            state.task_finish[b, task] = tick
-            state.n_finished[b] += 1
-    n = state.n_arrived[b]
-    while n < problem.n_tasks[i] and problem.arrival_tick[i, n] <= tick:
-        state.pool[b, state.pool_size[b]] = n
-        state.pool_size[b] += 1
-        state.waiting_since[b, n] = problem.arrival[i, n]
+    for v in range(problem.instance[i, N_VEHICLES]):
+        if state.vehicle[b, v, STATUS] == WORKING and state.vehicle[b, v, EVENT_TICK] == tick:
+            task = state.vehicle[b, v, TASK]
+            state.vehicle[b, v, STATUS] = IDLE
+            state.vehicle[b, v, TASK] = -1
+            state.vehicle[b, v, SITE] = problem.task_ends[i, task, DELIVERY]
+            state.task[b, task, FINISH] = tick
+            state.episode[b, N_FINISHED] += 1
+    n = state.episode[b, N_ARRIVED]
+    while n < problem.instance[i, N_TASKS] and problem.arrival_tick[i, n] <= tick:
+        state.pool[b, state.episode[b, POOL_SIZE]] = n
+        state.episode[b, POOL_SIZE] += 1
+        state.waiting_since[b, n] = problem.task[i, n, ARRIVAL]
         n += 1
-    state.n_arrived[b] = n
+    state.episode[b, N_ARRIVED] = n
 
 
 @inner_kernel
 def has_choice(problem, state, b, v):
     """Whether vehicle v is idle and may carry one of the waiting tasks."""
-    if state.vehicle_status[b, v] != IDLE or state.pool_size[b] == 0:
+    if state.vehicle[b, v, STATUS] != IDLE or state.episode[b, POOL_SIZE] == 0:
         return False
-    i = state.instance[b]
-    if problem.capacity[i, v] == 0.0:
+    i = state.episode[b, INSTANCE]
+    if problem.vehicle[i, v, CAPACITY] == 0.0:
         return True
-    for k in range(state.pool_size[b]):
+    for k in range(state.episode[b, POOL_SIZE]):
         if may_carry(problem, i, v, state.pool[b, k]):
             return True
     return False
@@ -256,9 +309,9 @@ def has_choice(problem, state, b, v):
 @inner_kernel
 def is_decision_due(problem, state, b):
     """Whether some vehicle of episode b has a choice."""
-    if state.pool_size[b] == 0:
+    if state.episode[b, POOL_SIZE] == 0:
         return False
-    for v in range(problem.n_vehicles[state.instance[b]]):
+    for v in range(problem.instance[state.episode[b, INSTANCE], N_VEHICLES]):
         if has_choice(problem, state, b, v):
             return True
     return False
@@ -267,32 +320,32 @@ def is_decision_due(problem, state, b):
 @inner_kernel
 def finish_episode(problem, state, b):
     """Close episode b and compute its makespan and tardiness (Eqs. 1 and 2)."""
-    i = state.instance[b]
-    n = problem.n_tasks[i]
+    i = state.episode[b, INSTANCE]
+    n = problem.instance[i, N_TASKS]
     makespan = 0.0
     delay = 0.0
     for task in range(n):
-        finish = np.float64(state.task_finish[b, task])
+        finish = np.float64(state.task[b, task, FINISH])
         makespan = max(makespan, finish)
-        delay += max(0.0, finish - (problem.arrival[i, task] + problem.expiry[i, task]))
-    state.makespan[b] = makespan
-    state.tardiness[b] = delay / n
-    state.status[b] = FINISHED
+        delay += max(0.0, finish - (problem.task[i, task, ARRIVAL] + problem.task[i, task, EXPIRY]))
+    state.outcome[b, MAKESPAN] = makespan
+    state.outcome[b, TARDINESS] = delay / n
+    state.episode[b, PHASE] = FINISHED
 
 
 @inner_kernel
 def advance_events(problem, state, b):
     """Advance episode b to its next decision or to its end."""
-    i = state.instance[b]
+    i = state.episode[b, INSTANCE]
     while True:
-        if state.n_finished[b] == problem.n_tasks[i]:
+        if state.episode[b, N_FINISHED] == problem.instance[i, N_TASKS]:
             finish_episode(problem, state, b)
             return
         if is_decision_due(problem, state, b):
             return
         tick = find_next_tick(problem, state, b)
         if tick == NEVER:
-            state.status[b] = STUCK
+            state.episode[b, PHASE] = STUCK
             return
         process_tick(problem, state, b, tick)
 
@@ -300,22 +353,22 @@ def advance_events(problem, state, b):
 @inner_kernel
 def start_episode(problem, state, b, instance):
     """Start row b on `instance` and advance it to its first decision."""
-    state.instance[b] = instance
-    state.status[b] = RUNNING
-    state.time[b] = 0
-    state.n_arrived[b] = 0
-    state.n_finished[b] = 0
-    state.n_decisions[b] = 0
-    state.makespan[b] = np.nan
-    state.tardiness[b] = np.nan
-    state.pool_size[b] = 0
-    for task in range(problem.n_tasks[instance]):
-        state.task_vehicle[b, task] = -1
-    for v in range(problem.n_vehicles[instance]):
-        state.vehicle_status[b, v] = IDLE
-        state.vehicle_site[b, v] = problem.start_site[instance, v]
-        state.vehicle_task[b, v] = -1
-        state.next_breakdown[b, v] = 0
-        state.halted_towards[b, v] = -1
-        state.hidden[b, v] = False
+    state.episode[b, INSTANCE] = instance
+    state.episode[b, PHASE] = RUNNING
+    state.episode[b, TIME] = 0
+    state.episode[b, N_ARRIVED] = 0
+    state.episode[b, N_FINISHED] = 0
+    state.episode[b, N_DECISIONS] = 0
+    state.outcome[b, MAKESPAN] = np.nan
+    state.outcome[b, TARDINESS] = np.nan
+    state.episode[b, POOL_SIZE] = 0
+    for task in range(problem.instance[instance, N_TASKS]):
+        state.task[b, task, VEHICLE] = -1
+    for v in range(problem.instance[instance, N_VEHICLES]):
+        state.vehicle[b, v, STATUS] = IDLE
+        state.vehicle[b, v, SITE] = problem.start_site[instance, v]
+        state.vehicle[b, v, TASK] = -1
+        state.vehicle[b, v, NEXT_BREAKDOWN] = 0
+        state.vehicle[b, v, HALTED_TOWARDS] = -1
+        state.vehicle[b, v, HIDDEN] = False
     advance_events(problem, state, b)

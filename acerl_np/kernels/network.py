@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from acerl_np.kernels.compiled import inlined_kernel, kernel
+from acerl_np.kernels.compiled import inner_kernel, kernel
 
 F = np.float32
 
@@ -36,7 +36,7 @@ def sum_columns(sizes, theta, total):
             total[j] += weights[j]
 
 
-@inlined_kernel
+@inner_kernel
 def add_inputs(index, value, n, weights, n_out, out):
     """Add `value[k]` times row `index[k]` of `weights` to `out`, k ascending, four rows at a time."""
     k = 0

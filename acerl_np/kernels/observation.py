@@ -10,7 +10,26 @@ import numpy as np
 from acerl_np.kernels.compiled import inner_kernel
 from acerl_np.kernels.events import has_choice, locate_vehicle
 from acerl_np.kernels.rules import N_RULES
-from acerl_np.kernels.state import WORKING, measure_distance
+from acerl_np.kernels.state import (
+    CAPACITY,
+    DELIVERY,
+    DEMAND,
+    EXPIRY,
+    INSTANCE,
+    LAYOUT,
+    LOADED,
+    N_VEHICLES,
+    PICKUP,
+    POOL_SIZE,
+    SITE,
+    SPEED,
+    STATUS,
+    TASK_SLOTS,
+    TIME,
+    TRUNCATES,
+    WORKING,
+    measure_distance,
+)
 
 
 @inner_kernel
@@ -43,39 +62,39 @@ def list_features(problem, state, b, index, value):
     -------
     int
     """
-    i = state.instance[b]
-    now = state.time[b]
+    i = state.episode[b, INSTANCE]
+    now = state.episode[b, TIME]
     scale = problem.scaling[i]
-    slots = problem.task_slots[0]
-    seen = min(state.pool_size[b], slots)
-    distance = problem.distance[problem.layout[i]]
-    truncate = problem.truncate[i]
+    slots = problem.instance[i, TASK_SLOTS]
+    seen = min(state.episode[b, POOL_SIZE], slots)
+    distance = problem.distance[problem.instance[i, LAYOUT]]
+    truncate = problem.instance[i, TRUNCATES]
     n = 0
     for k in range(seen):
         task = state.pool[b, k]
         waiting = np.float64(now) - state.waiting_since[b, task]
         n = append_feature(
-            index, value, n, 4 * k, (problem.task_distance[i, task] - scale[0]) / scale[1]
+            index, value, n, 4 * k, (problem.task[i, task, LOADED] - scale[0]) / scale[1]
         )
         n = append_feature(index, value, n, 4 * k + 1, (waiting - scale[2]) / scale[3])
         n = append_feature(
-            index, value, n, 4 * k + 2, (problem.expiry[i, task] - scale[4]) / scale[5]
+            index, value, n, 4 * k + 2, (problem.task[i, task, EXPIRY] - scale[4]) / scale[5]
         )
         n = append_feature(
-            index, value, n, 4 * k + 3, (problem.demand[i, task] - scale[6]) / scale[7]
+            index, value, n, 4 * k + 3, (problem.task[i, task, DEMAND] - scale[6]) / scale[7]
         )
-    for v in range(problem.n_vehicles[i]):
-        if state.vehicle_status[b, v] == WORKING:
+    for v in range(problem.instance[i, N_VEHICLES]):
+        if state.vehicle[b, v, STATUS] == WORKING:
             locate_vehicle(problem, state, b, v, now)
         base = 4 * slots + v * (3 + slots)
-        n = append_feature(index, value, n, base, problem.speed[i, v] / scale[10])
-        n = append_feature(index, value, n, base + 1, state.vehicle_status[b, v] / 2.0)
-        n = append_feature(index, value, n, base + 2, problem.capacity[i, v] / scale[11])
-        site = state.vehicle_site[b, v]
+        n = append_feature(index, value, n, base, problem.vehicle[i, v, SPEED] / scale[10])
+        n = append_feature(index, value, n, base + 1, state.vehicle[b, v, STATUS] / 2.0)
+        n = append_feature(index, value, n, base + 2, problem.vehicle[i, v, CAPACITY] / scale[11])
+        site = state.vehicle[b, v, SITE]
         for k in range(seen):
             task = state.pool[b, k]
-            pickup = problem.pickup[i, task]
-            total = distance[site, pickup] + distance[pickup, problem.delivery[i, task]]
+            pickup = problem.task_ends[i, task, PICKUP]
+            total = distance[site, pickup] + distance[pickup, problem.task_ends[i, task, DELIVERY]]
             total = measure_distance(total, truncate)
             n = append_feature(index, value, n, base + 3 + k, (total - scale[8]) / scale[9])
     return n
@@ -91,7 +110,7 @@ def list_actions(problem, state, b, legal):
         Output.
     """
     n = 0
-    for v in range(problem.n_vehicles[state.instance[b]]):
+    for v in range(problem.instance[state.episode[b, INSTANCE], N_VEHICLES]):
         if has_choice(problem, state, b, v):
             for rule in range(N_RULES):
                 legal[n] = v * N_RULES + rule

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from acerl_np.kernels.compiled import inlined_kernel, kernel
+from acerl_np.kernels.compiled import inner_kernel, kernel
 
 # Purposes of streams: the second word of every key.
 NOISE = 1
@@ -39,7 +39,7 @@ PARITY = np.uint32(0x1BD11BDA)
 HALF_PI = np.float32(1.5707963267948966)
 
 
-@inlined_kernel
+@inner_kernel
 def mix_pair(a, b, turn):
     """One Threefry mix: add, rotate `b` left by `turn` bits, xor (all uint32)."""
     total = U(a + b)
@@ -47,7 +47,7 @@ def mix_pair(a, b, turn):
     return total, U(turned ^ total)
 
 
-@inlined_kernel
+@inner_kernel
 def mix_words(k0, k1, k2, k3, x0, x1, x2, x3):
     """Apply Threefry-4x32-13 with key k0..k3 to the counter x0..x3 (all uint32)."""
     k4 = U(PARITY ^ k0 ^ k1 ^ k2 ^ k3)
@@ -196,10 +196,10 @@ def fill_normals(key, block, bits, out):
                 4.166664568298827e-2
             )
             b = b * s * s - F(0.5) * s + F(1.0)
-            swap = (word & U(0x80000000)) != U(0)
+            swap = np.int32(word) < np.int32(0)
             x = a if swap else b
             y = b if swap else a
-            x = -x if (word & U(0x40000000)) != U(0) else x
-            y = -y if (word & U(0x20000000)) != U(0) else y
+            x = -x if np.int32(U(word << U(1))) < np.int32(0) else x
+            y = -y if np.int32(U(word << U(2))) < np.int32(0) else y
             cosine[i] = radius * x
             sine[i] = radius * y

@@ -22,7 +22,7 @@ from acerl_np.kernels.network import (
 from acerl_np.kernels.observation import list_actions, list_features
 from acerl_np.kernels.random import ACTION, LANES, derive_key, draw_uniform
 from acerl_np.kernels.rules import N_RULES, select_task
-from acerl_np.kernels.state import RUNNING
+from acerl_np.kernels.state import MAKESPAN, N_DECISIONS, PHASE, RUNNING, TARDINESS
 from acerl_np.kernels.update import perturb_member
 
 
@@ -31,13 +31,13 @@ class Workspace(NamedTuple):
 
     Attributes
     ----------
-    theta : ndarray(float32, (N, n_parameters)), the members' parameters
-    column_sums : ndarray(float32, (N, n_first)), see `network.sum_columns`
+    theta : ndarray(float32, (N, at least n_parameters)), the members' parameters
+    column_sums : ndarray(float32, (N, at least n_first)), see `network.sum_columns`
     keys : ndarray(uint32, (T, 4)), keys of the members' action streams
     noise_key : ndarray(uint32, (4,))
     bits : ndarray(uint32, (4, LANES)); noise : ndarray(float32, (4, LANES))
     feature : ndarray(int32, (n_features + 1,)); value : ndarray(float32, (n_features + 1,))
-    hidden : ndarray(float32, (widest,))
+    hidden : ndarray(float32, (at least widest,))
     active_index : ndarray(int32, (widest + 1,)); active_value : ndarray(float32, (widest + 1,))
     logits : ndarray(float32, (n_actions,))
     legal : ndarray(int32, (n_actions,)); weight : ndarray(float64, (n_actions,))
@@ -59,6 +59,18 @@ class Workspace(NamedTuple):
     weight: np.ndarray
 
 
+def allocate_rows(n_rows: int, n: int) -> np.ndarray:
+    """Return float32 rows of at least `n` numbers that all begin at the start of a cache line.
+
+    A vector load that straddles two lines costs two; the forward pass is a quarter slower then.
+    """
+    line = 64 // 4
+    width = -(-n // line) * line
+    memory = np.empty(n_rows * width + line, np.float32)
+    first = -(memory.ctypes.data // 4) % line
+    return memory[first : first + n_rows * width].reshape(n_rows, width)
+
+
 def allocate_workspace(sizes: np.ndarray, tile: int, n_members: int) -> Workspace:
     """Return a `Workspace` for tiles of `tile` episodes.
 
@@ -73,15 +85,15 @@ def allocate_workspace(sizes: np.ndarray, tile: int, n_members: int) -> Workspac
     n_parameters = count_parameters(sizes.tolist())
     n_features, n_actions, widest = int(sizes[0]), int(sizes[-1]), int(sizes.max())
     return Workspace(
-        theta=np.empty((n_members, n_parameters), np.float32),
-        column_sums=np.empty((n_members, int(sizes[1])), np.float32),
+        theta=allocate_rows(n_members, n_parameters),
+        column_sums=allocate_rows(n_members, int(sizes[1])),
         keys=np.empty((tile, 4), np.uint32),
         noise_key=np.empty(4, np.uint32),
         bits=np.empty((4, LANES), np.uint32),
         noise=np.empty((4, LANES), np.float32),
         feature=np.empty(n_features + 1, np.int32),
         value=np.empty(n_features + 1, np.float32),
-        hidden=np.empty(widest, np.float32),
+        hidden=allocate_rows(1, widest)[0],
         active_index=np.empty(widest + 1, np.int32),
         active_value=np.empty(widest + 1, np.float32),
         logits=np.empty(n_actions, np.float32),
@@ -121,7 +133,7 @@ def decide_and_advance(problem, state, b, sizes, work, row, greedy):
     if greedy:
         action = choose_greedy(work.logits, work.legal, n_legal)
     else:
-        uniform = draw_uniform(work.keys[b], state.n_decisions[b], 0)
+        uniform = draw_uniform(work.keys[b], state.episode[b, N_DECISIONS], 0)
         action = choose_sampled(work.logits, work.legal, n_legal, uniform, work.weight)
     apply_action(problem, state, b, action)
 
@@ -175,7 +187,7 @@ def play_members(
     decisions : ndarray(int64, (n_episodes,))
         Output.
     """
-    tile = len(state.status)
+    tile = len(state.episode)
     shared = noise_std == 0.0
     if shared:
         for k in range(len(theta)):
@@ -208,13 +220,13 @@ def play_members(
         while running:
             running = False
             for b in range(n_tile):
-                if state.status[b] == RUNNING:
+                if state.episode[b, PHASE] == RUNNING:
                     decide_and_advance(problem, state, b, sizes, work, 0 if shared else b, greedy)
                     running = True
         for row in range(n_tile):
-            makespan[episode + row] = state.makespan[row]
-            tardiness[episode + row] = state.tardiness[row]
-            decisions[episode + row] = state.n_decisions[row]
+            makespan[episode + row] = state.outcome[row, MAKESPAN]
+            tardiness[episode + row] = state.outcome[row, TARDINESS]
+            decisions[episode + row] = state.episode[row, N_DECISIONS]
         episode += n_tile
 
 
@@ -240,13 +252,13 @@ def advance_batch(problem, state, restart, choices, index, value, legal, observa
     for b in range(len(choices)):
         if restart:
             start_episode(problem, state, b, choices[b])
-        elif state.status[b] == RUNNING:
+        elif state.episode[b, PHASE] == RUNNING:
             apply_action(problem, state, b, choices[b])
         for k in range(observation.shape[1]):
             observation[b, k] = np.float32(0.0)
         for k in range(mask.shape[1]):
             mask[b, k] = False
-        if state.status[b] != RUNNING:
+        if state.episode[b, PHASE] != RUNNING:
             continue
         n = list_features(problem, state, b, index, value)
         for k in range(n):

@@ -8,7 +8,21 @@ from __future__ import annotations
 import numpy as np
 
 from acerl_np.kernels.compiled import inner_kernel
-from acerl_np.kernels.state import may_carry, measure_distance, round_sum
+from acerl_np.kernels.state import (
+    ARRIVAL,
+    DELIVERY,
+    EXPIRY,
+    INSTANCE,
+    LAYOUT,
+    PICKUP,
+    POOL_SIZE,
+    SITE,
+    TIME,
+    TRUNCATES,
+    may_carry,
+    measure_distance,
+    round_sum,
+)
 
 FCFS, EDD, NVF, STD, LWT, AHP = 0, 1, 2, 3, 4, 5
 
@@ -22,42 +36,44 @@ def select_task(problem, state, b, v, rule):
 
     Returns -1 when the vehicle may carry none of the waiting tasks.
     """
-    i = state.instance[b]
-    distance = problem.distance[problem.layout[i]]
-    site = state.vehicle_site[b, v]
-    now = np.float64(state.time[b])
+    i = state.episode[b, INSTANCE]
+    distance = problem.distance[problem.instance[i, LAYOUT]]
+    site = state.vehicle[b, v, SITE]
+    now = np.float64(state.episode[b, TIME])
     due_weight = 0.0
     distance_weight = 0.0
     if rule == AHP:
         count = 0
-        for k in range(state.pool_size[b]):
+        for k in range(state.episode[b, POOL_SIZE]):
             task = state.pool[b, k]
             if may_carry(problem, i, v, task):
                 count += 1
-                due_weight += problem.arrival[i, task] + problem.expiry[i, task]
-                distance_weight += distance[problem.pickup[i, task], problem.delivery[i, task]]
+                due_weight += problem.task[i, task, ARRIVAL] + problem.task[i, task, EXPIRY]
+                distance_weight += distance[
+                    problem.task_ends[i, task, PICKUP], problem.task_ends[i, task, DELIVERY]
+                ]
         due_weight = 0.37 * count / due_weight if due_weight > 0.0 else 0.0
         distance_weight = 0.63 * count / distance_weight if distance_weight > 0.0 else 0.0
     best = -1
     best_key = np.inf
-    for k in range(state.pool_size[b]):
+    for k in range(state.episode[b, POOL_SIZE]):
         task = state.pool[b, k]
         if not may_carry(problem, i, v, task):
             continue
-        pickup = problem.pickup[i, task]
-        loaded = distance[pickup, problem.delivery[i, task]]
+        pickup = problem.task_ends[i, task, PICKUP]
+        loaded = distance[pickup, problem.task_ends[i, task, DELIVERY]]
         if rule == FCFS:
-            key = problem.arrival[i, task]
+            key = problem.task[i, task, ARRIVAL]
         elif rule == EDD:
-            key = problem.arrival[i, task] + problem.expiry[i, task]
+            key = problem.task[i, task, ARRIVAL] + problem.task[i, task, EXPIRY]
         elif rule == NVF:
-            key = measure_distance(distance[site, pickup], problem.truncate[i])
+            key = measure_distance(distance[site, pickup], problem.instance[i, TRUNCATES])
         elif rule == STD:
-            key = measure_distance(distance[site, pickup] + loaded, problem.truncate[i])
+            key = measure_distance(distance[site, pickup] + loaded, problem.instance[i, TRUNCATES])
         elif rule == LWT:
             key = -round_sum(now - state.waiting_since[b, task])
         else:
-            due = problem.arrival[i, task] + problem.expiry[i, task]
+            due = problem.task[i, task, ARRIVAL] + problem.task[i, task, EXPIRY]
             key = -round_sum(due_weight * due + distance_weight * loaded)
         if key < best_key:
             best_key = key

@@ -13,16 +13,43 @@ from acerl_np.kernels.events import advance_events, assign_task, has_choice, sta
 from acerl_np.kernels.random import SEARCH, derive_key, draw_uniform
 from acerl_np.kernels.rollout import apply_action
 from acerl_np.kernels.rules import N_RULES, select_task
-from acerl_np.kernels.state import FINISHED, IDLE, RUNNING, copy_row
+from acerl_np.kernels.state import (
+    ARRIVAL,
+    DELIVERY,
+    EVENT_TICK,
+    EXPIRY,
+    FINISH,
+    FINISHED,
+    HALTED_TOWARDS,
+    IDLE,
+    INSTANCE,
+    LAYOUT,
+    MAKESPAN,
+    N_ARRIVED,
+    N_TASKS,
+    N_VEHICLES,
+    NEXT_BREAKDOWN,
+    PHASE,
+    PICKUP,
+    POOL_SIZE,
+    RUNNING,
+    SITE,
+    STATUS,
+    TARDINESS,
+    TASK,
+    TIME,
+    VEHICLE,
+    copy_row,
+)
 
 
 @inner_kernel
 def has_alternatives(problem, state, b):
     """Whether the decision of episode b could assign more than one (vehicle, task) pair."""
-    if state.pool_size[b] > 1:
+    if state.episode[b, POOL_SIZE] > 1:
         return True
     n = 0
-    for v in range(problem.n_vehicles[state.instance[b]]):
+    for v in range(problem.instance[state.episode[b, INSTANCE], N_VEHICLES]):
         if has_choice(problem, state, b, v):
             n += 1
     return n > 1
@@ -36,9 +63,9 @@ def play_genes(problem, state, b, instance, genes, actions, is_open):
     vehicle that has one acts by the same rule.
     """
     start_episode(problem, state, b, instance)
-    n_vehicles = problem.n_vehicles[instance]
+    n_vehicles = problem.instance[instance, N_VEHICLES]
     k = 0
-    while state.status[b] == RUNNING and k < len(actions):
+    while state.episode[b, PHASE] == RUNNING and k < len(actions):
         is_open[k] = has_alternatives(problem, state, b)
         v = genes[k] // N_RULES
         while not has_choice(problem, state, b, v):
@@ -56,14 +83,14 @@ def score_episode(problem, state, b, cost_limit, mean_weight):
     The mean finish leads across the plateaus of the makespan; a tardiness at or above the limit
     costs more the larger it is.
     """
-    if state.status[b] != FINISHED:
+    if state.episode[b, PHASE] != FINISHED:
         return np.inf
-    n = problem.n_tasks[state.instance[b]]
+    n = problem.instance[state.episode[b, INSTANCE], N_TASKS]
     total = 0.0
     for task in range(n):
-        total += np.float64(state.task_finish[b, task])
-    score = state.makespan[b] + mean_weight * total / n
-    excess = state.tardiness[b] - cost_limit
+        total += np.float64(state.task[b, task, FINISH])
+    score = state.outcome[b, MAKESPAN] + mean_weight * total / n
+    excess = state.outcome[b, TARDINESS] - cost_limit
     if excess >= 0.0:
         score += 20.0 + 10.0 * excess
     return score
@@ -101,7 +128,7 @@ def anneal_actions(
     mean_weight = 0.1 if chain % 2 == 0 else 0.3
     key = np.empty(4, np.uint32)
     derive_key(seed, SEARCH, content, chain, key)
-    n_genes = problem.n_vehicles[instance] * N_RULES
+    n_genes = problem.instance[instance, N_VEHICLES] * N_RULES
     genes = np.empty(n_max, np.int32)
     candidate = np.empty(n_max, np.int32)
     actions = np.empty(n_max, np.int32)
@@ -128,9 +155,9 @@ def anneal_actions(
             candidate[place] = np.int32(draw_uniform(key, step, 2 * k + 2) * n_genes)
         n = play_genes(problem, state, 0, instance, candidate, actions, was_open)
         score = score_episode(problem, state, 0, cost_limit, mean_weight)
-        makespan, tardiness = state.makespan[0], state.tardiness[0]
+        makespan, tardiness = state.outcome[0, MAKESPAN], state.outcome[0, TARDINESS]
         better = makespan < outcome[0] or (makespan == outcome[0] and tardiness < outcome[1])
-        if state.status[0] == FINISHED and tardiness < cost_limit and better:
+        if state.episode[0, PHASE] == FINISHED and tardiness < cost_limit and better:
             outcome[0] = makespan
             outcome[1] = tardiness
             best_actions[:] = -1
@@ -152,27 +179,32 @@ def estimate_rest(problem, state, b, approach, delay_weight, most_delay):
     The vehicles' clocks, plus the loaded ways and `approach` metres of empty way for every task not
     yet assigned, plus `delay_weight` times the delay that is certain or likely by now.
     """
-    i = state.instance[b]
-    distance = problem.distance[problem.layout[i]]
-    now = np.float64(state.time[b])
+    i = state.episode[b, INSTANCE]
+    distance = problem.distance[problem.instance[i, LAYOUT]]
+    now = np.float64(state.episode[b, TIME])
     estimate = 0.0
-    for v in range(problem.n_vehicles[i]):
-        idle = state.vehicle_status[b, v] == IDLE
-        estimate += now if idle else np.float64(state.event_tick[b, v])
+    for v in range(problem.instance[i, N_VEHICLES]):
+        idle = state.vehicle[b, v, STATUS] == IDLE
+        estimate += now if idle else np.float64(state.vehicle[b, v, EVENT_TICK])
     delay = 0.0
-    for task in range(problem.n_tasks[i]):
-        v = state.task_vehicle[b, task]
-        rest = distance[problem.pickup[i, task], problem.delivery[i, task]] + approach
+    for task in range(problem.instance[i, N_TASKS]):
+        v = state.task[b, task, VEHICLE]
+        rest = (
+            distance[problem.task_ends[i, task, PICKUP], problem.task_ends[i, task, DELIVERY]]
+            + approach
+        )
         if v < 0:
             estimate += rest
-        if task < state.n_arrived[b]:
+        if task < state.episode[b, N_ARRIVED]:
             if v < 0:
                 finish = now + rest
-            elif state.vehicle_task[b, v] == task:
-                finish = np.float64(state.event_tick[b, v])
+            elif state.vehicle[b, v, TASK] == task:
+                finish = np.float64(state.vehicle[b, v, EVENT_TICK])
             else:
-                finish = np.float64(state.task_finish[b, task])
-            delay += max(0.0, finish - (problem.arrival[i, task] + problem.expiry[i, task]))
+                finish = np.float64(state.task[b, task, FINISH])
+            delay += max(
+                0.0, finish - (problem.task[i, task, ARRIVAL] + problem.task[i, task, EXPIRY])
+            )
     return np.inf if delay >= most_delay else estimate + delay_weight * delay
 
 
@@ -188,18 +220,18 @@ def mix_hash(h, x):
 @inner_kernel
 def hash_row(problem, state, b):
     """Hash what decides the rest of an episode: clock, waiting tasks as a set, vehicles."""
-    h = mix_hash(np.uint64(1), state.time[b])
+    h = mix_hash(np.uint64(1), state.episode[b, TIME])
     waiting = np.uint64(0)
-    for k in range(state.pool_size[b]):
+    for k in range(state.episode[b, POOL_SIZE]):
         waiting = np.uint64(waiting + mix_hash(np.uint64(2), state.pool[b, k]))
     h = mix_hash(h, waiting)
-    for v in range(problem.n_vehicles[state.instance[b]]):
-        h = mix_hash(h, state.vehicle_status[b, v])
-        h = mix_hash(h, state.vehicle_site[b, v])
-        h = mix_hash(h, state.vehicle_task[b, v] + 1)
-        h = mix_hash(h, state.event_tick[b, v])
-        h = mix_hash(h, state.halted_towards[b, v] + 1)
-        h = mix_hash(h, state.next_breakdown[b, v])
+    for v in range(problem.instance[state.episode[b, INSTANCE], N_VEHICLES]):
+        h = mix_hash(h, state.vehicle[b, v, STATUS])
+        h = mix_hash(h, state.vehicle[b, v, SITE])
+        h = mix_hash(h, state.vehicle[b, v, TASK] + 1)
+        h = mix_hash(h, state.vehicle[b, v, EVENT_TICK])
+        h = mix_hash(h, state.vehicle[b, v, HALTED_TOWARDS] + 1)
+        h = mix_hash(h, state.vehicle[b, v, NEXT_BREAKDOWN])
     return h
 
 
@@ -266,7 +298,7 @@ def search_beam(
     """
     width = origin.shape[1]
     n_levels = origin.shape[0]
-    most_delay = cost_limit * problem.n_tasks[instance]
+    most_delay = cost_limit * problem.instance[instance, N_TASKS]
     outcome[0] = np.inf
     outcome[1] = np.inf
     start_episode(problem, parents, 0, instance)
@@ -274,7 +306,7 @@ def search_beam(
     for level in range(n_levels):
         n_children = 0
         for b in range(n):
-            for v in range(problem.n_vehicles[instance]):
+            for v in range(problem.instance[instance, N_VEHICLES]):
                 if not has_choice(problem, parents, b, v):
                     continue
                 for rule in range(N_RULES):
@@ -289,8 +321,11 @@ def search_beam(
                     assign_task(problem, children, width, v, position)
                     advance_events(problem, children, width)
                     action = v * N_RULES + rule
-                    if children.status[width] != RUNNING:
-                        makespan, tardiness = children.makespan[width], children.tardiness[width]
+                    if children.episode[width, PHASE] != RUNNING:
+                        makespan, tardiness = (
+                            children.outcome[width, MAKESPAN],
+                            children.outcome[width, TARDINESS],
+                        )
                         if tardiness < cost_limit and makespan < outcome[0]:
                             outcome[0] = makespan
                             outcome[1] = tardiness

@@ -8,7 +8,29 @@ import numpy as np
 
 from acerl_np.errors import InputError
 from acerl_np.kernels.rules import N_RULES
-from acerl_np.kernels.state import NEVER, SCALES, Problem
+from acerl_np.kernels.state import (
+    ARRIVAL,
+    BREAKDOWN_TICK,
+    CAPACITY,
+    DELIVERY,
+    DEMAND,
+    EXPIRY,
+    HANDLING,
+    LAYOUT,
+    LOADED,
+    N_TASKS,
+    N_VEHICLES,
+    NAMED_ROUTE,
+    NEVER,
+    NEXT_SITE,
+    PICKUP,
+    REPAIR_TICKS,
+    SCALES,
+    SPEED,
+    TASK_SLOTS,
+    TRUNCATES,
+    Problem,
+)
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import SCALING_DIVISORS, SCALING_PAIRS, Layout
 
@@ -126,7 +148,7 @@ def build_problem(
     n_instances = len(instances)
     n_sites = max(len(layout.sites) for layout in layouts)
     n_tasks = max(instance.n_tasks for instance in instances)
-    fleet = max(len(layout.vehicles) for layout in layouts)
+    fleet = max([n_vehicles or 1] + [len(layout.vehicles) for layout in layouts])
     n_breakdowns = max(
         [1] + [len(vehicle.breakdowns) for layout in layouts for vehicle in layout.vehicles]
     )
@@ -144,51 +166,33 @@ def build_problem(
     problem = Problem(
         distance=np.full((n_layouts, n_sites, n_sites), np.inf),
         edge_length=np.full((n_layouts, n_sites, n_sites), np.inf),
-        next_site=np.zeros((n_layouts, n_sites, n_sites), np.int32),
-        named_route=np.full((n_layouts, n_sites, n_sites), -1, np.int32),
+        way=np.zeros((n_layouts, n_sites, n_sites, 2), np.int32),
         route_sites=_stack_routes(layouts),
-        layout=np.array(layout_of, np.int32),
-        truncate=np.array([instance.layout.truncate_distances for instance in instances], np.bool_),
-        n_tasks=np.array([instance.n_tasks for instance in instances], np.int32),
-        n_vehicles=np.array([len(instance.layout.vehicles) for instance in instances], np.int32),
-        pickup=np.zeros((n_instances, n_tasks), np.int32),
-        delivery=np.zeros((n_instances, n_tasks), np.int32),
-        arrival=np.zeros((n_instances, n_tasks)),
-        expiry=np.zeros((n_instances, n_tasks)),
-        handling=np.zeros((n_instances, n_tasks)),
-        demand=np.zeros((n_instances, n_tasks)),
+        instance=np.zeros((n_instances, TASK_SLOTS + 1), np.int64),
+        task_ends=np.zeros((n_instances, n_tasks, DELIVERY + 1), np.int32),
+        task=np.zeros((n_instances, n_tasks, LOADED + 1)),
         arrival_tick=np.full((n_instances, n_tasks), NEVER),
-        task_distance=np.zeros((n_instances, n_tasks)),
-        speed=np.ones((n_instances, fleet)),
-        capacity=np.zeros((n_instances, fleet)),
+        vehicle=np.zeros((n_instances, fleet, CAPACITY + 1)),
         start_site=np.zeros((n_instances, fleet), np.int32),
-        breakdown_tick=np.full((n_instances, fleet, n_breakdowns), NEVER),
-        repair_ticks=np.zeros((n_instances, fleet, n_breakdowns), np.int64),
+        breakdown=np.zeros((n_instances, fleet, n_breakdowns, REPAIR_TICKS + 1), np.int64),
         scaling=np.tile(np.asarray(scaling, np.float64), (n_instances, 1)),
-        task_slots=np.array([task_slots or max(layout.task_slots for layout in layouts)], np.int32),
     )
+    problem.way[..., NAMED_ROUTE] = -1
+    problem.instance[:, LAYOUT] = layout_of
+    problem.instance[:, TASK_SLOTS] = task_slots or max(layout.task_slots for layout in layouts)
+    problem.vehicle[..., SPEED] = 1.0
+    problem.breakdown[..., BREAKDOWN_TICK] = NEVER
     position = 0
     for k, layout in enumerate(layouts):
         size = len(layout.sites)
         problem.distance[k, :size, :size] = layout.routes.distance
         problem.edge_length[k, :size, :size] = layout.routes.edge_length
-        problem.next_site[k, :size, :size] = layout.routes.next_site
+        problem.way[k, :size, :size, NEXT_SITE] = layout.routes.next_site
         for ends, route in layout.routes.explicit.items():
-            problem.named_route[k, *ends] = position
+            problem.way[k, *ends, NAMED_ROUTE] = position
             position += len(route) - 1
     for i, instance in enumerate(instances):
         _fill_instance(problem, i, instance)
-    if n_vehicles is not None and n_vehicles > fleet:
-        padding = ((0, 0), (0, n_vehicles - fleet))
-        problem = problem._replace(
-            speed=np.pad(problem.speed, padding, constant_values=1.0),
-            capacity=np.pad(problem.capacity, padding),
-            start_site=np.pad(problem.start_site, padding),
-            breakdown_tick=np.pad(
-                problem.breakdown_tick, (*padding, (0, 0)), constant_values=NEVER
-            ),
-            repair_ticks=np.pad(problem.repair_ticks, (*padding, (0, 0))),
-        )
     return problem
 
 
@@ -205,23 +209,26 @@ def _stack_routes(layouts: Sequence[Layout]) -> np.ndarray:
 def _fill_instance(problem: Problem, i: int, instance: Instance) -> None:
     layout = instance.layout
     n = instance.n_tasks
-    problem.pickup[i, :n] = instance.pickup
-    problem.delivery[i, :n] = instance.delivery
-    problem.arrival[i, :n] = instance.arrival
-    problem.expiry[i, :n] = instance.expiry
-    problem.handling[i, :n] = instance.handling_time
-    problem.demand[i, :n] = instance.demand
+    problem.instance[i, TRUNCATES] = layout.truncate_distances
+    problem.instance[i, N_TASKS] = n
+    problem.instance[i, N_VEHICLES] = len(layout.vehicles)
+    problem.task_ends[i, :n, PICKUP] = instance.pickup
+    problem.task_ends[i, :n, DELIVERY] = instance.delivery
+    problem.task[i, :n, ARRIVAL] = instance.arrival
+    problem.task[i, :n, EXPIRY] = instance.expiry
+    problem.task[i, :n, HANDLING] = instance.handling_time
+    problem.task[i, :n, DEMAND] = instance.demand
     problem.arrival_tick[i, :n] = np.ceil(instance.arrival).astype(np.int64)
     loaded = layout.routes.distance[instance.pickup, instance.delivery]
     if layout.truncate_distances:
-        problem.task_distance[i, :n] = np.floor(loaded + 0.5e-9)
+        problem.task[i, :n, LOADED] = np.floor(loaded + 0.5e-9)
     else:
-        problem.task_distance[i, :n] = np.floor(loaded * 1e9 + 0.5) * 1e-9
+        problem.task[i, :n, LOADED] = np.floor(loaded * 1e9 + 0.5) * 1e-9
     for v, vehicle in enumerate(layout.vehicles):
-        problem.speed[i, v] = vehicle.speed
-        problem.capacity[i, v] = vehicle.capacity
+        problem.vehicle[i, v, SPEED] = vehicle.speed
+        problem.vehicle[i, v, CAPACITY] = vehicle.capacity
         problem.start_site[i, v] = layout.site_index[vehicle.start]
         events = sorted(vehicle.breakdowns, key=lambda item: item.time)
         for k, event in enumerate(events):
-            problem.breakdown_tick[i, v, k] = int(np.ceil(event.time))
-            problem.repair_ticks[i, v, k] = int(np.ceil(event.repair_time))
+            problem.breakdown[i, v, k, BREAKDOWN_TICK] = int(np.ceil(event.time))
+            problem.breakdown[i, v, k, REPAIR_TICKS] = int(np.ceil(event.repair_time))
