@@ -146,7 +146,7 @@ def evaluate_policy(
     else:
         for instance in chosen:
             policy.check_fits(instance)
-    rows = np.repeat(np.arange(len(chosen), dtype=np.int32), trials)
+    rows = np.repeat(np.arange(len(chosen)), trials)
     keys = stream_keys(chosen, trials, seed)
     workers = Workers(threads)
     try:

@@ -102,7 +102,7 @@ def play_static(
     try:
         makespan, tardiness, _ = play_by_plan(
             problem,
-            np.tile(np.arange(n, dtype=np.int32), len(plans)),
+            np.tile(np.arange(n), len(plans)),
             np.repeat(orders, n, axis=0),
             np.repeat(rules, n, axis=0),
             workers,

@@ -10,6 +10,7 @@ import os
 import queue
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
+from typing import TypeVar
 
 import numpy as np
 
@@ -22,6 +23,8 @@ from acerl_np.kernels.rollout import (
 )
 from acerl_np.kernels.state import Problem, State, allocate_state
 
+Item = TypeVar("Item")
+
 TILE = 4
 """Members that a worker plays side by side; their weights fit a core's second-level cache."""
 
@@ -29,14 +32,24 @@ EPISODE_TILE = 64
 """Episodes of one shared policy that a worker plays side by side."""
 
 
-CHUNKS = 8
-"""Calls that a worker's share of the episodes is cut into: few, since a call costs tens of
-microseconds; enough that the workers end at about the same time."""
+MAX_PIECE = 64
+"""Most tiles of one call: a call cannot be interrupted."""
 
 
-def find_chunk(n_episodes: int, tile: int, threads: int) -> int:
-    """Return the number of episodes that a worker takes at a time, whole tiles."""
-    return tile * max(1, n_episodes // (tile * threads * CHUNKS))
+def deal_episodes(n: int, tile: int, threads: int) -> list[tuple[int, int]]:
+    """Cut n episodes into pieces (first, last + 1) of whole tiles for the workers to take in turn.
+
+    Large pieces come first, since a call costs tens of microseconds, and single tiles last, so that
+    the workers end at about the same time.
+    """
+    pieces = []
+    first = 0
+    while first < n:
+        tiles = (n - first) // (2 * threads * tile)
+        last = min(n, first + tile * min(max(1, tiles), MAX_PIECE))
+        pieces.append((first, last))
+        first = last
+    return pieces
 
 
 def count_cores() -> int:
@@ -63,7 +76,7 @@ class Workers:
         if self.threads > 1:
             self.executor = ThreadPoolExecutor(self.threads, thread_name_prefix="acerl_np")
 
-    def run(self, function: Callable[[int], None], items: Iterable[int]) -> None:
+    def run(self, function: Callable[[Item], None], items: Iterable[Item]) -> None:
         """Call `function` with every item, and wait for all of them."""
         if self.executor is None:
             for item in items:
@@ -132,7 +145,7 @@ class Arena:
             Above 0.
         seed, generation : int
         antithetic : bool
-        instances : ndarray(int32, (n_members,))
+        instances : ndarray(int64, (n_members,))
             Row of `problem` that each member plays.
 
         Returns
@@ -159,7 +172,7 @@ class Arena:
         Parameters
         ----------
         theta : ndarray(float32, (n_parameters,))
-        instances : ndarray(int32, (n_episodes,))
+        instances : ndarray(int64, (n_episodes,))
         keys : ndarray(uint32, (n_episodes, 4))
             Streams of the action draws.
         greedy : bool
@@ -185,9 +198,8 @@ class Arena:
         n = len(instances)
         makespan, tardiness = np.empty(n), np.empty(n)
         decisions = np.empty(n, np.int64)
-        chunk = find_chunk(n, self.tile, self.workers.threads)
 
-        def play(first: int) -> None:
+        def play(piece: tuple[int, int]) -> None:
             state, work = self._spaces.get()
             try:
                 play_members(
@@ -203,8 +215,7 @@ class Arena:
                     greedy,
                     instances,
                     keys,
-                    first,
-                    min(first + chunk, n),
+                    *piece,
                     makespan,
                     tardiness,
                     decisions,
@@ -212,7 +223,7 @@ class Arena:
             finally:
                 self._spaces.put((state, work))
 
-        self.workers.run(play, range(0, n, chunk))
+        self.workers.run(play, deal_episodes(n, self.tile, self.workers.threads))
         return makespan, tardiness, decisions
 
 
@@ -226,7 +237,7 @@ def play_by_rule(
     problem : Problem
     rule : int
         As `kernels.baselines.play_rules`.
-    instances : ndarray(int32, (n_episodes,))
+    instances : ndarray(int64, (n_episodes,))
     keys : ndarray(uint32, (n_episodes, 4))
         Streams of the draws.
     workers : Workers
@@ -255,7 +266,7 @@ def play_by_plan(
     Parameters
     ----------
     problem : Problem
-    instances : ndarray(int32, (n_episodes,))
+    instances : ndarray(int64, (n_episodes,))
     orders, rules : ndarray(int32, (n_episodes, n_vehicles))
         As `kernels.baselines.play_plans`.
     workers : Workers
@@ -281,17 +292,16 @@ def _play_tiles(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     makespan, tardiness = np.empty(n), np.empty(n)
     decisions = np.empty(n, np.int64)
-    chunk = find_chunk(n, tile, workers.threads)
     states: queue.SimpleQueue[State] = queue.SimpleQueue()
     for _ in range(workers.threads):
         states.put(allocate_state(problem, min(tile, n)))
 
-    def play_from(first: int) -> None:
+    def play_piece(piece: tuple[int, int]) -> None:
         state = states.get()
         try:
-            play(state, first, min(first + chunk, n), makespan, tardiness, decisions)
+            play(state, *piece, makespan, tardiness, decisions)
         finally:
             states.put(state)
 
-    workers.run(play_from, range(0, n, chunk))
+    workers.run(play_piece, deal_episodes(n, tile, workers.threads))
     return makespan, tardiness, decisions

@@ -28,7 +28,7 @@ def warm_up() -> None:
     )
     row = {"task": "t", "pickup": "a", "delivery": "b", "arrival_time": 0, "expiry_time": 9}
     instance = Instance.from_rows("one task", layout, [row])
-    trainer = ACERL(instance, Config(generations=1, population=2, hidden=(2,)), threads=1)
+    trainer = ACERL(instance, Config(generations=2, population=2, hidden=(2,)), threads=1)
     trainer.run()
     policy = trainer.policy
     evaluate_policy(policy, instance, trials=1, threads=1)

@@ -155,7 +155,7 @@ def test_rollout(benchmark, suite, threads):
 
     problem = build_problem(suite)
     theta = initial_parameters(SIZES, 0)
-    instances = np.arange(256, dtype=np.int32) % 8
+    instances = np.arange(256) % 8
     workers = Workers(threads)
     arena = Arena(problem, SIZES, workers)
     expected = Arena(problem, SIZES, Workers(1), tile=1).play_population(

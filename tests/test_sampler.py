@@ -70,7 +70,7 @@ def test_the_metric_is_the_mean_of_the_buffers_terms(history, advantage):
 def test_instances_dealt_equal_the_slow_ones(history, seed, generation, n_groups):
     sampler, buffers = replay(history, seed=seed)
     dealt = sampler.assign(n_groups, generation)
-    assert dealt.dtype == np.int32
+    assert dealt.dtype == np.int64
     assert dealt.tolist() == buffers.assign(n_groups, seed, generation)
 
 

@@ -291,7 +291,7 @@ def play_population(instances, theta, sigma, seed, generation, antithetic, dealt
     workers = Workers(1)
     arena = Arena(problem, [219, *HIDDEN, 12], workers, tile=tile)
     played = arena.play_population(
-        theta, sigma, seed, generation, antithetic, np.array(dealt, np.int32)
+        theta, sigma, seed, generation, antithetic, np.array(dealt, np.int64)
     )
     workers.close()
     return played

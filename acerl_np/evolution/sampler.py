@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.errors import ConfigError
-from acerl_np.kernels.random import SAMPLER, derive_key, draw_uniform
+from acerl_np.kernels.random import SAMPLER, derive_key, fill_uniforms
 
 Sampler = Literal["ais", "uniform", "random", "single"]
 Advantage = Literal["paper", "released"]
@@ -22,7 +22,7 @@ class InstanceSampler(Protocol):
     """int64 (n_instances,): episodes played on each instance."""
 
     def assign(self, n_groups: int, generation: int) -> np.ndarray:
-        """Return the instance of each of `n_groups` members or antithetic pairs, int32."""
+        """Return the instance of each of `n_groups` members or antithetic pairs, int64."""
         ...
 
     def update(self, instance_ids: ArrayLike, returns: ArrayLike) -> None:
@@ -54,7 +54,9 @@ class _Counting:
         """Return `n` uniform numbers in [0, 1) of this generation."""
         key = np.empty(4, np.uint32)
         derive_key(self.seed, SAMPLER, generation, 0, key)
-        return np.array([draw_uniform(key, k, 0) for k in range(n)])
+        drawn = np.empty(n)
+        fill_uniforms(key, drawn)
+        return drawn
 
     def update(self, instance_ids: ArrayLike, returns: ArrayLike) -> None:
         """Count the episodes of a finished generation."""
@@ -139,13 +141,13 @@ class AdaptiveSampler(_Counting):
         """Return an instance per group: untried ones first in turn, the others by softmax."""
         untried = np.flatnonzero(self.count == 0)
         if len(untried) == self.n_instances:
-            return np.arange(n_groups, dtype=np.int32) % np.int32(self.n_instances)
+            return np.arange(n_groups) % self.n_instances
         cumulative = np.cumsum(self.probabilities())
         # The last tried instance takes what rounding leaves of the sum.
         drawn = np.searchsorted(
             cumulative, self.draw(n_groups, generation) * cumulative[-1], "right"
         )
-        chosen: np.ndarray = np.minimum(drawn, np.flatnonzero(self.count)[-1]).astype(np.int32)
+        chosen: np.ndarray = np.minimum(drawn, np.flatnonzero(self.count)[-1]).astype(np.int64)
         first = untried[:n_groups]
         chosen[: len(first)] = first
         return chosen
@@ -168,7 +170,7 @@ class UniformSampler(_Counting):
 
     def assign(self, n_groups: int, generation: int) -> np.ndarray:
         """Return group k's instance, k modulo the number of instances."""
-        return np.arange(n_groups, dtype=np.int32) % np.int32(self.n_instances)
+        return np.arange(n_groups) % self.n_instances
 
 
 class RandomSampler(_Counting):
@@ -176,7 +178,7 @@ class RandomSampler(_Counting):
 
     def assign(self, n_groups: int, generation: int) -> np.ndarray:
         """Return an independent uniform draw per group."""
-        drawn: np.ndarray = (self.draw(n_groups, generation) * self.n_instances).astype(np.int32)
+        drawn: np.ndarray = (self.draw(n_groups, generation) * self.n_instances).astype(np.int64)
         return drawn
 
 
@@ -185,7 +187,7 @@ class SingleSampler(_Counting):
 
     def assign(self, n_groups: int, generation: int) -> np.ndarray:
         """Return the first instance for every group."""
-        return np.zeros(n_groups, np.int32)
+        return np.zeros(n_groups, np.int64)
 
 
 def make_sampler(

@@ -86,7 +86,7 @@ def play_rules(problem, state, rule, instances, keys, first, last, makespan, tar
     state : State
     rule : int
         A rule of `rules.py`, MIX or RANDOM.
-    instances : ndarray(int32, (n_episodes,))
+    instances : ndarray(int64, (n_episodes,))
     keys : ndarray(uint32, (n_episodes, 4))
         Streams of the draws.
     makespan, tardiness : ndarray(float64, (n_episodes,))

@@ -13,6 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from acerl_np.kernels.compiled import inner_kernel, kernel
+from acerl_np.kernels.vector import add_4, add_12, add_16, add_64
 
 F = np.float32
 
@@ -38,28 +39,25 @@ def sum_columns(sizes, theta, total):
 
 @inner_kernel
 def add_inputs(index, value, n, weights, n_out, out):
-    """Add `value[k]` times row `index[k]` of `weights` to `out`, k ascending, four rows at a time."""
-    k = 0
-    while k + 4 <= n:
-        x0, x1, x2, x3 = value[k], value[k + 1], value[k + 2], value[k + 3]
-        a = index[k] * n_out
-        row0 = weights[a : a + n_out]
-        a = index[k + 1] * n_out
-        row1 = weights[a : a + n_out]
-        a = index[k + 2] * n_out
-        row2 = weights[a : a + n_out]
-        a = index[k + 3] * n_out
-        row3 = weights[a : a + n_out]
-        for j in range(n_out):
-            out[j] = (((out[j] + x0 * row0[j]) + x1 * row1[j]) + x2 * row2[j]) + x3 * row3[j]
-        k += 4
-    while k < n:
-        x0 = value[k]
-        a = index[k] * n_out
-        row0 = weights[a : a + n_out]
-        for j in range(n_out):
-            out[j] += x0 * row0[j]
-        k += 1
+    """Add `value[k]` times row `index[k]` of `weights` to `out`, k ascending."""
+    first = np.int64(0)
+    while first + 64 <= n_out:
+        add_64(index, value, n, weights, n_out, first, out)
+        first += 64
+    while first + 16 <= n_out:
+        add_16(index, value, n, weights, n_out, first, out)
+        first += 16
+    # The output layer has four columns for each vehicle, twelve on the DMH floor.
+    while first + 12 <= n_out:
+        add_12(index, value, n, weights, n_out, first, out)
+        first += 12
+    while first + 4 <= n_out:
+        add_4(index, value, n, weights, n_out, first, out)
+        first += 4
+    for k in range(n):
+        row = index[k] * n_out
+        for j in range(first, n_out):
+            out[j] += value[k] * weights[row + j]
 
 
 @kernel
@@ -214,7 +212,7 @@ def act_batch(sizes, theta, column_sums, observation, mask, uniforms, actions):
     legal = np.empty(n_actions, np.int32)
     weight = np.empty(n_actions, np.float64)
     for row in range(len(observation)):
-        n_legal = 0
+        n_legal = np.int64(0)
         for action in range(n_actions):
             if mask[row, action]:
                 legal[n_legal] = action

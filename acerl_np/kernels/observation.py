@@ -69,7 +69,7 @@ def list_features(problem, state, b, index, value):
     seen = min(state.episode[b, POOL_SIZE], slots)
     distance = problem.distance[problem.instance[i, LAYOUT]]
     truncate = problem.instance[i, TRUNCATES]
-    n = 0
+    n = np.int64(0)
     for k in range(seen):
         task = state.pool[b, k]
         waiting = np.float64(now) - state.waiting_since[b, task]

@@ -16,16 +16,17 @@ import numpy as np
 
 from acerl_np.kernels.compiled import inner_kernel, kernel
 
-# Purposes of streams: the second word of every key.
-NOISE = 1
-ACTION = 2
-RANKING = 3
-SAMPLER = 4
-INITIAL = 5
-EVALUATION = 6
-PERTURBATION = 7
-SEARCH = 8
-BREAKDOWN = 9
+# Purposes of streams: the second word of every key (typed, or numba would compile one
+# specialisation of every kernel that takes a purpose for each of them).
+NOISE = np.int64(1)
+ACTION = np.int64(2)
+RANKING = np.int64(3)
+SAMPLER = np.int64(4)
+INITIAL = np.int64(5)
+EVALUATION = np.int64(6)
+PERTURBATION = np.int64(7)
+SEARCH = np.int64(8)
+BREAKDOWN = np.int64(9)
 
 LANES = 512
 """Counters that one call of `fill_normals` consumes; it yields 4 * LANES normals."""
@@ -126,6 +127,13 @@ def draw_uniform(key, i, j):
     high = np.float64(x0 >> U(5))
     low = np.float64(x1 >> U(6))
     return (high * 67108864.0 + low) * (1.0 / 9007199254740992.0)
+
+
+@kernel
+def fill_uniforms(key, out):
+    """Fill the vector `out` (ndarray(float64)): its entry k is draw (k, 0) of the stream."""
+    for k in range(len(out)):
+        out[k] = draw_uniform(key, k, 0)
 
 
 @kernel

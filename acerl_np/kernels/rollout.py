@@ -178,7 +178,7 @@ def play_members(
     seed, generation : int
     antithetic : bool
     greedy : bool
-    instances : ndarray(int32, (n_episodes,))
+    instances : ndarray(int64, (n_episodes,))
     keys : ndarray(uint32, (n_episodes, 4))
         Streams of the action draws; not read with noise.
     first, last : int
@@ -253,7 +253,7 @@ def advance_batch(problem, state, restart, choices, index, value, legal, observa
         if restart:
             start_episode(problem, state, b, choices[b])
         elif state.episode[b, PHASE] == RUNNING:
-            apply_action(problem, state, b, choices[b])
+            apply_action(problem, state, b, np.int32(choices[b]))
         for k in range(observation.shape[1]):
             observation[b, k] = np.float32(0.0)
         for k in range(mask.shape[1]):

@@ -59,7 +59,7 @@ def sum_noise(utilities, seed, generation, antithetic, first_block, last_block, 
     Parameters
     ----------
     utilities : ndarray(float32, (n_members,))
-        f; members of utility zero are skipped.
+        f; members of utility zero are skipped, and antithetic pairs share their noise.
     total : ndarray(float32, (n_parameters,))
         Output; only the parameters of these blocks are written.
     """
@@ -67,16 +67,19 @@ def sum_noise(utilities, seed, generation, antithetic, first_block, last_block, 
     bits = np.empty((4, LANES), np.uint32)
     noise = np.empty((4, LANES), np.float32)
     flat = noise.reshape(BLOCK)
+    step = 2 if antithetic else 1
     for block in range(first_block, last_block):
         first = block * BLOCK
         count = min(BLOCK, len(total) - first)
         target = total[first : first + count]
         target[:] = F(0.0)
-        for member in range(len(utilities)):
-            if utilities[member] == F(0.0):
+        for member in range(0, len(utilities), step):
+            weight = utilities[member]
+            if antithetic:
+                weight -= utilities[member + 1]
+            if weight == F(0.0):
                 continue
-            sign = find_noise(seed, generation, member, antithetic, key)
-            weight = sign * utilities[member]
+            find_noise(seed, generation, member, antithetic, key)
             fill_normals(key, block, bits, noise)
             for k in range(count):
                 target[k] += weight * flat[k]
