@@ -2,7 +2,7 @@
 
 numba's own cache looks only at the file of the function that it caches. A kernel that calls kernels
 of other files would then be served stale after one of those changed. Here one stamp covers them all:
-the sources of every kernel and the versions of numba, llvmlite and NumPy.
+the sources of every kernel, the package's version, and those of numba, llvmlite and NumPy.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import shutil
 import sys
+import time
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -23,10 +25,13 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLoca
 
 Function = Callable[..., Any]
 
+UNUSED_SECONDS = 30 * 86400.0
+"""Age of machine code that no process has loaded since, after which it is deleted."""
+
 
 @cache
 def source_stamp() -> str:
-    """Return the hash of all kernel sources and of the compiler's versions.
+    """Return the hash of all kernel sources, of the package's version and of the compiler's.
 
     Returns
     -------
@@ -37,7 +42,9 @@ def source_stamp() -> str:
         f"{sys.version} numba {numba.__version__} llvmlite {llvmlite.__version__} "
         f"numpy {np.__version__}".encode()
     )
-    for path in sorted(Path(__file__).parent.glob("*.py")):
+    kernels = Path(__file__).parent
+    # The package's own file holds its version.
+    for path in [kernels.parent / "__init__.py", *sorted(kernels.glob("*.py"))]:
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()[:32]
 
@@ -78,12 +85,18 @@ def is_compiled() -> bool:
 
 
 def mark_compiled() -> None:
-    """Record that every kernel has been compiled into the cache folder."""
+    """Record that every kernel has been compiled, and drop machine code that is no longer used."""
     folder = cache_folder()
-    if folder is not None:
-        # Only the announcement of the next compilation depends on it.
-        with contextlib.suppress(OSError):
-            (folder / "complete").touch()
+    if folder is None:
+        return
+    # Only the announcement of the next compilation depends on it, and its time says when it was used.
+    with contextlib.suppress(OSError):
+        (folder / "complete").touch()
+        for other in folder.parent.glob("kernels-*"):
+            mark = other / "complete"
+            if not mark.exists() or time.time() - mark.stat().st_mtime < UNUSED_SECONDS:
+                continue
+            shutil.rmtree(other, ignore_errors=True)
 
 
 class _Locator(_CacheLocator):

@@ -190,10 +190,17 @@ def may_carry(problem, i, v, task):
 @inner_kernel
 def copy_row(source, i, target, j):
     """Copy row i of the State `source` to row j of the State `target`."""
-    target.episode[j] = source.episode[i]
-    target.outcome[j] = source.outcome[i]
-    target.pool[j] = source.pool[i]
-    target.waiting_since[j] = source.waiting_since[i]
-    target.task[j] = source.task[i]
-    target.vehicle[j] = source.vehicle[i]
-    target.place[j] = source.place[i]
+    for k in range(source.episode.shape[1]):
+        target.episode[j, k] = source.episode[i, k]
+    for k in range(source.outcome.shape[1]):
+        target.outcome[j, k] = source.outcome[i, k]
+    for task in range(source.pool.shape[1]):
+        target.pool[j, task] = source.pool[i, task]
+        target.waiting_since[j, task] = source.waiting_since[i, task]
+        for k in range(source.task.shape[2]):
+            target.task[j, task, k] = source.task[i, task, k]
+    for v in range(source.vehicle.shape[1]):
+        for k in range(source.vehicle.shape[2]):
+            target.vehicle[j, v, k] = source.vehicle[i, v, k]
+        for k in range(source.place.shape[2]):
+            target.place[j, v, k] = source.place[i, v, k]
