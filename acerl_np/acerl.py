@@ -19,8 +19,9 @@ from acerl_np.evolution import Strategy, make_sampler, rank_utilities
 from acerl_np.policy import Policy, initial_parameters
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.tables import build_problem, count_actions, count_features, find_scaling
-from acerl_np.rollout import Arena, Workers
+from acerl_np.rollout import Arena
 from acerl_np.storage import write_atomically
+from acerl_np.workers import Workers
 
 MAX_SEED = 2**63 - 1
 
@@ -155,7 +156,7 @@ class ACERL:
             noise_decay=self.config.noise_decay,
             noise_decay_every=self.config.noise_decay_every,
             antithetic=self.config.antithetic,
-            executor=self._workers.executor,
+            workers=self._workers,
         )
         self.sampler = make_sampler(
             self.config.sampler,

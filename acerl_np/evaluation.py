@@ -15,7 +15,8 @@ from acerl_np.kernels.rules import AHP, EDD, FCFS, LWT, NVF, STD
 from acerl_np.policy import Policy
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.tables import build_problem
-from acerl_np.rollout import Arena, Workers, play_by_rule
+from acerl_np.rollout import Arena, play_by_rule
+from acerl_np.workers import Workers
 
 MAX_TRIALS = 10_000_000
 

@@ -26,9 +26,10 @@ from acerl_np.kernels.search import anneal_actions, search_beam
 from acerl_np.kernels.state import allocate_state
 from acerl_np.problem.instance import Instance, instances_folder
 from acerl_np.problem.tables import build_problem
-from acerl_np.rollout import Workers, count_cores, play_by_plan
+from acerl_np.rollout import play_by_plan
 from acerl_np.simulator import Simulator
 from acerl_np.storage import read_text, write_atomically
+from acerl_np.workers import Workers, count_cores
 
 RULE_NAMES = ("FCFS", "EDD", "NVF", "STD")
 

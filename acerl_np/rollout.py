@@ -6,15 +6,11 @@ keyed, so neither threads nor tiles change a result.
 
 from __future__ import annotations
 
-import os
 import queue
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
-from typing import TypeVar
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from acerl_np.errors import ConfigError
 from acerl_np.kernels.baselines import play_plans, play_rules
 from acerl_np.kernels.rollout import (
     Workspace,
@@ -22,8 +18,7 @@ from acerl_np.kernels.rollout import (
     play_members,
 )
 from acerl_np.kernels.state import Problem, State, allocate_state
-
-Item = TypeVar("Item")
+from acerl_np.workers import Workers
 
 TILE = 4
 """Members that a worker plays side by side; their weights fit a core's second-level cache."""
@@ -50,44 +45,6 @@ def deal_episodes(n: int, tile: int, threads: int) -> list[tuple[int, int]]:
         pieces.append((first, last))
         first = last
     return pieces
-
-
-def count_cores() -> int:
-    """Return the number of cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-class Workers:
-    """A pool of threads, each with arrays of its own.
-
-    Parameters
-    ----------
-    threads : int, optional
-        By default one per core.
-    """
-
-    def __init__(self, threads: int | None = None) -> None:
-        self.threads = count_cores() if threads is None else threads
-        if self.threads < 1:
-            raise ConfigError(f"threads: read {threads}; expected at least 1")
-        self.executor: Executor | None = None
-        if self.threads > 1:
-            self.executor = ThreadPoolExecutor(self.threads, thread_name_prefix="acerl_np")
-
-    def run(self, function: Callable[[Item], None], items: Iterable[Item]) -> None:
-        """Call `function` with every item, and wait for all of them."""
-        if self.executor is None:
-            for item in items:
-                function(item)
-        else:
-            list(self.executor.map(function, items))
-
-    def close(self) -> None:
-        """End the threads."""
-        if self.executor is not None:
-            self.executor.shutdown()
 
 
 class Arena:

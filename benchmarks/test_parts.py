@@ -13,7 +13,8 @@ from acerl_np.evolution import Strategy, rank_utilities
 from acerl_np.kernels.network import act_batch
 from acerl_np.kernels.random import BLOCK, LANES, NOISE, derive_key, fill_normals
 from acerl_np.policy import initial_parameters
-from acerl_np.rollout import Arena, Workers
+from acerl_np.rollout import Arena
+from acerl_np.workers import Workers
 
 SIZES = (219, 128, 128, 12)
 

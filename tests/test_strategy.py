@@ -1,7 +1,6 @@
 """The evolution strategy: noise, estimator, its expectation, steps, threads."""
 
 import itertools
-from concurrent.futures import ThreadPoolExecutor
 
 import naive_evolution as naive
 import numba
@@ -12,6 +11,7 @@ from acerl_np.errors import ConfigError, InputError
 from acerl_np.evolution import Strategy, rank_utilities
 from acerl_np.kernels.random import BLOCK, NOISE
 from acerl_np.kernels.update import fill_stream
+from acerl_np.workers import Workers
 
 JIT = not numba.config.DISABLE_JIT
 SIZES = [1, 3, BLOCK, BLOCK + 1, 2 * BLOCK + 900] if JIT else [1, BLOCK + 1]
@@ -133,18 +133,18 @@ def test_no_result_depends_on_threads(antithetic):
     utilities = [0.5, -1.25, 0.0, 2.0] if JIT else [0.5, -1.25]
     results = []
     for threads in (None, 1, 2, 3):
-        executor = ThreadPoolExecutor(threads) if threads else None
+        workers = Workers(threads) if threads else None
         strategy = Strategy(
             random_theta(size),
             seed=4,
             population=len(utilities),
             antithetic=antithetic,
-            executor=executor,
+            workers=workers,
         )
         strategy.tell(utilities)
         results.append(strategy.theta.tobytes() + strategy.tell(utilities).tobytes())
-        if executor is not None:
-            executor.shutdown()
+        if workers is not None:
+            workers.close()
     assert len(set(results)) == 1
 
 

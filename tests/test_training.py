@@ -27,8 +27,9 @@ from acerl_np.evaluation import stream_keys
 from acerl_np.evolution import Strategy
 from acerl_np.policy import initial_parameters
 from acerl_np.problem.tables import build_problem, find_scaling
-from acerl_np.rollout import Arena, Workers
+from acerl_np.rollout import Arena
 from acerl_np.storage import read_arrays, write_arrays
+from acerl_np.workers import Workers
 
 JIT = not numba.config.DISABLE_JIT
 SAMPLERS = ("ais", "uniform", "random", "single")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from concurrent.futures import Executor
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,6 +10,7 @@ from numpy.typing import ArrayLike
 from acerl_np.errors import ConfigError, InputError
 from acerl_np.kernels.random import BLOCK, LANES
 from acerl_np.kernels.update import perturb_member, sum_noise
+from acerl_np.workers import Workers
 
 MIN_NOISE_STD = 1e-9
 """Smallest sigma: 1 / sigma stays a float32."""
@@ -38,8 +38,8 @@ class Strategy:
     noise_decay_every : int
     antithetic : bool
         Members 2 i and 2 i + 1 use the same noise with opposite signs (Eq. 12).
-    executor : concurrent.futures.Executor, optional
-        Threads that share the work; no result depends on them.
+    workers : Workers, optional
+        Threads that share the work, by default the calling one alone; no result depends on them.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Strategy:
         noise_decay: float = 0.99,
         noise_decay_every: int = 50,
         antithetic: bool = False,
-        executor: Executor | None = None,
+        workers: Workers | None = None,
     ) -> None:
         if population < 2 or (antithetic and population % 2):
             raise ConfigError(
@@ -78,7 +78,7 @@ class Strategy:
         self.noise_decay = noise_decay
         self.noise_decay_every = noise_decay_every
         self.antithetic = antithetic
-        self.executor = executor
+        self.workers = workers or Workers(1)
         self.generation = 0
 
     @property
@@ -143,10 +143,7 @@ class Strategy:
         def add_block(block: int) -> None:
             sum_noise(f, self.seed, self.generation, self.antithetic, block, block + 1, total)
 
-        if self.executor is None:
-            sum_noise(f, self.seed, self.generation, self.antithetic, 0, n_blocks, total)
-        else:
-            list(self.executor.map(add_block, range(n_blocks)))
+        self.workers.run(add_block, range(n_blocks))
         total *= np.float32(1.0 / (self.population * self.noise_std))
         return total
 

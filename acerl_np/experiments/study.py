@@ -23,8 +23,8 @@ from acerl_np.kernels.compiled import source_stamp
 from acerl_np.metrics import compare_samples, normalise, satisfied_share
 from acerl_np.problem.instance import Instance, display_name
 from acerl_np.report import Cell, render_table
-from acerl_np.rollout import count_cores
 from acerl_np.storage import read_arrays, write_arrays, write_atomically
+from acerl_np.workers import count_cores
 
 RULE_ROWS = ("MIX", "FCFS", "EDD", "NVF", "STD", "Random")
 """Rules in the order of the paper's tables."""

@@ -72,6 +72,7 @@ def cache_folder() -> Path | None:
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             if os.access(folder, os.W_OK | os.X_OK) and _is_private(folder):
+                os.utime(folder)  # says when it was last used, see `mark_compiled`
                 return folder
         except OSError:
             continue
@@ -89,14 +90,12 @@ def mark_compiled() -> None:
     folder = cache_folder()
     if folder is None:
         return
-    # Only the announcement of the next compilation depends on it, and its time says when it was used.
+    # Only the announcement of the next compilation depends on it.
     with contextlib.suppress(OSError):
         (folder / "complete").touch()
         for other in folder.parent.glob("kernels-*"):
-            mark = other / "complete"
-            if not mark.exists() or time.time() - mark.stat().st_mtime < UNUSED_SECONDS:
-                continue
-            shutil.rmtree(other, ignore_errors=True)
+            if time.time() - other.stat().st_mtime > UNUSED_SECONDS:
+                shutil.rmtree(other, ignore_errors=True)
 
 
 class _Locator(_CacheLocator):

@@ -1,0 +1,89 @@
+"""Threads that share a list of independent pieces of work; kernels release the GIL meanwhile."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from acerl_np.errors import ConfigError
+
+Item = TypeVar("Item")
+
+
+def count_cores() -> int:
+    """Return the number of cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class Workers:
+    """The calling thread and its helpers.
+
+    Parameters
+    ----------
+    threads : int, optional
+        By default one per core.
+
+    Raises
+    ------
+    ConfigError
+        If `threads` is below 1.
+    """
+
+    def __init__(self, threads: int | None = None) -> None:
+        self.threads = count_cores() if threads is None else threads
+        if self.threads < 1:
+            raise ConfigError(f"threads: read {threads}; expected at least 1")
+        self._helpers: ThreadPoolExecutor | None = None
+        self._process = 0
+
+    def run(self, function: Callable[[Item], object], items: Iterable[Item]) -> None:
+        """Call `function` with every item, each on the next free thread, and wait for all of them.
+
+        The calling thread works too: it need not be woken, which takes as long as a large piece.
+
+        Raises
+        ------
+        Exception
+            The first that `function` raises; items not begun by then are dropped.
+        """
+        pending = deque(items)
+
+        def work() -> None:
+            try:
+                while True:
+                    try:
+                        item = pending.popleft()
+                    except IndexError:
+                        return
+                    function(item)
+            except BaseException:
+                pending.clear()
+                raise
+
+        n_helpers = min(self.threads, len(pending)) - 1
+        futures = [self._find_helpers().submit(work) for _ in range(n_helpers)]
+        try:
+            work()
+        finally:
+            for future in futures:
+                future.exception()  # waits
+        for future in futures:
+            future.result()
+
+    def close(self) -> None:
+        """End the helpers."""
+        if self._helpers is not None and self._process == os.getpid():
+            self._helpers.shutdown()
+        self._helpers = None
+
+    def _find_helpers(self) -> ThreadPoolExecutor:
+        # Threads do not survive a fork.
+        if self._helpers is None or self._process != os.getpid():
+            self._helpers = ThreadPoolExecutor(self.threads - 1, thread_name_prefix="acerl_np")
+            self._process = os.getpid()
+        return self._helpers

@@ -1,0 +1,329 @@
+"""Speed as ratios within one run: the parts of a training run, what bounds them, and two threads.
+
+python benchmarks/speed.py                # about two minutes; prints Markdown
+
+Every round measures all parts one after the other, so that a machine that slows down slows all of them;
+medians over the rounds are printed. A round whose calibration says that the second core was busy is
+left out of the ratio of the threads.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import statistics
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numba
+import numpy as np
+
+import acerl_np
+from acerl_np.evolution import Strategy, rank_utilities
+from acerl_np.kernels.network import forward, list_nonzero, sum_columns
+from acerl_np.kernels.random import BLOCK, LANES, derive_key, fill_normals
+from acerl_np.kernels.rollout import Workspace, allocate_workspace
+from acerl_np.kernels.update import perturb_member
+from acerl_np.policy import initial_parameters
+from acerl_np.problem.tables import build_problem
+from acerl_np.rollout import Arena
+from acerl_np.workers import Workers
+
+SIZES = (219, 128, 128, 12)
+POPULATION = 256
+GENERATIONS = 128
+SPINS = 40_000
+CALIBRATED = 1.8
+"""Least gain of two independent loops over one; below it, the second core was not free."""
+
+
+class Lists(NamedTuple):
+    """Non-zero features of many observations: position, value, number."""
+
+    index: np.ndarray
+    value: np.ndarray
+    count: np.ndarray
+
+
+@numba.njit(nogil=True)
+def spin(x: np.ndarray, n: int) -> None:
+    """Vector arithmetic within the first-level cache: it shares nothing with another core."""
+    for _ in range(n):
+        for k in range(len(x)):
+            y = x[k]
+            for _ in range(4):
+                y = y * (np.float32(1.5) - np.float32(0.5) * y * y)
+            x[k] = y
+
+
+@numba.njit(nogil=True)
+def draw_blocks(key: np.ndarray, n: int, bits: np.ndarray, noise: np.ndarray) -> None:
+    for block in range(n):
+        fill_normals(key, block, bits, noise)
+
+
+@numba.njit(nogil=True)
+def perturb_members(
+    theta: np.ndarray, n: int, key: np.ndarray, bits: np.ndarray, noise: np.ndarray, out: np.ndarray
+) -> None:
+    for member in range(n):
+        perturb_member(theta, 0.1, 0, 0, member, False, key, bits, noise, out[member % len(out)])
+
+
+@numba.njit(nogil=True)
+def pass_forward(sizes: np.ndarray, work: Workspace, lists: Lists) -> None:
+    """The forward pass of every decision, four networks in turn as in a tile."""
+    for k in range(len(lists.count)):
+        row = k % len(work.theta)
+        forward(
+            sizes,
+            work.theta[row],
+            work.column_sums[row],
+            lists.index[k],
+            lists.value[k],
+            lists.count[k],
+            work.hidden,
+            work.active_index,
+            work.active_value,
+            work.logits,
+        )
+
+
+def measure(function: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    function()
+    return time.perf_counter() - started
+
+
+def calibrate(two: Workers) -> float:
+    """Return how much two independent loops on two threads do in the time of one.
+
+    The loops are of vector instructions, as the kernels are: on a machine whose second core is the other
+    half of a shared one, loops that mostly wait for themselves would gain what no real work does.
+    """
+    arrays = [np.full(2048, 0.5, np.float32) for _ in range(2)]
+    two.run(lambda array: spin(array, 10), arrays)
+    alone = measure(lambda: spin(arrays[0], SPINS))
+    return 2.0 * alone / measure(lambda: two.run(lambda array: spin(array, SPINS), arrays))
+
+
+def measure_gains(
+    workers: Workers,
+    pairs: dict[str, tuple[Callable[[], object], Callable[[], object]]],
+    rounds: int,
+) -> dict[str, list[float]]:
+    """Return the gain of two threads over one in each calibrated round.
+
+    A round alternates one and two threads and compares medians; it counts if the second core was free
+    before and after.
+    """
+    gains: dict[str, list[float]] = {"two loops": [], **{name: [] for name in pairs}}
+    for _ in range(rounds):
+        before = calibrate(workers)
+        found = {}
+        for name, (one, two) in pairs.items():
+            times = [(measure(one), measure(two)) for _ in range(7)]
+            found[name] = statistics.median(t for t, _ in times) / statistics.median(
+                t for _, t in times
+            )
+        after = calibrate(workers)
+        if min(before, after) >= CALIBRATED:
+            gains["two loops"].append((before + after) / 2.0)
+            for name, gain in found.items():
+                gains[name].append(gain)
+    return gains
+
+
+def collect_observations(suite: list[acerl_np.Instance]) -> np.ndarray:
+    """Observations of every decision of one random episode per member."""
+    sim = acerl_np.Simulator([suite[k % len(suite)] for k in range(POPULATION)])
+    rng = np.random.default_rng(0)
+    observations = []
+    while not sim.done.all():
+        running = ~sim.done
+        mask = sim.action_mask
+        observations.append(sim.observation[running])
+        sim.step(np.where(mask, rng.random(mask.shape), -1.0).argmax(axis=1))
+    return np.concatenate(observations)
+
+
+def list_features(observations: np.ndarray) -> Lists:
+    """The non-zero features of each row, as the kernels keep them."""
+    shape = (len(observations), SIZES[0] + 1)
+    lists = Lists(np.zeros(shape, np.int32), np.zeros(shape, np.float32), np.zeros(shape[0], int))
+    for k, observation in enumerate(observations):
+        lists.count[k] = list_nonzero(observation, lists.index[k], lists.value[k])
+    return lists
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=25)
+    options = parser.parse_args()
+    acerl_np.warm_up()
+    suite = acerl_np.load_suite("dmh-train")
+    theta = initial_parameters(SIZES, 0)
+    problem = build_problem(suite)
+    instances = np.arange(POPULATION) % len(suite)
+    one, two = Workers(1), Workers(2)
+    arenas = [Arena(problem, SIZES, workers) for workers in (one, two)]
+    strategies = [Strategy(theta, population=POPULATION, workers=workers) for workers in (one, two)]
+    trainers = [acerl_np.ACERL(suite, seed=0, threads=n) for n in (1, 2)]
+    shared = Arena(problem, SIZES, one, shared=True)
+    rng = np.random.default_rng(0)
+    utilities = rng.normal(size=POPULATION)
+    returns, costs = rng.normal(size=POPULATION), rng.uniform(20.0, 80.0, POPULATION)
+    keys = rng.integers(0, 2**32, (POPULATION, 4), dtype=np.uint32)
+
+    generator = np.random.Generator(np.random.SFC64(0))
+    reference = np.empty(2**20, np.float32)
+    key = np.empty(4, np.uint32)
+    derive_key(0, 1, 0, 0, key)
+    bits, noise = np.empty((4, LANES), np.uint32), np.empty((4, LANES), np.float32)
+    observations = collect_observations(suite)
+    lists = list_features(observations)
+    sizes = np.array(SIZES)
+    work = allocate_workspace(sizes, 4, 4)
+    work.theta[:, : theta.size] = theta + 0.1 * rng.normal(size=(4, theta.size))
+    for row in range(4):
+        sum_columns(sizes, work.theta[row], work.column_sums[row])
+    dense = np.empty((len(observations), SIZES[1]), np.float32)
+    weights = theta[: SIZES[0] * SIZES[1]].reshape(SIZES[:2])
+    far = np.ones(2**26, np.float32)
+    n_blocks = 500
+
+    parts: dict[str, Callable[[], object]] = {
+        "sfc64": lambda: generator.standard_normal(out=reference, dtype=np.float32),
+        "normals": lambda: draw_blocks(key, n_blocks, bits, noise),
+        "perturb": lambda: perturb_members(theta, POPULATION, key, bits, noise, work.theta),
+        "forward": lambda: pass_forward(sizes, work, lists),
+        "matmul": lambda: np.matmul(observations, weights, out=dense),
+        "rules": lambda: acerl_np.evaluate_policy("MIX", suite, trials=100, threads=1),
+        "cache": lambda: [work.theta.max() for _ in range(20)],
+        "memory": far.max,
+        "policy": lambda: shared.play_policy(theta, instances, keys, False),
+        "rollout 1": lambda: arenas[0].play_population(theta, 0.1, 0, 0, False, instances),
+        "update 1": lambda: strategies[0].estimate_gradient(utilities),
+        "ranking": lambda: rank_utilities(returns, costs, instances),
+        "generation 1": trainers[0].step,
+        "rollout 2": lambda: arenas[1].play_population(theta, 0.1, 0, 0, False, instances),
+        "update 2": lambda: strategies[1].estimate_gradient(utilities),
+        "generation 2": trainers[1].step,
+    }
+    gained = ("rollout", "update", "generation")
+    for function in parts.values():
+        function()
+    decisions = int(arenas[0].play_population(theta, 0.1, 0, 0, False, instances)[2].sum())
+    shared_decisions = int(shared.play_policy(theta, instances, keys, False)[2].sum())
+    rule_decisions = acerl_np.evaluate_policy("MIX", suite, trials=100).decisions
+    seconds: dict[str, list[float]] = {name: [] for name in parts}
+    for _ in range(options.rounds):
+        for name, function in parts.items():
+            seconds[name].append(measure(function))
+    median = {name: statistics.median(values) for name, values in seconds.items()}
+
+    draws = POPULATION * theta.size
+    sfc64 = median["sfc64"] / reference.size
+    ns = 1e9
+    print(f"{decisions} decisions and {draws / 1e6:.2f} million normals a generation\n")
+    print("| part, one thread | a generation (ms) | unit | here | reference |")
+    print("| --- | ---: | --- | ---: | --- |")
+    rows = [
+        (
+            "draws, twice",
+            2e3 * draws * median["normals"] / (n_blocks * BLOCK),
+            "ns a normal",
+            ns * median["normals"] / (n_blocks * BLOCK),
+            f"{ns * sfc64:.2f}, NumPy's SFC64, float32",
+        ),
+        (
+            "perturbing, draws included",
+            1e3 * median["perturb"],
+            "ns a parameter",
+            ns * median["perturb"] / draws,
+            "",
+        ),
+        (
+            "forward",
+            1e3 * median["forward"] * decisions / len(observations),
+            "ns a decision",
+            ns * median["forward"] / len(observations),
+            f"{ns * median['matmul'] / len(observations):.0f}, NumPy's matmul of the first layer alone",
+        ),
+        (
+            "events and rules",
+            1e3 * median["rules"] * decisions / rule_decisions,
+            "ns a decision",
+            ns * median["rules"] / rule_decisions,
+            "",
+        ),
+        (
+            "rollout of one policy",
+            1e3 * median["policy"] * decisions / shared_decisions,
+            "decisions/s",
+            shared_decisions / median["policy"],
+            "",
+        ),
+        (
+            "rollout of a population, perturbing included",
+            1e3 * median["rollout 1"],
+            "decisions/s",
+            decisions / median["rollout 1"],
+            "",
+        ),
+        ("update", 1e3 * median["update 1"], "ns a parameter", ns * median["update 1"] / draws, ""),
+        (
+            "ranking",
+            1e3 * median["ranking"],
+            "us a member",
+            1e6 * median["ranking"] / POPULATION,
+            "",
+        ),
+        (
+            "whole generation",
+            1e3 * median["generation 1"],
+            "decisions/s",
+            decisions / median["generation 1"],
+            "",
+        ),
+    ]
+    for name, per_generation, unit, value, other in rows:
+        digits = 2 if value < 100 else 0
+        print(f"| {name} | {per_generation:.2f} | {unit} | {value:,.{digits}f} | {other} |")
+    print(
+        f"\nread bandwidth of NumPy's max: {20 * work.theta.nbytes / median['cache'] / 1e9:.0f} GB/s "
+        f"from {work.theta.nbytes // 1000} kB, {far.nbytes / median['memory'] / 1e9:.0f} GB/s from "
+        f"{far.nbytes // 2**20} MB"
+    )
+
+    ratios = [
+        GENERATIONS * g / (GENERATIONS * draws * s / reference.size)
+        for g, s in zip(seconds["generation 2"], seconds["sfc64"], strict=True)
+    ]
+    print(
+        f"\ngenerations on two threads / SFC64's draws of as many normals on one: "
+        f"median {statistics.median(ratios):.3f}, {min(ratios):.3f} to {max(ratios):.3f} "
+        f"over {len(ratios)} rounds"
+    )
+    pairs = {name: (parts[f"{name} 1"], parts[f"{name} 2"]) for name in gained}
+    gains = measure_gains(two, pairs, options.rounds)
+    print(
+        f"\n{len(gains['two loops'])} of {options.rounds} rounds calibrated, before and after: two "
+        f"loops at least {CALIBRATED}"
+    )
+    if gains["two loops"]:
+        both = statistics.median(gains["two loops"])
+        for name, values in gains.items():
+            middle = statistics.median(values)
+            print(f"two threads over one, {name}: {middle:.2f} = {middle / both:.2f} of two loops")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(
+        f"\npeak memory of this process, {far.nbytes // 2**20} MB of it for the reference: {peak:.0f} MB"
+    )
+    for workers in (one, two):
+        workers.close()
+
+
+if __name__ == "__main__":
+    main()

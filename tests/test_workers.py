@@ -1,0 +1,86 @@
+"""The threads that share work."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+
+import pytest
+
+from acerl_np.errors import ConfigError
+from acerl_np.workers import Workers, count_cores
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("n", [0, 1, 2, 50])
+def test_every_item_is_taken_once(threads, n):
+    workers = Workers(threads)
+    for _ in range(3):
+        taken = []
+        workers.run(taken.append, range(n))
+        assert sorted(taken) == list(range(n))
+    workers.close()
+    workers.close()
+
+
+def test_as_many_threads_work_as_were_asked_for():
+    barrier = threading.Barrier(3, timeout=60)
+    workers = Workers(3)
+    workers.run(lambda _: barrier.wait(), range(3))  # passes only if three wait at a time
+    workers.close()
+
+
+def test_the_default_is_a_thread_per_core():
+    assert Workers().threads == count_cores() >= 1
+    with pytest.raises(ConfigError, match="threads: read 0; expected at least 1"):
+        Workers(0)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("place", ["caller", "helper"])
+def test_an_error_reaches_the_caller_and_the_rest_is_dropped(threads, place):
+    caller = threading.get_ident()
+    workers = Workers(threads)
+    both = threading.Barrier(threads, timeout=60)
+    taken = []
+
+    def work(item):
+        taken.append(item)
+        both.wait()  # each thread has one item
+        if threads == 1 or (threading.get_ident() == caller) == (place == "caller"):
+            raise KeyError(item)
+        while len(taken) < 2:  # the other thread goes on only after the error
+            pass
+
+    with pytest.raises(KeyError):
+        workers.run(work, range(2))
+    taken.clear()
+    with pytest.raises(ZeroDivisionError):
+        Workers(1).run(lambda item: taken.append(1 // item), [1, 0, 1])
+    assert taken == [1]
+    workers.run(taken.append, [5, 6])
+    assert sorted(taken) == [1, 5, 6]
+    workers.close()
+
+
+def add_up(workers, out):
+    taken = []
+    workers.run(taken.append, range(20))
+    out.put(sum(taken))
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_workers_work_in_a_forked_process():
+    """The helpers of the parent do not exist in the child, which must not wait for them."""
+    workers = Workers(2)
+    workers.run(lambda _: None, range(20))
+    context = multiprocessing.get_context("fork")
+    out = context.SimpleQueue()
+    child = context.Process(target=add_up, args=(workers, out))
+    child.start()
+    child.join(60)
+    assert child.exitcode == 0
+    assert out.get() == sum(range(20))
+    workers.close()
