@@ -93,6 +93,14 @@ def test_forward_of_numpy(benchmark):
 
 
 @pytest.mark.benchmark(group="forward")
+def test_reading_the_weights(benchmark):
+    """The weights of 1,000 decisions read by NumPy: what a dense forward pass takes from the cache."""
+    theta = initial_parameters(SIZES, 0)
+    assert theta.max() == max(theta.tolist())
+    benchmark(lambda: [theta.max() for _ in range(1000)])
+
+
+@pytest.mark.benchmark(group="forward")
 def test_one_decision(benchmark):
     """`Policy.act` on one observation, checks included."""
     policy = make_policy()
@@ -112,6 +120,10 @@ def make_policy() -> acerl_np.Policy:
 
 
 def act_with_numpy(policy: acerl_np.Policy, observation: np.ndarray) -> np.ndarray:
+    return find_logits(policy, observation).argmax(axis=1)
+
+
+def find_logits(policy: acerl_np.Policy, observation: np.ndarray) -> np.ndarray:
     x = observation - observation.mean(axis=1, keepdims=True)
     x /= observation.std(axis=1, keepdims=True) + 1e-5
     position = 0
@@ -123,7 +135,7 @@ def act_with_numpy(policy: acerl_np.Policy, observation: np.ndarray) -> np.ndarr
         position += n_out
         if layer < 2:
             x = np.maximum(x, 0.0)
-    return x.argmax(axis=1)
+    return x
 
 
 @pytest.mark.benchmark(group="normals")
@@ -169,6 +181,28 @@ def test_rollout(benchmark, suite, threads):
     workers.close()
 
 
+@pytest.mark.benchmark(group="rollout")
+def test_rollout_step_by_step(benchmark, suite):
+    """One of those episodes as users would write it: the simulator, and NumPy for the network."""
+    theta = initial_parameters(SIZES, 0)
+    policy = make_policy()
+    sim = acerl_np.Simulator(suite[0])
+    rng = np.random.default_rng(0)
+
+    def play() -> float:
+        sim.reset()
+        while not sim.done[0]:
+            legal = np.flatnonzero(sim.action_mask[0])
+            logits = find_logits(policy, sim.observation)[0, legal]
+            weight = np.exp(logits - logits.max())
+            sim.step([rng.choice(legal, p=weight / weight.sum())])
+        return float(sim.makespan[0])
+
+    assert theta.size == policy.theta.size
+    assert 1700.0 < play() < 2500.0
+    benchmark(play)
+
+
 @pytest.mark.benchmark(group="rules")
 @pytest.mark.parametrize("rule", ["FCFS", "STD", "MIX", "Random"])
 def test_rules(benchmark, suite, rule):
@@ -196,6 +230,21 @@ def test_ranking(benchmark, n_instances):
     benchmark(rank_utilities, returns, costs, ids)
 
 
+@pytest.mark.benchmark(group="ranking")
+def test_ranking_of_the_naive_oracle(benchmark):
+    """The same, eight instances, in plain Python."""
+    rng = np.random.default_rng(0)
+    returns, costs = rng.normal(size=256), rng.uniform(30.0, 70.0, 256)
+    ids = np.arange(256) % 8
+    from naive_evolution import utilities
+
+    options = {"ranking": "isr", "shaping": "standardised", "cost_limit": 50.0, "p_f": 0.5}
+    arrays = (returns.tolist(), costs.tolist(), ids.tolist())
+    slow = utilities(*arrays, **options, seed=0, generation=0)
+    assert np.allclose(slow, rank_utilities(returns, costs, ids))
+    benchmark(utilities, *arrays, **options, seed=0, generation=0)
+
+
 @pytest.mark.benchmark(group="update")
 def test_update(benchmark):
     """Gradient of 46,220 parameters from 256 members, noise drawn again."""
@@ -207,6 +256,23 @@ def test_update(benchmark):
     benchmark(Strategy(np.zeros(46_220), population=256).estimate_gradient, utilities)
 
 
+@pytest.mark.benchmark(group="update")
+def test_update_from_stored_noise(benchmark):
+    """The same by NumPy from 47 MB of noise that is there already."""
+    noise = np.random.default_rng(0).standard_normal((256, 46_220), dtype=np.float32)
+    utilities = np.random.default_rng(1).normal(size=256).astype(np.float32)
+    assert np.allclose(utilities @ noise, np.einsum("i,ij->j", utilities, noise), atol=1e-3)
+    benchmark(np.matmul, utilities, noise)
+
+
+@pytest.mark.benchmark(group="update")
+def test_reading_memory(benchmark):
+    """47 MB read by NumPy: the least time from stored noise, whatever is computed with it."""
+    noise = np.ones((256, 46_220), np.float32)
+    assert noise.max() == 1.0
+    benchmark(noise.max)
+
+
 @pytest.mark.benchmark(group="generation")
 def test_generation(benchmark, suite):
     """A whole generation with the paper's settings, one thread per core."""
@@ -215,3 +281,28 @@ def test_generation(benchmark, suite):
     assert trainer.step().return_mean == again.step().return_mean
     assert np.array_equal(trainer.strategy.theta, again.strategy.theta)
     benchmark(trainer.step)
+
+
+@pytest.mark.benchmark(group="run")
+def test_run(benchmark, suite):
+    """Default training, 128 generations."""
+
+    config = acerl_np.Config(generations=128 if benchmark.enabled else 4)
+
+    def train() -> acerl_np.ACERL:
+        trainer = acerl_np.ACERL(suite, config, seed=0)
+        trainer.run()
+        return trainer
+
+    trainer = benchmark.pedantic(train, rounds=5)
+    assert trainer.history[-1].return_mean > trainer.history[0].return_mean
+
+
+@pytest.mark.benchmark(group="run")
+def test_draws_of_numpy(benchmark):
+    """A hundredth of the run's normals by NumPy's SFC64, float32, on one thread."""
+    generator = np.random.Generator(np.random.SFC64(0))
+    out = np.empty(128 * 256 * 46_220 // 100, np.float32)
+    generator.standard_normal(out=out, dtype=np.float32)
+    assert abs(out.mean()) < 0.01
+    benchmark(generator.standard_normal, out=out, dtype=np.float32)

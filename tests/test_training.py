@@ -2,6 +2,7 @@
 
 import csv
 import json
+import tracemalloc
 from dataclasses import fields, replace
 from itertools import product
 
@@ -742,3 +743,16 @@ def test_unusable_arguments_of_an_evaluation_are_refused(options, error, message
         evaluate_policy(small_policy(), load_instances(), **{"trials": 1, **options})
     with pytest.raises(InputError, match="no instances"):
         evaluate_policy(small_policy(), [])
+
+
+@pytest.mark.skipif(not JIT, reason="a large population needs compiled kernels")
+def test_memory_does_not_grow_with_the_population():
+    """4,096 members: their noise or their parameters alone would take 240 MB."""
+    config = Config(population=4096, hidden=(64,), generations=1)
+    trainer = ACERL(load_instances(), config, threads=2)
+    assert config.population * trainer.strategy.theta.size * 4 > 240e6
+    tracemalloc.start()
+    trainer.step()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10e6
