@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -26,7 +27,7 @@ from acerl_np.workers import Workers
 MAX_SEED = 2**63 - 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Generation:
     """What one generation did.
 
@@ -39,15 +40,17 @@ class Generation:
     seconds : float
         Time spent training since it began.
     return_mean, return_std : float
-        Of the members' returns (minus makespan, s).
+        Of the returns (minus makespan, s) of the members that finished; nan if none did.
     cost_mean : float
-        Mean of the members' costs (tardiness, s).
+        Mean of their costs (tardiness, s).
     satisfied : float
         Share of members with a cost below the limit.
     noise_std : float
         sigma.
     counts : tuple of int
         Members that played each instance.
+    unfinished : int
+        Members whose episode did not finish; they rank worst.
     """
 
     generation: int
@@ -59,6 +62,7 @@ class Generation:
     satisfied: float
     noise_std: float
     counts: tuple[int, ...]
+    unfinished: int = 0
 
 
 HISTORY_COLUMNS = (
@@ -130,7 +134,7 @@ class ACERL:
         self._decisions = 0
 
         scaling = find_scaling(self.instances) if self.instances else None
-        self._problem = build_problem(self.instances, scaling=scaling)
+        self._problem = build_problem(self.instances, scaling=scaling, horizon=self.config.horizon)
         slots = [instance.layout.task_slots for instance in self.instances]
         fleets = [len(instance.layout.vehicles) for instance in self.instances]
         self._shape: dict[str, Any] = {
@@ -228,16 +232,20 @@ class ACERL:
 
         self._decisions += int(decisions.sum())
         self._seconds += time.perf_counter() - started
+        finished = np.isfinite(returns)
+        if not finished.all():
+            returns, costs = returns[finished], costs[finished]
         record = Generation(
             generation=strategy.generation,
             decisions=self._decisions,
             seconds=self._seconds,
-            return_mean=float(returns.mean()),
-            return_std=float(returns.std()),
-            cost_mean=float(costs.mean()),
-            satisfied=float((costs < config.cost_limit).mean()),
+            return_mean=float(returns.mean()) if len(returns) else math.nan,
+            return_std=float(returns.std()) if len(returns) else math.nan,
+            cost_mean=float(costs.mean()) if len(costs) else math.nan,
+            satisfied=float((costs < config.cost_limit).sum() / config.population),
             noise_std=noise_std,
             counts=tuple(np.bincount(instances, minlength=len(self.instances)).tolist()),
+            unfinished=config.population - len(returns),
         )
         self.history.append(record)
         return record
@@ -288,6 +296,7 @@ class ACERL:
                 "config": self.config.to_dict(),
                 "seed": self.seed,
                 "generation": self.generation,
+                "noise_std": self.strategy.noise_std,
                 "decisions": self._decisions,
             },
             instances=self.instances,
@@ -303,6 +312,7 @@ class ACERL:
                 "counts": np.array([record.counts for record in self.history], np.int64).reshape(
                     -1, len(self.instances)
                 ),
+                "unfinished": np.array([record.unfinished for record in self.history], np.int64),
                 **sampler,
             },
         )
@@ -328,14 +338,19 @@ class ACERL:
         ------
         CheckpointError
             If the file is not a usable checkpoint, or has more generations than asked for.
+        ConfigError
+            If `generations` is no usable number.
         """
         settings, instances, arrays = load_checkpoint(path)
         try:
             config = Config.from_dict(
                 {**settings["config"], "hidden": tuple(settings["config"]["hidden"])}
             )
-            if generations is not None:
-                config = replace(config, generations=generations)
+        except (KeyError, TypeError, ValueError) as error:
+            raise CheckpointError(f"{path}: not a usable checkpoint: {error}") from error
+        if generations is not None:
+            config = replace(config, generations=generations)
+        try:
             trainer = cls(instances, config, seed=settings["seed"], threads=threads)
             trainer._restore(settings, arrays)
         except (KeyError, TypeError, ValueError) as error:
@@ -350,10 +365,12 @@ class ACERL:
     def _restore(self, settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         generation = int(settings["generation"])
         theta, history, counts = arrays["theta"], arrays["history"], arrays["counts"]
+        unfinished = arrays["unfinished"]
         expected = {
             "theta": (theta, self.strategy.theta.shape),
             "history": (history, (generation, len(HISTORY_COLUMNS))),
             "counts": (counts, (generation, len(self.instances))),
+            "unfinished": (unfinished, (generation,)),
         }
         sampler = {}
         for name, array in self.sampler.get_state().items():
@@ -366,9 +383,10 @@ class ACERL:
         self.strategy.generation = generation
         self.sampler.set_state(sampler)
         self._decisions = int(settings["decisions"])
-        for row, count in zip(history.tolist(), counts.tolist(), strict=True):
+        rows = zip(history.tolist(), counts.tolist(), unfinished.tolist(), strict=True)
+        for row, count, failed in rows:
             values = dict(zip(HISTORY_COLUMNS, row, strict=True))
             values["generation"] = int(values["generation"])
             values["decisions"] = int(values["decisions"])
-            self.history.append(Generation(**values, counts=tuple(count)))
+            self.history.append(Generation(**values, counts=tuple(count), unfinished=failed))
         self._seconds = self.history[-1].seconds if self.history else 0.0

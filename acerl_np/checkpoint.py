@@ -14,7 +14,7 @@ from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
 from acerl_np.storage import read_arrays, write_arrays
 
-FORMAT = 1
+FORMAT = 2
 
 
 def _pack(data: object) -> np.ndarray:

@@ -12,6 +12,7 @@ from acerl_np.errors import ConfigError
 from acerl_np.evolution.ranking import Ranking, Shaping
 from acerl_np.evolution.sampler import Advantage, Sampler
 from acerl_np.evolution.strategy import MIN_NOISE_STD
+from acerl_np.problem.tables import MAX_HORIZON
 from acerl_np.storage import read_text
 
 
@@ -50,6 +51,8 @@ class Config:
         Sizes of the hidden layers.
     advantage : {"paper", "released"}
         Sign of the sampler's metric u.
+    horizon : float or None
+        s after which an episode is stopped; a member that has not finished ranks worst.
 
     Raises
     ------
@@ -72,6 +75,7 @@ class Config:
     antithetic: bool = False
     hidden: tuple[int, ...] = (128, 128)
     advantage: Advantage = "paper"
+    horizon: float | None = None
 
     def __post_init__(self) -> None:
         for name, (least, most) in WHOLE_RANGES.items():
@@ -94,6 +98,12 @@ class Config:
             _fail("antithetic", antithetic, "true or false")
         if self.antithetic and self.population % 2:
             _fail("population", self.population, "an even number with antithetic")
+        horizon: object = self.horizon
+        if horizon is not None:
+            number = isinstance(horizon, int | float) and not isinstance(horizon, bool)
+            if not number or not 0.0 < self.horizon <= MAX_HORIZON:  # type: ignore[operator]
+                _fail("horizon", horizon, f"seconds above 0 to {MAX_HORIZON:g}")
+            object.__setattr__(self, "horizon", float(self.horizon))  # type: ignore[arg-type]
         hidden = self.hidden
         if (
             not isinstance(hidden, tuple | list)

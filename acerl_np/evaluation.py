@@ -48,6 +48,7 @@ class Trials:
     instances : tuple of str
         Names.
     makespan, tardiness : ndarray(float64, (n_instances, n_trials)), s
+        nan where an episode did not finish.
     decisions : int
         Decisions taken in all trials together.
     cost_limit : float
@@ -64,6 +65,27 @@ class Trials:
     def satisfied(self) -> float:
         """Fraction of trials with tardiness below the limit (metric P)."""
         return float((self.tardiness < self.cost_limit).mean())
+
+    @property
+    def unfinished(self) -> int:
+        """Number of episodes that did not finish."""
+        return int(np.isnan(self.makespan).sum())
+
+    def mean_makespan(self) -> np.ndarray:
+        """Return the mean over the finished trials of each instance, s; nan where none finished."""
+        return _mean_finished(self.makespan)
+
+    def mean_tardiness(self) -> np.ndarray:
+        """Return the mean over the finished trials of each instance, s; nan where none finished."""
+        return _mean_finished(self.tardiness)
+
+
+def _mean_finished(values: np.ndarray) -> np.ndarray:
+    finished = np.isfinite(values)
+    if finished.all():
+        return np.asarray(values.mean(axis=1))
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(finished, values, 0.0).sum(axis=1) / finished.sum(axis=1))
 
 
 def stream_keys(instances: Sequence[Instance], trials: int, seed: int) -> np.ndarray:
@@ -103,6 +125,7 @@ def evaluate_policy(
     greedy: bool = False,
     cost_limit: float = 50.0,
     threads: int | None = None,
+    horizon: float | None = None,
 ) -> Trials:
     """Play every instance `trials` times with a policy.
 
@@ -119,6 +142,8 @@ def evaluate_policy(
         xi, s.
     threads : int, optional
         By default one per core.
+    horizon : float, optional
+        s after which an episode is stopped, finished or not; by default never.
 
     Returns
     -------
@@ -152,13 +177,15 @@ def evaluate_policy(
     workers = Workers(threads)
     try:
         if isinstance(policy, str):
-            played = play_by_rule(build_problem(chosen), RULES[policy], rows, keys, workers)
+            problem = build_problem(chosen, horizon=horizon)
+            played = play_by_rule(problem, RULES[policy], rows, keys, workers)
         else:
             problem = build_problem(
                 chosen,
                 scaling=policy.scaling,
                 task_slots=policy.task_slots,
                 n_vehicles=policy.n_vehicles,
+                horizon=horizon,
             )
             arena = Arena(problem, policy.sizes.tolist(), workers, shared=True)
             played = arena.play_policy(policy.theta, rows, keys, greedy)

@@ -26,15 +26,20 @@ def normalise(values: ArrayLike, pool: ArrayLike) -> np.ndarray:
     Returns
     -------
     ndarray(float64, (n_policies,))
-        1 is best in the pool on every instance; instances on which the pool is constant count 1.
+        1 is best in the pool on every instance; instances on which the pool is constant count 1; nan
+        for a policy with an instance whose mean is nan, since no episode finished. Such means are
+        left out of the pool.
     """
     x = np.atleast_2d(np.asarray(values, np.float64))
     reference = np.atleast_2d(np.asarray(pool, np.float64))
-    largest, smallest = reference.max(axis=0), reference.min(axis=0)
+    unknown = np.isnan(reference)
+    largest = np.where(unknown, -np.inf, reference).max(axis=0)
+    smallest = np.where(unknown, np.inf, reference).min(axis=0)
     spread = largest - smallest
     score = np.ones_like(x)
     varied = spread > 0.0
     score[:, varied] = (largest[varied] - x[:, varied]) / spread[varied]
+    score[np.isnan(x)] = np.nan
     return np.asarray(score.mean(axis=1))
 
 

@@ -28,6 +28,9 @@ from acerl_np.kernels.state import (
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.tables import build_problem, count_actions, count_features
 
+STATUS_NAMES = np.array(["running", "finished", "stuck", "stopped"])
+"""All tasks served; nothing can happen any more though tasks wait; stopped at the horizon."""
+
 
 class Schedule(NamedTuple):
     """The completed tasks of an episode, in order of their starts.
@@ -62,6 +65,8 @@ class Simulator:
         Feature constants of a policy; by default those of the layouts.
     task_slots, n_vehicles : int, optional
         Sizes of observation and mask; by default the largest among the layouts.
+    horizon : float, optional
+        s after which an episode is stopped, finished or not; by default never.
 
     Examples
     --------
@@ -80,12 +85,17 @@ class Simulator:
         scaling: np.ndarray | None = None,
         task_slots: int | None = None,
         n_vehicles: int | None = None,
+        horizon: float | None = None,
     ) -> None:
         self.instances = [instances] if isinstance(instances, Instance) else list(instances)
         unique = list({id(instance): instance for instance in self.instances}.values())
         row = {id(instance): k for k, instance in enumerate(unique)}
         self.problem = build_problem(
-            unique, scaling=scaling, task_slots=task_slots, n_vehicles=n_vehicles
+            unique,
+            scaling=scaling,
+            task_slots=task_slots,
+            n_vehicles=n_vehicles,
+            horizon=horizon,
         )
         self._rows = np.array([row[id(instance)] for instance in self.instances], np.int64)
         self.state = allocate_state(self.problem, self.n_episodes)
@@ -134,13 +144,18 @@ class Simulator:
         return np.asarray(self.state.episode[:, PHASE] != RUNNING)
 
     @property
+    def status(self) -> np.ndarray:
+        """How each episode stands, str (B,): see `STATUS_NAMES`."""
+        return np.asarray(STATUS_NAMES[self.state.episode[:, PHASE]])
+
+    @property
     def makespan(self) -> np.ndarray:
-        """Latest finish of each episode, float64 (B,), s; nan until done (Eq. 1)."""
+        """Latest finish of each episode, float64 (B,), s; nan until finished (Eq. 1)."""
         return self.state.outcome[:, MAKESPAN].copy()
 
     @property
     def tardiness(self) -> np.ndarray:
-        """Mean delay of the tasks of each episode, float64 (B,), s; nan until done (Eq. 2)."""
+        """Mean delay of the tasks of each episode, float64 (B,), s; nan until finished (Eq. 2)."""
         return self.state.outcome[:, TARDINESS].copy()
 
     def reset(self) -> None:

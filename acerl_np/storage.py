@@ -6,9 +6,11 @@ import contextlib
 import hashlib
 import io
 import os
+import re
 import secrets
+import sys
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +18,18 @@ import numpy as np
 
 from acerl_np.errors import InputError, StorageError
 
+if sys.platform != "win32":
+    import fcntl
+
 MAX_TEXT_BYTES = 64 * 2**20
 """Largest layout, record or configuration file that is read."""
 
 MAX_ARRAY_BYTES = 2**31
 """Largest sum of the sizes of the arrays in one file that is read."""
+
+
+TEMPORARY = re.compile(r"\..+\.[0-9a-f]{8}\.tmp")
+"""Names that `write_atomically` gives to files that are not complete yet."""
 
 
 def describe_os_error(error: OSError) -> str:
@@ -64,6 +73,43 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
         with contextlib.suppress(OSError):
             temporary.unlink()
         raise
+
+
+@contextlib.contextmanager
+def claim_folder(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Hold a folder for this process alone, so that two runs never write into each other's files.
+
+    The claim ends with the process, however it ends, and leaves no file behind. Windows has none.
+
+    Raises
+    ------
+    InputError
+        If another process holds the folder.
+    """
+    if sys.platform == "win32":
+        yield
+        return
+    try:
+        folder = os.open(path, os.O_RDONLY)
+    except OSError as error:
+        raise StorageError(f"{path}: cannot open: {describe_os_error(error)}") from error
+    try:
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise InputError(
+                f"{path}: another run is writing there; expected a folder of this run's own (--out)"
+            ) from error
+        except OSError:
+            pass  # a file system without locks
+        else:
+            # Left by a process that was killed while it wrote; nobody else writes here now.
+            for leftover in Path(path).glob(".*.tmp"):
+                if TEMPORARY.fullmatch(leftover.name):
+                    leftover.unlink(missing_ok=True)
+        yield
+    finally:
+        os.close(folder)
 
 
 def read_bytes(

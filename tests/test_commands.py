@@ -209,7 +209,7 @@ BAD_WORDS = {
     "train --layout dmh": "given without task records",
     "train --config missing.toml": "missing.toml: expected a file, found nothing",
     "train --resume missing.npz": "missing.npz: expected a file, found nothing",
-    "train --resume run.npz --population 8": "expected no population",
+    "train --resume run.npz --population 8": "expected a file, found nothing",
     "evaluate SPT": "policy 'SPT': unknown; expected one of FCFS",
     "evaluate missing.npz": "missing.npz: expected a file, found nothing",
     "evaluate EDD --suite nowhere": "suite 'nowhere': unknown",

@@ -73,3 +73,8 @@ def test_marks_compare_with_the_reference(shift, mark):
 def test_equal_constant_samples_are_similar():
     assert compare_samples(np.full(30, 7.0), np.full(30, 7.0)) == "~"
     assert compare_samples(np.full(30, 7.0), np.full(30, 8.0)) == "+"
+
+
+def test_a_policy_without_a_finished_episode_is_left_out_of_the_pool():
+    values = np.array([[1.0, 5.0], [3.0, 9.0], [np.nan, 7.0]])
+    assert np.array_equal(normalise(values, values), [1.0, 0.0, np.nan], equal_nan=True)

@@ -14,7 +14,7 @@ from hypothesis import Phase, event, given, settings
 from hypothesis import strategies as st
 
 import acerl_np.simulator
-from acerl_np import ActionError, Instance, Layout, Simulator, load_instance
+from acerl_np import ActionError, InputError, Instance, Layout, Simulator, load_instance
 from acerl_np.kernels.state import N_DECISIONS
 from acerl_np.problem.tables import find_scaling
 
@@ -813,3 +813,45 @@ def test_sizes_of_dmh():
     assert (simulator.n_episodes, simulator.n_features, simulator.n_actions) == (3, 219, 12)
     assert simulator.observation.shape == (3, 219)
     assert simulator.action_mask.shape == (3, 12)
+
+
+# The horizon
+
+
+@pytest.mark.parametrize("horizon", [0, 100, 1000.7])
+def test_an_episode_is_stopped_at_the_horizon(horizon):
+    """All that happens up to the horizon happens; then the episode is over and has no makespan."""
+    instance = load_instance("DMH-01")
+    free, bounded = Simulator(instance), Simulator(instance, horizon=horizon)
+    while not bounded.done[0]:
+        assert np.array_equal(bounded.observation, free.observation)
+        assert bounded.time[0] == free.time[0] <= horizon
+        action = free.action_mask[0].argmax()
+        free.step([action])
+        bounded.step([action])
+    assert free.status[0] == "running"
+    assert bounded.status[0] == "stopped"
+    assert bounded.time[0] == int(horizon) < free.time[0]
+    assert np.isnan(bounded.makespan[0]) and np.isnan(bounded.tardiness[0])
+    assert not bounded.action_mask.any()
+    finished = bounded.schedule(0)
+    assert (finished.finish <= horizon).all()
+
+
+def test_a_late_horizon_changes_nothing():
+    instance = load_instance("DMH-02")
+    free = Simulator(instance)
+    while not free.done[0]:
+        free.step([free.action_mask[0].argmax()])
+    assert free.status.tolist() == ["finished"]
+    for horizon, status in ((free.makespan[0], "finished"), (free.makespan[0] - 1.0, "stopped")):
+        bounded = Simulator(instance, horizon=horizon)
+        while not bounded.done[0]:
+            bounded.step([bounded.action_mask[0].argmax()])
+        assert bounded.status.tolist() == [status]
+
+
+@pytest.mark.parametrize("horizon", [-1.0, np.nan, np.inf, 1e16])
+def test_unusable_horizons_are_refused(horizon):
+    with pytest.raises(InputError, match="horizon: read"):
+        Simulator(load_instance("DMH-01"), horizon=horizon)

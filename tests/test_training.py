@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 import tracemalloc
 from dataclasses import fields, replace
 from itertools import product
@@ -217,7 +218,7 @@ def test_seconds_go_on_after_a_stop(tmp_path):
     ("changed", "message"),
     [
         ({"kind": "policy"}, "holds policy; expected a checkpoint"),
-        ({"format": 99}, "format 99; this version reads format 1"),
+        ({"format": 99}, "format 99; this version reads format 2"),
         ({"settings": None}, "not a usable checkpoint"),
         ({"settings": np.frombuffer(b"{", np.uint8)}, "not a usable checkpoint"),
         ({"settings": np.frombuffer(b"{}", np.uint8)}, "not a usable checkpoint"),
@@ -530,6 +531,7 @@ def test_defaults_of_the_configuration():
         "antithetic": False,
         "hidden": [128, 128],
         "advantage": "paper",
+        "horizon": None,
     }
 
 
@@ -756,3 +758,49 @@ def test_memory_does_not_grow_with_the_population():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 10e6
+
+
+def test_members_that_do_not_finish_rank_worst_and_are_counted(tmp_path):
+    instances = load_instances()
+    free = ACERL(instances, make_config(generations=1), threads=1)
+    free.run()
+    # Between the makespans of this generation.
+    horizon = -free.history[0].return_mean
+    trainer = ACERL(instances, make_config(generations=2, horizon=horizon), threads=1)
+    trainer.run()
+    first = trainer.history[0]
+    assert 0 < first.unfinished < trainer.config.population
+    assert first.return_mean > free.history[0].return_mean
+    assert np.isfinite(trainer.strategy.theta).all()
+    assert sum(first.counts) == trainer.config.population
+    trainer.save(tmp_path / "run.npz")
+    resumed = ACERL.resume(tmp_path / "run.npz", threads=1)
+    assert resumed.history == trainer.history
+    assert resumed.config.horizon == horizon
+
+
+def test_a_generation_without_a_finished_member_changes_nothing():
+    """All are equally bad: utilities are zero, the policy stays, and nothing warns."""
+    trainer = ACERL(load_instances(), make_config(generations=2, horizon=1.0), threads=1)
+    before = trainer.strategy.theta.copy()
+    trainer.run()
+    assert np.array_equal(trainer.strategy.theta, before)
+    assert [record.unfinished for record in trainer.history] == [trainer.config.population] * 2
+    assert all(math.isnan(record.return_mean) for record in trainer.history)
+    assert all(record.satisfied == 0.0 for record in trainer.history)
+
+
+def test_trials_that_do_not_finish_are_counted_and_left_out_of_means():
+    instance = load_instances()[0]
+    free = evaluate_policy("MIX", instance, trials=20, threads=1)
+    horizon = float(np.median(free.makespan))
+    trials = evaluate_policy("MIX", instance, trials=20, threads=1, horizon=horizon)
+    finished = free.makespan <= horizon
+    assert trials.unfinished == 20 - finished.sum() > 0
+    assert np.array_equal(np.isfinite(trials.makespan), finished)
+    assert trials.mean_makespan()[0] == pytest.approx(free.makespan[finished].mean())
+    assert trials.mean_tardiness()[0] == pytest.approx(free.tardiness[finished].mean())
+    assert trials.satisfied == (free.tardiness[finished] < 50.0).sum() / 20
+    none = evaluate_policy("MIX", instance, trials=3, threads=1, horizon=1.0)
+    assert none.unfinished == 3 and none.satisfied == 0.0
+    assert np.isnan(none.mean_makespan()).all()

@@ -12,6 +12,7 @@ from acerl_np.errors import InputError, StorageError
 from acerl_np.storage import describe_os_error
 
 if TYPE_CHECKING:
+    from acerl_np.evaluation import Trials
     from acerl_np.problem.instance import Instance
 
 
@@ -74,6 +75,39 @@ def make_folder(path: str | Path) -> Path:
             f"{folder}: cannot make the folder: {describe_os_error(error)}"
         ) from error
     return folder
+
+
+def make_new_folder(base: Path) -> Path:
+    """Make a folder that did not exist: `base`, or `base` with the first free number.
+
+    Raises
+    ------
+    StorageError
+        If it cannot be made.
+    """
+    folder, k = base, 1
+    make_folder(base.parent)
+    while True:
+        try:
+            folder.mkdir()
+            return folder
+        except FileExistsError:
+            k += 1
+            folder = base.with_name(f"{base.name}-{k}")
+        except OSError as error:
+            raise StorageError(
+                f"{folder}: cannot make the folder: {describe_os_error(error)}"
+            ) from error
+
+
+def report_unfinished(name: str, trials: Trials) -> None:
+    """Say on the standard error stream how many episodes did not finish, if any."""
+    if trials.unfinished:
+        print(
+            f"{name}: {trials.unfinished} of {trials.makespan.size} episodes did not finish; "
+            "means are over the others",
+            file=sys.stderr,
+        )
 
 
 def announce_compilation() -> None:

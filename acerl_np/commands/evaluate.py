@@ -8,7 +8,7 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from acerl_np.commands.common import announce_compilation, load_instances
+from acerl_np.commands.common import announce_compilation, load_instances, report_unfinished
 from acerl_np.errors import InputError
 from acerl_np.report import FORMATS, Cell, render_table
 from acerl_np.storage import write_atomically
@@ -64,6 +64,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--cost-limit", type=float, default=50.0, help="xi, limit on the tardiness, s (default: 50)"
+    )
+    parser.add_argument(
+        "--horizon",
+        type=float,
+        metavar="SECONDS",
+        help="stop an episode after so many seconds, finished or not (default: never)",
     )
     parser.add_argument("--threads", type=int, help="worker threads (default: one per core)")
     parser.add_argument("--format", choices=FORMATS, default="text", help="form of the table")
@@ -123,6 +129,7 @@ def run(arguments: argparse.Namespace) -> int:
             greedy=arguments.greedy,
             cost_limit=arguments.cost_limit,
             threads=arguments.threads,
+            horizon=arguments.horizon,
         )
         for policy in policies
     ]
@@ -130,6 +137,8 @@ def run(arguments: argparse.Namespace) -> int:
         write_trials(arguments.trials_csv, labels, results)
     header, rows = compare(instances, labels, results, references)
     print(render_table(header, rows, arguments.format), end="")
+    for label, trials in zip(labels, results, strict=True):
+        report_unfinished(label, trials)
     return 0
 
 
@@ -160,8 +169,8 @@ def compare(
     from acerl_np.metrics import normalise
     from acerl_np.problem.instance import display_name
 
-    makespan = np.array([trials.makespan.mean(axis=1) for trials in results])
-    tardiness = np.array([trials.tardiness.mean(axis=1) for trials in results])
+    makespan = np.array([trials.mean_makespan() for trials in results])
+    tardiness = np.array([trials.mean_tardiness() for trials in results])
     m, c = normalise(makespan, makespan), normalise(tardiness, tardiness)
     limit = results[0].cost_limit
     known = [references.get(instance.content_hash) for instance in instances]
@@ -177,12 +186,16 @@ def compare(
     for k, label in enumerate(labels):
         mean = float(makespan[k].mean())
         row: list[Cell] = [label]
-        row += [f"{makespan[k, i]:.1f}/{tardiness[k, i]:.1f}" for i in range(len(instances))]
-        row += [f"{mean:.1f}/{tardiness[k].mean():.1f}", f"{m[k]:.2f}", f"{c[k]:.2f}"]
+        pairs = [*zip(makespan[k], tardiness[k], strict=True), (mean, tardiness[k].mean())]
+        row += ["-" if np.isnan(a) else f"{a:.1f}/{b:.1f}" for a, b in pairs]
+        row += ["-" if np.isnan(value) else f"{value:.2f}" for value in (m[k], c[k])]
         row.append(f"{results[k].satisfied:.0%}")
         if complete:
-            row.append(f"{mean / best - 1.0:.1%}")
-            row.append(f"{(start - mean) / (start - best):.0%}" if start > best else "")
+            finished = not np.isnan(mean)
+            row.append(f"{mean / best - 1.0:.1%}" if finished else "-")
+            row.append(
+                f"{(start - mean) / (start - best):.0%}" if finished and start > best else ""
+            )
         rows.append(row)
     if complete:
         cells = [f"{item.makespan:.1f}/{item.tardiness:.1f}" for item in known if item is not None]

@@ -27,6 +27,7 @@ HELP = {
     "rank: the ranks as printed in the paper",
     "antithetic": "mirrored pairs of members (the paper's antithetic estimator); needs an even population",
     "hidden": "sizes of the hidden layers, separated by commas",
+    "horizon": "seconds after which an episode is stopped, finished or not",
     "advantage": "sign of the sampler's metric u: the paper's, or the released code's",
 }
 
@@ -56,13 +57,13 @@ def add_config_options(parser: argparse.ArgumentParser) -> None:
                 flag, action="store_const", const=True, help=f"{HELP[field.name]} (default: off)"
             )
         else:
-            kind = type(default)
+            kind = float if default is None else type(default)
             group.add_argument(
                 flag,
                 type=kind,
                 choices=CHOICES.get(field.name),
                 metavar=None if field.name in CHOICES else "N" if kind is int else "X",
-                help=f"{HELP[field.name]} (default: {default})",
+                help=f"{HELP[field.name]} (default: {'none' if default is None else default})",
             )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import signal
 import sys
 import time
@@ -18,10 +19,12 @@ from acerl_np.commands.common import (
     announce_compilation,
     load_instances,
     make_folder,
+    make_new_folder,
+    report_unfinished,
 )
 from acerl_np.commands.options import add_config_options, merge_options
 from acerl_np.errors import ConfigError, InputError
-from acerl_np.storage import write_atomically
+from acerl_np.storage import claim_folder, write_atomically
 
 if TYPE_CHECKING:
     from acerl_np.acerl import ACERL, Generation
@@ -53,20 +56,10 @@ DEFAULTS: dict[str, Any] = {
     "out": None,
     "trials": 30,
     "checkpoint_every": 10.0,
+    "checkpoint_generations": 10_000_000,
     "quiet": False,
 }
 """Options of the command that are no field of `Config`."""
-
-FREE_ON_RESUME = {
-    "resume",
-    "config",
-    "generations",
-    "out",
-    "threads",
-    "trials",
-    "checkpoint_every",
-    "quiet",
-}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -94,13 +87,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="folder for the results, replaced if they exist (default: a new one below runs/)",
     )
     run.add_argument(
-        "--resume", metavar="RUN.npz", help="go on from a checkpoint; needs nothing else"
+        "--resume",
+        metavar="RUN.npz",
+        help="go on from a checkpoint; needs nothing else, and what else is given must agree with it",
     )
     run.add_argument(
         "--checkpoint-every",
         type=float,
         metavar="SECONDS",
         help="time between checkpoints (default: 10)",
+    )
+    run.add_argument(
+        "--checkpoint-generations",
+        type=int,
+        metavar="N",
+        help="also save a checkpoint every N generations (default: no)",
     )
     run.add_argument(
         "--config", metavar="FILE.toml", help="options as TOML; the command line comes first"
@@ -122,36 +123,21 @@ def run(arguments: argparse.Namespace) -> int:
     if not options["quiet"]:
         announce_compilation()
     trainer = make_trainer(given, options, settings)
-    folder = prepare_folder(options, given)
-    paths = {
-        name: folder / name for name in ("policy.npz", "run.npz", "config.json", "history.csv")
-    }
-    write_config(paths["config.json"], trainer)
-    started = time.perf_counter()
-
-    def save() -> None:
-        trainer.save(paths["run.npz"])
-        trainer.write_history(paths["history.csv"])
-
-    save()
-    with catch_signals() as caught:
-        last_save = time.perf_counter()
-        with progress_display(trainer, quiet=options["quiet"]) as show:
-            while not trainer.done and caught() is None:
-                show(trainer.step())
-                if time.perf_counter() - last_save >= options["checkpoint_every"]:
-                    save()
-                    last_save = time.perf_counter()
-        save()
-        trainer.policy.save(paths["policy.npz"])
-        if (number := caught()) is not None and not trainer.done:
-            print(
-                f"acerl-np train: stopped after generation {trainer.generation} of "
-                f"{trainer.config.generations}; go on with: acerl-np train --resume {paths['run.npz']}",
-                file=sys.stderr,
-            )
-            return 128 + number
-    seconds = time.perf_counter() - started
+    with prepare_folder(options, given) as folder:
+        paths = {
+            name: folder / name for name in ("policy.npz", "run.npz", "config.json", "history.csv")
+        }
+        write_config(paths["config.json"], trainer)
+        started = time.perf_counter()
+        stopped = train(trainer, options, paths)
+        seconds = time.perf_counter() - started
+    if stopped is not None:
+        print(
+            f"acerl-np train: stopped after generation {trainer.generation} of "
+            f"{trainer.config.generations}; go on with: acerl-np train --resume {paths['run.npz']}",
+            file=sys.stderr,
+        )
+        return 128 + stopped
     if options["trials"]:
         from acerl_np.evaluation import evaluate_policy
 
@@ -162,8 +148,10 @@ def run(arguments: argparse.Namespace) -> int:
             seed=trainer.seed,
             cost_limit=trainer.config.cost_limit,
             threads=options["threads"],
+            horizon=trainer.config.horizon,
         )
         print(summarise(trainer.instances, trials))
+        report_unfinished("policy", trials)
     decisions = trainer.history[-1].decisions if trainer.history else 0
     print(
         f"{trainer.generation} generations, {decisions:,} decisions, {seconds:.1f} s; seed {trainer.seed}"
@@ -173,9 +161,46 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def train(trainer: ACERL, options: dict[str, Any], paths: dict[str, Path]) -> int | None:
+    """Train to the end, or to a signal, whose number is returned; save now and then and at the end."""
+
+    def save() -> None:
+        trainer.save(paths["run.npz"])
+        trainer.write_history(paths["history.csv"])
+
+    save()
+    with catch_signals() as caught:
+        last_save, last_generation = time.perf_counter(), trainer.generation
+        with progress_display(trainer, quiet=options["quiet"]) as show:
+            while not trainer.done and caught() is None:
+                show(trainer.step())
+                if (
+                    time.perf_counter() - last_save >= options["checkpoint_every"]
+                    or trainer.generation - last_generation >= options["checkpoint_generations"]
+                ):
+                    save()
+                    last_save, last_generation = time.perf_counter(), trainer.generation
+        save()
+        trainer.policy.save(paths["policy.npz"])
+        return None if trainer.done else caught()
+
+
+WHOLE_RANGES = (
+    ("trials", 0, 1_000_000),
+    ("threads", 1, 1024),
+    ("seed", 0, 2**63 - 1),
+    ("checkpoint_generations", 1, 10_000_000),
+)
+
+
 def check_options(options: dict[str, Any]) -> None:
     """Refuse values that the command alone knows to be wrong."""
-    for name, low, high in (("trials", 0, 1_000_000), ("threads", 1, 1024), ("seed", 0, 2**63 - 1)):
+    for name, low, high in (
+        ("trials", 0, 1_000_000),
+        ("threads", 1, 1024),
+        ("seed", 0, 2**63 - 1),
+        ("checkpoint_generations", 1, 10_000_000),
+    ):
         value = options[name]
         if value is None and name == "threads":
             continue
@@ -200,35 +225,66 @@ def make_trainer(given: dict[str, Any], options: dict[str, Any], settings: dict[
     from acerl_np.config import Config
 
     if "resume" in given:
-        other = sorted(set(given) - FREE_ON_RESUME)
-        if other:
-            raise InputError(
-                f"--resume: the checkpoint holds instances and settings; expected no {', '.join(other)}"
-            )
-        return ACERL.resume(
+        trainer = ACERL.resume(
             given["resume"],
-            generations=settings.get("generations") if "generations" in given else None,
+            generations=settings.get("generations"),
             threads=options["threads"],
         )
+        check_resumed(trainer, given, options, settings)
+        return trainer
     config = Config.from_dict(settings)
     instances = load_instances(argparse.Namespace(**options), "dmh-train")
     return ACERL(instances, config, seed=options["seed"], threads=options["threads"])
 
 
-def prepare_folder(options: dict[str, Any], given: dict[str, Any]) -> Path:
-    """Return the folder of the results, made if need be."""
+def check_resumed(
+    trainer: ACERL, given: dict[str, Any], options: dict[str, Any], settings: dict[str, Any]
+) -> None:
+    """Refuse options that differ from the checkpoint's, and records that have changed since."""
+    from acerl_np.config import Config
+
+    path = given["resume"]
+    asked = Config.from_dict({**trainer.config.to_dict(), **settings}).to_dict()
+    stored = trainer.config.to_dict()
+    if "seed" in given or options["seed"] != DEFAULTS["seed"]:
+        asked["seed"], stored["seed"] = options["seed"], trainer.seed
+    for name, value in asked.items():
+        if value != stored[name]:
+            raise InputError(
+                f"{path}: trained with {name} {stored[name]}; read {value}, expected the same (leave "
+                "the option out, or train anew)"
+            )
+    if not (options["tasks"] or options["suite"] or options["layout"]):
+        return
+    instances = load_instances(argparse.Namespace(**options))
+    names = [instance.name for instance in trainer.instances]
+    if [instance.name for instance in instances] != names:
+        raise InputError(
+            f"{path}: trained on {', '.join(names)}; read "
+            f"{', '.join(instance.name for instance in instances)}, expected the same records (leave "
+            "them out: the checkpoint holds its own)"
+        )
+    for now, then in zip(instances, trainer.instances, strict=True):
+        if now.content_hash != then.content_hash:
+            raise InputError(
+                f"{path}: '{now.name}' or its layout has changed since (content {then.content_hash[:12]}, "
+                f"now {now.content_hash[:12]}); leave it out to go on with the checkpoint's own, or "
+                "train anew"
+            )
+
+
+@contextmanager
+def prepare_folder(options: dict[str, Any], given: dict[str, Any]) -> Iterator[Path]:
+    """Make the folder of the results if need be, and hold it for this run alone."""
     if options["out"] is not None:
-        folder = Path(options["out"])
+        folder = make_folder(options["out"])
     elif "resume" in given:
-        folder = Path(given["resume"]).parent
+        folder = make_folder(Path(given["resume"]).parent)
     else:
         what = "tasks" if options["tasks"] else options["suite"] or "dmh-train"
-        base = Path("runs") / f"{what}-seed{options['seed']}"
-        folder, k = base, 1
-        while folder.exists():
-            k += 1
-            folder = base.with_name(f"{base.name}-{k}")
-    return make_folder(folder)
+        folder = make_new_folder(Path("runs") / f"{what}-seed{options['seed']}")
+    with claim_folder(folder):
+        yield folder
 
 
 def write_config(path: Path, trainer: ACERL) -> None:
@@ -292,6 +348,8 @@ def progress_display(trainer: ACERL, *, quiet: bool) -> Iterator[Callable[[Gener
             f"return {record.return_mean:.1f}, tardiness {record.cost_mean:.1f}, "
             f"satisfied {record.satisfied:.0%}, {rate / 1e3:,.0f}k decisions/s"
         )
+        if record.unfinished:
+            text += f", {record.unfinished} members did not finish"
         if terminal:
             bar.set_postfix_str(text, refresh=False)
             bar.update()
@@ -324,6 +382,11 @@ def published_acerl(instance: Instance) -> tuple[str, str]:
     return f"{cell.makespan:.1f}", f"{cell.tardiness:.1f}"
 
 
+def show_mean(value: float) -> str:
+    """Return a mean with one digit, or a dash where no episode finished."""
+    return "-" if math.isnan(value) else f"{value:.1f}"
+
+
 def summarise(instances: Sequence[Instance], trials: Trials) -> str:
     """Return the final table: means over the trials beside the paper's figures."""
     import numpy as np
@@ -332,6 +395,7 @@ def summarise(instances: Sequence[Instance], trials: Trials) -> str:
 
     rows: list[list[str]] = []
     paper = []
+    makespan, tardiness = trials.mean_makespan(), trials.mean_tardiness()
     for k, instance in enumerate(instances):
         published = published_acerl(instance)
         if published[0]:
@@ -340,8 +404,8 @@ def summarise(instances: Sequence[Instance], trials: Trials) -> str:
         rows.append(
             [
                 instance.name,
-                f"{trials.makespan[k].mean():.1f}",
-                f"{trials.tardiness[k].mean():.1f}",
+                show_mean(makespan[k]),
+                show_mean(tardiness[k]),
                 f"{inside:.0%}",
                 *published,
             ]
@@ -352,8 +416,8 @@ def summarise(instances: Sequence[Instance], trials: Trials) -> str:
     rows.append(
         [
             "mean",
-            f"{trials.makespan.mean():.1f}",
-            f"{trials.tardiness.mean():.1f}",
+            show_mean(makespan.mean()),
+            show_mean(tardiness.mean()),
             f"{trials.satisfied:.0%}",
             *means,
         ]

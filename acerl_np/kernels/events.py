@@ -29,6 +29,7 @@ from acerl_np.kernels.state import (
     HALTED_TOWARDS,
     HANDLING,
     HIDDEN,
+    HORIZON,
     IDLE,
     INSTANCE,
     LAYOUT,
@@ -54,6 +55,7 @@ from acerl_np.kernels.state import (
     SPEED,
     START,
     STATUS,
+    STOPPED,
     STUCK,
     TARDINESS,
     TASK,
@@ -346,6 +348,10 @@ def advance_events(problem, state, b):
         tick = find_next_tick(problem, state, b)
         if tick == NEVER:
             state.episode[b, PHASE] = STUCK
+            return
+        if tick > problem.instance[i, HORIZON]:
+            state.episode[b, TIME] = problem.instance[i, HORIZON]
+            state.episode[b, PHASE] = STOPPED
             return
         process_tick(problem, state, b, tick)
 

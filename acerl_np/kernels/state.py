@@ -21,7 +21,7 @@ NEVER = np.int64(2**62)
 
 IDLE, WORKING, BROKEN = 0, 1, 2
 TO_PICKUP, TO_DELIVERY, ARRIVED = 0, 1, 2
-RUNNING, FINISHED, STUCK = 0, 1, 2
+RUNNING, FINISHED, STUCK, STOPPED = 0, 1, 2, 3
 
 SCALES = 12
 """Feature constants of an instance: (mid, half) of distance, waiting, expiry, demand and total
@@ -29,7 +29,7 @@ distance, then the divisors of speed and capacity."""
 
 # Fields of Problem.
 NEXT_SITE, NAMED_ROUTE = range(2)
-LAYOUT, TRUNCATES, N_TASKS, N_VEHICLES, TASK_SLOTS = range(5)
+LAYOUT, TRUNCATES, N_TASKS, N_VEHICLES, TASK_SLOTS, HORIZON = range(6)
 PICKUP, DELIVERY = range(2)
 ARRIVAL, EXPIRY, HANDLING, DEMAND, LOADED = range(5)
 SPEED, CAPACITY = range(2)
@@ -69,11 +69,12 @@ class Problem(NamedTuple):
         NEXT_SITE : the site after a on the default route
         NAMED_ROUTE : index of the second site of the named route in `route_sites`, or -1
     route_sites : ndarray(int32, (n,)), the named routes one after the other
-    instance : ndarray(int64, (I, 5))
+    instance : ndarray(int64, (I, 6))
         LAYOUT : the instance's layout
         TRUNCATES : whether distances are truncated to whole metres, 0 or 1
         N_TASKS, N_VEHICLES
         TASK_SLOTS : waiting tasks that the network sees, the same for all instances
+        HORIZON : tick after which an episode is stopped, `NEVER` for none
     task_ends : ndarray(int32, (I, M, 2)), the sites PICKUP and DELIVERY
     task : ndarray(float64, (I, M, 5))
         ARRIVAL, EXPIRY, HANDLING : s
@@ -109,7 +110,7 @@ class State(NamedTuple):
     ----------
     episode : ndarray(int64, (B, 7))
         INSTANCE : row of `Problem`
-        PHASE : RUNNING, FINISHED or STUCK
+        PHASE : RUNNING, FINISHED, STUCK (nothing will ever happen) or STOPPED (at the horizon)
         TIME : tick
         N_ARRIVED, N_FINISHED, N_DECISIONS
         POOL_SIZE : waiting tasks

@@ -16,6 +16,7 @@ from acerl_np.kernels.state import (
     DEMAND,
     EXPIRY,
     HANDLING,
+    HORIZON,
     LAYOUT,
     LOADED,
     N_TASKS,
@@ -33,6 +34,9 @@ from acerl_np.kernels.state import (
 )
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import SCALING_DIVISORS, SCALING_PAIRS, Layout
+
+MAX_HORIZON = 1e15
+"""Latest horizon, s."""
 
 MAX_TABLE_BYTES = 4 * 2**30
 """Largest sum of the tables of one batch of instances."""
@@ -111,6 +115,7 @@ def build_problem(
     scaling: np.ndarray | None = None,
     task_slots: int | None = None,
     n_vehicles: int | None = None,
+    horizon: float | None = None,
 ) -> Problem:
     """Stack instances, also of different floors and sizes, into kernel tables.
 
@@ -121,6 +126,8 @@ def build_problem(
         Feature constants; by default `find_scaling(instances)`.
     task_slots, n_vehicles : int, optional
         Sizes of the observation; by default the largest among the layouts.
+    horizon : float, optional
+        s after which an episode is stopped, finished or not; by default never.
 
     Returns
     -------
@@ -129,10 +136,12 @@ def build_problem(
     Raises
     ------
     InputError
-        If there is no instance, or the tables would not fit a machine.
+        If there is no instance, the tables would not fit a machine, or the horizon is unusable.
     """
     if len(instances) == 0:
         raise InputError("no instances; expected at least one")
+    if horizon is not None and not 0.0 <= horizon <= MAX_HORIZON:
+        raise InputError(f"horizon: read {horizon}; expected seconds from 0 to {MAX_HORIZON:g}")
     layouts: list[Layout] = []
     layout_of = []
     for instance in instances:
@@ -168,7 +177,7 @@ def build_problem(
         edge_length=np.full((n_layouts, n_sites, n_sites), np.inf),
         way=np.zeros((n_layouts, n_sites, n_sites, 2), np.int32),
         route_sites=_stack_routes(layouts),
-        instance=np.zeros((n_instances, TASK_SLOTS + 1), np.int64),
+        instance=np.zeros((n_instances, HORIZON + 1), np.int64),
         task_ends=np.zeros((n_instances, n_tasks, DELIVERY + 1), np.int32),
         task=np.zeros((n_instances, n_tasks, LOADED + 1)),
         arrival_tick=np.full((n_instances, n_tasks), NEVER),
@@ -180,6 +189,7 @@ def build_problem(
     problem.way[..., NAMED_ROUTE] = -1
     problem.instance[:, LAYOUT] = layout_of
     problem.instance[:, TASK_SLOTS] = task_slots or max(layout.task_slots for layout in layouts)
+    problem.instance[:, HORIZON] = NEVER if horizon is None else int(horizon)
     problem.vehicle[..., SPEED] = 1.0
     problem.breakdown[..., BREAKDOWN_TICK] = NEVER
     position = 0

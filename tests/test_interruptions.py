@@ -1,0 +1,279 @@
+"""Runs that are killed, stopped, or find no room to write: nothing good is lost, nothing half-written stays.
+
+Real processes, real signals, real limits.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numba
+import numpy as np
+import pytest
+
+import acerl_np
+from acerl_np.commands.main import main
+from acerl_np.storage import read_arrays
+
+pytestmark = [
+    pytest.mark.skipif(
+        bool(numba.config.DISABLE_JIT), reason="processes of their own need compiled kernels"
+    ),
+    pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals and limits"),
+]
+
+SMALL = ["--population", "6", "--hidden", "5", "--trials", "0", "--threads", "1", "--quiet"]
+SETTINGS = {"population": 6, "hidden": (5,)}
+ENDLESS = ["--generations", "1000000", "--checkpoint-generations", "1"]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def compiled():
+    acerl_np.warm_up()
+
+
+def start(*words, cwd, **options):
+    root = str(Path(acerl_np.__file__).parent.parent)
+    environment = {**os.environ, "PYTHONPATH": root}
+    return subprocess.Popen(
+        [sys.executable, "-m", "acerl_np", *map(str, words)],
+        cwd=cwd,
+        env=environment,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        **options,
+    )
+
+
+def wait_for(condition, seconds=60.0):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.005)
+
+
+def straight(generations):
+    """The bytes of a run that nothing interrupts."""
+    trainer = acerl_np.ACERL(
+        acerl_np.load_suite("dmh-train"),
+        acerl_np.Config(generations=generations, **SETTINGS),
+        threads=1,
+    )
+    trainer.run()
+    return trainer
+
+
+def comparable(path):
+    """A checkpoint's arrays but for the seconds and the number of generations asked for."""
+    arrays = read_arrays(path, acerl_np.errors.CheckpointError)
+    arrays["state.history"] = np.delete(arrays["state.history"], 2, axis=1)
+    del arrays["settings"]
+    return {name: array.tobytes() for name, array in arrays.items()}
+
+
+def kill_again_and_again(folder, kills, seed):
+    """Kill a run at random moments, each time going on from what it left; return its generations.
+
+    Half of the moments are within the start of the process, half while it trains and saves.
+    """
+    draw = random.Random(seed)
+    checkpoint = folder / "run" / "run.npz"
+    reached = 0
+    for _ in range(kills):
+        words = ["--resume", checkpoint] if checkpoint.exists() else ["--out", "run", *SMALL]
+        if checkpoint.exists():
+            words += ["--trials", "0", "--threads", "1", "--quiet"]
+        process = start("train", *words, *ENDLESS, cwd=folder)
+        if draw.random() < 0.5:
+            time.sleep(draw.uniform(0.0, 1.5))
+        else:
+            before = checkpoint.stat().st_mtime_ns if checkpoint.exists() else 0
+            wait_for(
+                lambda before=before: (
+                    checkpoint.exists() and checkpoint.stat().st_mtime_ns != before
+                )
+            )
+            time.sleep(draw.uniform(0.0, 0.1))
+        process.kill()
+        process.communicate()
+        if checkpoint.exists():
+            generation = acerl_np.ACERL.resume(checkpoint, threads=1).generation
+            assert generation >= reached
+            reached = generation
+    assert reached > 0
+    return reached
+
+
+@pytest.mark.parametrize(
+    ("kills", "seed"), [(6, 0), pytest.param(50, 1, marks=pytest.mark.slow, id="50")]
+)
+def test_a_run_that_is_killed_again_and_again_ends_in_the_same_bytes(tmp_path, kills, seed):
+    reached = kill_again_and_again(tmp_path, kills, seed)
+    checkpoint = tmp_path / "run" / "run.npz"
+    goal = str(reached + 3)
+    assert main(["train", "--resume", str(checkpoint), "--generations", goal, "--quiet"]) == 0
+    expected = straight(reached + 3)
+    expected.save(tmp_path / "straight.npz")
+    assert comparable(checkpoint) == comparable(tmp_path / "straight.npz")
+    assert acerl_np.Policy.load(tmp_path / "run" / "policy.npz").theta.tobytes() == (
+        expected.strategy.theta.tobytes()
+    )
+    # What a killed process had begun to write is gone, too.
+    names = {path.name for path in (tmp_path / "run").iterdir()}
+    assert names == {"run.npz", "policy.npz", "config.json", "history.csv"}
+    assert len((tmp_path / "run" / "history.csv").read_text().splitlines()) == reached + 4
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stopped_run_goes_on_as_if_it_had_not_been_stopped(tmp_path, number):
+    process = start("train", "--out", "run", *SMALL, *ENDLESS, cwd=tmp_path)
+    checkpoint = tmp_path / "run" / "run.npz"
+    wait_for(lambda: checkpoint.exists())
+    time.sleep(0.2)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    assert err.count("\n") == 1
+    assert err.endswith("go on with: acerl-np train --resume run/run.npz\n")
+    stopped = acerl_np.ACERL.resume(checkpoint, threads=1)
+    assert stopped.strategy.theta.tobytes() == straight(stopped.generation).strategy.theta.tobytes()
+
+
+def test_two_runs_do_not_write_to_one_folder(tmp_path, capsys):
+    first = start("train", "--out", "run", *SMALL, *ENDLESS, cwd=tmp_path)
+    checkpoint = tmp_path / "run" / "run.npz"
+    wait_for(lambda: checkpoint.exists())
+    config = (tmp_path / "run" / "config.json").read_bytes()
+    for words in (
+        ["--out", str(tmp_path / "run"), *SMALL, "--seed", "7"],
+        ["--resume", str(checkpoint)],
+    ):
+        assert main(["train", *words]) == 2
+        err = capsys.readouterr().err
+        assert err.count("\n") == 1
+        assert "another run is writing there; expected a folder of this run's own" in err
+    assert (tmp_path / "run" / "config.json").read_bytes() == config
+    first.send_signal(signal.SIGTERM)
+    first.communicate(timeout=60)
+    assert first.returncode == 143
+    # The folder is free again.
+    reached = acerl_np.ACERL.resume(checkpoint, threads=1).generation
+    assert (
+        main(["train", "--resume", str(checkpoint), "--generations", str(reached), "--quiet"]) == 0
+    )
+
+
+def test_default_folders_of_runs_that_start_together_differ(tmp_path):
+    runs = [start("train", *SMALL, "--generations", "2", cwd=tmp_path) for _ in range(2)]
+    for run in runs:
+        _, err = run.communicate(timeout=60)
+        assert run.returncode == 0, err
+    folders = sorted(path.name for path in (tmp_path / "runs").iterdir())
+    assert folders == ["dmh-train-seed0", "dmh-train-seed0-2"]
+    assert (tmp_path / "runs" / "dmh-train-seed0" / "run.npz").exists()
+
+
+def limit_files(size):
+    import resource
+
+    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+
+@pytest.mark.parametrize("size", [0, 500, 3000])
+def test_a_limit_on_the_size_of_files_is_one_line(tmp_path, size):
+    """Config.json fits into the larger limits, the checkpoint into none."""
+    folder = tmp_path / "run"
+    assert main(["train", "--out", str(folder), *SMALL, "--generations", "2"]) == 0
+    kept = {path.name: path.read_bytes() for path in folder.iterdir()}
+    process = start(
+        "train",
+        "--out",
+        folder,
+        *SMALL,
+        "--generations",
+        "5",
+        cwd=tmp_path,
+        preexec_fn=limit_files(size),
+    )
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert err.count("\n") == 1 and "cannot write: file too large" in err
+    names = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert names.keys() == kept.keys()
+    for name in ("run.npz", "policy.npz", "history.csv"):
+        assert names[name] == kept[name]
+
+
+@pytest.fixture
+def tiny_disk(tmp_path):
+    """A file system of 256 kB, mounted for the test."""
+    place = tmp_path / "tiny"
+    place.mkdir()
+    mount = shutil.which("mount")
+    command = [mount or "mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(place)]
+    if mount is None or subprocess.run(command, capture_output=True).returncode:
+        pytest.skip("needs the right to mount a file system")
+    yield place
+    subprocess.run(["umount", str(place)], check=True)
+
+
+def test_a_full_disk_is_one_line_and_keeps_the_last_checkpoint(tmp_path, tiny_disk):
+    """The history grows until the disk is full: the checkpoint before that stays and can be resumed."""
+    process = start("train", "--out", tiny_disk, *SMALL, *ENDLESS, cwd=tmp_path)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert err.count("\n") == 1 and "cannot write: no space left on device" in err
+    names = {path.name for path in tiny_disk.iterdir()}
+    assert names <= {"run.npz", "config.json", "history.csv"}
+    shutil.copy(tiny_disk / "run.npz", tmp_path / "run.npz")
+    resumed = acerl_np.ACERL.resume(tmp_path / "run.npz", threads=1)
+    assert resumed.generation > 1
+    assert resumed.strategy.theta.tobytes() == straight(resumed.generation).strategy.theta.tobytes()
+
+
+def test_what_is_given_besides_a_checkpoint_must_agree_with_it(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    source = acerl_np.load_instance("DMH-01")
+    header = "task,pickup,delivery,arrival_time,expiry_time\n"
+    rows = [",".join(str(row[key]) for key in header.strip().split(",")) for row in source.rows()]
+    Path("week.csv").write_text(header + "\n".join(rows) + "\n")
+    data = ["week.csv", "--layout", "dmh"]
+    assert main(["train", *data, "--out", "run", *SMALL, "--seed", "3", "--generations", "2"]) == 0
+    resume = ["train", "--resume", "run/run.npz", "--quiet", "--trials", "0"]
+    # The same again, all of it.
+    same = [*data, *SMALL, "--seed", "3", "--generations", "3"]
+    assert main([*resume, *same]) == 0
+    before = Path("run/run.npz").read_bytes()
+    capsys.readouterr()
+    for words, message in {
+        "--population 8": "trained with population 6; read 8, expected the same",
+        "--learning-rate 0.5": "trained with learning_rate 0.06; read 0.5",
+        "--hidden 5,5": "trained with hidden [5]; read [5, 5]",
+        "--antithetic": "trained with antithetic False; read True",
+        "--seed 4": "trained with seed 3; read 4",
+        "--seed 0": "trained with seed 3; read 0",
+        "--suite dmh-test": "trained on week; read DMH-09, DMH-10",
+        "DMH-01": "trained on week; read DMH-01",
+        "--layout dmh": "--layout: given without task records",
+        "--generations 1": "has 3 generations already",
+        "--generations -1": "generations: read -1",
+    }.items():
+        assert main([*resume, *words.split()]) == 2, words
+        err = capsys.readouterr().err
+        assert err.count("\n") == 1 and message in err, err
+    # A task's due time changes after the run began.
+    rows[4] = rows[4][: rows[4].rindex(",")] + ",999"
+    Path("week.csv").write_text(header + "\n".join(rows) + "\n")
+    assert main([*resume, *data]) == 2
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1 and "'week' or its layout has changed since" in err
+    assert Path("run/run.npz").read_bytes() == before
+    assert main([*resume, "--generations", "4"]) == 0
