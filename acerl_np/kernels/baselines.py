@@ -120,14 +120,14 @@ def play_plans(
 ):
     """Play episodes first to last - 1 by static plans: the first vehicle in order acts by its rule.
 
+    Parameters not named here are those of `play_rules`; one row of `state` is used.
+
     Parameters
     ----------
     orders : ndarray(int32, (n_episodes, n_vehicles))
         Vehicles, the preferred one first.
     rules : ndarray(int32, (n_episodes, n_vehicles))
         The rule of each vehicle.
-
-    The other parameters are those of `play_rules`; one row of `state` is used.
     """
     for episode in range(first, last):
         i = instances[episode]

@@ -1,0 +1,110 @@
+"""Docstrings say what the code takes: documented parameters are the actual ones, in every room."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import acerl_np
+
+PACKAGE = Path(acerl_np.__file__).parent
+FILES = sorted(PACKAGE.rglob("*.py"))
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def documented(docstring, section="Parameters"):
+    """Names of a NumPy-style section, in order; None if there is no such section."""
+    match = re.search(
+        rf"^{section}\n-+\n(.*?)(?=^\w[\w ]*\n-+\n|\Z)", docstring, re.MULTILINE | re.DOTALL
+    )
+    if match is None:
+        return None
+    names = []
+    for line in match.group(1).splitlines():
+        # "a, b : type", several such on a line parted by semicolons; descriptions are indented.
+        if re.match(r"[\w*]", line):
+            for entry in line.split(";"):
+                names += [name.strip(" *") for name in entry.split(" : ")[0].split(",")]
+    return names
+
+
+def actual(function, method):
+    arguments = function.args
+    names = [item.arg for item in arguments.posonlyargs + arguments.args + arguments.kwonlyargs]
+    if method and not any(getattr(d, "id", "") == "staticmethod" for d in function.decorator_list):
+        names = names[1:]
+    return names + [item.arg for item in (arguments.vararg, arguments.kwarg) if item is not None]
+
+
+def definitions(tree):
+    """Functions and classes of a module that are public: (path, node, its parameters, its docstring)."""
+
+    def walk(body, path, in_class):
+        for node in body:
+            if isinstance(node, FUNCTIONS) and not node.name.startswith("_"):
+                yield (*path, node.name), node, actual(node, in_class), ast.get_docstring(node)
+            elif isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                makers = [n for n in node.body if getattr(n, "name", "") == "__init__"]
+                parameters = actual(makers[0], True) if makers else None
+                yield (*path, node.name), node, parameters, ast.get_docstring(node)
+                yield from walk(node.body, (*path, node.name), True)
+
+    yield from walk(tree.body, (), False)
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(PACKAGE)))
+def test_documented_parameters_are_the_actual_ones(file):
+    kernels = file.parent.name == "kernels"
+    for path, _, parameters, docstring in definitions(ast.parse(file.read_text())):
+        name = ".".join(path)
+        assert docstring, f"{file}: {name} has no docstring"
+        found = documented(docstring)
+        if found is None or parameters is None:
+            continue
+        unknown = set(found) - set(parameters)
+        assert not unknown, f"{file}: {name} documents {sorted(unknown)}, which it does not take"
+        if not kernels:  # kernels name their common arguments (problem, state, scratch) once
+            missing = [item for item in parameters if item not in found]
+            assert not missing, f"{file}: {name} does not document {missing}"
+
+
+def test_the_public_face_documents_every_parameter():
+    """What users call has a section for what it takes, unless it takes nothing."""
+    modules = {}
+    for file in FILES:
+        for path, _, parameters, docstring in definitions(ast.parse(file.read_text())):
+            modules.setdefault(path[0], []).append((path, parameters, docstring))
+    checked = 0
+    for public in acerl_np.__all__:
+        for path, parameters, docstring in modules.get(public, []):
+            if not parameters or path[-1] == "from_dict":
+                continue
+            found = documented(docstring)
+            # One parameter that the summary explains needs no section.
+            if found is None and len(parameters) == 1:
+                continue
+            assert found is not None, f"{'.'.join(path)} documents none of {parameters}"
+            checked += 1
+    assert checked > 15
+
+
+def test_the_check_sees_a_difference():
+    code = """
+def f(a, b):
+    '''Do.
+
+    Parameters
+    ----------
+    a, c : int
+        Two.
+
+    Returns
+    -------
+    int
+    '''
+"""
+    [(path, _, parameters, docstring)] = definitions(ast.parse(code))
+    assert (path, parameters, documented(docstring)) == (("f",), ["a", "b"], ["a", "c"])
