@@ -45,6 +45,10 @@ class ActionError(InputError):
     """An action is illegal in the present state of its episode."""
 
 
+class EventError(InputError):
+    """An event or a question to a dispatcher cannot follow what it was told before."""
+
+
 class StorageError(AcerlError, OSError):
     """The machine failed: a file could not be written or read (exit status 1)."""
 

@@ -20,6 +20,7 @@ from acerl_np.storage import read_arrays, write_arrays
 
 if TYPE_CHECKING:
     from acerl_np.problem.instance import Instance
+    from acerl_np.problem.layout import Layout
 
 FORMAT = 1
 
@@ -179,7 +180,22 @@ class Policy:
         PolicyError
             If the instance's fleet or task slots are not among those the policy was trained for.
         """
-        layout = instance.layout
+        self.check_layout(instance.layout, instance.name)
+
+    def check_layout(self, layout: Layout, name: str) -> None:
+        """Refuse a floor of another size.
+
+        Parameters
+        ----------
+        layout : Layout
+        name : str
+            What the message calls it.
+
+        Raises
+        ------
+        PolicyError
+            If the fleet or the task slots are not among those the policy was trained for.
+        """
         for what, size, low, high in (
             ("task slots", layout.task_slots, self.smallest[0], self.task_slots),
             ("vehicles", len(layout.vehicles), self.smallest[1], self.n_vehicles),
@@ -187,7 +203,7 @@ class Policy:
             if not low <= size <= high:
                 expected = str(high) if low == high else f"{low} to {high}"
                 raise PolicyError(
-                    f"{instance.name}: the layout '{layout.name}' has {size} {what}; "
+                    f"{name}: the layout '{layout.name}' has {size} {what}; "
                     f"this policy was trained for {expected}"
                 )
 

@@ -13,6 +13,7 @@ from acerl_np.evolution import Strategy, rank_utilities
 from acerl_np.kernels.network import act_batch
 from acerl_np.kernels.random import BLOCK, LANES, NOISE, derive_key, fill_normals
 from acerl_np.policy import initial_parameters
+from acerl_np.problem.tables import find_scaling
 from acerl_np.rollout import Arena
 from acerl_np.workers import Workers
 
@@ -136,6 +137,37 @@ def find_logits(policy: acerl_np.Policy, observation: np.ndarray) -> np.ndarray:
         if layer < 2:
             x = np.maximum(x, 0.0)
     return x
+
+
+@pytest.mark.benchmark(group="dispatcher")
+@pytest.mark.parametrize("chosen", ["policy", "STD"])
+def test_live_decision(benchmark, chosen):
+    """One decision of a dispatcher, six tasks waiting; feeding the events is not timed."""
+    layout = acerl_np.load_layout("dmh")
+    policy = acerl_np.Policy(
+        initial_parameters(SIZES, 0),
+        hidden=SIZES[1:-1],
+        task_slots=30,
+        n_vehicles=3,
+        scaling=find_scaling([acerl_np.load_instance("DMH-01")]),
+    )
+    dispatcher = acerl_np.Dispatcher(layout, policy if chosen == "policy" else "STD")
+    clock = [0.0]
+
+    def prepare() -> tuple[tuple[float], dict]:
+        clock[0] += 1.0
+        for vehicle in dispatcher.under_way.values():
+            dispatcher.feed(acerl_np.VehicleIdle(clock[0], vehicle, "st2"))
+        for vehicle in dispatcher.idle[1:]:
+            dispatcher.feed(acerl_np.VehicleBroke(clock[0], vehicle))
+        while len(dispatcher.waiting) < 6:
+            clock[0] += 1.0
+            dispatcher.feed(acerl_np.TaskArrived(clock[0], f"t{clock[0]}", "st1", "st5", 300.0))
+        return (clock[0],), {}
+
+    (now,), _ = prepare()
+    assert len(dispatcher.decide(now)) == 1
+    benchmark.pedantic(dispatcher.decide, setup=prepare, rounds=500)
 
 
 @pytest.mark.benchmark(group="normals")

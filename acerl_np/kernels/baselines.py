@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from acerl_np.kernels.compiled import inner_kernel, kernel
 from acerl_np.kernels.events import advance_events, assign_task, has_choice, start_episode
 from acerl_np.kernels.random import draw_uniform
@@ -57,21 +59,29 @@ def choose_task(problem, state, b, v, uniform):
 
 
 @inner_kernel
-def decide_by_rule(problem, state, b, rule, key):
-    """Take one decision of episode b by a rule, and advance it.
+def pick_by_rule(problem, state, b, rule, key, decision):
+    """Return what a rule would do: vehicle, position of its task in the pool, and the rule used.
 
     The vehicle is drawn uniformly from those that have a choice; draw (decision, 0) of the stream
-    picks it, draw (decision, 1) the rule of MIX and the task of RANDOM.
+    picks it, draw (decision, 1) the rule of MIX and the task of RANDOM. -1 three times when no vehicle
+    has a choice.
     """
-    decision = state.episode[b, N_DECISIONS]
-    v = choose_vehicle(problem, state, b, draw_uniform(key, decision, 0))
+    v = choose_vehicle(problem, state, b, draw_uniform(key, decision, np.int64(0)))
+    if v < 0:
+        return np.int64(-1), np.int64(-1), np.int64(-1)
     if rule == RANDOM:
-        position = choose_task(problem, state, b, v, draw_uniform(key, decision, 1))
-    elif rule == MIX:
-        drawn = int(draw_uniform(key, decision, 1) * N_RULES)
-        position = select_task(problem, state, b, v, drawn)
-    else:
-        position = select_task(problem, state, b, v, rule)
+        uniform = draw_uniform(key, decision, np.int64(1))
+        return np.int64(v), np.int64(choose_task(problem, state, b, v, uniform)), np.int64(rule)
+    used = np.int64(rule)
+    if rule == MIX:
+        used = np.int64(draw_uniform(key, decision, np.int64(1)) * N_RULES)
+    return np.int64(v), np.int64(select_task(problem, state, b, v, used)), used
+
+
+@inner_kernel
+def decide_by_rule(problem, state, b, rule, key):
+    """Take one decision of episode b by a rule, and advance it."""
+    v, position, _ = pick_by_rule(problem, state, b, rule, key, state.episode[b, N_DECISIONS])
     assign_task(problem, state, b, v, position)
     advance_events(problem, state, b)
 

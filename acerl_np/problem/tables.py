@@ -172,6 +172,27 @@ def build_problem(
     if scaling is None:
         scaling = find_scaling(instances)
 
+    problem = _allocate_problem(
+        layouts, layout_of, n_tasks, fleet, n_breakdowns, scaling, task_slots, horizon
+    )
+    for i, instance in enumerate(instances):
+        _fill_instance(problem, i, instance)
+    return problem
+
+
+def _allocate_problem(
+    layouts: Sequence[Layout],
+    layout_of: Sequence[int],
+    n_tasks: int,
+    fleet: int,
+    n_breakdowns: int,
+    scaling: np.ndarray,
+    task_slots: int | None,
+    horizon: float | None,
+) -> Problem:
+    """Return tables that hold the layouts, and no task yet."""
+    n_layouts, n_instances = len(layouts), len(layout_of)
+    n_sites = max(len(layout.sites) for layout in layouts)
     problem = Problem(
         distance=np.full((n_layouts, n_sites, n_sites), np.inf),
         edge_length=np.full((n_layouts, n_sites, n_sites), np.inf),
@@ -184,7 +205,7 @@ def build_problem(
         vehicle=np.zeros((n_instances, fleet, CAPACITY + 1)),
         start_site=np.zeros((n_instances, fleet), np.int32),
         breakdown=np.zeros((n_instances, fleet, n_breakdowns, REPAIR_TICKS + 1), np.int64),
-        scaling=np.tile(np.asarray(scaling, np.float64), (n_instances, 1)),
+        scaling=np.tile(np.asarray(scaling, np.float64), (len(layout_of), 1)),
     )
     problem.way[..., NAMED_ROUTE] = -1
     problem.instance[:, LAYOUT] = layout_of
@@ -201,8 +222,35 @@ def build_problem(
         for ends, route in layout.routes.explicit.items():
             problem.way[k, *ends, NAMED_ROUTE] = position
             position += len(route) - 1
-    for i, instance in enumerate(instances):
-        _fill_instance(problem, i, instance)
+    return problem
+
+
+def build_live_problem(
+    layout: Layout,
+    n_tasks: int,
+    *,
+    scaling: np.ndarray,
+    task_slots: int | None = None,
+    n_vehicles: int | None = None,
+) -> Problem:
+    """Return tables of one floor and its fleet with room for `n_tasks` tasks, to be filled as they come.
+
+    Parameters
+    ----------
+    layout : Layout
+    n_tasks : int
+    scaling : ndarray(float64, (12,))
+        Feature constants.
+    task_slots, n_vehicles : int, optional
+        Sizes of the observation; by default the layout's.
+
+    Returns
+    -------
+    Problem
+    """
+    fleet = max(n_vehicles or 1, len(layout.vehicles))
+    problem = _allocate_problem([layout], [0], n_tasks, fleet, 1, scaling, task_slots, None)
+    _fill_fleet(problem, 0, layout, with_breakdowns=False)
     return problem
 
 
@@ -216,12 +264,17 @@ def _stack_routes(layouts: Sequence[Layout]) -> np.ndarray:
     return np.array(sites or [-1], np.int32)
 
 
+def measure_loaded(layout: Layout, metres: np.ndarray) -> np.ndarray:
+    """Return distances as rules and observation see them: rounded to 1e-9, or cut to whole metres."""
+    if layout.truncate_distances:
+        return np.asarray(np.floor(metres + 0.5e-9))
+    return np.asarray(np.floor(metres * 1e9 + 0.5) * 1e-9)
+
+
 def _fill_instance(problem: Problem, i: int, instance: Instance) -> None:
     layout = instance.layout
     n = instance.n_tasks
-    problem.instance[i, TRUNCATES] = layout.truncate_distances
     problem.instance[i, N_TASKS] = n
-    problem.instance[i, N_VEHICLES] = len(layout.vehicles)
     problem.task_ends[i, :n, PICKUP] = instance.pickup
     problem.task_ends[i, :n, DELIVERY] = instance.delivery
     problem.task[i, :n, ARRIVAL] = instance.arrival
@@ -230,15 +283,18 @@ def _fill_instance(problem: Problem, i: int, instance: Instance) -> None:
     problem.task[i, :n, DEMAND] = instance.demand
     problem.arrival_tick[i, :n] = np.ceil(instance.arrival).astype(np.int64)
     loaded = layout.routes.distance[instance.pickup, instance.delivery]
-    if layout.truncate_distances:
-        problem.task[i, :n, LOADED] = np.floor(loaded + 0.5e-9)
-    else:
-        problem.task[i, :n, LOADED] = np.floor(loaded * 1e9 + 0.5) * 1e-9
+    problem.task[i, :n, LOADED] = measure_loaded(layout, loaded)
+    _fill_fleet(problem, i, layout)
+
+
+def _fill_fleet(problem: Problem, i: int, layout: Layout, *, with_breakdowns: bool = True) -> None:
+    problem.instance[i, TRUNCATES] = layout.truncate_distances
+    problem.instance[i, N_VEHICLES] = len(layout.vehicles)
     for v, vehicle in enumerate(layout.vehicles):
         problem.vehicle[i, v, SPEED] = vehicle.speed
         problem.vehicle[i, v, CAPACITY] = vehicle.capacity
         problem.start_site[i, v] = layout.site_index[vehicle.start]
-        events = sorted(vehicle.breakdowns, key=lambda item: item.time)
+        events = sorted(vehicle.breakdowns if with_breakdowns else (), key=lambda item: item.time)
         for k, event in enumerate(events):
             problem.breakdown[i, v, k, BREAKDOWN_TICK] = int(np.ceil(event.time))
             problem.breakdown[i, v, k, REPAIR_TICKS] = int(np.ceil(event.repair_time))

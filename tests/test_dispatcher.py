@@ -1,0 +1,342 @@
+"""The live dispatcher: fed with an episode's events it sees and decides what the simulator does."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+
+import naive
+import numba
+import numpy as np
+import pytest
+
+import acerl_np
+from acerl_np import (
+    ACERL,
+    Config,
+    Dispatcher,
+    EventError,
+    InputError,
+    Layout,
+    PolicyError,
+    Simulator,
+    TaskArrived,
+    TaskCancelled,
+    VehicleBroke,
+    VehicleIdle,
+    VehiclePassed,
+    VehicleRepaired,
+    load_instance,
+    load_layout,
+)
+from acerl_np.kernels.random import EVALUATION, derive_key
+
+JIT = not numba.config.DISABLE_JIT
+RECORDED = dict(np.load(Path(__file__).parent / "data" / "dmh-episodes.npz", allow_pickle=False))
+FIRST_DECISION = np.concatenate([[0], np.cumsum(RECORDED["n_decisions"], dtype=int)])
+
+
+class EventLog(naive.NaiveEpisode):
+    """The slow simulator, telling what happens tick by tick as a control system would."""
+
+    def __init__(self, instance):
+        self.events = []
+        self._names = [vehicle.id for vehicle in instance.layout.vehicles]
+        super().__init__(instance.layout.to_dict(), instance.rows())
+
+    def _process_tick(self):
+        before = [(v.status, v.site) for v in self._vehicles]
+        waiting = len(self._to_arrive)
+        super()._process_tick()
+        now = float(self.time)
+        for name, vehicle, (status, site) in zip(self._names, self._vehicles, before, strict=True):
+            if status != naive.BROKEN and vehicle.status == naive.BROKEN:
+                self.events.append(VehicleBroke(now, name))
+            elif status == naive.BROKEN and vehicle.status == naive.IDLE:
+                self.events.append(VehicleRepaired(now, name))
+            elif status == naive.WORKING and vehicle.status == naive.IDLE:
+                self.events.append(VehicleIdle(now, name, vehicle.site))
+            elif vehicle.site != site:
+                self.events.append(VehiclePassed(now, name, vehicle.site))
+        arrived = self._tasks[len(self._tasks) - waiting : len(self._tasks) - len(self._to_arrive)]
+        for task in arrived:
+            self.events.append(
+                TaskArrived(
+                    float(task.arrival), task.name, task.pickup, task.delivery, float(task.expiry)
+                )
+            )
+
+    def take_events(self):
+        events, self.events = self.events, []
+        return events
+
+
+@pytest.mark.parametrize("episode", range(48) if JIT else (0, 17))
+def test_recorded_episodes_look_and_go_the_same(policy, episode):
+    """Every observation, mask and assignment of the public reference simulator's episodes."""
+    instance = load_instance(str(RECORDED["instance"][episode]))
+    log = EventLog(instance)
+    dispatcher = Dispatcher(instance.layout, policy)
+    vehicles = [vehicle.id for vehicle in instance.layout.vehicles]
+    for k in range(RECORDED["n_decisions"][episode]):
+        row = FIRST_DECISION[episode] + k
+        for event in log.take_events():
+            dispatcher.feed(event)
+        now = float(RECORDED["decision_time"][row])
+        observation, mask = dispatcher.observe(now)
+        assert np.array_equal(mask, RECORDED["decision_mask"][row])
+        expected = RECORDED["decision_observation"][row]
+        np.testing.assert_allclose(observation, expected, rtol=1e-6, atol=1e-6)
+        v, rule = divmod(int(RECORDED["decision_action"][row]), 4)
+        task = log.pool[log.select(v, naive.ACTION_RULES[rule])]
+        dispatcher.assign(now, vehicles[v], task)
+        log.step(4 * v + rule)
+    assert log.done
+
+
+@pytest.fixture(scope="module")
+def policy():
+    config = Config(generations=2, population=8, hidden=(12,), noise_std=0.5)
+    trainer = ACERL([load_instance("DMH-01"), load_instance("DMH-05")], config, threads=1)
+    trainer.run()
+    return trainer.policy
+
+
+def play_live(instance, dispatcher, restart=None):
+    """Feed a dispatcher with the events that its own decisions bring about; return the log."""
+    log = EventLog(instance)
+    vehicles = [vehicle.id for vehicle in instance.layout.vehicles]
+    n = 0
+    decided = []
+    while not log.done:
+        for event in log.take_events():
+            dispatcher.feed(event)
+            n += 1
+            if restart is not None and n % 7 == 3:
+                dispatcher = restart(dispatcher)
+        assignments = dispatcher.decide(float(log.time))
+        assert assignments
+        decided += [(log.time, *assignment) for assignment in assignments]
+        for vehicle, task, _ in assignments:
+            assert not log.done
+            log.assign(vehicles.index(vehicle), log.pool.index(task))
+    return log, decided
+
+
+@pytest.mark.parametrize("name", ["DMH-01", "DMH-06", "DMH-12"] if JIT else ["DMH-01"])
+def test_a_policy_decides_as_in_the_simulator(policy, name):
+    instance = load_instance(name)
+    log, decided = play_live(instance, Dispatcher(instance.layout, policy))
+    simulator = Simulator(instance, scaling=policy.scaling)
+    n = 0
+    while not simulator.done[0]:
+        simulator.step(policy.act(simulator.observation, simulator.action_mask))
+        n += 1
+    assert (log.makespan, n) == (simulator.makespan[0], len(decided))
+    assert log.tardiness == pytest.approx(simulator.tardiness[0], rel=1e-12)
+    schedule = simulator.schedule(0)
+    served = {task: start for task, _, start in zip(*schedule[:3], strict=True)}
+    last = {task: time for time, _, task, _ in decided}
+    assert last == served
+
+
+@pytest.mark.parametrize("rule", ["FCFS", "EDD", "NVF", "STD", "LWT", "AHP", "MIX", "Random"])
+def test_a_rule_decides_as_in_an_evaluation(rule):
+    """The same stream of draws gives the same episode."""
+    instance = load_instance("DMH-03")
+    dispatcher = Dispatcher(instance.layout, rule)
+    content = int.from_bytes(bytes.fromhex(instance.content_hash[:16]), signed=True)
+    derive_key(0, EVALUATION, content, 0, dispatcher._key)
+    log, decided = play_live(instance, dispatcher)
+    trials = acerl_np.evaluate_policy(rule, instance, trials=1, seed=0, threads=1)
+    assert (log.makespan, len(decided)) == (trials.makespan[0, 0], trials.decisions)
+    used = {name for *_, name in decided}
+    assert used == {rule} if rule != "MIX" else used == {"FCFS", "EDD", "NVF", "STD"}
+
+
+@pytest.mark.parametrize("greedy", [True, False])
+def test_saved_and_restored_between_any_two_events(policy, tmp_path, greedy):
+    instance = load_instance("DMH-02")
+
+    def restart(dispatcher):
+        before = copy.deepcopy((dispatcher.waiting, dispatcher.under_way, dispatcher.idle))
+        dispatcher.save(tmp_path / "live.npz")
+        loaded = Dispatcher.load(tmp_path / "live.npz")
+        assert (loaded.waiting, loaded.under_way, loaded.idle) == before
+        return loaded
+
+    straight = play_live(instance, Dispatcher(instance.layout, policy, greedy=greedy, seed=5))[1]
+    restarted = play_live(
+        instance, Dispatcher(instance.layout, policy, greedy=greedy, seed=5), restart
+    )[1]
+    assert restarted == straight
+
+
+def test_a_rules_dispatcher_is_restored(tmp_path):
+    dispatcher = two_tasks()
+    dispatcher.save(tmp_path / "live.npz")
+    loaded = Dispatcher.load(tmp_path / "live.npz")
+    assert loaded.decide(20.0) == dispatcher.decide(20.0)
+    assert loaded.idle == dispatcher.idle
+
+
+@pytest.mark.parametrize("change", [{"kind": "policy"}, {"format": 99}, {"state": None}])
+def test_files_that_hold_no_dispatcher_are_refused(tmp_path, change):
+    from acerl_np.storage import read_arrays, write_arrays
+
+    path = tmp_path / "live.npz"
+    two_tasks().save(path)
+    arrays = read_arrays(path, InputError) | change
+    write_arrays(path, {name: a for name, a in arrays.items() if a is not None})
+    with pytest.raises(InputError, match=r"live\.npz: ") as caught:
+        Dispatcher.load(path)
+    assert "\n" not in str(caught.value)
+
+
+# Events by hand
+
+
+def two_tasks():
+    dispatcher = Dispatcher(load_layout("dmh"), "FCFS", seed=1)
+    dispatcher.feed(TaskArrived(0.0, "a", "st1", "st2", expiry=300.0))
+    dispatcher.feed(TaskArrived(10.0, "b", "st3", "st4", expiry=300.0, handling_time=5.0))
+    return dispatcher
+
+
+def snapshot(dispatcher):
+    arrays = [array.copy() for array in (*dispatcher._problem, *dispatcher._state)]
+    return arrays, dispatcher.waiting, dispatcher.under_way, dispatcher._time, len(dispatcher._free)
+
+
+def test_an_episode_by_hand():
+    dispatcher = two_tasks()
+    assert dispatcher.waiting == ("a", "b")
+    assert dispatcher.idle == ("v0", "v1", "v2")
+    first, second = dispatcher.decide(10.0)
+    assert (first.task, second.task) == ("a", "b")
+    assert first.rule == second.rule == "FCFS"
+    assert dispatcher.under_way == {"a": first.vehicle, "b": second.vehicle}
+    assert dispatcher.waiting == ()
+    assert dispatcher.decide(11.0) == []
+    dispatcher.feed(VehiclePassed(30.0, first.vehicle, "st1"))
+    # The task of a broken vehicle waits again, behind what waits already.
+    dispatcher.feed(TaskArrived(35.0, "c", "st5", "st6", expiry=100.0))
+    dispatcher.feed(VehicleBroke(40.0, first.vehicle))
+    assert dispatcher.waiting == ("c", "a")
+    (third,) = dispatcher.decide(40.0)
+    assert third.vehicle not in (first.vehicle, second.vehicle) and third.task == "a"
+    dispatcher.feed(TaskCancelled(41.0, "c"))
+    dispatcher.feed(VehicleRepaired(300.0, first.vehicle))
+    dispatcher.feed(VehicleIdle(310.0, second.vehicle, "st4"))
+    assert dispatcher.decide(310.0) == []
+    assert dispatcher.under_way == {"a": third.vehicle}
+    # A name is free again once its task is served.
+    dispatcher.feed(TaskArrived(320.0, "b", "st3", "st4", expiry=300.0))
+    assert [assignment.task for assignment in dispatcher.decide(320.0)] == ["b"]
+
+
+def test_several_events_of_one_moment_come_before_its_decision():
+    dispatcher = Dispatcher(load_layout("dmh"), "EDD")
+    dispatcher.feed(TaskArrived(5.0, "late", "st1", "st2", expiry=300.0))
+    dispatcher.feed(TaskArrived(5.0, "soon", "st3", "st4", expiry=100.0))
+    assert [assignment.task for assignment in dispatcher.decide(5.0)] == ["soon", "late"]
+
+
+@pytest.mark.parametrize(
+    ("event", "message"),
+    [
+        (TaskArrived(9.0, "c", "st1", "st2", 10.0), "before the last event at 10.0 s"),
+        (TaskArrived(np.nan, "c", "st1", "st2", 10.0), "read time nan; expected seconds"),
+        (TaskArrived(10.0, "a", "st1", "st2", 10.0), "task 'a' waits or is under way already"),
+        (TaskArrived(10.0, "", "st1", "st2", 10.0), "task: read ''; expected a name"),
+        (TaskArrived(10.0, "c", "nowhere", "st2", 10.0), "site 'nowhere' unknown"),
+        (TaskArrived(10.0, "c", "st1", "st1", 10.0), "pickup and delivery are one site"),
+        (TaskArrived(10.0, "c", "st1", "st2", -1.0), "expiry: read -1.0"),
+        (TaskArrived(10.0, "c", "st1", "st2", 10.0, demand=np.inf), "demand: read inf"),
+        (TaskCancelled(10.0, "c"), "task 'c' is unknown; expected a waiting task"),
+        (VehicleIdle(10.0, "v0", "st1"), "is idle; expected it to be working"),
+        (VehicleIdle(10.0, "v9", "st1"), "vehicle 'v9' unknown; expected one of v0, v1, v2"),
+        (VehiclePassed(10.0, "v0", "nowhere"), "site 'nowhere' unknown"),
+        (VehicleRepaired(10.0, "v0"), "is idle; expected it to be broken"),
+        ("something", "read str; expected one of the event classes"),
+    ],
+)
+def test_impossible_events_are_errors_that_change_nothing(event, message):
+    dispatcher = two_tasks()
+    before = snapshot(dispatcher)
+    with pytest.raises(EventError, match=message) as caught:
+        dispatcher.feed(event)
+    assert "\n" not in str(caught.value)
+    after = snapshot(dispatcher)
+    assert all(
+        np.array_equal(a, b, equal_nan=True) for a, b in zip(before[0], after[0], strict=True)
+    )
+    assert before[1:] == after[1:]
+
+
+def test_impossible_orders_after_a_breakdown_and_an_assignment():
+    dispatcher = two_tasks()
+    first, _ = dispatcher.decide(10.0)
+    with pytest.raises(EventError, match=f"task 'a' is on vehicle '{first.vehicle}'"):
+        dispatcher.feed(TaskCancelled(11.0, "a"))
+    dispatcher.feed(VehicleBroke(12.0, first.vehicle))
+    for event in (
+        VehicleBroke(13.0, first.vehicle),
+        VehicleIdle(13.0, first.vehicle, "st1"),
+        VehiclePassed(13.0, first.vehicle, "st1"),
+    ):
+        with pytest.raises(EventError, match="is broken; expected it to be"):
+            dispatcher.feed(event)
+    with pytest.raises(EventError, match="decide at 11"):
+        dispatcher.decide(11.0)
+    with pytest.raises(EventError, match="is not idle"):
+        dispatcher.assign(14.0, first.vehicle, "a")
+    with pytest.raises(EventError, match="does not wait"):
+        dispatcher.assign(14.0, dispatcher.idle[0], "b")
+    dispatcher.assign(14.0, dispatcher.idle[0], "a")
+
+
+def test_heavy_tasks_go_to_vehicles_that_carry_them():
+    data = load_layout("dmh").to_dict()
+    data["vehicles"] = [
+        {"id": "small", "start": "carport", "capacity": 5},
+        {"id": "large", "start": "carport", "capacity": 50},
+    ]
+    layout = Layout.from_dict(data)
+    dispatcher = Dispatcher(layout, "NVF")
+    with pytest.raises(EventError, match="demand 60 exceeds every vehicle's capacity"):
+        dispatcher.feed(TaskArrived(0.0, "x", "st1", "st2", 10.0, demand=60.0))
+    dispatcher.feed(TaskArrived(0.0, "x", "st1", "st2", 10.0, demand=20.0))
+    dispatcher.feed(TaskArrived(0.0, "y", "st1", "st2", 10.0, demand=20.0))
+    with pytest.raises(EventError, match="vehicle 'small' carries 5"):
+        dispatcher.assign(0.0, "small", "x")
+    assert [assignment.vehicle for assignment in dispatcher.decide(0.0)] == ["large"]
+    assert dispatcher.waiting == ("y",)
+
+
+def test_any_number_of_tasks_waits(policy):
+    """More than the first room; served ones make room again."""
+    for chosen in ("FCFS", policy):
+        dispatcher = Dispatcher(load_layout("dmh"), chosen)
+        for k in range(300):
+            dispatcher.feed(TaskArrived(float(k), f"t{k}", "st1", "st2", 400.0))
+        assert len(dispatcher.waiting) == 300
+        for k in range(100):
+            for vehicle in set(dispatcher.under_way.values()):
+                dispatcher.feed(VehicleIdle(300.0 + k, vehicle, "st2"))
+            assert len(dispatcher.decide(300.0 + k)) == 3
+        assert len(dispatcher.waiting) == 0
+        assert dispatcher._problem.task.shape[1] == 512
+
+
+def test_a_policy_of_another_floor_is_refused(policy):
+    data = load_layout("dmh").to_dict()
+    data["vehicles"] = data["vehicles"][:2]
+    with pytest.raises(PolicyError, match="2 vehicles; this policy was trained for 3"):
+        Dispatcher(Layout.from_dict(data), policy)
+    with pytest.raises(PolicyError, match="unknown"):
+        Dispatcher(load_layout("dmh"), "nonsense")
+    with pytest.raises(InputError, match="not a rule"):
+        Dispatcher(load_layout("dmh"), "Static")
+    with pytest.raises(InputError, match="seed: read -1"):
+        Dispatcher(load_layout("dmh"), "EDD", seed=-1)
