@@ -1,0 +1,356 @@
+"""The same seed gives the same bytes: on any threads, tiles and processors, stopped or in a child."""
+
+import json
+import multiprocessing
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numba
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_training import history_without_seconds, load_instances, same_trials, shorten
+
+import acerl_np
+from acerl_np import ACERL, CheckpointError, Config, Instance, Policy, evaluate_policy, load_suite
+from acerl_np.evolution import Strategy, rank_utilities
+from acerl_np.kernels.network import act_batch
+from acerl_np.policy import initial_parameters
+from acerl_np.storage import read_arrays
+
+JIT = not numba.config.DISABLE_JIT
+GENERATIONS = 3 if JIT else 2
+RECORDED = Path(__file__).parent / "data" / "dmh-episodes.npz"
+
+
+def make_instances():
+    """Few decisions, but some choice; without compilation a smaller network, too."""
+    instances = [shorten(instance) for instance in load_suite("dmh-train")[:3]]
+    if JIT:
+        return instances
+    layout = replace(instances[0].layout, task_slots=3)
+    return [Instance.from_rows(one.name, layout, one.rows()[:4]) for one in instances]
+
+
+INSTANCES = make_instances()
+SAMPLERS = ["ais", "uniform", "random", "single"]
+RANKINGS = ["isr", "cf", "r", "f"]
+
+few = settings(max_examples=15 if JIT else 2)
+seeds = st.integers(0, 2**63 - 1)
+threads = st.integers(1, 3)
+
+
+@st.composite
+def configs(draw):
+    antithetic = draw(st.booleans())
+    # With tiles of 3 and 8 members most of these leave a tile that is not full.
+    population = draw(st.sampled_from([12, 14] if antithetic else [11, 13]) if JIT else st.just(4))
+    return Config(
+        generations=GENERATIONS,
+        population=population,
+        hidden=draw(st.sampled_from([(), (5,), (17, 4)])),
+        cost_limit=35.0,  # some members are feasible and others are not
+        ranking=draw(st.sampled_from(RANKINGS)),
+        sampler=draw(st.sampled_from(SAMPLERS)),
+        antithetic=antithetic,
+    )
+
+
+def start(config, seed, threads=1, tile=None):
+    return ACERL(INSTANCES, config, seed=seed, threads=threads, tile=tile)
+
+
+def outcome(trainer, folder):
+    """All that a run leaves, but for the seconds that it took: theta, history, checkpoint."""
+    trainer.save(folder / "run.npz")
+    arrays = read_arrays(folder / "run.npz", CheckpointError)
+    arrays["state.history"][:, 2] = 0.0
+    return (
+        trainer.strategy.theta.tobytes(),
+        repr(history_without_seconds(trainer)),
+        {name: array.tobytes() for name, array in arrays.items()},
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("runs")
+
+
+# Threads, tiles, stops
+
+
+@few
+@given(configs(), seeds)
+def test_training_depends_on_neither_threads_nor_tiles(folder, config, seed):
+    ways = [(t, tile) for t in (1, 2, 3) for tile in (1, 3, 8)] if JIT else [(1, 1), (3, 3), (2, 8)]
+    outcomes = []
+    for n_threads, tile in ways:
+        trainer = start(config, seed, n_threads, tile)
+        trainer.run()
+        outcomes.append(outcome(trainer, folder))
+    assert all(other == outcomes[0] for other in outcomes)
+
+
+@few
+@given(configs(), seeds, st.integers(0, GENERATIONS), threads, threads)
+def test_stopping_anywhere_and_resuming_on_other_threads_changes_nothing(
+    folder, config, seed, generation, before, after
+):
+    straight = start(config, seed)
+    straight.run()
+    stopped = start(config, seed, before)
+    while stopped.generation < generation:
+        stopped.step()
+    stopped.save(folder / "stopped.npz")
+    resumed = ACERL.resume(folder / "stopped.npz", threads=after)
+    assert outcome(resumed, folder) == outcome(stopped, folder)
+    resumed.run()
+    assert outcome(resumed, folder) == outcome(straight, folder)
+    # Nor does it matter to the one that was stopped.
+    stopped.run()
+    assert outcome(stopped, folder) == outcome(straight, folder)
+
+
+@few
+@given(
+    st.permutations(range(len(INSTANCES))),
+    st.sampled_from(["network", "greedy network", "EDD", "MIX", "Random"]),
+    st.integers(1, 70 if JIT else 3),  # 64 trials make a tile
+    seeds,
+    threads,
+)
+def test_trials_depend_on_neither_the_order_of_the_instances_nor_threads(
+    order, name, trials, seed, n_threads
+):
+    policy = start(Config(hidden=(5,)), seed).policy if "network" in name else name
+    options = {"trials": trials, "seed": seed, "greedy": name == "greedy network"}
+    straight = evaluate_policy(policy, INSTANCES, threads=1, **options)
+    other = evaluate_policy(policy, [INSTANCES[k] for k in order], threads=n_threads, **options)
+    assert other.instances == tuple(straight.instances[k] for k in order)
+    assert other.makespan.tobytes() == straight.makespan[order].tobytes()
+    assert other.tardiness.tobytes() == straight.tardiness[order].tobytes()
+    assert other.decisions == straight.decisions
+
+
+# Child processes
+
+
+CHILD_CONFIG = Config(generations=GENERATIONS, population=12 if JIT else 4, hidden=(17, 4))
+
+# Other threads of this process, idle by then, need not trouble a child.
+ignore_fork_warning = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+
+
+def run_in_child(method, function, *arguments):
+    """What `function` returns in a child process."""
+    context = multiprocessing.get_context(method)
+    receiver, sender = context.Pipe(duplex=False)
+    child = context.Process(target=send_result, args=(sender, function, *arguments))
+    child.start()
+    sender.close()
+    try:
+        assert receiver.poll(60), "the child hangs"
+        result = receiver.recv()
+        child.join(60)
+        assert child.exitcode == 0
+    finally:
+        child.kill()
+        child.join()
+    return result
+
+
+def send_result(sender, function, *arguments):
+    sender.send(function(*arguments))
+    sender.close()
+
+
+def train_anew(folder, n_threads):
+    trainer = start(CHILD_CONFIG, 6, n_threads)
+    trainer.run()
+    return outcome(trainer, folder)
+
+
+def train_on(trainer, folder):
+    trainer.run()
+    return outcome(trainer, folder)
+
+
+@ignore_fork_warning
+@pytest.mark.parametrize("n_threads", [1, 2])
+@pytest.mark.parametrize("method", [pytest.param("fork", marks=needs_fork), "spawn"])
+def test_training_in_a_child_process_gives_the_same_bytes(method, n_threads, tmp_path):
+    # A spawned child hashes texts by a salt of its own, too.
+    assert run_in_child(method, train_anew, tmp_path, n_threads) == train_anew(tmp_path, 1)
+
+
+@ignore_fork_warning
+@needs_fork
+@pytest.mark.parametrize("n_threads", [1, 2, 3])
+def test_a_trainer_in_use_goes_on_in_a_forked_child(n_threads, tmp_path):
+    """Its helpers stay behind; the child and the parent both end as a run that never forked."""
+    straight = train_anew(tmp_path, 1)
+    trainer = start(CHILD_CONFIG, 6, n_threads)
+    trainer.step()
+    forked = run_in_child("fork", train_on, trainer, tmp_path)
+    assert forked == straight
+    # A second child, and one of the parent after it went on.
+    assert run_in_child("fork", train_on, trainer, tmp_path) == straight
+    trainer.step()
+    assert run_in_child("fork", train_on, trainer, tmp_path) == straight
+    assert train_on(trainer, tmp_path) == straight
+
+
+@ignore_fork_warning
+@pytest.mark.parametrize("method", [pytest.param("fork", marks=needs_fork), "spawn"])
+def test_trials_in_a_child_process_are_the_same(method):
+    policy = start(CHILD_CONFIG, 6).policy
+    trials = run_in_child(method, evaluate_again, policy.to_arrays())
+    assert same_trials(trials, evaluate_again(policy.to_arrays()))
+
+
+def evaluate_again(arrays):
+    return evaluate_policy(Policy.from_arrays(arrays), INSTANCES, trials=5, seed=8, threads=2)
+
+
+# Episodes that failed
+
+
+FAILURES = [np.nan, np.inf, -np.inf]
+
+
+@settings(max_examples=100 if JIT else 20)
+@given(
+    st.lists(
+        st.tuples(
+            st.floats(-3000, -1000) | st.sampled_from(FAILURES),
+            st.floats(0, 100) | st.sampled_from(FAILURES),
+            st.integers(0, 2),
+        ),
+        min_size=2,
+        max_size=12,
+    ),
+    st.sampled_from(RANKINGS),
+    st.sampled_from(["standardised", "rank"]),
+    seeds,
+)
+def test_members_that_failed_rank_worst_and_alike(rows, ranking, shaping, seed):
+    returns, costs, ids = (np.array(column) for column in zip(*rows, strict=True))
+    options = {"ranking": ranking, "shaping": shaping, "seed": seed}
+    utilities = rank_utilities(returns, costs, ids, **options)
+    failed = ~np.isfinite(returns) | ~np.isfinite(costs)
+    for k in np.unique(ids):
+        worst, others = utilities[failed & (ids == k)], utilities[~failed & (ids == k)]
+        assert len(set(worst.tolist())) <= 1
+        assert not len(worst) or not len(others) or worst[0] < others.min()
+    # How they failed does not matter, and theta stays finite.
+    again = rank_utilities(
+        np.where(failed, np.nan, returns), np.where(failed, 0, costs), ids, **options
+    )
+    assert again.tobytes() == utilities.tobytes()
+    if not JIT:
+        return  # noise is slow
+    strategy = Strategy(np.zeros(40, np.float32), seed=seed, population=len(rows))
+    strategy.tell(utilities)
+    assert np.isfinite(strategy.theta).all()
+    assert strategy.theta.any() == utilities.any()
+
+
+@pytest.mark.skipif(not JIT, reason="many populations need compiled kernels")
+@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize("ranking", RANKINGS)
+def test_training_survives_episodes_that_failed(ranking, sampler):
+    """Whatever they returned: the same theta and the same instances dealt from then on."""
+    config = Config(
+        generations=GENERATIONS, population=12, hidden=(4,), ranking=ranking, sampler=sampler
+    )
+    ends = []
+    for failure in FAILURES:
+        trainer = start(config, 1)
+        fail_some(trainer, failure)
+        with np.errstate(invalid="ignore"):  # the mean of the returns is no number then
+            trainer.run()
+        assert np.isfinite(trainer.strategy.theta).all()
+        counts = [record.counts for record in trainer.history]
+        ends.append((trainer.strategy.theta.tobytes(), counts))
+    assert all(other == ends[0] for other in ends)
+    straight = start(config, 1)
+    straight.run()
+    assert straight.strategy.theta.tobytes() != ends[0][0]
+
+
+def fail_some(trainer, failure):
+    """Every third episode of this trainer fails from now on."""
+    play = trainer._arena.play_population
+
+    def play_and_fail(*arguments):
+        returns, costs, decisions = play(*arguments)
+        returns[::3] = failure
+        costs[::3] = abs(failure)
+        return returns, costs, decisions
+
+    trainer._arena.play_population = play_and_fail
+
+
+# Processors
+
+
+def describe_run():
+    """Training, trials and decisions on recorded observations, as texts."""
+    # 100 hidden units are summed in vectors of 16 and of 4, 12 actions in vectors of 4.
+    config = Config(generations=2, population=12, hidden=(100, 21))
+    instances = load_instances(2)
+    trainer = ACERL(instances, config, seed=3, threads=2)
+    trainer.run()
+    trials = [
+        evaluate_policy(trainer.policy, instances, trials=20, seed=3, greedy=greedy)
+        for greedy in (False, True)
+    ]
+    # A policy that nothing was done to but drawing it.
+    theta = initial_parameters(trainer.policy.sizes.tolist(), 4)
+    policy = Policy.from_arrays({**trainer.policy.to_arrays(), "theta": theta})
+    with np.load(RECORDED, allow_pickle=False) as recorded:
+        observation, mask = recorded["decision_observation"], recorded["decision_mask"]
+    return {
+        "theta": trainer.strategy.theta.tobytes().hex(),
+        "history": repr(history_without_seconds(trainer)),
+        "trials": [[t.makespan.tolist(), t.tardiness.tolist(), t.decisions] for t in trials],
+        "fixed theta": theta.tobytes().hex(),
+        "greedy": policy.act(observation, mask).tolist(),
+        "sampled": policy.act(observation, mask, rng=np.random.default_rng(2)).tolist(),
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not JIT, reason="without the compiler there is no machine code")
+def test_no_result_depends_on_the_width_of_vectors(tmp_path):
+    """Compiled for the oldest processors of its kind, without any wide vector or fused product."""
+    program = (
+        "import json, test_determinism as t; d = t.describe_run(); "
+        "d['code'] = ''.join(t.act_batch.inspect_asm().values()); print(json.dumps(d))"
+    )
+    paths = [Path(acerl_np.__file__).parents[1], Path(__file__).parent]
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join(map(str, paths)),
+        "XDG_CACHE_HOME": str(tmp_path),
+        "NUMBA_CPU_NAME": "generic",
+        "NUMBA_CPU_FEATURES": "",
+    }
+    environment.pop("NUMBA_CACHE_DIR", None)
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    generic = json.loads(done.stdout)
+    code = generic.pop("code")
+    assert act_batch.__name__ in code
+    assert not any(word in code for word in ("ymm", "zmm", "vfmadd"))
+    own = describe_run()
+    assert len(set(own["greedy"])) > 6
+    assert generic == own
