@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import io
 import os
@@ -35,6 +36,16 @@ TEMPORARY = re.compile(r"\..+\.[0-9a-f]{8}\.tmp")
 def describe_os_error(error: OSError) -> str:
     """Return the system's reason in lower case, such as "no space left on device"."""
     return (error.strerror or str(error)).lower()
+
+
+def path_exists(path: str | os.PathLike[str]) -> bool:
+    """Whether something is at `path`, also if it cannot be read; nothing is at impossible names."""
+    try:
+        return Path(path).exists()
+    except ValueError:
+        return False
+    except OSError as error:
+        return error.errno != errno.ENAMETOOLONG
 
 
 def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
@@ -128,13 +139,15 @@ def read_bytes(
             found = "a directory" if source.is_dir() else "nothing"
             raise kind(f"{source}: expected a file, found {found}")
         with open(source, "rb") as file:
-            data = file.read(limit + 1)
+            # file.read(limit) would set the whole limit aside, however small the file.
+            size = os.fstat(file.fileno()).st_size
+            data = b"" if size > limit else file.read()
     except (OSError, ValueError) as error:
         if isinstance(error, kind):
             raise
         reason = describe_os_error(error) if isinstance(error, OSError) else str(error)
         raise kind(f"{source}: cannot read: {reason}") from error
-    if len(data) > limit:
+    if max(size, len(data)) > limit:
         raise kind(f"{source}: more than {limit:,} bytes; expected a smaller file")
     return data
 

@@ -5,6 +5,7 @@ import os
 import pickle
 import subprocess
 import sys
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from hypothesis.extra import numpy as st_numpy
 from acerl_np import AcerlError, InputError, PolicyError, RecordError, StorageError
 from acerl_np.storage import (
     MAX_ARRAY_BYTES,
+    path_exists,
     read_arrays,
     read_bytes,
     read_text,
@@ -195,6 +197,23 @@ def test_reading_at_most_so_many_bytes(tmp_path):
     with pytest.raises(RecordError) as caught:
         read_bytes(path, RecordError, 4)
     check_message(caught.value, path, "more than 4 bytes")
+
+
+def test_reading_sets_no_more_aside_than_the_file_needs(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(b"12345")
+    tracemalloc.start()
+    try:
+        assert read_bytes(path, RecordError, MAX_ARRAY_BYTES) == b"12345"
+        assert tracemalloc.get_traced_memory()[1] < 10**6
+    finally:
+        tracemalloc.stop()
+
+
+def test_nothing_is_at_impossible_names(tmp_path):
+    assert path_exists(tmp_path)
+    for name in ("missing", "x" * 5000, "a\0b"):
+        assert not path_exists(tmp_path / name)
 
 
 def test_reading_text(tmp_path):
