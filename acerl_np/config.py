@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, get_args
 
-from acerl_np.errors import ConfigError
+from acerl_np.errors import ConfigError, describe, make_printable
 from acerl_np.evolution.ranking import Ranking, Shaping
 from acerl_np.evolution.sampler import Advantage, Sampler
 from acerl_np.evolution.strategy import MIN_NOISE_STD
@@ -131,7 +130,9 @@ class Config:
         known = [field.name for field in fields(cls)]
         for key in options:
             if key not in known:
-                raise ConfigError(f"{key}: unknown option; expected one of {', '.join(known)}")
+                raise ConfigError(
+                    f"{describe(key)}: unknown option; expected one of {', '.join(known)}"
+                )
         return cls(**options)
 
 
@@ -157,9 +158,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
 
 
 def _fail(name: str, value: object, expected: str) -> None:
-    if isinstance(value, float) and not math.isfinite(value):
-        value = str(value)
-    raise ConfigError(f"{name}: read {str(value)[:60]!s}; expected {expected}")
+    raise ConfigError(f"{name}: read {describe(value)}; expected {expected}")
 
 
 def read_toml(path: str) -> dict[str, Any]:
@@ -174,4 +173,4 @@ def read_toml(path: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
-        raise ConfigError(f"{path}: not TOML: {str(error)[:200]}") from error
+        raise ConfigError(f"{path}: not TOML: {make_printable(str(error)[:200])}") from error

@@ -2,6 +2,27 @@
 
 from __future__ import annotations
 
+MAX_SHOWN = 60
+"""Characters of a value that an error's line shows."""
+
+
+def make_printable(text: str) -> str:
+    """Return a text on one line, with what a terminal would act on written as escapes."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+def describe(value: object) -> str:
+    """Return what was read as an error's line shows it: printable and cut to `MAX_SHOWN`."""
+    try:
+        text = str(value)
+    except (ValueError, RecursionError):
+        # Python writes no number of more than 4,300 digits, and nothing nested too deeply.
+        return f"{type(value).__name__} too large to show"
+    text = make_printable(text[: MAX_SHOWN + 1])
+    return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 3]}..."
+
 
 class AcerlError(Exception):
     """Base of all errors raised by acerl_np.

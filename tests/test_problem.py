@@ -228,6 +228,21 @@ MALFORMED_LAYOUTS = {
         ["routes[0]", "no edge", "'A' to 'D'"],
     ),
     "named route that is not shortest": (
+    "named route over a site of many letters": (
+        floor(routes=[["A", "\u2028" + "x" * 900]]),
+        ["routes[0]: unknown site '\\u2028xxx"],
+    ),
+    "an edge within the tolerance of routes": (
+        floor(edges=[*FLOOR["edges"], {"a": "A", "b": "C", "length": 1e-10}], routes=None),
+        ["edges: one is 1e-10 m long", "expected lengths of 0 or above"],
+    ),
+    "an edge that the longest route swallows": (
+        floor(
+            edges=[{"a": "A", "b": "B", "length": 0.5}, {"a": "B", "b": "C", "length": 1e9}],
+            routes=None,
+        ),
+        ["edges: one is 0.5 m long", "longest route 1e+09 m", "above 2 m"],
+    ),
         floor(routes=[["A", "D", "C"], ["C", "D", "A"]]),
         ["routes[1]", "11.5 m", "'C' to 'A'", "10 m"],
     ),
@@ -504,6 +519,11 @@ SAME_RECORDS = {
     "plain": RECORD,
     "no line break at the end": RECORD.rstrip("\n"),
     "byte-order mark": "\ufeff" + RECORD,
+        ([{"task": 10**5000}], ["row 1: task: read int too large to show"]),
+        (
+            [{"task": "t0", "pickup": "A", "delivery": "B", "arrival_time": 10**5000}],
+            ["row 1: arrival_time: read int too large to show"],
+        ),
     "CRLF": RECORD.replace("\n", "\r\n"),
     "byte-order mark and CRLF": "\ufeff" + RECORD.replace("\n", "\r\n"),
     "semicolons": RECORD.replace(",", ";"),

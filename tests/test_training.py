@@ -569,6 +569,25 @@ def test_every_option_is_checked():
             Config(**{field.name: object()})
 
 
+@pytest.mark.parametrize(
+    "value",
+    [10**5000, -(10**5000), [10**5000], "a\nb", "\x1b[31m\0", "\u2028", "x" * 5000],
+    ids=["huge", "minus huge", "huge in a list", "two lines", "control", "separator", "long"],
+)
+def test_options_are_shown_in_one_line_whatever_they_are(value):
+    for field in fields(Config):
+        check_shown({field.name: value})
+    if isinstance(value, str):
+        check_shown({value: 1})
+
+
+def check_shown(options):
+    with pytest.raises(ConfigError) as caught:
+        Config.from_dict(options)
+    assert str(caught.value).isprintable()
+    assert len(str(caught.value)) < 400
+
+
 def test_antithetic_needs_an_even_population():
     with pytest.raises(ConfigError, match=r"^population: read 7; expected an even number"):
         Config(population=7, antithetic=True)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 import acerl_np
-from acerl_np.errors import AcerlError
+from acerl_np.errors import AcerlError, make_printable
 
 COMMANDS = {
     "train": "train a policy with ACERL",
@@ -26,13 +26,14 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print one line and exit with status 2."""
-        self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
+        line = f"{self.prog}: error: {message} (see {self.prog} --help)"
+        self.exit(2, f"{make_printable(line)}\n")
 
 
 def print_error(prog: str, message: str) -> None:
     """Print one line on the standard error stream."""
     line = " ".join(str(message).split())
-    print(f"{prog}: error: {line}", file=sys.stderr)
+    print(f"{prog}: error: {make_printable(line)}", file=sys.stderr)
 
 
 def build_parser(command: str | None) -> argparse.ArgumentParser:

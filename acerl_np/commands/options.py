@@ -8,7 +8,7 @@ from dataclasses import fields
 from typing import Any
 
 from acerl_np.config import CHOICES, Config, read_toml
-from acerl_np.errors import ConfigError
+from acerl_np.errors import ConfigError, describe
 
 HELP = {
     "generations": "G, generations to train",
@@ -99,7 +99,9 @@ def merge_options(
             name = key.replace("-", "_")
             if name not in names and name not in defaults:
                 known = ", ".join(sorted(names | set(defaults)))
-                raise ConfigError(f"{path}: {key}: unknown option; expected one of {known}")
+                raise ConfigError(
+                    f"{path}: {describe(key)}: unknown option; expected one of {known}"
+                )
             merged[name] = value
         try:
             Config.from_dict({name: merged[name] for name in names & set(merged)})

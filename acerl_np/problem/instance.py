@@ -10,6 +10,7 @@ import math
 import os
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -200,7 +201,9 @@ def _freeze(array: np.ndarray) -> np.ndarray:
 
 def _read_id(row: Mapping[str, Any], column: str, place: str) -> str:
     value = row.get(column)
-    text = str(value).strip() if isinstance(value, str | int) else ""
+    text = ""
+    with suppress(ValueError):  # Python writes no number of more than 4,300 digits
+        text = str(value).strip() if isinstance(value, str | int) else ""
     if not text or len(text) > 200 or not text.isprintable():
         raise RecordError(f"{place}: {column}: read {shorten(value)}; expected a name")
     return text

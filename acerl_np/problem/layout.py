@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from acerl_np.errors import LayoutError
+from acerl_np.errors import MAX_SHOWN, LayoutError, describe, make_printable
 from acerl_np.storage import read_text
 
 MAX_SITES = 5_000
@@ -148,7 +148,7 @@ class Layout:
     def _check_site(self, site: str, where: str) -> None:
         if site not in self.site_index:
             raise LayoutError(
-                f"{where}: unknown site '{site}'; expected the id of one of the sites"
+                f"{where}: unknown site '{describe(site)}'; expected the id of one of the sites"
             )
 
     def _check_routes(self) -> None:
@@ -308,8 +308,8 @@ def shorten(value: object) -> str:
     try:
         text = json.dumps(value, ensure_ascii=True)
     except (TypeError, ValueError, RecursionError):
-        text = ascii(value) if isinstance(value, str | int | float) else type(value).__name__
-    return text if len(text) <= 60 else f"{text[:57]}..."
+        text = describe(value) if isinstance(value, int | float) else type(value).__name__
+    return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 3]}..."
 
 
 class _Reader:
