@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.errors import PolicyError
+from acerl_np.errors import PolicyError, describe
 from acerl_np.kernels.network import act_batch, count_parameters, sum_columns
 from acerl_np.kernels.random import INITIAL
 from acerl_np.kernels.state import SCALES
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 FORMAT = 1
 
 MAX_PARAMETERS = 100_000_000
+
+MAX_SCALE = 1e18
+MIN_DIVISOR = 1e-10
+"""Feature constants within these leave every feature of every layout a finite float32."""
 
 NO_UNIFORMS = np.empty(0, np.float64)
 
@@ -92,11 +96,17 @@ class Policy:
         self.smallest = smallest or (self.task_slots, self.n_vehicles)
         if min(self.task_slots, self.n_vehicles, *self.hidden, *self.smallest) < 1:
             raise PolicyError("a policy's sizes must be at least 1")
+        if self.smallest[0] > self.task_slots or self.smallest[1] > self.n_vehicles:
+            raise PolicyError(
+                f"smallest: read {self.smallest[0]} task slots and {self.smallest[1]} vehicles; "
+                f"expected at most {self.task_slots} and {self.n_vehicles}"
+            )
         self.n_features = count_features(self.task_slots, self.n_vehicles)
         self.n_actions = count_actions(self.n_vehicles)
         self.sizes = np.array([self.n_features, *self.hidden, self.n_actions], np.int64)
         self.scaling = np.array(scaling, np.float64)
-        self.theta = np.array(theta, np.float32)
+        with np.errstate(over="ignore"):  # what overflows is refused below
+            self.theta = np.array(theta, np.float32)
         expected = count_parameters(self.sizes.tolist())
         if self.theta.shape != (expected,):
             raise PolicyError(
@@ -105,9 +115,13 @@ class Policy:
             )
         divisors = [1, 3, 5, 7, 9, 10, 11]
         if self.scaling.shape != (SCALES,) or not (
-            np.isfinite(self.scaling).all() and (self.scaling[divisors] > 0).all()
+            (np.abs(self.scaling) <= MAX_SCALE).all()
+            and (self.scaling[divisors] >= MIN_DIVISOR).all()
         ):
-            raise PolicyError(f"scaling: expected {SCALES} finite numbers, divisors above 0")
+            raise PolicyError(
+                f"scaling: expected {SCALES} numbers of at most {MAX_SCALE:g}, "
+                f"divisors of at least {MIN_DIVISOR:g}"
+            )
         if not np.isfinite(self.theta).all():
             raise PolicyError("theta: not finite; expected finite numbers")
         self.column_sums = np.empty(self.sizes[1], np.float32)
@@ -165,7 +179,10 @@ class Policy:
                 f"action mask: read shape {np.shape(action_mask)}; "
                 f"expected ({len(x)}, {self.n_actions})"
             )
-        if not np.isfinite(x.sum()) and not np.isfinite(x).all():
+        # A sum is quicker, but that of finite numbers may overflow.
+        with np.errstate(over="ignore", invalid="ignore"):
+            suspect = not np.isfinite(x.sum())
+        if suspect and not np.isfinite(x).all():
             raise PolicyError("observation: not finite; expected finite numbers")
         actions = np.empty(len(x), np.int64)
         uniforms = NO_UNIFORMS if rng is None else rng.random(len(x))
@@ -277,9 +294,12 @@ class Policy:
         arrays = read_arrays(path, PolicyError)
         kind, version = arrays.pop("kind", None), arrays.pop("format", None)
         if kind is None or str(kind) != "policy":
-            raise PolicyError(f"{path}: holds {kind or 'something else'}; expected a policy file")
-        if version is None or version.shape != () or int(version) != FORMAT:
-            raise PolicyError(f"{path}: format {version}; this version reads format {FORMAT}")
+            found = "something else" if kind is None else describe(kind)
+            raise PolicyError(f"{path}: holds {found}; expected a policy file")
+        if version is None or version.dtype.kind not in "iu" or version.tolist() != FORMAT:
+            raise PolicyError(
+                f"{path}: format {describe(version)}; this version reads format {FORMAT}"
+            )
         try:
             return cls.from_arrays(arrays)
         except PolicyError as error:

@@ -342,9 +342,13 @@ def test_observations_and_masks_that_do_not_fit_are_refused(observation, mask, m
         ({"task_slots": 0}, "at least 1"),
         ({"n_vehicles": 0}, "at least 1"),
         ({"smallest": (0, 1)}, "at least 1"),
+        ({"smallest": (SLOTS + 1, 1)}, f"smallest: read {SLOTS + 1} task slots"),
+        ({"smallest": (1, VEHICLES + 1)}, f"and {VEHICLES + 1} vehicles; expected at most"),
         ({"scaling": np.ones(11)}, "scaling"),
         ({"scaling": np.full(12, np.nan)}, "scaling"),
         ({"scaling": np.zeros(12)}, "scaling"),
+        ({"scaling": np.full(12, 1e-40)}, "scaling"),
+        ({"scaling": np.full(12, 1e40)}, "scaling"),
     ],
 )
 def test_policies_that_contradict_themselves_are_refused(changed, message):
@@ -368,6 +372,17 @@ def test_parameters_that_are_not_finite_are_refused(bad):
     theta[-1] = bad
     with pytest.raises(PolicyError, match="theta: not finite"):
         Policy(theta, hidden=(5,), task_slots=SLOTS, n_vehicles=VEHICLES, scaling=SCALING)
+
+
+def test_large_finite_observations_are_taken():
+    policy = make_policy((5,))
+    observation, mask = random_batch(3)
+    observation[:] = np.float32(3e38)
+    observation[1] *= -1
+    observation[2, ::2] *= -1
+    mask[:, 0] = True
+    actions = policy.act(observation, mask)
+    assert mask[np.arange(3), actions].all()
 
 
 # Files
@@ -412,11 +427,17 @@ ARRAYS = ["theta", "hidden", "task_slots", "n_vehicles", "scaling", "smallest"]
         ({"format": 2}, "format 2; this version reads format 1"),
         ({"format": None}, "format None"),
         ({"format": np.array([1, 1])}, "format"),
+        *[({"format": np.array(odd)}, "format") for odd in (np.nan, np.inf, 1j, "x", True, 1.0)],
+        ({"format": np.zeros((9, 99))}, "format"),
+        ({"kind": np.array("a\nb" * 999)}, r"holds a\\nb"),
+        ({"kind": np.array(["policy", "policy"])}, "holds"),
+        ({"kind": np.zeros(0)}, r"holds \[\]"),
         *[({name: None}, f"{name}: read nothing") for name in ARRAYS],
         ({"theta": np.zeros(5, np.int64)}, "theta: read int64"),
         ({"theta": np.zeros((2, 2), np.float32)}, "theta: read float32 of shape"),
         ({"theta": np.zeros(5, np.float32)}, "theta: read shape"),
         ({"theta": "NaN"}, "theta: not finite"),
+        ({"theta": np.full(make_policy((5,)).n_parameters, 1e300)}, "theta: not finite"),
         ({"hidden": np.array([5.0])}, "hidden: read float64"),
         ({"hidden": np.array([0])}, "sizes"),
         ({"hidden": np.array([-5])}, "sizes"),
@@ -429,6 +450,7 @@ ARRAYS = ["theta", "hidden", "task_slots", "n_vehicles", "scaling", "smallest"]
         ({"scaling": np.ones(3)}, "scaling"),
         ({"smallest": np.array([1])}, "smallest"),
         ({"smallest": np.array([0, 0])}, "at least 1"),
+        ({"smallest": np.array([1, 2**40])}, "smallest: read 1 task slots"),
     ],
 )
 def test_files_that_hold_no_policy_are_refused(changed, message, tmp_path):

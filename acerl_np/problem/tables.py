@@ -95,7 +95,8 @@ def find_scaling(instances: Sequence[Instance]) -> np.ndarray:
         empty = high - low <= 1e-9 * max(1.0, abs(high))
         scaling[2 * k + 1] = 1.0 if empty else (high - low) / 2.0
     scaling[10] = max(vehicle.speed for vehicle in fleet)
-    scaling[11] = max(vehicle.capacity for vehicle in fleet) or 1.0
+    capacity = max(vehicle.capacity for vehicle in fleet)
+    scaling[11] = max(capacity, 1e-9) if capacity else 1.0
     return scaling
 
 
