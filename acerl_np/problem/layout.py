@@ -209,7 +209,10 @@ class Layout:
         """
         text = read_text(path, LayoutError)
         try:
-            return cls.from_dict(parse_json(text), default_name=Path(path).stem)
+            name = make_printable(Path(path).stem)[:200]
+            layout = cls.from_dict(parse_json(text), default_name=name)
+            _ = layout.routes  # refuses lengths that routes cannot be told by
+            return layout
         except LayoutError as error:
             raise LayoutError(f"{path}: {error}") from error
 
@@ -505,6 +508,8 @@ def _find_routes(layout: Layout) -> Routes:
     graph = csr_array((lengths, (starts, ends)), shape=(n_sites, n_sites))
     distance = shortest_path(graph, method="D", directed=True)
 
+    _check_shortest_edge(lengths, distance)
+
     # Going through edges by descending end, the first neighbour on a shortest route stays.
     next_site = np.tile(np.arange(n_sites, dtype=np.int32)[:, None], (1, n_sites))
     finite = np.isfinite(distance)
@@ -524,6 +529,22 @@ def _find_routes(layout: Layout) -> Routes:
     return Routes(
         distance=distance, edge_length=edge_length, next_site=next_site, explicit=explicit
     )
+
+
+def _check_shortest_edge(lengths: np.ndarray, distance: np.ndarray) -> None:
+    """Refuse lengths within the tolerance of routes: a vehicle could go to and fro for ever."""
+    positive = lengths[lengths > 0.0]
+    if not len(positive):
+        return
+    longest = float(distance[np.isfinite(distance)].max())
+    # Every step over an edge of no length may be off by the tolerance.
+    steps = 2 if len(positive) == len(lengths) else len(distance)
+    least = steps * TOLERANCE * max(1.0, longest)
+    if positive.min() <= least:
+        raise LayoutError(
+            f"edges: one is {positive.min():g} m long and the longest route {longest:g} m; "
+            f"expected lengths of 0 or above {least:g} m"
+        )
 
 
 def _route_over_zero_edges(
