@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from acerl_np.errors import ConfigError
+from acerl_np.errors import ConfigError, InputError
 from acerl_np.evolution import make_sampler
 
 JIT = not numba.config.DISABLE_JIT
@@ -279,3 +279,34 @@ def test_unusable_arguments_are_refused():
     for name in MODES:
         with pytest.raises(ConfigError, match="n_instances: read 0"):
             make_sampler(name, 0)
+
+
+@pytest.mark.parametrize("name", MODES)
+@pytest.mark.parametrize(
+    ("ids", "returns", "message"),
+    [
+        ([0, 1, 2], [1.0, 2.0], r"read int64 of shape \(3,\) and shape \(2,\)"),
+        ([0, 1], 1.0, r"shape \(2,\) and shape \(\)"),
+        ([[0, 1]], [[1.0, 2.0]], r"shape \(1, 2\)"),
+        ([0.0, 1.0], [1.0, 2.0], "read float64"),
+        ([True, False], [1.0, 2.0], "read bool"),
+        ([0, 3], [1.0, 2.0], "read 3; expected 0 to 2"),
+        ([0, -1], [1.0, 2.0], "read -1; expected 0 to 2"),
+        (np.array([2**63], np.uint64), [1.0], f"read {2**63}; expected 0 to 2"),
+    ],
+)
+def test_generations_that_do_not_fit_change_nothing(name, ids, returns, message):
+    sampler = make_sampler(name, 3)
+    sampler.update([0, 1, 1], [1.0, 2.0, 3.0])
+    before = sampler.get_state()
+    with pytest.raises(InputError, match=message):
+        sampler.update(ids, returns)
+    after = sampler.get_state()
+    assert all(array.tobytes() == after[key].tobytes() for key, array in before.items())
+
+
+@pytest.mark.parametrize("name", MODES)
+def test_an_empty_generation_changes_nothing(name):
+    sampler = make_sampler(name, 3)
+    sampler.update([], [])
+    assert sampler.count.tolist() == [0, 0, 0]

@@ -7,7 +7,7 @@ from typing import Literal, Protocol, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.errors import ConfigError
+from acerl_np.errors import ConfigError, InputError
 from acerl_np.kernels.random import SAMPLER, derive_key, fill_uniforms
 
 Sampler = Literal["ais", "uniform", "random", "single"]
@@ -26,7 +26,18 @@ class InstanceSampler(Protocol):
         ...
 
     def update(self, instance_ids: ArrayLike, returns: ArrayLike) -> None:
-        """Take in the returns of a finished generation."""
+        """Take in the returns of a finished generation.
+
+        Parameters
+        ----------
+        instance_ids : array_like of int, (n_members,)
+        returns : array_like of float, (n_members,)
+
+        Raises
+        ------
+        InputError
+            If the two are not equally long, or an id is none of an instance; nothing is counted then.
+        """
         ...
 
     def get_state(self) -> dict[str, np.ndarray]:
@@ -60,7 +71,27 @@ class _Counting:
 
     def update(self, instance_ids: ArrayLike, returns: ArrayLike) -> None:
         """Count the episodes of a finished generation."""
-        self.count += np.bincount(np.asarray(instance_ids), minlength=self.n_instances)
+        ids, _ = self._read_generation(instance_ids, returns)
+        self.count += np.bincount(ids, minlength=self.n_instances)
+
+    def _read_generation(
+        self, instance_ids: ArrayLike, returns: ArrayLike
+    ) -> tuple[np.ndarray, np.ndarray]:
+        ids = np.asarray(instance_ids)
+        values = np.asarray(returns, np.float64)
+        if ids.size == 0:
+            ids = ids.astype(np.int64)  # an empty list says nothing of its kind
+        if ids.ndim != 1 or ids.shape != values.shape or ids.dtype.kind not in "iu":
+            raise InputError(
+                f"instance ids, returns: read {ids.dtype} of shape {ids.shape} and shape {values.shape}; "
+                "expected two equally long vectors, the ids whole numbers"
+            )
+        outside = ids[(ids < 0) | (ids >= self.n_instances)]
+        if len(outside):
+            raise InputError(
+                f"instance ids: read {outside[0]}; expected 0 to {self.n_instances - 1}"
+            )
+        return ids.astype(np.int64), values
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Return a copy of the statistics as plain arrays."""
@@ -154,9 +185,8 @@ class AdaptiveSampler(_Counting):
 
     def update(self, instance_ids: ArrayLike, returns: ArrayLike) -> None:
         """Take in the returns of a finished generation; those that are not finite only count."""
-        super().update(instance_ids, returns)
-        ids = np.asarray(instance_ids)
-        values = np.asarray(returns, np.float64)
+        ids, values = self._read_generation(instance_ids, returns)
+        self.count += np.bincount(ids, minlength=self.n_instances)
         finite = np.isfinite(values)
         ids, values = ids[finite], values[finite]
         self.valid += np.bincount(ids, minlength=self.n_instances)
