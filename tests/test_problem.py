@@ -5,6 +5,7 @@ import csv
 import io
 import json
 import re
+import sys
 from itertools import pairwise
 
 import naive
@@ -227,7 +228,6 @@ MALFORMED_LAYOUTS = {
         ),
         ["routes[0]", "no edge", "'A' to 'D'"],
     ),
-    "named route that is not shortest": (
     "named route over a site of many letters": (
         floor(routes=[["A", "\u2028" + "x" * 900]]),
         ["routes[0]: unknown site '\\u2028xxx"],
@@ -243,6 +243,7 @@ MALFORMED_LAYOUTS = {
         ),
         ["edges: one is 0.5 m long", "longest route 1e+09 m", "above 2 m"],
     ),
+    "named route that is not shortest": (
         floor(routes=[["A", "D", "C"], ["C", "D", "A"]]),
         ["routes[1]", "11.5 m", "'C' to 'A'", "10 m"],
     ),
@@ -465,6 +466,24 @@ def test_record_that_is_no_file(tmp_path):
     check_message(caught.value, missing, ["no such task record", "DMH-01"])
 
 
+def test_names_that_no_file_can_have(tmp_path):
+    for name in ("x" * 5000, "a\0b", str(tmp_path / ("x" * 300))):
+        with pytest.raises(RecordError, match="no such task record"):
+            load_instance(name)
+        with pytest.raises(LayoutError, match="no such layout"):
+            load_layout(name)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names are text on this system")
+def test_a_name_that_is_not_text_is_shown_as_escapes(tmp_path):
+    path = tmp_path / "\udcff\n.csv"
+    path.write_text(RECORD)
+    (tmp_path / "\udcff.json").write_text(json.dumps(floor(name=None)))
+    instance = load_instance(path, layout=tmp_path / "\udcff.json")
+    assert instance.name == "%udcff%n"
+    assert instance.layout.name == "\\udcff"
+
+
 def test_record_without_a_layout(tmp_path):
     path = tmp_path / "tasks.csv"
     path.write_text(RECORD)
@@ -500,6 +519,11 @@ def test_malformed_layout_beside_the_record(tmp_path):
         ),
         ([{"task": None, "pickup": "A"}], ["row 1", "task", "null"]),
         ([{"task": "t0", "pickup": ["A"]}], ["row 1", "pickup", '["A"]']),
+        ([{"task": 10**5000}], ["row 1: task: read int too large to show"]),
+        (
+            [{"task": "t0", "pickup": "A", "delivery": "B", "arrival_time": 10**5000}],
+            ["row 1: arrival_time: read int too large to show"],
+        ),
     ],
 )
 def test_malformed_rows(rows, fragments):
@@ -515,21 +539,24 @@ def test_malformed_rows(rows, fragments):
 QUOTED = io.StringIO()
 csv.writer(QUOTED, quoting=csv.QUOTE_ALL).writerows(csv.reader(io.StringIO(RECORD)))
 
+SPREADSHEET = io.StringIO()
+csv.writer(
+    SPREADSHEET, delimiter=";", quoting=csv.QUOTE_NONNUMERIC, lineterminator="\r\n"
+).writerows(csv.reader(io.StringIO(RECORD)))
+
 SAME_RECORDS = {
     "plain": RECORD,
     "no line break at the end": RECORD.rstrip("\n"),
     "byte-order mark": "\ufeff" + RECORD,
-        ([{"task": 10**5000}], ["row 1: task: read int too large to show"]),
-        (
-            [{"task": "t0", "pickup": "A", "delivery": "B", "arrival_time": 10**5000}],
-            ["row 1: arrival_time: read int too large to show"],
-        ),
     "CRLF": RECORD.replace("\n", "\r\n"),
     "byte-order mark and CRLF": "\ufeff" + RECORD.replace("\n", "\r\n"),
     "semicolons": RECORD.replace(",", ";"),
     "semicolons, decimal commas": RECORD.replace(",", ";").replace(".", ","),
     "quoted": QUOTED.getvalue(),
     "blank lines": "\n\n" + RECORD.replace("\n", "\n\n") + "\n  \n\r\n",
+    "a spreadsheet's export": (
+        "\ufeff" + SPREADSHEET.getvalue().replace(".", ",") + ";;;;;;\r\n\r\n\r\n"
+    ),
     "empty rows of a spreadsheet": RECORD + ",,,,,,\n,,,,,,\n",
     "spaces": RECORD.replace(",", "  ,  "),
     "unsorted": "".join(RECORD.splitlines(keepends=True)[k] for k in (0, 2, 3, 1)),

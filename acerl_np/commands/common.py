@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from acerl_np.errors import InputError, StorageError
+from acerl_np.errors import InputError, StorageError, make_printable
 from acerl_np.storage import describe_os_error
 
 if TYPE_CHECKING:
@@ -66,6 +66,8 @@ def make_folder(path: str | Path) -> Path:
     ------
     StorageError
         If it cannot be made.
+    InputError
+        If no folder can have this name.
     """
     folder = Path(path)
     try:
@@ -73,6 +75,10 @@ def make_folder(path: str | Path) -> Path:
     except OSError as error:
         raise StorageError(
             f"{folder}: cannot make the folder: {describe_os_error(error)}"
+        ) from error
+    except ValueError as error:
+        raise InputError(
+            f"{make_printable(str(folder))}: {error}; expected the name of a folder"
         ) from error
     return folder
 

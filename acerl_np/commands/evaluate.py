@@ -5,13 +5,12 @@ from __future__ import annotations
 import argparse
 import csv
 import io
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acerl_np.commands.common import announce_compilation, load_instances, report_unfinished
-from acerl_np.errors import InputError
+from acerl_np.errors import InputError, make_printable
 from acerl_np.report import FORMATS, Cell, render_table
-from acerl_np.storage import write_atomically
+from acerl_np.storage import path_exists, write_atomically
 
 if TYPE_CHECKING:
     from acerl_np.evaluation import Trials
@@ -86,7 +85,7 @@ def load_policy(name: str) -> Policy | str:
     from acerl_np.evaluation import find_policy_name
     from acerl_np.policy import Policy
 
-    if name.endswith(".npz") or Path(name).exists():
+    if name.endswith(".npz") or path_exists(name):
         return Policy.load(name)
     return find_policy_name(name)
 
@@ -117,7 +116,7 @@ def run(arguments: argparse.Namespace) -> int:
     from acerl_np.evaluation import evaluate_policy
 
     labels = [
-        policy if isinstance(policy, str) else name
+        policy if isinstance(policy, str) else make_printable(name)
         for name, policy in zip(arguments.policies, policies, strict=True)
     ]
     results = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -73,6 +74,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     int
         Exit status: 0 done, 1 the machine failed, 2 bad input or arguments, 130 or 143 interrupted.
     """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # Names of files need not be text, and not every terminal knows every letter.
+        utf8 = sys.stdout.encoding.lower().replace("-", "") == "utf8"
+        sys.stdout.reconfigure(errors="surrogateescape" if utf8 else "backslashreplace")
     words = list(sys.argv[1:] if arguments is None else arguments)
     command = next((word for word in words if not word.startswith("-")), None)
     try:

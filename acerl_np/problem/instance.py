@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from acerl_np.errors import InputError, LayoutError, RecordError
+from acerl_np.errors import InputError, LayoutError, RecordError, make_printable
 from acerl_np.problem.layout import MAX_NUMBER, Layout, shorten
-from acerl_np.storage import read_text
+from acerl_np.storage import path_exists, read_text
 
 MAX_TASKS = 100_000
 
@@ -249,7 +249,10 @@ def read_record(path: str | os.PathLike[str], layout: Layout) -> Instance:
     text = read_text(path, RecordError)
     try:
         rows, places = _parse_csv(text)
-        return Instance.from_rows(Path(path).stem, layout, rows, places)
+        # Names of files need not be text; a backslash could not stand in another name.
+        name = Path(path).stem
+        name = name if name.isprintable() else make_printable(name).replace("\\", "%")
+        return Instance.from_rows(name, layout, rows, places)
     except RecordError as error:
         raise RecordError(f"{path}: {error}") from error
 
@@ -350,7 +353,7 @@ def load_layout(layout: str | os.PathLike[str]) -> Layout:
     bundled = sorted(path.parent.name for path in instances_folder().glob("*/layout.json"))
     if name in bundled and not Path(name).is_file():
         return _load_bundled_layout(name)
-    if not Path(name).exists():
+    if not path_exists(name):
         raise LayoutError(
             f"{name}: no such layout; expected a JSON file or a bundled layout ({', '.join(bundled)})"
         )
@@ -387,7 +390,7 @@ def load_instance(
         path = bundled[name]
         if layout is None:
             return read_record(path, _load_bundled_layout(path.parent.name))
-    elif not path.exists():
+    elif not path_exists(path):
         raise RecordError(
             f"{name}: no such task record; expected a CSV file or a bundled instance "
             f"({next(iter(bundled))} ... {list(bundled)[-1]})"
