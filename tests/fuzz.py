@@ -1,0 +1,1270 @@
+"""Mutated inputs of every kind: each must work, or be refused in one line; nothing else may happen.
+
+    python tests/fuzz.py --cases 20000 --seed 0
+    python tests/fuzz.py --only layout:17 --seed 0       one case again, with its traceback
+
+Every case is decided by (seed, kind, number) alone. Its bytes come from a small valid sample whose
+structure or bytes were changed. A finding is any exception but `InputError`, an error of more than one
+line, a figure that is not finite, a case of more than five seconds or of too much memory; its input is
+saved below --out. The exit status is 1 if there are findings.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import csv
+import io
+import json
+import math
+import mmap
+import os
+import pickle
+import random
+import re
+import shutil
+import signal
+import struct
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from acerl_np import ACERL, Config, InputError, Instance, Layout, Policy, Simulator, evaluate_policy
+from acerl_np.commands.main import build_parser, main
+from acerl_np.commands.options import merge_options
+from acerl_np.commands.train import DEFAULTS, check_options
+from acerl_np.errors import CheckpointError
+from acerl_np.policy import initial_parameters
+from acerl_np.problem.instance import read_record
+from acerl_np.problem.perturb import write_record
+from acerl_np.problem.tables import count_actions, count_features
+from acerl_np.storage import read_arrays, write_arrays
+
+SECONDS = 5.0
+"""A case that takes longer is a finding."""
+
+MEMORY = 500 * 2**20
+"""Bytes of address space beyond those of the compiled kernels."""
+
+MAX_DECISIONS = 20_000
+
+FLOOR = {
+    "format": 1,
+    "name": "small",
+    "task_slots": 3,
+    "truncate_distances": False,
+    "sites": [
+        {"id": "A", "x": 0, "y": 0, "kind": "parking"},
+        {"id": "B", "x": 3, "y": 4},
+        {"id": "C", "x": 0, "y": 8},
+        {"id": "D", "x": -3, "y": 4},
+    ],
+    "edges": [
+        {"a": "A", "b": "B"},
+        {"a": "B", "b": "C"},
+        {"a": "C", "b": "D", "length": 5.0},
+        {"a": "D", "b": "A", "one_way": True, "length": 6.5},
+        {"a": "A", "b": "D", "one_way": True},
+    ],
+    "routes": [["A", "D", "C"]],
+    "vehicles": [
+        {
+            "id": "v0",
+            "start": "A",
+            "speed": 1.5,
+            "capacity": 4,
+            "breakdowns": [{"time": 12.5, "repair_time": 30}],
+        },
+        {"id": "v1", "start": "C"},
+    ],
+    "scaling": {
+        "distance": [7.5, 2.5],
+        "waiting": [10, 10],
+        "expiry": [15, 5],
+        "demand": [0, 1],
+        "total_distance": [10, 4],
+        "speed": 1.5,
+        "capacity": 4,
+    },
+}
+PLAIN_FLOOR = {key: FLOOR[key] for key in ("format", "sites", "edges", "vehicles")}
+
+TABLE = [
+    ["task", "pickup", "delivery", "arrival_time", "expiry_time", "handling_time", "demand"],
+    ["t0", "A", "B", "0", "20", "0", "1"],
+    ["t1", "C", "D", "2.5", "15", "1.25", "0"],
+    ["t2", "D", "A", "2.5", "30", "0", "2.5"],
+]
+
+OPTIONS = {
+    "generations": "2",
+    "population": "4",
+    "learning-rate": "0.06",
+    "noise_std": "0.1",
+    "noise_decay": "0.99",
+    "noise_decay_every": "50",
+    "cost_limit": "50.0",
+    "p_f": "0.5",
+    "alpha_u": "1.0",
+    "ranking": '"isr"',
+    "sampler": '"ais"',
+    "shaping": '"standardised"',
+    "antithetic": "false",
+    "hidden": "[2]",
+    "advantage": '"paper"',
+    "tasks": '["week.csv"]',
+    "layout": '"floor.json"',
+    "seed": "3",
+    "threads": "1",
+    "out": '"run"',
+    "trials": "0",
+    "checkpoint_every": "10.0",
+    "quiet": "true",
+}
+
+SIZES = (3, 2)
+"""Task slots and vehicles of the sample floor."""
+
+
+class Finding(Exception):  # noqa: N818
+    """Something that no input may cause."""
+
+
+class Overdue(BaseException):
+    """A case takes too long; no `except Exception` keeps it."""
+
+
+# Mutations of bytes
+
+
+def mutate_bytes(rng: random.Random, data: bytes, others: list[bytes]) -> bytes:
+    """Return `data` with one to four of its bytes or stretches changed."""
+    for _ in range(rng.choice([1, 1, 1, 2, 4])):
+        size = len(data)
+        at = rng.randrange(size + 1)
+        end = min(size, at + rng.choice([1, 1, 2, 5, 20, 200]))
+        what = rng.randrange(8)
+        if what == 0 and at < size:
+            data = data[:at] + bytes([data[at] ^ (1 << rng.randrange(8))]) + data[at + 1 :]
+        elif what == 1:
+            data = data[:at] + rng.randbytes(rng.choice([1, 1, 3, 30])) + data[at:]
+        elif what == 2:
+            data = data[:at] + data[end:]
+        elif what == 3:
+            data = data[:at] + data[at:end] * rng.choice([2, 2, 3, 100]) + data[end:]
+        elif what == 4:
+            data = data[:at]
+        elif what == 5:
+            other = rng.choice(others)
+            data = data[:at] + other[rng.randrange(len(other) + 1) :]
+        elif what == 6:
+            token = rng.choice(
+                [b"\0", b"\n", b"\r", b'"', b"\xff", b"\xef\xbb\xbf", b"-", b"9" * 40]
+            )
+            data = data[:at] + token + data[end:]
+        elif at < size:
+            data = data[:at] + bytes([rng.randrange(256)]) + data[at + 1 :]
+    return data
+
+
+# Values that people and machines get wrong
+
+
+class Raw(str):
+    """Text that stands in the file as it is, without quotes."""
+
+
+TEXTS = [
+    "",
+    " ",
+    "A",
+    "t0",
+    "v0",
+    "é日本\U0001f69a",
+    "x" * 201,
+    "x" * 5000,
+    "a\nb",
+    "a\0b",
+    "\x1b[31m",
+    "\u2028",
+    "\ufeff",
+    "../..",
+    "{name}",
+    "%s",
+]
+NUMBERS = [
+    "0",
+    "-0",
+    "-0.0",
+    "-1",
+    "1",
+    "2",
+    "0.5",
+    "1e-12",
+    "5e-324",
+    "1e-9",
+    "1e-6",
+    "1e9",
+    "999999999.5",
+    "1e9999",
+    "1e400",
+    "-1e400",
+    "1e308",
+    "1e18",
+    "9" * 19,
+    "9" * 400,
+    "-" + "9" * 400,
+    "9" * 5000,
+    "0.1" + "0" * 400,
+    "100000",
+    "4294967296",
+]
+
+
+def hostile_json(rng: random.Random, depth: int = 0) -> Any:
+    """Return a value that its place most likely does not expect."""
+    what = rng.randrange(10)
+    if what < 5:
+        return Raw(rng.choice([*NUMBERS, "NaN", "Infinity", "-Infinity"]))
+    if what < 7:
+        return rng.choice(TEXTS)
+    if what == 7 or depth > 3:
+        return rng.choice([None, True, False, [], {}])
+    if what == 8:
+        return [hostile_json(rng, depth + 1) for _ in range(rng.randrange(4))]
+    return {rng.choice(TEXTS): hostile_json(rng, depth + 1) for _ in range(rng.randrange(3))}
+
+
+def dump_json(data: object, rng: random.Random) -> str:
+    """Return JSON in which every `Raw` stands as it is."""
+    raw: list[str] = []
+
+    def mark(value: Any) -> Any:
+        if isinstance(value, Raw):
+            raw.append(str(value))
+            return f"@raw{len(raw) - 1}@"
+        if isinstance(value, dict):
+            return {key: mark(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [mark(item) for item in value]
+        return value
+
+    text = json.dumps(
+        mark(data), indent=rng.choice([None, None, 1]), ensure_ascii=rng.random() < 0.5
+    )
+    return re.sub(r'"@raw(\d+)@"', lambda match: raw[int(match[1])], text)
+
+
+def places_in(data: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    if place:
+        yield place
+    items: Any = ()
+    if isinstance(data, dict):
+        items = data.items()
+    elif isinstance(data, list):
+        items = enumerate(data)
+    for key, value in items:
+        yield from places_in(value, (*place, key))
+
+
+def mutate_tree(rng: random.Random, data: Any) -> Any:
+    """Return a JSON tree with one to four of its parts changed."""
+    data = copy.deepcopy(data)
+    for _ in range(rng.choice([1, 1, 1, 2, 4])):
+        places = list(places_in(data))
+        if not places:
+            return data
+        *path, key = rng.choice(places)
+        parent = data
+        for step in path:
+            parent = parent[step]
+        what = rng.randrange(10)
+        if what < 5:
+            parent[key] = hostile_json(rng)
+        elif what == 5:
+            del parent[key]
+        elif what == 6:
+            if isinstance(parent, list):
+                copies = [copy.deepcopy(parent[key]) for _ in range(rng.choice([1, 1, 2, 60]))]
+                parent[key:key] = copies
+            else:
+                parent[rng.choice([*TEXTS, key + "s"])] = hostile_json(rng)
+        elif what == 7:
+            *other, last = rng.choice(places)
+            source = data
+            with suppress(KeyError, IndexError, TypeError):
+                for step in other:
+                    source = source[step]
+                parent[key] = copy.deepcopy(source[last])
+        elif what == 8 and isinstance(parent, list):
+            rng.shuffle(parent)
+        elif what == 9:
+            number = parent[key]
+            if isinstance(number, int | float) and not isinstance(number, bool):
+                parent[key] = rng.choice([number * 1e9, -number, number + 1e-10, number * 1e-10])
+    return data
+
+
+def make_layout(rng: random.Random) -> bytes:
+    sample = rng.choice([FLOOR, FLOOR, PLAIN_FLOOR])
+    if rng.random() < 0.3:
+        others = [json.dumps(FLOOR).encode(), json.dumps(PLAIN_FLOOR, indent=1).encode()]
+        return mutate_bytes(rng, json.dumps(sample, indent=1).encode(), others)
+    data = tiny_floor(rng) if rng.random() < 0.3 else mutate_tree(rng, sample)
+    text = dump_json(data, rng)
+    if rng.random() < 0.03:
+        text = text.replace('"x"', '"y"', 1)
+    encoded = text.encode("utf-8", "surrogatepass")
+    return mutate_bytes(rng, encoded, [encoded]) if rng.random() < 0.1 else encoded
+
+
+def tiny_floor(rng: random.Random) -> dict[str, Any]:
+    """A floor of very short, very long and equal ways, where rounding decides about routes."""
+    n = rng.randrange(3, 7)
+    lengths = [0, 1e-13, 1e-10, 3e-10, 1e-9, 0.25, 0.5, 1, 1, 2, 1e6, 1e9]
+    names = [f"s{k}" for k in range(n)]
+    chosen = [rng.choice(lengths) for _ in range(rng.choice([1, 2, 2, 3]))]
+    pairs = [(a, b) for a in range(n) for b in range(n) if a != b]
+    edges = []
+    for a, b in rng.sample(pairs, min(len(pairs), rng.randrange(n, 3 * n))):
+        edge: dict[str, Any] = {"a": names[a], "b": names[b], "length": rng.choice(chosen)}
+        if rng.random() < 0.3:
+            edge["one_way"] = True
+        edges.append(edge)
+    return {
+        "format": 1,
+        "task_slots": rng.choice([1, 2, 30]),
+        "truncate_distances": rng.random() < 0.3,
+        "sites": [{"id": name, "x": rng.choice([0, 1, 1e9]), "y": 0} for name in names],
+        "edges": edges,
+        "vehicles": [
+            {
+                "id": f"v{k}",
+                "start": rng.choice(names),
+                "speed": rng.choice([1, 1e-6, 0.3, 1e9]),
+                "breakdowns": [
+                    {
+                        "time": rng.choice([0, 0.5, 1, 2.5, 1e9]),
+                        "repair_time": rng.choice([0, 0.5, 7, 1e9]),
+                    }
+                    for _ in range(rng.randrange(3))
+                ],
+            }
+            for k in range(rng.randrange(1, 4))
+        ],
+    }
+
+
+def render_csv(rng: random.Random, table: list[list[str]]) -> bytes:
+    """Return a table in one of the dialects that spreadsheets write."""
+    text = io.StringIO()
+    delimiter = rng.choice([",", ",", ",", ";", ";", "\t", "|"])
+    rows = table
+    if delimiter == ";" and rng.random() < 0.7:
+        rows = [table[0], *([field.replace(".", ",") for field in row] for row in table[1:])]
+    quoting = rng.choice([csv.QUOTE_MINIMAL, csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONE])
+    writer = csv.writer(
+        text,
+        delimiter=delimiter,
+        quoting=quoting,
+        escapechar="\\",
+        lineterminator=rng.choice(["\n", "\n", "\r\n", "\r", "\n\n", "\n\r"]),
+    )
+    # The writer refuses to leave a lone empty field unquoted.
+    writer.writerows([] if row == [""] else row for row in rows)
+    content = text.getvalue()
+    if rng.random() < 0.2:
+        content += rng.choice(["\n\n", "  \n", ",,,,,,\n", ";;;;;;\r\n", '"', '"x', "\0", "\x1a"])
+    if rng.random() < 0.1:
+        content = rng.choice(["\n", "\r\n", " ", "sep=;\n", "\ufeff"]) + content
+    encoding = rng.choice(
+        ["utf-8", "utf-8", "utf-8", "utf-8-sig", "utf-8-sig", "utf-16", "latin-1"]
+    )
+    return content.encode(encoding, "replace")
+
+
+def make_record(rng: random.Random) -> bytes:
+    table = copy.deepcopy(TABLE)
+    if rng.random() < 0.2:
+        return mutate_bytes(rng, "\n".join(map(",".join, table)).encode(), [b'a,"b\n"";c'])
+    for _ in range(rng.choice([0, 1, 1, 2, 3])):
+        i = rng.randrange(len(table))
+        j = rng.randrange(len(table[i]) or 1)
+        what = rng.randrange(9)
+        if what < 3 and table[i]:
+            odd = ["nan", "inf", "1_000", "0x10", "1,5", "2 5", "1e3", "+1", '"', "'1", "１２", "B"]
+            table[rng.randrange(len(table))][j : j + 1] = [rng.choice([*NUMBERS, *TEXTS, *odd])]
+        elif what == 3:
+            order = list(range(len(table[0])))
+            rng.shuffle(order)
+            table = [[row[k] for k in order if k < len(row)] for row in table]
+        elif what == 4:
+            for row in table:
+                del row[j : j + 1]
+        elif what == 5:
+            for row in table:
+                row.append(row[j] if j < len(row) and rng.random() < 0.9 else "7")
+        elif what == 6:
+            table[i:i] = [list(table[i]) for _ in range(rng.choice([1, 1, 50]))]
+        elif what == 7:
+            table.insert(i, rng.choice([[], [""], ["", "", "", "", "", "", ""], ["#", "note"]]))
+        else:
+            del table[i][rng.randrange(len(table[i]) + 1) :]
+    data = render_csv(rng, table or [[]])
+    return mutate_bytes(rng, data, [data]) if rng.random() < 0.1 else data
+
+
+def make_config(rng: random.Random) -> bytes:
+    lines = dict(OPTIONS)
+    for key in rng.sample(list(lines), rng.randrange(len(lines))):
+        del lines[key]
+    values = [
+        *NUMBERS,
+        *["nan", "-inf", "inf", "0xFFFF", "0x" + "F" * 5000, "0b" + "1" * 400, "0o17", "1_0"],
+        *["true", "false", "[]", "{}", "[1, 2]", "[[2]]", "[2.0]", "[4097]", "[" + "1," * 11 + "]"],
+        *["1979-05-27T07:32:00Z", "07:32:00", "1979-05-27", '"""a\nb"""', "'''\n'''", "[", "=", ""],
+        *["[" * 5000, "[" * 300 + "]" * 300, '"DMH-01"', '["DMH-01", "DMH-01"]', '"dmh-train"'],
+        *[json.dumps(text) for text in TEXTS],
+        *[json.dumps([text]) for text in TEXTS],
+        *OPTIONS.values(),
+    ]
+    for _ in range(rng.choice([0, 1, 1, 2, 4])):
+        key = rng.choice(
+            [*OPTIONS, *OPTIONS, "suite", "config", "resume", '"a b"', '"a\\nb"', "x.y"]
+        )
+        if rng.random() < 0.1:
+            key = rng.choice([json.dumps(text) for text in TEXTS] + ["", "=", "[table]", "p-f"])
+        lines[key] = rng.choice(values)
+    items = list(lines.items())
+    rng.shuffle(items)
+    if rng.random() < 0.05 and items:
+        items.append(items[0])
+    end = rng.choice(["\n", "\n", "\r\n"])
+    text = end.join(f"{key} = {value}" for key, value in items) + end
+    data = text.encode(rng.choice(["utf-8", "utf-8", "utf-8-sig"]))
+    return mutate_bytes(rng, data, [data]) if rng.random() < 0.15 else data
+
+
+# Archives
+
+
+@dataclass
+class Samples:
+    """Valid files, made once."""
+
+    policy: bytes
+    checkpoints: list[bytes]
+
+
+def sample_layout() -> Layout:
+    return Layout.from_dict(FLOOR)
+
+
+def sample_instance(layout: Layout | None = None, name: str = "week") -> Instance:
+    rows = [dict(zip(TABLE[0], row, strict=True)) for row in TABLE[1:]]
+    return Instance.from_rows(name, layout or sample_layout(), rows)
+
+
+def sample_policy() -> Policy:
+    sizes = [count_features(*SIZES), 2, count_actions(SIZES[1])]
+    scaling = [7.5, 2.5, 10, 10, 15, 5, 0, 1, 10, 4, 1.5, 4]
+    return Policy(
+        initial_parameters(sizes, 1),
+        hidden=(2,),
+        task_slots=SIZES[0],
+        n_vehicles=SIZES[1],
+        scaling=scaling,
+    )
+
+
+def make_samples(folder: Path) -> Samples:
+    """Return valid archives: a policy, and checkpoints before and after some generations."""
+    path = folder / "sample.npz"
+    sample_policy().save(path)
+    policy = path.read_bytes()
+    checkpoints = []
+    instances = [sample_instance(), sample_instance(name="other")]
+    for generations, options in ((0, {}), (2, {}), (1, {"sampler": "uniform", "antithetic": True})):
+        config = Config(generations=3, population=4, hidden=(2,), **options)
+        trainer = ACERL(instances, config, threads=1)
+        for _ in range(generations):
+            trainer.step()
+        trainer.save(path)
+        checkpoints.append(path.read_bytes())
+    path.unlink()
+    return Samples(policy, checkpoints)
+
+
+def hostile_array(rng: random.Random, array: np.ndarray) -> Any:
+    """Return an array of another shape, type or content."""
+    what = rng.randrange(12)
+    if what == 0 and array.dtype.kind in "fiu":
+        return array.astype(
+            rng.choice(
+                ["f2", "f4", "f8", "i1", "i8", "u4", "u8", "c8", "?", "U9", ">f4", "g", "S3"]
+            )
+        )
+    if what == 1:
+        return np.zeros(rng.choice([(), (0,), (1,), (2,), (7, 0), (2, 2), (1,) * 20, (100_000,)]))
+    if what == 2:
+        return np.array(rng.choice([0, -1, 1, 2**31, 2**62, -(2**63), 100_000_001, 4096]))
+    if what == 3:
+        return np.array(rng.choice([np.nan, np.inf, -np.inf, 1e308, -0.0, 1e-320]))
+    if what == 4:
+        text = rng.choice(["", "policy", "checkpoint", "a\nb", "1", "x" * 5000, "\x1b[2J"])
+        return np.array(rng.choice([text, [text] * 3, text.encode()]))
+    if what == 5:
+        return np.array(rng.choice([True, 1j, np.datetime64("2020-01-01"), np.timedelta64(1, "s")]))
+    if what == 6:
+        return np.zeros(3, np.dtype([("a", "i4"), ("b", "f8")]))
+    if what == 7:
+        return np.concatenate([array.ravel(), array.ravel()])
+    if what == 8:
+        return array.ravel()[: rng.randrange(array.size + 1)]
+    if what == 9:
+        return array[None] if rng.random() < 0.5 else array.reshape(-1, 1)
+    changed = array.copy()
+    if changed.size and changed.dtype.kind in "fiu":
+        flat = changed.reshape(-1)
+        at = rng.randrange(flat.size)
+        if changed.dtype.kind == "f":
+            big = float(np.finfo(changed.dtype).max)
+            flat[at] = rng.choice([np.nan, np.inf, -np.inf, big, -big, 0, -1, 1e-40])
+        else:
+            info = np.iinfo(changed.dtype)
+            flat[at] = rng.choice([0, 1, 2, 3, info.min, info.max, min(info.max, 10**6)])
+    return changed
+
+
+def read_members(data: bytes) -> dict[str, bytes]:
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return {member.filename: archive.read(member) for member in archive.infolist()}
+
+
+def rezip(rng: random.Random, members: list[tuple[str, bytes]]) -> bytes:
+    buffer = io.BytesIO()
+    method = rng.choice([zipfile.ZIP_STORED, zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+    with warnings.catch_warnings(), zipfile.ZipFile(buffer, "w", method) as archive:
+        warnings.simplefilter("ignore")
+        for name, content in members:
+            archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+def mutate_members(rng: random.Random, data: bytes) -> bytes:
+    """Return an archive whose own checksums hold, but whose arrays are not as NumPy writes them."""
+    members = list(read_members(data).items())
+    k = rng.randrange(len(members))
+    name, content = members[k]
+    what = rng.randrange(6)
+    if what == 0:
+        shapes = [b"(-1,)", b"(10**9,)", b"(99999999999,)", b"(2, -2)", b"(0, 4611686018427387904)"]
+        shapes += [b"None", b"('a',)", b"(1.5,)", b"((1,),)", b"()" * 50, b"(" * 200]
+        shape = rng.choice(shapes)
+        head = b"{'descr': '%s', 'fortran_order': False, 'shape': %s, }" % (
+            rng.choice([b"<f4", b"<f8", b"|O", b"|V0", b"<U0", b"<U1000000000", b"|b1", b"oops"]),
+            shape,
+        )
+        head += b" " * ((64 - (len(head) + 11) % 64) % 64) + b"\n"
+        members[k] = (
+            name,
+            b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head + content[:9],
+        )
+    elif what == 1:
+        members[k] = (name, mutate_bytes(rng, content, [content]))
+    elif what == 2:
+        odd = [" ", "x", "../x.npy", "a/b.npy", ".npy", "a\0.npy", "é.npy", "THETA.npy"]
+        members[k] = (rng.choice(odd), content)
+    elif what == 3:
+        members.insert(rng.randrange(len(members)), rng.choice(members))
+    elif what == 4:
+        del members[k]
+    else:
+        members.append(("zeros.npy", b"\x93NUMPY" + bytes(rng.choice([10, 10**6]))))
+    return rezip(rng, members)
+
+
+def seal(folder: Path, arrays: dict[str, Any]) -> bytes:
+    """Return an archive with a checksum that holds."""
+    path = folder / "sealed.npz"
+    write_arrays(path, arrays)
+    return path.read_bytes()
+
+
+def mutate_arrays(rng: random.Random, arrays: dict[str, Any]) -> dict[str, Any]:
+    arrays = dict(arrays)
+    for _ in range(rng.choice([1, 1, 1, 2, 3])):
+        name = rng.choice(list(arrays))
+        if rng.random() < 0.1:
+            del arrays[name]
+        elif rng.random() < 0.1:
+            arrays[rng.choice([*arrays, "extra", "state.x", "state.", "é", "a" * 300])] = np.ones(2)
+        else:
+            arrays[name] = hostile_array(rng, np.asarray(arrays[name]))
+        if not arrays:
+            break
+    return arrays
+
+
+def read_sealed(folder: Path, data: bytes) -> dict[str, Any]:
+    path = folder / "sealed.npz"
+    path.write_bytes(data)
+    return read_arrays(path, InputError)
+
+
+def make_policy(rng: random.Random, folder: Path, samples: Samples) -> bytes:
+    others = [samples.policy, *samples.checkpoints]
+    what = rng.random()
+    if what < 0.2:
+        return mutate_bytes(rng, samples.policy, others)
+    if what < 0.4:
+        return mutate_members(rng, samples.policy)
+    arrays = read_sealed(folder, samples.policy)
+    if what < 0.6:
+        slots, fleet = rng.choice([1, 2, 3, 40]), rng.choice([1, 2, 3])
+        hidden = [rng.choice([1, 2, 9]) for _ in range(rng.randrange(4))]
+        sizes = [count_features(slots, fleet), *hidden, count_actions(fleet)]
+        theta = initial_parameters(sizes, rng.randrange(2**63))
+        theta *= np.float32(rng.choice([0.0, 1.0, 1e-30, 1e30, 1e38]))
+        arrays |= {
+            "theta": theta,
+            "hidden": np.array(hidden, np.int64),
+            "task_slots": np.array(slots),
+            "n_vehicles": np.array(fleet),
+            "smallest": np.array([rng.choice([1, slots, 99]), rng.choice([1, fleet])]),
+        }
+        if rng.random() < 0.5:
+            return seal(folder, arrays)
+    return seal(folder, mutate_arrays(rng, arrays))
+
+
+def pack(data: Any, rng: random.Random) -> np.ndarray:
+    return np.frombuffer(dump_json(data, rng).encode("utf-8", "surrogatepass"), np.uint8)
+
+
+def make_checkpoint(rng: random.Random, folder: Path, samples: Samples) -> bytes:
+    sample = rng.choice(samples.checkpoints)
+    what = rng.random()
+    if what < 0.15:
+        return mutate_bytes(rng, sample, [samples.policy, *samples.checkpoints])
+    if what < 0.25:
+        return mutate_members(rng, sample)
+    arrays = read_sealed(folder, sample)
+    if what < 0.65:
+        part = rng.choice(["settings", "settings", "instances"])
+        data = json.loads(arrays[part].tobytes())
+        # Within another tree the root itself can change.
+        root = {"data": data}
+        data = mutate_tree(rng, root).get("data") if rng.random() < 0.1 else mutate_tree(rng, data)
+        if part == "instances" and rng.random() < 0.7:
+            refresh_hashes(rng, data)
+        arrays[part] = pack(data, rng)
+        if rng.random() < 0.05:
+            arrays[part] = np.frombuffer(b"[" * rng.choice([10, 100_000]), np.uint8)
+        if rng.random() < 0.7:
+            return seal(folder, arrays)
+    return seal(folder, mutate_arrays(rng, arrays))
+
+
+def refresh_hashes(rng: random.Random, data: Any) -> None:
+    """Make the content hashes fit what was changed, as far as it can be read."""
+    with suppress(Exception):
+        plain = json.loads(dump_json(data, rng))
+        layouts = [Layout.from_dict(layout) for layout in plain["layouts"]]
+        for k, item in enumerate(plain["instances"]):
+            instance = Instance.from_rows("x", layouts[item["layout"]], item["tasks"])
+            data["instances"][k]["hash"] = instance.content_hash
+
+
+# Command lines
+
+
+LINES = [
+    "train week.csv --layout floor.json --generations 1 --population 2 --trials 0 --threads 1 "
+    "--hidden 2 --out run",
+    "train week.csv --generations 1 --population 4 --antithetic --trials 1 --threads 1 --hidden 2 "
+    "--ranking cf --sampler uniform --shaping rank --advantage released --seed 5 --out run --quiet",
+    "train --config options.toml",
+    "train --resume run.npz --generations 3 --trials 0 --threads 1 --out run",
+    "train --resume run.npz --quiet --trials 0",
+    "evaluate policy.npz EDD --tasks week.csv --layout floor.json --trials 2 --threads 1",
+    "evaluate policy.npz Random --tasks week.csv --trials 1 --threads 1 --greedy --format markdown "
+    "--trials-csv trials.csv --cost-limit 20 --seed 4",
+    "evaluate MIX AHP --tasks week.csv --trials 1 --references best.json --format csv",
+    "records perturb week.csv --layout floor.json --magnitude 3 --seed 1 --out new",
+    "records perturb week.csv other.csv --magnitude 3 --names w{k}-{n} --first 3 --out new",
+    "hindsight week.csv --layout floor.json --effort 0 --out best.json",
+    "hindsight week.csv --cost-limit -1",
+    "hindsight --help",
+    "experiments comparison --seeds 0 --out studies",
+    "experiments --help",
+    "--version",
+    "train --help",
+]
+WORDS = [
+    *["", " ", "-", "--", "-h", "--help", "-1", "--version", "train", "evaluate", "records", "fly"],
+    *["0", "1", "2", "-0", "0.5", "nan", "inf", "-inf", "1e400", "1e-400", "abc", "1_0", "0x10"],
+    *[
+        "9" * 30,
+        "9" * 400,
+        "9" * 5000,
+        "-" + "9" * 30,
+        "1.5",
+        "１",
+        "é",
+        "a\nb",
+        "\x1b[31m",
+        "\udcff",
+    ],
+    *["\udcff.csv", "\udcff.npz"],
+    *["week.csv", "other.csv", "floor.json", "policy.npz", "run.npz", "options.toml", "best.json"],
+    *[
+        "bad.bin",
+        "empty",
+        "folder",
+        "missing",
+        "/dev/null",
+        "x" * 300,
+        "x" * 5000,
+        "a/b/c",
+        "é.csv",
+    ],
+    *[
+        "week.csv/x",
+        "DMH-01",
+        "dmh",
+        "dmh-train",
+        "EDD",
+        "Static",
+        "LWT",
+        "isr",
+        "text",
+        "markdown",
+    ],
+    *["--tasks", "--layout", "--suite", "--seed", "--threads", "--out", "--resume", "--config"],
+    *["--trials", "--format", "--magnitude", "--names", "--first", "--references", "--greedy"],
+    *[
+        "--trials-csv",
+        "--cost-limit",
+        "--effort",
+        "--hidden",
+        "2,2",
+        "2,,2",
+        "0",
+        "2,x",
+        "{k}",
+        "..",
+    ],
+    *["--p-f", "--alpha-u", "--population", "--generations", "--checkpoint-every", "--quiet"],
+]
+
+
+def make_words(rng: random.Random) -> bytes:
+    words = rng.choice(LINES).split()
+    for _ in range(rng.choice([0, 1, 1, 1, 2, 3])):
+        at = rng.randrange(len(words) + 1)
+        what = rng.randrange(6)
+        if what < 3 and at < len(words):
+            words[at] = rng.choice(WORDS)
+        elif what == 3:
+            words.insert(at, rng.choice(WORDS))
+        elif what == 4 and at < len(words):
+            del words[at]
+        elif at < len(words):
+            words.append(words[at])
+    return pickle.dumps(tame(words))
+
+
+def tame(words: list[str]) -> list[str]:
+    """Return the words with options added where they would ask for hours of work."""
+    command = next((word for word in words if not word.startswith("-")), None)
+    try:
+        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+            options = build_parser(command).parse_args(words)
+    except (SystemExit, ValueError):
+        return words
+
+    def above(name: str, most: float) -> bool:
+        value = getattr(options, name, 0)
+        return value is None or most < value < 1e8
+
+    more: list[str] = []
+    if command in ("train", "evaluate"):
+        for name, most, few in (("trials", 2, "2"), ("threads", 2, "1")):
+            more += [f"--{name}", few] if above(name, most) else []
+    if command == "train":
+        for name, most, few in (("generations", 3, "1"), ("population", 8, "4")):
+            more += [f"--{name}", few] if above(name, most) else []
+        if options.resume is not None and not more:
+            more = ["--generations", "3"]
+        hidden = options.hidden
+        if options.resume is not None:
+            more = [word for word in more if word not in ("--population", "4")]
+        elif options.config is None and (hidden is None or max(hidden, default=0) > 100):
+            more += ["--hidden", "2"]
+        if options.out is None:
+            more += ["--out", "run"]
+    if command == "hindsight" and options.effort >= 0.001:
+        more += ["--effort", "0"]
+    if command == "experiments" and options.seeds > 0:
+        more += ["--seeds", "0"]
+    if "--" in words:
+        return ["train", "--", *words] if more else words
+    return words + more
+
+
+# What every case must do
+
+
+@contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """Raise `Overdue` in the block once the time is over, where it is Python that runs."""
+
+    def stop(number: int, frame: object) -> None:
+        raise Overdue
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def require(condition: object, what: str) -> None:
+    if not condition:
+        raise Finding(what)
+
+
+def check_refusal(error: InputError) -> None:
+    message = str(error)
+    require(message, "an error without a message")
+    require(len(message.splitlines()) == 1, f"an error of several lines: {message[:200]!r}")
+    require(message.isprintable(), f"an error that is not printable: {message[:200]!r}")
+    require(len(message) < 2000, f"an error of {len(message):,} characters: {message[:200]!r}")
+
+
+def play(instance: Instance, **sizes: Any) -> None:
+    """Play an instance to its end by the first legal action, and look at every figure."""
+    simulator = Simulator(instance, **sizes)
+    for _ in range(MAX_DECISIONS):
+        if simulator.done.all():
+            break
+        require(np.isfinite(simulator.observation).all(), "an observation that is not finite")
+        mask = simulator.action_mask
+        require(mask.any(), "a decision without a legal action")
+        simulator.step(mask.argmax(axis=1))
+    else:
+        raise Finding(f"no end after {MAX_DECISIONS:,} decisions")
+    for name in ("makespan", "tardiness", "time"):
+        value = getattr(simulator, name)
+        require(np.isfinite(value).all() and (value >= 0).all(), f"{name} {value}")
+    schedule = simulator.schedule(0)
+    require(sorted(schedule.task) == sorted(instance.tasks), "tasks left at the end")
+    require((schedule.finish >= schedule.start).all(), "a task that finishes before it starts")
+
+
+def check_layout(path: Path) -> None:
+    layout = Layout.load(path)
+    again = Layout.from_dict(json.loads(json.dumps(layout.to_dict(), allow_nan=False)))
+    require(
+        again.to_dict() == layout.to_dict(), "a layout that changes when it is written and read"
+    )
+    sites = [site.id for site in layout.sites]
+    played = 0
+    for k in range(min(len(sites), 4)):
+        ends = sites[k], sites[k - 1]
+        row = dict(zip(TABLE[0], [f"t{k}", *ends, k / 2, 20, 1.25, 0], strict=True))
+        later = row | {"task": "later", "arrival_time": 10**6}
+        with suppress(InputError):
+            instance = Instance.from_rows("week", layout, [row, later])
+            require(len(instance.content_hash) == 64, "no hash")
+            play(instance)
+            played += 1
+
+
+def check_record(path: Path) -> None:
+    layout = sample_layout()
+    instance = read_record(path, layout)
+    for name in ("arrival", "expiry", "handling_time", "demand"):
+        require(np.isfinite(getattr(instance, name)).all(), f"{name} is not finite")
+    again = path.with_name("again.csv")
+    write_record(instance, again)
+    require(
+        read_record(again, layout).content_hash == instance.content_hash,
+        "a record that changes when it is written and read",
+    )
+    play(instance)
+
+
+def check_config(path: Path) -> None:
+    os.chdir(path.parent)
+    try:
+        options, settings = merge_options({"config": str(path)}, DEFAULTS)
+        check_options(options)
+        config = Config.from_dict(settings)
+    except InputError:
+        status, _, err = run_main(["train", "--config", path.name])
+        require(status == 2, f"status {status} for options that the library refuses: {err[:200]!r}")
+        raise
+    plain = json.loads(json.dumps(config.to_dict(), allow_nan=False))
+    require(Config.from_dict(plain) == config, "options that change when they are written and read")
+
+
+def check_policy(path: Path) -> None:
+    policy = Policy.load(path)
+    again = path.with_name("again.npz")
+    policy.save(again)
+    require(
+        Policy.load(again).theta.tobytes() == policy.theta.tobytes(),
+        "a policy that changes when it is written and read",
+    )
+    rng = np.random.default_rng(0)
+    n = 6
+    observation = rng.standard_normal((n, policy.n_features)).astype(np.float32)
+    observation *= np.float32(10.0) ** np.array([[0], [5], [15], [-20], [0], [0]], np.float32)
+    observation[4] = 0.0
+    observation[5] = np.where(rng.random(policy.n_features) < 0.5, 3e38, -3e38)
+    mask = rng.random((n, policy.n_actions)) < 0.4
+    mask[0] = False
+    mask[1:, 0] |= ~mask[1:].any(axis=1)
+    for generator in (None, rng):
+        actions = policy.act(observation, mask, rng=generator)
+        require(actions[0] == -1, "an action without a legal one")
+        require(mask[np.arange(1, n), actions[1:]].all(), f"illegal actions {actions}")
+    instance = sample_instance()
+    policy.check_fits(instance)
+    sizes = {"task_slots": policy.task_slots, "n_vehicles": policy.n_vehicles}
+    play(instance, scaling=policy.scaling, **sizes)
+    trials = evaluate_policy(policy, instance, trials=1, threads=1)
+    require(np.isfinite(trials.makespan).all(), "a makespan that is not finite")
+
+
+def check_checkpoint(path: Path) -> None:
+    trainer = ACERL.resume(path, threads=1)
+    if trainer.config.population <= 64 and trainer.strategy.theta.size <= 10_000:
+        before = trainer.generation
+        record = trainer.step()
+        require(trainer.generation == before + 1, "a step that is no generation")
+        figures = (record.return_mean, record.return_std, record.cost_mean, record.noise_std)
+        require(all(map(math.isfinite, figures)), f"figures {figures}")
+        require(np.isfinite(trainer.strategy.theta).all(), "parameters that are not finite")
+        for name, array in trainer.sampler.get_state().items():
+            require(not np.isnan(array).any(), f"sampler.{name} is not a number")
+    for item in trainer.history:
+        values = [value for value in vars(item).values() if isinstance(value, float)]
+        require(all(map(math.isfinite, values)), f"history {item}")
+    require(trainer.policy.theta.size, "no policy")
+    again = path.with_name("again.npz")
+    trainer.save(again)
+    trainer.write_history(path.with_name("history.csv"))
+    with suppress(CheckpointError):  # a step beyond the last generation
+        ACERL.resume(again, threads=1)
+
+
+def run_main(words: list[str]) -> tuple[int, str, str]:
+    """Return exit status, output and errors of a command, with streams as strict as real ones."""
+    out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="strict", write_through=True)
+    err = io.TextIOWrapper(
+        io.BytesIO(), encoding="utf-8", errors="backslashreplace", write_through=True
+    )
+    with redirect_stdout(out), redirect_stderr(err):
+        status = main(words)
+    texts = [stream.buffer.getvalue().decode("utf-8", "surrogateescape") for stream in (out, err)]  # type: ignore[attr-defined]
+    return status, *texts
+
+
+def check_words(path: Path) -> None:
+    words = pickle.loads(path.read_bytes())
+    os.chdir(path.parent)
+    status, _, err = run_main(words)
+    lines = [line for line in err.splitlines() if not line.startswith("compil")]
+    require("Traceback" not in err and "Warning" not in err, f"on standard error: {err[:500]!r}")
+    if status == 0:
+        return
+    require(len(lines) == 1, f"{len(lines)} lines for an error: {err[:500]!r}")
+    require(
+        "error: " in lines[0] and lines[0].isprintable(), f"an error's line: {lines[0][:500]!r}"
+    )
+    if status == 1:
+        require(
+            "cannot make the folder" in err or "cannot write" in err,
+            f"status 1 without a machine's failure: {err[:500]!r}",
+        )
+    require(status in (1, 2), f"status {status}")
+    raise InputError(lines[0][:1000])
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How inputs of a kind are made and what must hold for them."""
+
+    name: str
+    suffix: str
+    make: Callable[[random.Random, Path, Samples], bytes]
+    check: Callable[[Path], None]
+
+
+KINDS = {
+    kind.name: kind
+    for kind in (
+        Kind("layout", "json", lambda rng, folder, samples: make_layout(rng), check_layout),
+        Kind("record", "csv", lambda rng, folder, samples: make_record(rng), check_record),
+        Kind("config", "toml", lambda rng, folder, samples: make_config(rng), check_config),
+        Kind("policy", "npz", make_policy, check_policy),
+        Kind("checkpoint", "npz", make_checkpoint, check_checkpoint),
+        Kind("command", "pickle", lambda rng, folder, samples: make_words(rng), check_words),
+    )
+}
+
+
+@dataclass
+class Result:
+    """What became of a case: "accepted", "refused" or "finding", and why."""
+
+    outcome: str
+    reason: str = ""
+    trace: str = ""
+
+
+def fill_folder(folder: Path, samples: Samples) -> None:
+    """Lay out the files that command lines name."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    table = "\n".join(map(",".join, TABLE)) + "\n"
+    files = {
+        "floor.json": json.dumps(FLOOR),
+        "layout.json": json.dumps(FLOOR),
+        "week.csv": table,
+        "other.csv": table.replace("2.5", "3"),
+        "\udcff.csv": table,  # a name that is not UTF-8
+        "options.toml": "".join(f"{key} = {value}\n" for key, value in OPTIONS.items()),
+        "best.json": "{}",
+        "empty": "",
+    }
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    (folder / "policy.npz").write_bytes(samples.policy)
+    (folder / "\udcff.npz").write_bytes(samples.policy)
+    (folder / "run.npz").write_bytes(samples.checkpoints[1])
+    (folder / "bad.bin").write_bytes(bytes(range(256)))
+    (folder / "folder").mkdir()
+
+
+def make_input(kind: Kind, number: int, seed: int, folder: Path, samples: Samples) -> bytes:
+    rng = random.Random(f"{seed}/{kind.name}/{number}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return kind.make(rng, folder, samples)
+
+
+def run_case(kind: Kind, number: int, seed: int, folder: Path, samples: Samples) -> Result:
+    """Make one input, hand it in, and judge what happens."""
+    inside = folder / "inside" / "case"
+    if kind.name in ("command", "config") or not inside.is_dir():
+        fill_folder(inside, samples)
+    path = inside / f"input.{kind.suffix}"
+    path.write_bytes(make_input(kind, number, seed, folder, samples))
+    here = Path.cwd()
+    started = time.perf_counter()
+    try:
+        with warnings.catch_warnings(), within(SECONDS):
+            warnings.simplefilter("error")
+            # The kernels' uint32 arithmetic wraps on purpose; NumPy says so in plain Python.
+            warnings.filterwarnings("ignore", "overflow encountered in scalar", RuntimeWarning)
+            try:
+                kind.check(path)
+            except InputError as error:
+                check_refusal(error)
+                return Result("refused", str(error))
+            return Result("accepted")
+    except Overdue:
+        seconds = time.perf_counter() - started
+        return Result("finding", f"{seconds:.1f} s", traceback.format_exc())
+    except Exception as error:
+        reason = f"{type(error).__name__}: {str(error)[:300]}"
+        return Result("finding", reason, traceback.format_exc())
+    finally:
+        os.chdir(here)
+
+
+# A run of many cases in a process of their own, watched from outside
+
+
+def address_space() -> int:
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    return pages * mmap.PAGESIZE
+
+
+def work(
+    cases: list[tuple[str, int]], seed: int, folder: Path, samples: Samples, pipe: int
+) -> None:
+    """Run cases in a child, telling the parent before and after each."""
+    import resource
+
+    import scipy.sparse.csgraph  # noqa: F401  # its address space is not the cases'
+
+    with open(os.devnull, "w") as null, os.fdopen(pipe, "wb", buffering=0) as out:
+        os.dup2(null.fileno(), 1)
+        limit = address_space() + MEMORY
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+        own = folder / "child"
+        own.mkdir(exist_ok=True)
+        for name, number in cases:
+            result = run_case(KINDS[name], number, seed, own, samples)
+            content = pickle.dumps(result)
+            out.write(struct.pack("<I", len(content)) + content)
+    os._exit(0)
+
+
+def watch(
+    cases: list[tuple[str, int]], seed: int, folder: Path, samples: Samples
+) -> Iterator[tuple[str, int, Result]]:
+    """Yield each case with its result; a child that hangs or dies is replaced."""
+    import select
+
+    position = 0
+    while position < len(cases):
+        read, write = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(read)
+            try:
+                work(cases[position:], seed, folder, samples, write)
+            finally:
+                os._exit(3)
+        os.close(write)
+        reason = ""
+        with os.fdopen(read, "rb", buffering=0) as answers:
+            while position < len(cases) and not reason:
+                ready, _, _ = select.select([answers], [], [], SECONDS + 3)
+                if not ready:
+                    reason = "hangs in compiled code"
+                elif not (head := answers.read(4)):
+                    reason = "the process died"
+                else:
+                    content = b""
+                    (size,) = struct.unpack("<I", head)
+                    while len(content) < size:
+                        content += answers.read(size - len(content))
+                    yield *cases[position], pickle.loads(content)
+                    position += 1
+        with suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        if reason:
+            yield *cases[position], Result("finding", reason)
+            position += 1
+
+
+def fuzz(n_cases: int, seed: int, kinds: list[str], out: Path) -> int:
+    """Run the cases, print the table, save the findings; return the number of findings."""
+    started = time.perf_counter()
+    counts = {name: dict.fromkeys(("accepted", "refused", "finding"), 0) for name in kinds}
+    seconds = dict.fromkeys(kinds, 0.0)
+    saved: dict[str, list[str]] = {}
+    # Kind after kind, so that a kind's cases do not depend on which others run.
+    cases = [
+        (name, number)
+        for k, name in enumerate(kinds)
+        for number in range(n_cases // len(kinds) + (k < n_cases % len(kinds)))
+    ]
+    with tempfile.TemporaryDirectory(prefix="acerl-np-fuzz-") as name:
+        folder = Path(name)
+        samples = make_samples(folder)
+        check_samples(samples, folder)
+        last = time.perf_counter()
+        for kind, number, result in watch(cases, seed, folder, samples):
+            counts[kind][result.outcome] += 1
+            now = time.perf_counter()
+            seconds[kind] += now - last
+            last = now
+            if result.outcome == "finding":
+                save_finding(out, KINDS[kind], number, seed, folder, samples, result)
+                saved.setdefault(f"{kind}: {result.reason}", []).append(f"{kind}:{number}")
+    print(f"{'kind':<12}{'cases':>8}{'accepted':>10}{'refused':>10}{'findings':>10}{'seconds':>10}")
+    total = dict.fromkeys(("accepted", "refused", "finding"), 0)
+    for name, count in counts.items():
+        print_row(name, count, seconds[name])
+        for outcome in total:
+            total[outcome] += count[outcome]
+    print_row("all", total, time.perf_counter() - started)
+    for reason, names in saved.items():
+        print(f"\n{len(names)} x {reason}\n  {' '.join(names[:8])}")
+    if saved:
+        print(f"\ninputs and tracebacks in {out}")
+    return total["finding"]
+
+
+def print_row(name: str, count: dict[str, int], seconds: float) -> None:
+    print(
+        f"{name:<12}{sum(count.values()):>8,}{count['accepted']:>10,}{count['refused']:>10,}"
+        f"{count['finding']:>10,}{seconds:>10.1f}"
+    )
+
+
+def check_samples(samples: Samples, folder: Path) -> None:
+    """Make sure that what is mutated is accepted as it is."""
+    inside = folder / "inside" / "case"
+    fill_folder(inside, samples)
+    check_layout(inside / "floor.json")
+    check_record(inside / "week.csv")
+    here = Path.cwd()
+    check_config(inside / "options.toml")
+    os.chdir(here)
+    check_policy(inside / "policy.npz")
+    for data in samples.checkpoints:
+        (inside / "run.npz").write_bytes(data)
+        check_checkpoint(inside / "run.npz")
+    fill_folder(inside, samples)
+
+
+def save_finding(
+    out: Path, kind: Kind, number: int, seed: int, folder: Path, samples: Samples, result: Result
+) -> None:
+    out.mkdir(parents=True, exist_ok=True)
+    data = make_input(kind, number, seed, folder, samples)
+    (out / f"{kind.name}-{seed}-{number}.{kind.suffix}").write_bytes(data)
+    text = f"{result.reason}\n\n{result.trace}"
+    if kind.name == "command":
+        text = f"{pickle.loads(data)!r}\n{text}"
+    (out / f"{kind.name}-{seed}-{number}.txt").write_text(text, errors="backslashreplace")
+
+
+def run_program() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--cases", type=int, default=20_000, help="of all kinds (default: 20000)")
+    parser.add_argument("--seed", type=int, default=0, help="decides every case (default: 0)")
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
+    parser.add_argument("--only", metavar="KIND:NUMBER", help="run one case in this process")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("fuzz-findings"),
+        metavar="DIR",
+        help="folder for the inputs of findings (default: fuzz-findings)",
+    )
+    arguments = parser.parse_args()
+    if arguments.only is None:
+        return 1 if fuzz(arguments.cases, arguments.seed, arguments.kinds, arguments.out) else 0
+    name, number = arguments.only.split(":")
+    with tempfile.TemporaryDirectory(prefix="acerl-np-fuzz-") as folder:
+        samples = make_samples(Path(folder))
+        result = run_case(KINDS[name], int(number), arguments.seed, Path(folder), samples)
+        print(f"{result.outcome}: {result.reason}\n{result.trace}")
+    return 1 if result.outcome == "finding" else 0
+
+
+if __name__ == "__main__":
+    sys.exit(run_program())
