@@ -15,8 +15,9 @@ import numpy as np
 
 from acerl_np.checkpoint import load_checkpoint, save_checkpoint
 from acerl_np.config import Config
-from acerl_np.errors import CheckpointError, ConfigError, InputError
+from acerl_np.errors import CheckpointError, ConfigError, InputError, describe, make_printable
 from acerl_np.evolution import Strategy, make_sampler, rank_utilities
+from acerl_np.kernels.network import count_parameters
 from acerl_np.policy import Policy, initial_parameters
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.tables import build_problem, count_actions, count_features, find_scaling
@@ -25,6 +26,12 @@ from acerl_np.storage import write_atomically
 from acerl_np.workers import Workers
 
 MAX_SEED = 2**63 - 1
+
+UNUSABLE = (KeyError, TypeError, ValueError, AttributeError, OverflowError)
+"""What the contents of a file that holds something else may raise."""
+
+MAX_COUNT = 2**53
+"""Largest number of episodes of a checkpoint; sums stay far from overflow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +84,16 @@ HISTORY_COLUMNS = (
 )
 
 
+MEANS = [HISTORY_COLUMNS.index(name) for name in ("return_mean", "return_std", "cost_mean")]
+
+
+def find_layer_sizes(instances: Sequence[Instance], hidden: Sequence[int]) -> list[int]:
+    """Return the layer sizes of a network for the largest of these instances' floors."""
+    slots = max(instance.layout.task_slots for instance in instances)
+    fleet = max(len(instance.layout.vehicles) for instance in instances)
+    return [count_features(slots, fleet), *hidden, count_actions(fleet)]
+
+
 class ACERL:
     """Adaptive constrained evolutionary reinforcement learning (Algorithm 1).
 
@@ -123,7 +140,9 @@ class ACERL:
         self.instances = [instances] if isinstance(instances, Instance) else list(instances)
         self.config = Config() if config is None else config
         if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= MAX_SEED:
-            raise ConfigError(f"seed: read {seed}; expected a whole number from 0 to 2**63 - 1")
+            raise ConfigError(
+                f"seed: read {describe(seed)}; expected a whole number from 0 to 2**63 - 1"
+            )
         names = [instance.name for instance in self.instances]
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
@@ -144,11 +163,7 @@ class ACERL:
             "scaling": scaling,
             "smallest": (min(slots), min(fleets)),
         }
-        sizes = [
-            count_features(max(slots), max(fleets)),
-            *self.config.hidden,
-            count_actions(max(fleets)),
-        ]
+        sizes = find_layer_sizes(self.instances, self.config.hidden)
         self._workers = Workers(threads)
         self._arena = Arena(self._problem, sizes, self._workers, tile=tile)
         self.strategy = Strategy(
@@ -346,15 +361,23 @@ class ACERL:
             config = Config.from_dict(
                 {**settings["config"], "hidden": tuple(settings["config"]["hidden"])}
             )
-        except (KeyError, TypeError, ValueError) as error:
-            raise CheckpointError(f"{path}: not a usable checkpoint: {error}") from error
+            # Before anything is allocated for the network that the settings describe.
+            expected = count_parameters(find_layer_sizes(instances, config.hidden))
+            if arrays["theta"].shape != (expected,):
+                raise CheckpointError(
+                    f"theta: read shape {arrays['theta'].shape}; expected ({expected},)"
+                )
+        except UNUSABLE as error:
+            reason = make_printable(str(error)[:400])
+            raise CheckpointError(f"{path}: not a usable checkpoint: {reason}") from error
         if generations is not None:
             config = replace(config, generations=generations)
         try:
             trainer = cls(instances, config, seed=settings["seed"], threads=threads)
             trainer._restore(settings, arrays)
-        except (KeyError, TypeError, ValueError) as error:
-            raise CheckpointError(f"{path}: not a usable checkpoint: {error}") from error
+        except UNUSABLE as error:
+            reason = make_printable(str(error)[:400])
+            raise CheckpointError(f"{path}: not a usable checkpoint: {reason}") from error
         if trainer.generation > config.generations:
             raise CheckpointError(
                 f"{path}: has {trainer.generation} generations already; "
@@ -367,18 +390,35 @@ class ACERL:
         theta, history, counts = arrays["theta"], arrays["history"], arrays["counts"]
         unfinished = arrays["unfinished"]
         expected = {
-            "theta": (theta, self.strategy.theta.shape),
-            "history": (history, (generation, len(HISTORY_COLUMNS))),
-            "counts": (counts, (generation, len(self.instances))),
-            "unfinished": (unfinished, (generation,)),
+            "theta": (theta, self.strategy.theta.shape, "f"),
+            "history": (history, (generation, len(HISTORY_COLUMNS)), "f"),
+            "counts": (counts, (generation, len(self.instances)), "i"),
+            "unfinished": (unfinished, (generation,), "i"),
         }
         sampler = {}
         for name, array in self.sampler.get_state().items():
             sampler[name] = arrays[f"sampler.{name}"]
-            expected[f"sampler.{name}"] = (sampler[name], array.shape)
-        for name, (array, shape) in expected.items():
+            expected[f"sampler.{name}"] = (sampler[name], array.shape, array.dtype.kind)
+        for name, (array, shape, kind) in expected.items():
             if array.shape != shape:
                 raise CheckpointError(f"{name}: read shape {array.shape}; expected {shape}")
+            if array.dtype.kind != kind:
+                raise CheckpointError(
+                    f"{name}: read {array.dtype}; expected numbers of kind '{kind}'"
+                )
+            # The least and largest return of an instance that nobody played are infinite; a
+            # generation in which no member finished has no means.
+            if name in ("sampler.least", "sampler.largest"):
+                usable = ~np.isnan(array)
+            elif name == "history":
+                usable = np.isfinite(array)
+                usable[:, MEANS] |= np.isnan(array[:, MEANS])
+            else:
+                usable = np.isfinite(array)
+            if not usable.all():
+                raise CheckpointError(f"{name}: not finite; expected finite numbers")
+            if kind == "i" and ((array < 0) | (array > MAX_COUNT)).any():
+                raise CheckpointError(f"{name}: expected counts from 0 to {MAX_COUNT:,}")
         self.strategy.theta[:] = theta
         self.strategy.generation = generation
         self.sampler.set_state(sampler)

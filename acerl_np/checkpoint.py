@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from acerl_np.errors import CheckpointError, InputError
+from acerl_np.errors import CheckpointError, describe, make_printable
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
 from acerl_np.storage import read_arrays, write_arrays
@@ -115,16 +115,25 @@ def load_checkpoint(
     stored = read_arrays(path, CheckpointError)
     kind, version = stored.pop("kind", None), stored.pop("format", None)
     if kind is None or str(kind) != "checkpoint":
-        raise CheckpointError(f"{path}: holds {kind or 'something else'}; expected a checkpoint")
-    if version is None or version.shape != () or int(version) != FORMAT:
+        found = "something else" if kind is None else describe(kind)
+        raise CheckpointError(f"{path}: holds {found}; expected a checkpoint")
+    if version is None or version.dtype.kind not in "iu" or version.tolist() != FORMAT:
         raise CheckpointError(
-            f"{path}: checkpoint format {version}; this version reads format {FORMAT} "
+            f"{path}: checkpoint format {describe(version)}; this version reads format {FORMAT} "
             "(resume with the version that wrote it, or train anew)"
         )
     try:
         settings = _unpack(stored.pop("settings"))
         instances = unpack_instances(stored.pop("instances"))
-    except (KeyError, IndexError, TypeError, ValueError, InputError) as error:
-        raise CheckpointError(f"{path}: not a usable checkpoint: {error}") from error
+    except (
+        LookupError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        ArithmeticError,
+        RecursionError,
+    ) as error:
+        reason = make_printable(str(error)[:400])
+        raise CheckpointError(f"{path}: not a usable checkpoint: {reason}") from error
     arrays = {name.removeprefix("state."): array for name, array in stored.items()}
     return settings, instances, arrays

@@ -87,20 +87,23 @@ def kill_again_and_again(folder, kills, seed):
     draw = random.Random(seed)
     checkpoint = folder / "run" / "run.npz"
     reached = 0
-    for _ in range(kills):
+
+    def written():
+        return checkpoint.stat().st_mtime_ns if checkpoint.exists() else 0
+
+    for kill in range(kills):
         words = ["--resume", checkpoint] if checkpoint.exists() else ["--out", "run", *SMALL]
         if checkpoint.exists():
             words += ["--trials", "0", "--threads", "1", "--quiet"]
+        before = written()
         process = start("train", *words, *ENDLESS, cwd=folder)
-        if draw.random() < 0.5:
+        if draw.random() < 0.5 and kill < kills - 1:
             time.sleep(draw.uniform(0.0, 1.5))
         else:
-            before = checkpoint.stat().st_mtime_ns if checkpoint.exists() else 0
-            wait_for(
-                lambda before=before: (
-                    checkpoint.exists() and checkpoint.stat().st_mtime_ns != before
-                )
-            )
+            # The first checkpoint is that of the start, the next that of a generation.
+            for _ in range(2):
+                wait_for(lambda before=before: written() != before)
+                before = written()
             time.sleep(draw.uniform(0.0, 0.1))
         process.kill()
         process.communicate()

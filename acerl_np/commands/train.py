@@ -23,7 +23,7 @@ from acerl_np.commands.common import (
     report_unfinished,
 )
 from acerl_np.commands.options import add_config_options, merge_options
-from acerl_np.errors import ConfigError, InputError
+from acerl_np.errors import ConfigError, InputError, describe
 from acerl_np.storage import claim_folder, write_atomically
 
 if TYPE_CHECKING:
@@ -205,18 +205,22 @@ def check_options(options: dict[str, Any]) -> None:
         if value is None and name == "threads":
             continue
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-            raise ConfigError(f"{name}: read {value}; expected a whole number from {low} to {high}")
+            raise ConfigError(
+                f"{name}: read {describe(value)}; expected a whole number from {low} to {high}"
+            )
     every = options["checkpoint_every"]
     if isinstance(every, bool) or not isinstance(every, int | float) or not 0 <= every < 1e9:
-        raise ConfigError(f"checkpoint_every: read {every}; expected seconds from 0 to 1e9")
+        raise ConfigError(
+            f"checkpoint_every: read {describe(every)}; expected seconds from 0 to 1e9"
+        )
     if not isinstance(options["quiet"], bool):
-        raise ConfigError(f"quiet: read {options['quiet']}; expected true or false")
+        raise ConfigError(f"quiet: read {describe(options['quiet'])}; expected true or false")
     for name in ("suite", "layout", "out"):
         if not isinstance(options[name], str | None):
-            raise ConfigError(f"{name}: read {options[name]}; expected a text")
+            raise ConfigError(f"{name}: read {describe(options[name])}; expected a text")
     tasks = options["tasks"]
     if not isinstance(tasks, list) or not all(isinstance(task, str) for task in tasks):
-        raise ConfigError(f"tasks: read {tasks}; expected a list of texts")
+        raise ConfigError(f"tasks: read {describe(tasks)}; expected a list of texts")
 
 
 def make_trainer(given: dict[str, Any], options: dict[str, Any], settings: dict[str, Any]) -> ACERL:
