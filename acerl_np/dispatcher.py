@@ -661,14 +661,13 @@ class Dispatcher:
             self._state.waiting_since[0, task.row] = task.since - now
 
     def _choose(self) -> tuple[int, int, int]:
+        """Return vehicle, position in the pool and rule of the next decision; -1 if none is due."""
         if isinstance(self.policy, str):
-            return tuple(
-                decide_by_named_rule(
-                    self._problem, self._state, self._rule, self._key, self._decisions
-                )
+            v, position, rule = decide_by_named_rule(
+                self._problem, self._state, self._rule, self._key, self._decisions
             )
-        return tuple(
-            decide_by_network(
+        else:
+            v, position, rule = decide_by_network(
                 self._problem,
                 self._state,
                 self.policy.sizes,
@@ -677,7 +676,7 @@ class Dispatcher:
                 self._key,
                 self._decisions,
             )
-        )
+        return int(v), int(position), int(rule)
 
     def _assign(self, v: int, position: int, rule: str) -> Assignment:
         task = self._pool.pop(position)

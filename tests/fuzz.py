@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import copy
 import csv
+import dataclasses
 import io
 import json
 import math
@@ -951,20 +952,26 @@ def check_policy(path: Path) -> None:
     require(np.isfinite(trials.makespan).all(), "a makespan that is not finite")
 
 
+def has_finite_figures(record):
+    """Whether a generation's figures are finite; without a finished member it has no means."""
+    values = [value for value in dataclasses.asdict(record).values() if isinstance(value, float)]
+    return not any(
+        math.isinf(value) or (math.isnan(value) and not record.unfinished) for value in values
+    )
+
+
 def check_checkpoint(path: Path) -> None:
     trainer = ACERL.resume(path, threads=1)
     if trainer.config.population <= 64 and trainer.strategy.theta.size <= 10_000:
         before = trainer.generation
         record = trainer.step()
         require(trainer.generation == before + 1, "a step that is no generation")
-        figures = (record.return_mean, record.return_std, record.cost_mean, record.noise_std)
-        require(all(map(math.isfinite, figures)), f"figures {figures}")
+        require(has_finite_figures(record), f"figures {record}")
         require(np.isfinite(trainer.strategy.theta).all(), "parameters that are not finite")
         for name, array in trainer.sampler.get_state().items():
             require(not np.isnan(array).any(), f"sampler.{name} is not a number")
     for item in trainer.history:
-        values = [value for value in vars(item).values() if isinstance(value, float)]
-        require(all(map(math.isfinite, values)), f"history {item}")
+        require(has_finite_figures(item), f"history {item}")
     require(trainer.policy.theta.size, "no policy")
     again = path.with_name("again.npz")
     trainer.save(again)
