@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.errors import ActionError
+from acerl_np.errors import ActionError, InputError
 from acerl_np.kernels.rollout import advance_batch
 from acerl_np.kernels.state import (
     FINISH,
@@ -51,6 +51,23 @@ class Schedule(NamedTuple):
     finish: np.ndarray
 
 
+def find_legal(mask: np.ndarray, actions: np.ndarray) -> np.ndarray:
+    """Return which of the actions are legal.
+
+    Parameters
+    ----------
+    mask : ndarray(bool, (B, n_actions))
+    actions : ndarray(int, (B,))
+        Any integers.
+
+    Returns
+    -------
+    ndarray(bool, (B,))
+    """
+    inside = (actions >= 0) & (actions < mask.shape[1])
+    return np.asarray(inside & mask[np.arange(len(mask)), np.where(inside, actions, 0)])
+
+
 class Simulator:
     """B episodes in lockstep, one per entry of `instances`.
 
@@ -67,6 +84,22 @@ class Simulator:
         Sizes of observation and mask; by default the largest among the layouts.
     horizon : float, optional
         s after which an episode is stopped, finished or not; by default never.
+    n_episodes : int, optional
+        Number of episodes B; episode b is on entry b modulo the number of entries, until `restart`
+        says otherwise. By default one per entry.
+
+    Attributes
+    ----------
+    pool : tuple of Instance
+        The different instances, in the order of their first entries.
+    choices : ndarray(int64, (B,))
+        Position in `pool` of the instance that each episode is on; only `restart` changes it.
+
+    Raises
+    ------
+    InputError
+        If there is no instance or no episode, the tables would not fit a machine, or the horizon is
+        unusable.
 
     Examples
     --------
@@ -86,18 +119,25 @@ class Simulator:
         task_slots: int | None = None,
         n_vehicles: int | None = None,
         horizon: float | None = None,
+        n_episodes: int | None = None,
     ) -> None:
-        self.instances = [instances] if isinstance(instances, Instance) else list(instances)
-        unique = list({id(instance): instance for instance in self.instances}.values())
-        row = {id(instance): k for k, instance in enumerate(unique)}
+        entries = [instances] if isinstance(instances, Instance) else list(instances)
+        self.pool = tuple({id(instance): instance for instance in entries}.values())
         self.problem = build_problem(
-            unique,
+            self.pool,
             scaling=scaling,
             task_slots=task_slots,
             n_vehicles=n_vehicles,
             horizon=horizon,
         )
-        self._rows = np.array([row[id(instance)] for instance in self.instances], np.int64)
+        if n_episodes is None:
+            n_episodes = len(entries)
+        if n_episodes < 1:
+            raise InputError(f"n_episodes: read {n_episodes}; expected at least 1")
+        position = {id(instance): k for k, instance in enumerate(self.pool)}
+        first = np.array([position[id(instance)] for instance in entries], np.int64)
+        self.choices = np.resize(first, n_episodes)
+        self._rows = np.arange(n_episodes)
         self.state = allocate_state(self.problem, self.n_episodes)
         self._observation = np.zeros((self.n_episodes, self.n_features), np.float32)
         self._mask = np.zeros((self.n_episodes, self.n_actions), np.bool_)
@@ -107,9 +147,14 @@ class Simulator:
         self.reset()
 
     @property
+    def instances(self) -> list[Instance]:
+        """The instance that each episode is on."""
+        return [self.pool[k] for k in self.choices]
+
+    @property
     def n_episodes(self) -> int:
         """Number of episodes B."""
-        return len(self.instances)
+        return len(self._rows)
 
     @property
     def n_features(self) -> int:
@@ -160,7 +205,34 @@ class Simulator:
 
     def reset(self) -> None:
         """Start every episode anew and advance it to its first decision."""
-        self._advance(True, self._rows)
+        self._advance(True, self._rows, self.choices)
+
+    def restart(self, episodes: ArrayLike, choices: ArrayLike | None = None) -> None:
+        """Start some episodes anew, over or not; the others stay as they are.
+
+        Parameters
+        ----------
+        episodes : array_like of int, (n,)
+            Indices of the episodes, each at most once.
+        choices : array_like of int, (n,), optional
+            Their instances from now on, as positions in `pool`; by default the same as before.
+
+        Raises
+        ------
+        InputError
+            If something is no index or out of range, an episode stands twice, or the lengths
+            differ; no episode is changed.
+        """
+        rows = _read_indices("episodes", episodes, self.n_episodes)
+        if len(np.unique(rows)) < len(rows):
+            raise InputError("episodes: an index stands twice; expected each at most once")
+        chosen = self.choices[rows]
+        if choices is not None:
+            chosen = _read_indices("choices", choices, len(self.pool))
+            if len(chosen) != len(rows):
+                raise InputError(f"choices: read {len(chosen)}; expected {len(rows)}")
+        self.choices[rows] = chosen
+        self._advance(True, rows, chosen)
 
     def step(self, actions: ArrayLike) -> None:
         """Take one decision in every episode that is not over.
@@ -186,15 +258,14 @@ class Simulator:
                 f"expected integers of shape ({self.n_episodes},)"
             )
         running = ~self.done
-        inside = (chosen >= 0) & (chosen < self.n_actions)
-        legal = inside & self._mask[np.arange(self.n_episodes), np.where(inside, chosen, 0)]
+        legal = find_legal(self._mask, chosen)
         if (running & ~legal).any():
             b = int(np.argmax(running & ~legal))
             raise ActionError(
                 f"episode {b} at {self.state.episode[b, TIME]} s: action {chosen[b]} is illegal; "
                 f"expected one of {np.flatnonzero(self._mask[b]).tolist()}"
             )
-        self._advance(False, chosen.astype(np.int64))
+        self._advance(False, self._rows, chosen.astype(np.int64))
 
     def schedule(self, b: int) -> Schedule:
         """Return the tasks of episode `b` that are finished so far.
@@ -208,7 +279,7 @@ class Simulator:
         -------
         Schedule
         """
-        instance = self.instances[b]
+        instance = self.pool[self.choices[b]]
         n = instance.n_tasks
         vehicle = self.state.task[b, :n, VEHICLE]
         start = self.state.task[b, :n, START]
@@ -227,10 +298,11 @@ class Simulator:
             finish=self.state.task[b, served, FINISH].astype(np.float64),
         )
 
-    def _advance(self, restart: bool, choices: np.ndarray) -> None:
+    def _advance(self, restart: bool, rows: np.ndarray, choices: np.ndarray) -> None:
         advance_batch(
             self.problem,
             self.state,
+            rows,
             restart,
             choices,
             self._index,
@@ -239,3 +311,11 @@ class Simulator:
             self._observation,
             self._mask,
         )
+
+
+def _read_indices(name: str, values: ArrayLike, n: int) -> np.ndarray:
+    indices = np.asarray(values)
+    whole = indices.dtype.kind in "iu" or indices.size == 0  # an empty list has no type
+    if indices.ndim != 1 or not whole or ((indices < 0) | (indices >= n)).any():
+        raise InputError(f"{name}: expected indices from 0 to {n - 1}")
+    return indices.astype(np.int64)

@@ -231,16 +231,18 @@ def play_members(
 
 
 @kernel
-def advance_batch(problem, state, restart, choices, index, value, legal, observation, mask):
-    """Restart all rows or take one decision in each that still runs; write what is seen then.
+def advance_batch(problem, state, rows, restart, choices, index, value, legal, observation, mask):
+    """Restart some rows or take one decision in each that still runs; write what is seen then.
 
     Parameters
     ----------
     problem : Problem
     state : State
         B rows.
+    rows : ndarray(int64, (n,))
+        The rows concerned; the others, and what is seen in them, stay as they are.
     restart : bool
-    choices : ndarray(int64, (B,))
+    choices : ndarray(int64, (n,))
         Instances to restart on, or legal actions; those of rows that are over are ignored.
     index, value, legal
         Scratch, as in `list_features` and `list_actions`.
@@ -249,11 +251,12 @@ def advance_batch(problem, state, restart, choices, index, value, legal, observa
     mask : ndarray(bool, (B, n_actions))
         Output; all False in rows that are over.
     """
-    for b in range(len(choices)):
+    for position in range(len(rows)):
+        b = rows[position]
         if restart:
-            start_episode(problem, state, b, choices[b])
+            start_episode(problem, state, b, choices[position])
         elif state.episode[b, PHASE] == RUNNING:
-            apply_action(problem, state, b, np.int32(choices[b]))
+            apply_action(problem, state, b, np.int32(choices[position]))
         for k in range(observation.shape[1]):
             observation[b, k] = np.float32(0.0)
         for k in range(mask.shape[1]):

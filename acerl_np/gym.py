@@ -1,0 +1,558 @@
+"""Gymnasium environments: one episode at a time, or a batch of them on one lockstep simulator.
+
+Importing this module registers "acerl_np/DMH-v0"; `gymnasium.make("acerl_np.gym:acerl_np/DMH-v0")`
+imports it by itself.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from acerl_np.errors import ActionError, InputError, MissingExtraError
+from acerl_np.kernels.state import FINISH, STATUS, TASK, TIME, VEHICLE, WORKING
+from acerl_np.problem.instance import Instance, load_instance
+from acerl_np.simulator import Simulator, find_legal
+from acerl_np.view import describe_episode, draw_episode
+
+try:
+    import gymnasium
+    from gymnasium.utils import seeding
+    from gymnasium.vector import AutoresetMode
+    from gymnasium.vector.utils import batch_space
+except ImportError as error:
+    raise MissingExtraError(
+        f"{error}: the environments need gymnasium; pip install 'acerl_np[gym]'"
+    ) from error
+
+ENV_ID = "acerl_np/DMH-v0"
+
+InstanceLike = str | os.PathLike[str] | Instance
+
+RENDER_MODES = ("ansi", "rgb_array")
+ILLEGAL = ("error", "redraw")
+
+
+class DMHEnv(gymnasium.Env[np.ndarray, Any]):
+    """Dispatch vehicles: an episode is an instance, a step is one decision.
+
+    Observations are float32 (n_features,), actions vehicle * 4 + rule, as in `Simulator`. The reward
+    is 0 until the episode ends and then minus the makespan, s. An episode that the horizon stops is
+    truncated: its reward is minus the horizon, its makespan and tardiness are nan, and its cost counts
+    unfinished tasks as if they were finished then.
+
+    `info` holds "action_mask" (int8 (n_actions,), 1 is legal), "time" (s) and "cost" (s; the tardiness
+    at the end, 0.0 before); after a reset also "instance" (its name), at the end "makespan" and
+    "tardiness" (s), and with illegal="redraw" after each step "redrawn" (bool).
+
+    Parameters
+    ----------
+    instance : str, path-like, Instance or sequence of these
+        Names or files as `load_instance` takes them. Of several, `reset` draws one, or takes the one
+        that options={"instance": name} names.
+    horizon : float, optional
+        s after which an episode is truncated; by default never.
+    illegal : {"error", "redraw"}
+        What becomes of an illegal action: an `ActionError`, or a legal one drawn uniformly with
+        `np_random`.
+    render_mode : {None, "ansi", "rgb_array"}
+        Text, or a picture uint8 (height, width, 3).
+
+    Raises
+    ------
+    InputError
+        If an instance cannot be loaded or an option is unknown.
+
+    Examples
+    --------
+    >>> import gymnasium
+    >>> env = gymnasium.make("acerl_np.gym:acerl_np/DMH-v0", instance="DMH-01")
+    >>> observation, info = env.reset(seed=0)
+    >>> over = False
+    >>> while not over:
+    ...     action = info["action_mask"].argmax()
+    ...     observation, reward, terminated, truncated, info = env.step(action)
+    ...     over = terminated or truncated
+    >>> reward, info["makespan"]
+    (-2152.0, 2152.0)
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": list(RENDER_MODES), "render_fps": 4}  # type: ignore[misc]
+
+    def __init__(
+        self,
+        instance: InstanceLike | Sequence[InstanceLike] = "DMH-01",
+        horizon: float | None = None,
+        illegal: str = "error",
+        render_mode: str | None = None,
+    ) -> None:
+        _check_choice("illegal", illegal, ILLEGAL)
+        _check_choice("render_mode", render_mode, (None, *RENDER_MODES))
+        instances = _load(instance)
+        self._simulator = Simulator(instances, horizon=horizon, n_episodes=1)
+        self._entries = _find_entries(self._simulator, instances)
+        self._redraws = illegal == "redraw"
+        self._over = True
+        self.render_mode = render_mode
+        self.observation_space = _observation_space(self._simulator)
+        self.action_space = gymnasium.spaces.Discrete(self._simulator.n_actions)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        """Start an episode.
+
+        Parameters
+        ----------
+        seed : int, optional
+            Restarts `np_random`.
+        options : dict, optional
+            "instance": name of the instance to play.
+
+        Returns
+        -------
+        observation : ndarray(float32, (n_features,))
+        info : dict
+
+        Raises
+        ------
+        InputError
+            If there is no instance of that name.
+        """
+        super().reset(seed=seed)
+        choice = _name_entry(self._simulator, options)
+        if choice is None:
+            choice = _draw_entry(self._entries, lambda: self.np_random)
+        self._simulator.restart([0], [choice])
+        self._over = False
+        info = {**self._look(), "cost": 0.0, "instance": self._simulator.pool[choice].name}
+        return self._simulator.observation[0], info
+
+    def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        """Take one decision and advance to the next one or to the end.
+
+        Parameters
+        ----------
+        action : int
+            vehicle * 4 + rule, rules in the order FCFS, EDD, NVF, STD.
+
+        Returns
+        -------
+        observation : ndarray(float32, (n_features,))
+            Zero at the end.
+        reward : float
+            0 until the end, then minus the makespan, s.
+        terminated : bool
+            Whether all tasks are finished.
+        truncated : bool
+            Whether the horizon stopped the episode.
+        info : dict
+
+        Raises
+        ------
+        ActionError
+            If the action is illegal, or the episode is over or not started; nothing changes then.
+        """
+        if self._over:
+            raise ActionError("no episode is running; expected reset() first")
+        simulator = self._simulator
+        actions = np.asarray([action])
+        illegal = np.empty(0, np.int64)
+        if self._redraws:
+            actions, illegal = _redraw(simulator, actions, lambda b: self.np_random)
+        simulator.step(actions)
+        over = bool(simulator.done[0])
+        info = {**self._look(), "cost": 0.0}
+        if self._redraws:
+            info["redrawn"] = len(illegal) > 0
+        if not over:
+            return simulator.observation[0], 0.0, False, False, info
+        self._over = True
+        rewards, costs = _settle(simulator, np.array([0]))
+        info["cost"] = float(costs[0])
+        info["makespan"] = float(simulator.makespan[0])
+        info["tardiness"] = float(simulator.tardiness[0])
+        finished = simulator.status[0] == "finished"
+        return (
+            simulator.observation[0],
+            float(rewards[0]),
+            bool(finished),
+            not finished,
+            info,
+        )
+
+    def action_masks(self) -> np.ndarray:
+        """Return the legal actions, bool (n_actions,), as sb3-contrib asks for them."""
+        return np.asarray(self._simulator.action_mask[0])
+
+    def render(self) -> Any:
+        """Return the present decision as text or picture, as `render_mode` says."""
+        return _render(self, self._simulator, 0)
+
+    def _look(self) -> dict[str, Any]:
+        return {
+            "action_mask": self._simulator.action_mask[0].astype(np.int8),
+            "time": float(self._simulator.time[0]),
+        }
+
+
+class DMHVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
+    """Many `DMHEnv` on one lockstep simulator.
+
+    Observations, rewards, ends and infos are those of Gymnasium's `SyncVectorEnv` of `num_envs`
+    environments in the same autoreset mode. Each environment has its own random stream: a seed s
+    gives environment i the seed s + i.
+
+    Parameters
+    ----------
+    num_envs : int
+        Number of environments B.
+    instances : str, path-like, Instance or sequence of these
+        As in `DMHEnv`: each environment draws one of them at each reset.
+    horizon : float, optional
+        s after which an episode is truncated; by default never.
+    illegal : {"error", "redraw"}
+        As in `DMHEnv`; an error changes no environment.
+    render_mode : {None, "ansi", "rgb_array"}
+        As in `DMHEnv`, one frame for each environment.
+    autoreset_mode : AutoresetMode or str
+        NEXT_STEP restarts an episode in the step after its end, which ignores its action. SAME_STEP
+        restarts it in the step of its end, whose observation and info are then in "final_obs" and
+        "final_info". DISABLED leaves it to reset(options={"reset_mask": ...}).
+
+    Raises
+    ------
+    InputError
+        If an instance cannot be loaded or an option is unknown.
+    """
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        instances: InstanceLike | Sequence[InstanceLike] = "DMH-01",
+        horizon: float | None = None,
+        illegal: str = "error",
+        render_mode: str | None = None,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+    ) -> None:
+        _check_choice("illegal", illegal, ILLEGAL)
+        _check_choice("render_mode", render_mode, (None, *RENDER_MODES))
+        if not isinstance(autoreset_mode, AutoresetMode):
+            _check_choice("autoreset_mode", autoreset_mode, [mode.value for mode in AutoresetMode])
+        self.num_envs = num_envs
+        self.autoreset_mode = AutoresetMode(autoreset_mode)
+        self.metadata = {**DMHEnv.metadata, "autoreset_mode": self.autoreset_mode}
+        self.render_mode = render_mode
+        loaded = _load(instances)
+        self._simulator = Simulator(loaded, horizon=horizon, n_episodes=num_envs)
+        self._entries = _find_entries(self._simulator, loaded)
+        self._names = np.array([instance.name for instance in self._simulator.pool], object)
+        self._redraws = illegal == "redraw"
+        self._generators: list[np.random.Generator | None] = [None] * num_envs
+        self._seeds = [-1] * num_envs
+        self._started = False
+        self._over = np.zeros(num_envs, np.bool_)  # ended, and the end has been reported
+        self.single_observation_space = _observation_space(self._simulator)
+        self.single_action_space = gymnasium.spaces.Discrete(self._simulator.n_actions)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+
+    @property  # type: ignore[misc]
+    def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override]
+        """Random generator of each environment."""
+        return tuple(self._generator(b) for b in range(self.num_envs))
+
+    @property
+    def np_random_seed(self) -> tuple[int, ...]:  # type: ignore[override]
+        """Seed of each environment's generator."""
+        return tuple(self._seeds[b] for b in range(self.num_envs) if self._generator(b))
+
+    def reset(
+        self,
+        *,
+        seed: int | Sequence[int | None] | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        """Start an episode in every environment, or in those of a mask.
+
+        Parameters
+        ----------
+        seed : int or sequence of int, optional
+            Environment i gets seed + i, or the sequence's entry i.
+        options : dict, optional
+            "instance": name of the instance to play; "reset_mask": bool (B,), the environments to
+            start anew, the others go on.
+
+        Returns
+        -------
+        observations : ndarray(float32, (B, n_features))
+        infos : dict
+
+        Raises
+        ------
+        InputError
+            If there is no instance of that name, seeds or mask have another length or type, or the
+            very first reset has a mask.
+        """
+        options = options or {}
+        mask = np.ones(self.num_envs, np.bool_)
+        if "reset_mask" in options:
+            mask = np.asarray(options["reset_mask"])
+            if mask.dtype != np.bool_ or mask.shape != (self.num_envs,) or not mask.any():
+                raise InputError(
+                    f"reset_mask: read {mask.dtype} of shape {mask.shape}; "
+                    f"expected bool of shape ({self.num_envs},) with at least one True"
+                )
+            if not self._started:
+                raise InputError("reset_mask: expected a first reset of all environments before")
+        choice = _name_entry(self._simulator, options)
+        if seed is None:
+            seeds: Sequence[int | None] = [None] * self.num_envs
+        elif isinstance(seed, int | np.integer):
+            seeds = [int(seed) + b for b in range(self.num_envs)]
+        else:
+            seeds = seed
+        if len(seeds) != self.num_envs:
+            raise InputError(f"seed: read {len(seeds)} seeds; expected {self.num_envs}")
+        for b, value in enumerate(seeds):
+            if value is not None and mask[b]:
+                self._generators[b], self._seeds[b] = seeding.np_random(value)
+        self._restart(np.flatnonzero(mask), choice)
+        self._started = True
+        infos = self._look(mask)
+        self._add_names(infos, mask)
+        return self._simulator.observation, infos
+
+    def step(
+        self, actions: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        """Take one decision in every environment.
+
+        Parameters
+        ----------
+        actions : ndarray(int, (B,))
+
+        Returns
+        -------
+        observations : ndarray(float32, (B, n_features))
+        rewards : ndarray(float64, (B,))
+        terminations, truncations : ndarray(bool, (B,))
+        infos : dict
+
+        Raises
+        ------
+        ActionError
+            If an action is illegal, nothing was started, or with DISABLED an episode is over; no
+            environment is changed then.
+        """
+        if not self._started:
+            raise ActionError("no episode is running; expected reset() first")
+        simulator, mode = self._simulator, self.autoreset_mode
+        waiting = self._over
+        if mode is AutoresetMode.DISABLED and waiting.any():
+            raise ActionError(
+                f"environments {np.flatnonzero(waiting).tolist()} are over; expected "
+                "reset(options={'reset_mask': ...}) first"
+            )
+        redrawn = np.zeros(self.num_envs, np.bool_)
+        if self._redraws:
+            actions, illegal = _redraw(simulator, actions, self._generator)
+            redrawn[illegal] = True
+        simulator.step(actions)
+        ended = simulator.done & ~waiting
+        rewards = np.zeros(self.num_envs)
+        terminations = np.zeros(self.num_envs, np.bool_)
+        ends: dict[str, np.ndarray] = {}
+        if ended.any():
+            rows = np.flatnonzero(ended)
+            ends = {name: np.zeros(self.num_envs) for name in ("cost", "makespan", "tardiness")}
+            rewards[rows], ends["cost"][rows] = _settle(simulator, rows)
+            ends["makespan"][rows] = simulator.makespan[rows]
+            ends["tardiness"][rows] = simulator.tardiness[rows]
+            terminations[rows] = simulator.status[rows] == "finished"
+        truncations = ended & ~terminations
+
+        final: dict[str, Any] = {}
+        restarted = np.zeros(self.num_envs, np.bool_)
+        if mode is AutoresetMode.NEXT_STEP:
+            restarted = waiting
+        elif mode is AutoresetMode.SAME_STEP:
+            restarted = ended
+            if ends:
+                final = self._look_at_ends(ended, ends, redrawn)
+                ends = {}
+        self._over = ended if not final else np.zeros(self.num_envs, np.bool_)
+        if restarted.any():
+            self._restart(np.flatnonzero(restarted))
+        infos = self._look(np.ones(self.num_envs, np.bool_))
+        if ends:
+            infos["cost"] = ends.pop("cost")
+            for name, values in ends.items():
+                _put(infos, name, values, ended)
+        if self._redraws:
+            _put(infos, "redrawn", redrawn & ~restarted, ~restarted)
+        self._add_names(infos, restarted)
+        return simulator.observation, rewards, terminations, truncations, {**infos, **final}
+
+    def action_masks(self) -> np.ndarray:
+        """Return the legal actions, bool (B, n_actions)."""
+        return self._simulator.action_mask
+
+    def render(self) -> tuple[Any, ...] | None:
+        """Return a frame of each environment, as `render_mode` says."""
+        frames = tuple(_render(self, self._simulator, b) for b in range(self.num_envs))
+        return None if self.render_mode is None else frames
+
+    def _generator(self, b: int) -> np.random.Generator:
+        generator = self._generators[b]
+        if generator is None:
+            generator, self._seeds[b] = seeding.np_random()
+            self._generators[b] = generator
+        return generator
+
+    def _restart(self, rows: np.ndarray, choice: int | None = None) -> None:
+        if choice is None and len(self._entries) > 1:
+            choices = [_draw_entry(self._entries, lambda b=b: self._generator(b)) for b in rows]
+        else:
+            choices = [self._entries[0] if choice is None else choice] * len(rows)
+        self._simulator.restart(rows, choices)
+        self._over[rows] = False
+
+    def _look(self, shown: np.ndarray) -> dict[str, Any]:
+        """Return the info of the environments `shown`, bool (B,); zero in the others."""
+        infos: dict[str, Any] = {}
+        _put(infos, "action_mask", self._simulator.action_mask.view(np.int8), shown)
+        _put(infos, "time", self._simulator.time, shown)
+        _put(infos, "cost", np.zeros(self.num_envs), shown)
+        if not shown.all():
+            infos["action_mask"][~shown] = 0
+            infos["time"][~shown] = 0.0
+        return infos
+
+    def _look_at_ends(
+        self, ended: np.ndarray, ends: dict[str, np.ndarray], redrawn: np.ndarray
+    ) -> dict[str, Any]:
+        """Return what SAME_STEP tells of the episodes that a step ended."""
+        info = self._look(ended)
+        for name, values in ends.items():
+            _put(info, name, values, ended)
+        if self._redraws:
+            _put(info, "redrawn", redrawn & ended, ended)
+        observations = np.full(self.num_envs, None, object)
+        for b in np.flatnonzero(ended):
+            observations[b] = np.zeros(self._simulator.n_features, np.float32)
+        final: dict[str, Any] = {}
+        _put(final, "final_obs", observations, ended)
+        _put(final, "final_info", info, ended)
+        return final
+
+    def _add_names(self, infos: dict[str, Any], restarted: np.ndarray) -> None:
+        if restarted.any():
+            names = np.full(self.num_envs, None, object)
+            names[restarted] = self._names[self._simulator.choices[restarted]]
+            _put(infos, "instance", names, restarted)
+
+
+def _check_choice(name: str, value: Any, expected: Sequence[Any]) -> None:
+    if value not in expected:
+        raise InputError(f"{name}: read {value!r}; expected one of {list(expected)}")
+
+
+def _load(instances: InstanceLike | Sequence[InstanceLike]) -> list[Instance]:
+    if isinstance(instances, str | os.PathLike | Instance):
+        instances = [instances]
+    return [
+        instance if isinstance(instance, Instance) else load_instance(instance)
+        for instance in instances
+    ]
+
+
+def _find_entries(simulator: Simulator, instances: Sequence[Instance]) -> list[int]:
+    """Return each entry's position in the pool: an instance that stands twice is drawn as often."""
+    position = {id(instance): k for k, instance in enumerate(simulator.pool)}
+    return [position[id(instance)] for instance in instances]
+
+
+def _name_entry(simulator: Simulator, options: dict[str, Any] | None) -> int | None:
+    """Return the position in the pool of the instance that `options` name, None if they name none."""
+    name = (options or {}).get("instance")
+    if name is None:
+        return None
+    names = [instance.name for instance in simulator.pool]
+    _check_choice("instance", name, names)
+    return names.index(name)
+
+
+def _draw_entry(entries: Sequence[int], generator: Any) -> int:
+    """Return an entry at random; one alone takes no draw. `generator` is called for the generator."""
+    return entries[0] if len(entries) == 1 else entries[generator().integers(len(entries))]
+
+
+def _observation_space(simulator: Simulator) -> gymnasium.spaces.Box:
+    # Distances and waiting times have no bound of their own.
+    most = float(np.finfo(np.float32).max)
+    return gymnasium.spaces.Box(-most, most, (simulator.n_features,), np.float32)
+
+
+def _redraw(simulator: Simulator, actions: Any, generator: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Replace illegal actions of running episodes; return all actions, and where they were illegal.
+
+    What is no array of whole numbers stays as it is, for the simulator to refuse.
+    """
+    actions = np.asarray(actions)
+    if actions.dtype.kind not in "iu" or actions.shape != (simulator.n_episodes,):
+        return actions, np.empty(0, np.int64)
+    mask = simulator.action_mask
+    illegal = np.flatnonzero(~simulator.done & ~find_legal(mask, actions))
+    if len(illegal):
+        actions = actions.astype(np.int64)
+        for b in illegal:
+            actions[b] = generator(b).choice(np.flatnonzero(mask[b]))
+    return actions, illegal
+
+
+def _settle(simulator: Simulator, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return reward and cost of episodes that are over, float64 (n,)."""
+    rewards, costs = -simulator.makespan[rows], simulator.tardiness[rows]
+    for k in np.flatnonzero(np.isnan(rewards)):
+        rewards[k] = -simulator.time[rows[k]]
+        costs[k] = _delay_so_far(simulator, int(rows[k]))
+    return rewards, costs
+
+
+def _delay_so_far(simulator: Simulator, b: int) -> float:
+    """Return the mean delay of the tasks of a stopped episode, unfinished ones as if finished now."""
+    instance, state = simulator.instances[b], simulator.state
+    n, fleet = instance.n_tasks, len(instance.layout.vehicles)
+    served = state.task[b, :n, VEHICLE] >= 0
+    vehicles = state.vehicle[b, :fleet]
+    served[vehicles[vehicles[:, STATUS] == WORKING, TASK]] = False
+    finish = np.where(served, state.task[b, :n, FINISH], state.episode[b, TIME])
+    return float(np.maximum(finish - (instance.arrival + instance.expiry), 0.0).mean())
+
+
+def _render(env: Any, simulator: Simulator, b: int) -> Any:
+    if env.render_mode == "ansi":
+        return describe_episode(simulator, b)
+    if env.render_mode == "rgb_array":
+        return draw_episode(simulator, b)
+    gymnasium.logger.warn(f"render() without a render mode; expected one of {RENDER_MODES}")
+    return None
+
+
+def _put(infos: dict[str, Any], name: str, values: Any, where: np.ndarray) -> None:
+    """Add an info the way Gymnasium's vector environments do: values, and which entries hold."""
+    if where.any():
+        infos[name] = values
+        infos[f"_{name}"] = where.copy()
+
+
+if ENV_ID not in gymnasium.registry:
+    gymnasium.register(
+        ENV_ID,
+        entry_point="acerl_np.gym:DMHEnv",
+        vector_entry_point="acerl_np.gym:DMHVectorEnv",
+    )

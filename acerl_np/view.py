@@ -1,0 +1,175 @@
+"""What an episode looks like at its present decision: as lines of text and as a small picture."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from acerl_np.kernels.state import (
+    ARRIVED,
+    BROKEN,
+    EDGE_FROM,
+    EDGE_OFFSET,
+    EDGE_TICK,
+    EDGE_TO,
+    HALTED_AT,
+    HALTED_TOWARDS,
+    IDLE,
+    LEG,
+    N_FINISHED,
+    POOL_SIZE,
+    SITE,
+    STATUS,
+    TASK,
+    TIME,
+    TO_DELIVERY,
+    WORKING,
+)
+from acerl_np.problem.layout import Layout
+from acerl_np.simulator import Simulator
+
+STATUSES = {IDLE: "idle", WORKING: "working", BROKEN: "broken"}
+
+SIDE = 400
+"""Longer side of a picture, pixels."""
+
+MARGIN = 32
+DOT = 6
+"""Radius of a vehicle, pixels."""
+
+MAX_PILE = 8
+"""Waiting tasks that are drawn at a site."""
+
+WHITE, EDGE, SITE_COLOUR, WAITING = (255, 255, 255), (205, 205, 205), (120, 120, 120), (230, 140, 0)
+COLOURS = {IDLE: (40, 160, 70), WORKING: (40, 90, 200), BROKEN: (205, 40, 40)}
+
+
+def describe_episode(simulator: Simulator, b: int) -> str:
+    """Return an episode as text: clock, each vehicle's status, site and task, the waiting tasks.
+
+    Parameters
+    ----------
+    simulator : Simulator
+    b : int
+        Index of the episode.
+
+    Returns
+    -------
+    str
+        Lines without a newline at the end.
+    """
+    instance = simulator.instances[b]
+    state = simulator.state
+    sites = instance.layout.sites
+    lines = [
+        f"{instance.name} at {simulator.time[b]:g} s: "
+        f"{state.episode[b, N_FINISHED]} of {instance.n_tasks} tasks finished"
+    ]
+    if simulator.done[b]:
+        lines[0] += (
+            f"; {simulator.status[b]}, makespan {simulator.makespan[b]:g} s, "
+            f"tardiness {simulator.tardiness[b]:.1f} s"
+        )
+    for v, vehicle in enumerate(instance.layout.vehicles):
+        row = state.vehicle[b, v]
+        line = f"  {vehicle.id}: {STATUSES[int(row[STATUS])]} at {sites[row[SITE]].id}"
+        if row[STATUS] == WORKING:
+            line += f", task {instance.tasks[row[TASK]]}"
+        lines.append(line)
+    for task in state.pool[b, : state.episode[b, POOL_SIZE]]:
+        due = instance.arrival[task] + instance.expiry[task]
+        lines.append(
+            f"  waiting: {instance.tasks[task]} from {sites[instance.pickup[task]].id} "
+            f"to {sites[instance.delivery[task]].id}, due at {due:g} s"
+        )
+    return "\n".join(lines)
+
+
+def draw_episode(simulator: Simulator, b: int) -> np.ndarray:
+    """Return an episode as a picture.
+
+    Lines are edges, grey squares sites, orange squares above a site the tasks that wait there.
+    Vehicles are dots: green idle, blue working, red broken, with an orange centre when loaded.
+
+    Parameters
+    ----------
+    simulator : Simulator
+    b : int
+        Index of the episode.
+
+    Returns
+    -------
+    ndarray(uint8, (height, width, 3))
+        Red, green and blue; both sides are even, the longer one is 400 pixels.
+    """
+    instance = simulator.instances[b]
+    state = simulator.state
+    layout = instance.layout
+    places, picture = _draw_floor(layout)
+    waiting = state.pool[b, : state.episode[b, POOL_SIZE]]
+    sites, counts = np.unique(instance.pickup[waiting], return_counts=True)
+    for site, count in zip(sites, counts, strict=True):
+        column, row = places[site]
+        for k in range(min(int(count), MAX_PILE)):
+            _fill_box(picture, column, row - 9 - 7 * k, 2.5, WAITING)
+    standing: dict[tuple[int, int], int] = {}
+    for v in range(len(layout.vehicles)):
+        column, row = (int(x) for x in np.round(_locate(simulator, b, v, places)))
+        beside = standing.get((column, row), 0)
+        standing[column, row] = beside + 1
+        column += (2 * DOT + 1) * beside
+        status = int(state.vehicle[b, v, STATUS])
+        _fill_disc(picture, column, row, DOT, COLOURS[status])
+        if status == WORKING and state.vehicle[b, v, LEG] == TO_DELIVERY:
+            _fill_disc(picture, column, row, DOT // 2, WAITING)
+    return picture
+
+
+def _draw_floor(layout: Layout) -> tuple[np.ndarray, np.ndarray]:
+    """Return the sites' columns and rows in pixels, and the picture of sites and edges."""
+    points = np.array([(site.x, -site.y) for site in layout.sites], np.float64)
+    points -= points.min(axis=0)
+    extent = points.max(axis=0)
+    scale = (SIDE - 2 * MARGIN) / max(extent.max(), 1e-9)
+    width, height = (int(x) + int(x) % 2 for x in np.ceil(extent * scale) + 2 * MARGIN)
+    places = points * scale + MARGIN
+    picture = np.full((min(height, SIDE), min(width, SIDE), 3), WHITE, np.uint8)
+    for edge in layout.edges:
+        a, b = places[layout.site_index[edge.a]], places[layout.site_index[edge.b]]
+        n = int(np.abs(b - a).max()) + 2
+        columns, rows = np.round(np.linspace(a, b, n)).astype(int).T
+        for shift in (0, 1):
+            picture[rows + shift, columns] = EDGE
+            picture[rows, columns + shift] = EDGE
+    for column, row in places:
+        _fill_box(picture, column, row, 3.5, SITE_COLOUR)
+    return places, picture
+
+
+def _locate(simulator: Simulator, b: int, v: int, places: np.ndarray) -> np.ndarray:
+    """Return where vehicle v stands or drives, as column and row."""
+    layout = simulator.instances[b].layout
+    row, place = simulator.state.vehicle[b, v], simulator.state.place[b, v]
+    start, end, metres = row[SITE], row[SITE], 0.0
+    if row[STATUS] == WORKING and row[LEG] != ARRIVED:
+        start, end = row[EDGE_FROM], row[EDGE_TO]
+        seconds = simulator.state.episode[b, TIME] - row[EDGE_TICK]
+        metres = place[EDGE_OFFSET] + seconds * layout.vehicles[v].speed
+    elif row[STATUS] != WORKING and row[HALTED_TOWARDS] >= 0:
+        end, metres = row[HALTED_TOWARDS], place[HALTED_AT]
+    length = layout.routes.edge_length[start, end]
+    part = min(metres / length, 1.0) if 0.0 < length < np.inf else 0.0
+    return np.asarray(places[start] + part * (places[end] - places[start]))
+
+
+def _fill_box(
+    picture: np.ndarray, column: float, row: float, half: float, colour: tuple[int, int, int]
+) -> None:
+    top, left = max(round(row - half), 0), max(round(column - half), 0)
+    picture[top : max(round(row + half), 0), left : max(round(column + half), 0)] = colour
+
+
+def _fill_disc(
+    picture: np.ndarray, column: int, row: int, radius: int, colour: tuple[int, int, int]
+) -> None:
+    rows, columns = np.ogrid[: picture.shape[0], : picture.shape[1]]
+    picture[(rows - row) ** 2 + (columns - column) ** 2 <= radius**2] = colour
