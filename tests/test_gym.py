@@ -1,0 +1,535 @@
+"""Gymnasium environments: the checker, the simulator beside them, vector beside single ones."""
+
+from __future__ import annotations
+
+import doctest
+import json
+
+import numpy as np
+import pytest
+
+import acerl_np
+from acerl_np import ActionError, InputError, Instance, Simulator, load_instance, load_layout
+
+gymnasium = pytest.importorskip("gymnasium")
+
+from gymnasium.utils.env_checker import check_env  # noqa: E402
+from gymnasium.vector import AutoresetMode, SyncVectorEnv  # noqa: E402
+
+import acerl_np.gym  # noqa: E402
+from acerl_np.gym import ENV_ID, DMHEnv, DMHVectorEnv  # noqa: E402
+
+MODES = list(AutoresetMode)
+
+
+def short(number, n_tasks):
+    """The first tasks of a bundled record, so that an episode takes few decisions."""
+    record = load_instance(f"DMH-0{number}")
+    return Instance.from_rows(f"{record.name} short", record.layout, record.rows()[:n_tasks])
+
+
+@pytest.fixture(scope="module")
+def instances():
+    return [short(1, 3), short(2, 5), short(3, 4)]
+
+
+def play(env, observation, info):
+    """Play to the end; return the last step."""
+    k = 0
+    while True:
+        legal = np.flatnonzero(info["action_mask"])
+        observation, reward, terminated, truncated, info = env.step(legal[k % len(legal)])
+        k += 1
+        if terminated or truncated:
+            return observation, reward, terminated, truncated, info
+
+
+# The single environment
+
+
+@pytest.mark.parametrize("illegal", ["error", "redraw"])
+@pytest.mark.parametrize("several", [False, True])
+def test_the_checker_finds_nothing(instances, illegal, several):
+    """Warnings are errors in these tests."""
+    given = instances if several else "DMH-01"
+    env = gymnasium.make(ENV_ID, instance=given, illegal=illegal, render_mode="rgb_array")
+    check_env(env.unwrapped)
+
+
+def test_make_imports_the_module():
+    env = gymnasium.make("acerl_np.gym:acerl_np/DMH-v0", instance="DMH-02")
+    assert isinstance(env.unwrapped, DMHEnv)
+    assert env.reset()[1]["instance"] == "DMH-02"
+
+
+def test_example():
+    results = doctest.testmod(acerl_np.gym)
+    assert results.attempted > 0
+    assert results.failed == 0
+
+
+def test_a_file_and_its_layout(tmp_path, instances):
+    (tmp_path / "layout.json").write_text(json.dumps(load_layout("dmh").to_dict()))
+    rows = instances[0].rows()
+    lines = [",".join(rows[0]), *(",".join(str(x) for x in row.values()) for row in rows)]
+    (tmp_path / "week.csv").write_text("\n".join(lines) + "\n")
+    info = DMHEnv(tmp_path / "week.csv").reset()[1]
+    assert info["instance"] == "week"
+
+
+def test_equals_the_simulator(instances):
+    env = DMHEnv(instances[1])
+    simulator = Simulator(instances[1])
+    observation, info = env.reset(seed=0)
+    assert info["instance"] == instances[1].name
+    k = 0
+    while True:
+        assert observation.dtype == np.float32
+        assert info["action_mask"].dtype == np.int8
+        assert np.array_equal(observation, simulator.observation[0])
+        assert np.array_equal(info["action_mask"], simulator.action_mask[0])
+        assert np.array_equal(env.action_masks(), simulator.action_mask[0])
+        assert env.action_masks().dtype == np.bool_
+        assert info["time"] == simulator.time[0]
+        if simulator.done[0]:
+            break
+        assert info["cost"] == 0.0
+        assert "makespan" not in info
+        legal = np.flatnonzero(simulator.action_mask[0])
+        action = legal[k % len(legal)]
+        simulator.step([action])
+        observation, reward, terminated, truncated, info = env.step(action)
+        assert terminated == simulator.done[0]
+        assert not truncated
+        assert reward == (-simulator.makespan[0] if terminated else 0.0)
+        k += 1
+    assert k >= instances[1].n_tasks
+    assert info["makespan"] == simulator.makespan[0]
+    assert info["tardiness"] == info["cost"] == simulator.tardiness[0]
+
+
+def test_masked_samples_are_legal(instances):
+    env = DMHEnv(instances[0])
+    env.action_space.seed(1)
+    _, info = env.reset()
+    over = False
+    while not over:
+        _, _, terminated, truncated, info = env.step(env.action_space.sample(info["action_mask"]))
+        over = terminated or truncated
+    assert terminated
+
+
+def test_steps_only_while_an_episode_runs(instances):
+    env = DMHEnv(instances[0])
+    with pytest.raises(ActionError, match="reset"):
+        env.step(0)
+    _, reward, *_ = play(env, *env.reset())
+    with pytest.raises(ActionError, match="reset"):
+        env.step(0)
+    assert play(env, *env.reset())[1] == reward
+
+
+# The horizon
+
+
+def test_the_horizon_truncates(instances):
+    instance = instances[1]
+    env = DMHEnv(instance)
+    _, reward, terminated, truncated, info = play(env, *env.reset())
+    makespan, tardiness = info["makespan"], info["tardiness"]
+    assert (terminated, truncated, reward) == (True, False, -makespan)
+
+    env = DMHEnv(instance, horizon=makespan)
+    assert play(env, *env.reset())[2:4] == (True, False)
+    env = DMHEnv(instance, horizon=makespan - 1)
+    observation, reward, terminated, truncated, info = play(env, *env.reset())
+    assert (terminated, truncated, reward) == (False, True, 1 - makespan)
+    assert np.isnan([info["makespan"], info["tardiness"]]).all()
+    assert 0.0 <= tardiness - info["cost"] <= 1.0
+    assert not observation.any()
+    assert not info["action_mask"].any()
+
+
+def test_cost_at_the_horizon_by_hand():
+    """One task of two is served, late; the other waits and is due or not."""
+    layout = load_layout("dmh")
+    row = {"pickup": "st2", "delivery": "st1", "expiry_time": 10}
+    rows = [
+        {"task": "a", "arrival_time": 0, **row},
+        {"task": "b", "arrival_time": 300, **row},
+    ]
+    env = DMHEnv(Instance.from_rows("two", layout, rows), horizon=340)
+    simulator = Simulator(Instance.from_rows("one", layout, rows[:1]))
+    simulator.step([0])
+    _, _, _, truncated, info = play(env, *env.reset())
+    assert truncated
+    assert simulator.makespan[0] < 300
+    assert info["cost"] == (simulator.makespan[0] - 10 + (340 - 310)) / 2
+
+
+def test_an_episode_without_a_decision():
+    row = {"task": "a", "pickup": "st2", "delivery": "st1", "arrival_time": 9, "expiry_time": 9}
+    instance = Instance.from_rows("late", load_layout("dmh"), [row])
+    for illegal in ("error", "redraw"):
+        env = DMHEnv(instance, horizon=5, illegal=illegal)
+        _, info = env.reset()
+        assert not info["action_mask"].any()
+        _, reward, terminated, truncated, info = env.step(0)
+        assert (reward, terminated, truncated, info["cost"]) == (-5.0, False, True, 0.0)
+        with pytest.raises(ActionError, match="reset"):
+            env.step(0)
+    for mode in MODES:
+        envs = DMHVectorEnv(2, instance, horizon=5, autoreset_mode=mode)
+        envs.reset()
+        assert envs.step(np.zeros(2, int))[3].all()
+
+
+# Seeds and instances
+
+
+def names(env, n, seed=None):
+    first = env.reset(seed=seed)[1]["instance"]
+    return [first, *(env.reset()[1]["instance"] for _ in range(n - 1))]
+
+
+def test_seeds_decide_the_instances(instances):
+    env = DMHEnv(instances)
+    drawn = names(env, 30, seed=5)
+    assert set(drawn) == {instance.name for instance in instances}
+    assert names(env, 30, seed=5) == drawn == names(DMHEnv(instances), 30, seed=5)
+    assert names(env, 30, seed=6) != drawn
+
+
+def test_the_spaces_are_those_of_the_largest_instance(instances):
+    rows = [{"task": "t", "pickup": "a", "delivery": "b", "arrival_time": 0, "expiry_time": 9}]
+    layout = acerl_np.Layout.from_dict(
+        {
+            "format": 1,
+            "sites": [{"id": "a", "x": 0, "y": 0}, {"id": "b", "x": 1, "y": 0}],
+            "edges": [{"a": "a", "b": "b"}],
+            "vehicles": [{"id": "v", "start": "a"}],
+        }
+    )
+    tiny = Instance.from_rows("tiny", layout, rows)
+    env = DMHEnv([tiny, instances[0]])
+    for name in ("tiny", instances[0].name):
+        observation, info = env.reset(options={"instance": name})
+        assert observation in env.observation_space
+        assert info["instance"] == name
+        assert info["action_mask"].shape == (12,)
+
+
+def test_options_name_the_instance(instances):
+    env = DMHEnv(instances)
+    for instance in instances:
+        assert env.reset(options={"instance": instance.name})[1]["instance"] == instance.name
+    with pytest.raises(InputError, match=r"instance: read 'DMH-77'; expected one of \['DMH-01"):
+        env.reset(options={"instance": "DMH-77"})
+
+
+def test_an_instance_given_twice_is_drawn_twice_as_often(instances):
+    drawn = names(DMHEnv([instances[0], instances[0], instances[1]]), 300, seed=0)
+    assert 160 <= drawn.count(instances[0].name) <= 240
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"illegal": "ignore"},
+        {"render_mode": "human"},
+        {"instance": []},
+        {"instance": "DMH-77"},
+        {"horizon": -1.0},
+    ],
+)
+def test_bad_options(options):
+    with pytest.raises(InputError, match="expected"):
+        DMHEnv(**options)
+
+
+# Illegal actions
+
+
+def test_illegal_actions_are_errors(instances):
+    env = DMHEnv(instances[0])
+    _, info = env.reset()
+    _, _, _, _, info = env.step(0)
+    legal = np.flatnonzero(info["action_mask"])
+    illegal = np.flatnonzero(info["action_mask"] == 0)
+    assert len(illegal)
+    for action in (illegal[0], -1, 12, 10**6):
+        with pytest.raises(ActionError) as caught:
+            env.step(action)
+        assert f"action {action} is illegal" in str(caught.value)
+        assert str(legal.tolist()) in str(caught.value)
+    for action in (1.0, "1", None, [1, 2], np.array([1])):
+        with pytest.raises(ActionError, match="expected integers"):
+            env.step(action)
+    env.step(np.array(legal[0]))  # as policies return it
+
+
+def test_illegal_actions_are_redrawn(instances):
+    """Uniformly among the legal ones, and the same ones for the same seed."""
+    outcomes = []
+    for seed in (3, 3, 4):
+        env = DMHEnv(instances, illegal="redraw")
+        rewards = []
+        _, info = env.reset(seed=seed)
+        assert "redrawn" not in info
+        for _ in range(6):
+            over = False
+            while not over:
+                mask = info["action_mask"]
+                _, reward, terminated, truncated, info = env.step(0)
+                assert info["redrawn"] == (not mask[0])
+                over = terminated or truncated
+            rewards.append(reward)
+            _, info = env.reset()
+        outcomes.append(rewards)
+    assert outcomes[0] == outcomes[1] != outcomes[2]
+    env = DMHEnv(illegal="redraw")
+    env.reset(seed=0)
+    with pytest.raises(ActionError, match="expected integers"):
+        env.step(0.5)
+
+
+def test_redrawn_actions_are_uniform(instances):
+    simulator = Simulator(instances[0], n_episodes=400)
+    simulator.step(np.zeros(400, int))
+    generator = np.random.default_rng(0)
+    actions, illegal = acerl_np.gym._redraw(simulator, np.zeros(400, int), lambda b: generator)
+    assert len(illegal) == 400
+    counts = np.bincount(actions, minlength=12)[simulator.action_mask[0]]
+    assert counts.sum() == 400
+    expected = 400 / len(counts)
+    assert ((counts - expected) ** 2 / expected).sum() < 24  # chi-squared, 7 degrees of freedom
+
+
+# The vector environment beside single ones
+
+
+def equal(ours, theirs):
+    """Whether two infos are the same, keys, types and values."""
+    assert set(ours) == set(theirs)
+    for key, value in ours.items():
+        other = theirs[key]
+        if isinstance(value, dict):
+            equal(value, other)
+        elif value.dtype == object:
+            assert other.dtype == object
+            for a, b in zip(value, other, strict=True):
+                assert type(a) is type(b)
+                assert np.array_equal(a, b)
+        else:
+            assert value.dtype == other.dtype, key
+            np.testing.assert_array_equal(value, other, err_msg=key)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("options", [{}, {"horizon": 250.0}, {"illegal": "redraw"}], ids=str)
+def test_equals_gymnasiums_vector_of_single_environments(instances, mode, options):
+    ours = gymnasium.make_vec(
+        ENV_ID,
+        num_envs=4,
+        vectorization_mode="vector_entry_point",
+        instances=instances,
+        autoreset_mode=mode,
+        **options,
+    )
+    theirs = SyncVectorEnv([lambda: DMHEnv(instances, **options)] * 4, autoreset_mode=mode)
+    assert isinstance(ours, DMHVectorEnv)
+    assert ours.metadata == theirs.metadata
+    for name in ("observation_space", "action_space"):
+        assert getattr(ours, name) == getattr(theirs, name)
+        single = f"single_{name}"
+        assert getattr(ours, single) == getattr(theirs, single)
+
+    rng = np.random.default_rng(0)
+    observation, infos = ours.reset(seed=7)
+    expected, expected_infos = theirs.reset(seed=7)
+    n_ends = 0
+    for k in range(40):
+        np.testing.assert_array_equal(observation, expected)
+        assert observation in ours.observation_space
+        equal(infos, expected_infos)
+        actions = np.zeros(4, np.int64)
+        for b, mask in enumerate(ours.action_masks()):
+            if mask.any():
+                actions[b] = rng.choice(np.flatnonzero(mask))
+        if "illegal" in options and k % 3:
+            actions = ours.action_space.sample()
+        observation, *ends, infos = ours.step(actions)
+        expected, *expected_ends, expected_infos = theirs.step(actions)
+        for a, b in zip(ends, expected_ends, strict=True):
+            assert a.dtype == b.dtype
+            np.testing.assert_array_equal(a, b)
+        over = ends[1] | ends[2]
+        n_ends += over.sum()
+        if mode is AutoresetMode.DISABLED and over.any():
+            np.testing.assert_array_equal(observation, expected)
+            equal(infos, expected_infos)
+            observation, infos = ours.reset(options={"reset_mask": over})
+            expected, expected_infos = theirs.reset(options={"reset_mask": over.copy()})
+    assert n_ends >= 4
+    assert ours.np_random_seed == theirs.np_random_seed
+    states = [[g.bit_generator.state for g in envs.np_random] for envs in (ours, theirs)]
+    assert states[0] == states[1]
+
+
+def start(instances, mode):
+    """Two environments on records of 3 and 5 tasks, just after the end of the first's episode."""
+    envs = DMHVectorEnv(2, instances[:2], autoreset_mode=mode)
+    alone = DMHEnv(instances[:2])
+    drawn = [names(alone, 1, seed)[0] for seed in range(20)]
+    wanted = [instance.name for instance in instances[:2]]
+    _, infos = envs.reset(seed=[drawn.index(name) for name in wanted])
+    assert infos["instance"].tolist() == wanted
+    while True:
+        actions = infos["action_mask"].argmax(axis=1)
+        before = infos
+        observation, rewards, terminations, truncations, infos = envs.step(actions)
+        if terminations.any():
+            break
+        assert not rewards.any()
+    assert terminations.tolist() == [True, False]
+    assert not truncations.any()
+    assert rewards[0] < 0.0 == rewards[1]
+    assert before["cost"].tolist() == [0.0, 0.0]
+    return envs, observation, rewards, infos
+
+
+def test_next_step(instances):
+    envs, observation, rewards, infos = start(instances, AutoresetMode.NEXT_STEP)
+    assert not observation[0].any()
+    assert not infos["action_mask"][0].any()
+    assert infos["makespan"].tolist() == [-rewards[0], 0.0]
+    assert infos["_makespan"].tolist() == [True, False]
+    assert infos["cost"][0] == infos["tardiness"][0]
+    assert "final_obs" not in infos
+    # The next step ignores the action of the first environment and restarts it.
+    actions = [-5, infos["action_mask"][1].argmax()]
+    observation, rewards, terminations, truncations, infos = envs.step(actions)
+    assert observation[0].any()
+    assert rewards[0] == 0.0
+    assert not terminations[0]
+    assert not truncations[0]
+    assert infos["_instance"].tolist() == [True, False]
+    assert infos["time"][0] == 0.0
+
+
+def test_same_step(instances):
+    _, observation, rewards, infos = start(instances, AutoresetMode.SAME_STEP)
+    assert observation[0].any()
+    assert infos["action_mask"][0].any()
+    assert infos["time"][0] == infos["cost"][0] == 0.0
+    assert infos["_instance"].tolist() == [True, False]
+    assert not infos["final_obs"][0].any()
+    assert infos["final_obs"][1] is None
+    final = infos["final_info"]
+    assert final["makespan"].tolist() == [-rewards[0], 0.0]
+    assert final["cost"][0] == final["tardiness"][0]
+    assert final["_makespan"].tolist() == infos["_final_info"].tolist() == [True, False]
+    assert "makespan" not in infos
+
+
+def test_disabled(instances):
+    envs, _, rewards, infos = start(instances, AutoresetMode.DISABLED)
+    assert infos["makespan"][0] == -rewards[0]
+    action = infos["action_mask"].argmax(axis=1)
+    with pytest.raises(ActionError, match=r"environments \[0\] are over; .*reset_mask"):
+        envs.step(action)
+    options = {"reset_mask": np.array([True, False]), "instance": instances[1].name}
+    others = envs.action_masks()[1]
+    observation, infos = envs.reset(seed=3, options=options)
+    assert set(options) == {"reset_mask", "instance"}
+    assert observation[0].any()
+    assert infos["_instance"].tolist() == [True, False]
+    assert infos["instance"].tolist() == [instances[1].name, None]
+    assert np.array_equal(envs.action_masks()[1], others)
+    envs.step(envs.action_masks().argmax(axis=1))
+    for mask in ([True], np.array([1, 0]), np.zeros(2, np.bool_), None):
+        with pytest.raises(InputError, match="reset_mask"):
+            envs.reset(options={"reset_mask": mask})
+
+
+def test_vector_errors(instances):
+    envs = DMHVectorEnv(2, instances, autoreset_mode="SameStep")
+    assert envs.autoreset_mode is AutoresetMode.SAME_STEP
+    with pytest.raises(ActionError, match="reset"):
+        envs.step(np.zeros(2, int))
+    with pytest.raises(InputError, match="first reset"):
+        envs.reset(options={"reset_mask": np.array([True, False])})
+    with pytest.raises(InputError, match="read 3 seeds; expected 2"):
+        envs.reset(seed=[1, 2, 3])
+    with pytest.raises(InputError, match="expected one of"):
+        envs.reset(options={"instance": "DMH-77"})
+    envs.reset(seed=0)
+    before = envs.action_masks()
+    with pytest.raises(ActionError, match=r"episode 1 .* action 12 is illegal"):
+        envs.step(np.array([0, 12]))
+    with pytest.raises(ActionError, match="expected integers"):
+        envs.step(np.zeros(2))
+    assert np.array_equal(envs.action_masks(), before)
+    with pytest.raises(InputError, match="autoreset_mode"):
+        DMHVectorEnv(2, instances, autoreset_mode="never")
+    with pytest.raises(InputError, match="n_episodes"):
+        DMHVectorEnv(0, instances)
+
+
+def test_nothing_returned_is_used_again(instances):
+    envs = DMHVectorEnv(2, instances[0])
+    first, infos = envs.reset()
+    kept = first.copy(), infos["action_mask"].copy(), infos["time"].copy()
+    envs.step(np.zeros(2, int))
+    assert np.array_equal(first, kept[0])
+    assert np.array_equal(infos["action_mask"], kept[1])
+    first[:] = 9.0
+    infos["action_mask"][:] = 0
+    assert envs.action_masks().any()
+
+
+# Rendering
+
+
+def test_render(instances):
+    env = DMHEnv(instances[0], render_mode="ansi")
+    env.reset()
+    assert env.render().startswith("DMH-01 short at 0 s: 0 of 3 tasks finished\n  v0: idle")
+    env = DMHEnv(instances[0], render_mode="rgb_array")
+    env.reset()
+    first = env.render()
+    assert first.dtype == np.uint8
+    env.step(0)
+    assert (env.render() != first).any()
+    envs = DMHVectorEnv(2, instances[0], render_mode="rgb_array")
+    envs.reset()
+    frames = envs.render()
+    assert len(frames) == 2
+    assert np.array_equal(frames[0], first)
+    env = DMHEnv(instances[0])
+    env.reset()
+    with pytest.warns(UserWarning, match="render mode"):
+        assert env.render() is None
+    with pytest.warns(UserWarning, match="render mode"):
+        assert DMHVectorEnv(2, instances[0]).render() is None
+
+
+# Learning
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")
+def test_maskable_ppo_learns():
+    """A few thousand steps run, and the trained policy finishes with legal actions only."""
+    sb3_contrib = pytest.importorskip("sb3_contrib")
+    env = DMHEnv("DMH-01")
+    model = sb3_contrib.MaskablePPO("MlpPolicy", env, n_steps=512, seed=0, device="cpu")
+    model.learn(4096)
+    observation, info = env.reset(seed=0)
+    over = False
+    while not over:
+        action, _ = model.predict(observation, action_masks=env.action_masks(), deterministic=True)
+        observation, reward, terminated, truncated, info = env.step(action)
+        over = terminated or truncated
+    assert terminated
+    assert 1500.0 < info["makespan"] == -reward < 3000.0
