@@ -322,7 +322,7 @@ class DMHVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray
                 self._generators[b], self._seeds[b] = seeding.np_random(value)
         self._restart(np.flatnonzero(mask), choice)
         self._started = True
-        infos = self._look(mask)
+        infos = self._look(~mask)
         self._add_names(infos, mask)
         return self._simulator.observation, infos
 
@@ -387,7 +387,7 @@ class DMHVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray
         self._over = ended if not final else np.zeros(self.num_envs, np.bool_)
         if restarted.any():
             self._restart(np.flatnonzero(restarted))
-        infos = self._look(np.ones(self.num_envs, np.bool_))
+        infos = self._look()
         if ends:
             infos["cost"] = ends.pop("cost")
             for name, values in ends.items():
@@ -421,22 +421,27 @@ class DMHVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray
         self._simulator.restart(rows, choices)
         self._over[rows] = False
 
-    def _look(self, shown: np.ndarray) -> dict[str, Any]:
-        """Return the info of the environments `shown`, bool (B,); zero in the others."""
+    def _look(self, hidden: np.ndarray | None = None) -> dict[str, Any]:
+        """Return the info of the environments; zero in those that are `hidden`, bool (B,)."""
+        values = {
+            "action_mask": self._simulator.action_mask.view(np.int8),
+            "time": self._simulator.time,
+            "cost": np.zeros(self.num_envs),
+        }
         infos: dict[str, Any] = {}
-        _put(infos, "action_mask", self._simulator.action_mask.view(np.int8), shown)
-        _put(infos, "time", self._simulator.time, shown)
-        _put(infos, "cost", np.zeros(self.num_envs), shown)
-        if not shown.all():
-            infos["action_mask"][~shown] = 0
-            infos["time"][~shown] = 0.0
+        for name, value in values.items():
+            shown = np.ones(self.num_envs, np.bool_)
+            if hidden is not None:
+                value[hidden] = 0
+                shown[hidden] = False
+            infos[name], infos[f"_{name}"] = value, shown
         return infos
 
     def _look_at_ends(
         self, ended: np.ndarray, ends: dict[str, np.ndarray], redrawn: np.ndarray
     ) -> dict[str, Any]:
         """Return what SAME_STEP tells of the episodes that a step ended."""
-        info = self._look(ended)
+        info = self._look(~ended)
         for name, values in ends.items():
             _put(info, name, values, ended)
         if self._redraws:

@@ -522,6 +522,7 @@ def test_render(instances):
 def test_maskable_ppo_learns():
     """A few thousand steps run, and the trained policy finishes with legal actions only."""
     sb3_contrib = pytest.importorskip("sb3_contrib")
+    pytest.importorskip("torch").set_num_threads(1)
     env = DMHEnv("DMH-01")
     model = sb3_contrib.MaskablePPO("MlpPolicy", env, n_steps=512, seed=0, device="cpu")
     model.learn(4096)

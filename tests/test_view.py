@@ -33,7 +33,8 @@ ROWS = [
 
 
 def colours_of(picture):
-    return {tuple(pixel) for pixel in np.unique(picture.reshape(-1, 3), axis=0).tolist()}
+    numbers = np.unique(picture.astype(int) @ (65536, 256, 1)).tolist()
+    return {(n >> 16, n >> 8 & 255, n & 255) for n in numbers}
 
 
 def find(picture, colour):
