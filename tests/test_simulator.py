@@ -815,6 +815,72 @@ def test_sizes_of_dmh():
     assert simulator.action_mask.shape == (3, 12)
 
 
+# Restarts
+
+
+def play_on(simulator, n_steps=10**6):
+    """Take up to `n_steps` first legal actions."""
+    while n_steps > 0 and not simulator.done.all():
+        simulator.step(simulator.action_mask.argmax(axis=1))
+        n_steps -= 1
+
+
+def test_a_restart_leaves_the_other_episodes_alone():
+    suite = [load_instance("DMH-01"), load_instance("DMH-02")]
+    simulator, untouched = Simulator(suite, n_episodes=4), Simulator(suite, n_episodes=4)
+    assert [instance.name for instance in simulator.instances] == ["DMH-01", "DMH-02"] * 2
+    assert simulator.pool == tuple(suite)
+    for both in (simulator, untouched):
+        play_on(both, 7)
+    simulator.restart([2, 1], [1, 1])
+    assert [simulator.instances[b].name for b in range(4)] == [
+        "DMH-01", "DMH-02", "DMH-02", "DMH-02"
+    ]  # fmt: skip
+    fresh = Simulator(suite[1])
+    for b in range(4):
+        same = untouched if b in (0, 3) else fresh
+        k = b if b in (0, 3) else 0
+        assert simulator.observation[b].tobytes() == same.observation[k].tobytes()
+        assert simulator.action_mask[b].tolist() == same.action_mask[k].tolist()
+        assert simulator.time[b] == same.time[k]
+    for both in (simulator, untouched, fresh):
+        play_on(both)
+    expected = [untouched.makespan[0], *[fresh.makespan[0]] * 2, untouched.makespan[3]]
+    assert simulator.makespan.tolist() == expected
+    assert len(simulator.schedule(2).task) == suite[1].n_tasks
+    simulator.restart([2])  # over, and on the same instance as before
+    assert simulator.status.tolist() == ["finished", "finished", "running", "finished"]
+    simulator.restart([])
+    simulator.reset()
+    assert [instance.name for instance in simulator.instances] == [
+        "DMH-01", "DMH-02", "DMH-02", "DMH-02"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("episodes", "choices", "text"),
+    [
+        ([3], None, "episodes: expected indices from 0 to 2"),
+        ([-1], None, "episodes: expected indices"),
+        ([0.0], None, "episodes: expected indices"),
+        ([True, False, True], None, "episodes: expected indices"),
+        ([[0]], None, "episodes: expected indices"),
+        ([1, 1], None, "stands twice"),
+        ([1], [3], "choices: expected indices from 0 to 2"),
+        ([1], [0, 0], "choices: read 2; expected 1"),
+    ],
+)
+def test_bad_restarts_change_nothing(episodes, choices, text):
+    simulator = batch_of_three()
+    play_on(simulator, 3)
+    before = simulator.observation
+    with pytest.raises(InputError, match=text):
+        simulator.restart(episodes, choices)
+    assert np.array_equal(simulator.observation, before)
+    with pytest.raises(InputError, match="n_episodes: read 0"):
+        Simulator(simulator.pool, n_episodes=0)
+
+
 # The horizon
 
 
