@@ -25,7 +25,7 @@ try:
     from gymnasium.vector.utils import batch_space
 except ImportError as error:
     raise MissingExtraError(
-        f"{error}: the environments need gymnasium; pip install 'acerl_np[gym]'"
+        f"{error}: the environments need gymnasium >= 1.1; pip install 'acerl_np[gym]'"
     ) from error
 
 ENV_ID = "acerl_np/DMH-v0"
@@ -469,10 +469,14 @@ def _check_choice(name: str, value: Any, expected: Sequence[Any]) -> None:
 def _load(instances: InstanceLike | Sequence[InstanceLike]) -> list[Instance]:
     if isinstance(instances, str | os.PathLike | Instance):
         instances = [instances]
-    return [
-        instance if isinstance(instance, Instance) else load_instance(instance)
-        for instance in instances
-    ]
+    if not isinstance(instances, Sequence):
+        raise InputError(
+            f"instances: read {instances!r}; expected a name, a file, an Instance or several"
+        )
+    for item in instances:
+        if not isinstance(item, str | os.PathLike | Instance):
+            raise InputError(f"instances: read {item!r}; expected a name, a file or an Instance")
+    return [item if isinstance(item, Instance) else load_instance(item) for item in instances]
 
 
 def _find_entries(simulator: Simulator, instances: Sequence[Instance]) -> list[int]:
@@ -486,6 +490,8 @@ def _name_entry(simulator: Simulator, options: dict[str, Any] | None) -> int | N
     name = (options or {}).get("instance")
     if name is None:
         return None
+    if isinstance(name, Instance):
+        name = name.name
     names = [instance.name for instance in simulator.pool]
     _check_choice("instance", name, names)
     return names.index(name)

@@ -137,7 +137,7 @@ class Simulator:
         position = {id(instance): k for k, instance in enumerate(self.pool)}
         first = np.array([position[id(instance)] for instance in entries], np.int64)
         self.choices = np.resize(first, n_episodes)
-        self._rows = np.arange(n_episodes)
+        self._rows = np.arange(n_episodes, dtype=np.int64)
         self.state = allocate_state(self.problem, self.n_episodes)
         self._observation = np.zeros((self.n_episodes, self.n_features), np.float32)
         self._mask = np.zeros((self.n_episodes, self.n_actions), np.bool_)

@@ -222,7 +222,8 @@ def test_the_spaces_are_those_of_the_largest_instance(instances):
 def test_options_name_the_instance(instances):
     env = DMHEnv(instances)
     for instance in instances:
-        assert env.reset(options={"instance": instance.name})[1]["instance"] == instance.name
+        for name in (instance.name, instance):
+            assert env.reset(options={"instance": name})[1]["instance"] == instance.name
     with pytest.raises(InputError, match=r"instance: read 'DMH-77'; expected one of \['DMH-01"):
         env.reset(options={"instance": "DMH-77"})
 
@@ -239,6 +240,8 @@ def test_an_instance_given_twice_is_drawn_twice_as_often(instances):
         {"render_mode": "human"},
         {"instance": []},
         {"instance": "DMH-77"},
+        {"instance": 5},
+        {"instance": ["DMH-01", 5]},
         {"horizon": -1.0},
     ],
 )
@@ -476,6 +479,15 @@ def test_vector_errors(instances):
         DMHVectorEnv(0, instances)
 
 
+def test_without_a_seed_every_environment_draws_its_own(instances):
+    envs = DMHVectorEnv(20, instances)
+    _, infos = envs.reset()
+    assert len(set(infos["instance"])) > 1
+    assert len(set(envs.np_random_seed)) == 20
+    drawn = [envs.reset()[1]["instance"].tolist() for _ in range(3)]
+    assert drawn[0] != drawn[1] or drawn[1] != drawn[2]
+
+
 def test_nothing_returned_is_used_again(instances):
     envs = DMHVectorEnv(2, instances[0])
     first, infos = envs.reset()
@@ -486,6 +498,30 @@ def test_nothing_returned_is_used_again(instances):
     first[:] = 9.0
     infos["action_mask"][:] = 0
     assert envs.action_masks().any()
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_gymnasiums_own_vectors_take_it(instances, mode):
+    envs = gymnasium.make_vec(
+        ENV_ID, num_envs=2, vectorization_mode=mode, instance=instances, illegal="redraw"
+    )
+    ours = DMHVectorEnv(2, instances, illegal="redraw")
+    for both in (envs, ours):
+        both.reset(seed=1)
+    for _ in range(6):
+        for a, b in zip(envs.step([0, 0])[:4], ours.step([0, 0])[:4], strict=True):
+            assert np.array_equal(a, b)
+    envs.close()
+    ours.close()
+
+
+def test_episode_statistics(instances):
+    envs = gymnasium.wrappers.vector.RecordEpisodeStatistics(DMHVectorEnv(2, instances[0]))
+    _, infos = envs.reset(seed=0)
+    while "episode" not in infos:
+        _, rewards, _, _, infos = envs.step(infos["action_mask"].argmax(axis=1))
+    assert np.array_equal(infos["episode"]["r"], rewards)
+    assert np.array_equal(infos["makespan"], -rewards)
 
 
 # Rendering
