@@ -1,0 +1,313 @@
+"""`acerl-np floor`: import floors from other formats, check them, show them."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from acerl_np.errors import InputError, LayoutError, make_printable
+
+if TYPE_CHECKING:
+    from acerl_np.problem.layout import Layout
+
+SHOWN = 5
+"""Examples that are listed of what was found."""
+
+WIDTH, HEIGHT = 78, 30
+"""Largest text picture, in characters."""
+
+MARK = "*"
+
+DESCRIPTION = """\
+Import floors from other formats, check them, show them.
+"""
+
+IMPORT = """\
+Turn a VDMA LIF file (JSON) or an openTCS plant model (XML) into a layout for acerl-np.
+
+Nodes or points become sites; a station or location alone on its only node gives that site its name.
+A layout needs a fleet: the plant model's vehicles, or --vehicles with --start. What could not be
+carried over is said on the standard error stream, one line each.
+"""
+
+CHECK = """\
+Say how large a floor is, what cannot be reached on it, and whether its fleet can keep up with records.
+
+load: the time that the tasks take (mean approach from the record's deliveries, way from pickup to
+delivery, handling time), by the fleet's time from the first arrival to the last due time. Repairs are
+not taken off. Above 1 the fleet cannot keep up; a little below 1 tasks may still be late.
+"""
+
+SHOW = """\
+Show a floor: as text, or with --out as a picture (needs the extra: pip install 'acerl_np[plot]').
+"""
+
+EPILOG = """\
+examples:
+  acerl-np floor import plant.xml --out layout.json
+  acerl-np floor import hall.lif.json --vehicles 4 --start parking --speed 1.2 --out layout.json
+  acerl-np floor check layout.json week1.csv week2.csv
+  acerl-np floor show layout.json --out floor.png
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.description = DESCRIPTION
+    parser.epilog = EPILOG
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+
+    def add_action(name: str, summary: str, description: str) -> argparse.ArgumentParser:
+        return actions.add_parser(
+            name,
+            help=summary,
+            description=description,
+            epilog=EPILOG,
+            allow_abbrev=False,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+
+    action = add_action("import", "make a layout from LIF or openTCS", IMPORT)
+    action.add_argument("file", metavar="FILE", help="a LIF file or an openTCS plant model")
+    action.add_argument("--out", required=True, metavar="LAYOUT.json", help="layout to write")
+    action.add_argument(
+        "--from",
+        dest="kind",
+        choices=("lif", "opentcs"),
+        help="format of FILE (default: by its content)",
+    )
+    action.add_argument(
+        "--layout-id", metavar="ID", help="which layout of a LIF file with several to take"
+    )
+    action.add_argument(
+        "--vehicles", type=int, metavar="N", help="a fleet of N vehicles instead of the file's"
+    )
+    action.add_argument(
+        "--start", metavar="SITE", help="where every vehicle starts (default: the file's starts)"
+    )
+    action.add_argument(
+        "--speed",
+        type=float,
+        metavar="S",
+        help="speed of every vehicle, m/s (default: the file's; of a fleet by --vehicles: 1)",
+    )
+    action.add_argument(
+        "--capacity",
+        type=float,
+        metavar="C",
+        help="capacity of every vehicle in units of load, 0 for unlimited (default: 0)",
+    )
+    action = add_action("check", "reach, and load against capacity", CHECK)
+    action.add_argument("layout", metavar="LAYOUT.json", help="a layout, or 'dmh'")
+    action.add_argument(
+        "tasks", nargs="*", metavar="TASKS.csv", help="task records to be served on it"
+    )
+    action = add_action("show", "a picture of a floor", SHOW)
+    action.add_argument("layout", metavar="LAYOUT.json", help="a layout, or 'dmh'")
+    action.add_argument("--out", metavar="FILE", help="picture to write: png, svg or pdf")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Import, check or show a floor; return the exit status."""
+    if arguments.action == "import":
+        return _import(arguments)
+    return _check(arguments) if arguments.action == "check" else _show(arguments)
+
+
+def _import(arguments: argparse.Namespace) -> int:
+    from acerl_np.problem.importers.files import import_floor
+    from acerl_np.problem.layout import Layout
+    from acerl_np.storage import write_atomically
+
+    data, warnings = import_floor(
+        arguments.file, kind=arguments.kind, layout_id=arguments.layout_id
+    )
+    _set_fleet(arguments, data)
+    try:
+        layout = Layout.from_dict(data)
+        _ = layout.routes  # refuses lengths that routes cannot be told by
+    except LayoutError as error:
+        raise LayoutError(f"{arguments.file}: {error}") from error
+    write_atomically(arguments.out, _format(layout).encode())
+    for line in warnings:
+        print(f"{make_printable(arguments.file)}: warning: {line}", file=sys.stderr)
+    print(f"{make_printable(arguments.out)}: {_sizes(layout)}")
+    return 0
+
+
+def _set_fleet(arguments: argparse.Namespace, data: dict[str, Any]) -> None:
+    """Put the fleet that the arguments ask for into an imported layout."""
+    from acerl_np.problem.layout import MAX_NUMBER, MAX_VEHICLES, MIN_SPEED
+
+    ids = [site["id"] for site in data["sites"]]
+    some = f"{', '.join(ids[:SHOWN])}{', ...' if len(ids) > SHOWN else ''}"
+    if arguments.start is not None and arguments.start not in ids:
+        raise InputError(f"--start: read '{arguments.start}'; expected one of the sites {some}")
+    for option, low, unit in (("speed", MIN_SPEED, " m/s"), ("capacity", 0.0, "")):
+        value = getattr(arguments, option)
+        if value is not None and not low <= value <= MAX_NUMBER:
+            raise InputError(
+                f"--{option}: read {value:g}; expected a number from {low:g} to {MAX_NUMBER:g}{unit}"
+            )
+    if arguments.vehicles is not None:
+        if not 1 <= arguments.vehicles <= MAX_VEHICLES:
+            raise InputError(
+                f"--vehicles: read {arguments.vehicles}; expected 1 to {MAX_VEHICLES:,}"
+            )
+        if arguments.start is None:
+            raise InputError(
+                f"--start: missing beside --vehicles; expected one of the sites {some}"
+            )
+        data["vehicles"] = [{"id": f"v{k + 1}"} for k in range(arguments.vehicles)]
+    elif not data["vehicles"]:
+        raise InputError(
+            f"{arguments.file}: no vehicles in it, and a layout needs a fleet; expected --vehicles N "
+            f"--start SITE (one of {some})"
+        )
+    for vehicle in data["vehicles"]:
+        for option in ("start", "speed", "capacity"):
+            if getattr(arguments, option) is not None:
+                vehicle[option] = getattr(arguments, option)
+
+
+def _format(layout: Layout) -> str:
+    """Return a layout as JSON with one line per site, edge and vehicle."""
+    import json
+
+    parts = []
+    for key, value in layout.to_dict().items():
+        if isinstance(value, list) and value:
+            items = ",\n".join(f"    {json.dumps(item, ensure_ascii=False)}" for item in value)
+            parts.append(f"  {json.dumps(key)}: [\n{items}\n  ]")
+        else:
+            parts.append(f"  {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def _sizes(layout: Layout) -> str:
+    one_way = sum(edge.one_way for edge in layout.edges)
+    fleet = len(layout.vehicles)
+    return (
+        f"{len(layout.sites)} sites, {len(layout.edges)} edges ({one_way} one-way), "
+        f"{fleet} vehicle{'s' if fleet > 1 else ''}"
+    )
+
+
+def _list(items: list[str]) -> str:
+    return ", ".join(items[:SHOWN]) + (", ..." if len(items) > SHOWN else "")
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    from acerl_np.problem.check import find_no_return, find_unreachable, measure_load
+    from acerl_np.problem.instance import load_instance, load_layout
+
+    layout = load_layout(arguments.layout)
+    # Too large demands are counted here, not refused.
+    floor = replace(
+        layout, vehicles=tuple(replace(vehicle, capacity=0.0) for vehicle in layout.vehicles)
+    )
+    instances = [load_instance(task, layout=floor) for task in arguments.tasks]
+    print(f"{layout.name}: {_sizes(layout)}")
+    n_pairs, pairs = find_unreachable(floor, SHOWN + 1)
+    if n_pairs:
+        print(f"unreachable pairs: {n_pairs} ({_list([f'{a} -> {b}' for a, b in pairs])})")
+    else:
+        print("every site can be reached from every other")
+    for vehicle, sites in find_no_return(floor).items():
+        count = f"{len(sites)} site{'s' if len(sites) > 1 else ''}"
+        print(f"vehicle {vehicle}: cannot return to its start from {count}: {_list(sites)}")
+    for instance in instances:
+        load = measure_load(instance, layout)
+        print(
+            f"{instance.name}: {instance.n_tasks} tasks in {load.span:g} s, "
+            f"load {load.offered:.2f} ({load.loaded:.2f} of it loaded)"
+        )
+        if load.too_large:
+            tasks = [f"{instance.tasks[k]} ({instance.demand[k]:g})" for k in load.too_large]
+            largest = max(vehicle.capacity for vehicle in layout.vehicles)
+            print(
+                f"{instance.name}: demand above every capacity ({largest:g}) in {len(tasks)} tasks: "
+                f"{_list(tasks)}; no vehicle can carry them"
+            )
+        if load.offered > 1.0:
+            print(f"{instance.name}: this fleet cannot keep up with these records")
+    return 0
+
+
+def _show(arguments: argparse.Namespace) -> int:
+    from acerl_np.problem.instance import load_layout
+
+    layout = load_layout(arguments.layout)
+    if arguments.out is not None:
+        from acerl_np.plot import draw_layout
+
+        draw_layout(layout, arguments.out)
+        print(make_printable(arguments.out))
+        return 0
+    print(f"{layout.name}: {_sizes(layout)}\n")
+    picture, unnamed = draw_text(layout)
+    print(picture + "\n")
+    if unnamed:
+        print("sites without room for their names:")
+        for k in unnamed:
+            site = layout.sites[k]
+            print(f"  {site.id} at ({site.x:g}, {site.y:g})")
+    print("edges:")
+    for edge in layout.edges:
+        print(f"  {edge.a} {'->' if edge.one_way else '--'} {edge.b}  {edge.length:g} m")
+    print("vehicles:")
+    for vehicle in layout.vehicles:
+        limit = f"capacity {vehicle.capacity:g}" if vehicle.capacity else "any load"
+        print(f"  {vehicle.id} at {vehicle.start}, {vehicle.speed:g} m/s, {limit}")
+    return 0
+
+
+def draw_text(layout: Layout) -> tuple[str, list[int]]:
+    """Draw the sites of a floor in characters.
+
+    Parameters
+    ----------
+    layout : Layout
+
+    Returns
+    -------
+    picture : str
+        Lines of at most `WIDTH` characters: a mark per site, its name beside it.
+    unnamed : list of int
+        Positions in `layout.sites` of those whose names found no room.
+    """
+    x, y = [site.x for site in layout.sites], [site.y for site in layout.sites]
+    longest = min(max(len(site.id) for site in layout.sites), 20)
+    columns = WIDTH - longest - 1
+    # A character is about twice as high as wide.
+    scale = max((max(x) - min(x)) / (columns - 1), (max(y) - min(y)) / (2.0 * (HEIGHT - 1)))
+    scale = scale or 1.0
+    places = [
+        (round((max(y) - b) / (2.0 * scale)), round((a - min(x)) / scale))
+        for a, b in zip(x, y, strict=True)
+    ]
+    grid = [[" "] * WIDTH for _ in range(max(row for row, _ in places) + 1)]
+    for row, column in places:
+        grid[row][column] = MARK
+    unnamed = []
+    taken: set[tuple[int, int]] = set()
+    for k, ((row, column), site) in enumerate(zip(places, layout.sites, strict=True)):
+        length = len(site.id)
+        line = grid[row]
+        room = [
+            at
+            for at in (column + 1, column - length)
+            if at >= 0
+            and at + length <= WIDTH
+            and all(letter == " " for letter in line[at : at + length])
+            and (at > column or line[max(at - 1, 0)] == " ")
+            and (at < column or line[at + length : at + length + 1] in ([" "], []))
+        ]
+        if (row, column) in taken or not room:
+            unnamed.append(k)
+            continue
+        taken.add((row, column))
+        line[room[0] : room[0] + length] = site.id
+    return "\n".join("".join(line).rstrip() for line in grid), unnamed

@@ -1,0 +1,1 @@
+"""Floors from other formats: VDMA LIF (JSON) and openTCS plant models (XML)."""

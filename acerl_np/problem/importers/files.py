@@ -1,0 +1,62 @@
+"""Import a floor from a file of whatever known format."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from acerl_np.errors import LayoutError
+from acerl_np.problem.importers.lif import import_lif
+from acerl_np.problem.importers.opentcs import import_opentcs
+from acerl_np.problem.layout import shorten
+from acerl_np.storage import read_text
+
+KINDS = ("lif", "opentcs")
+
+
+def import_floor(
+    path: str | os.PathLike[str], *, kind: str | None = None, layout_id: str | None = None
+) -> tuple[dict[str, Any], list[str]]:
+    """Read a floor from a LIF file or an openTCS plant model.
+
+    Parameters
+    ----------
+    path : path-like
+        UTF-8, at most 64 MiB.
+    kind : {"lif", "opentcs"}, optional
+        By default told by the first character: "{" or "<".
+    layout_id : str, optional
+        Which layout to take from a LIF file with several.
+
+    Returns
+    -------
+    layout : dict
+        As `Layout.from_dict` reads it, but for a list of vehicles that may be empty.
+    warnings : list of str
+        One line each, without the path.
+
+    Raises
+    ------
+    LayoutError
+        If the file cannot be read or imported; one line that names file and field.
+    """
+    text = read_text(path, LayoutError)
+    name = Path(path).name.split(".")[0] or "layout"
+    try:
+        if kind is None:
+            kind = {"{": "lif", "<": "opentcs"}.get(text.lstrip()[:1])
+            if kind is None:
+                raise LayoutError(
+                    f"begins with {shorten(text.lstrip()[:20])}; expected LIF (JSON) or an openTCS "
+                    "plant model (XML)"
+                )
+        if kind == "lif":
+            return import_lif(text, layout_id=layout_id, name=name)
+        if kind != "opentcs":
+            raise LayoutError(f"kind: read {shorten(kind)}; expected one of {', '.join(KINDS)}")
+        if layout_id is not None:
+            raise LayoutError("--layout-id: given for a plant model; expected it for LIF only")
+        return import_opentcs(text, name=name)
+    except LayoutError as error:
+        raise LayoutError(f"{path}: {error}") from error

@@ -1,0 +1,259 @@
+"""VDMA LIF (Layout Interchange Format, JSON) as a layout: metres, directed edges, stations."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from acerl_np.errors import LayoutError
+from acerl_np.problem.importers.common import (
+    Draft,
+    Station,
+    read_entries,
+    read_flag,
+    read_name,
+    read_number,
+)
+from acerl_np.problem.layout import parse_json, shorten
+
+MAX_DEGREE = 20
+MAX_CONTROL_POINTS = 10_000
+SAMPLES_PER_SPAN = 64
+
+PROPERTIES = ("vehicleTypeEdgeProperties", "mobileRobotTypeEdgeProperties")
+"""Where an edge lists what holds for each type of vehicle, in versions 1 and 2."""
+
+
+def import_lif(
+    text: str, *, layout_id: str | None = None, name: str = "layout"
+) -> tuple[dict[str, Any], list[str]]:
+    """Turn a LIF file into a layout without vehicles.
+
+    Nodes become sites, edges become one-way edges, two opposite ones of equal length one two-way edge;
+    lengths follow the first trajectory given, or are straight. A station alone on its only node gives
+    that site its id. Whatever a floor can do without is left out with a warning: edges of unknown nodes
+    or from a node to itself, stations without a known node, trajectories that cannot be read. The
+    format's version is not looked at, unknown keys are skipped, and numbers may be texts.
+
+    Parameters
+    ----------
+    text : str
+        Content of the file.
+    layout_id : str, optional
+        Which layout to take from a file with several.
+    name : str
+        Name of a layout that has none.
+
+    Returns
+    -------
+    layout : dict
+        As `Layout.from_dict` reads it, but for an empty list of vehicles.
+    warnings : list of str
+        One line each.
+
+    Raises
+    ------
+    LayoutError
+        If it is not LIF, a node's id stands at two positions, an id or a coordinate is missing, empty
+        or not finite, or the layout is not named where there are several.
+    """
+    data = parse_json(text)
+    if not isinstance(data, dict):
+        raise LayoutError(f"the file: read {shorten(data)}; expected an object with layouts")
+    if "layouts" not in data and "sites" in data:
+        raise LayoutError("sites: this is a layout of acerl_np already; expected LIF, with layouts")
+    if "layouts" in data or "origins" not in data:
+        layouts = read_entries(data, "layouts", "", required=True)
+    else:  # since version 2 layouts stand below the origins of their coordinates
+        origins = read_entries(data, "origins", "")
+        layouts = [
+            item for place, origin in origins for item in read_entries(origin, "layouts", place)
+        ]
+    where, layout = _choose(layouts, layout_id)
+    draft = Draft()
+    for place, node in read_entries(layout, "nodes", where, required=True):
+        _read_node(draft, place, node)
+    _read_edges(draft, read_entries(layout, "edges", where))
+    for place, station in read_entries(layout, "stations", where):
+        _read_station(draft, place, station)
+    for key in ("layoutName", "layoutId"):
+        if isinstance(layout.get(key), str) and layout[key].strip():
+            name = layout[key].strip()
+            break
+    return draft.finish(name)
+
+
+def _choose(
+    layouts: list[tuple[str, dict[str, Any]]], layout_id: str | None
+) -> tuple[str, dict[str, Any]]:
+    ids = [str(layout.get("layoutId", "")).strip() for _, layout in layouts]
+    listed = ", ".join(shorten(name) for name in ids[:10]) or "none"
+    if layout_id is not None:
+        if ids.count(layout_id) != 1:
+            raise LayoutError(
+                f"layouts: {ids.count(layout_id)} with layoutId {shorten(layout_id)}; expected one of "
+                f"{listed} (--layout-id)"
+            )
+        return layouts[ids.index(layout_id)]
+    if len(layouts) != 1:
+        raise LayoutError(
+            f"layouts: read {len(layouts)} of them ({listed}); expected one, or the one to take "
+            "(--layout-id)"
+        )
+    return layouts[0]
+
+
+def _read_node(draft: Draft, where: str, node: dict[str, Any]) -> None:
+    position = node.get("nodePosition")
+    if not isinstance(position, dict):
+        raise LayoutError(
+            f"{where}.nodePosition: read {shorten(position)}; expected an object with x and y"
+        )
+    x, y = (
+        read_number(
+            position.get(axis),
+            f"{where}.nodePosition.{axis}",
+            unit="metres",
+            warnings=draft.warnings,
+        )
+        for axis in ("x", "y")
+    )
+    draft.add_point(where, read_name(node.get("nodeId"), f"{where}.nodeId", draft.warnings), x, y)
+
+
+def _read_edges(draft: Draft, entries: list[tuple[str, dict[str, Any]]]) -> None:
+    warnings = draft.warnings
+    types: set[str] = set()
+    allowed: list[tuple[str, set[str]]] = []
+    for where, edge in entries:
+        a = read_name(edge.get("startNodeId"), f"{where}.startNodeId", warnings)
+        b = read_name(edge.get("endNodeId"), f"{where}.endNodeId", warnings)
+        if not draft.can_join(where, a, b):
+            continue
+        properties = [item for key in PROPERTIES for item in read_entries(edge, key, where)]
+        length = straight = draft.distance(a, b)
+        for place, item in properties:
+            trajectory = item.get("trajectory")
+            if trajectory is None:
+                continue
+            try:
+                length = measure_trajectory(trajectory)
+            except LayoutError as error:
+                warnings.add("trajectories", f"{place}.trajectory: {error}; taken as straight")
+            if length < 0.999 * straight:
+                warnings.add(
+                    "trajectories",
+                    f"{place}.trajectory: {length:g} m long, its nodes lie {straight:g} m apart; "
+                    "taken as straight",
+                )
+                length = straight
+            break
+        for place, item in properties:
+            limits = item.get("loadRestriction")
+            if isinstance(limits, dict) and not all(
+                read_flag(limits.get(key, True)) for key in ("loaded", "unloaded")
+            ):
+                warnings.add(
+                    "load restrictions",
+                    f"{place}.loadRestriction: not known to a layout, the edge is open to all",
+                )
+            if item.get("maxSpeed") is not None:
+                warnings.add(
+                    "speed limits",
+                    f"{place}.maxSpeed: read {shorten(item['maxSpeed'])} m/s; a layout has no limits by "
+                    "edge, choose the vehicles' speed",
+                )
+        named = {
+            shorten(item.get("vehicleTypeId", item.get("mobileRobotTypes")))
+            for _, item in properties
+        }
+        types |= named
+        allowed.append((where, named))
+        draft.add_edge(where, a, b, length)
+    for where, named in allowed:
+        if named and len(named) < len(types):
+            warnings.add(
+                "vehicle types",
+                f"{where}: for {len(named)} of {len(types)} vehicle types, taken as open to all",
+            )
+
+
+def _read_station(draft: Draft, where: str, station: dict[str, Any]) -> None:
+    warnings = draft.warnings
+    name = read_name(station.get("stationId"), f"{where}.stationId", warnings)
+    nodes: dict[str, None] = {}
+    listed = station.get("interactionNodeIds")
+    if listed is not None and not isinstance(listed, list):
+        listed = [listed]
+    for k, value in enumerate(listed or []):
+        node = read_name(value, f"{where}.interactionNodeIds[{k}]", warnings)
+        if node in draft.points:
+            nodes[node] = None
+        else:
+            warnings.add(
+                "interaction nodes",
+                f"{where}.interactionNodeIds[{k}]: unknown node '{node}', left out",
+            )
+    label = station.get("stationName")
+    label = label.strip() if isinstance(label, str) else ""
+    full = f"{name} ({label})" if label and label != name else name
+    draft.stations.append(Station(name, tuple(nodes), full))
+
+
+def measure_trajectory(trajectory: object) -> float:
+    """Return the length of a trajectory, a NURBS curve, to about one part in 10,000.
+
+    Parameters
+    ----------
+    trajectory : object
+        As in the file: degree (1 if missing), knotVector, controlPoints with x, y, m, and weight.
+
+    Returns
+    -------
+    float, m
+
+    Raises
+    ------
+    LayoutError
+        If it does not describe a curve.
+    """
+    if not isinstance(trajectory, dict):
+        raise LayoutError(f"read {shorten(trajectory)}; expected an object")
+    degree = int(read_number(trajectory.get("degree", 1), "degree", 1, MAX_DEGREE))
+    entries = read_entries(trajectory, "controlPoints", "", required=True)
+    if not degree < len(entries) <= MAX_CONTROL_POINTS:
+        raise LayoutError(f"controlPoints: read {len(entries)}; expected more than degree {degree}")
+    points = np.array(
+        [
+            [read_number(item.get(axis), f"{place}.{axis}") for axis in ("x", "y")]
+            for place, item in entries
+        ]
+    )
+    if degree == 1:  # runs through its control points, whatever knots and weights
+        return float(np.hypot(*np.diff(points, axis=0).T).sum())
+    from scipy.interpolate import BSpline
+
+    weights = np.array(
+        [
+            read_number(
+                1 if item.get("weight") is None else item["weight"], f"{place}.weight", 1e-9
+            )
+            for place, item in entries
+        ]
+    )
+    listed = trajectory.get("knotVector")
+    n_knots = len(points) + degree + 1
+    if not isinstance(listed, list) or len(listed) != n_knots:
+        raise LayoutError(f"knotVector: read {shorten(listed)}; expected {n_knots} numbers")
+    knots = np.array([read_number(value, f"knotVector[{k}]") for k, value in enumerate(listed)])
+    inner = np.unique(knots[degree : len(points) + 1])
+    if (np.diff(knots) < 0).any() or len(inner) < 2:
+        raise LayoutError(f"knotVector: read {shorten(listed)}; expected rising numbers")
+    places = np.unique(np.linspace(inner[:-1], inner[1:], SAMPLES_PER_SPAN + 1))
+    curve = BSpline(knots, np.column_stack([points * weights[:, None], weights]), degree)(places)
+    length = float(np.hypot(*np.diff(curve[:, :2] / curve[:, 2:], axis=0).T).sum())
+    if not math.isfinite(length):
+        raise LayoutError("not a finite curve")
+    return length

@@ -1,0 +1,255 @@
+"""openTCS plant models (XML) as a layout: millimetres to metres, paths to edges, vehicles to a fleet."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from xml.etree import ElementTree
+
+from acerl_np.errors import LayoutError
+from acerl_np.problem.importers.common import Draft, Station, read_flag, read_name, read_number
+from acerl_np.problem.layout import MAX_NUMBER, MAX_VEHICLES, MIN_SPEED, shorten
+
+MAX_ELEMENTS = 1_000_000
+MAX_DEPTH = 50
+
+CHUNK = 2**20
+"""Characters parsed at a time: the parser itself does not stop within a piece that has been refused."""
+
+MILLIMETRES = 1000.0
+"""In a metre: plant models count in millimetres and mm/s."""
+
+START_PROPERTY = "loopback:initialPosition"
+"""Property of a vehicle that names the point where openTCS's simulation starts it."""
+
+
+class _Element:
+    """An element's attributes, the properties and the links below it, and its place in the file."""
+
+    def __init__(self, tag: str, attributes: dict[str, str], place: int) -> None:
+        self.attributes = attributes
+        self.where = f"{tag}[{place}]"
+        self.properties: dict[str, str] = {}
+        self.links: list[str | None] = []
+
+    def first(self, *names: str) -> str | None:
+        """Return the first of these attributes that is given."""
+        return next((self.attributes[name] for name in names if name in self.attributes), None)
+
+
+class _Collector:
+    """Receives a model element by element; keeps what a layout can use, in bounded memory."""
+
+    def __init__(self) -> None:
+        self.name = ""
+        self.kept: dict[str, list[_Element]] = {
+            tag: [] for tag in ("point", "path", "location", "vehicle")
+        }
+        self._depth = 0
+        self._count = 0
+        self._current: _Element | None = None
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        tag = tag.rpartition("}")[2]
+        self._depth += 1
+        self._count += 1
+        if self._depth > MAX_DEPTH or self._count > MAX_ELEMENTS:
+            raise LayoutError(
+                f"<{shorten(tag)[1:-1]}>: more than {MAX_DEPTH} elements deep or {MAX_ELEMENTS:,} in "
+                "all; expected a plant model"
+            )
+        if self._depth == 1:
+            if tag != "model":
+                raise LayoutError(
+                    f"root element: read {shorten(tag)}; expected a plant model's <model>"
+                )
+            self.name = attributes.get("name", "").strip()
+        elif self._depth == 2:
+            self._current = None
+            if tag in self.kept:
+                self._current = _Element(tag, attributes, len(self.kept[tag]) + 1)
+                self.kept[tag].append(self._current)
+        elif self._depth == 3 and self._current is not None:
+            if tag == "link":
+                self._current.links.append(attributes.get("point"))
+            elif tag == "property":
+                self._current.properties[attributes.get("name", "")] = attributes.get("value", "")
+
+    def end(self, tag: str) -> None:
+        self._depth -= 1
+
+    def close(self) -> None:
+        pass
+
+
+def _parse(text: str) -> _Collector:
+    # Entities can only be declared in a DOCTYPE, which no plant model needs.
+    found = re.search(r"<!\s*(DOCTYPE|ENTITY)", text, re.IGNORECASE)
+    if found:
+        line = text.count("\n", 0, found.start()) + 1
+        raise LayoutError(
+            f"line {line}: read a <!{found[1].upper()}> declaration; expected a plant model without one"
+        )
+    collector = _Collector()
+    parser = ElementTree.XMLParser(target=collector)
+    try:
+        for start in range(0, len(text), CHUNK):
+            parser.feed(text[start : start + CHUNK])
+        parser.close()
+    except ElementTree.ParseError as error:
+        line, column = error.position
+        reason = str(error).partition(":")[0]
+        raise LayoutError(f"line {line} column {column + 1}: not XML: {reason}") from error
+    return collector
+
+
+def import_opentcs(text: str, *, name: str = "layout") -> tuple[dict[str, Any], list[str]]:
+    """Turn an openTCS plant model into a layout with the model's vehicles.
+
+    Points become sites and paths edges: forwards where maxVelocity is above 0 or missing, backwards
+    where maxReverseVelocity is. A location alone on its only point gives that site its name. Whatever a
+    floor can do without is left out with a warning: locked paths, paths of unknown points, from a point
+    to itself or open in no direction, links to unknown points. A path without a length above 0 is as
+    long as the straight line. A vehicle starts where its property loopback:initialPosition says, or on
+    the parking points in turn, or on the first point.
+
+    Parameters
+    ----------
+    text : str
+        Content of the file; a DOCTYPE is refused before anything is parsed.
+    name : str
+        Name of a model that has none.
+
+    Returns
+    -------
+    layout : dict
+        As `Layout.from_dict` reads it, but for a list of vehicles that may be empty.
+    warnings : list of str
+        One line each.
+
+    Raises
+    ------
+    LayoutError
+        If it is not a plant model, a point's name stands at two positions, a vehicle's name stands
+        twice, a name is missing or empty, or a number is not finite or out of range.
+    """
+    model = _parse(text)
+    draft = Draft()
+    for item in model.kept["point"]:
+        _read_point(draft, item)
+    limits = [_read_path(draft, item) for item in model.kept["path"]]
+    for item in model.kept["location"]:
+        _read_location(draft, item)
+    _read_vehicles(draft, model.kept["vehicle"])
+    fastest = max((vehicle["speed"] for vehicle in draft.vehicles), default=0.0)
+    for item, limit in zip(model.kept["path"], limits, strict=True):
+        if 0.0 < limit < fastest:
+            draft.warnings.add(
+                "speed limits",
+                f"{item.where}.maxVelocity: {limit:g} m/s is below the fastest vehicle's {fastest:g} m/s;"
+                " a layout has no limits by edge",
+            )
+    return draft.finish(model.name or name)
+
+
+def _read_millimetres(
+    item: _Element, names: tuple[str, ...], low: float, default: float | None = None
+) -> float | None:
+    """Return an attribute in metres (or m/s), the default where it is missing or empty."""
+    value = item.first(*names)
+    if value is None or not value.strip():
+        return default
+    high = MAX_NUMBER * MILLIMETRES
+    what = "mm/s" if "Velocity" in names[0] else "mm"
+    return read_number(value, f"{item.where}.{names[0]}", low, high, what) / MILLIMETRES
+
+
+def _read_point(draft: Draft, item: _Element) -> None:
+    name = read_name(item.first("name"), f"{item.where}.name", draft.warnings)
+    position = []
+    for axis in ("x", "y"):
+        # Version 7 of the format calls positionX what earlier ones call xPosition.
+        names = (f"{axis}Position", f"position{axis.upper()}")
+        metres = _read_millimetres(item, names, -MAX_NUMBER * MILLIMETRES)
+        if metres is None:
+            draft.warnings.add("positions", f"{item.where}.{names[0]}: missing, taken as 0")
+            metres = 0.0
+        position.append(metres)
+    draft.add_point(item.where, name, position[0], position[1])
+    kind = item.first("type") or ""
+    if kind.upper().startswith("PARK"):
+        draft.kinds[name] = "parking"
+
+
+def _read_path(draft: Draft, item: _Element) -> float:
+    """Add a path's edges; return its speed limit in m/s, 0 if there is none."""
+    warnings = draft.warnings
+    a = read_name(item.first("sourcePoint"), f"{item.where}.sourcePoint", warnings)
+    b = read_name(item.first("destinationPoint"), f"{item.where}.destinationPoint", warnings)
+    title = shorten(item.first("name") or "")
+    forward = _read_millimetres(item, ("maxVelocity",), 0.0)
+    backward = _read_millimetres(item, ("maxReverseVelocity",), 0.0, 0.0)
+    length = _read_millimetres(item, ("length",), -MAX_NUMBER * MILLIMETRES)
+    if read_flag(item.first("locked")):
+        warnings.add("locked paths", f"{item.where}: {title} is locked, left out")
+        return 0.0
+    if not draft.can_join(item.where, a, b):
+        return 0.0
+    if forward == 0.0 and not backward:
+        warnings.add("edges left out", f"{item.where}: {title} is open in no direction, left out")
+        return 0.0
+    if length is None or length <= 0.0:
+        length = draft.distance(a, b)
+        warnings.add("lengths", f"{item.where}.length: none, taken as straight, {length:g} m")
+    elif length < 0.5 * draft.distance(a, b):
+        warnings.add(
+            "lengths",
+            f"{item.where}.length: {length:g} m, its points lie {draft.distance(a, b):g} m apart",
+        )
+    if forward is None or forward > 0.0:
+        draft.add_edge(item.where, a, b, length)
+    if backward:
+        draft.add_edge(item.where, b, a, length)
+    return min((speed for speed in (forward, backward) if speed), default=0.0)
+
+
+def _read_location(draft: Draft, item: _Element) -> None:
+    name = read_name(item.first("name"), f"{item.where}.name", draft.warnings)
+    points: dict[str, None] = {}
+    for k, link in enumerate(item.links):
+        where = f"{item.where}.link[{k + 1}].point"
+        point = read_name(link, where, draft.warnings)
+        if point in draft.points:
+            points[point] = None
+        else:
+            draft.warnings.add("links", f"{where}: unknown point '{point}', left out")
+    kind = (item.first("type") or "").strip()
+    draft.stations.append(Station(name, tuple(points), f"{name} ({kind})" if kind else name))
+
+
+def _read_vehicles(draft: Draft, items: list[_Element]) -> None:
+    if items and not draft.points:
+        return
+    if len(items) > MAX_VEHICLES:
+        raise LayoutError(f"vehicle: {len(items):,} of them; expected at most {MAX_VEHICLES:,}")
+    parking = [name for name, kind in draft.kinds.items() if kind == "parking"]
+    seen: set[str] = set()
+    for k, item in enumerate(items):
+        name = read_name(item.first("name"), f"{item.where}.name", draft.warnings)
+        if name in seen:
+            raise LayoutError(f"{item.where}.name: '{name}' again; expected each name once")
+        seen.add(name)
+        speed = _read_millimetres(item, ("maxVelocity",), 0.0)
+        if speed is None or speed < MIN_SPEED:
+            draft.warnings.add("speeds", f"{item.where}.maxVelocity: none, taken as 1 m/s")
+            speed = 1.0
+        start = item.properties.get(START_PROPERTY, "").strip()
+        if start not in draft.points:
+            fallback = parking[k % len(parking)] if parking else next(iter(draft.points))
+            draft.warnings.add(
+                "starts",
+                f"{item.where}: {f'unknown point {shorten(start)}' if start else 'no start'} "
+                f"({START_PROPERTY}); '{name}' starts at '{fallback}'",
+            )
+            start = fallback
+        draft.vehicles.append({"id": name, "start": start, "speed": speed})

@@ -1,0 +1,289 @@
+"""`acerl-np floor` as users call it: import, check, show."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import acerl_np
+from acerl_np.commands.floor import HEIGHT, MARK, WIDTH, draw_text
+from acerl_np.commands.main import main
+from acerl_np.problem.check import find_no_return, find_unreachable, measure_load
+from acerl_np.problem.layout import Site
+
+DATA = Path(__file__).parent / "data"
+HALL, PLANT = str(DATA / "hall.lif.json"), str(DATA / "plant.xml")
+
+RECORD = "task,pickup,delivery,arrival_time,expiry_time,handling_time,demand\n"
+
+
+def make_layout(edges, vehicles=({"id": "v", "start": "a", "speed": 2},), sites="abc", **more):
+    return {
+        "format": 1,
+        "name": "small",
+        "sites": [{"id": name, "x": 10 * k, "y": 0} for k, name in enumerate(sites)],
+        "edges": [{"a": a, "b": b, "one_way": one_way} for a, b, one_way in edges],
+        "vehicles": list(vehicles),
+        **more,
+    }
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write(name, data):
+    Path(name).write_text(data if isinstance(data, str) else json.dumps(data))
+
+
+def refusal(capsys, words):
+    """Run a command that must end with status 2, and return its only line of error."""
+    assert main(["floor", *words]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == "" and captured.err.count("\n") == 1
+    return captured.err
+
+
+@pytest.mark.parametrize("action", ["import", "check", "show"])
+def test_help_of_every_action_has_examples(capsys, action):
+    assert main(["floor", action, "--help"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(f"usage: acerl-np floor {action}") and "examples:" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "fleet", "ends"),
+    [
+        ([PLANT], [("Truck-1", "P1", 1.0, 0.0), ("Truck-2", "Park", 1.5, 0.0)], "Inbound Outbound"),
+        (
+            [PLANT, "--start", "Park", "--speed", "2", "--capacity", "8"],
+            [("Truck-1", "Park", 2.0, 8.0), ("Truck-2", "Park", 2.0, 8.0)],
+            "Outbound Inbound",
+        ),
+        (
+            [HALL, "--from", "lif", "--vehicles", "2", "--start", "pick", "--layout-id", "ground"],
+            [("v1", "pick", 1.0, 0.0), ("v2", "pick", 1.0, 0.0)],
+            "pick drop",
+        ),
+    ],
+)
+def test_imported_layouts_are_loaded_checked_shown_and_played(folder, capsys, words, fleet, ends):
+    assert main(["floor", "import", *words, "--out", "layout.json"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.startswith("layout.json: ") and captured.out.endswith("2 vehicles\n")
+    lines = captured.err.splitlines()
+    assert lines and all(line.startswith(f"{words[0]}: warning: ") for line in lines)
+    layout = acerl_np.load_layout("layout.json")
+    assert [(v.id, v.start, v.speed, v.capacity) for v in layout.vehicles] == fleet
+    pickup, delivery = ends.split()
+    tasks = "".join(f"t{k},{pickup},{delivery},{60 * k},200,5,1\n" for k in range(6))
+    write("tasks.csv", RECORD + tasks)
+    trials = acerl_np.evaluate_policy("EDD", acerl_np.load_instance("tasks.csv"), trials=2)
+    assert np.isfinite(trials.makespan).all() and trials.makespan.min() > 300
+    assert main(["floor", "check", "layout.json", "tasks.csv"]) == 0
+    assert "tasks: 6 tasks in 500 s, load " in capsys.readouterr().out
+    assert main(["floor", "show", "layout.json"]) == 0
+    assert f"*{pickup}" in capsys.readouterr().out
+
+
+def test_one_import_gives_the_same_bytes_twice(folder, capsys):
+    for name in ("a.json", "b.json"):
+        assert main(["floor", "import", PLANT, "--out", name]) == 0
+    assert Path("a.json").read_bytes() == Path("b.json").read_bytes()
+    data = json.loads(Path("a.json").read_text())
+    assert acerl_np.Layout.from_dict(data).to_dict() == data
+
+
+def test_a_line_stays_a_line_whatever_the_file_is_called(folder, capsys):
+    write("new\nline.xml", Path(PLANT).read_text())
+    assert main(["floor", "import", "new\nline.xml", "--out", "two\nlines.json"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.count("\n") == 1
+    assert all(": warning: " in line for line in captured.err.splitlines())
+    assert main(["floor", "check", "two\nlines.json"]) == 0
+
+
+LAUGHS = '<!DOCTYPE m [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]>\n<model name="&b;"/>'
+
+BAD = {
+    "import missing.xml --out l.json": "missing.xml: expected a file, found nothing",
+    "import bad.csv --out l.json": "bad.csv: begins with",
+    "import laughs.xml --out l.json": "laughs.xml: line 1: read a <!DOCTYPE> declaration",
+    "import hall.json": "the following arguments are required: --out",
+    "import hall.json --out l.json": "hall.json: no vehicles in it, and a layout needs a fleet; "
+    "expected --vehicles N --start SITE (one of n1, pick, n3, drop, n5, ...)",
+    "import hall.json --out l.json --vehicles 2": "--start: missing beside --vehicles",
+    "import hall.json --out l.json --vehicles 0 --start n1": "--vehicles: read 0; expected 1 to",
+    "import hall.json --out l.json --vehicles 1 --start n2": "--start: read 'n2'; expected one of",
+    "import hall.json --out l.json --vehicles 1 --start n1 --speed 0": "--speed: read 0; expected",
+    "import hall.json --out l.json --vehicles 1 --start n1 --speed nan": "--speed: read nan",
+    "import hall.json --out l.json --vehicles 1 --start n1 --capacity -1": "--capacity: read -1",
+    "import hall.json --out l.json --layout-id cellar": '0 with layoutId "cellar"',
+    "import hall.json --out l.json --from opentcs": "hall.json: line 1 column 1: not XML",
+    "import hall.json --out l.json --from dxf": "invalid choice: 'dxf'",
+    "import plant.xml --out l.json --layout-id a": "plant.xml: --layout-id: given for a plant model",
+    "check nowhere": "nowhere: no such layout",
+    "check hall.json": 'hall.json: "metaInformation": unknown key',
+    "check dmh missing.csv": "missing.csv: no such task record",
+    "check dmh bad.csv": "bad.csv: line 1: unknown column",
+    "show nowhere": "nowhere: no such layout",
+    "show dmh --out floor.txt": "floor.txt: ends in 'txt'; expected a picture's name in png, svg",
+    "": "the following arguments are required: ACTION",
+}
+
+
+@pytest.mark.parametrize("words", list(BAD))
+def test_bad_input_is_one_line_and_status_2(folder, capsys, words):
+    write("hall.json", Path(HALL).read_text())
+    write("plant.xml", Path(PLANT).read_text())
+    write("laughs.xml", LAUGHS)
+    write("bad.csv", "x,y\n1,2\n")
+    before = sorted(folder.iterdir())
+    assert BAD[words] in refusal(capsys, words.split())
+    assert sorted(folder.iterdir()) == before
+
+
+def test_an_unwritable_place_is_status_1(folder, capsys):
+    assert main(["floor", "import", PLANT, "--out", "none/l.json"]) == 1
+    assert "none/l.json: cannot write: no such file" in capsys.readouterr().err
+    assert list(folder.iterdir()) == []
+
+
+def test_what_cannot_be_reached_is_listed(folder, capsys):
+    # a and b are joined both ways, c is a dead end, d is cut off.
+    write("l.json", make_layout([("a", "b", False), ("b", "c", True)], sites="abcd"))
+    assert main(["floor", "check", "l.json"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "small: 4 sites, 2 edges (1 one-way), 1 vehicle",
+        "unreachable pairs: 8 (a -> d, b -> d, c -> a, c -> b, c -> d, ...)",
+        "vehicle v: cannot return to its start from 1 site: c",
+    ]
+    layout = acerl_np.load_layout("l.json")
+    assert find_unreachable(layout, 2) == (8, [("a", "d"), ("b", "d")])
+    assert len(find_unreachable(layout, 9)[1]) == 8
+    assert find_no_return(layout) == {"v": ["c"]}
+    assert main(["floor", "check", "dmh"]) == 0
+    assert "every site can be reached from every other" in capsys.readouterr().out
+
+
+def test_load_is_what_a_hand_calculation_says(folder, capsys):
+    vehicles = [{"id": f"v{k}", "start": "a", "speed": 2, "capacity": 4 + k} for k in range(2)]
+    edges = [("a", "b", False), ("b", "c", False)]
+    write("l.json", make_layout(edges, vehicles))
+    # Ways: 20 m and 10 m. Approaches: from c and a to a, 10 m on average; from c and a to b, 10 m.
+    rows = "t1,a,c,5,15,3,1\nt2,b,a,0,25,0,5\n"
+    write("week.csv", RECORD + rows)
+    layout = acerl_np.load_layout("l.json")
+    load = measure_load(acerl_np.load_instance("week.csv", layout=layout), layout)
+    assert load.span == 25.0
+    assert load.loaded == pytest.approx((30 / 2 + 3) / (25 * 2))
+    assert load.offered == pytest.approx((30 / 2 + 3 + 20 / 2) / (25 * 2))
+    assert main(["floor", "check", "l.json", "week.csv"]) == 0
+    out = capsys.readouterr().out
+    assert "week: 2 tasks in 25 s, load 0.56 (0.36 of it loaded)\n" in out
+    assert "cannot keep up" not in out and "demand" not in out
+
+
+def test_a_fleet_that_cannot_keep_up_is_told(folder, capsys):
+    edges = [("a", "b", False), ("b", "c", False)]
+    write("l.json", make_layout(edges, [{"id": "v", "start": "a", "capacity": 4}]))
+    write("rush.csv", RECORD + "".join(f"t{k},a,c,{k},20,0,{k}\n" for k in range(7)))
+    write("now.csv", RECORD + "t,a,c,0,0,0,0\n")
+    write("calm.csv", RECORD + "".join(f"t{k},a,c,{60 * k},60,0,1\n" for k in range(7)))
+    assert main(["floor", "check", "l.json", "rush.csv", "now.csv", "calm.csv"]) == 0
+    assert capsys.readouterr().out.splitlines()[2:] == [
+        "rush: 7 tasks in 26 s, load 10.77 (5.38 of it loaded)",
+        "rush: demand above every capacity (4) in 2 tasks: t5 (5), t6 (6); no vehicle can carry them",
+        "rush: this fleet cannot keep up with these records",
+        "now: 1 tasks in 0 s, load inf (inf of it loaded)",
+        "now: this fleet cannot keep up with these records",
+        "calm: 7 tasks in 420 s, load 0.67 (0.33 of it loaded)",
+    ]
+
+
+def test_load_counts_whole_metres_where_the_layout_does(folder):
+    sites = [{"id": "a", "x": 0, "y": 0}, {"id": "b", "x": 10.7, "y": 0}]
+    layout = make_layout([("a", "b", False)], sites="ab", truncate_distances=True)
+    layout = acerl_np.Layout.from_dict({**layout, "sites": sites})
+    row = {"task": "t", "pickup": "a", "delivery": "b", "arrival_time": 0, "expiry_time": 10}
+    instance = acerl_np.Instance.from_rows("t", layout, [row])
+    assert measure_load(instance, layout).loaded == pytest.approx(10 / 2 / 10)
+
+
+def test_bundled_records_are_checked_by_name(capsys):
+    assert main(["floor", "check", "dmh", "DMH-01"]) == 0
+    assert "DMH-01: 30 tasks in 1859 s, load 0.90 (0.49 of it loaded)" in capsys.readouterr().out
+
+
+def test_a_floor_is_shown_in_characters(capsys):
+    assert main(["floor", "show", "dmh"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= WIDTH
+    top, bottom = (
+        next(k for k, line in enumerate(lines) if name in line) for name in ("*carport", "*ware")
+    )
+    assert top < bottom and bottom - top < HEIGHT
+    row = next(line for line in lines if "*p3" in line)
+    assert row.split() == ["*p3", "*st1", "*st2", "*st3", "*p2"]
+    assert "  p0 -- st8  25 m" in lines
+    assert "  v0 at carport, 1 m/s, any load" in lines
+
+
+def test_one_way_edges_capacities_and_crowded_sites_are_shown(folder, capsys):
+    vehicles = [{"id": "v", "start": "a", "capacity": 4}]
+    data = make_layout([("a", "b", True), ("b", "c", False)], vehicles)
+    for site, x in zip(data["sites"], (500, 500.001, 1000), strict=True):
+        site["x"] = x
+    data["sites"].append({"id": "d", "x": 0, "y": 0})
+    write("l.json", data)
+    assert main(["floor", "show", "l.json"]) == 0
+    out = capsys.readouterr().out
+    assert "  a -> b  0.001 m\n" in out and "  v at a, 1 m/s, capacity 4\n" in out
+    assert "without room for their names:\n  b at (500.001, 0)\n" in out
+
+
+def test_every_site_of_any_floor_has_its_mark():
+    rng = np.random.default_rng(3)
+    for n_sites in (1, 2, 50, 400):
+        for scale in ((1, 1), (1e6, 1), (1, 1e6), (0, 0)):
+            xy = np.round(rng.random((n_sites, 2)) * scale, 3)
+            layout = acerl_np.Layout(
+                "random",
+                tuple(Site(f"site{k}" * (1 + k % 9), *map(float, row)) for k, row in enumerate(xy)),
+                (),
+                (),
+            )
+            picture, unnamed = draw_text(layout)
+            lines = picture.splitlines()
+            assert len(lines) <= HEIGHT and max(map(len, lines)) <= WIDTH
+            assert picture.count(MARK) >= 1
+            named = [site.id for k, site in enumerate(layout.sites) if k not in set(unnamed)]
+            words = picture.replace(MARK, " ").split()
+            assert sorted(words) == sorted(named)
+
+
+@pytest.mark.parametrize("name", ["floor.png", "floor.svg", "floor.pdf"])
+def test_a_picture_is_drawn(folder, capsys, name):
+    pytest.importorskip("matplotlib")
+    data = make_layout([("a", "b", True), ("b", "c", False)])
+    data["name"] = "$x_{$ 货"  # neither mathematics nor a letter of the font
+    data["sites"][0]["id"] = data["vehicles"][0]["start"] = data["edges"][0]["a"] = "$\\frac{$"
+    write("l.json", data)
+    assert main(["floor", "show", "l.json", "--out", name]) == 0
+    assert capsys.readouterr().out == f"{name}\n"
+    start = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[name[-3:]]
+    assert Path(name).read_bytes().startswith(start)
+
+
+def test_a_picture_without_matplotlib_names_the_extra(folder, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    line = refusal(capsys, ["show", "dmh", "--out", "floor.png"])
+    assert "pip install 'acerl_np[plot]'" in line
+    assert list(folder.iterdir()) == []
