@@ -1,17 +1,22 @@
-"""ACERL's ingredients on plain arrays: strategy, ranking, instance sampler.
+"""ACERL's ingredients on plain arrays: strategy, ranking, instance sampler; and `Evolution`, all in one.
 
 Nothing here knows vehicles or tasks, so it serves any constrained black-box problem.
 """
 
-from acerl_np.evolution.ranking import Ranking, penalise, rank_utilities
+from acerl_np.evolution.optimiser import Best, Evolution, Report
+from acerl_np.evolution.ranking import Ranking, penalise, rank_utilities, sum_violations
 from acerl_np.evolution.sampler import InstanceSampler, make_sampler
 from acerl_np.evolution.strategy import Strategy
 
 __all__ = [
+    "Best",
+    "Evolution",
     "InstanceSampler",
     "Ranking",
+    "Report",
     "Strategy",
     "make_sampler",
     "penalise",
     "rank_utilities",
+    "sum_violations",
 ]

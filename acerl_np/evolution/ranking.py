@@ -31,6 +31,33 @@ def penalise(costs: ArrayLike, cost_limit: float) -> np.ndarray:
     return np.square(np.maximum(0.0, np.asarray(costs, np.float64) - cost_limit))
 
 
+def sum_violations(constraints: ArrayLike) -> np.ndarray:
+    """Return one cost for several constraints g_i(x) <= 0: the sum of max(0, g_i) (limit 0).
+
+    An equality h(x) = 0 becomes g = |h| - tolerance. Constraints of different scales are best divided
+    by a typical value first, as the sum weighs them by their numbers.
+
+    Parameters
+    ----------
+    constraints : array_like of float, (..., n_constraints)
+        g_i of each member, at most 0 if satisfied.
+
+    Returns
+    -------
+    ndarray(float64, (...,))
+        0 for a feasible member; nan or infinite if one of its constraints is nan or infinite.
+
+    Raises
+    ------
+    InputError
+        If `constraints` is a single number instead of a vector or matrix.
+    """
+    g = np.asarray(constraints, np.float64)
+    if g.ndim == 0:
+        raise InputError("constraints: read a number; expected shape (..., n_constraints)")
+    return np.asarray(np.maximum(0.0, g).sum(axis=-1))
+
+
 def standardise(x: np.ndarray) -> np.ndarray:
     """Return (x - mean) / std, all zero where the standard deviation is zero (ddof 0)."""
     deviation = x - x.mean()

@@ -14,6 +14,35 @@ Sampler = Literal["ais", "uniform", "random", "single"]
 Advantage = Literal["paper", "released"]
 
 
+def check_ids(instance_ids: ArrayLike, n_members: int, n_instances: int) -> np.ndarray:
+    """Return the instance of each member as int64.
+
+    Parameters
+    ----------
+    instance_ids : array_like of int, (n_members,)
+    n_members, n_instances : int
+
+    Returns
+    -------
+    ndarray(int64, (n_members,))
+
+    Raises
+    ------
+    InputError
+        If the shape differs, or an id is no whole number from 0 to n_instances - 1.
+    """
+    ids = np.asarray(instance_ids)
+    if ids.shape != (n_members,) or (ids.dtype.kind not in "iu" and n_members):
+        raise InputError(
+            f"instance ids: read {ids.dtype} of shape {ids.shape}; "
+            f"expected whole numbers of shape ({n_members},)"
+        )
+    outside = (ids < 0) | (ids >= n_instances)
+    if outside.any():
+        raise InputError(f"instance ids: read {ids[outside][0]}; expected 0 to {n_instances - 1}")
+    return ids.astype(np.int64)
+
+
 class InstanceSampler(Protocol):
     """Deals instances to the members of a generation, and learns from their returns."""
 
@@ -36,7 +65,7 @@ class InstanceSampler(Protocol):
         Raises
         ------
         InputError
-            If the two are not equally long, or an id is none of an instance; nothing is counted then.
+            If the lengths differ or an id is out of range; nothing is changed then.
         """
         ...
 
@@ -71,27 +100,32 @@ class _Counting:
 
     def update(self, instance_ids: ArrayLike, returns: ArrayLike) -> None:
         """Count the episodes of a finished generation."""
-        ids, _ = self._read_generation(instance_ids, returns)
-        self.count += np.bincount(ids, minlength=self.n_instances)
+        self.take_in(instance_ids, returns)
 
-    def _read_generation(
-        self, instance_ids: ArrayLike, returns: ArrayLike
-    ) -> tuple[np.ndarray, np.ndarray]:
-        ids = np.asarray(instance_ids)
+    def take_in(self, instance_ids: ArrayLike, returns: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+        """Check and count the episodes of a finished generation.
+
+        Parameters
+        ----------
+        instance_ids : array_like of int, (n_members,)
+        returns : array_like of float, (n_members,)
+
+        Returns
+        -------
+        ids : ndarray(int64, (n_members,))
+        values : ndarray(float64, (n_members,))
+
+        Raises
+        ------
+        InputError
+            If the lengths differ or an id is out of range; nothing is changed then.
+        """
         values = np.asarray(returns, np.float64)
-        if ids.size == 0:
-            ids = ids.astype(np.int64)  # an empty list says nothing of its kind
-        if ids.ndim != 1 or ids.shape != values.shape or ids.dtype.kind not in "iu":
-            raise InputError(
-                f"instance ids, returns: read {ids.dtype} of shape {ids.shape} and shape {values.shape}; "
-                "expected two equally long vectors, the ids whole numbers"
-            )
-        outside = ids[(ids < 0) | (ids >= self.n_instances)]
-        if len(outside):
-            raise InputError(
-                f"instance ids: read {outside[0]}; expected 0 to {self.n_instances - 1}"
-            )
-        return ids.astype(np.int64), values
+        if values.ndim != 1:
+            raise InputError(f"returns: read shape {values.shape}; expected (n_members,)")
+        ids = check_ids(instance_ids, len(values), self.n_instances)
+        self.count += np.bincount(ids, minlength=self.n_instances)
+        return ids, values
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Return a copy of the statistics as plain arrays."""
@@ -185,8 +219,7 @@ class AdaptiveSampler(_Counting):
 
     def update(self, instance_ids: ArrayLike, returns: ArrayLike) -> None:
         """Take in the returns of a finished generation; those that are not finite only count."""
-        ids, values = self._read_generation(instance_ids, returns)
-        self.count += np.bincount(ids, minlength=self.n_instances)
+        ids, values = self.take_in(instance_ids, returns)
         finite = np.isfinite(values)
         ids, values = ids[finite], values[finite]
         self.valid += np.bincount(ids, minlength=self.n_instances)

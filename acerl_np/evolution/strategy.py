@@ -16,6 +16,25 @@ MIN_NOISE_STD = 1e-9
 """Smallest sigma: 1 / sigma stays a float32."""
 
 
+def decay_noise(first: float, decay: float, every: int, generation: int) -> float:
+    """Return sigma of a generation: first * decay^floor((generation + 1) / every).
+
+    Parameters
+    ----------
+    first : float
+        sigma of the start.
+    decay : float
+    every : int
+    generation : int
+        0 for the first.
+
+    Returns
+    -------
+    float
+    """
+    return float(first * decay ** ((generation + 1) // every))
+
+
 class Strategy:
     """The search distribution N(theta, sigma^2 I) and its ascent (Algorithm 1, lines 6, 8 and 17).
 
@@ -84,8 +103,10 @@ class Strategy:
     @property
     def noise_std(self) -> float:
         """Sigma of the present generation, never below `MIN_NOISE_STD`."""
-        steps = (self.generation + 1) // self.noise_decay_every
-        return max(MIN_NOISE_STD, self.first_noise_std * self.noise_decay**steps)
+        decayed = decay_noise(
+            self.first_noise_std, self.noise_decay, self.noise_decay_every, self.generation
+        )
+        return max(MIN_NOISE_STD, decayed)
 
     def ask(self) -> np.ndarray:
         """Return the perturbed parameters theta + sigma eps_i of every member.
