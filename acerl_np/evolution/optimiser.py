@@ -200,7 +200,7 @@ class Evolution:
                 f"sigma: read shape {first_sigma.shape}; expected a number or {mean.shape}"
             )
         if not ((first_sigma >= MIN_SIGMA) & (first_sigma < np.inf)).all():
-            raise ConfigError(f"sigma: read {sigma}; expected at least {MIN_SIGMA:g}, and finite")
+            raise ConfigError(f"sigma: read {sigma!r}; expected at least {MIN_SIGMA:g}, and finite")
         _check_whole("population", population, 2)
         if antithetic and population % 2:
             raise ConfigError(
