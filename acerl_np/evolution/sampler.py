@@ -31,7 +31,12 @@ def check_ids(instance_ids: ArrayLike, n_members: int, n_instances: int) -> np.n
     InputError
         If the shape differs, or an id is no whole number from 0 to n_instances - 1.
     """
-    ids = np.asarray(instance_ids)
+    try:
+        ids = np.asarray(instance_ids)
+    except ValueError:
+        raise InputError(
+            "instance ids: read lists of unequal lengths; expected one vector"
+        ) from None
     if ids.shape != (n_members,) or (ids.dtype.kind not in "iu" and n_members):
         raise InputError(
             f"instance ids: read {ids.dtype} of shape {ids.shape}; "
@@ -273,8 +278,12 @@ def make_sampler(
     Raises
     ------
     ConfigError
-        If the name is unknown.
+        If the name or the advantage is unknown.
     """
+    if advantage not in get_args(Advantage):
+        raise ConfigError(
+            f"advantage: read '{advantage}'; expected one of {', '.join(get_args(Advantage))}"
+        )
     if name == "ais":
         return AdaptiveSampler(n_instances, seed, alpha_u=alpha_u, advantage=advantage)
     others: dict[str, type[UniformSampler | RandomSampler | SingleSampler]] = {
