@@ -5,7 +5,7 @@ criteria for the CEC 2006 special session on constrained real-parameter optimiza
 parameters and to be minimised; g11's equality has the session's tolerance of 1e-4. Every seed starts at
 its own random point of the box. Beside `Evolution` stands SRES, the evolution strategy that stochastic
 ranking was published with (Runarsson and Yao 2000), in pymoo's implementation with about the same number
-of evaluations (`pip install pymoo`; left out if it is missing).
+of evaluations (`pip install -e '.[pymoo]'`; left out if it is missing).
 
     python examples/evolution_g_functions.py [--quick] [--seeds N] [--evaluations N]
 """

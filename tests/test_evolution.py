@@ -11,7 +11,7 @@ from pathlib import Path
 import numba
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acerl_np.errors import ConfigError, InputError
@@ -54,7 +54,7 @@ def state_bytes(evolution):
 
 
 @pytest.mark.parametrize("antithetic", [False, True])
-@pytest.mark.parametrize("sampler", ["ais", "uniform", "random", "single"])
+@pytest.mark.parametrize("sampler", ["ais", "uniform", "random", "single"] if JIT else ["ais"])
 def test_it_is_algorithm_1_with_the_parts_of_the_package(sampler, antithetic):
     """With plain steps: Strategy, ranking and sampler as ACERL joins them, up to float32."""
     options = {"learning_rate": 0.05, "population": 6, "antithetic": antithetic}
@@ -181,6 +181,7 @@ def test_seeds_differ_and_repeat():
     assert means[0] == means[3]
 
 
+@settings(max_examples=100 if JIT else 10)
 @given(
     st.integers(1, 5),
     st.integers(1, 3),
@@ -237,7 +238,7 @@ def test_any_shapes_and_any_results(n, half, n_instances, antithetic, sampler, r
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("where", ["return", "cost"])
-@pytest.mark.parametrize("ranking", ["isr", "cf", "r", "f"])
+@pytest.mark.parametrize("ranking", ["isr", "cf", "r", "f"] if JIT else ["isr"])
 def test_members_that_failed_rank_worst_and_are_counted(ranking, where, bad):
     """The mean takes the step that it takes when those members have the worst results of all."""
     outcomes = []
@@ -292,16 +293,17 @@ def test_the_best_is_feasible_and_as_it_was_evaluated():
 
 def test_members_are_clipped_to_the_bounds_and_the_mean_with_them():
     bounds = ([-1.0, -np.inf], [1.0, 0.3])
-    evolution = Evolution([5.0, 0.0], sigma=2.0, population=8, bounds=bounds, noise_decay=1.0)
-    free = Evolution([1.0, 0.0], sigma=2.0, population=8, noise_decay=1.0)
+    options = {"sigma": 2.0, "population": 6, "noise_decay": 1.0, "learning_rate": 100.0}
+    evolution = Evolution([5.0, 0.0], bounds=bounds, **options)
+    free = Evolution([1.0, 0.0], **options)
     assert evolution.mean.tolist() == [1.0, 0.0]
     members, _ = evolution.ask()
     np.testing.assert_array_equal(members, free.ask()[0].clip(*bounds))
     assert (members[:, 0] == 1.0).any()
     # The best point is beyond the upper bounds: the mean ends exactly on them.
-    for _ in range(2 * GENERATIONS):
+    for _ in range(2):
         members, _ = evolution.ask()
-        evolution.tell(members.sum(axis=1), np.zeros(8))
+        evolution.tell(members.sum(axis=1), np.zeros(6))
     assert evolution.mean.tolist() == [1.0, 0.3]
 
 
@@ -404,15 +406,14 @@ def test_unusable_results_change_nothing(told, message):
     evolution, other = (
         Evolution(np.zeros(3), sigma=0.5, population=4, n_instances=2) for _ in range(2)
     )
-    play(evolution, 1)
-    play(other, 1)
     evolution.ask()
     with pytest.raises(InputError, match=message):
         evolution.tell(*told)
     assert state_bytes(evolution) == state_bytes(other)
-    play(evolution, 1)
-    play(other, 1)
-    assert state_bytes(evolution) == state_bytes(other)
+    if JIT:
+        play(evolution, 1)
+        play(other, 1)
+        assert state_bytes(evolution) == state_bytes(other)
 
 
 def test_returns_too_large_to_score_by_value_are_refused():
