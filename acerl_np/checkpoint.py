@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,7 @@ def pack_instances(instances: Sequence[Instance]) -> np.ndarray:
                 "layout": layouts.index(instance.layout),
                 "tasks": instance.rows(),
                 "hash": instance.content_hash,
+                **({"epoch": instance.epoch.isoformat()} if instance.epoch is not None else {}),
             }
         )
     return _pack({"layouts": [layout.to_dict() for layout in layouts], "instances": records})
@@ -55,7 +57,10 @@ def unpack_instances(array: np.ndarray) -> list[Instance]:
     layouts = [Layout.from_dict(layout) for layout in data["layouts"]]
     instances = []
     for record in data["instances"]:
-        instance = Instance.from_rows(record["name"], layouts[record["layout"]], record["tasks"])
+        epoch = datetime.fromisoformat(record["epoch"]) if "epoch" in record else None
+        instance = Instance.from_rows(
+            record["name"], layouts[record["layout"]], record["tasks"], epoch=epoch
+        )
         if instance.content_hash != record["hash"]:
             raise CheckpointError(f"instance '{instance.name}' does not fit its content hash")
         instances.append(instance)

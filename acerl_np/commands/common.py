@@ -35,8 +35,22 @@ def add_data_arguments(
     )
 
 
-def load_instances(arguments: argparse.Namespace, default: str | None = None) -> list[Instance]:
+def load_instances(
+    arguments: argparse.Namespace, default: str | None = None, *, servable: bool = True
+) -> list[Instance]:
     """Load the records or the suite that the arguments name.
+
+    Parameters
+    ----------
+    arguments : argparse.Namespace
+    default : str, optional
+        Suite to load if none is named; by default that is an error.
+    servable : bool
+        Refuse records some of whose tasks may be impossible to reach or to carry.
+
+    Returns
+    -------
+    list of Instance
 
     Raises
     ------
@@ -50,7 +64,10 @@ def load_instances(arguments: argparse.Namespace, default: str | None = None) ->
             f"--suite: read '{arguments.suite}' besides task records; expected one of the two"
         )
     if arguments.tasks:
-        return [load_instance(task, layout=arguments.layout) for task in arguments.tasks]
+        return [
+            load_instance(task, layout=arguments.layout, servable=servable)
+            for task in arguments.tasks
+        ]
     if arguments.layout is not None:
         raise InputError("--layout: given without task records; expected TASKS.csv as well")
     suite = arguments.suite or default

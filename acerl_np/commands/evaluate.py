@@ -13,6 +13,7 @@ from acerl_np.report import FORMATS, Cell, render_table
 from acerl_np.storage import path_exists, write_atomically
 
 if TYPE_CHECKING:
+    from acerl_np.assignments import Assignments
     from acerl_np.evaluation import Trials
     from acerl_np.hindsight import Reference
     from acerl_np.policy import Policy
@@ -25,7 +26,8 @@ trials with tardiness below the limit), and how far the mean makespan is from hi
 
 Policies are files written by acerl-np train, or names: FCFS, EDD, NVF, STD, LWT, AHP (a free vehicle is
 drawn, the rule picks its task), MIX (a random rule), Random (a random task), Static (the best fixed
-vehicle order and rule per vehicle on these records).
+vehicle order and rule per vehicle on these records). --replay adds past assignments as a row, played as
+by acerl-np records replay.
 """
 
 EPILOG = """\
@@ -35,6 +37,7 @@ examples:
   acerl-np evaluate policy.npz EDD --tasks week1.csv week2.csv --layout floor.json --trials-csv all.csv
   acerl-np hindsight week1.csv --layout floor.json --out best.json
   acerl-np evaluate EDD STD Static --tasks week1.csv --layout floor.json --references best.json
+  acerl-np evaluate policy.npz EDD --replay assignments.csv --tasks week1.csv --layout floor.json
 """
 
 
@@ -77,6 +80,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE.json",
         help="hindsight references of your own records, written by acerl-np hindsight --out",
     )
+    parser.add_argument(
+        "--replay",
+        nargs="+",
+        metavar="ASSIGNMENTS.csv",
+        help="past assignments (task,vehicle,start), one file per record: adds the row 'replay'",
+    )
     parser.add_argument("--trials-csv", metavar="FILE.csv", help="write every single trial")
 
 
@@ -112,6 +121,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.references is not None:
         own = load_references(arguments.references)
         references.update({item.content_hash: item for item in own})
+    past = load_assignments(arguments.replay, instances)
     announce_compilation()
     from acerl_np.evaluation import evaluate_policy
 
@@ -132,6 +142,9 @@ def run(arguments: argparse.Namespace) -> int:
         )
         for policy in policies
     ]
+    if past:
+        labels.append("replay")
+        results.append(play_past(past, arguments))
     if arguments.trials_csv is not None:
         write_trials(arguments.trials_csv, labels, results)
     header, rows = compare(instances, labels, results, references)
@@ -139,6 +152,48 @@ def run(arguments: argparse.Namespace) -> int:
     for label, trials in zip(labels, results, strict=True):
         report_unfinished(label, trials)
     return 0
+
+
+def load_assignments(paths: list[str] | None, instances: list[Instance]) -> list[Assignments]:
+    """Return the past assignments of each record, none if no files are named.
+
+    Raises
+    ------
+    InputError
+        If there is not one file per record, or one is not usable.
+    """
+    from acerl_np.assignments import read_assignments
+
+    if paths is None:
+        return []
+    if len(paths) != len(instances):
+        raise InputError(
+            f"--replay: read {len(paths)} files for {len(instances)} records; expected one each"
+        )
+    return [
+        read_assignments(path, instance) for path, instance in zip(paths, instances, strict=True)
+    ]
+
+
+def play_past(past: list[Assignments], arguments: argparse.Namespace) -> Trials:
+    """Play past assignments; nothing is drawn, so all trials of a record are equal."""
+    import numpy as np
+
+    from acerl_np.assignments import replay_assignments
+    from acerl_np.evaluation import Trials
+
+    played = [replay_assignments(item, horizon=arguments.horizon) for item in past]
+    outcomes = np.array([(item.makespan, item.tardiness) for item in played])
+    makespan, tardiness = (
+        np.repeat(outcomes[:, k, None], arguments.trials, axis=1) for k in range(2)
+    )
+    return Trials(
+        instances=tuple(item.instance.name for item in past),
+        makespan=makespan,
+        tardiness=tardiness,
+        decisions=sum(item.decisions for item in played),
+        cost_limit=arguments.cost_limit,
+    )
 
 
 def write_trials(path: str, labels: list[str], results: list[Trials]) -> None:

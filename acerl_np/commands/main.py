@@ -19,7 +19,7 @@ COMMANDS = {
     "hindsight": "search the best schedules for futures that are known",
     "experiments": "repeat the paper's studies, its figures beside the measured ones",
     "floor": "import floors from LIF or openTCS, check them, show them",
-    "records": "make task records: perturbed arrivals",
+    "records": "make task records, look through them, replay past assignments",
 }
 
 

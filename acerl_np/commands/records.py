@@ -1,25 +1,113 @@
-"""`acerl-np records`: make task records from others."""
+"""`acerl-np records`: make task records, look through them, replay past assignments."""
 
 from __future__ import annotations
 
 import argparse
+import math
+import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from acerl_np.commands.common import add_data_arguments, load_instances, make_folder
 from acerl_np.errors import InputError
+from acerl_np.report import FORMATS, Cell, render_table
+
+if TYPE_CHECKING:
+    from acerl_np.problem.instance import Instance
 
 DESCRIPTION = """\
-Make task records from others.
+Make task records, look through them, replay past assignments.
 
-perturb adds uniform whole-number noise to every arrival time, cut at 0: unseen variants of known
-records, as in the paper's test suites. The same seed gives the same files.
+acerl-np records ACTION --help explains an action's options.
 """
 
 EPILOG = """\
 examples:
+  acerl-np records check week1.csv --layout floor.json
+  acerl-np records generate --layout floor.json --tasks 200 --process poisson --rate 80 --out made
+  acerl-np records perturb week1.csv --layout floor.json --magnitude 10 --out noised
+  acerl-np records replay assignments.csv --tasks week1.csv --layout floor.json
+"""
+
+PERTURB = """\
+Add uniform whole-number noise to every arrival time, cut at 0: unseen variants of known records, as in
+the paper's test suites. The same seed gives the same files.
+"""
+
+PERTURB_EXAMPLES = """\
+examples:
   acerl-np records perturb week1.csv --layout floor.json --magnitude 10 --out noised
   acerl-np records perturb --suite dmh-train --magnitude 5 --first 9 --names 'DMH-{k}' --out test
 """
+
+GENERATE = """\
+Draw task records for a floor: pickups and deliveries at random among its sites, arrivals in whole
+seconds. The same options and seed give the same files.
+
+A task is due S x its loaded travel time, plus the mean travel time from the other sites to its pickup,
+after its arrival, both at the fleet's mean speed. Sites that cannot be reached are left out.
+"""
+
+GENERATE_EXAMPLES = """\
+examples:
+  acerl-np records generate --layout dmh --tasks 30 --rate 60 --count 8 --out made
+  acerl-np records generate --layout dmh --tasks 30 --process bursts --burst-size 6 --sites workstation \\
+      --seed 1 --out bursts
+"""
+
+CHECK = """\
+Look through task records: what they ask of the fleet, and what in them nobody could do.
+
+offered load is the time of all tasks (loaded trips, handling, mean approaches) over the time of all
+vehicles from first to last arrival, repairs left out: above 1 the queue grows. Tasks that no vehicle may
+carry or reach make a record unusable for the other commands; the exit status is 0 all the same.
+"""
+
+REPLAY = """\
+Play past assignments in the simulator, to compare yesterday's dispatching with rules and policies.
+
+ASSIGNMENTS.csv has the header task,vehicle,start and may have a column finish; each task of the record
+stands in it once. Each vehicle serves its tasks in the order of their recorded starts; an assignment
+happens at the first moment, not before its recorded start, at which the vehicle is idle and the task has
+arrived. A task whose vehicle breaks down in mid-way returns to the pool and is served again by the same
+vehicle as soon as that is idle.
+"""
+
+REPLAY_EXAMPLES = """\
+examples:
+  acerl-np records replay assignments.csv --tasks week1.csv --layout floor.json --schedule-csv times.csv
+  acerl-np evaluate EDD STD --replay assignments.csv --tasks week1.csv --layout floor.json
+"""
+
+MOST_NAMES = 5
+"""Tasks that a table names before it says only how many there are."""
+
+
+def _add_action(
+    actions: argparse._SubParsersAction[argparse.ArgumentParser],
+    name: str,
+    summary: str,
+    description: str,
+    epilog: str = "",
+) -> argparse.ArgumentParser:
+    return actions.add_parser(
+        name,
+        help=summary,
+        description=description,
+        epilog=epilog,
+        allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+
+def _add_layout(parser: argparse.ArgumentParser, *, required: bool = False) -> None:
+    default = "" if required else " (default: layout.json beside the record)"
+    parser.add_argument(
+        "--layout",
+        metavar="LAYOUT.json",
+        required=required,
+        help=f"floor and fleet: a JSON file or 'dmh'{default}",
+    )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,13 +115,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = DESCRIPTION
     parser.epilog = EPILOG
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    perturb = actions.add_parser(
-        "perturb",
-        help="add noise to arrival times",
-        description=DESCRIPTION,
-        epilog=EPILOG,
-        allow_abbrev=False,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+
+    perturb = _add_action(
+        actions, "perturb", "add noise to arrival times", PERTURB, PERTURB_EXAMPLES
     )
     add_data_arguments(perturb)
     perturb.add_argument(
@@ -50,34 +134,234 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     perturb.add_argument("--first", type=int, default=1, help="first {k} (default: 1)")
 
+    generate = _add_action(
+        actions, "generate", "draw records for a floor", GENERATE, GENERATE_EXAMPLES
+    )
+    _add_layout(generate, required=True)
+    generate.add_argument(
+        "--tasks", type=int, required=True, metavar="N", help="tasks of each record"
+    )
+    generate.add_argument(
+        "--process",
+        choices=("uniform", "poisson", "bursts"),
+        default="poisson",
+        help="arrivals: independent over N / R hours; exponential gaps; several at once "
+        "(default: poisson)",
+    )
+    generate.add_argument(
+        "--rate", type=float, default=60.0, metavar="R", help="tasks per hour (default: 60)"
+    )
+    generate.add_argument(
+        "--burst-size", type=int, default=5, metavar="K", help="tasks of a burst (default: 5)"
+    )
+    generate.add_argument(
+        "--slack",
+        type=float,
+        default=2.0,
+        metavar="S",
+        help="factor on the loaded travel time (default: 2)",
+    )
+    generate.add_argument(
+        "--sites",
+        metavar="KIND",
+        help="only sites of this kind (default: all but the vehicles' start sites)",
+    )
+    generate.add_argument("--seed", type=int, default=0, help="seed of the draws (default: 0)")
+    generate.add_argument("--count", type=int, default=1, help="number of records (default: 1)")
+    generate.add_argument("--out", required=True, metavar="DIR", help="folder for the records")
+    generate.add_argument(
+        "--names",
+        default="tasks-{k}",
+        metavar="PATTERN",
+        help="names of the records, {k} a two-digit number from 1 (default: tasks-{k})",
+    )
+
+    check = _add_action(actions, "check", "look through records", CHECK)
+    add_data_arguments(check)
+    check.add_argument("--format", choices=FORMATS, default="text", help="form of the tables")
+
+    replay = _add_action(actions, "replay", "play past assignments", REPLAY, REPLAY_EXAMPLES)
+    replay.add_argument(
+        "assignments", metavar="ASSIGNMENTS.csv", help="which vehicle served which task from when"
+    )
+    replay.add_argument(
+        "--tasks", required=True, metavar="TASKS", help="the task record or bundled instance"
+    )
+    _add_layout(replay)
+    replay.add_argument(
+        "--schedule-csv",
+        metavar="FILE.csv",
+        help="write recorded beside simulated start and finish of every task",
+    )
+    replay.add_argument("--format", choices=FORMATS, default="text", help="form of the table")
+
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the perturbed records; return the exit status."""
-    from acerl_np.problem.perturb import perturb_arrivals, write_record
+    """Run the action; return the exit status."""
+    actions = {
+        "perturb": perturb_records,
+        "generate": generate_records,
+        "check": check_records,
+        "replay": replay_record,
+    }
+    actions[arguments.action](arguments)
+    return 0
 
-    if not 0 <= arguments.seed < 2**63:
-        raise InputError(
-            f"--seed: read {arguments.seed}; expected a whole number from 0 to 2**63 - 1"
-        )
-    instances = load_instances(arguments)
-    made = []
-    for k, instance in enumerate(instances):
-        name = (
-            arguments.names.replace("{name}", instance.name)
-            .replace("{n}", str(arguments.magnitude))
-            .replace("{k}", f"{arguments.first + k:02d}")
-        )
-        if not name or name in {".", ".."} or "/" in name or "\\" in name:
-            raise InputError(f"--names: read '{name}'; expected the name of a file")
-        made.append(perturb_arrivals(instance, arguments.magnitude, seed=arguments.seed, name=name))
+
+def check_name(name: str) -> str:
+    """Return `name` if a file may have it.
+
+    Raises
+    ------
+    InputError
+        If it is empty or leads to another folder.
+    """
+    if not name or name in {".", ".."} or "/" in name or "\\" in name:
+        raise InputError(f"--names: read '{name}'; expected the name of a file")
+    return name
+
+
+def write_records(made: list[Instance], arguments: argparse.Namespace, fields: str) -> None:
+    """Write records into the folder of the arguments and print their paths.
+
+    Parameters
+    ----------
+    made : list of Instance
+    arguments : argparse.Namespace
+    fields : str
+        What makes names differ, for the error.
+
+    Raises
+    ------
+    InputError
+        If a name stands twice.
+    """
+    from acerl_np.problem.perturb import write_record
+
     names = [instance.name for instance in made]
     if len(set(names)) < len(names):
-        raise InputError(
-            f"--names: '{arguments.names}' gives one name twice; expected {{name}} or {{k}}"
-        )
+        raise InputError(f"--names: '{arguments.names}' gives one name twice; expected {fields}")
     folder = make_folder(arguments.out)
     for instance in made:
         path = Path(folder) / f"{instance.name}.csv"
         write_record(instance, path)
         print(path)
-    return 0
+
+
+def perturb_records(arguments: argparse.Namespace) -> None:
+    """Write perturbed records."""
+    from acerl_np.problem.perturb import perturb_arrivals
+
+    if not 0 <= arguments.seed < 2**63:
+        raise InputError(
+            f"--seed: read {arguments.seed}; expected a whole number from 0 to 2**63 - 1"
+        )
+    made = []
+    for k, instance in enumerate(load_instances(arguments)):
+        name = (
+            arguments.names.replace("{name}", instance.name)
+            .replace("{n}", str(arguments.magnitude))
+            .replace("{k}", f"{arguments.first + k:02d}")
+        )
+        made.append(
+            perturb_arrivals(
+                instance, arguments.magnitude, seed=arguments.seed, name=check_name(name)
+            )
+        )
+    write_records(made, arguments, "{name} or {k}")
+
+
+def generate_records(arguments: argparse.Namespace) -> None:
+    """Write records that are drawn."""
+    from acerl_np.problem.generate import generate_record
+    from acerl_np.problem.instance import load_layout
+
+    if not 1 <= arguments.count <= 10_000:
+        raise InputError(f"--count: read {arguments.count}; expected a number from 1 to 10,000")
+    layout = load_layout(arguments.layout)
+    made = [
+        generate_record(
+            layout,
+            arguments.tasks,
+            process=arguments.process,
+            rate=arguments.rate,
+            burst_size=arguments.burst_size,
+            slack=arguments.slack,
+            sites=arguments.sites,
+            seed=arguments.seed,
+            index=k,
+            name=check_name(arguments.names.replace("{k}", f"{k + 1:02d}")),
+        )
+        for k in range(arguments.count)
+    ]
+    write_records(made, arguments, "{k}")
+
+
+def check_records(arguments: argparse.Namespace) -> None:
+    """Print one table per record."""
+    for k, instance in enumerate(load_instances(arguments, servable=False)):
+        if k and arguments.format != "json":
+            print()
+        header, rows = describe_record(instance)
+        print(render_table(header, rows, arguments.format), end="")
+
+
+def describe_record(instance: Instance) -> tuple[list[str], list[list[Cell]]]:
+    """Return header and rows of a record's table."""
+    from acerl_np.problem.record_check import check_record
+
+    found = check_record(instance)
+    fleet = len(instance.layout.vehicles)
+
+    def count(what: str, names: tuple[str, ...]) -> list[Cell]:
+        shown = " ".join(names[:MOST_NAMES]) + (" ..." if names[MOST_NAMES:] else "")
+        return [what, str(len(names)), shown]
+
+    begins = f"from {instance.epoch}" if instance.epoch is not None else ""
+    load = "-" if math.isnan(found.load) else f"{found.load:.2f}"
+    rows: list[list[Cell]] = [
+        ["tasks", str(found.n_tasks), ""],
+        ["first arrival, s", f"{found.first:g}", begins],
+        ["last arrival, s", f"{found.last:g}", ""],
+        count("equal arrivals", found.equal_arrivals),
+        count("no vehicle may carry", found.too_heavy),
+        count("cannot be reached", found.unreached),
+        count("lead into a dead end", found.dead_ends),
+        count("due too early for any vehicle", found.hopeless),
+        ["breakdowns until the last arrival", str(found.n_breakdowns), ""],
+        ["loaded time, s", f"{found.loaded_time:.0f}", ""],
+        ["mean approaches, s", f"{found.approach_time:.0f}", ""],
+        ["fleet's time, s", f"{found.fleet_time:.0f}", f"{fleet} vehicles"],
+        ["offered load", load, ""],
+        ["usable", "yes" if found.servable else "no", ""],
+    ]
+    return [instance.name, "value", "which"], rows
+
+
+def replay_record(arguments: argparse.Namespace) -> None:
+    """Play past assignments and print their scores."""
+    import numpy as np
+
+    from acerl_np.assignments import read_assignments, replay_assignments, write_schedule
+    from acerl_np.problem.instance import load_instance
+
+    instance = load_instance(arguments.tasks, layout=arguments.layout)
+    assignments = read_assignments(arguments.assignments, instance)
+    print("compiling or loading kernels ...", file=sys.stderr, flush=True)
+    played = replay_assignments(assignments)
+    late = played.finish > instance.arrival + instance.expiry + 1e-9
+    behind = played.start - assignments.start
+    header = ["record", "makespan", "tardiness", "late tasks", "assignments"]
+    header += ["mean start behind, s", "largest, s"]
+    row: list[Cell] = [
+        instance.name,
+        f"{played.makespan:.1f}",
+        f"{played.tardiness:.1f}",
+        str(int(np.count_nonzero(late))),
+        str(played.decisions),
+        f"{behind.mean():.1f}",
+        f"{behind.max():.1f}",
+    ]
+    if arguments.schedule_csv is not None:
+        write_schedule(arguments.schedule_csv, played)
+    print(render_table(header, [row], arguments.format), end="")

@@ -5,18 +5,36 @@ from __future__ import annotations
 import numpy as np
 
 from acerl_np.kernels.compiled import inner_kernel, kernel
-from acerl_np.kernels.events import advance_events, assign_task, has_choice, start_episode
+from acerl_np.kernels.events import (
+    advance_events,
+    assign_task,
+    find_next_tick,
+    finish_episode,
+    has_choice,
+    process_tick,
+    start_episode,
+)
 from acerl_np.kernels.random import draw_uniform
 from acerl_np.kernels.rules import N_RULES, select_task
 from acerl_np.kernels.state import (
+    HORIZON,
+    IDLE,
     INSTANCE,
     MAKESPAN,
     N_DECISIONS,
+    N_FINISHED,
+    N_TASKS,
     N_VEHICLES,
+    NEVER,
     PHASE,
     POOL_SIZE,
     RUNNING,
+    STATUS,
+    STOPPED,
+    STUCK,
     TARDINESS,
+    TIME,
+    VEHICLE,
     may_carry,
 )
 
@@ -153,3 +171,84 @@ def play_plans(
         makespan[episode] = state.outcome[0, MAKESPAN]
         tardiness[episode] = state.outcome[0, TARDINESS]
         decisions[episode] = state.episode[0, N_DECISIONS]
+
+
+@inner_kernel
+def find_waiting(state, b, task):
+    """Return the position of `task` in the pool, -1 if it does not wait."""
+    for position in range(state.episode[b, POOL_SIZE]):
+        if state.pool[b, position] == task:
+            return position
+    return -1
+
+
+@inner_kernel
+def assign_due(problem, state, b, order, bounds, start_tick, head):
+    """Let every idle vehicle begin its next recorded task if that is due and waits.
+
+    Returns
+    -------
+    int
+        Tick at which the next recorded task of an idle vehicle is due, `NEVER` if there is none.
+    """
+    now = state.episode[b, TIME]
+    next_tick = NEVER
+    for v in range(problem.instance[state.episode[b, INSTANCE], N_VEHICLES]):
+        if state.vehicle[b, v, STATUS] != IDLE:
+            continue
+        # A task of an idle vehicle is finished, or a breakdown has taken it off the vehicle.
+        while head[v] < bounds[v + 1] and state.task[b, order[head[v]], VEHICLE] == v:
+            head[v] += 1
+        if head[v] == bounds[v + 1]:
+            continue
+        task = order[head[v]]
+        if start_tick[task] > now:
+            next_tick = min(next_tick, start_tick[task])
+        else:
+            position = find_waiting(state, b, task)
+            if position >= 0:
+                assign_task(problem, state, b, v, position)
+    return next_tick
+
+
+@kernel
+def play_assignments(problem, state, instance, order, bounds, start_tick, head):
+    """Play one episode by recorded assignments, in row 0 of `state`.
+
+    Each vehicle serves its tasks in the recorded order; an assignment happens at the first tick, not
+    before the recorded one, at which the vehicle is idle and the task waits. A task whose vehicle
+    breaks down is served again by that vehicle, before its other tasks.
+
+    Parameters
+    ----------
+    problem : Problem
+    state : State
+        Output: row 0 holds the finished episode.
+    instance : int
+        Row of `problem`.
+    order : ndarray(int32, (n_tasks,))
+        The tasks of vehicle 0 in its order, then those of vehicle 1, ...
+    bounds : ndarray(int64, (n_vehicles + 1,))
+        The tasks of vehicle v are order[bounds[v]:bounds[v + 1]].
+    start_tick : ndarray(int64, (n_tasks,))
+        Recorded start of each task.
+    head : ndarray(int64, (n_vehicles,))
+        Scratch: where each vehicle is in `order`.
+    """
+    for v in range(len(head)):
+        head[v] = bounds[v]
+    # No assignment is possible before the first decision: no task waits for a vehicle that is free.
+    start_episode(problem, state, 0, instance)
+    while state.episode[0, PHASE] == RUNNING:
+        if state.episode[0, N_FINISHED] == problem.instance[instance, N_TASKS]:
+            finish_episode(problem, state, 0)
+            break
+        due = assign_due(problem, state, 0, order, bounds, start_tick, head)
+        tick = min(due, find_next_tick(problem, state, 0))
+        if tick == NEVER:
+            state.episode[0, PHASE] = STUCK
+        elif tick > problem.instance[instance, HORIZON]:
+            state.episode[0, TIME] = problem.instance[instance, HORIZON]
+            state.episode[0, PHASE] = STOPPED
+        else:
+            process_tick(problem, state, 0, tick)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import json
 import math
 import os
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -19,13 +17,24 @@ from typing import Any
 import numpy as np
 
 from acerl_np.errors import InputError, LayoutError, RecordError, make_printable
-from acerl_np.problem.layout import MAX_NUMBER, Layout, shorten
+from acerl_np.problem.layout import MAX_BREAKDOWNS, Breakdown, Layout, shorten
+from acerl_np.problem.rows import (
+    TimeColumn,
+    count_seconds,
+    parse_csv,
+    read_id,
+    read_number,
+)
 from acerl_np.storage import path_exists, read_text
 
 MAX_TASKS = 100_000
 
 REQUIRED_COLUMNS = ("task", "pickup", "delivery", "arrival_time", "expiry_time")
 OPTIONAL_COLUMNS = ("handling_time", "demand")
+BREAKDOWN_COLUMNS = ("vehicle", "time", "repair_time")
+
+BREAKDOWNS_FILE = "breakdowns.csv"
+"""Name of a file beside a task record that replaces the breakdowns that the layout lists."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +54,8 @@ class Instance:
         Counted from the arrival: a task is due at arrival + expiry.
     handling_time : ndarray(float64, (n_tasks,)), s
     demand : ndarray(float64, (n_tasks,)), units of load
+    epoch : datetime or None
+        The moment of time zero; None if the record counts seconds. It is not in the content hash.
     """
 
     name: str
@@ -56,6 +67,7 @@ class Instance:
     expiry: np.ndarray
     handling_time: np.ndarray
     demand: np.ndarray
+    epoch: datetime | None = None
 
     @property
     def n_tasks(self) -> int:
@@ -69,6 +81,9 @@ class Instance:
         layout: Layout,
         rows: Sequence[Mapping[str, Any]],
         places: Sequence[str] | None = None,
+        *,
+        epoch: datetime | None = None,
+        servable: bool = True,
     ) -> Instance:
         """Build an instance from task rows in any order.
 
@@ -78,15 +93,21 @@ class Instance:
         layout : Layout
         rows : sequence of mappings
             Keys `task`, `pickup`, `delivery`, `arrival_time`, `expiry_time` and optionally
-            `handling_time` and `demand`; numbers or texts that read as numbers.
+            `handling_time` and `demand`; numbers or texts that read as numbers. Arrivals may also be
+            ISO 8601 timestamps; then expiries may be timestamps of the due moments.
         places : sequence of str, optional
             Where each row stood, for errors; "row 1", "row 2", ... if not given.
+        epoch : datetime, optional
+            The moment of time zero; by default the first arrival if arrivals are timestamps.
+        servable : bool
+            Refuse a record some of whose tasks may be impossible to reach or to carry.
 
         Raises
         ------
         RecordError
-            If a value is missing, malformed or out of range, a task stands twice, a site is unknown
-            or cannot be reached, or no vehicle can carry a task.
+            If a value is missing, malformed or out of range, a column holds both seconds and
+            timestamps, a task stands twice, a site is unknown or cannot be reached, or no vehicle
+            can carry a task.
         """
         if not rows:
             raise RecordError("no tasks; expected at least one")
@@ -94,10 +115,11 @@ class Instance:
             raise RecordError(f"{len(rows):,} tasks; expected at most {MAX_TASKS:,}")
         if places is None:
             places = [f"row {k + 1}" for k in range(len(rows))]
+        arrivals, expiries = TimeColumn("arrival_time"), TimeColumn("expiry_time")
         seen: dict[str, str] = {}
         parsed: list[tuple[Any, ...]] = []
         for place, row in zip(places, rows, strict=True):
-            task = _read_id(row, "task", place)
+            task = read_id(row, "task", place)
             if task in seen:
                 raise RecordError(
                     f"{place}: task: '{task}' stands already on {seen[task]}; expected each task once"
@@ -105,7 +127,7 @@ class Instance:
             seen[task] = place
             ends = []
             for column in ("pickup", "delivery"):
-                site = _read_id(row, column, place)
+                site = read_id(row, column, place)
                 if site not in layout.site_index:
                     raise RecordError(
                         f"{place}: {column}: unknown site '{site}'; "
@@ -114,30 +136,43 @@ class Instance:
                 ends.append(layout.site_index[site])
             if ends[0] == ends[1]:
                 raise RecordError(
-                    f"{place}: delivery: '{_read_id(row, 'delivery', place)}' is also the pickup; "
+                    f"{place}: delivery: '{read_id(row, 'delivery', place)}' is also the pickup; "
                     "expected another site"
                 )
             parsed.append(
                 (
                     task,
                     *ends,
-                    _read_number(row, "arrival_time", place),
-                    _read_number(row, "expiry_time", place),
-                    _read_number(row, "handling_time", place, 0.0),
-                    _read_number(row, "demand", place, 0.0),
+                    arrivals.read(row, place),
+                    expiries.read(row, place),
+                    read_number(row, "handling_time", place, 0.0),
+                    read_number(row, "demand", place, 0.0, unit=""),
                 )
             )
+        if epoch is None and isinstance(parsed[0][3], datetime):
+            epoch = min(row[3] for row in parsed)
+        parsed = [
+            (*row[:3], *_count_times(row[3], row[4], epoch, place), *row[5:])
+            for row, place in zip(parsed, places, strict=True)
+        ]
         arrival: list[float] = [row[3] for row in parsed]
         order = sorted(range(len(parsed)), key=arrival.__getitem__)
         columns: list[Any] = list(zip(*(parsed[k] for k in order), strict=True))
+        numbers = [_freeze(np.array(column, np.float64)) for column in columns[3:]]
         instance = cls(
             name,
             layout,
             tuple(columns[0]),
-            *(_freeze(np.array(column, np.int32)) for column in columns[1:3]),
-            *(_freeze(np.array(column, np.float64)) for column in columns[3:]),
+            pickup=_freeze(np.array(columns[1], np.int32)),
+            delivery=_freeze(np.array(columns[2], np.int32)),
+            arrival=numbers[0],
+            expiry=numbers[1],
+            handling_time=numbers[2],
+            demand=numbers[3],
+            epoch=epoch,
         )
-        instance._check_reach([places[k] for k in order])
+        if servable:
+            instance._check_reach([places[k] for k in order])
         return instance
 
     def _check_reach(self, places: Sequence[str]) -> None:
@@ -199,40 +234,35 @@ def _freeze(array: np.ndarray) -> np.ndarray:
     return array
 
 
-def _read_id(row: Mapping[str, Any], column: str, place: str) -> str:
-    value = row.get(column)
-    text = ""
-    with suppress(ValueError):  # Python writes no number of more than 4,300 digits
-        text = str(value).strip() if isinstance(value, str | int) else ""
-    if not text or len(text) > 200 or not text.isprintable():
-        raise RecordError(f"{place}: {column}: read {shorten(value)}; expected a name")
-    return text
-
-
-def _read_number(
-    row: Mapping[str, Any], column: str, place: str, default: float | None = None
-) -> float:
-    value = row.get(column)
-    blank = value is None or (isinstance(value, str) and not value.strip())
-    if blank and default is not None:
-        return default
-    try:
-        number = math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
-        number = math.nan
-    # "1_000" and "nan" are numbers to Python but slips in a record.
-    if isinstance(value, str) and "_" in value:
-        number = math.nan
-    if not 0.0 <= number <= MAX_NUMBER:
-        unit = "" if column == "demand" else " of seconds"
+def _count_times(
+    arrival: float | datetime, expiry: float | datetime, epoch: datetime | None, place: str
+) -> tuple[float, float]:
+    """Return an arrival in seconds from time zero, and an expiry in seconds from the arrival."""
+    seconds = count_seconds(arrival, epoch, "arrival_time", place)
+    if isinstance(arrival, datetime) and seconds < 0.0:
         raise RecordError(
-            f"{place}: {column}: read {shorten(value)}; expected a number{unit} from 0 to "
-            f"{MAX_NUMBER:g}"
+            f"{place}: arrival_time: read {shorten(arrival.isoformat())}; expected a moment not "
+            f"before time zero ({epoch})"
         )
-    return number + 0.0  # minus zero is zero
+    if not isinstance(expiry, datetime):
+        return seconds, expiry
+    due = count_seconds(expiry, epoch, "expiry_time", place)
+    left = (expiry - arrival).total_seconds() if isinstance(arrival, datetime) else due - seconds
+    if left < 0.0:
+        raise RecordError(
+            f"{place}: expiry_time: read {shorten(expiry.isoformat())}, {-left:g} s before the "
+            "task's arrival; expected a moment at or after it"
+        )
+    return seconds, left
 
 
-def read_record(path: str | os.PathLike[str], layout: Layout) -> Instance:
+def read_record(
+    path: str | os.PathLike[str],
+    layout: Layout,
+    *,
+    breakdowns: str | os.PathLike[str] | None = None,
+    servable: bool = True,
+) -> Instance:
     """Read a task record (CSV) that belongs to `layout`.
 
     Parameters
@@ -240,78 +270,99 @@ def read_record(path: str | os.PathLike[str], layout: Layout) -> Instance:
     path : path-like
         Format in `instances/README.md`; comma or semicolon separated, UTF-8.
     layout : Layout
+    breakdowns : path-like, optional
+        CSV of breakdowns that replace those that the layout lists.
+    servable : bool
+        Refuse a record some of whose tasks may be impossible to reach or to carry.
+
+    Returns
+    -------
+    Instance
 
     Raises
     ------
     RecordError
-        If the file cannot be read or a task is not usable; the message names line and field.
+        If a file cannot be read or a line is not usable; the message names line and field.
     """
     text = read_text(path, RecordError)
     try:
-        rows, places = _parse_csv(text)
+        rows, places = parse_csv(
+            text,
+            REQUIRED_COLUMNS,
+            OPTIONAL_COLUMNS,
+            numbers=(*REQUIRED_COLUMNS[3:], *OPTIONAL_COLUMNS),
+            noun="task",
+            limit=MAX_TASKS,
+        )
+        if not rows:
+            raise RecordError("no tasks below the header; expected one line per task")
         # Names of files need not be text; a backslash could not stand in another name.
         name = Path(path).stem
         name = name if name.isprintable() else make_printable(name).replace("\\", "%")
-        return Instance.from_rows(name, layout, rows, places)
+        instance = Instance.from_rows(name, layout, rows, places, servable=servable)
     except RecordError as error:
         raise RecordError(f"{path}: {error}") from error
+    if breakdowns is None:
+        return instance
+    return replace(instance, layout=read_breakdowns(breakdowns, layout, instance.epoch))
 
 
-def _parse_csv(text: str) -> tuple[list[dict[str, str]], list[str]]:
-    header_line = text.lstrip("\r\n").split("\n", 1)[0]
-    semicolons = header_line.count(";") > header_line.count(",")
-    reader = csv.reader(
-        io.StringIO(text, newline=""), delimiter=";" if semicolons else ",", strict=True
-    )
-    header: list[str] | None = None
-    rows: list[dict[str, str]] = []
-    places: list[str] = []
+def read_breakdowns(
+    path: str | os.PathLike[str], layout: Layout, epoch: datetime | None = None
+) -> Layout:
+    """Return `layout` with the breakdowns of a CSV file in the place of those that it lists.
+
+    A breakdown before time zero counts as far as its repair lasts beyond it.
+
+    Parameters
+    ----------
+    path : path-like
+        Header `vehicle,time,repair_time`, one line per breakdown, or none; format in
+        `instances/README.md`.
+    layout : Layout
+    epoch : datetime, optional
+        The moment of time zero, for a file with timestamps.
+
+    Returns
+    -------
+    Layout
+
+    Raises
+    ------
+    RecordError
+        If the file cannot be read or a line is not usable; the message names line and field.
+    """
+    text = read_text(path, RecordError)
+    listed: dict[str, list[Breakdown]] = {vehicle.id: [] for vehicle in layout.vehicles}
     try:
-        for fields in reader:
-            line = reader.line_num
-            if not any(field.strip() for field in fields):
-                continue
-            if header is None:
-                header = [field.strip() for field in fields]
-                _check_header(header, line)
-                continue
-            if len(fields) != len(header):
+        rows, places = parse_csv(
+            text,
+            BREAKDOWN_COLUMNS,
+            (),
+            numbers=BREAKDOWN_COLUMNS[1:],
+            noun="breakdown",
+            limit=MAX_BREAKDOWNS * len(listed),
+        )
+        times = TimeColumn("time")
+        for row, place in zip(rows, places, strict=True):
+            vehicle = read_id(row, "vehicle", place)
+            if vehicle not in listed:
                 raise RecordError(
-                    f"line {line}: {len(fields)} fields; expected {len(header)} ({','.join(header)})"
+                    f"{place}: vehicle: unknown vehicle '{vehicle}'; expected a vehicle of layout "
+                    f"'{layout.name}'"
                 )
-            row = dict(zip(header, fields, strict=True))
-            if semicolons:
-                # Spreadsheets that separate by semicolons write decimals with a comma.
-                for column in (*REQUIRED_COLUMNS[3:], *OPTIONAL_COLUMNS):
-                    if column in row:
-                        row[column] = row[column].replace(",", ".")
-            rows.append(row)
-            places.append(f"line {line}")
-            if len(rows) > MAX_TASKS:
-                raise RecordError(f"line {line}: more than {MAX_TASKS:,} tasks; expected fewer")
-    except csv.Error as error:
-        raise RecordError(f"line {reader.line_num}: not CSV: {error}") from error
-    if header is None:
-        raise RecordError("the file is empty; expected a header and one line per task")
-    if not rows:
-        raise RecordError("no tasks below the header; expected one line per task")
-    return rows, places
-
-
-def _check_header(header: list[str], line: int) -> None:
-    known = (*REQUIRED_COLUMNS, *OPTIONAL_COLUMNS)
-    for column in header:
-        if column not in known:
-            raise RecordError(
-                f"line {line}: unknown column {shorten(column)}; expected columns {','.join(known)}"
-            )
-        if header.count(column) > 1:
-            raise RecordError(f"line {line}: column '{column}' stands twice; expected it once")
-    for column in REQUIRED_COLUMNS:
-        if column not in header:
-            raise RecordError(
-                f"line {line}: missing column '{column}'; read {shorten(','.join(header))}"
-            )
+            time = count_seconds(times.read(row, place), epoch, "time", place)
+            repair_time = read_number(row, "repair_time", place)
+            if time + repair_time >= 0.0:
+                listed[vehicle].append(Breakdown(max(0.0, time), repair_time + min(0.0, time)))
+            if len(listed[vehicle]) > MAX_BREAKDOWNS:
+                raise RecordError(
+                    f"{place}: vehicle: more than {MAX_BREAKDOWNS:,} breakdowns of '{vehicle}'; "
+                    "expected fewer"
+                )
+    except RecordError as error:
+        raise RecordError(f"{path}: {error}") from error
+    return layout.with_breakdowns(listed)
 
 
 def instances_folder() -> Path:
@@ -324,7 +375,8 @@ def instances_folder() -> Path:
 @cache
 def bundled_instances() -> dict[str, Path]:
     """Return the record files of the bundled instances by name."""
-    return {path.stem: path for path in sorted(instances_folder().glob("*/*.csv"))}
+    files = sorted(instances_folder().glob("*/*.csv"))
+    return {path.stem: path for path in files if path.name != BREAKDOWNS_FILE}
 
 
 @cache
@@ -361,7 +413,11 @@ def load_layout(layout: str | os.PathLike[str]) -> Layout:
 
 
 def load_instance(
-    instance: str | os.PathLike[str], *, layout: str | os.PathLike[str] | Layout | None = None
+    instance: str | os.PathLike[str],
+    *,
+    layout: str | os.PathLike[str] | Layout | None = None,
+    breakdowns: str | os.PathLike[str] | None = None,
+    servable: bool = True,
 ) -> Instance:
     """Load an instance: a bundled one by name, or your own task record.
 
@@ -372,6 +428,11 @@ def load_instance(
     layout : str, path-like or Layout, optional
         A JSON path or the name of a bundled layout such as "dmh"; by default `layout.json` beside
         the CSV.
+    breakdowns : path-like, optional
+        CSV of breakdowns that replace those that the layout lists; by default `breakdowns.csv`
+        beside the CSV of the tasks, if there is one.
+    servable : bool
+        Refuse a record some of whose tasks may be impossible to reach or to carry.
 
     Returns
     -------
@@ -380,32 +441,36 @@ def load_instance(
     Raises
     ------
     RecordError, LayoutError
-        If the record or its layout cannot be read or used; one line that names file, line, field,
-        what was read and what was expected.
+        If the record, its layout or its breakdowns cannot be read or used; one line that names
+        file, line, field, what was read and what was expected.
     """
     name = os.fspath(instance)
     bundled = bundled_instances()
     path = Path(name)
-    if name in bundled and not path.is_file():
+    own = name not in bundled or path.is_file()
+    if not own:
         path = bundled[name]
-        if layout is None:
-            return read_record(path, _load_bundled_layout(path.parent.name))
     elif not path_exists(path):
         raise RecordError(
             f"{name}: no such task record; expected a CSV file or a bundled instance "
             f"({next(iter(bundled))} ... {list(bundled)[-1]})"
         )
-    if isinstance(layout, Layout):
-        return read_record(path, layout)
     if layout is None:
         beside = path.parent / "layout.json"
-        if not beside.is_file():
+        if not own:
+            layout = _load_bundled_layout(path.parent.name)
+        elif not beside.is_file():
             raise LayoutError(
                 f"{beside}: no such layout; expected it beside the task record, or a layout named "
                 "with layout= (--layout)"
             )
-        return read_record(path, Layout.load(beside))
-    return read_record(path, load_layout(layout))
+        else:
+            layout = Layout.load(beside)
+    elif not isinstance(layout, Layout):
+        layout = load_layout(layout)
+    if breakdowns is None and own and (path.parent / BREAKDOWNS_FILE).is_file():
+        breakdowns = path.parent / BREAKDOWNS_FILE
+    return read_record(path, layout, breakdowns=breakdowns, servable=servable)
 
 
 def display_name(name: str) -> str:

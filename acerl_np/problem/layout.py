@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -192,6 +193,27 @@ class Layout:
     def routes(self) -> Routes:
         """Shortest routes between all pairs of sites; ties go to the first by the sites' order."""
         return _find_routes(self)
+
+    def with_breakdowns(self, breakdowns: Mapping[str, Sequence[Breakdown]]) -> Layout:
+        """Return this floor and fleet with other breakdowns; the routes are shared, not found anew.
+
+        Parameters
+        ----------
+        breakdowns : mapping of sequences of Breakdown
+            By vehicle id; a vehicle that is not in it has none.
+
+        Returns
+        -------
+        Layout
+        """
+        vehicles = tuple(
+            replace(vehicle, breakdowns=tuple(breakdowns.get(vehicle.id, ())))
+            for vehicle in self.vehicles
+        )
+        _ = self.routes
+        other = copy.copy(self)
+        object.__setattr__(other, "vehicles", vehicles)
+        return other
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Layout:

@@ -52,7 +52,7 @@ def perturb_arrivals(instance: Instance, magnitude: int, *, seed: int = 0, name:
     for k, row in enumerate(rows):
         noise = int(draw_uniform(key, k, 0) * (2 * magnitude + 1)) - magnitude
         row["arrival_time"] = max(0.0, row["arrival_time"] + noise)
-    return Instance.from_rows(name, instance.layout, rows)
+    return Instance.from_rows(name, instance.layout, rows, epoch=instance.epoch)
 
 
 def write_record(instance: Instance, path: str | os.PathLike[str]) -> None:

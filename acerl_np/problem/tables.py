@@ -146,7 +146,9 @@ def build_problem(
     layouts: list[Layout] = []
     layout_of = []
     for instance in instances:
-        known = next((k for k, layout in enumerate(layouts) if layout is instance.layout), None)
+        # Records with breakdowns of their own share their floor's tables.
+        routes = instance.layout.routes
+        known = next((k for k, layout in enumerate(layouts) if layout.routes is routes), None)
         if known is None:
             known = next((k for k, layout in enumerate(layouts) if layout == instance.layout), None)
         if known is None:
@@ -158,9 +160,14 @@ def build_problem(
     n_instances = len(instances)
     n_sites = max(len(layout.sites) for layout in layouts)
     n_tasks = max(instance.n_tasks for instance in instances)
-    fleet = max([n_vehicles or 1] + [len(layout.vehicles) for layout in layouts])
+    fleet = max([n_vehicles or 1] + [len(instance.layout.vehicles) for instance in instances])
     n_breakdowns = max(
-        [1] + [len(vehicle.breakdowns) for layout in layouts for vehicle in layout.vehicles]
+        [1]
+        + [
+            len(vehicle.breakdowns)
+            for instance in instances
+            for vehicle in instance.layout.vehicles
+        ]
     )
     bytes_needed = 24 * n_layouts * n_sites**2 + n_instances * (
         56 * n_tasks + fleet * (20 + 16 * n_breakdowns)

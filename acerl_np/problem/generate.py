@@ -1,0 +1,172 @@
+"""Task records drawn at random for a floor: how tasks arrive, where they go, when they are due."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from acerl_np.errors import InputError
+from acerl_np.kernels.random import GENERATION, derive_key, draw_uniform
+from acerl_np.problem.instance import MAX_TASKS, Instance
+from acerl_np.problem.layout import MAX_NUMBER, Layout, shorten
+
+PROCESSES = ("uniform", "poisson", "bursts")
+MIN_RATE, MAX_RATE = 1e-3, 1e6
+MAX_SLACK = 1e4
+
+
+def find_task_sites(layout: Layout, kind: str | None = None) -> np.ndarray:
+    """Return the sites that random tasks may join, each of which reaches each other.
+
+    Parameters
+    ----------
+    layout : Layout
+    kind : str, optional
+        Only sites of this kind; by default all but the vehicles' start sites.
+
+    Returns
+    -------
+    ndarray(int64, (n,))
+        Positions in `layout.sites`: the largest set of them that every vehicle reaches from its
+        start and whose members reach each other; the first of equally large ones.
+
+    Raises
+    ------
+    InputError
+        If no site is of this kind, or fewer than two are left.
+    """
+    starts = np.unique([layout.site_index[vehicle.start] for vehicle in layout.vehicles])
+    chosen = [
+        k
+        for k, site in enumerate(layout.sites)
+        if (site.kind == kind if kind is not None else k not in starts)
+    ]
+    if not chosen:
+        kinds = sorted({site.kind for site in layout.sites if site.kind})
+        what = "a site besides the start sites" if kind is None else f"one of {', '.join(kinds)}"
+        raise InputError(f"sites: read {shorten(kind)}; expected {what}")
+    sites = np.array(chosen, np.int64)
+    reach = np.isfinite(layout.routes.distance)
+    sites = sites[reach[np.ix_(starts, sites)].all(axis=0)]
+    mutual = reach[np.ix_(sites, sites)] & reach[np.ix_(sites, sites)].T
+    if len(sites):
+        sites = np.extract(mutual[mutual.sum(axis=1).argmax()], sites)
+    if len(sites) < 2:
+        raise InputError(
+            f"sites: {len(sites)} of {len(chosen)} can be reached from every start and from each "
+            "other; expected at least two"
+        )
+    return sites
+
+
+def generate_record(
+    layout: Layout,
+    tasks: int,
+    *,
+    process: str = "poisson",
+    rate: float = 60.0,
+    burst_size: int = 5,
+    slack: float = 2.0,
+    sites: str | None = None,
+    seed: int = 0,
+    index: int = 0,
+    name: str = "generated",
+) -> Instance:
+    """Draw a task record for a floor.
+
+    Pickup and delivery are two different sites of `find_task_sites`, each pair equally probable.
+    Arrivals are whole seconds: of "uniform" independent of each other over tasks / rate hours; of
+    "poisson" with exponential gaps; of "bursts" several at once, with exponential gaps in between. A
+    task is due slack times its loaded travel time, plus the mean travel time from the other sites to
+    its pickup, after its arrival, at the fleet's mean speed, the last second begun.
+
+    Every draw is keyed by (seed, index, task), so a record does not depend on what else is made.
+
+    Parameters
+    ----------
+    layout : Layout
+    tasks : int
+        Number of tasks.
+    process : {"uniform", "poisson", "bursts"}
+    rate : float
+        Tasks per hour in the mean.
+    burst_size : int
+        Tasks that arrive at once ("bursts"); the last burst may be smaller.
+    slack : float
+        Factor on the loaded travel time.
+    sites : str, optional
+        Kind of the sites; by default all but the vehicles' start sites.
+    seed : int
+    index : int
+        Number of the record among those of the seed.
+    name : str
+
+    Returns
+    -------
+    Instance
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range, or the floor has no two such sites.
+    """
+    if not 1 <= tasks <= MAX_TASKS:
+        raise InputError(f"tasks: read {tasks}; expected a whole number from 1 to {MAX_TASKS:,}")
+    if process not in PROCESSES:
+        raise InputError(f"process: read {process}; expected one of {', '.join(PROCESSES)}")
+    if not MIN_RATE <= rate <= MAX_RATE:
+        raise InputError(
+            f"rate: read {rate}; expected tasks per hour from {MIN_RATE:g} to {MAX_RATE:g}"
+        )
+    if not 1 <= burst_size <= MAX_TASKS:
+        raise InputError(
+            f"burst size: read {burst_size}; expected a whole number from 1 to {MAX_TASKS:,}"
+        )
+    if not 0.0 <= slack <= MAX_SLACK:
+        raise InputError(f"slack: read {slack}; expected a number from 0 to {MAX_SLACK:g}")
+    if not 0 <= seed < 2**63:
+        raise InputError(f"seed: read {seed}; expected a whole number from 0 to 2**63 - 1")
+    span = 3600.0 * tasks / rate
+    if span > MAX_NUMBER / 10:
+        raise InputError(
+            f"rate: read {rate}: {tasks} tasks would take {span:g} s; expected at most "
+            f"{MAX_NUMBER / 10:g} s"
+        )
+    chosen = find_task_sites(layout, sites)
+    distance = layout.routes.distance[np.ix_(chosen, chosen)]
+    speed = sum(vehicle.speed for vehicle in layout.vehicles) / len(layout.vehicles)
+    n = len(chosen)
+    approach = distance.sum(axis=0) / (n - 1)
+    key = np.empty(4, np.uint32)
+    derive_key(seed, GENERATION, index, 0, key)
+    arrivals = _draw_arrivals(key, tasks, process, span, burst_size)
+    rows = []
+    for k in range(tasks):
+        pickup = int(draw_uniform(key, k, 1) * n)
+        delivery = (pickup + 1 + int(draw_uniform(key, k, 2) * (n - 1))) % n
+        seconds = (slack * distance[pickup, delivery] + approach[pickup]) / speed
+        rows.append(
+            {
+                "task": f"t{k}",
+                "pickup": layout.sites[chosen[pickup]].id,
+                "delivery": layout.sites[chosen[delivery]].id,
+                "arrival_time": arrivals[k],
+                "expiry_time": math.ceil(seconds - 1e-9),
+            }
+        )
+    return Instance.from_rows(name, layout, rows)
+
+
+def _draw_arrivals(
+    key: np.ndarray, tasks: int, process: str, span: float, burst_size: int
+) -> list[int]:
+    if process == "uniform":
+        return sorted(int(draw_uniform(key, k, 0) * span) for k in range(tasks))
+    size = burst_size if process == "bursts" else 1
+    arrivals: list[int] = []
+    time = 0.0
+    for k in range(-(-tasks // size)):
+        time -= math.log(1.0 - draw_uniform(key, k, 0)) * span / tasks * size
+        arrivals += [int(time)] * size
+    return arrivals[:tasks]

@@ -1,0 +1,708 @@
+"""Records beyond seconds: timestamps, breakdowns of their own, drawn, looked through, replayed."""
+
+import csv
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import naive
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from test_simulator import make_task, straight_floor, worlds
+
+import acerl_np
+from acerl_np import InputError, Instance, Layout, RecordError, Simulator, load_instance
+from acerl_np.assignments import read_assignments, replay_assignments, write_schedule
+from acerl_np.checkpoint import pack_instances, unpack_instances
+from acerl_np.commands.main import main
+from acerl_np.problem.generate import find_task_sites, generate_record
+from acerl_np.problem.instance import bundled_instances
+from acerl_np.problem.perturb import perturb_arrivals
+from acerl_np.problem.record_check import check_record
+from acerl_np.problem.tables import build_problem
+
+HEADER = "task,pickup,delivery,arrival_time,expiry_time"
+FLEET = [{"id": "v", "start": "A"}, {"id": "w", "start": "C"}]
+
+
+def write(path, *lines):
+    path.write_text("\n".join([*lines, ""]))
+    return path
+
+
+def floor(*vehicles, **keys):
+    return Layout.from_dict({"name": "hall", **straight_floor(list(vehicles) or FLEET, **keys)})
+
+
+def refused(path, fragments, call, *arguments, **options):
+    """One line that names the file and holds each fragment."""
+    with pytest.raises(RecordError) as caught:
+        call(*arguments, **options)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert message.startswith(f"{path}: ")
+    for fragment in fragments:
+        assert fragment in message
+
+
+# Timestamps
+
+SAME_DAY = {
+    "plain": ["2024-05-06T07:00:00", "2024-05-06T07:00:02.5", "2024-05-06T08:01:00"],
+    "space": ["2024-05-06 07:00", "2024-05-06 07:00:02,5", " 2024-05-06 08:01 "],
+    "UTC": ["2024-05-06T07:00:00Z", "2024-05-06T07:00:02.500Z", "2024-05-06T08:01:00+00:00"],
+    "offsets": [
+        "2024-05-06T09:00:00+02:00",
+        "2024-05-06T07:00:02.5Z",
+        "2024-05-06T10:01:00+0200",
+    ],
+    "basic": ["20240506T070000", "20240506T070002.5", "20240506T0801"],
+    "over midnight": ["2024-12-31T23:59:59", "2025-01-01T00:00:01.5", "2025-01-01T01:00:59"],
+}
+
+
+@pytest.mark.parametrize("times", SAME_DAY.values(), ids=SAME_DAY)
+def test_arrivals_may_be_timestamps(tmp_path, times):
+    # Neither the order of the lines nor the due times decide time zero: the first arrival does.
+    last, first, middle = times[2], times[0], times[1]
+    lines = [f't2,A,B,"{last}",20', f't0,A,B,"{first}",10', f't1,B,C,"{middle}",1.5']
+    path = write(tmp_path / "tasks.csv", HEADER, *lines)
+    instance = load_instance(path, layout=floor())
+    assert instance.tasks == ("t0", "t1", "t2")
+    assert instance.arrival.tolist() == [0, 2.5, 3660]
+    assert instance.expiry.tolist() == [10, 1.5, 20]
+    assert instance.epoch == datetime.fromisoformat(first)
+    seconds = write(
+        tmp_path / "seconds.csv", HEADER, "t0,A,B,0,10", "t1,B,C,2.5,1.5", "t2,A,B,3660,20"
+    )
+    plain = load_instance(seconds, layout=floor())
+    assert plain.epoch is None
+    assert plain.content_hash == instance.content_hash
+
+
+def test_expiries_may_be_the_due_moments(tmp_path):
+    lines = [
+        "t0;A;B;2024-05-06T09:00:00+02:00;2024-05-06T07:10Z",
+        "t1;B;C;2024-05-06T07:00:02,5Z;2024-05-06T07:00:04Z",
+        "t2;B;C;2024-05-06T07:00:03Z;2024-05-06T07:00:03Z",
+    ]
+    path = write(tmp_path / "tasks.csv", HEADER.replace(",", ";"), *lines)
+    instance = load_instance(path, layout=floor())
+    assert instance.arrival.tolist() == [0, 2.5, 3]
+    assert instance.expiry.tolist() == [600, 1.5, 0]
+    assert instance.epoch == datetime(2024, 5, 6, 7, tzinfo=UTC)
+
+
+DAY = "2024-05-06T07:00:00"
+REFUSED_TIMES = {
+    "seconds after timestamps": (
+        [f"t0,A,B,{DAY},1", "t1,A,B,7,1"],
+        ["line 3: arrival_time", 'read "7"', "expected a timestamp without", "line 2"],
+    ),
+    "timestamps after seconds": (
+        ["t0,A,B,0,1", f"t1,A,B,{DAY},1"],
+        ["line 3: arrival_time", DAY, "expected a number of seconds, as on line 2"],
+    ),
+    "an offset after none": (
+        [f"t0,A,B,{DAY},1", f"t1,A,B,{DAY}Z,1"],
+        ["line 3: arrival_time", f'"{DAY}Z"', "without an offset from UTC, as on line 2"],
+    ),
+    "none after an offset": (
+        [f"t0,A,B,{DAY}+01:00,1", f"t1,A,B,{DAY},1"],
+        ["line 3: arrival_time", "with an offset from UTC, as on line 2"],
+    ),
+    "mixed expiries": (
+        [f"t0,A,B,{DAY},1", f"t1,A,B,{DAY},{DAY}"],
+        ["line 3: expiry_time", "expected a number of seconds, as on line 2"],
+    ),
+    "a due moment but no moment of arrival": (
+        [f"t0,A,B,0,{DAY}"],
+        ["line 2: expiry_time", DAY, "expected a number of seconds"],
+    ),
+    "a due moment with an offset": (
+        [f"t0,A,B,{DAY},{DAY}Z"],
+        ["line 2: expiry_time", "without an offset from UTC"],
+    ),
+    "due before the arrival": (
+        [f"t0,A,B,{DAY},2024-05-06T07:00:01", f"t1,A,B,{DAY},2024-05-06T06:59:58"],
+        ["line 3: expiry_time", "2 s before"],
+    ),
+    "no such day": (["t0,A,B,2024-06-31T07:00:00,1"], ["line 2: arrival_time", "06-31"]),
+    "only a day": ([f"t0,A,B,{DAY},1", "t1,A,B,2024-05-07,1"], ["line 3: arrival_time"]),
+    "a century apart": (
+        ["t0,A,B,1924-05-06T07:00:00,1", f"t1,A,B,{DAY},1"],
+        ["line 3: arrival_time", "within 1e+09 s of 1924"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("lines", "fragments"), REFUSED_TIMES.values(), ids=REFUSED_TIMES)
+def test_times_of_two_kinds_are_refused(tmp_path, lines, fragments):
+    path = write(tmp_path / "tasks.csv", HEADER, *lines)
+    refused(path, fragments, load_instance, path, layout=floor())
+
+
+def test_rows_may_hold_moments_and_name_their_time_zero():
+    moment = datetime(2024, 5, 6, 7, 0, 5)
+    rows = [make_task("t0", "A", "B", moment, 9)]
+    zero = datetime(2024, 5, 6, 7)
+    instance = Instance.from_rows("rows", floor(), rows, epoch=zero)
+    assert (instance.arrival.tolist(), instance.epoch) == ([5], zero)
+    assert Instance.from_rows("rows", floor(), rows).epoch == moment
+    with pytest.raises(RecordError, match=r"^row 1: arrival_time: .* not before time zero"):
+        Instance.from_rows("rows", floor(), rows, epoch=datetime(2024, 5, 6, 8))
+
+
+def test_time_zero_survives_noise_and_checkpoints():
+    rows = [make_task("t0", "A", "B", DAY + "Z", 9)]
+    instance = Instance.from_rows("rows", floor(), rows)
+    assert perturb_arrivals(instance, 5, name="noised").epoch == instance.epoch
+    plain = Instance.from_rows("plain", floor(), instance.rows())
+    again = unpack_instances(pack_instances([instance, plain]))
+    assert [item.epoch for item in again] == [datetime(2024, 5, 6, 7, tzinfo=UTC), None]
+
+
+# Breakdowns of a record
+
+BROKEN = "vehicle,time,repair_time"
+
+
+def listed(instance):
+    return [
+        [(item.time, item.repair_time) for item in vehicle.breakdowns]
+        for vehicle in instance.layout.vehicles
+    ]
+
+
+def test_breakdowns_beside_the_record_replace_those_of_the_layout(tmp_path):
+    layout = floor({**FLEET[0], "breakdowns": [{"time": 1, "repair_time": 2}]}, FLEET[1])
+    path = write(tmp_path / "tasks.csv", HEADER, "t0,A,B,0,9")
+    assert listed(load_instance(path, layout=layout)) == [[(1, 2)], []]
+    other = write(tmp_path / "other.csv", BROKEN, "v,7.5,1")
+    assert listed(load_instance(path, layout=layout, breakdowns=other)) == [[(7.5, 1)], []]
+    write(tmp_path / "breakdowns.csv", BROKEN, "w,3,4", "", "w,9,0.5", "v,2,2")
+    instance = load_instance(path, layout=layout)
+    assert listed(instance) == [[(2, 2)], [(3, 4), (9, 0.5)]]
+    assert listed(load_instance(path, layout=layout, breakdowns=other)) == [[(7.5, 1)], []]
+    assert [(item.time, item.repair_time) for item in layout.vehicles[0].breakdowns] == [(1, 2)]
+    write(tmp_path / "breakdowns.csv", BROKEN)
+    assert listed(load_instance(path, layout=layout)) == [[], []]
+    # They are in the hash, and a layout that lists them is the same.
+    expected = Instance.from_rows("rows", layout.with_breakdowns({}), instance.rows())
+    assert load_instance(path, layout=layout).content_hash == expected.content_hash
+    assert instance.content_hash != expected.content_hash
+
+
+def test_breakdowns_decide_the_episode_and_share_the_floor(tmp_path):
+    layout = floor(FLEET[0])
+    path = write(tmp_path / "tasks.csv", HEADER, "t0,B,C,0,9")
+    whole = load_instance(path, layout=layout)
+    write(tmp_path / "breakdowns.csv", BROKEN, "v,8,4")
+    broken = load_instance(path, layout=layout)
+    problem = build_problem([whole, broken])
+    assert problem.distance.shape[0] == 1
+    simulator = Simulator([whole, broken])
+    while not simulator.done.all():
+        simulator.step(simulator.action_mask.argmax(axis=1))
+    # 16 m; halted 7 m past A, repaired at 8 + 4 + 1 = 13, then 3 + 6 m
+    assert simulator.makespan.tolist() == [16, 22]
+
+
+def test_breakdowns_may_be_timestamps(tmp_path):
+    path = write(tmp_path / "tasks.csv", HEADER, "t0,A,B,2024-05-06T07:00:00Z,9")
+    # The second is over before the first arrival, the third lasts 5 s beyond it.
+    write(
+        tmp_path / "breakdowns.csv",
+        BROKEN,
+        "v,2024-05-06T09:00:10+02:00,5",
+        "w,2024-05-06T06:00:00Z,60",
+        "w,2024-05-06T06:59:00Z,65",
+    )
+    assert listed(load_instance(path, layout=floor())) == [[(10, 5)], [(0, 5)]]
+
+
+REFUSED_BREAKDOWNS = {
+    "unknown vehicle": (["v,1,1", "x,1,1"], ["line 3: vehicle", "'x'", "'hall'"]),
+    "no vehicle": ([",1,1"], ["line 2: vehicle", 'read ""']),
+    "negative time": (["v,-1,1"], ["line 2: time", 'read "-1"', "timestamp"]),
+    "no repair time": (["v,1,"], ["line 2: repair_time", 'read ""']),
+    "a moment as repair time": ([f"v,1,{DAY}"], ["line 2: repair_time", DAY]),
+    "two kinds": ([f"v,{DAY},1", "v,3,1"], ["line 3: time", "expected a timestamp", "line 2"]),
+    "an offset": ([f"v,{DAY}Z,1"], ["line 2: time", "without an offset from UTC"]),
+    "too few fields": (["v,1"], ["line 2", "2 fields", "expected 3"]),
+}
+
+
+@pytest.mark.parametrize(
+    ("lines", "fragments"), REFUSED_BREAKDOWNS.values(), ids=REFUSED_BREAKDOWNS
+)
+def test_breakdowns_that_are_refused(tmp_path, lines, fragments):
+    path = write(tmp_path / "tasks.csv", HEADER, f"t0,A,B,{DAY},9")
+    beside = write(tmp_path / "breakdowns.csv", BROKEN, *lines)
+    refused(beside, fragments, load_instance, path, layout=floor())
+
+
+def test_breakdown_files_that_are_refused(tmp_path):
+    path = write(tmp_path / "tasks.csv", HEADER, "t0,A,B,0,9")
+    missing = tmp_path / "none.csv"
+    refused(missing, ["found nothing"], load_instance, path, layout=floor(), breakdowns=missing)
+    beside = write(tmp_path / "breakdowns.csv", "vehicle,time", "v,1")
+    refused(beside, ["line 1", "'repair_time'"], load_instance, path, layout=floor())
+    beside.write_text("")
+    refused(beside, ["empty"], load_instance, path, layout=floor())
+    write(beside, BROKEN, f"v,{DAY},1")
+    refused(beside, ["line 2: time", "number of seconds"], load_instance, path, layout=floor())
+
+
+def test_bundled_instances_take_no_breakdowns_from_beside(tmp_path, monkeypatch):
+    before = load_instance("DMH-01").content_hash
+    folder = tmp_path / "instances" / "dmh"
+    folder.mkdir(parents=True)
+    source = bundled_instances()["DMH-01"]
+    for name in ("DMH-01.csv", "layout.json"):
+        (folder / name).write_bytes((source.parent / name).read_bytes())
+    write(folder / "breakdowns.csv", BROKEN, "v0,1,1")
+    monkeypatch.setattr("acerl_np.problem.instance.instances_folder", lambda: folder.parent)
+    bundled_instances.cache_clear()
+    try:
+        assert list(bundled_instances()) == ["DMH-01"]
+        assert load_instance("DMH-01").content_hash == before
+        # Named as a file it is an own record, and a file named besides it always counts.
+        assert load_instance(folder / "DMH-01.csv").content_hash != before
+        own = load_instance("DMH-01", breakdowns=folder / "breakdowns.csv")
+        assert listed(own)[0] == [(1, 1)]
+    finally:
+        bundled_instances.cache_clear()
+
+
+# Drawn records
+
+
+@pytest.mark.parametrize("process", ["uniform", "poisson", "bursts"])
+def test_drawn_arrivals_come_at_the_rate(process):
+    layout = acerl_np.load_layout("dmh")
+    n, rate = 4000, 120.0
+    instance = generate_record(layout, n, process=process, rate=rate, burst_size=4, seed=3)
+    arrival = instance.arrival
+    assert instance.n_tasks == n
+    assert (arrival == np.floor(arrival)).all()
+    gaps = np.diff(np.unique(arrival) if process == "bursts" else arrival)
+    mean = 3600.0 / rate * (4 if process == "bursts" else 1)
+    assert gaps.mean() == pytest.approx(mean, rel=0.1)
+    # Gaps of a Poisson process, and of many uniform moments, spread as much as their mean.
+    assert gaps.std() == pytest.approx(mean, rel=0.15)
+    if process == "bursts":
+        assert (arrival.reshape(-1, 4) == arrival[::4, None]).all()
+    if process == "uniform":
+        assert arrival[-1] < 3600.0 * n / rate
+
+
+def test_drawn_tasks_join_the_sites_and_are_due_with_slack():
+    layout = floor({"id": "v", "start": "A", "speed": 2}, {"id": "w", "start": "A", "speed": 1})
+    instance = generate_record(layout, 400, slack=3.0, seed=1)
+    assert {*instance.pickup.tolist()} == {*instance.delivery.tolist()} == {1, 2}
+    # B and C are 6 m apart, the fleet's mean speed is 1.5 m/s.
+    assert {*instance.expiry.tolist()} == {3 * 4 + 4}
+    assert 140 < (instance.pickup == 1).sum() < 260
+    dmh = generate_record(acerl_np.load_layout("dmh"), 3000, sites="workstation")
+    kinds = {dmh.layout.sites[site].kind for site in dmh.pickup}
+    assert kinds == {"workstation"}
+    pairs, counts = np.unique([dmh.pickup, dmh.delivery], axis=1, return_counts=True)
+    assert pairs.shape[1] == 8 * 7
+    assert counts.min() > 20 and counts.max() < 100
+
+
+def test_sites_that_cannot_be_reached_are_left_out():
+    data = straight_floor([{"id": "v", "start": "A"}])
+    data["sites"] += [{"id": site, "x": 0, "y": k} for k, site in enumerate("DEFGH")]
+    # D is a dead end, E leads in only, F, G and H reach each other and nothing else
+    data["edges"] += [
+        {"a": "C", "b": "D", "one_way": True},
+        {"a": "E", "b": "A", "one_way": True},
+        {"a": "F", "b": "G"},
+        {"a": "G", "b": "H"},
+    ]
+    assert find_task_sites(Layout.from_dict(data)).tolist() == [1, 2]
+    data["edges"] = data["edges"][:1]
+    with pytest.raises(InputError, match=r"^sites: 1 of 7 can be reached"):
+        find_task_sites(Layout.from_dict(data))
+
+
+def test_every_draw_is_keyed():
+    layout = acerl_np.load_layout("dmh")
+    first = generate_record(layout, 20, seed=5, index=1)
+    longer = generate_record(layout, 25, seed=5, index=1)
+    assert longer.rows()[:20] == first.rows()
+    hashes = {
+        generate_record(layout, 20, seed=seed, index=index).content_hash
+        for seed in (0, 5)
+        for index in (0, 1)
+    }
+    assert len(hashes) == 4
+
+
+def test_generate_writes_the_same_bytes(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    words = ["records", "generate", "--layout", "dmh", "--tasks", "12", "--seed", "4"]
+    words += ["--process", "bursts", "--burst-size", "5"]
+    assert main([*words, "--count", "3", "--out", "a"]) == 0
+    assert capsys.readouterr().out.split() == [str(Path(f"a/tasks-0{k}.csv")) for k in (1, 2, 3)]
+    assert main([*words, "--count", "2", "--out", "b", "--names", "x{k}"]) == 0
+    for k in (1, 2):
+        data = (tmp_path / f"a/tasks-0{k}.csv").read_bytes()
+        assert data == (tmp_path / f"b/x0{k}.csv").read_bytes()
+        arrivals = load_instance(tmp_path / f"a/tasks-0{k}.csv", layout="dmh").arrival
+        assert [len(group) for group in np.split(arrivals, [5, 10])] == [5, 5, 2]
+        assert len(np.unique(arrivals)) == 3
+
+
+BAD_WORDS = {
+    "generate --layout dmh --tasks 0 --out x": "tasks: read 0",
+    "generate --layout dmh --tasks 3 --rate 0 --out x": "rate: read 0.0",
+    "generate --layout dmh --tasks 100000 --rate 0.01 --out x": "would take",
+    "generate --layout dmh --tasks 3 --burst-size 0 --out x": "burst size: read 0",
+    "generate --layout dmh --tasks 3 --slack -1 --out x": "slack: read -1.0",
+    "generate --layout dmh --tasks 3 --seed -1 --out x": "seed: read -1",
+    "generate --layout dmh --tasks 3 --count 0 --out x": "--count: read 0",
+    "generate --layout dmh --tasks 3 --count 2 --names same --out x": "gives one name twice",
+    "generate --layout dmh --tasks 3 --names a/b --out x": "--names: read 'a/b'",
+    "generate --layout dmh --tasks 3 --sites oven --out x": "expected one of parking, warehouse",
+    "generate --layout dmh --tasks 3 --sites parking --out x": "expected at least two",
+    "generate --layout dmh --tasks 3 --process often --out x": "invalid choice: 'often'",
+    "generate --tasks 3 --out x": "required: --layout",
+    "check": "nothing to work on",
+    "check none.csv": "none.csv: no such task record",
+    "replay none.csv --tasks DMH-01": "none.csv: expected a file, found nothing",
+    "replay none.csv": "required: --tasks",
+}
+
+
+@pytest.mark.parametrize("words", list(BAD_WORDS))
+def test_bad_arguments_are_one_line_and_status_2(tmp_path, monkeypatch, capsys, words):
+    monkeypatch.chdir(tmp_path)
+    assert main(["records", *words.split()]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1
+    assert "error: " in lines[0] and BAD_WORDS[words] in lines[0]
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("action", ["perturb", "generate", "check", "replay"])
+def test_help_of_every_action(capsys, action):
+    assert main(["records", action, "--help"]) == 0
+    assert capsys.readouterr().out.startswith(f"usage: acerl-np records {action}")
+
+
+# Records looked through
+
+
+def test_check_counts_what_nobody_can_do(tmp_path):
+    layout = Layout.from_dict(
+        {
+            "name": "hall",
+            **straight_floor(
+                [
+                    {"id": "v", "start": "A", "speed": 2, "capacity": 1},
+                    {"id": "w", "start": "C", "speed": 1, "capacity": 3},
+                ]
+            ),
+        }
+    )
+    lines = [
+        "t0,B,C,0,3,1",  # v: 6 m in 3 s
+        "t1,B,C,0,3,2",  # only w: 6 s
+        "t2,A,B,4.5,5,0",  # v: tick 5 + 5 = 10, due at 9.5
+        "t3,A,B,4.5,5.5,0",
+        "t4,C,B,20,99,4",  # too heavy for both
+    ]
+    path = write(tmp_path / "tasks.csv", HEADER + ",demand", *lines)
+    refused(path, ["line 6: demand"], load_instance, path, layout=layout)
+    found = check_record(load_instance(path, layout=layout, servable=False))
+    assert (found.n_tasks, found.first, found.last) == (5, 0, 20)
+    assert found.equal_arrivals == ("t0", "t1", "t2", "t3")
+    assert found.too_heavy == ("t4",)
+    assert found.hopeless == ("t1", "t2")
+    assert found.unreached == found.dead_ends == ()
+    assert not found.servable
+    # 6 m at 1.5, 6 at 1, twice 10 at 1.5 m/s
+    assert found.loaded_time == pytest.approx(4 + 6 + 2 * 10 / 1.5)
+    # from the deliveries C, C, B, B, B: to B 12 / 5 m, to A (16 + 16 + 3 * 10) / 5 m
+    assert found.approach_time == pytest.approx(2.4 / 1.5 + 2.4 + 2 * 12.4 / 1.5)
+    assert found.fleet_time == 2 * 20
+    assert found.load == pytest.approx((found.loaded_time + found.approach_time) / 40)
+
+
+def test_check_agrees_with_what_is_refused():
+    data = straight_floor([{"id": "v", "start": "A"}])
+    data["edges"] += [{"a": "C", "b": "D", "one_way": True}]
+    data["sites"] += [{"id": "D", "x": 0, "y": 1}, {"id": "E", "x": 0, "y": 2}]
+    layout = Layout.from_dict(data)
+    for tasks, unreached, dead_ends in (
+        ([("A", "B"), ("B", "C")], (), ()),
+        ([("A", "B"), ("B", "D")], (), ("t1",)),
+        ([("A", "B"), ("E", "B")], ("t1",), ("t0", "t1")),
+        ([("A", "B"), ("B", "E")], ("t1",), ("t1",)),
+    ):
+        rows = [make_task(f"t{k}", *ends, k, 99) for k, ends in enumerate(tasks)]
+        found = check_record(Instance.from_rows("rows", layout, rows, servable=False))
+        assert (found.unreached, found.dead_ends) == (unreached, dead_ends)
+        assert found.servable == (not unreached and not dead_ends)
+        if not found.servable:
+            with pytest.raises(RecordError, match="cannot be reached"):
+                Instance.from_rows("rows", layout, rows)
+
+
+def test_repairs_are_no_time_of_the_fleet():
+    breakdowns = [(2, 4), (5, 90), (9, 0), (18, 9), (50, 1)]
+    vehicle = {
+        "id": "v",
+        "start": "A",
+        "breakdowns": [{"time": time, "repair_time": rest} for time, rest in breakdowns],
+    }
+    rows = [make_task("t0", "A", "B", 4, 99), make_task("t1", "A", "B", 20, 99)]
+    found = check_record(Instance.from_rows("rows", floor(vehicle), rows))
+    assert found.n_breakdowns == 4
+    # of 16 s 2 are still repair, 5 falls into that repair, 18 leaves 2
+    assert found.fleet_time == 16 - 2 - 2
+    alone = check_record(Instance.from_rows("rows", floor(vehicle), rows[:1]))
+    assert np.isnan(alone.load)
+
+
+def test_check_shows_one_table_per_record(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "one.csv", HEADER, f"t0,A,B,{DAY},1")
+    (tmp_path / "layout.json").write_text(json.dumps(straight_floor(FLEET)))
+    write(tmp_path / "breakdowns.csv", BROKEN, f"v,{DAY},1")
+    assert main(["records", "check", "one.csv", "--format", "csv"]) == 0
+    rows = list(csv.reader(capsys.readouterr().out.splitlines()))
+    table = {row[0]: row[1:] for row in rows}
+    assert rows[0][0] == "one"
+    assert table["first arrival, s"] == ["0", "from 2024-05-06 07:00:00"]
+    assert table["due too early for any vehicle"] == ["1", "t0"]
+    assert table["breakdowns until the last arrival"] == ["1", ""]
+    assert table["offered load"] == ["-", ""]
+    assert main(["records", "check", "DMH-01", "DMH-02"]) == 0
+    assert capsys.readouterr().out.count("offered load") == 2
+
+
+# Past assignments
+
+
+def assign(tmp_path, layout, rows, *lines, header="task,vehicle,start"):
+    instance = Instance.from_rows("day", layout, rows)
+    path = write(tmp_path / "assignments.csv", header, *lines)
+    return read_assignments(path, instance)
+
+
+def traced_rows():
+    return [
+        make_task("t0", "B", "C", 0, 20),
+        make_task("t1", "A", "B", 3.5, 10),
+        make_task("t2", "C", "B", 16.2, 4),
+    ]
+
+
+def test_replay_traced_by_hand(tmp_path):
+    lines = ["t1,v,5", "t0,v,2.5", "t2,w,0"]
+    played = replay_assignments(assign(tmp_path, floor(), traced_rows(), *lines))
+    # 2.5 s is tick 3: v drives 10 + 6 m, to finish at 19, then 16 + 10 m for t1. w waits for t2,
+    # which arrives at tick 17: 0 + 6 m.
+    assert played.start.tolist() == [3, 19, 17]
+    assert played.finish.tolist() == [19, 45, 23]
+    assert played.makespan == 45
+    assert played.tardiness == pytest.approx((0 + (45 - 13.5) + (23 - 20.2)) / 3)
+    assert played.decisions == 3
+
+
+def test_a_vehicle_waits_for_its_next_task_whatever_else_waits(tmp_path):
+    # Equal starts: the order of the file. v waits for t1 (tick 4) although t0 waits from 0 on.
+    lines = ["t1,v,0", "t0,v,0", "t2,w,30"]
+    played = replay_assignments(assign(tmp_path, floor(), traced_rows(), *lines))
+    assert played.start.tolist() == [14, 4, 30]
+    assert played.finish.tolist() == [20, 14, 36]
+
+
+def test_a_task_of_a_broken_vehicle_is_served_again_by_it(tmp_path):
+    vehicle = {**FLEET[0], "breakdowns": [{"time": 8, "repair_time": 4}]}
+    lines = ["t0,v,2.5", "t1,v,4", "t2,w,17"]
+    played = replay_assignments(assign(tmp_path, floor(vehicle, FLEET[1]), traced_rows(), *lines))
+    # Begun at 3, broken at 8, 4 m past A; idle at 8 + 4 + 1 = 13. t1 waits as well, but t0 comes
+    # first: 6 + 6 m, to finish at 25. Then 16 + 10 m for t1.
+    assert played.start.tolist() == [13, 25, 17]
+    assert played.finish.tolist() == [25, 51, 23]
+    assert played.decisions == 4
+
+
+def test_a_vehicle_that_breaks_while_it_waits_begins_after_its_repair(tmp_path):
+    vehicle = {**FLEET[0], "breakdowns": [{"time": 2, "repair_time": 6}]}
+    lines = ["t0,v,5", "t1,v,6", "t2,w,17"]
+    played = replay_assignments(assign(tmp_path, floor(vehicle, FLEET[1]), traced_rows(), *lines))
+    assert played.start.tolist() == [9, 25, 17]
+
+
+def test_a_replay_stops_at_its_horizon(tmp_path):
+    assignments = assign(tmp_path, floor(), traced_rows(), "t0,v,0", "t1,v,0", "t2,w,99")
+    played = replay_assignments(assignments, horizon=30)
+    assert np.isnan([played.makespan, played.tardiness]).all()
+    # v is on its way with t1 and w has not begun.
+    np.testing.assert_array_equal(played.start, [0, np.nan, np.nan])
+    np.testing.assert_array_equal(played.finish, [16, np.nan, np.nan])
+    write_schedule(tmp_path / "times.csv", played)
+    rows = list(csv.DictReader((tmp_path / "times.csv").read_text().splitlines()))
+    assert [row["finish"] for row in rows] == ["16.0", "", ""]
+
+
+class SlowReplay(naive.NaiveEpisode):
+    """Every tick is stepped, and at each one every vehicle looks whether its next task is due."""
+
+    def _advance(self):
+        pass
+
+    def play(self, plan):
+        """Plan: (task, vehicle, start) in the order in which a vehicle takes its tasks."""
+        while not self.done:
+            for index, vehicle in enumerate(self._vehicles):
+                own = [
+                    (task, start)
+                    for name, served_by, start in plan
+                    for task in self._tasks
+                    if task.name == name and served_by == index and not task.finished
+                ]
+                if own and vehicle.status == naive.IDLE:
+                    task, start = own[0]
+                    if self.time >= start and any(task is other for other in self._pool):
+                        self._begin_service(index, task)
+            self.time += 1
+            self._process_tick()
+
+
+@given(worlds(), st.data())
+def test_replays_as_the_slow_one_does(tmp_path_factory, world, data):
+    instance = world.instance()
+    vehicles = instance.layout.vehicles
+    plan = []
+    for k, name in enumerate(instance.tasks):
+        able = [
+            v
+            for v, vehicle in enumerate(vehicles)
+            if vehicle.capacity == 0 or instance.demand[k] <= vehicle.capacity
+        ]
+        start = data.draw(st.integers(0, 240)) / 4
+        plan.append((name, data.draw(st.sampled_from(able)), start))
+    plan = data.draw(st.permutations(plan))
+    path = tmp_path_factory.mktemp("plans") / "plan.csv"
+    lines = [f"{task},{vehicles[v].id},{start}" for task, v, start in plan]
+    write(path, "task,vehicle,start", *lines)
+    slow = SlowReplay(world.layout, world.rows)
+    slow.play(sorted(plan, key=lambda row: row[2]))
+    played = replay_assignments(read_assignments(path, instance))
+    rows = list(
+        zip(
+            instance.tasks,
+            played.assignments.vehicle.tolist(),
+            played.start.tolist(),
+            played.finish.tolist(),
+            strict=True,
+        )
+    )
+    assert rows == slow.schedule
+    assert played.makespan == slow.makespan
+    assert played.tardiness == pytest.approx(slow.tardiness, abs=1e-9)
+
+
+def test_what_a_rule_did_replays_as_it_was(tmp_path):
+    layout = acerl_np.load_layout("dmh").with_breakdowns({})
+    instance = Instance.from_rows("calm", layout, load_instance("DMH-03").rows())
+    simulator = Simulator(instance)
+    k = 0
+    while not simulator.done.all():
+        legal = np.flatnonzero(simulator.action_mask[0])
+        simulator.step([legal[(7 * k) % len(legal)]])
+        k += 1
+    schedule = simulator.schedule(0)
+    lines = [f"{a},{b},{c}" for a, b, c, _ in zip(*schedule, strict=True)]
+    path = write(tmp_path / "past.csv", "task,vehicle,start", *lines)
+    played = replay_assignments(read_assignments(path, instance))
+    assert played.makespan == simulator.makespan[0]
+    assert played.tardiness == simulator.tardiness[0]
+    order = [instance.tasks.index(task) for task in schedule.task]
+    assert played.start[order].tolist() == schedule.start.tolist()
+    assert played.finish[order].tolist() == schedule.finish.tolist()
+
+
+def test_assignments_may_hold_timestamps_and_finishes(tmp_path):
+    rows = [
+        make_task("t0", "B", "C", "2024-05-06T07:00:00", 20),
+        make_task("t1", "A", "B", "2024-05-06T07:00:03.5", "2024-05-06T07:00:13.5"),
+    ]
+    rows[0]["expiry_time"] = "2024-05-06T07:00:20"
+    lines = [
+        "t0;v;2024-05-06T06:59:50;",  # a clock that is slow: before the first arrival
+        "t1;v;2024-05-06T07:00:30,5;2024-05-06T07:01",
+    ]
+    header = "task;vehicle;start;finish"
+    assignments = assign(tmp_path, floor(), rows, *lines, header=header)
+    assert assignments.start.tolist() == [-10, 30.5]
+    np.testing.assert_array_equal(assignments.finish, [np.nan, 60])
+    played = replay_assignments(assignments)
+    assert played.start.tolist() == [0, 31]
+    assert played.finish.tolist() == [16, 57]
+    write_schedule(tmp_path / "times.csv", played)
+    assert (tmp_path / "times.csv").read_text().splitlines() == [
+        "task,vehicle,arrival,due,planned_start,start,planned_finish,finish,tardiness",
+        "t0,v,0.0,20.0,-10.0,0.0,,16.0,0.0",
+        "t1,v,3.5,13.5,30.5,31.0,60.0,57.0,43.5",
+    ]
+
+
+REFUSED_ASSIGNMENTS = {
+    "unknown task": (["t0,v,0", "t9,v,0"], ["line 3: task", "'t9'", "'day'"]),
+    "unknown vehicle": (["t0,x,0"], ["line 2: vehicle", "'x'", "'hall'"]),
+    "a task twice": (["t0,v,0", "t1,w,0", "t0,w,5"], ["line 4: task", "'t0'", "line 2"]),
+    "a task left out": (["t0,v,0", "t1,v,0"], ["line 3: task", "'t2'", "record's 3 tasks"]),
+    "all left out": ([], ["line 1: task", "'t0' and 2 more"]),
+    "no start": (["t0,v,"], ["line 2: start", 'read ""', "timestamp"]),
+    "negative start": (["t0,v,-1"], ["line 2: start", 'read "-1"']),
+    "a timestamp": ([f"t0,v,{DAY}"], ["line 2: start", DAY, "number of seconds"]),
+    "two kinds": (["t0,v,0", f"t1,v,{DAY}"], ["line 3: start", "as on line 2"]),
+    "too heavy": (["t0,w,0"], ["line 2: vehicle", "'w' has a capacity of 1", "demand of 2"]),
+    "unknown column": (["t0,v,0"], ["line 1", '"begin"']),
+}
+
+
+@pytest.mark.parametrize("case", list(REFUSED_ASSIGNMENTS))
+def test_assignments_that_are_refused(tmp_path, case):
+    lines, fragments = REFUSED_ASSIGNMENTS[case]
+    rows = traced_rows()
+    rows[0]["demand"] = 2
+    layout = floor(FLEET[0], {**FLEET[1], "capacity": 1})
+    header = "task,vehicle,begin" if case == "unknown column" else "task,vehicle,start"
+    path = tmp_path / "assignments.csv"
+    refused(path, fragments, assign, tmp_path, layout, rows, *lines, header=header)
+
+
+def test_replay_and_evaluate_show_past_assignments(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "layout.json").write_text(json.dumps(straight_floor(FLEET)))
+    lines = ["t0,B,C,0,20", "t1,A,B,3.5,10", "t2,C,B,16.2,4"]
+    write(tmp_path / "day.csv", HEADER, *lines)
+    write(tmp_path / "past.csv", "task,vehicle,start", "t0,v,2.5", "t1,v,5", "t2,w,0")
+    words = ["records", "replay", "past.csv", "--tasks", "day.csv", "--format", "json"]
+    assert main([*words, "--schedule-csv", "times.csv"]) == 0
+    [row] = json.loads(capsys.readouterr().out)
+    assert (row["record"], row["makespan"], row["late tasks"]) == ("day", "45.0", "2")
+    assert (row["mean start behind, s"], row["largest, s"]) == ("10.5", "17.0")
+    assert len((tmp_path / "times.csv").read_text().splitlines()) == 4
+    words = ["evaluate", "EDD", "STD", "--tasks", "day.csv", "--trials", "2", "--format", "json"]
+    assert main([*words, "--replay", "past.csv", "--trials-csv", "all.csv"]) == 0
+    table = json.loads(capsys.readouterr().out)
+    assert [row["policy"] for row in table] == ["EDD", "STD", "replay"]
+    assert table[2]["day"] == "45.0/11.4"
+    assert (tmp_path / "all.csv").read_text().count("\nreplay,day,") == 2
+    assert main([*words, "--replay", "past.csv", "past.csv"]) == 2
+    assert "--replay: read 2 files for 1 records" in capsys.readouterr().err
+    write(tmp_path / "past.csv", "task,vehicle,start", "t0,v,2.5")
+    assert main([*words, "--replay", "past.csv"]) == 2
+    assert "past.csv: line 2: task: the file ends without 't1'" in capsys.readouterr().err
