@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numba
@@ -29,3 +33,26 @@ def test_examples_run(code, tmp_path, monkeypatch):
             pytest.skip(f"needs {module}")
     monkeypatch.chdir(tmp_path)
     exec(compile(code, "README.md", "exec"), {"__name__": "__main__"})
+
+
+@pytest.mark.skipif(
+    bool(numba.config.DISABLE_JIT), reason="examples train, which needs the compiler"
+)
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+def test_the_commands_for_an_own_floor_run(tmp_path):
+    """As a user types them in a clone; the program is this environment's."""
+    section = README[README.index("## Your own floor") :]
+    commands = re.search(r"^```sh\n(.*?)^```$", section, re.MULTILINE | re.DOTALL).group(1)
+    root = Path(__file__).parent.parent
+    (tmp_path / "tests").mkdir()
+    shutil.copytree(root / "tests" / "data", tmp_path / "tests" / "data")
+    program = f'set -e\nacerl-np() {{ "{sys.executable}" -m acerl_np "$@"; }}\n{commands}'
+    done = subprocess.run(
+        ["bash", "-c", program],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(root)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "run" / "policy.npz").exists()
