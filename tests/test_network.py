@@ -374,6 +374,9 @@ def test_parameters_that_are_not_finite_are_refused(bad):
         Policy(theta, hidden=(5,), task_slots=SLOTS, n_vehicles=VEHICLES, scaling=SCALING)
 
 
+@pytest.mark.filterwarnings(
+    "ignore:(invalid value|overflow) encountered:RuntimeWarning"
+)  # plain Python warns
 def test_large_finite_observations_are_taken():
     policy = make_policy((5,))
     observation, mask = random_batch(3)
