@@ -367,21 +367,17 @@ class ACERL:
                 raise CheckpointError(
                     f"theta: read shape {arrays['theta'].shape}; expected ({expected},)"
                 )
-        except UNUSABLE as error:
-            reason = make_printable(str(error)[:400])
-            raise CheckpointError(f"{path}: not a usable checkpoint: {reason}") from error
-        if generations is not None:
-            config = replace(config, generations=generations)
-        try:
             trainer = cls(instances, config, seed=settings["seed"], threads=threads)
             trainer._restore(settings, arrays)
         except UNUSABLE as error:
             reason = make_printable(str(error)[:400])
             raise CheckpointError(f"{path}: not a usable checkpoint: {reason}") from error
-        if trainer.generation > config.generations:
+        if generations is not None:
+            trainer.config = replace(config, generations=generations)
+        if trainer.generation > trainer.config.generations:
             raise CheckpointError(
                 f"{path}: has {trainer.generation} generations already; "
-                f"expected --generations of at least as many, read {config.generations}"
+                f"expected --generations of at least as many, read {trainer.config.generations}"
             )
         return trainer
 

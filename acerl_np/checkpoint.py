@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from acerl_np.errors import CheckpointError, describe, make_printable
+from acerl_np.errors import CheckpointError, make_printable
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
-from acerl_np.storage import read_arrays, write_arrays
+from acerl_np.storage import read_arrays, take_kind, write_arrays
 
 FORMAT = 2
 
@@ -118,15 +118,15 @@ def load_checkpoint(
         If the file is missing, damaged, of another format version, or holds no checkpoint.
     """
     stored = read_arrays(path, CheckpointError)
-    kind, version = stored.pop("kind", None), stored.pop("format", None)
-    if kind is None or str(kind) != "checkpoint":
-        found = "something else" if kind is None else describe(kind)
-        raise CheckpointError(f"{path}: holds {found}; expected a checkpoint")
-    if version is None or version.dtype.kind not in "iu" or version.tolist() != FORMAT:
-        raise CheckpointError(
-            f"{path}: checkpoint format {describe(version)}; this version reads format {FORMAT} "
-            "(resume with the version that wrote it, or train anew)"
-        )
+    take_kind(
+        path,
+        stored,
+        "checkpoint",
+        FORMAT,
+        CheckpointError,
+        noun="a checkpoint",
+        advice=" (resume with the version that wrote it, or train anew)",
+    )
     try:
         settings = _unpack(stored.pop("settings"))
         instances = unpack_instances(stored.pop("instances"))

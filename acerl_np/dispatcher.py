@@ -50,7 +50,7 @@ from acerl_np.problem.tables import (
     count_features,
     measure_loaded,
 )
-from acerl_np.storage import read_arrays, write_arrays
+from acerl_np.storage import read_arrays, take_kind, write_arrays
 
 FORMAT = 1
 FIRST_ROOM = 64
@@ -470,11 +470,7 @@ class Dispatcher:
             If the file is missing, damaged, of another format version, or holds no dispatcher.
         """
         arrays = read_arrays(path, InputError)
-        kind, version = arrays.pop("kind", None), arrays.pop("format", None)
-        if kind is None or str(kind) != "dispatcher":
-            raise InputError(f"{path}: holds {kind or 'something else'}; expected a dispatcher")
-        if version is None or version.shape != () or int(version) != FORMAT:
-            raise InputError(f"{path}: format {version}; this version reads format {FORMAT}")
+        take_kind(path, arrays, "dispatcher", FORMAT, InputError, noun="a dispatcher")
         try:
             data = json.loads(arrays["state"].tobytes().decode())
             policy: Policy | str = data["rule"] or Policy.from_arrays(

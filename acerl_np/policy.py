@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.errors import PolicyError, describe
+from acerl_np.errors import PolicyError
 from acerl_np.kernels.network import act_batch, count_parameters, sum_columns
 from acerl_np.kernels.random import INITIAL
 from acerl_np.kernels.state import SCALES
 from acerl_np.kernels.update import fill_stream
 from acerl_np.problem.tables import count_actions, count_features
-from acerl_np.storage import read_arrays, write_arrays
+from acerl_np.storage import read_arrays, take_kind, write_arrays
 
 if TYPE_CHECKING:
     from acerl_np.problem.instance import Instance
@@ -292,14 +292,7 @@ class Policy:
             If the file is missing, damaged, of another format version, or holds no policy.
         """
         arrays = read_arrays(path, PolicyError)
-        kind, version = arrays.pop("kind", None), arrays.pop("format", None)
-        if kind is None or str(kind) != "policy":
-            found = "something else" if kind is None else describe(kind)
-            raise PolicyError(f"{path}: holds {found}; expected a policy file")
-        if version is None or version.dtype.kind not in "iu" or version.tolist() != FORMAT:
-            raise PolicyError(
-                f"{path}: format {describe(version)}; this version reads format {FORMAT}"
-            )
+        take_kind(path, arrays, "policy", FORMAT, PolicyError, noun="a policy file")
         try:
             return cls.from_arrays(arrays)
         except PolicyError as error:

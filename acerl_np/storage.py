@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from acerl_np.errors import InputError, StorageError
+from acerl_np.errors import InputError, StorageError, describe
 
 if sys.platform != "win32":
     import fcntl
@@ -96,6 +96,8 @@ def claim_folder(path: str | os.PathLike[str]) -> Iterator[None]:
     ------
     InputError
         If another process holds the folder.
+    StorageError
+        If it cannot be opened.
     """
     if sys.platform == "win32":
         yield
@@ -236,3 +238,45 @@ def read_arrays(path: str | os.PathLike[str], kind: type[InputError]) -> dict[st
     if checksum is None or checksum.shape != () or str(checksum) != _digest(arrays):
         raise kind(f"{path}: the checksum does not match; the file is damaged or was changed")
     return arrays
+
+
+def take_kind(
+    path: str | os.PathLike[str],
+    arrays: dict[str, np.ndarray],
+    kind: str,
+    version: int,
+    error: type[InputError],
+    *,
+    noun: str,
+    advice: str = "",
+) -> None:
+    """Take "kind" and "format" out of a file's arrays, and refuse a file of another kind or version.
+
+    Parameters
+    ----------
+    path : path-like
+        For the message.
+    arrays : dict of ndarray
+        From `read_arrays`.
+    kind : str
+    version : int
+        The format that this version of the package writes.
+    error : type of InputError
+    noun : str
+        What the file should hold, as in "a checkpoint".
+    advice : str
+        Added to the message about another version.
+
+    Raises
+    ------
+    InputError
+        Of the given type.
+    """
+    found, stored = arrays.pop("kind", None), arrays.pop("format", None)
+    if found is None or str(found) != kind:
+        what = "something else" if found is None else describe(found)
+        raise error(f"{path}: holds {what}; expected {noun}")
+    if stored is None or stored.dtype.kind not in "iu" or stored.tolist() != version:
+        raise error(
+            f"{path}: {kind} format {describe(stored)}; this version reads format {version}{advice}"
+        )

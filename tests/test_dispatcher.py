@@ -180,7 +180,17 @@ def test_a_rules_dispatcher_is_restored(tmp_path):
     assert loaded.idle == dispatcher.idle
 
 
-@pytest.mark.parametrize("change", [{"kind": "policy"}, {"format": 99}, {"state": None}])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"kind": "policy"},
+        {"kind": np.zeros(2)},
+        {"format": 99},
+        {"format": np.nan},
+        {"format": "x"},
+        {"state": None},
+    ],
+)
 def test_files_that_hold_no_dispatcher_are_refused(tmp_path, change):
     from acerl_np.storage import read_arrays, write_arrays
 
