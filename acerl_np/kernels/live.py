@@ -10,9 +10,9 @@ import numpy as np
 
 from acerl_np.kernels.baselines import pick_by_rule
 from acerl_np.kernels.compiled import kernel
-from acerl_np.kernels.network import choose_greedy, choose_sampled, forward
+from acerl_np.kernels.events import is_decision_due
 from acerl_np.kernels.observation import list_actions, list_features
-from acerl_np.kernels.random import draw_uniform
+from acerl_np.kernels.rollout import choose_action
 from acerl_np.kernels.rules import N_RULES, select_task
 
 
@@ -39,27 +39,9 @@ def decide_by_network(problem, state, sizes, work, greedy, key, decision):
     tuple of int
         -1 three times when no vehicle has a choice.
     """
-    n_legal = list_actions(problem, state, 0, work.legal)
-    if n_legal == 0:
+    if not is_decision_due(problem, state, 0):
         return -1, -1, -1
-    n = list_features(problem, state, 0, work.feature, work.value)
-    forward(
-        sizes,
-        work.theta[0],
-        work.column_sums[0],
-        work.feature,
-        work.value,
-        n,
-        work.hidden,
-        work.active_index,
-        work.active_value,
-        work.logits,
-    )
-    if greedy:
-        action = choose_greedy(work.logits, work.legal, n_legal)
-    else:
-        uniform = draw_uniform(key, decision, 0)
-        action = choose_sampled(work.logits, work.legal, n_legal, uniform, work.weight)
+    action = choose_action(problem, state, 0, sizes, work, 0, greedy, key, decision)
     v, rule = action // N_RULES, action % N_RULES
     return v, select_task(problem, state, 0, v, rule), rule
 

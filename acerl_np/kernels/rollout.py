@@ -111,10 +111,10 @@ def apply_action(problem, state, b, action):
 
 
 @inner_kernel
-def decide_and_advance(problem, state, b, sizes, work, row, greedy):
-    """Let the network in `row` of the workspace take one decision of episode b.
+def choose_action(problem, state, b, sizes, work, row, greedy, key, decision):
+    """Return the action that the network in `row` of the workspace takes in episode b.
 
-    The action is drawn from the stream in `work.keys[b]`, counted by decisions.
+    It is the most probable one, or drawn: draw (decision, 0) of the stream of `key`.
     """
     n = list_features(problem, state, b, work.feature, work.value)
     forward(
@@ -131,11 +131,9 @@ def decide_and_advance(problem, state, b, sizes, work, row, greedy):
     )
     n_legal = list_actions(problem, state, b, work.legal)
     if greedy:
-        action = choose_greedy(work.logits, work.legal, n_legal)
-    else:
-        uniform = draw_uniform(work.keys[b], state.episode[b, N_DECISIONS], 0)
-        action = choose_sampled(work.logits, work.legal, n_legal, uniform, work.weight)
-    apply_action(problem, state, b, action)
+        return choose_greedy(work.logits, work.legal, n_legal)
+    uniform = draw_uniform(key, decision, 0)
+    return choose_sampled(work.logits, work.legal, n_legal, uniform, work.weight)
 
 
 @kernel
@@ -221,7 +219,18 @@ def play_members(
             running = False
             for b in range(n_tile):
                 if state.episode[b, PHASE] == RUNNING:
-                    decide_and_advance(problem, state, b, sizes, work, 0 if shared else b, greedy)
+                    action = choose_action(
+                        problem,
+                        state,
+                        b,
+                        sizes,
+                        work,
+                        0 if shared else b,
+                        greedy,
+                        work.keys[b],
+                        state.episode[b, N_DECISIONS],
+                    )
+                    apply_action(problem, state, b, action)
                     running = True
         for row in range(n_tile):
             makespan[episode + row] = state.outcome[row, MAKESPAN]
