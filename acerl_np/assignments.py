@@ -180,7 +180,9 @@ def _read_time(
     return count_seconds(column.read(row, place), epoch, column.column, place)
 
 
-def replay_assignments(assignments: Assignments, *, horizon: float | None = None) -> Replay:
+def replay_assignments(
+    assignments: Assignments, *, horizon: float | None = None, key: np.ndarray | None = None
+) -> Replay:
     """Play recorded assignments in the simulator.
 
     Each vehicle serves its tasks in the order of their recorded starts; an assignment happens at the
@@ -193,6 +195,8 @@ def replay_assignments(assignments: Assignments, *, horizon: float | None = None
     assignments : Assignments
     horizon : float, optional
         s after which the episode is stopped, finished or not; by default never.
+    key : ndarray(uint32, (4,)), optional
+        Stream of the random breakdowns, if there are any; by default that of zeros.
 
     Returns
     -------
@@ -207,6 +211,8 @@ def replay_assignments(assignments: Assignments, *, horizon: float | None = None
     n, fleet = instance.n_tasks, len(instance.layout.vehicles)
     problem = build_problem([instance], horizon=horizon)
     state = allocate_state(problem, 1)
+    if key is not None:
+        state.breakdown_key[0] = key
     ordered = assignments.vehicle[assignments.order]
     play_assignments(
         problem,

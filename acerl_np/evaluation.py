@@ -89,10 +89,11 @@ def _mean_finished(values: np.ndarray) -> np.ndarray:
 
 
 def stream_keys(instances: Sequence[Instance], trials: int, seed: int) -> np.ndarray:
-    """Return the key of each trial's action stream, uint32 (n_instances * trials, 4).
+    """Return the key of each trial's streams, uint32 (n_instances * trials, 4).
 
-    Keyed by (seed, content of the instance, trial), so an episode does not depend on what else is
-    evaluated, nor in which order.
+    They draw actions and random breakdowns, so all policies meet the same breakdowns. Keyed by (seed,
+    content of the instance, trial), so an episode does not depend on what else is evaluated, nor in
+    which order.
     """
     keys = np.empty((len(instances), trials, 4), np.uint32)
     for i, instance in enumerate(instances):
@@ -143,7 +144,8 @@ def evaluate_policy(
     threads : int, optional
         By default one per core.
     horizon : float, optional
-        s after which an episode is stopped, finished or not; by default never.
+        s after which an episode is stopped, finished or not; by default never, and where vehicles
+        break down at random after a very long time (`problem.tables.RANDOM_HORIZON`).
 
     Returns
     -------
@@ -168,7 +170,7 @@ def evaluate_policy(
     if isinstance(policy, str):
         policy = find_policy_name(policy)
         if policy == STATIC:
-            return _evaluate_static(chosen, trials, cost_limit, threads)
+            return _evaluate_static(chosen, trials, seed, cost_limit, horizon, threads)
     else:
         for instance in chosen:
             policy.check_fits(instance)
@@ -202,16 +204,33 @@ def evaluate_policy(
 
 
 def _evaluate_static(
-    instances: Sequence[Instance], trials: int, cost_limit: float, threads: int | None
+    instances: Sequence[Instance],
+    trials: int,
+    seed: int,
+    cost_limit: float,
+    horizon: float | None,
+    threads: int | None,
 ) -> Trials:
-    """Evaluate the best static plan; it draws nothing, so all trials of an instance are equal."""
-    found = find_static(instances, cost_limit=cost_limit, threads=threads)
+    """Evaluate the best static plan of all trials; without random breakdowns an instance's are equal."""
+    random = any(instance.layout.has_random_breakdowns for instance in instances)
+    different = trials if random else 1
+    found = find_static(
+        [instance for instance in instances for _ in range(different)],
+        cost_limit=cost_limit,
+        keys=stream_keys(instances, different, seed),
+        horizon=horizon,
+        threads=threads,
+    )
     if found is None:
         raise InputError("no static plan; expected instances that can be served")
+    makespan, tardiness = (
+        np.repeat(values.reshape(len(instances), different), trials // different, axis=1)
+        for values in (found.makespan, found.tardiness)
+    )
     return Trials(
         instances=tuple(instance.name for instance in instances),
-        makespan=np.repeat(found.makespan[:, None], trials, axis=1),
-        tardiness=np.repeat(found.tardiness[:, None], trials, axis=1),
+        makespan=makespan,
+        tardiness=tardiness,
         decisions=0,
         cost_limit=cost_limit,
     )

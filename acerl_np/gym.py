@@ -96,6 +96,7 @@ class DMHEnv(gymnasium.Env[np.ndarray, Any]):
         self._entries = _find_entries(self._simulator, instances)
         self._redraws = illegal == "redraw"
         self._over = True
+        self._seeded = False  # whether the simulator has this environment's seed
         self.render_mode = render_mode
         self.observation_space = _observation_space(self._simulator)
         self.action_space = gymnasium.spaces.Discrete(self._simulator.n_actions)
@@ -108,7 +109,7 @@ class DMHEnv(gymnasium.Env[np.ndarray, Any]):
         Parameters
         ----------
         seed : int, optional
-            Restarts `np_random`.
+            Restarts `np_random` and the stream of the random breakdowns.
         options : dict, optional
             "instance": name of the instance to play.
 
@@ -126,7 +127,9 @@ class DMHEnv(gymnasium.Env[np.ndarray, Any]):
         choice = _name_entry(self._simulator, options)
         if choice is None:
             choice = _draw_entry(self._entries, lambda: self.np_random)
-        self._simulator.restart([0], [choice])
+        fresh = seed is not None or not self._seeded
+        self._simulator.restart([0], [choice], seeds=[self.np_random_seed if fresh else None])
+        self._seeded = True
         self._over = False
         info = {**self._look(), "cost": 0.0, "instance": self._simulator.pool[choice].name}
         return self._simulator.observation[0], info
@@ -251,6 +254,8 @@ class DMHVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray
         self._entries = _find_entries(self._simulator, loaded)
         self._names = np.array([instance.name for instance in self._simulator.pool], object)
         self._redraws = illegal == "redraw"
+        self._random = any(item.layout.has_random_breakdowns for item in loaded)
+        self._seeded = np.zeros(num_envs, np.bool_)  # the simulator has the environment's seed
         self._generators: list[np.random.Generator | None] = [None] * num_envs
         self._seeds = [-1] * num_envs
         self._started = False
@@ -320,6 +325,7 @@ class DMHVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray
         for b, value in enumerate(seeds):
             if value is not None and mask[b]:
                 self._generators[b], self._seeds[b] = seeding.np_random(value)
+                self._seeded[b] = False
         self._restart(np.flatnonzero(mask), choice)
         self._started = True
         infos = self._look(~mask)
@@ -418,7 +424,13 @@ class DMHVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray
             choices = [_draw_entry(self._entries, lambda b=b: self._generator(b)) for b in rows]
         else:
             choices = [self._entries[0] if choice is None else choice] * len(rows)
-        self._simulator.restart(rows, choices)
+        seeds = None
+        if self._random and not self._seeded[rows].all():
+            for b in rows:
+                self._generator(b)
+            seeds = [None if self._seeded[b] else self._seeds[b] for b in rows]
+            self._seeded[rows] = True
+        self._simulator.restart(rows, choices, seeds=seeds)
         self._over[rows] = False
 
     def _look(self, hidden: np.ndarray | None = None) -> dict[str, Any]:

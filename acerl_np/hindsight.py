@@ -83,15 +83,35 @@ class StaticResult:
 
 
 def play_static(
-    plans: Sequence[StaticPlan], instances: Sequence[Instance], *, threads: int | None = None
+    plans: Sequence[StaticPlan],
+    instances: Sequence[Instance],
+    *,
+    keys: np.ndarray | None = None,
+    horizon: float | None = None,
+    threads: int | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Play every instance by every plan.
+
+    Parameters
+    ----------
+    plans : sequence of StaticPlan
+    instances : sequence of Instance
+        One may stand there several times, with different keys.
+    keys : ndarray(uint32, (n_instances, 4)), optional
+        Streams of the random breakdowns; by default all the same one.
+    horizon : float, optional
+        s after which an episode is stopped, finished or not; by default never.
+    threads : int, optional
 
     Returns
     -------
     makespan, tardiness : ndarray(float64, (n_plans, n_instances)), s
+        nan where an episode did not finish.
     """
-    problem = build_problem(instances)
+    pool = list({id(instance): instance for instance in instances}.values())
+    position = {id(instance): k for k, instance in enumerate(pool)}
+    rows = np.array([position[id(instance)] for instance in instances], np.int64)
+    problem = build_problem(pool, horizon=horizon)
     n_vehicles = problem.vehicle.shape[1]
     orders = np.zeros((len(plans), n_vehicles), np.int32)
     rules = np.zeros((len(plans), n_vehicles), np.int32)
@@ -103,9 +123,10 @@ def play_static(
     try:
         makespan, tardiness, _ = play_by_plan(
             problem,
-            np.tile(np.arange(n), len(plans)),
+            np.tile(rows, len(plans)),
             np.repeat(orders, n, axis=0),
             np.repeat(rules, n, axis=0),
+            np.tile(np.zeros((n, 4), np.uint32) if keys is None else keys, (len(plans), 1)),
             workers,
         )
     finally:
@@ -120,6 +141,8 @@ def find_static(
     cost_limit: float = 50.0,
     within_limit: bool = False,
     seed: int = 0,
+    keys: np.ndarray | None = None,
+    horizon: float | None = None,
     threads: int | None = None,
 ) -> StaticResult | None:
     """Find the static plan of smallest mean makespan over the instances.
@@ -136,6 +159,10 @@ def find_static(
         Only plans that keep the tardiness of every instance below the limit.
     seed : int
         Of the local search.
+    keys : ndarray(uint32, (n_instances, 4)), optional
+        Streams of the random breakdowns, as `play_static`.
+    horizon : float, optional
+        s after which an episode is stopped, finished or not; by default never.
     threads : int, optional
 
     Returns
@@ -149,8 +176,11 @@ def find_static(
     n_vehicles = max(len(instance.layout.vehicles) for instance in chosen)
 
     def score(plans: Sequence[StaticPlan]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        makespan, tardiness = play_static(plans, chosen, threads=threads)
+        makespan, tardiness = play_static(
+            plans, chosen, keys=keys, horizon=horizon, threads=threads
+        )
         value = makespan.mean(axis=1)
+        value[np.isnan(value)] = np.inf  # some episode did not finish
         if within_limit:
             # An excess outweighs any makespan, so that a local search first finds a way in.
             value = value + 1e9 * np.maximum(0.0, tardiness - cost_limit).sum(axis=1)
@@ -276,7 +306,17 @@ def find_hindsight(
     -------
     Reference or None
         None if no sequence below the limit was found.
+
+    Raises
+    ------
+    InputError
+        If vehicles break down at random: then no future is known.
     """
+    if instance.layout.has_random_breakdowns:
+        raise InputError(
+            f"{instance.name}: vehicles break down at random, so the future is not known; "
+            "expected listed breakdowns only (--random-breakdowns none)"
+        )
     problem = build_problem([instance])
     n_vehicles = len(instance.layout.vehicles)
     n_breakdowns = sum(len(vehicle.breakdowns) for vehicle in instance.layout.vehicles)

@@ -131,7 +131,7 @@ class Arena:
         theta : ndarray(float32, (n_parameters,))
         instances : ndarray(int64, (n_episodes,))
         keys : ndarray(uint32, (n_episodes, 4))
-            Streams of the action draws.
+            Streams of the draws, random breakdowns included.
         greedy : bool
 
         Returns
@@ -196,7 +196,7 @@ def play_by_rule(
         As `kernels.baselines.play_rules`.
     instances : ndarray(int64, (n_episodes,))
     keys : ndarray(uint32, (n_episodes, 4))
-        Streams of the draws.
+        Streams of the draws, random breakdowns included.
     workers : Workers
 
     Returns
@@ -216,6 +216,7 @@ def play_by_plan(
     instances: np.ndarray,
     orders: np.ndarray,
     rules: np.ndarray,
+    keys: np.ndarray,
     workers: Workers,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Play every episode of a list by its own static plan.
@@ -226,6 +227,8 @@ def play_by_plan(
     instances : ndarray(int64, (n_episodes,))
     orders, rules : ndarray(int32, (n_episodes, n_vehicles))
         As `kernels.baselines.play_plans`.
+    keys : ndarray(uint32, (n_episodes, 4))
+        Streams of the random breakdowns.
     workers : Workers
 
     Returns
@@ -235,7 +238,7 @@ def play_by_plan(
     """
 
     def play(state: State, first: int, last: int, *out: np.ndarray) -> None:
-        play_plans(problem, state, instances, orders, rules, first, last, *out)
+        play_plans(problem, state, instances, orders, rules, keys, first, last, *out)
 
     return _play_tiles(problem, len(instances), EPISODE_TILE, play, workers)
 

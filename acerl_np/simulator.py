@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.errors import ActionError, InputError
+from acerl_np.errors import ActionError, InputError, describe
+from acerl_np.kernels.random import BREAKDOWN, derive_key
 from acerl_np.kernels.rollout import advance_batch
 from acerl_np.kernels.state import (
     FINISH,
@@ -87,6 +88,8 @@ class Simulator:
     n_episodes : int, optional
         Number of episodes B; episode b is on entry b modulo the number of entries, until `restart`
         says otherwise. By default one per entry.
+    seed : int
+        Of random breakdowns: episode b draws from seed + b, other ones each time it is started.
 
     Attributes
     ----------
@@ -120,6 +123,7 @@ class Simulator:
         n_vehicles: int | None = None,
         horizon: float | None = None,
         n_episodes: int | None = None,
+        seed: int = 0,
     ) -> None:
         entries = [instances] if isinstance(instances, Instance) else list(instances)
         self.pool = tuple({id(instance): instance for instance in entries}.values())
@@ -138,6 +142,10 @@ class Simulator:
         first = np.array([position[id(instance)] for instance in entries], np.int64)
         self.choices = np.resize(first, n_episodes)
         self._rows = np.arange(n_episodes, dtype=np.int64)
+        self._random = any(instance.layout.has_random_breakdowns for instance in self.pool)
+        self._seeds = [0] * n_episodes
+        self._starts = [0] * n_episodes
+        self._seed_all(seed)
         self.state = allocate_state(self.problem, self.n_episodes)
         self._observation = np.zeros((self.n_episodes, self.n_features), np.float32)
         self._mask = np.zeros((self.n_episodes, self.n_actions), np.bool_)
@@ -203,11 +211,31 @@ class Simulator:
         """Mean delay of the tasks of each episode, float64 (B,), s; nan until finished (Eq. 2)."""
         return self.state.outcome[:, TARDINESS].copy()
 
-    def reset(self) -> None:
-        """Start every episode anew and advance it to its first decision."""
+    def reset(self, *, seed: int | None = None) -> None:
+        """Start every episode anew and advance it to its first decision.
+
+        Parameters
+        ----------
+        seed : int, optional
+            Episode b draws its random breakdowns from seed + b; by default those that follow in the
+            streams it has.
+
+        Raises
+        ------
+        InputError
+            If the seed is no whole number from 0 on; no episode is changed.
+        """
+        if seed is not None:
+            self._seed_all(seed)
         self._advance(True, self._rows, self.choices)
 
-    def restart(self, episodes: ArrayLike, choices: ArrayLike | None = None) -> None:
+    def restart(
+        self,
+        episodes: ArrayLike,
+        choices: ArrayLike | None = None,
+        *,
+        seeds: Sequence[int | None] | None = None,
+    ) -> None:
         """Start some episodes anew, over or not; the others stay as they are.
 
         Parameters
@@ -216,12 +244,14 @@ class Simulator:
             Indices of the episodes, each at most once.
         choices : array_like of int, (n,), optional
             Their instances from now on, as positions in `pool`; by default the same as before.
+        seeds : sequence of int or None, (n,), optional
+            Seeds of their random breakdowns from now on; None keeps the stream that one has.
 
         Raises
         ------
         InputError
-            If something is no index or out of range, an episode stands twice, or the lengths
-            differ; no episode is changed.
+            If something is no index or seed or out of range, an episode stands twice, or the
+            lengths differ; no episode is changed.
         """
         rows = _read_indices("episodes", episodes, self.n_episodes)
         if len(np.unique(rows)) < len(rows):
@@ -231,6 +261,13 @@ class Simulator:
             chosen = _read_indices("choices", choices, len(self.pool))
             if len(chosen) != len(rows):
                 raise InputError(f"choices: read {len(chosen)}; expected {len(rows)}")
+        if seeds is not None:
+            if len(seeds) != len(rows):
+                raise InputError(f"seeds: read {len(seeds)}; expected {len(rows)}")
+            for seed in seeds:
+                if seed is not None:
+                    _check_seed(seed)
+            self._seed_episodes(rows.tolist(), seeds)
         self.choices[rows] = chosen
         self._advance(True, rows, chosen)
 
@@ -298,7 +335,22 @@ class Simulator:
             finish=self.state.task[b, served, FINISH].astype(np.float64),
         )
 
+    def _seed_all(self, seed: int) -> None:
+        _check_seed(seed)
+        self._seed_episodes(range(self.n_episodes), range(seed, seed + self.n_episodes))
+
+    def _seed_episodes(self, episodes: Iterable[int], seeds: Sequence[int | None]) -> None:
+        for b, seed in zip(episodes, seeds, strict=True):
+            if seed is not None:
+                self._seeds[b] = int(seed) % 2**63
+                self._starts[b] = 0
+
     def _advance(self, restart: bool, rows: np.ndarray, choices: np.ndarray) -> None:
+        if restart and self._random:
+            for b in rows.tolist():
+                key = self.state.breakdown_key[b]
+                derive_key(self._seeds[b], BREAKDOWN, self._starts[b], 0, key)
+                self._starts[b] += 1
         advance_batch(
             self.problem,
             self.state,
@@ -311,6 +363,11 @@ class Simulator:
             self._observation,
             self._mask,
         )
+
+
+def _check_seed(seed: object) -> None:
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise InputError(f"seed: read {describe(seed)}; expected a whole number from 0 on")
 
 
 def _read_indices(name: str, values: ArrayLike, n: int) -> np.ndarray:

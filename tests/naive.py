@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -167,6 +168,9 @@ class Vehicle:
     site: str  # the last visited site, as the rules and the observation see it
     status: int = IDLE
     repaired_at: int = -1
+    mean_times: tuple[float, float] | None = None  # between random failures, and to repair one
+    fails_at: int = -1  # tick of the next random failure
+    n_repairs: int = 0
     standing: Standing | None = None  # while not working: None at `site`, else where in mid-edge
     # the trip, while working
     task: Task | None = None
@@ -233,6 +237,8 @@ class NaiveEpisode:
         handling_time and demand; in any order
     task_slots, n_vehicles : sizes of the observation, by default the layout's; padded with zeros
     scaling : mid and half width of each feature, by default the layout's
+    waiting_time : for random breakdowns: of (vehicle, repairs so far, 0 or 1) the time until the next
+        failure (0), or that its repair takes (1), as a multiple of its mean
     """
 
     def __init__(
@@ -243,7 +249,9 @@ class NaiveEpisode:
         task_slots: int | None = None,
         n_vehicles: int | None = None,
         scaling: dict[str, Any] | None = None,
+        waiting_time: Callable[[int, int, int], float] | None = None,
     ) -> None:
+        self._waiting_time = waiting_time
         self._floor = Floor(layout)
         self._truncate = bool(layout.get("truncate_distances", False))
         self._scaling = layout.get("scaling") if scaling is None else scaling
@@ -265,6 +273,8 @@ class NaiveEpisode:
         self.tardiness = math.nan
         self._pool: list[Task] = []
         self._to_arrive = list(self._tasks)
+        for vehicle in self._vehicles:
+            self._plan_failure(vehicle)
         self._process_tick()
         self._advance()
 
@@ -463,11 +473,16 @@ class NaiveEpisode:
                 # a breakdown listed for this tick is skipped, also when the repair ends now
                 if self.time == vehicle.repaired_at:
                     vehicle.status = IDLE
+                    vehicle.n_repairs += 1
+                    self._plan_failure(vehicle)
             else:
                 for tick, repair_ticks in vehicle.breakdowns:
                     if tick == self.time:
                         self._break_down(vehicle, repair_ticks)
                         break  # broken already for the others of this tick
+                else:
+                    if self.time == vehicle.fails_at:
+                        self._break_down(vehicle, self._random_ticks(vehicle, 1))
         # 2. Movement and deliveries.
         for vehicle in self._vehicles:
             if vehicle.status == WORKING:
@@ -480,6 +495,17 @@ class NaiveEpisode:
         # 3. Arrivals.
         while self._to_arrive and self._to_arrive[0].arrival <= self.time:
             self._pool.append(self._to_arrive.pop(0))
+
+    def _plan_failure(self, vehicle: Vehicle) -> None:
+        if vehicle.mean_times is not None:
+            vehicle.fails_at = self.time + max(1, self._random_ticks(vehicle, 0))
+
+    def _random_ticks(self, vehicle: Vehicle, what: int) -> int:
+        assert self._waiting_time is not None
+        assert vehicle.mean_times is not None
+        index = next(k for k, other in enumerate(self._vehicles) if other is vehicle)
+        multiple = self._waiting_time(index, vehicle.n_repairs, what)
+        return math.ceil(round9(vehicle.mean_times[what] * multiple))
 
     def _break_down(self, vehicle: Vehicle, repair_ticks: int) -> None:
         if vehicle.status == WORKING:
@@ -516,7 +542,15 @@ def read_vehicle(entry: dict[str, Any]) -> Vehicle:
             (math.ceil(item["time"]), math.ceil(item["repair_time"])) for item in breakdowns
         ],
         site=entry["start"],
+        mean_times=read_mean_times(entry.get("random_breakdowns")),
     )
+
+
+def read_mean_times(entry: dict[str, Any] | None) -> tuple[float, float] | None:
+    """The model of a vehicle's random breakdowns, if it has one."""
+    if entry is None:
+        return None
+    return float(entry["mean_time_between_failures"]), float(entry["mean_time_to_repair"])
 
 
 def read_task(entry: dict[str, Any]) -> Task:

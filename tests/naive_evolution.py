@@ -13,6 +13,7 @@ LANES = 512
 BLOCK = 4 * LANES
 
 NOISE, ACTION, RANKING, SAMPLER, INITIAL, EVALUATION = 1, 2, 3, 4, 5, 6
+BREAKDOWN = 9
 
 
 # Random streams
@@ -52,6 +53,12 @@ def uniform(key, i, j):
     """Draw (i, j) of a stream: the top 53 of 64 bits, as a fraction."""
     high, low, _, _ = threefry4x32(key, [i, j, 0, 1])
     return ((high >> 5) * 2**26 + (low >> 6)) / 2**53
+
+
+def waiting_time(key, i, j):
+    """Waiting time (i, j) of a stream: exponential of mean 1, by inversion."""
+    high, low, _, _ = threefry4x32(key, [i, j, 0, 2])
+    return -math.log(1 - ((high >> 5) * 2**26 + (low >> 6)) / 2**53)
 
 
 def normal_pair(radius_bits, angle_bits):

@@ -20,6 +20,7 @@ from acerl_np import ACERL, CheckpointError, Config, Instance, Policy, evaluate_
 from acerl_np.evolution import Strategy, rank_utilities
 from acerl_np.kernels.network import act_batch
 from acerl_np.policy import initial_parameters
+from acerl_np.problem.layout import RandomBreakdowns
 from acerl_np.storage import read_arrays
 
 JIT = not numba.config.DISABLE_JIT
@@ -30,10 +31,15 @@ RECORDED = Path(__file__).parent / "data" / "dmh-episodes.npz"
 def make_instances():
     """Few decisions, but some choice; without compilation a smaller network, too."""
     instances = [shorten(instance) for instance in load_suite("dmh-train")[:3]]
+    model = RandomBreakdowns(300.0, 60.0)
+    layout = instances[2].layout.with_random_breakdowns(model)
+    instances[2] = replace(instances[2], layout=layout)
     if JIT:
         return instances
-    layout = replace(instances[0].layout, task_slots=3)
-    return [Instance.from_rows(one.name, layout, one.rows()[:4]) for one in instances]
+    return [
+        Instance.from_rows(one.name, replace(one.layout, task_slots=3), one.rows()[:4])
+        for one in instances
+    ]
 
 
 INSTANCES = make_instances()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv  # noqa: E402
 
 import acerl_np.gym  # noqa: E402
 from acerl_np.gym import ENV_ID, DMHEnv, DMHVectorEnv  # noqa: E402
+from acerl_np.problem.layout import RandomBreakdowns  # noqa: E402
 
 MODES = list(AutoresetMode)
 
@@ -200,6 +202,25 @@ def test_seeds_decide_the_instances(instances):
     assert names(env, 30, seed=6) != drawn
 
 
+def test_seeds_decide_the_random_breakdowns(instances):
+    model = RandomBreakdowns(100.0, 30.0)
+    record = replace(instances[1], layout=instances[1].layout.with_random_breakdowns(model))
+    envs = [DMHEnv(record) for _ in range(2)]
+
+    def makespans(env, seed):
+        return [
+            play(env, *env.reset(seed=seed if k == 0 else None))[4]["makespan"] for k in range(8)
+        ]
+
+    first, second = (makespans(env, 5) for env in envs)
+    assert first == second
+    assert len(set(first)) > 1, "every episode draws its own"
+    assert makespans(envs[0], 5) == first
+    assert makespans(envs[0], 6) != first
+    unseeded = [makespans(DMHEnv(record), None) for _ in range(3)]
+    assert unseeded[0] != unseeded[1] or unseeded[1] != unseeded[2]
+
+
 def test_the_spaces_are_those_of_the_largest_instance(instances):
     rows = [{"task": "t", "pickup": "a", "delivery": "b", "arrival_time": 0, "expiry_time": 9}]
     layout = acerl_np.Layout.from_dict(
@@ -330,7 +351,11 @@ def equal(ours, theirs):
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("options", [{}, {"horizon": 250.0}, {"illegal": "redraw"}], ids=str)
-def test_equals_gymnasiums_vector_of_single_environments(instances, mode, options):
+@pytest.mark.parametrize("model", [None, RandomBreakdowns(150.0, 30.0)], ids=["", "random"])
+def test_equals_gymnasiums_vector_of_single_environments(instances, mode, options, model):
+    instances = [
+        replace(item, layout=item.layout.with_random_breakdowns(model)) for item in instances
+    ]
     ours = gymnasium.make_vec(
         ENV_ID,
         num_envs=4,

@@ -142,7 +142,7 @@ def test_a_stream_is_its_blocks_row_by_row(n):
 def test_purposes_are_ten_different_words():
     assert len(PURPOSES) == 10
     assert sorted(PURPOSES.values()) == list(range(1, 11))
-    for name in ("NOISE", "ACTION", "RANKING", "SAMPLER", "INITIAL", "EVALUATION"):
+    for name in ("NOISE", "ACTION", "RANKING", "SAMPLER", "INITIAL", "EVALUATION", "BREAKDOWN"):
         assert PURPOSES[name] == getattr(naive, name)
 
 
@@ -185,7 +185,7 @@ def test_negative_words_are_their_complements():
     assert key_of(1, 2, -1, 0).tolist() != key_of(1, 2, 2**32 - 1, 0).tolist()
 
 
-def test_uniform_draws_and_normals_of_one_key_use_different_counters():
+def test_all_draws_of_one_key_use_different_counters():
     key = key_of(9, NOISE, 4, 2)
     bits = np.empty((4, LANES), np.uint32)
     out = np.empty((4, LANES), np.float32)
@@ -193,7 +193,8 @@ def test_uniform_draws_and_normals_of_one_key_use_different_counters():
     for i in range(8):
         used = naive.threefry4x32(key.tolist(), [i, 0, 0, 0])
         drawn = naive.threefry4x32(key.tolist(), [i, 0, 0, 1])
-        assert not set(used) & set(drawn)
+        waited = naive.threefry4x32(key.tolist(), [i, 0, 0, 2])
+        assert len({*used, *drawn, *waited}) == 12
         assert draw_uniform(key, i, 0) == ((drawn[0] >> 5) * 2**26 + (drawn[1] >> 6)) / 2**53
 
 

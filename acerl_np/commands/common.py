@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from acerl_np.errors import InputError, StorageError, make_printable
+from acerl_np.errors import InputError, LayoutError, StorageError, describe, make_printable
 from acerl_np.storage import describe_os_error
 
 if TYPE_CHECKING:
@@ -35,6 +36,50 @@ def add_data_arguments(
     )
 
 
+def add_random_breakdowns(parser: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:
+    """Declare --random-breakdowns."""
+    parser.add_argument(
+        "--random-breakdowns",
+        metavar="MTBF,MTTR",
+        help="every vehicle also breaks down at random: mean seconds between failures and to repair, "
+        "such as 3600,300; 'none': no random breakdowns (default: as the layout says)",
+    )
+
+
+def vary_breakdowns(instances: list[Instance], text: str | None) -> list[Instance]:
+    """Return the instances with the random breakdowns that --random-breakdowns asks for.
+
+    Parameters
+    ----------
+    instances : list of Instance
+    text : str or None
+        None leaves them as they are.
+
+    Raises
+    ------
+    InputError
+        If the text is not "none" or two usable numbers.
+    """
+    from acerl_np.problem.layout import RandomBreakdowns
+
+    if text is None:
+        return instances
+    expected = "expected MTBF,MTTR in seconds such as 3600,300, or none"
+    model = None
+    if text.strip().lower() != "none":
+        try:
+            between, repair = (float(part) for part in text.split(","))
+        except ValueError as error:
+            raise InputError(f"--random-breakdowns: read {describe(text)}; {expected}") from error
+        try:
+            model = RandomBreakdowns(between, repair)
+        except LayoutError as error:
+            raise InputError(f"--random-breakdowns: {error}") from error
+    # Instances that share a layout go on sharing it.
+    layouts = {id(item.layout): item.layout.with_random_breakdowns(model) for item in instances}
+    return [replace(item, layout=layouts[id(item.layout)]) for item in instances]
+
+
 def load_instances(
     arguments: argparse.Namespace, default: str | None = None, *, servable: bool = True
 ) -> list[Instance]:
@@ -57,6 +102,13 @@ def load_instances(
     InputError
         If both or neither are given, or something cannot be loaded.
     """
+    instances = _find_instances(arguments, default, servable)
+    return vary_breakdowns(instances, getattr(arguments, "random_breakdowns", None))
+
+
+def _find_instances(
+    arguments: argparse.Namespace, default: str | None, servable: bool
+) -> list[Instance]:
     from acerl_np.problem.instance import load_instance, load_suite
 
     if arguments.tasks and arguments.suite:

@@ -7,7 +7,12 @@ import csv
 import io
 from typing import TYPE_CHECKING
 
-from acerl_np.commands.common import announce_compilation, load_instances, report_unfinished
+from acerl_np.commands.common import (
+    add_random_breakdowns,
+    announce_compilation,
+    load_instances,
+    report_unfinished,
+)
 from acerl_np.errors import InputError, make_printable
 from acerl_np.report import FORMATS, Cell, render_table
 from acerl_np.storage import path_exists, write_atomically
@@ -55,6 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="LAYOUT.json",
         help="floor and fleet of the records: a JSON file or 'dmh' (default: layout.json beside each)",
     )
+    add_random_breakdowns(parser)
     parser.add_argument(
         "--trials", type=int, default=30, help="episodes per instance (default: 30)"
     )
@@ -176,22 +182,28 @@ def load_assignments(paths: list[str] | None, instances: list[Instance]) -> list
 
 
 def play_past(past: list[Assignments], arguments: argparse.Namespace) -> Trials:
-    """Play past assignments; nothing is drawn, so all trials of a record are equal."""
+    """Play past assignments; only random breakdowns are drawn, those of the policies' trials."""
     import numpy as np
 
     from acerl_np.assignments import replay_assignments
-    from acerl_np.evaluation import Trials
+    from acerl_np.evaluation import Trials, stream_keys
 
-    played = [replay_assignments(item, horizon=arguments.horizon) for item in past]
-    outcomes = np.array([(item.makespan, item.tardiness) for item in played])
-    makespan, tardiness = (
-        np.repeat(outcomes[:, k, None], arguments.trials, axis=1) for k in range(2)
-    )
+    shape = (len(past), arguments.trials)
+    makespan, tardiness, decisions = np.empty(shape), np.empty(shape), 0
+    for i, item in enumerate(past):
+        random = item.instance.layout.has_random_breakdowns
+        different = arguments.trials if random else 1
+        for trial, key in enumerate(stream_keys([item.instance], different, arguments.seed)):
+            played = replay_assignments(item, horizon=arguments.horizon, key=key)
+            # Without random breakdowns all trials are equal.
+            trials = trial if random else slice(None)
+            makespan[i, trials], tardiness[i, trials] = played.makespan, played.tardiness
+            decisions += played.decisions
     return Trials(
         instances=tuple(item.instance.name for item in past),
         makespan=makespan,
         tardiness=tardiness,
-        decisions=sum(item.decisions for item in played),
+        decisions=decisions,
         cost_limit=arguments.cost_limit,
     )
 

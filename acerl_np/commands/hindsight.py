@@ -7,7 +7,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from acerl_np.commands.common import add_data_arguments, load_instances
+from acerl_np.commands.common import add_data_arguments, add_random_breakdowns, load_instances
 from acerl_np.errors import InputError
 from acerl_np.report import FORMATS, render_table
 
@@ -21,7 +21,8 @@ and breakdowns in advance, tardiness kept below the limit.
 
 The simulator is deterministic, so such a schedule can be replayed: it is a reference for how much there
 is to win, not a proven bound. Each is verified by replay. Beside it stands the best static plan (a fixed
-order of vehicles and a rule for each).
+order of vehicles and a rule for each). Where vehicles break down at random no future is known: give
+--random-breakdowns none to leave those breakdowns out.
 """
 
 
@@ -29,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = DESCRIPTION
     add_data_arguments(parser, "all bundled instances")
+    add_random_breakdowns(parser)
     parser.add_argument(
         "--cost-limit",
         type=float,

@@ -8,7 +8,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from acerl_np.commands.common import add_data_arguments, load_instances, make_folder
+from acerl_np.commands.common import (
+    add_data_arguments,
+    load_instances,
+    make_folder,
+    vary_breakdowns,
+)
 from acerl_np.errors import InputError
 from acerl_np.report import FORMATS, Cell, render_table
 
@@ -70,7 +75,7 @@ ASSIGNMENTS.csv has the header task,vehicle,start and may have a column finish; 
 stands in it once. Each vehicle serves its tasks in the order of their recorded starts; an assignment
 happens at the first moment, not before its recorded start, at which the vehicle is idle and the task has
 arrived. A task whose vehicle breaks down in mid-way returns to the pool and is served again by the same
-vehicle as soon as that is idle.
+vehicle as soon as that is idle. Listed breakdowns happen, random ones do not.
 """
 
 REPLAY_EXAMPLES = """\
@@ -345,7 +350,7 @@ def replay_record(arguments: argparse.Namespace) -> None:
     from acerl_np.assignments import read_assignments, replay_assignments, write_schedule
     from acerl_np.problem.instance import load_instance
 
-    instance = load_instance(arguments.tasks, layout=arguments.layout)
+    [instance] = vary_breakdowns([load_instance(arguments.tasks, layout=arguments.layout)], "none")
     assignments = read_assignments(arguments.assignments, instance)
     print("compiling or loading kernels ...", file=sys.stderr, flush=True)
     played = replay_assignments(assignments)

@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 from acerl_np.commands.common import (
     add_data_arguments,
+    add_random_breakdowns,
     announce_compilation,
     load_instances,
     make_folder,
     make_new_folder,
     report_unfinished,
+    vary_breakdowns,
 )
 from acerl_np.commands.options import add_config_options, merge_options
 from acerl_np.errors import ConfigError, InputError, describe
@@ -51,6 +53,7 @@ DEFAULTS: dict[str, Any] = {
     "tasks": [],
     "suite": None,
     "layout": None,
+    "random_breakdowns": None,
     "seed": 0,
     "threads": None,
     "out": None,
@@ -68,6 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     data = parser.add_argument_group("what to train on")
     add_data_arguments(data, "dmh-train, that is DMH-01 to -08")
+    add_random_breakdowns(data)
     add_config_options(parser)
     run = parser.add_argument_group("the run")
     run.add_argument("--seed", type=int, help="seed of every random draw (default: 0)")
@@ -195,12 +199,7 @@ WHOLE_RANGES = (
 
 def check_options(options: dict[str, Any]) -> None:
     """Refuse values that the command alone knows to be wrong."""
-    for name, low, high in (
-        ("trials", 0, 1_000_000),
-        ("threads", 1, 1024),
-        ("seed", 0, 2**63 - 1),
-        ("checkpoint_generations", 1, 10_000_000),
-    ):
+    for name, low, high in WHOLE_RANGES:
         value = options[name]
         if value is None and name == "threads":
             continue
@@ -215,7 +214,7 @@ def check_options(options: dict[str, Any]) -> None:
         )
     if not isinstance(options["quiet"], bool):
         raise ConfigError(f"quiet: read {describe(options['quiet'])}; expected true or false")
-    for name in ("suite", "layout", "out"):
+    for name in ("suite", "layout", "random_breakdowns", "out"):
         if not isinstance(options[name], str | None):
             raise ConfigError(f"{name}: read {describe(options[name])}; expected a text")
     tasks = options["tasks"]
@@ -258,9 +257,10 @@ def check_resumed(
                 f"{path}: trained with {name} {stored[name]}; read {value}, expected the same (leave "
                 "the option out, or train anew)"
             )
-    if not (options["tasks"] or options["suite"] or options["layout"]):
-        return
-    instances = load_instances(argparse.Namespace(**options))
+    if options["tasks"] or options["suite"] or options["layout"]:
+        instances = load_instances(argparse.Namespace(**options))
+    else:
+        instances = vary_breakdowns(trainer.instances, options["random_breakdowns"])
     names = [instance.name for instance in trainer.instances]
     if [instance.name for instance in instances] != names:
         raise InputError(

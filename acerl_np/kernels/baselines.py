@@ -116,7 +116,7 @@ def play_rules(problem, state, rule, instances, keys, first, last, makespan, tar
         A rule of `rules.py`, MIX or RANDOM.
     instances : ndarray(int64, (n_episodes,))
     keys : ndarray(uint32, (n_episodes, 4))
-        Streams of the draws.
+        Streams of the draws, random breakdowns included.
     makespan, tardiness : ndarray(float64, (n_episodes,))
         Output, s; nan for an episode that cannot end.
     decisions : ndarray(int64, (n_episodes,))
@@ -127,6 +127,7 @@ def play_rules(problem, state, rule, instances, keys, first, last, makespan, tar
     while episode < last:
         n_tile = min(tile, last - episode)
         for b in range(n_tile):
+            state.breakdown_key[b] = keys[episode + b]
             start_episode(problem, state, b, instances[episode + b])
         running = True
         while running:
@@ -144,7 +145,7 @@ def play_rules(problem, state, rule, instances, keys, first, last, makespan, tar
 
 @kernel
 def play_plans(
-    problem, state, instances, orders, rules, first, last, makespan, tardiness, decisions
+    problem, state, instances, orders, rules, keys, first, last, makespan, tardiness, decisions
 ):
     """Play episodes first to last - 1 by static plans: the first vehicle in order acts by its rule.
 
@@ -156,9 +157,12 @@ def play_plans(
         Vehicles, the preferred one first.
     rules : ndarray(int32, (n_episodes, n_vehicles))
         The rule of each vehicle.
+    keys : ndarray(uint32, (n_episodes, 4))
+        Streams of the random breakdowns.
     """
     for episode in range(first, last):
         i = instances[episode]
+        state.breakdown_key[0] = keys[episode]
         start_episode(problem, state, 0, i)
         while state.episode[0, PHASE] == RUNNING:
             for k in range(orders.shape[1]):
@@ -223,7 +227,7 @@ def play_assignments(problem, state, instance, order, bounds, start_tick, head):
     ----------
     problem : Problem
     state : State
-        Output: row 0 holds the finished episode.
+        Output: row 0 holds the finished episode. Its breakdown key must be set.
     instance : int
         Row of `problem`.
     order : ndarray(int32, (n_tasks,))

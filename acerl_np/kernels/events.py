@@ -9,9 +9,11 @@ from __future__ import annotations
 import numpy as np
 
 from acerl_np.kernels.compiled import inner_kernel
+from acerl_np.kernels.random import draw_waiting_time
 from acerl_np.kernels.state import (
     ARRIVAL,
     ARRIVED,
+    BREAKDOWN_AT,
     BREAKDOWN_TICK,
     BROKEN,
     CAPACITY,
@@ -35,9 +37,12 @@ from acerl_np.kernels.state import (
     LAYOUT,
     LEG,
     MAKESPAN,
+    MEAN_REPAIR,
+    MEAN_UPTIME,
     N_ARRIVED,
     N_DECISIONS,
     N_FINISHED,
+    N_REPAIRS,
     N_TASKS,
     N_VEHICLES,
     NAMED_ROUTE,
@@ -225,29 +230,43 @@ def break_vehicle(problem, state, b, v):
         state.waiting_since[b, task] = np.float64(now - 1)
         state.pool[b, state.episode[b, POOL_SIZE]] = task
         state.episode[b, POOL_SIZE] += 1
-    k = state.vehicle[b, v, NEXT_BREAKDOWN]
     state.vehicle[b, v, STATUS] = BROKEN
-    state.vehicle[b, v, EVENT_TICK] = now + problem.breakdown[i, v, k, REPAIR_TICKS] + 1
-    state.vehicle[b, v, NEXT_BREAKDOWN] = k + 1
+    state.vehicle[b, v, EVENT_TICK] = now + find_repair_ticks(problem, state, b, v, now) + 1
 
 
 @inner_kernel
-def skip_breakdowns(problem, state, b, v, tick):
-    """Drop the listed breakdowns that fell while vehicle v was broken, up to `tick`."""
+def find_repair_ticks(problem, state, b, v, tick):
+    """Return how many ticks the repair of the breakdown at `tick` lasts; a listed one comes first."""
+    i = state.episode[b, INSTANCE]
+    k = state.vehicle[b, v, NEXT_BREAKDOWN]
+    if k < problem.breakdown.shape[2] and problem.breakdown[i, v, k, BREAKDOWN_TICK] == tick:
+        return problem.breakdown[i, v, k, REPAIR_TICKS]
+    n = state.vehicle[b, v, N_REPAIRS]
+    mean = problem.vehicle[i, v, MEAN_REPAIR]
+    return count_ticks(mean * draw_waiting_time(state.breakdown_key[b], n, 2 * v + 1))
+
+
+@inner_kernel
+def plan_breakdown(problem, state, b, v, tick):
+    """Find the next breakdown of vehicle v, which starts or is idle again at `tick`.
+
+    Listed breakdowns up to `tick` fell while it was broken, and are dropped. Random ones come after a
+    time of use that is exponential, and is drawn anew after every repair.
+    """
     i = state.episode[b, INSTANCE]
     k = state.vehicle[b, v, NEXT_BREAKDOWN]
     while k < problem.breakdown.shape[2] and problem.breakdown[i, v, k, BREAKDOWN_TICK] <= tick:
         k += 1
     state.vehicle[b, v, NEXT_BREAKDOWN] = k
-
-
-@inner_kernel
-def find_breakdown(problem, state, b, v):
-    """Return the tick of the next listed breakdown of vehicle v."""
-    k = state.vehicle[b, v, NEXT_BREAKDOWN]
-    if k >= problem.breakdown.shape[2]:
-        return NEVER
-    return problem.breakdown[state.episode[b, INSTANCE], v, k, BREAKDOWN_TICK]
+    planned = NEVER
+    if k < problem.breakdown.shape[2]:
+        planned = problem.breakdown[i, v, k, BREAKDOWN_TICK]
+    mean = problem.vehicle[i, v, MEAN_UPTIME]
+    if mean > 0.0:
+        n = state.vehicle[b, v, N_REPAIRS]
+        uptime = count_ticks(mean * draw_waiting_time(state.breakdown_key[b], n, 2 * v))
+        planned = min(planned, max(np.int64(0), tick) + max(np.int64(1), uptime))
+    state.vehicle[b, v, BREAKDOWN_AT] = planned
 
 
 @inner_kernel
@@ -261,7 +280,7 @@ def find_next_tick(problem, state, b):
         if state.vehicle[b, v, STATUS] != IDLE:
             tick = min(tick, state.vehicle[b, v, EVENT_TICK])
         if state.vehicle[b, v, STATUS] != BROKEN:
-            tick = min(tick, find_breakdown(problem, state, b, v))
+            tick = min(tick, state.vehicle[b, v, BREAKDOWN_AT])
     return tick
 
 
@@ -274,8 +293,9 @@ def process_tick(problem, state, b, tick):
         if state.vehicle[b, v, STATUS] == BROKEN:
             if state.vehicle[b, v, EVENT_TICK] == tick:
                 state.vehicle[b, v, STATUS] = IDLE
-                skip_breakdowns(problem, state, b, v, tick)
-        elif find_breakdown(problem, state, b, v) == tick:
+                state.vehicle[b, v, N_REPAIRS] += 1
+                plan_breakdown(problem, state, b, v, tick)
+        elif state.vehicle[b, v, BREAKDOWN_AT] == tick:
             break_vehicle(problem, state, b, v)
     for v in range(problem.instance[i, N_VEHICLES]):
         if state.vehicle[b, v, STATUS] == WORKING and state.vehicle[b, v, EVENT_TICK] == tick:
@@ -358,7 +378,10 @@ def advance_events(problem, state, b):
 
 @inner_kernel
 def start_episode(problem, state, b, instance):
-    """Start row b on `instance` and advance it to its first decision."""
+    """Start row b on `instance` and advance it to its first decision.
+
+    `state.breakdown_key[b]` must be set if a vehicle of the instance breaks down at random.
+    """
     state.episode[b, INSTANCE] = instance
     state.episode[b, PHASE] = RUNNING
     state.episode[b, TIME] = 0
@@ -375,6 +398,8 @@ def start_episode(problem, state, b, instance):
         state.vehicle[b, v, SITE] = problem.start_site[instance, v]
         state.vehicle[b, v, TASK] = -1
         state.vehicle[b, v, NEXT_BREAKDOWN] = 0
+        state.vehicle[b, v, N_REPAIRS] = 0
         state.vehicle[b, v, HALTED_TOWARDS] = -1
         state.vehicle[b, v, HIDDEN] = False
+        plan_breakdown(problem, state, b, v, np.int64(-1))
     advance_events(problem, state, b)

@@ -12,6 +12,8 @@ uint32 sums wrap on purpose: numba widens uint32 arithmetic to 64 bits, hence a 
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from acerl_np.kernels.compiled import inner_kernel, kernel
@@ -113,6 +115,14 @@ def derive_key(seed, purpose, a, b, key):
     )
 
 
+@inner_kernel
+def make_uniform(x0, x1):
+    """Return 53 of the bits of two uint32 as a number in [0, 1)."""
+    high = np.float64(x0 >> U(5))
+    low = np.float64(x1 >> U(6))
+    return (high * 67108864.0 + low) * (1.0 / 9007199254740992.0)
+
+
 @kernel
 def draw_uniform(key, i, j):
     """Return draw (i, j) of a stream: uniform in [0, 1), 53 bits.
@@ -125,9 +135,24 @@ def draw_uniform(key, i, j):
         Counter, each below 2**32.
     """
     x0, x1, _, _ = mix_words(key[0], key[1], key[2], key[3], U(i), U(j), U(0), U(1))
-    high = np.float64(x0 >> U(5))
-    low = np.float64(x1 >> U(6))
-    return (high * 67108864.0 + low) * (1.0 / 9007199254740992.0)
+    return make_uniform(x0, x1)
+
+
+@kernel
+def draw_waiting_time(key, i, j):
+    """Return waiting time (i, j) of a stream: exponential of mean 1.
+
+    Its counters are not those of `draw_uniform` and `fill_normals`, so a stream may serve all three.
+
+    Parameters
+    ----------
+    key : ndarray(uint32, (4,))
+        From `derive_key`.
+    i, j : int
+        Counter, each below 2**32.
+    """
+    x0, x1, _, _ = mix_words(key[0], key[1], key[2], key[3], U(i), U(j), U(0), U(2))
+    return -math.log(1.0 - make_uniform(x0, x1))
 
 
 @kernel

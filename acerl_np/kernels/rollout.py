@@ -160,7 +160,7 @@ def play_members(
 
     With noise, episode i is that of member i of a generation (Algorithm 1, lines 7 to 12): it uses
     theta + sigma eps_i, and its actions are keyed by (seed, generation, i). Without, all use theta,
-    and the actions of episode i are keyed by `keys[i]`.
+    and those of episode i by `keys[i]`. Random breakdowns come from the streams of the actions.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ def play_members(
     greedy : bool
     instances : ndarray(int64, (n_episodes,))
     keys : ndarray(uint32, (n_episodes, 4))
-        Streams of the action draws; not read with noise.
+        Streams of the draws; not read with noise.
     first, last : int
     makespan, tardiness : ndarray(float64, (n_episodes,))
         Output, s; nan for an episode that cannot end.
@@ -213,6 +213,8 @@ def play_members(
                 )
                 sum_columns(sizes, work.theta[row], work.column_sums[row])
                 derive_key(seed, ACTION, generation, episode + row, work.keys[row])
+            for word in range(4):
+                state.breakdown_key[row, word] = work.keys[row, word]
             start_episode(problem, state, row, instances[episode + row])
         running = True
         while running:

@@ -15,6 +15,7 @@ from acerl_np.kernels.rollout import apply_action
 from acerl_np.kernels.rules import N_RULES, select_task
 from acerl_np.kernels.state import (
     ARRIVAL,
+    BREAKDOWN_AT,
     DELIVERY,
     EVENT_TICK,
     EXPIRY,
@@ -28,7 +29,6 @@ from acerl_np.kernels.state import (
     N_ARRIVED,
     N_TASKS,
     N_VEHICLES,
-    NEXT_BREAKDOWN,
     PHASE,
     PICKUP,
     POOL_SIZE,
@@ -231,7 +231,7 @@ def hash_row(problem, state, b):
         h = mix_hash(h, state.vehicle[b, v, TASK] + 1)
         h = mix_hash(h, state.vehicle[b, v, EVENT_TICK])
         h = mix_hash(h, state.vehicle[b, v, HALTED_TOWARDS] + 1)
-        h = mix_hash(h, state.vehicle[b, v, NEXT_BREAKDOWN])
+        h = mix_hash(h, state.vehicle[b, v, BREAKDOWN_AT])
     return h
 
 

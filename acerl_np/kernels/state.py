@@ -32,7 +32,7 @@ NEXT_SITE, NAMED_ROUTE = range(2)
 LAYOUT, TRUNCATES, N_TASKS, N_VEHICLES, TASK_SLOTS, HORIZON = range(6)
 PICKUP, DELIVERY = range(2)
 ARRIVAL, EXPIRY, HANDLING, DEMAND, LOADED = range(5)
-SPEED, CAPACITY = range(2)
+SPEED, CAPACITY, MEAN_UPTIME, MEAN_REPAIR = range(4)
 BREAKDOWN_TICK, REPAIR_TICKS = range(2)
 
 # Fields of State.
@@ -44,7 +44,9 @@ VEHICLE, START, FINISH = range(3)
     SITE,
     TASK,
     EVENT_TICK,
+    BREAKDOWN_AT,
     NEXT_BREAKDOWN,
+    N_REPAIRS,
     HALTED_TOWARDS,
     HIDDEN,
     REVERSED,
@@ -54,7 +56,7 @@ VEHICLE, START, FINISH = range(3)
     EDGE_TICK,
     EDGE_END_TICK,
     ROUTE_INDEX,
-) = range(14)
+) = range(16)
 HALTED_AT, EDGE_OFFSET = range(2)
 
 
@@ -81,9 +83,13 @@ class Problem(NamedTuple):
         DEMAND : units of load
         LOADED : m, pickup to delivery as rules measure it
     arrival_tick : ndarray(int64, (I, M)), non-decreasing along a row
-    vehicle : ndarray(float64, (I, V, 2)), SPEED in m/s, CAPACITY in units of load, 0 is unlimited
+    vehicle : ndarray(float64, (I, V, 4))
+        SPEED : m/s
+        CAPACITY : units of load, 0 is unlimited
+        MEAN_UPTIME : s, mean time between random failures, 0 for none
+        MEAN_REPAIR : s, mean time to repair them
     start_site : ndarray(int32, (I, V))
-    breakdown : ndarray(int64, (I, V, K, 2)), by time
+    breakdown : ndarray(int64, (I, V, K, 2)), listed ones by time
         BREAKDOWN_TICK : `NEVER` after the last
         REPAIR_TICKS
     scaling : ndarray(float64, (I, 12)), see `SCALES`
@@ -120,12 +126,14 @@ class State(NamedTuple):
     task : ndarray(int64, (B, M, 3))
         VEHICLE : -1 while unassigned
         START, FINISH : ticks of the last assignment and of the finish
-    vehicle : ndarray(int64, (B, V, 14))
+    vehicle : ndarray(int64, (B, V, 16))
         STATUS : IDLE, WORKING or BROKEN
         SITE : the last visited site as rules and observation see it
         TASK : -1 when not working
         EVENT_TICK : finish of a working, repair of a broken vehicle
+        BREAKDOWN_AT : tick of the next breakdown, listed or random, of a vehicle that is not broken
         NEXT_BREAKDOWN : index into `Problem.breakdown`
+        N_REPAIRS : repairs so far
         HALTED_TOWARDS : next site of a vehicle that stands in mid-edge, else -1
         HIDDEN : 1 on the first trip after a halt in mid-edge: SITE stays
         REVERSED : 1 on that trip's first edge if it is driven backwards
@@ -136,6 +144,7 @@ class State(NamedTuple):
     place : ndarray(float64, (B, V, 2))
         HALTED_AT : m that a vehicle halted in mid-edge stands past SITE
         EDGE_OFFSET : m past EDGE_FROM at EDGE_TICK
+    breakdown_key : ndarray(uint32, (B, 4)), stream of the random breakdowns; set before an episode starts
     """
 
     episode: np.ndarray
@@ -145,6 +154,7 @@ class State(NamedTuple):
     task: np.ndarray
     vehicle: np.ndarray
     place: np.ndarray
+    breakdown_key: np.ndarray
 
 
 def allocate_state(problem: Problem, n_episodes: int) -> State:
@@ -159,6 +169,7 @@ def allocate_state(problem: Problem, n_episodes: int) -> State:
         task=np.zeros((n_episodes, n_tasks, FINISH + 1), np.int64),
         vehicle=np.zeros((n_episodes, n_vehicles, ROUTE_INDEX + 1), np.int64),
         place=np.zeros((n_episodes, n_vehicles, EDGE_OFFSET + 1)),
+        breakdown_key=np.zeros((n_episodes, 4), np.uint32),
     )
 
 
@@ -205,3 +216,5 @@ def copy_row(source, i, target, j):
             target.vehicle[j, v, k] = source.vehicle[i, v, k]
         for k in range(source.place.shape[2]):
             target.place[j, v, k] = source.place[i, v, k]
+    for k in range(source.breakdown_key.shape[1]):
+        target.breakdown_key[j, k] = source.breakdown_key[i, k]

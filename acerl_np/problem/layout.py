@@ -6,8 +6,8 @@ import copy
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -26,6 +26,8 @@ MAX_BREAKDOWNS = 10_000
 MAX_NUMBER = 1e9
 """Largest coordinate, length, time, speed or load that is accepted."""
 MIN_SPEED = 1e-6
+MEAN_TIMES = {"mean_time_between_failures": 1.0, "mean_time_to_repair": 0.0}
+"""Fields of `RandomBreakdowns` and their least values, s."""
 
 MAX_SITES_WITH_ZERO_EDGES = 300
 """Edges of no length need every route looked at one by one."""
@@ -66,14 +68,40 @@ class Breakdown:
 
 
 @dataclass(frozen=True)
+class RandomBreakdowns:
+    """A vehicle breaks down at random, in the mean after so many seconds of use, for so many seconds.
+
+    Both times are exponential and are drawn anew for every breakdown of every episode. They count
+    whether the vehicle works or waits, and not while it is broken.
+
+    Raises
+    ------
+    LayoutError
+        If a mean time is out of range.
+    """
+
+    mean_time_between_failures: float
+    mean_time_to_repair: float
+
+    def __post_init__(self) -> None:
+        item = _Reader(vars(self), "")
+        for key, least in MEAN_TIMES.items():
+            object.__setattr__(self, key, item.number(key, None, least))
+
+
+@dataclass(frozen=True)
 class Vehicle:
-    """A vehicle: start site, speed in m/s, capacity in units of load (0: unlimited), breakdowns."""
+    """A vehicle: start site, speed in m/s, capacity in units of load (0: unlimited), breakdowns.
+
+    `breakdowns` are listed ones, the same in every episode; `random_breakdowns` come besides.
+    """
 
     id: str
     start: str
     speed: float = 1.0
     capacity: float = 0.0
     breakdowns: tuple[Breakdown, ...] = ()
+    random_breakdowns: RandomBreakdowns | None = None
 
 
 @dataclass(frozen=True)
@@ -206,14 +234,37 @@ class Layout:
         -------
         Layout
         """
-        vehicles = tuple(
+        return self._with_vehicles(
             replace(vehicle, breakdowns=tuple(breakdowns.get(vehicle.id, ())))
             for vehicle in self.vehicles
         )
+
+    def with_random_breakdowns(self, model: RandomBreakdowns | None) -> Layout:
+        """Return this floor and fleet with all vehicles breaking down at random as `model` says.
+
+        Parameters
+        ----------
+        model : RandomBreakdowns or None
+            None for no random breakdowns; listed ones stay.
+
+        Returns
+        -------
+        Layout
+        """
+        return self._with_vehicles(
+            replace(vehicle, random_breakdowns=model) for vehicle in self.vehicles
+        )
+
+    def _with_vehicles(self, vehicles: Iterable[Vehicle]) -> Layout:
         _ = self.routes
         other = copy.copy(self)
-        object.__setattr__(other, "vehicles", vehicles)
+        object.__setattr__(other, "vehicles", tuple(vehicles))
         return other
+
+    @property
+    def has_random_breakdowns(self) -> bool:
+        """Whether some vehicle breaks down at random, so that episodes differ."""
+        return any(vehicle.random_breakdowns is not None for vehicle in self.vehicles)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Layout:
@@ -308,6 +359,11 @@ class Layout:
                         {"time": item.time, "repair_time": item.repair_time}
                         for item in vehicle.breakdowns
                     ],
+                    **(
+                        {"random_breakdowns": asdict(vehicle.random_breakdowns)}
+                        if vehicle.random_breakdowns is not None
+                        else {}
+                    ),
                 }
                 for vehicle in self.vehicles
             ],
@@ -474,7 +530,7 @@ def _read_edge(item: _Reader, points: Mapping[str, Site]) -> Edge:
 
 
 def _read_vehicle(item: _Reader) -> Vehicle:
-    item.check_keys({"id", "start"}, {"speed", "capacity", "breakdowns"})
+    item.check_keys({"id", "start"}, {"speed", "capacity", "breakdowns", "random_breakdowns"})
     breakdowns = []
     for entry in item.items("breakdowns", 0, MAX_BREAKDOWNS):
         entry.check_keys({"time", "repair_time"}, set())
@@ -490,6 +546,17 @@ def _read_vehicle(item: _Reader) -> Vehicle:
         speed=item.number("speed", 1.0, MIN_SPEED),
         capacity=item.number("capacity", 0.0, 0.0),
         breakdowns=tuple(breakdowns),
+        random_breakdowns=_read_random_breakdowns(item),
+    )
+
+
+def _read_random_breakdowns(vehicle: _Reader) -> RandomBreakdowns | None:
+    if "random_breakdowns" not in vehicle.data:
+        return None
+    item = _Reader(vehicle.raw("random_breakdowns"), vehicle.name("random_breakdowns"))
+    item.check_keys(set(MEAN_TIMES), set())
+    return RandomBreakdowns(
+        **{key: item.number(key, None, least) for key, least in MEAN_TIMES.items()}
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -19,6 +20,8 @@ from acerl_np.kernels.state import (
     HORIZON,
     LAYOUT,
     LOADED,
+    MEAN_REPAIR,
+    MEAN_UPTIME,
     N_TASKS,
     N_VEHICLES,
     NAMED_ROUTE,
@@ -37,6 +40,10 @@ from acerl_np.problem.layout import SCALING_DIVISORS, SCALING_PAIRS, Layout
 
 MAX_HORIZON = 1e15
 """Latest horizon, s."""
+
+RANDOM_HORIZON = 100
+"""Where vehicles break down at random an episode might never end, so without a horizon it is stopped
+after so many times the time that the slowest vehicle alone would need, if it never broke down."""
 
 MAX_TABLE_BYTES = 4 * 2**30
 """Largest sum of the tables of one batch of instances."""
@@ -128,7 +135,8 @@ def build_problem(
     task_slots, n_vehicles : int, optional
         Sizes of the observation; by default the largest among the layouts.
     horizon : float, optional
-        s after which an episode is stopped, finished or not; by default never.
+        s after which an episode is stopped, finished or not; by default never, and where vehicles
+        break down at random `find_last_tick`.
 
     Returns
     -------
@@ -170,7 +178,7 @@ def build_problem(
         ]
     )
     bytes_needed = 24 * n_layouts * n_sites**2 + n_instances * (
-        56 * n_tasks + fleet * (20 + 16 * n_breakdowns)
+        56 * n_tasks + fleet * (36 + 16 * n_breakdowns)
     )
     if bytes_needed > MAX_TABLE_BYTES:
         raise InputError(
@@ -185,7 +193,26 @@ def build_problem(
     )
     for i, instance in enumerate(instances):
         _fill_instance(problem, i, instance)
+        if horizon is None and instance.layout.has_random_breakdowns:
+            problem.instance[i, HORIZON] = find_last_tick(instance)
     return problem
+
+
+def find_last_tick(instance: Instance) -> int:
+    """Return the tick at which an episode with random breakdowns is stopped, see `RANDOM_HORIZON`.
+
+    Parameters
+    ----------
+    instance : Instance
+    """
+    distance = instance.layout.routes.distance
+    ways = distance[:, instance.pickup]
+    approach = np.where(np.isfinite(ways), ways, 0.0).max(axis=0)
+    slowest = min(vehicle.speed for vehicle in instance.layout.vehicles)
+    metres = float((approach + distance[instance.pickup, instance.delivery]).sum())
+    work = metres / slowest + float(instance.handling_time.sum())
+    due = float((instance.arrival + instance.expiry).max())
+    return math.ceil(min(RANDOM_HORIZON * (due + work), MAX_HORIZON))
 
 
 def _allocate_problem(
@@ -210,7 +237,7 @@ def _allocate_problem(
         task_ends=np.zeros((n_instances, n_tasks, DELIVERY + 1), np.int32),
         task=np.zeros((n_instances, n_tasks, LOADED + 1)),
         arrival_tick=np.full((n_instances, n_tasks), NEVER),
-        vehicle=np.zeros((n_instances, fleet, CAPACITY + 1)),
+        vehicle=np.zeros((n_instances, fleet, MEAN_REPAIR + 1)),
         start_site=np.zeros((n_instances, fleet), np.int32),
         breakdown=np.zeros((n_instances, fleet, n_breakdowns, REPAIR_TICKS + 1), np.int64),
         scaling=np.tile(np.asarray(scaling, np.float64), (len(layout_of), 1)),
@@ -302,7 +329,13 @@ def _fill_fleet(problem: Problem, i: int, layout: Layout, *, with_breakdowns: bo
         problem.vehicle[i, v, SPEED] = vehicle.speed
         problem.vehicle[i, v, CAPACITY] = vehicle.capacity
         problem.start_site[i, v] = layout.site_index[vehicle.start]
-        events = sorted(vehicle.breakdowns if with_breakdowns else (), key=lambda item: item.time)
+        if not with_breakdowns:
+            continue
+        if vehicle.random_breakdowns is not None:
+            model = vehicle.random_breakdowns
+            problem.vehicle[i, v, MEAN_UPTIME] = model.mean_time_between_failures
+            problem.vehicle[i, v, MEAN_REPAIR] = model.mean_time_to_repair
+        events = sorted(vehicle.breakdowns, key=lambda item: item.time)
         for k, event in enumerate(events):
             problem.breakdown[i, v, k, BREAKDOWN_TICK] = int(np.ceil(event.time))
             problem.breakdown[i, v, k, REPAIR_TICKS] = int(np.ceil(event.repair_time))

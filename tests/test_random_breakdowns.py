@@ -1,0 +1,386 @@
+"""Random breakdowns: against the slow simulator, as listed ones, their distribution, their seeds."""
+
+import json
+from dataclasses import replace
+
+import naive
+import naive_evolution
+import numba
+import numpy as np
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from test_simulator import compare, scaling_dict, worlds
+
+from acerl_np import (
+    InputError,
+    Instance,
+    Layout,
+    LayoutError,
+    Simulator,
+    evaluate_policy,
+    load_instance,
+    load_layout,
+)
+from acerl_np.assignments import read_assignments, replay_assignments
+from acerl_np.commands.main import main
+from acerl_np.evaluation import stream_keys
+from acerl_np.hindsight import StaticPlan, find_hindsight, find_static, play_static
+from acerl_np.kernels.state import N_REPAIRS, STATUS
+from acerl_np.problem.layout import Breakdown, RandomBreakdowns
+from acerl_np.problem.tables import RANDOM_HORIZON, find_last_tick, find_scaling
+
+JIT = not numba.config.DISABLE_JIT
+MODEL = RandomBreakdowns(400.0, 90.0)
+
+
+def vary(instance, model=MODEL):
+    return replace(instance, layout=instance.layout.with_random_breakdowns(model))
+
+
+def short(number, n_tasks, model=MODEL):
+    record = load_instance(f"DMH-0{number}")
+    return vary(Instance.from_rows(record.name, record.layout, record.rows()[:n_tasks]), model)
+
+
+def play_first(simulator):
+    """Play to the end, always the first legal action."""
+    while not simulator.done.all():
+        simulator.step(simulator.action_mask.argmax(axis=1))
+    return simulator.makespan.tolist()
+
+
+# The simulator
+
+
+@settings(max_examples=100 if JIT else 15)
+@given(worlds(), st.data(), st.integers(0, 2**63 - 1), st.integers(0, 2))
+def test_equals_slow_simulator(world, data, seed, n_resets):
+    """Listed and random breakdowns together; each reset draws others."""
+    # Long enough that every trip ends some day.
+    between = st.sampled_from([15.0, 40.25, 100.0])
+    for vehicle in world.layout["vehicles"]:
+        if data.draw(st.booleans()):
+            vehicle["random_breakdowns"] = {
+                "mean_time_between_failures": data.draw(between),
+                "mean_time_to_repair": data.draw(st.sampled_from([0.0, 3.5, 20.0])),
+            }
+    instance = world.instance()
+    simulator = Simulator(instance, seed=seed)
+    for _ in range(n_resets):
+        simulator.reset()
+    key = naive_evolution.stream_key(seed, naive_evolution.BREAKDOWN, n_resets, 0)
+    slow = naive.NaiveEpisode(
+        world.layout,
+        world.rows,
+        scaling=scaling_dict(find_scaling([instance])),
+        waiting_time=lambda v, n, what: naive_evolution.waiting_time(key, n, 2 * v + what),
+    )
+    k = 0
+    while not slow.done:
+        compare(simulator, 0, slow)
+        action = world.choose(np.flatnonzero(simulator.action_mask[0]), k)
+        simulator.step([action])
+        slow.step(action)
+        k += 1
+    compare(simulator, 0, slow)
+    event(f"repairs: {sum(vehicle.n_repairs for vehicle in slow._vehicles)}")
+
+
+def test_listed_in_their_place_they_give_the_same_episode():
+    """What is drawn depends on no decision: so the list may be made before the episode."""
+    instance = short(1, 12)
+    for seed in range(20 if JIT else 2):
+        drawn = Simulator(instance, seed=seed)
+        key = naive_evolution.stream_key(seed, naive_evolution.BREAKDOWN, 0, 0)
+        listed = {}
+        for v, vehicle in enumerate(instance.layout.vehicles):
+            mine, idle, n = sorted(vehicle.breakdowns, key=lambda item: item.time), 0, 0
+            listed[vehicle.id] = []
+            while idle < 5000:
+                uptime = MODEL.mean_time_between_failures * naive_evolution.waiting_time(
+                    key, n, 2 * v
+                )
+                repair = MODEL.mean_time_to_repair * naive_evolution.waiting_time(key, n, 2 * v + 1)
+                item = Breakdown(idle + max(1.0, np.ceil(uptime)), repair)
+                waiting = [other for other in mine if (other.time > idle or idle == 0)]
+                if waiting and waiting[0].time <= item.time:
+                    item = waiting[0]
+                listed[vehicle.id].append(item)
+                idle = int(item.time + np.ceil(item.repair_time)) + 1
+                n += 1
+        layout = instance.layout.with_breakdowns(listed).with_random_breakdowns(None)
+        assert play_first(Simulator(replace(instance, layout=layout))) == play_first(drawn)
+
+
+@pytest.mark.skipif(not JIT, reason="many episodes need compiled kernels")
+def test_times_are_exponential_with_the_means_asked_for():
+    """An hour of one idle vehicle: failures and repairs as a renewal process has them."""
+    layout = Layout.from_dict(
+        {
+            "format": 1,
+            "sites": [{"id": "A", "x": 0, "y": 0}, {"id": "B", "x": 1, "y": 0}],
+            "edges": [{"a": "A", "b": "B"}],
+            "vehicles": [{"id": "v", "start": "A"}],
+        }
+    ).with_random_breakdowns(RandomBreakdowns(500.0, 100.0))
+    end = 100_000
+    row = {"task": "t", "pickup": "A", "delivery": "B", "arrival_time": end, "expiry_time": 9}
+    n = 400
+    simulator = Simulator(Instance.from_rows("late", layout, [row]), n_episodes=n, seed=5)
+    repairs = simulator.state.vehicle[:, 0, N_REPAIRS]
+    # A cycle lasts 500 + 0.5 and 100 + 0.5 + 1 s in the mean, whole ticks and the breakdown's own.
+    cycle, variance = 602.0, 500.0**2 + 100.0**2
+    expected, spread = end / cycle, np.sqrt(end * variance / cycle**3 / n)
+    assert abs(repairs.mean() - expected) < 1 + 5 * spread
+    draws = np.array(
+        [
+            naive_evolution.waiting_time(naive_evolution.stream_key(5, 9, 0, 0), k, 0)
+            for k in range(4000)
+        ]
+    )
+    assert stats.kstest(draws, "expon").pvalue > 1e-3
+
+
+def test_streams_of_vehicles_times_and_episodes_differ():
+    instance = short(1, 2)
+    simulator = Simulator([instance] * 4, seed=3)
+    keys = simulator.state.breakdown_key.tolist()
+    assert keys == [naive_evolution.stream_key(3 + b, 9, 0, 0) for b in range(4)]
+    simulator.reset()
+    assert simulator.state.breakdown_key.tolist() == [
+        naive_evolution.stream_key(3 + b, 9, 1, 0) for b in range(4)
+    ]
+    simulator.restart([2, 0], seeds=[8, None])
+    assert simulator.state.breakdown_key[[2, 0]].tolist() == [
+        naive_evolution.stream_key(8, 9, 0, 0),
+        naive_evolution.stream_key(3, 9, 2, 0),
+    ]
+    simulator.reset(seed=3)
+    assert simulator.state.breakdown_key.tolist() == keys
+    for bad in (-1, 0.5, "x"):
+        with pytest.raises(InputError, match="seed: read"):
+            simulator.reset(seed=bad)
+    with pytest.raises(InputError, match="seeds: read 1; expected 2"):
+        simulator.restart([0, 1], seeds=[4])
+    assert simulator.state.breakdown_key.tolist() == keys
+
+
+# Episodes that might never end
+
+
+def test_an_episode_that_cannot_end_is_stopped():
+    """Every failure comes before the longest trip is over, so the record is never finished."""
+    instance = short(1, 3, RandomBreakdowns(1.0, 0.0))
+    last = find_last_tick(instance)
+    loaded = instance.layout.routes.distance[instance.pickup, instance.delivery].sum()
+    assert last > RANDOM_HORIZON * ((instance.arrival + instance.expiry).max() + loaded)
+    if JIT:
+        simulator = Simulator(instance)
+        play_first(simulator)
+        assert simulator.status[0] == "stopped"
+        assert simulator.time[0] == last
+        assert np.isnan(simulator.makespan[0])
+        trials = evaluate_policy("EDD", instance, trials=2)
+        assert trials.unfinished == 2
+        assert np.isnan(evaluate_policy("Static", instance, trials=1).makespan).all()
+    simulator = Simulator(instance, horizon=1000)
+    play_first(simulator)
+    assert simulator.time[0] == 1000
+
+
+# Trials
+
+
+def test_all_policies_meet_the_same_breakdowns():
+    """A trial's breakdowns are keyed by seed, content of the instance and trial alone."""
+    instances = [short(1, 6), short(2, 5)]
+    trials, seed = (20, 4) if JIT else (3, 4)
+    plan = StaticPlan((0, 1, 2), (1, 1, 1))
+    keys = stream_keys(instances, trials, seed)
+    entries = [instance for instance in instances for _ in range(trials)]
+    together = play_static([plan], entries, keys=keys)[0].reshape(2, trials)
+    for i, instance in enumerate(instances):
+        for trial in range(trials):
+            simulator = Simulator(instance)
+            simulator._random = False  # leaves the key that is set here
+            simulator.state.breakdown_key[0] = stream_keys([instance], trials, seed)[trial]
+            simulator.reset()
+            while not simulator.done[0]:
+                legal = np.flatnonzero(simulator.action_mask[0]) // 4
+                simulator.step([legal[0] * 4 + 1])
+            assert simulator.makespan[0] == together[i, trial]
+    assert len(np.unique(together)) > 2
+
+
+def test_more_trials_begin_with_the_same_ones():
+    instances = [short(1, 6), short(2, 5)]
+    few = evaluate_policy("STD", instances, trials=2, seed=1, threads=1)
+    more = evaluate_policy("STD", instances[::-1], trials=5, seed=1, threads=2)
+    assert more.makespan[::-1, :2].tolist() == few.makespan.tolist()
+    assert evaluate_policy("STD", instances, trials=5, seed=2).makespan.tolist() != (
+        more.makespan[::-1].tolist()
+    )
+
+
+def test_static_is_the_best_plan_over_all_trials():
+    instances = [short(1, 6)]
+    trials = 8 if JIT else 2
+    found = evaluate_policy("Static", instances, trials=trials, seed=2)
+    assert found.makespan.shape == (1, trials)
+    keys = stream_keys(instances, trials, 2)
+    best = find_static(instances * trials, keys=keys)
+    assert found.makespan[0].tolist() == best.makespan.tolist()
+    others = [StaticPlan((2, 1, 0), (rule,) * 3) for rule in range(4)]
+    assert (
+        best.makespan.mean()
+        <= play_static(others, instances * trials, keys=keys)[0].mean(axis=1).min()
+    )
+
+
+def test_no_hindsight_without_a_known_future():
+    with pytest.raises(InputError, match="DMH-01: vehicles break down at random"):
+        find_hindsight(short(1, 3))
+
+
+def test_replays_meet_the_breakdowns_of_their_key(tmp_path):
+    instance = short(1, 6, RandomBreakdowns(150.0, 50.0))
+    path = tmp_path / "past.csv"
+    path.write_text("task,vehicle,start\n" + "".join(f"{task},v0,0\n" for task in instance.tasks))
+    past = read_assignments(path, instance)
+    keys = stream_keys([instance], 2, 0)
+    first, second = (replay_assignments(past, key=key) for key in keys)
+    assert first.makespan != second.makespan
+    assert replay_assignments(past, key=keys[0]).finish.tolist() == first.finish.tolist()
+
+
+# Layouts
+
+
+def layout_with(model):
+    data = load_layout("dmh").to_dict()
+    data["vehicles"][1]["random_breakdowns"] = model
+    return data
+
+
+def test_layout_round_trip():
+    model = {"mean_time_between_failures": 3600.0, "mean_time_to_repair": 0.0}
+    layout = Layout.from_dict(layout_with(model))
+    assert layout.vehicles[0].random_breakdowns is None
+    assert layout.vehicles[1].random_breakdowns == RandomBreakdowns(3600.0, 0.0)
+    assert layout.has_random_breakdowns
+    assert layout.to_dict()["vehicles"][1]["random_breakdowns"] == model
+    assert Layout.from_dict(layout.to_dict()) == layout
+    assert not layout.with_random_breakdowns(None).has_random_breakdowns
+
+
+def test_content_changes_with_the_model_only():
+    instance = load_instance("DMH-01")
+    # Bundled references and recorded trials are found by this hash.
+    assert "random_breakdowns" not in json.dumps(instance.layout.to_dict())
+    models = [None, MODEL, replace(MODEL, mean_time_to_repair=91.0), RandomBreakdowns(401.0, 90.0)]
+    hashes = [vary(instance, model).content_hash for model in models]
+    assert hashes[0] == instance.content_hash
+    assert len(set(hashes)) == 4
+
+
+@pytest.mark.parametrize(
+    ("model", "fragments"),
+    [
+        (3, ["read 3", "object"]),
+        (None, ["read null", "object"]),
+        ({}, ["mean_time_between_failures", "missing"]),
+        ({"mean_time_between_failures": 9}, ["mean_time_to_repair", "missing"]),
+        (
+            {"mean_time_between_failures": 0.5, "mean_time_to_repair": 1},
+            ["mean_time_between_failures: read 0.5", "from 1 to"],
+        ),
+        (
+            {"mean_time_between_failures": 9, "mean_time_to_repair": -1},
+            ["mean_time_to_repair: read -1", "from 0 to"],
+        ),
+        (
+            {"mean_time_between_failures": 9, "mean_time_to_repair": 1, "mtbf": 9},
+            ['"mtbf": unknown key'],
+        ),
+    ],
+)
+def test_malformed_models(tmp_path, model, fragments):
+    path = tmp_path / "floor.json"
+    path.write_text(json.dumps(layout_with(model)))
+    with pytest.raises(LayoutError) as caught:
+        Layout.load(path)
+    message = str(caught.value)
+    assert message.startswith(f"{path}: vehicles[1].random_breakdowns")
+    assert all(fragment in message for fragment in fragments)
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize("times", [(0.0, 1.0), (np.nan, 1.0), (9.0, np.inf), ("9", 1.0)])
+def test_models_are_checked_where_they_are_made(times):
+    with pytest.raises(LayoutError, match="mean_time_"):
+        RandomBreakdowns(*times)
+
+
+# The program
+
+
+@pytest.mark.parametrize(
+    ("words", "fragment"),
+    [
+        ("train --random-breakdowns 9", "--random-breakdowns: read 9; expected MTBF,MTTR"),
+        ("train --random-breakdowns 9,x", "--random-breakdowns: read 9,x"),
+        ("evaluate EDD --random-breakdowns 0,1", "mean_time_between_failures: read 0.0"),
+        ("evaluate EDD --random-breakdowns 9,nan", "mean_time_to_repair: read NaN"),
+        ("hindsight DMH-01 --random-breakdowns 9,9", "DMH-01: vehicles break down at random"),
+    ],
+)
+def test_bad_words(tmp_path, monkeypatch, capsys, words, fragment):
+    monkeypatch.chdir(tmp_path)
+    assert main(words.split()) == 2
+    assert fragment in capsys.readouterr().err.splitlines()[-1]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_train_evaluate_and_replay_with_random_breakdowns(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rows = load_instance("DMH-01").rows()[:5]
+    columns = ["task", "pickup", "delivery", "arrival_time", "expiry_time"]
+    lines = [",".join(str(row[column]) for column in columns) for row in rows]
+    (tmp_path / "own.csv").write_text("\n".join([",".join(columns), *lines]))
+    past = "".join(f"{row['task']},v1,0\n" for row in rows)
+    (tmp_path / "past.csv").write_text("task,vehicle,start\n" + past)
+    own = ["own.csv", "--layout", "dmh"]
+    random = ["--random-breakdowns", "300,60"]
+    (tmp_path / "quick.toml").write_text(
+        "generations = 2\npopulation = 4\nhidden = [4]\ntrials = 2\nquiet = true\nout = 'run'\n"
+    )
+    assert main(["train", *own, *random, "--config", "quick.toml"]) == 0
+    resume = ["train", "--resume", "run/run.npz", "--generations", "3", "--quiet"]
+    assert main([*resume, "--random-breakdowns", "300,61"]) == 2
+    assert "'own' or its layout has changed" in capsys.readouterr().err
+    assert main([*resume, *random]) == 0
+    words = ["evaluate", "run/policy.npz", "EDD", "Static", "--replay", "past.csv", "--tasks", *own]
+    capsys.readouterr()
+    tables = []
+    for model in ("300,60", "none"):
+        options = ["--random-breakdowns", model, "--trials", "6", "--trials-csv", "all.csv"]
+        assert main([*words, *options, "--format", "json"]) == 0
+        tables.append(json.loads(capsys.readouterr().out))
+        trials = (tmp_path / "all.csv").read_text().splitlines()[1:]
+        spread = {
+            policy: len({line.split(",")[3] for line in trials if line.startswith(policy)})
+            for policy in ("Static", "replay")
+        }
+        # What draws no action differs between trials by its breakdowns alone.
+        assert all((n > 1) == (model != "none") for n in spread.values())
+    assert [row["policy"] for row in tables[0]] == ["run/policy.npz", "EDD", "Static", "replay"]
+    assert tables[0][3]["own"] != tables[1][3]["own"]
+
+
+def test_a_simulator_without_them_draws_nothing():
+    simulator = Simulator(load_instance("DMH-01"), seed=9)
+    simulator.reset(seed=4)
+    assert not simulator.state.breakdown_key.any()
+    assert (simulator.state.vehicle[..., STATUS] == 0).all()
