@@ -14,6 +14,8 @@ from scipy import stats
 from test_simulator import compare, scaling_dict, worlds
 
 from acerl_np import (
+    ACERL,
+    Config,
     InputError,
     Instance,
     Layout,
@@ -193,6 +195,17 @@ def test_an_episode_that_cannot_end_is_stopped():
 # Trials
 
 
+def play_with_key(instance, key, act):
+    """Play one episode whose random breakdowns come from `key`; return the makespan."""
+    simulator = Simulator(instance)
+    simulator._random = False  # leaves the key that is set here
+    simulator.state.breakdown_key[0] = key
+    simulator.reset()
+    while not simulator.done[0]:
+        simulator.step(act(simulator.observation, simulator.action_mask))
+    return simulator.makespan[0]
+
+
 def test_all_policies_meet_the_same_breakdowns():
     """A trial's breakdowns are keyed by seed, content of the instance and trial alone."""
     instances = [short(1, 6), short(2, 5)]
@@ -203,15 +216,40 @@ def test_all_policies_meet_the_same_breakdowns():
     together = play_static([plan], entries, keys=keys)[0].reshape(2, trials)
     for i, instance in enumerate(instances):
         for trial in range(trials):
-            simulator = Simulator(instance)
-            simulator._random = False  # leaves the key that is set here
-            simulator.state.breakdown_key[0] = stream_keys([instance], trials, seed)[trial]
-            simulator.reset()
-            while not simulator.done[0]:
-                legal = np.flatnonzero(simulator.action_mask[0]) // 4
-                simulator.step([legal[0] * 4 + 1])
-            assert simulator.makespan[0] == together[i, trial]
+            key = stream_keys([instance], trials, seed)[trial]
+            makespan = play_with_key(
+                instance, key, lambda _, mask: mask.argmax(axis=1) // 4 * 4 + 1
+            )
+            assert makespan == together[i, trial]
     assert len(np.unique(together)) > 2
+
+
+def test_networks_meet_them_too():
+    instance = short(1, 6, RandomBreakdowns(150.0, 50.0))
+    policy = ACERL(instance, Config(hidden=(4,)), seed=1).policy
+    trials = 70 if JIT else 3  # 64 make a tile
+    played = evaluate_policy(policy, instance, trials=trials, seed=4, greedy=True)
+    keys = stream_keys([instance], trials, 4)
+    assert played.makespan[0].tolist() == [play_with_key(instance, key, policy.act) for key in keys]
+    assert len(np.unique(played.makespan)) > 1
+
+
+def test_each_member_of_a_generation_draws_its_own():
+    """One vehicle and one task: what differs between the members are the breakdowns."""
+    layout = replace(load_layout("dmh"), vehicles=load_layout("dmh").vehicles[:1])
+    record = load_instance("DMH-01")
+    instance = Instance.from_rows("one", layout, record.rows()[:1])
+    instance = vary(instance, RandomBreakdowns(60.0, 50.0))
+    trainer = ACERL(instance, Config(population=11, hidden=(2,)), seed=6, threads=2)
+    generation, members = 3, np.zeros(11, np.int64)
+    returns, _, _ = trainer._arena.play_population(
+        trainer.strategy.theta, 0.1, 6, generation, False, members
+    )
+    keys = [naive_evolution.stream_key(6, naive_evolution.ACTION, generation, k) for k in range(11)]
+    assert (-returns).tolist() == [
+        play_with_key(instance, key, lambda _, mask: mask.argmax(axis=1)) for key in keys
+    ]
+    assert len(np.unique(returns)) > 1
 
 
 def test_more_trials_begin_with_the_same_ones():

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import acerl_np.simulator
 from acerl_np import ActionError, InputError, Instance, Layout, Simulator, load_instance
-from acerl_np.kernels.state import N_DECISIONS
+from acerl_np.kernels.state import N_DECISIONS, allocate_state, copy_row
 from acerl_np.problem.tables import find_scaling
 
 PAIRS = ("distance", "waiting", "expiry", "demand", "total_distance")
@@ -921,3 +921,23 @@ def test_a_late_horizon_changes_nothing():
 def test_unusable_horizons_are_refused(horizon):
     with pytest.raises(InputError, match="horizon: read"):
         Simulator(load_instance("DMH-01"), horizon=horizon)
+
+
+# Rows of a batch
+
+
+@numba.njit
+def copy(source, i, target, j):
+    copy_row(source, i, target, j)
+
+
+def test_a_copied_row_is_whole():
+    """Search copies partial schedules; a field left out would be that of another one."""
+    problem = Simulator(load_instance("DMH-01")).problem
+    source, target = (allocate_state(problem, 3) for _ in range(2))
+    for k, array in enumerate(source):
+        array[...] = np.arange(array.size).reshape(array.shape) + k + 1
+    copy(source, 1, target, 2)
+    for name, array, copied in zip(source._fields, source, target, strict=True):
+        assert copied[2].tolist() == array[1].tolist(), name
+        assert not copied[:2].any(), name
