@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from acerl_np.evaluation import Trials, evaluate_policy
     from acerl_np.policy import Policy
     from acerl_np.problem.instance import Instance, load_instance, load_layout, load_suite
-    from acerl_np.problem.layout import Layout
+    from acerl_np.problem.layout import Layout, RandomBreakdowns
     from acerl_np.simulator import Schedule, Simulator
     from acerl_np.warm import warm_up
 
@@ -72,7 +72,7 @@ _HOMES = {
     "evaluation": ("Trials", "evaluate_policy"),
     "policy": ("Policy",),
     "problem.instance": ("Instance", "load_instance", "load_layout", "load_suite"),
-    "problem.layout": ("Layout",),
+    "problem.layout": ("Layout", "RandomBreakdowns"),
     "simulator": ("Schedule", "Simulator"),
     "warm": ("warm_up",),
 }
@@ -96,6 +96,7 @@ __all__ = [
     "MissingExtraError",
     "Policy",
     "PolicyError",
+    "RandomBreakdowns",
     "RecordError",
     "Schedule",
     "Simulator",

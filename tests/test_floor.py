@@ -232,7 +232,22 @@ def test_a_floor_is_shown_in_characters(capsys):
     row = next(line for line in lines if "*p3" in line)
     assert row.split() == ["*p3", "*st1", "*st2", "*st3", "*p2"]
     assert "  p0 -- st8  25 m" in lines
-    assert "  v0 at carport, 1 m/s, any load" in lines
+    place = lines.index("  v0 at carport, 1 m/s, any load")
+    assert lines[place + 1] == "    breaks down at 400 s"
+
+
+def test_breakdowns_are_shown(folder, capsys):
+    times = [{"time": 10 * k, "repair_time": 1} for k in range(1, 8)]
+    model = {"mean_time_between_failures": 3600, "mean_time_to_repair": 90.5}
+    vehicle = {"id": "v", "start": "a", "breakdowns": times, "random_breakdowns": model}
+    write("l.json", make_layout([("a", "b", False)], [vehicle, {"id": "w", "start": "a"}]))
+    assert main(["floor", "show", "l.json"]) == 0
+    assert capsys.readouterr().out.splitlines()[-4:] == [
+        "  v at a, 1 m/s, any load",
+        "    breaks down at 10, 20, 30, 40, 50, ... s",
+        "    breaks down at random: every 3600 s for 90.5 s in the mean",
+        "  w at a, 1 m/s, any load",
+    ]
 
 
 def test_one_way_edges_capacities_and_crowded_sites_are_shown(folder, capsys):

@@ -18,6 +18,9 @@ SHOWN = 5
 WIDTH, HEIGHT = 78, 30
 """Largest text picture, in characters."""
 
+MOST_TIMES = 5
+"""Breakdowns of a vehicle that are shown one by one."""
+
 MARK = "*"
 
 DESCRIPTION = """\
@@ -261,6 +264,15 @@ def _show(arguments: argparse.Namespace) -> int:
     for vehicle in layout.vehicles:
         limit = f"capacity {vehicle.capacity:g}" if vehicle.capacity else "any load"
         print(f"  {vehicle.id} at {vehicle.start}, {vehicle.speed:g} m/s, {limit}")
+        if vehicle.breakdowns:
+            times = ", ".join(f"{item.time:g}" for item in vehicle.breakdowns[:MOST_TIMES])
+            print(f"    breaks down at {times}{', ...' * bool(vehicle.breakdowns[MOST_TIMES:])} s")
+        if vehicle.random_breakdowns is not None:
+            model = vehicle.random_breakdowns
+            print(
+                f"    breaks down at random: every {model.mean_time_between_failures:g} s for "
+                f"{model.mean_time_to_repair:g} s in the mean"
+            )
     return 0
 
 
