@@ -19,6 +19,7 @@ from acerl_np.checkpoint import pack_instances, unpack_instances
 from acerl_np.commands.main import main
 from acerl_np.problem.generate import find_task_sites, generate_record
 from acerl_np.problem.instance import bundled_instances
+from acerl_np.problem.load import measure_load, measure_service_time
 from acerl_np.problem.perturb import perturb_arrivals
 from acerl_np.problem.record_check import check_record
 from acerl_np.problem.tables import build_problem
@@ -426,12 +427,8 @@ def test_check_counts_what_nobody_can_do(tmp_path):
     assert found.hopeless == ("t1", "t2")
     assert found.unreached == found.dead_ends == ()
     assert not found.servable
-    # 6 m at 1.5, 6 at 1, twice 10 at 1.5 m/s
-    assert found.loaded_time == pytest.approx(4 + 6 + 2 * 10 / 1.5)
-    # from the deliveries C, C, B, B, B: to B 12 / 5 m, to A (16 + 16 + 3 * 10) / 5 m
-    assert found.approach_time == pytest.approx(2.4 / 1.5 + 2.4 + 2 * 12.4 / 1.5)
-    assert found.fleet_time == 2 * 20
-    assert found.load == pytest.approx((found.loaded_time + found.approach_time) / 40)
+    assert found.load == measure_load(load_instance(path, layout=layout, servable=False))
+    assert found.load.too_heavy == (4,)
 
 
 def test_check_agrees_with_what_is_refused():
@@ -461,13 +458,14 @@ def test_repairs_are_no_time_of_the_fleet():
         "start": "A",
         "breakdowns": [{"time": time, "repair_time": rest} for time, rest in breakdowns],
     }
-    rows = [make_task("t0", "A", "B", 4, 99), make_task("t1", "A", "B", 20, 99)]
+    rows = [make_task("t0", "A", "B", 4, 9), make_task("t1", "A", "B", 20, 30)]
     found = check_record(Instance.from_rows("rows", floor(vehicle), rows))
     assert found.n_breakdowns == 4
-    # of 16 s 2 are still repair, 5 falls into that repair, 18 leaves 2
-    assert found.fleet_time == 16 - 2 - 2
-    alone = check_record(Instance.from_rows("rows", floor(vehicle), rows[:1]))
-    assert np.isnan(alone.load)
+    # of 46 s 2 are still repair, 5 falls into that repair, 18 leaves 9
+    assert (found.load.span, found.load.fleet_time) == (46, 46 - 2 - 9)
+    # two ways of 10 m; the first task is approached from A, the second from B or A
+    assert found.load.loaded == pytest.approx(20 / 35)
+    assert found.load.offered == pytest.approx((20 + (0 + 10)) / 35)
 
 
 def test_check_shows_one_table_per_record(tmp_path, monkeypatch, capsys):
@@ -482,9 +480,81 @@ def test_check_shows_one_table_per_record(tmp_path, monkeypatch, capsys):
     assert table["first arrival, s"] == ["0", "from 2024-05-06 07:00:00"]
     assert table["due too early for any vehicle"] == ["1", "t0"]
     assert table["breakdowns until the last arrival"] == ["1", ""]
-    assert table["offered load"] == ["-", ""]
+    # 10 m by two vehicles of 1 m/s, approached from A or C, within a second of which one is repaired
+    assert table["first arrival to last due time, s"] == ["1", ""]
+    assert table["fleet's time without repairs, s"] == ["1", "2 vehicles"]
+    assert table["offered load"] == ["18.00", "10.00 without approaches"]
     assert main(["records", "check", "DMH-01", "DMH-02"]) == 0
     assert capsys.readouterr().out.count("offered load") == 2
+
+
+# Offered load
+
+
+def test_load_is_what_a_hand_calculation_says():
+    vehicles = [{"id": f"v{k}", "start": "A", "speed": 1 + 2 * k} for k in range(2)]
+    # Ways of 16 and 10 m, approached from A: 0 and 10 m. A fleet of 1 and 3 m/s, 25 s.
+    rows = [
+        make_task("t0", "A", "C", 5, 15, handling_time=3),
+        make_task("t1", "B", "A", 0, 25),
+    ]
+    load = measure_load(Instance.from_rows("rows", floor(*vehicles), rows))
+    assert (load.span, load.fleet_time, load.too_heavy) == (25, 50, ())
+    assert load.loaded == pytest.approx(26 / (4 * 25) + 3 / 50)
+    assert load.offered == pytest.approx((26 + 10) / (4 * 25) + 3 / 50)
+    # A third task: two of three approaches from A, one from the mean of C, A, C.
+    rows.append(make_task("t2", "B", "C", 7, 1))
+    load = measure_load(Instance.from_rows("rows", floor(*vehicles), rows))
+    at_a, at_b = (2 * 0 + 1 * (16 + 0 + 16) / 3) / 3, (2 * 10 + 1 * (6 + 10 + 6) / 3) / 3
+    assert load.offered == pytest.approx((26 + 6 + at_a + 2 * at_b) / (4 * 25) + 3 / 50)
+
+
+def test_load_counts_whole_metres_where_the_layout_does():
+    data = straight_floor([{"id": "v", "start": "A"}], truncate_distances=True)
+    data["sites"][1]["x"] = 10.7
+    row = make_task("t", "A", "B", 0, 20)
+    assert measure_load(Instance.from_rows("t", Layout.from_dict(data), [row])).loaded == 10 / 20
+
+
+def test_a_task_that_arrives_alone_or_with_others_has_a_load():
+    for count, load in ((1, 10 / 40), (2, 20 / 40), (8, 80 / 40)):
+        rows = [make_task(f"t{k}", "A", "B", 7, 20) for k in range(count)]
+        assert measure_load(Instance.from_rows("rows", floor(), rows)).loaded == load
+    now = measure_load(Instance.from_rows("rows", floor(), [make_task("t", "A", "B", 7, 0)]))
+    assert np.isinf(now.loaded) and np.isinf(now.offered)
+
+
+def test_heavy_tasks_count_against_those_that_may_carry_them():
+    vehicles = [{"id": f"v{k}", "start": "A", "capacity": k + 1} for k in range(3)]
+    rows = [make_task(f"t{k}", "A", "B", 0, 100, demand=demand) for k, demand in enumerate([3, 3])]
+    rows += [make_task(f"u{k}", "A", "B", 0, 100, demand=1) for k in range(3)]
+    rows += [make_task("w", "A", "B", 0, 1, demand=2.5), make_task("x", "A", "B", 0, 1, demand=4)]
+    load = measure_load(Instance.from_rows("rows", floor(*vehicles), rows, servable=False))
+    # Three of more than 2 for one vehicle; not six for three of them.
+    assert load.loaded == 3 * 10 / 100
+    assert load.too_heavy == (6,)
+    unlimited = floor(*vehicles, {"id": "z", "start": "A"})
+    load = measure_load(Instance.from_rows("rows", unlimited, rows))
+    assert load.loaded == pytest.approx(4 * 10 / 200) and load.too_heavy == ()
+
+
+def test_tasks_without_a_way_are_not_counted():
+    data = straight_floor([{"id": "v", "start": "A"}])
+    data["sites"] += [{"id": "D", "x": 0, "y": 1}]
+    rows = [make_task("t0", "A", "B", 0, 40), make_task("t1", "A", "D", 0, 40)]
+    rows += [make_task("t2", "D", "A", 0, 40)]
+    instance = Instance.from_rows("rows", Layout.from_dict(data), rows, servable=False)
+    assert measure_load(instance).loaded == 10 / 40
+    assert np.isfinite(measure_load(instance).offered)
+
+
+def test_service_time_leaves_out_what_repairs_take_of_a_stretch():
+    breakdowns = [{"time": 90, "repair_time": 30}, {"time": 0, "repair_time": 5}]
+    breakdowns += [{"time": 95, "repair_time": 1}, {"time": 200, "repair_time": 1}]
+    vehicle = floor({"id": "v", "start": "A", "breakdowns": breakdowns}).vehicles[0]
+    assert measure_service_time(vehicle, 2, 100) == 98 - 3 - 10
+    assert measure_service_time(vehicle, 5, 90) == 85
+    assert measure_service_time(vehicle, 91, 92) == 0
 
 
 # Past assignments

@@ -16,6 +16,14 @@ if TYPE_CHECKING:
     from acerl_np.evaluation import Trials
     from acerl_np.problem.instance import Instance
 
+OFFERED_LOAD = """\
+offered load: the time that the tasks take (mean approach, way from pickup to delivery, handling), by the
+time that the fleet has from the first arrival to the last due time, repairs taken off. A task that only
+some vehicles may carry counts against these alone: the load is that of the worst such group. Above 1 the
+fleet keeps up only with approaches shorter than the mean, and not at all if the load without approaches
+is above 1. A little below 1 tasks may still be late.
+"""
+
 
 def add_data_arguments(
     parser: argparse._ArgumentGroup | argparse.ArgumentParser, default: str | None = None

@@ -7,6 +7,7 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from acerl_np.commands.common import OFFERED_LOAD
 from acerl_np.errors import InputError, LayoutError, make_printable
 
 if TYPE_CHECKING:
@@ -35,13 +36,10 @@ A layout needs a fleet: the plant model's vehicles, or --vehicles with --start. 
 carried over is said on the standard error stream, one line each.
 """
 
-CHECK = """\
+CHECK = f"""\
 Say how large a floor is, what cannot be reached on it, and whether its fleet can keep up with records.
 
-load: the time that the tasks take (mean approach from the record's deliveries, way from pickup to
-delivery, handling time), by the fleet's time from the first arrival to the last due time. Repairs are
-not taken off. Above 1 the fleet cannot keep up; a little below 1 tasks may still be late.
-"""
+{OFFERED_LOAD}"""
 
 SHOW = """\
 Show a floor: as text, or with --out as a picture (needs the extra: pip install 'acerl_np[plot]').
@@ -203,8 +201,9 @@ def _list(items: list[str]) -> str:
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    from acerl_np.problem.check import find_no_return, find_unreachable, measure_load
+    from acerl_np.problem.check import find_no_return, find_unreachable
     from acerl_np.problem.instance import load_instance, load_layout
+    from acerl_np.problem.load import measure_load
 
     layout = load_layout(arguments.layout)
     # Too large demands are counted here, not refused.
@@ -222,20 +221,28 @@ def _check(arguments: argparse.Namespace) -> int:
         count = f"{len(sites)} site{'s' if len(sites) > 1 else ''}"
         print(f"vehicle {vehicle}: cannot return to its start from {count}: {_list(sites)}")
     for instance in instances:
-        load = measure_load(instance, layout)
+        fleet = [
+            replace(vehicle, capacity=own.capacity)
+            for vehicle, own in zip(instance.layout.vehicles, layout.vehicles, strict=True)
+        ]
+        load = measure_load(instance, fleet)
         print(
             f"{instance.name}: {instance.n_tasks} tasks in {load.span:g} s, "
-            f"load {load.offered:.2f} ({load.loaded:.2f} of it loaded)"
+            f"offered load {load.offered:.2f} ({load.loaded:.2f} without approaches)"
         )
-        if load.too_large:
-            tasks = [f"{instance.tasks[k]} ({instance.demand[k]:g})" for k in load.too_large]
+        if load.too_heavy:
+            tasks = [f"{instance.tasks[k]} ({instance.demand[k]:g})" for k in load.too_heavy]
             largest = max(vehicle.capacity for vehicle in layout.vehicles)
             print(
                 f"{instance.name}: demand above every capacity ({largest:g}) in {len(tasks)} tasks: "
                 f"{_list(tasks)}; no vehicle can carry them"
             )
-        if load.offered > 1.0:
+        if load.loaded > 1.0:
             print(f"{instance.name}: this fleet cannot keep up with these records")
+        elif load.offered > 1.0:
+            print(
+                f"{instance.name}: this fleet keeps up only with approaches shorter than the mean"
+            )
     return 0
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acerl_np.commands.common import (
+    OFFERED_LOAD,
     add_data_arguments,
     load_instances,
     make_folder,
@@ -60,12 +60,12 @@ examples:
       --seed 1 --out bursts
 """
 
-CHECK = """\
+CHECK = f"""\
 Look through task records: what they ask of the fleet, and what in them nobody could do.
 
-offered load is the time of all tasks (loaded trips, handling, mean approaches) over the time of all
-vehicles from first to last arrival, repairs left out: above 1 the queue grows. Tasks that no vehicle may
-carry or reach make a record unusable for the other commands; the exit status is 0 all the same.
+{OFFERED_LOAD}
+Tasks that no vehicle may carry or reach make a record unusable for the other commands; the exit status is
+0 all the same.
 """
 
 REPLAY = """\
@@ -316,14 +316,13 @@ def describe_record(instance: Instance) -> tuple[list[str], list[list[Cell]]]:
     from acerl_np.problem.record_check import check_record
 
     found = check_record(instance)
-    fleet = len(instance.layout.vehicles)
+    load, fleet = found.load, len(instance.layout.vehicles)
 
     def count(what: str, names: tuple[str, ...]) -> list[Cell]:
         shown = " ".join(names[:MOST_NAMES]) + (" ..." if names[MOST_NAMES:] else "")
         return [what, str(len(names)), shown]
 
     begins = f"from {instance.epoch}" if instance.epoch is not None else ""
-    load = "-" if math.isnan(found.load) else f"{found.load:.2f}"
     rows: list[list[Cell]] = [
         ["tasks", str(found.n_tasks), ""],
         ["first arrival, s", f"{found.first:g}", begins],
@@ -334,10 +333,9 @@ def describe_record(instance: Instance) -> tuple[list[str], list[list[Cell]]]:
         count("lead into a dead end", found.dead_ends),
         count("due too early for any vehicle", found.hopeless),
         ["breakdowns until the last arrival", str(found.n_breakdowns), ""],
-        ["loaded time, s", f"{found.loaded_time:.0f}", ""],
-        ["mean approaches, s", f"{found.approach_time:.0f}", ""],
-        ["fleet's time, s", f"{found.fleet_time:.0f}", f"{fleet} vehicles"],
-        ["offered load", load, ""],
+        ["first arrival to last due time, s", f"{load.span:g}", ""],
+        ["fleet's time without repairs, s", f"{load.fleet_time:g}", f"{fleet} vehicles"],
+        ["offered load", f"{load.offered:.2f}", f"{load.loaded:.2f} without approaches"],
         ["usable", "yes" if found.servable else "no", ""],
     ]
     return [instance.name, "value", "which"], rows

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from acerl_np.problem.instance import Instance
+from acerl_np.problem.load import Load, measure_load
 
 
 @dataclass(frozen=True)
@@ -31,11 +32,8 @@ class RecordCheck:
         Tasks that would be late even if a vehicle waited at the pickup.
     n_breakdowns : int
         Listed breakdowns that fall before the last arrival.
-    loaded_time, approach_time : float, s
-        Sums over the tasks that can be served: from pickup to delivery with handling, and to the
-        pickup from the mean delivery site, both at the mean speed of the vehicles that may carry it.
-    fleet_time : float, s
-        Vehicles times the time from first to last arrival, without repairs.
+    load : Load
+        What the tasks that can be served ask of the fleet.
     """
 
     n_tasks: int
@@ -47,20 +45,12 @@ class RecordCheck:
     dead_ends: tuple[str, ...]
     hopeless: tuple[str, ...]
     n_breakdowns: int
-    loaded_time: float
-    approach_time: float
-    fleet_time: float
+    load: Load
 
     @property
     def servable(self) -> bool:
         """Whether all tasks can be served; other commands refuse a record that is not."""
         return not (self.too_heavy or self.unreached or self.dead_ends)
-
-    @property
-    def load(self) -> float:
-        """Offered load: the tasks' time over the fleet's; above 1 the queue grows. nan without time."""
-        work = self.loaded_time + self.approach_time
-        return work / self.fleet_time if self.fleet_time > 0.0 else float("nan")
 
 
 def check_record(instance: Instance) -> RecordCheck:
@@ -80,19 +70,17 @@ def check_record(instance: Instance) -> RecordCheck:
     starts = np.array(sorted({layout.site_index[vehicle.start] for vehicle in layout.vehicles}))
     loaded = distance[pickup, delivery]
     unreached = np.isinf(distance[np.ix_(starts, pickup)]).any(axis=0) | np.isinf(loaded)
-    ends, counts = np.unique(delivery, return_counts=True)
+    ends = np.unique(delivery)
     pickups = np.unique(pickup)
     closed = ends[np.isinf(distance[np.ix_(ends, pickups)]).any(axis=1)]
     dead_ends = np.isin(delivery, closed)
 
     n = instance.n_tasks
-    speed_sum, carriers, fastest = np.zeros(n), np.zeros(n), np.zeros(n)
+    fastest = np.zeros(n)
     for vehicle in layout.vehicles:
         able = (instance.demand <= vehicle.capacity) | (vehicle.capacity == 0.0)
-        speed_sum += able * vehicle.speed
-        carriers += able
         fastest = np.maximum(fastest, able * vehicle.speed)
-    too_heavy = carriers == 0
+    too_heavy = fastest == 0.0
     known = ~too_heavy & np.isfinite(loaded)
     loaded = np.where(known, loaded, 0.0)
     metres = np.floor(loaded + 0.5e-9) if layout.truncate_distances else loaded
@@ -101,23 +89,8 @@ def check_record(instance: Instance) -> RecordCheck:
     finish = np.ceil(arrival) + np.maximum(1.0, np.ceil(seconds - 0.5e-9))
     hopeless = known & (finish > arrival + instance.expiry + 1e-9)
 
-    speed = np.where(known, speed_sum / np.maximum(carriers, 1.0), 1.0)
-    way = distance[np.ix_(ends, pickup)]
-    reached = np.isfinite(way)
-    weight = reached * counts[:, None]
-    total = (np.where(reached, way, 0.0) * weight).sum(axis=0)
-    approach = total / np.maximum(weight.sum(axis=0), 1)
-
     first, last = float(arrival[0]), float(arrival[-1])
-    broken, repairs = 0, 0.0
-    for vehicle in layout.vehicles:
-        repaired = -np.inf
-        for item in sorted(vehicle.breakdowns, key=lambda item: item.time):
-            broken += item.time <= last
-            # A breakdown of a vehicle that is broken already is skipped.
-            if item.time >= repaired:
-                repaired = item.time + item.repair_time
-                repairs += max(0.0, min(last, repaired) - max(first, item.time))
+    broken = sum(item.time <= last for vehicle in layout.vehicles for item in vehicle.breakdowns)
 
     def name(which: np.ndarray) -> tuple[str, ...]:
         return tuple(instance.tasks[k] for k in np.flatnonzero(which))
@@ -133,7 +106,5 @@ def check_record(instance: Instance) -> RecordCheck:
         dead_ends=name(dead_ends),
         hopeless=name(hopeless),
         n_breakdowns=broken,
-        loaded_time=float((known * (loaded / speed + instance.handling_time)).sum()),
-        approach_time=float((known * approach / speed).sum()),
-        fleet_time=len(layout.vehicles) * (last - first) - repairs,
+        load=measure_load(instance),
     )
