@@ -180,6 +180,7 @@ BAD_TOML = {
     "hidden = [0]\n": "hidden: read [0]; expected at most 10 layer sizes",
     "seed = -1\n": "seed: read -1; expected a whole number from 0",
     'tasks = "DMH-01"\n': "tasks: read DMH-01; expected a list",
+    "breakdowns = false\n": "breakdowns: read False; expected a text",
     "population = \n": "not TOML",
 }
 

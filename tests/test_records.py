@@ -13,7 +13,15 @@ from hypothesis import strategies as st
 from test_simulator import make_task, straight_floor, worlds
 
 import acerl_np
-from acerl_np import InputError, Instance, Layout, RecordError, Simulator, load_instance
+from acerl_np import (
+    InputError,
+    Instance,
+    Layout,
+    RecordError,
+    Simulator,
+    load_instance,
+    load_suite,
+)
 from acerl_np.assignments import read_assignments, replay_assignments, write_schedule
 from acerl_np.checkpoint import pack_instances, unpack_instances
 from acerl_np.commands.main import main
@@ -224,6 +232,76 @@ def test_breakdowns_may_be_timestamps(tmp_path):
     assert listed(load_instance(path, layout=floor())) == [[(10, 5)], [(0, 5)]]
 
 
+def test_none_switches_breakdowns_off(tmp_path):
+    layout = floor({**FLEET[0], "breakdowns": [{"time": 1, "repair_time": 2}]}, FLEET[1])
+    path = write(tmp_path / "tasks.csv", HEADER, "t0,A,B,0,9")
+    assert listed(load_instance(path, layout=layout, breakdowns="none")) == [[], []]
+    write(tmp_path / "breakdowns.csv", BROKEN, "w,3,4")
+    assert listed(load_instance(path, layout=layout, breakdowns="none")) == [[], []]
+    assert listed(load_instance("DMH-01", breakdowns="none")) == [[], [], []]
+    assert all(listed(item) == [[]] * 3 for item in load_suite("dmh-test", breakdowns="none"))
+
+
+def test_commands_take_breakdowns(tmp_path, monkeypatch, capsys):
+    """One vehicle serves a task of 10 m on a way of 10 m; a repair makes it later."""
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "tasks.csv", HEADER, "t0,B,A,0,40")
+    write(tmp_path / "tasks2.csv", HEADER, "t0,A,B,0,40")
+    vehicle = {"id": "v", "start": "A", "breakdowns": [{"time": 5, "repair_time": 20}]}
+    (tmp_path / "floor.json").write_text(json.dumps(straight_floor([vehicle])))
+    write(tmp_path / "late.csv", BROKEN, "v,5,30")
+    write(tmp_path / "past.csv", "task,vehicle,start", "t0,v,0")
+    layout = ["--layout", "floor.json"]
+
+    def run(*words):
+        assert main([*words]) == 0
+        return capsys.readouterr().out
+
+    # Halted after 4 m, idle at 5 + 20 + 1 (5 + 30 + 1), then 6 + 10 m.
+    for file, makespan in (((), 42), (("late.csv",), 52), (("none",), 20)):
+        more = [*layout, *(("--breakdowns", *file) if file else ())]
+        assert f"{makespan}.0/" in run("evaluate", "FCFS", "--tasks", "tasks.csv", *more)
+        replayed = run("records", "replay", "past.csv", "--tasks", "tasks.csv", *more)
+        assert f" {makespan}.0 " in replayed
+        found = run("hindsight", "tasks.csv", "--cost-limit", "90", "--effort", "0.001", *more)
+        assert f" {makespan}.0 " in found
+        words = ["train", "tasks.csv", "tasks2.csv", "--generations", "1", "--population", "2"]
+        words += ["--trials", "1", "--hidden", "2", "--out", "run", "--quiet"]
+        assert f" {makespan}.0 " in run(*words, *more)
+        run("train", "--resume", "run/run.npz", "tasks.csv", "tasks2.csv", *more, "--quiet")
+        assert main(["train", "--resume", "run/run.npz", "tasks.csv", *layout, "--quiet"]) == 2
+        capsys.readouterr()
+        repairs = {42: 20, 52: 30, 20: 0}[makespan]
+        fleet_time = f'"fleet\'s time without repairs, s",{40 - repairs},1 vehicle\n'
+        assert fleet_time in run("records", "check", "tasks.csv", *more, "--format", "csv")
+        load = f"offered load {(0 + 10 + 10) / (40 - repairs):.2f} "
+        checked = run("floor", "check", "floor.json", "tasks.csv", *more[2:])
+        assert load in checked
+    assert main(["train", "--resume", "run/run.npz", "--breakdowns", "late.csv"]) == 2
+    assert "--breakdowns: given without records" in capsys.readouterr().err
+    # A suite, and what a command takes when nothing is named.
+    assert "DMH-01" in run("evaluate", "FCFS", "--trials", "1", "--breakdowns", "none")
+    (tmp_path / "options.toml").write_text('breakdowns = "none"\ntasks = ["tasks.csv"]\n')
+    words = ["--generations", "1", "--population", "2", "--hidden", "2", "--out", "run", "--quiet"]
+    assert " 20.0 " in run("train", "--config", "options.toml", *layout, *words)
+
+
+def test_a_vehicle_of_another_floor_in_the_file_is_refused(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "other.csv", BROKEN, "x,1,1")
+    for words in (
+        "evaluate FCFS --breakdowns other.csv",
+        "hindsight DMH-01 --breakdowns other.csv",
+        "records check DMH-01 --breakdowns other.csv",
+        "floor check dmh DMH-01 --breakdowns other.csv",
+        "train --breakdowns other.csv --quiet",
+    ):
+        assert main(words.split()) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert "other.csv: line 2: vehicle: unknown vehicle 'x'; expected a vehicle of" in line
+    assert [path.name for path in tmp_path.iterdir()] == ["other.csv"]
+
+
 REFUSED_BREAKDOWNS = {
     "unknown vehicle": (["v,1,1", "x,1,1"], ["line 3: vehicle", "'x'", "'hall'"]),
     "no vehicle": ([",1,1"], ["line 2: vehicle", 'read ""']),
@@ -374,6 +452,8 @@ BAD_WORDS = {
     "generate --layout dmh --tasks 3 --process often --out x": "invalid choice: 'often'",
     "generate --tasks 3 --out x": "required: --layout",
     "check": "nothing to work on",
+    "check --breakdowns none": "--breakdowns: given without records",
+    "check DMH-01 --breakdowns none.csv": "none.csv: expected a file, found nothing",
     "check none.csv": "none.csv: no such task record",
     "replay none.csv --tasks DMH-01": "none.csv: expected a file, found nothing",
     "replay none.csv": "required: --tasks",

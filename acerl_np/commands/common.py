@@ -28,7 +28,7 @@ is above 1. A little below 1 tasks may still be late.
 def add_data_arguments(
     parser: argparse._ArgumentGroup | argparse.ArgumentParser, default: str | None = None
 ) -> None:
-    """Declare TASKS, --suite and --layout."""
+    """Declare TASKS, --suite, --layout and --breakdowns."""
     parser.add_argument(
         "tasks",
         nargs="*",
@@ -41,6 +41,17 @@ def add_data_arguments(
         "--layout",
         metavar="LAYOUT.json",
         help="floor and fleet of the records: a JSON file or 'dmh' (default: layout.json beside each)",
+    )
+    add_breakdowns(parser)
+
+
+def add_breakdowns(parser: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:
+    """Declare --breakdowns."""
+    parser.add_argument(
+        "--breakdowns",
+        metavar="FILE.csv",
+        help="listed breakdowns (vehicle,time,repair_time) of every record in the place of the layout's, "
+        "or 'none' (default: breakdowns.csv beside a record, else the layout's)",
     )
 
 
@@ -117,23 +128,26 @@ def load_instances(
 def _find_instances(
     arguments: argparse.Namespace, default: str | None, servable: bool
 ) -> list[Instance]:
-    from acerl_np.problem.instance import load_instance, load_suite
+    from acerl_np.problem.instance import load_instance, load_layout, load_suite
 
+    breakdowns = arguments.breakdowns
     if arguments.tasks and arguments.suite:
         raise InputError(
             f"--suite: read '{arguments.suite}' besides task records; expected one of the two"
         )
     if arguments.tasks:
+        layout = None if arguments.layout is None else load_layout(arguments.layout)
         return [
-            load_instance(task, layout=arguments.layout, servable=servable)
+            load_instance(task, layout=layout, breakdowns=breakdowns, servable=servable)
             for task in arguments.tasks
         ]
     if arguments.layout is not None:
         raise InputError("--layout: given without task records; expected TASKS.csv as well")
     suite = arguments.suite or default
     if suite is None:
-        raise InputError("nothing to work on; expected task records or --suite")
-    return load_suite(suite)
+        given = "--breakdowns: given without records" if breakdowns else "nothing to work on"
+        raise InputError(f"{given}; expected task records or --suite")
+    return load_suite(suite, breakdowns=breakdowns)
 
 
 def make_folder(path: str | Path) -> Path:

@@ -8,6 +8,7 @@ import io
 from typing import TYPE_CHECKING
 
 from acerl_np.commands.common import (
+    add_breakdowns,
     add_random_breakdowns,
     announce_compilation,
     load_instances,
@@ -60,6 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="LAYOUT.json",
         help="floor and fleet of the records: a JSON file or 'dmh' (default: layout.json beside each)",
     )
+    add_breakdowns(parser)
     add_random_breakdowns(parser)
     parser.add_argument(
         "--trials", type=int, default=30, help="episodes per instance (default: 30)"

@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from acerl_np.commands.common import OFFERED_LOAD
+from acerl_np.commands.common import OFFERED_LOAD, add_breakdowns
 from acerl_np.errors import InputError, LayoutError, make_printable
 
 if TYPE_CHECKING:
@@ -105,6 +105,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     action.add_argument(
         "tasks", nargs="*", metavar="TASKS.csv", help="task records to be served on it"
     )
+    add_breakdowns(action)
     action = add_action("show", "a picture of a floor", SHOW)
     action.add_argument("layout", metavar="LAYOUT.json", help="a layout, or 'dmh'")
     action.add_argument("--out", metavar="FILE", help="picture to write: png, svg or pdf")
@@ -210,7 +211,12 @@ def _check(arguments: argparse.Namespace) -> int:
     floor = replace(
         layout, vehicles=tuple(replace(vehicle, capacity=0.0) for vehicle in layout.vehicles)
     )
-    instances = [load_instance(task, layout=floor) for task in arguments.tasks]
+    if arguments.breakdowns and not arguments.tasks:
+        raise InputError("--breakdowns: given without records; expected task records")
+    instances = [
+        load_instance(task, layout=floor, breakdowns=arguments.breakdowns)
+        for task in arguments.tasks
+    ]
     print(f"{layout.name}: {_sizes(layout)}")
     n_pairs, pairs = find_unreachable(floor, SHOWN + 1)
     if n_pairs:

@@ -71,7 +71,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.tasks or arguments.suite or arguments.layout:
         instances = load_instances(arguments)
     else:
-        instances = [load_instance(name) for name in bundled_instances()]
+        instances = [
+            load_instance(name, breakdowns=arguments.breakdowns) for name in bundled_instances()
+        ]
     print("compiling or loading kernels ...", file=sys.stderr, flush=True)
     started = time.perf_counter()
     count = [0]

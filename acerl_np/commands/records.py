@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from acerl_np.commands.common import (
     OFFERED_LOAD,
+    add_breakdowns,
     add_data_arguments,
     load_instances,
     make_folder,
@@ -193,6 +194,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--tasks", required=True, metavar="TASKS", help="the task record or bundled instance"
     )
     _add_layout(replay)
+    add_breakdowns(replay)
     replay.add_argument(
         "--schedule-csv",
         metavar="FILE.csv",
@@ -316,7 +318,8 @@ def describe_record(instance: Instance) -> tuple[list[str], list[list[Cell]]]:
     from acerl_np.problem.record_check import check_record
 
     found = check_record(instance)
-    load, fleet = found.load, len(instance.layout.vehicles)
+    load, vehicles = found.load, len(instance.layout.vehicles)
+    fleet = f"{vehicles} vehicle{'s' if vehicles > 1 else ''}"
 
     def count(what: str, names: tuple[str, ...]) -> list[Cell]:
         shown = " ".join(names[:MOST_NAMES]) + (" ..." if names[MOST_NAMES:] else "")
@@ -334,7 +337,7 @@ def describe_record(instance: Instance) -> tuple[list[str], list[list[Cell]]]:
         count("due too early for any vehicle", found.hopeless),
         ["breakdowns until the last arrival", str(found.n_breakdowns), ""],
         ["first arrival to last due time, s", f"{load.span:g}", ""],
-        ["fleet's time without repairs, s", f"{load.fleet_time:g}", f"{fleet} vehicles"],
+        ["fleet's time without repairs, s", f"{load.fleet_time:g}", fleet],
         ["offered load", f"{load.offered:.2f}", f"{load.loaded:.2f} without approaches"],
         ["usable", "yes" if found.servable else "no", ""],
     ]
@@ -348,7 +351,10 @@ def replay_record(arguments: argparse.Namespace) -> None:
     from acerl_np.assignments import read_assignments, replay_assignments, write_schedule
     from acerl_np.problem.instance import load_instance
 
-    [instance] = vary_breakdowns([load_instance(arguments.tasks, layout=arguments.layout)], "none")
+    instance = load_instance(
+        arguments.tasks, layout=arguments.layout, breakdowns=arguments.breakdowns
+    )
+    [instance] = vary_breakdowns([instance], "none")
     assignments = read_assignments(arguments.assignments, instance)
     print("compiling or loading kernels ...", file=sys.stderr, flush=True)
     played = replay_assignments(assignments)

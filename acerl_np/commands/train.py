@@ -53,6 +53,7 @@ DEFAULTS: dict[str, Any] = {
     "tasks": [],
     "suite": None,
     "layout": None,
+    "breakdowns": None,
     "random_breakdowns": None,
     "seed": 0,
     "threads": None,
@@ -214,7 +215,7 @@ def check_options(options: dict[str, Any]) -> None:
         )
     if not isinstance(options["quiet"], bool):
         raise ConfigError(f"quiet: read {describe(options['quiet'])}; expected true or false")
-    for name in ("suite", "layout", "random_breakdowns", "out"):
+    for name in ("suite", "layout", "breakdowns", "random_breakdowns", "out"):
         if not isinstance(options[name], str | None):
             raise ConfigError(f"{name}: read {describe(options[name])}; expected a text")
     tasks = options["tasks"]
@@ -257,7 +258,7 @@ def check_resumed(
                 f"{path}: trained with {name} {stored[name]}; read {value}, expected the same (leave "
                 "the option out, or train anew)"
             )
-    if options["tasks"] or options["suite"] or options["layout"]:
+    if any(options[name] for name in ("tasks", "suite", "layout", "breakdowns")):
         instances = load_instances(argparse.Namespace(**options))
     else:
         instances = vary_breakdowns(trainer.instances, options["random_breakdowns"])

@@ -36,6 +36,9 @@ BREAKDOWN_COLUMNS = ("vehicle", "time", "repair_time")
 BREAKDOWNS_FILE = "breakdowns.csv"
 """Name of a file beside a task record that replaces the breakdowns that the layout lists."""
 
+NO_BREAKDOWNS = "none"
+"""In the place of a file of breakdowns: there are none, whatever the layout lists."""
+
 
 @dataclass(frozen=True, eq=False)
 class Instance:
@@ -271,7 +274,7 @@ def read_record(
         Format in `instances/README.md`; comma or semicolon separated, UTF-8.
     layout : Layout
     breakdowns : path-like, optional
-        CSV of breakdowns that replace those that the layout lists.
+        CSV of breakdowns that replace those that the layout lists; "none" for no breakdowns.
     servable : bool
         Refuse a record some of whose tasks may be impossible to reach or to carry.
 
@@ -304,6 +307,8 @@ def read_record(
         raise RecordError(f"{path}: {error}") from error
     if breakdowns is None:
         return instance
+    if breakdowns == NO_BREAKDOWNS:
+        return replace(instance, layout=layout.with_breakdowns({}))
     return replace(instance, layout=read_breakdowns(breakdowns, layout, instance.epoch))
 
 
@@ -429,8 +434,8 @@ def load_instance(
         A JSON path or the name of a bundled layout such as "dmh"; by default `layout.json` beside
         the CSV.
     breakdowns : path-like, optional
-        CSV of breakdowns that replace those that the layout lists; by default `breakdowns.csv`
-        beside the CSV of the tasks, if there is one.
+        CSV of breakdowns that replace those that the layout lists, or "none" for no breakdowns; by
+        default `breakdowns.csv` beside the CSV of the tasks, if there is one.
     servable : bool
         Refuse a record some of whose tasks may be impossible to reach or to carry.
 
@@ -479,15 +484,21 @@ def display_name(name: str) -> str:
     return f"{match[1]}±{match[2]}-{match[3]}" if match else name
 
 
-def load_suite(name: str) -> list[Instance]:
+def load_suite(name: str, *, breakdowns: str | os.PathLike[str] | None = None) -> list[Instance]:
     """Load all instances of a bundled suite, such as "dmh-train".
+
+    Parameters
+    ----------
+    name : str
+    breakdowns : path-like, optional
+        As in `load_instance`, for each of them.
 
     Raises
     ------
     InputError
-        If there is no such suite.
+        If there is no such suite, or the breakdowns cannot be read or used.
     """
     suites = bundled_suites()
     if name not in suites:
         raise InputError(f"suite '{name}': unknown; expected one of {', '.join(suites)}")
-    return [load_instance(instance) for instance in suites[name]]
+    return [load_instance(instance, breakdowns=breakdowns) for instance in suites[name]]
