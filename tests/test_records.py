@@ -1,6 +1,7 @@
 """Records beyond seconds: timestamps, breakdowns of their own, drawn, looked through, replayed."""
 
 import csv
+import hashlib
 import json
 from datetime import UTC, datetime
 from pathlib import Path
@@ -393,6 +394,48 @@ def test_drawn_tasks_join_the_sites_and_are_due_with_slack():
     assert counts.min() > 20 and counts.max() < 100
 
 
+def test_demands_and_handling_times_are_drawn_between_their_bounds():
+    layout = floor({"id": "v", "start": "A", "capacity": 2}, {"id": "w", "start": "A", "speed": 2})
+    plain = generate_record(layout, 400, slack=3.0)
+    made = generate_record(layout, 400, slack=3.0, demand=(1, 4), handling_time=(0.5, 3))
+    for name in ("tasks", "pickup", "delivery", "arrival"):
+        assert np.array_equal(getattr(made, name), getattr(plain, name))
+    assert not plain.demand.any() and not plain.handling_time.any()
+    values, counts = np.unique(made.demand, return_counts=True)
+    assert values.tolist() == [1, 2, 3, 4] and counts.min() > 60
+    assert made.handling_time.min() >= 0.5 and made.handling_time.max() <= 3
+    assert abs(made.handling_time.mean() - 1.75) < 0.15
+    assert np.array_equal(made.handling_time, made.handling_time.round(3))
+    assert abs(np.corrcoef(made.demand, made.handling_time)[0, 1]) < 0.2
+    # B and C are 6 m apart, the fleet's mean speed is 1.5 m/s.
+    assert np.array_equal(made.expiry, np.ceil(3 * (4 + made.handling_time) + 4 - 1e-9))
+    # One does not change the other, and bounds that meet leave no choice.
+    alone = generate_record(layout, 400, slack=3.0, demand=(1, 4))
+    assert np.array_equal(alone.demand, made.demand)
+    assert np.array_equal(alone.expiry, plain.expiry)
+    assert {*generate_record(layout, 40, demand=(2.5, 2.5)).demand.tolist()} == {2.5}
+    assert {*generate_record(layout, 40, handling_time=(0, 1)).handling_time.tolist()} == {0, 1}
+
+
+def test_no_demand_is_above_every_capacity():
+    layout = floor(
+        {"id": "v", "start": "A", "capacity": 2}, {"id": "w", "start": "A", "capacity": 3.5}
+    )
+    assert generate_record(layout, 200, demand=(1, 3.5)).demand.max() <= 3.5
+    with pytest.raises(InputError, match=r"^demand: read 4; expected at most 3.5, the largest"):
+        generate_record(layout, 1, demand=(1, 4))
+
+
+def test_records_drawn_before_demands_were_have_the_same_bytes(tmp_path, capsys):
+    words = ["records", "generate", "--layout", "dmh", "--tasks", "12", "--out", str(tmp_path)]
+    assert main(words) == 0
+    found = hashlib.sha256((tmp_path / "tasks-01.csv").read_bytes()).hexdigest()
+    assert found == "a4410d738e7677a7da4a55b5b1c37e58e8fedd033835f16176731170cb551f72"
+    assert main([*words, "--handling-time", "2", "9"]) == 0
+    header = (tmp_path / "tasks-01.csv").read_text().splitlines()[0]
+    assert header == f"{HEADER},handling_time"
+
+
 def test_sites_that_cannot_be_reached_are_left_out():
     data = straight_floor([{"id": "v", "start": "A"}])
     data["sites"] += [{"id": site, "x": 0, "y": k} for k, site in enumerate("DEFGH")]
@@ -451,6 +494,10 @@ BAD_WORDS = {
     "generate --layout dmh --tasks 3 --sites parking --out x": "expected at least two",
     "generate --layout dmh --tasks 3 --process often --out x": "invalid choice: 'often'",
     "generate --tasks 3 --out x": "required: --layout",
+    "generate --layout dmh --tasks 3 --demand 2 1 --out x": "demand: read 2 to 1; expected two",
+    "generate --layout dmh --tasks 3 --demand nan 1 --out x": "demand: read nan to 1",
+    "generate --layout dmh --tasks 3 --demand 1 --out x": "--demand: expected 2 arguments",
+    "generate --layout dmh --tasks 3 --handling-time 0 1e6 --out x": "numbers from 0 to 100000",
     "check": "nothing to work on",
     "check --breakdowns none": "--breakdowns: given without records",
     "check DMH-01 --breakdowns none.csv": "none.csv: expected a file, found nothing",

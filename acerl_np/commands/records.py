@@ -50,8 +50,9 @@ GENERATE = """\
 Draw task records for a floor: pickups and deliveries at random among its sites, arrivals in whole
 seconds. The same options and seed give the same files.
 
-A task is due S x its loaded travel time, plus the mean travel time from the other sites to its pickup,
-after its arrival, both at the fleet's mean speed. Sites that cannot be reached are left out.
+A task is due S x its loaded time (way and handling), plus the mean travel time from the other sites to its
+pickup, after its arrival, both at the fleet's mean speed. Sites that cannot be reached are left out.
+Demands and handling times are uniform: whole numbers between bounds that are both whole.
 """
 
 GENERATE_EXAMPLES = """\
@@ -59,6 +60,7 @@ examples:
   acerl-np records generate --layout dmh --tasks 30 --rate 60 --count 8 --out made
   acerl-np records generate --layout dmh --tasks 30 --process bursts --burst-size 6 --sites workstation \\
       --seed 1 --out bursts
+  acerl-np records generate --layout floor.json --tasks 200 --demand 1 4 --handling-time 10 30 --out made
 """
 
 CHECK = f"""\
@@ -165,7 +167,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=2.0,
         metavar="S",
-        help="factor on the loaded travel time (default: 2)",
+        help="factor on the loaded time (default: 2)",
+    )
+    generate.add_argument(
+        "--demand",
+        type=float,
+        nargs=2,
+        metavar=("LOW", "HIGH"),
+        help="draw demands between these, no more than a vehicle carries (default: 0)",
+    )
+    generate.add_argument(
+        "--handling-time",
+        type=float,
+        nargs=2,
+        metavar=("LOW", "HIGH"),
+        help="draw handling times between these, s (default: 0)",
     )
     generate.add_argument(
         "--sites",
@@ -294,6 +310,8 @@ def generate_records(arguments: argparse.Namespace) -> None:
             rate=arguments.rate,
             burst_size=arguments.burst_size,
             slack=arguments.slack,
+            demand=arguments.demand and tuple(arguments.demand),
+            handling_time=arguments.handling_time and tuple(arguments.handling_time),
             sites=arguments.sites,
             seed=arguments.seed,
             index=k,

@@ -1,4 +1,4 @@
-"""Task records drawn at random for a floor: how tasks arrive, where they go, when they are due."""
+"""Task records drawn at random for a floor: how tasks arrive, where they go, what they ask."""
 
 from __future__ import annotations
 
@@ -14,6 +14,11 @@ from acerl_np.problem.layout import MAX_NUMBER, Layout, shorten
 PROCESSES = ("uniform", "poisson", "bursts")
 MIN_RATE, MAX_RATE = 1e-3, 1e6
 MAX_SLACK = 1e4
+MAX_HANDLING = 1e5
+"""Longest handling time that is drawn, s."""
+
+DIGITS = 3
+"""Decimals of drawn numbers that are not whole."""
 
 
 def find_task_sites(layout: Layout, kind: str | None = None) -> np.ndarray:
@@ -69,6 +74,8 @@ def generate_record(
     burst_size: int = 5,
     slack: float = 2.0,
     sites: str | None = None,
+    demand: tuple[float, float] | None = None,
+    handling_time: tuple[float, float] | None = None,
     seed: int = 0,
     index: int = 0,
     name: str = "generated",
@@ -78,8 +85,9 @@ def generate_record(
     Pickup and delivery are two different sites of `find_task_sites`, each pair equally probable.
     Arrivals are whole seconds: of "uniform" independent of each other over tasks / rate hours; of
     "poisson" with exponential gaps; of "bursts" several at once, with exponential gaps in between. A
-    task is due slack times its loaded travel time, plus the mean travel time from the other sites to
-    its pickup, after its arrival, at the fleet's mean speed, the last second begun.
+    task is due slack times its loaded time (way and handling), plus the mean travel time from the other
+    sites to its pickup, after its arrival, at the fleet's mean speed, the last second begun. Demands and
+    handling times are uniform: whole numbers between bounds that are both whole, else of three decimals.
 
     Every draw is keyed by (seed, index, task), so a record does not depend on what else is made.
 
@@ -94,9 +102,13 @@ def generate_record(
     burst_size : int
         Tasks that arrive at once ("bursts"); the last burst may be smaller.
     slack : float
-        Factor on the loaded travel time.
+        Factor on the loaded time.
     sites : str, optional
         Kind of the sites; by default all but the vehicles' start sites.
+    demand : (float, float), optional
+        Least and largest demand; by default 0. The fleet must be able to carry the largest.
+    handling_time : (float, float), optional
+        Least and largest handling time, s; by default 0.
     seed : int
     index : int
         Number of the record among those of the seed.
@@ -125,6 +137,16 @@ def generate_record(
         )
     if not 0.0 <= slack <= MAX_SLACK:
         raise InputError(f"slack: read {slack}; expected a number from 0 to {MAX_SLACK:g}")
+    if demand is not None:
+        _check_bounds("demand", demand, MAX_NUMBER)
+        largest = max(vehicle.capacity or math.inf for vehicle in layout.vehicles)
+        if demand[1] > largest:
+            raise InputError(
+                f"demand: read {demand[1]:g}; expected at most {largest:g}, the largest capacity of the "
+                "fleet"
+            )
+    if handling_time is not None:
+        _check_bounds("handling time", handling_time, MAX_HANDLING)
     if not 0 <= seed < 2**63:
         raise InputError(f"seed: read {seed}; expected a whole number from 0 to 2**63 - 1")
     span = 3600.0 * tasks / rate
@@ -145,7 +167,8 @@ def generate_record(
     for k in range(tasks):
         pickup = int(draw_uniform(key, k, 1) * n)
         delivery = (pickup + 1 + int(draw_uniform(key, k, 2) * (n - 1))) % n
-        seconds = (slack * distance[pickup, delivery] + approach[pickup]) / speed
+        handling = _draw_between(handling_time, draw_uniform(key, k, 3))
+        seconds = (slack * distance[pickup, delivery] + approach[pickup]) / speed + slack * handling
         rows.append(
             {
                 "task": f"t{k}",
@@ -153,9 +176,29 @@ def generate_record(
                 "delivery": layout.sites[chosen[delivery]].id,
                 "arrival_time": arrivals[k],
                 "expiry_time": math.ceil(seconds - 1e-9),
+                "handling_time": handling,
+                "demand": _draw_between(demand, draw_uniform(key, k, 4)),
             }
         )
     return Instance.from_rows(name, layout, rows)
+
+
+def _check_bounds(what: str, bounds: tuple[float, float], most: float) -> None:
+    low, high = bounds
+    if not 0.0 <= low <= high <= most:
+        raise InputError(
+            f"{what}: read {low:g} to {high:g}; expected two numbers from 0 to {most:g}, the smaller first"
+        )
+
+
+def _draw_between(bounds: tuple[float, float] | None, uniform: float) -> float:
+    """Return the number between the bounds that a uniform one in [0, 1) stands for, 0 without bounds."""
+    if bounds is None:
+        return 0.0
+    low, high = bounds
+    if low == int(low) and high == int(high):
+        return min(high, low + int(uniform * (high - low + 1.0)))
+    return min(high, max(low, round(low + uniform * (high - low), DIGITS)))
 
 
 def _draw_arrivals(
