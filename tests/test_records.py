@@ -5,6 +5,7 @@ import hashlib
 import json
 from datetime import UTC, datetime
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import naive
 import numpy as np
@@ -29,7 +30,7 @@ from acerl_np.commands.main import main
 from acerl_np.problem.generate import find_task_sites, generate_record
 from acerl_np.problem.instance import bundled_instances
 from acerl_np.problem.load import measure_load, measure_service_time
-from acerl_np.problem.perturb import perturb_arrivals
+from acerl_np.problem.perturb import perturb_arrivals, write_record
 from acerl_np.problem.record_check import check_record
 from acerl_np.problem.tables import build_problem
 
@@ -172,6 +173,110 @@ def test_time_zero_survives_noise_and_checkpoints():
     plain = Instance.from_rows("plain", floor(), instance.rows())
     again = unpack_instances(pack_instances([instance, plain]))
     assert [item.epoch for item in again] == [datetime(2024, 5, 6, 7, tzinfo=UTC), None]
+
+
+def test_time_zero_may_be_named(tmp_path):
+    path = tmp_path / "tasks.csv"
+    zero = "2024-05-06T06:59:50"
+    write(path, HEADER + ",time_zero", f"t0,A,B,{DAY},9,{zero}", f"t1,A,B,{DAY},9,")
+    instance = load_instance(path, layout=floor())
+    assert instance.arrival.tolist() == [10, 10]
+    assert instance.epoch == datetime.fromisoformat(zero)
+    for lines, fragments in (
+        ([f"t0,A,B,{DAY},9,soon"], ["line 2: time_zero", 'read "soon"', "without an offset"]),
+        ([f"t0,A,B,{DAY},9,{DAY}Z"], ["line 2: time_zero", "expected a timestamp without an"]),
+        ([f"t0,A,B,{DAY},9,2024-05-06T07:00:01"], ["line 2: arrival_time", "not before time zero"]),
+        (
+            [f"t0,A,B,{DAY},9,{zero}", f"t1,A,B,{DAY},9,{DAY}"],
+            ["line 3: time_zero", "of line 2, 20"],
+        ),
+        ([f"t0,A,B,3,9,{DAY}"], ["line 2: time_zero", "expected none, as arrival_time"]),
+    ):
+        write(path, HEADER + ",time_zero", *lines)
+        refused(path, fragments, load_instance, path, layout=floor())
+
+
+@pytest.mark.parametrize("offset", ["", "Z", "+02:00"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_noised_records_keep_timestamps_and_time_zero(tmp_path, monkeypatch, capsys, offset, seed):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "floor.json").write_text(json.dumps(straight_floor(FLEET)))
+    times = [f"2024-05-06T07:0{k}:00.250{offset}" for k in range(4)]
+    write(
+        tmp_path / "week.csv",
+        HEADER,
+        *[f"t{k},A,B,{time},{times[3]}" for k, time in enumerate(times)],
+    )
+    moment = datetime.fromisoformat(times[0])
+    broken = write(tmp_path / "breakdowns.csv", BROKEN, f"v,{times[1]},30", f"w,{times[2]},7.5")
+    words = ["records", "perturb", "week.csv", "--layout", "floor.json", "--magnitude", "40"]
+    assert main([*words, "--seed", str(seed), "--out", "noised"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.split() == [str(Path("noised/week-n40.csv"))]
+    assert captured.err == f"breakdowns {Path('noised/breakdowns.csv')}\n"
+    assert (tmp_path / "noised/breakdowns.csv").read_bytes() == broken.read_bytes()
+    old = load_instance("week.csv", layout="floor.json")
+    new = load_instance("noised/week-n40.csv", layout="floor.json")
+    expected = perturb_arrivals(old, 40, seed=seed, name="x")
+    assert new.content_hash == expected.content_hash
+    assert new.epoch == moment and new.epoch.utcoffset() == moment.utcoffset()
+    assert listed(new) == listed(old) == [[(60, 30)], [(120, 7.5)]]
+    rows = list(csv.DictReader((tmp_path / "noised/week-n40.csv").read_text().splitlines()))
+    assert all(row["arrival_time"].startswith("2024-05-06T07:0") for row in rows)
+    # Time zero is named where nothing arrives at it.
+    assert ("time_zero" in rows[0]) == (new.arrival[0] > 0) == (seed == 1)
+
+
+def test_breakdowns_in_seconds_hold_for_noised_records_too(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "layout.json").write_text(json.dumps(straight_floor(FLEET)))
+    write(tmp_path / "week.csv", HEADER, f"t0,A,B,{DAY},9")
+    write(tmp_path / "other.csv", BROKEN, "v,3,4")
+    words = ["records", "perturb", "week.csv", "--magnitude", "9", "--layout", "layout.json"]
+    for file, breakdowns in (("other.csv", [[(3, 4)], []]), ("none", [[], []])):
+        assert main([*words, "--breakdowns", file, "--out", file[:5]]) == 0
+        made = load_instance(f"{file[:5]}/week-n9.csv", layout="layout.json")
+        assert listed(made) == breakdowns
+        assert made.epoch == datetime.fromisoformat(DAY)
+
+
+def test_breakdowns_that_one_folder_cannot_hold_are_refused(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "layout.json").write_text(json.dumps(straight_floor(FLEET)))
+    for name, lines in (("a", ["v,3,4"]), ("b", ["v,3,5"]), ("c", None)):
+        (tmp_path / name).mkdir()
+        write(tmp_path / name / f"{name}1.csv", HEADER, "t0,A,B,0,9")
+        if lines is not None:
+            write(tmp_path / name / "breakdowns.csv", BROKEN, *lines)
+    words = ["records", "perturb", "--magnitude", "9", "--layout", "layout.json", "--out", "new"]
+    for first, second in (("a", "b"), ("a", "c"), ("c", "b")):
+        assert main([*words, f"{first}/{first}1.csv", f"{second}/{second}1.csv"]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert f"{second}1.csv: other breakdowns" in line and f"of {first}/{first}1.csv" in line
+        assert not (tmp_path / "new").exists()
+    for record, folder in (("b/b1.csv", "a"), ("c/c1.csv", "a"), ("DMH-01", "b")):
+        more = ["--layout", "dmh"] if record == "DMH-01" else []
+        before = sorted((tmp_path / folder).iterdir())
+        assert main([*words[:-2], *more, record, "--out", folder]) == 2
+        assert "holds other breakdowns than those of the records" in capsys.readouterr().err
+        assert sorted((tmp_path / folder).iterdir()) == before
+    assert main([*words[:-2], "a/a1.csv", "--out", "a"]) == 0
+    assert main([*words, "a/a1.csv", "--names", "breakdowns"]) == 2
+    assert "--names: read 'breakdowns'" in capsys.readouterr().err
+
+
+def test_written_timestamps_do_not_follow_a_clock_that_is_put_forward(tmp_path):
+    berlin = ZoneInfo("Europe/Berlin")
+    zero = datetime(2024, 3, 31, 1, 30, tzinfo=berlin)
+    rows = [make_task("t0", "A", "B", 0, 9), make_task("t1", "A", "B", 3600, 9)]
+    instance = Instance.from_rows("rows", floor(), rows, epoch=zero)
+    write_record(instance, tmp_path / "tasks.csv")
+    again = load_instance(tmp_path / "tasks.csv", layout=floor())
+    assert again.arrival.tolist() == [0, 3600] and again.epoch == zero
+    late = Instance.from_rows("rows", floor(), rows, epoch=datetime(9999, 12, 31, 23, 30))
+    with pytest.raises(InputError, match=r"'t1': arrives 3600 s after .* before the year 10000"):
+        write_record(late, tmp_path / "late.csv")
+    assert not (tmp_path / "late.csv").exists()
 
 
 # Breakdowns of a record

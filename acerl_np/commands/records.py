@@ -38,6 +38,9 @@ examples:
 PERTURB = """\
 Add uniform whole-number noise to every arrival time, cut at 0: unseen variants of known records, as in
 the paper's test suites. The same seed gives the same files.
+
+Timestamps stay timestamps, with the same time zero. Breakdowns of the records' own (breakdowns.csv beside
+them, or --breakdowns) are written as breakdowns.csv beside the new ones.
 """
 
 PERTURB_EXAMPLES = """\
@@ -244,7 +247,12 @@ def check_name(name: str) -> str:
     return name
 
 
-def write_records(made: list[Instance], arguments: argparse.Namespace, fields: str) -> None:
+def write_records(
+    made: list[Instance],
+    arguments: argparse.Namespace,
+    fields: str,
+    breakdowns: bytes | None = None,
+) -> None:
     """Write records into the folder of the arguments and print their paths.
 
     Parameters
@@ -253,22 +261,33 @@ def write_records(made: list[Instance], arguments: argparse.Namespace, fields: s
     arguments : argparse.Namespace
     fields : str
         What makes names differ, for the error.
+    breakdowns : bytes, optional
+        Content of a file of breakdowns to be written beside them, before them.
 
     Raises
     ------
     InputError
-        If a name stands twice.
+        If a name stands twice, or is that of the file of breakdowns.
     """
-    from acerl_np.problem.perturb import write_record
+    from acerl_np.problem.instance import BREAKDOWNS_FILE
+    from acerl_np.problem.perturb import format_record
+    from acerl_np.storage import write_atomically
 
     names = [instance.name for instance in made]
     if len(set(names)) < len(names):
         raise InputError(f"--names: '{arguments.names}' gives one name twice; expected {fields}")
+    if Path(BREAKDOWNS_FILE).stem in names:
+        raise InputError(
+            f"--names: read '{arguments.names}'; expected another name than that of {BREAKDOWNS_FILE}"
+        )
+    contents = {f"{instance.name}.csv": format_record(instance).encode() for instance in made}
     folder = make_folder(arguments.out)
-    for instance in made:
-        path = Path(folder) / f"{instance.name}.csv"
-        write_record(instance, path)
-        print(path)
+    if breakdowns is not None:
+        write_atomically(folder / BREAKDOWNS_FILE, breakdowns)
+        print(f"breakdowns {folder / BREAKDOWNS_FILE}", file=sys.stderr)
+    for name, content in contents.items():
+        write_atomically(folder / name, content)
+        print(folder / name)
 
 
 def perturb_records(arguments: argparse.Namespace) -> None:
@@ -279,8 +298,10 @@ def perturb_records(arguments: argparse.Namespace) -> None:
         raise InputError(
             f"--seed: read {arguments.seed}; expected a whole number from 0 to 2**63 - 1"
         )
+    instances = load_instances(arguments)
+    breakdowns = read_own_breakdowns(arguments)
     made = []
-    for k, instance in enumerate(load_instances(arguments)):
+    for k, instance in enumerate(instances):
         name = (
             arguments.names.replace("{name}", instance.name)
             .replace("{n}", str(arguments.magnitude))
@@ -291,7 +312,55 @@ def perturb_records(arguments: argparse.Namespace) -> None:
                 instance, arguments.magnitude, seed=arguments.seed, name=check_name(name)
             )
         )
-    write_records(made, arguments, "{name} or {k}")
+    write_records(made, arguments, "{name} or {k}", breakdowns)
+
+
+def read_own_breakdowns(arguments: argparse.Namespace) -> bytes | None:
+    """Return what must stand in the file of breakdowns beside new variants of the records.
+
+    Returns
+    -------
+    bytes or None
+        Content of the file of breakdowns that belongs to the records; None if those of the layout hold.
+
+    Raises
+    ------
+    InputError
+        If the records have unlike files, or the folder of the new ones holds another: one file holds for
+        all records of a folder.
+    """
+    from acerl_np.problem.instance import (
+        BREAKDOWN_COLUMNS,
+        BREAKDOWNS_FILE,
+        NO_BREAKDOWNS,
+        find_breakdowns,
+    )
+    from acerl_np.storage import read_bytes
+
+    content: bytes | None
+    if arguments.breakdowns == NO_BREAKDOWNS:
+        content = f"{','.join(BREAKDOWN_COLUMNS)}\n".encode()
+    elif arguments.breakdowns is not None:
+        content = read_bytes(arguments.breakdowns, InputError)
+    else:
+        found: dict[bytes | None, str] = {}
+        for task in arguments.tasks:
+            beside = find_breakdowns(task)
+            found.setdefault(None if beside is None else read_bytes(beside, InputError), task)
+        if len(found) > 1:
+            first, second, *_ = found.values()
+            raise InputError(
+                f"{second}: other breakdowns ({BREAKDOWNS_FILE} beside it) than those of {first}, and one "
+                "folder has one such file; expected records with the same, or --breakdowns"
+            )
+        content = next(iter(found), None)
+    there = Path(arguments.out) / BREAKDOWNS_FILE
+    if there.is_file() and read_bytes(there, InputError) != content:
+        raise InputError(
+            f"{there}: holds other breakdowns than those of the records, and would replace them; "
+            "expected another --out"
+        )
+    return content
 
 
 def generate_records(arguments: argparse.Namespace) -> None:

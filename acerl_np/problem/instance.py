@@ -21,8 +21,11 @@ from acerl_np.problem.layout import MAX_BREAKDOWNS, Breakdown, Layout, shorten
 from acerl_np.problem.rows import (
     TimeColumn,
     count_seconds,
+    describe_kind,
+    is_blank,
     parse_csv,
     read_id,
+    read_moment,
     read_number,
 )
 from acerl_np.storage import path_exists, read_text
@@ -31,6 +34,8 @@ MAX_TASKS = 100_000
 
 REQUIRED_COLUMNS = ("task", "pickup", "delivery", "arrival_time", "expiry_time")
 OPTIONAL_COLUMNS = ("handling_time", "demand")
+TIME_ZERO_COLUMN = "time_zero"
+"""Optional column of a record with timestamps: the moment of time zero, the same on every line."""
 BREAKDOWN_COLUMNS = ("vehicle", "time", "repair_time")
 
 BREAKDOWNS_FILE = "breakdowns.csv"
@@ -96,12 +101,14 @@ class Instance:
         layout : Layout
         rows : sequence of mappings
             Keys `task`, `pickup`, `delivery`, `arrival_time`, `expiry_time` and optionally
-            `handling_time` and `demand`; numbers or texts that read as numbers. Arrivals may also be
-            ISO 8601 timestamps; then expiries may be timestamps of the due moments.
+            `handling_time`, `demand` and `time_zero`; numbers or texts that read as numbers. Arrivals
+            may also be ISO 8601 timestamps; then expiries may be timestamps of the due moments, and
+            `time_zero` the moment of time zero, the same in each row that has it.
         places : sequence of str, optional
             Where each row stood, for errors; "row 1", "row 2", ... if not given.
         epoch : datetime, optional
-            The moment of time zero; by default the first arrival if arrivals are timestamps.
+            The moment of time zero; by default that of the rows, else the first arrival if arrivals are
+            timestamps.
         servable : bool
             Refuse a record some of whose tasks may be impossible to reach or to carry.
 
@@ -152,6 +159,8 @@ class Instance:
                     read_number(row, "demand", place, 0.0, unit=""),
                 )
             )
+        if epoch is None:
+            epoch = _read_time_zero(rows, places, parsed[0][3])
         if epoch is None and isinstance(parsed[0][3], datetime):
             epoch = min(row[3] for row in parsed)
         parsed = [
@@ -237,6 +246,32 @@ def _freeze(array: np.ndarray) -> np.ndarray:
     return array
 
 
+def _read_time_zero(
+    rows: Sequence[Mapping[str, Any]], places: Sequence[str], arrival: float | datetime
+) -> datetime | None:
+    """Return the moment that the rows name as time zero, None if they name none."""
+    zero, first = None, ""
+    for place, row in zip(places, rows, strict=True):
+        value = row.get(TIME_ZERO_COLUMN)
+        if is_blank(value):
+            continue
+        moment = read_moment(value)
+        expected = ""
+        if not isinstance(arrival, datetime):
+            expected = "none, as arrival_time is in seconds"
+        elif moment is None or describe_kind(moment) != describe_kind(arrival):
+            expected = f"{describe_kind(arrival)}, as in arrival_time"
+        elif zero is not None and moment != zero:
+            expected = f"the moment of {first}, {zero.isoformat()}"
+        if expected:
+            shown = value.isoformat() if isinstance(value, datetime) else value
+            raise RecordError(
+                f"{place}: {TIME_ZERO_COLUMN}: read {shorten(shown)}; expected {expected}"
+            )
+        zero, first = (moment, place) if zero is None else (zero, first)
+    return zero
+
+
 def _count_times(
     arrival: float | datetime, expiry: float | datetime, epoch: datetime | None, place: str
 ) -> tuple[float, float]:
@@ -292,7 +327,7 @@ def read_record(
         rows, places = parse_csv(
             text,
             REQUIRED_COLUMNS,
-            OPTIONAL_COLUMNS,
+            (*OPTIONAL_COLUMNS, TIME_ZERO_COLUMN),
             numbers=(*REQUIRED_COLUMNS[3:], *OPTIONAL_COLUMNS),
             noun="task",
             limit=MAX_TASKS,
@@ -417,6 +452,21 @@ def load_layout(layout: str | os.PathLike[str]) -> Layout:
     return Layout.load(layout)
 
 
+def find_breakdowns(instance: str | os.PathLike[str]) -> Path | None:
+    """Return the file of breakdowns beside an own task record, None if there is none.
+
+    Parameters
+    ----------
+    instance : str or path-like
+        As `load_instance` takes it; a bundled instance has no such file.
+    """
+    path = Path(instance)
+    if os.fspath(instance) in bundled_instances() and not path.is_file():
+        return None
+    beside = path.parent / BREAKDOWNS_FILE
+    return beside if beside.is_file() else None
+
+
 def load_instance(
     instance: str | os.PathLike[str],
     *,
@@ -473,8 +523,8 @@ def load_instance(
             layout = Layout.load(beside)
     elif not isinstance(layout, Layout):
         layout = load_layout(layout)
-    if breakdowns is None and own and (path.parent / BREAKDOWNS_FILE).is_file():
-        breakdowns = path.parent / BREAKDOWNS_FILE
+    if breakdowns is None:
+        breakdowns = find_breakdowns(instance)
     return read_record(path, layout, breakdowns=breakdowns, servable=servable)
 
 
