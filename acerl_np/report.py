@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 Cell = str | int | float | None
 
@@ -14,6 +14,27 @@ FORMATS = ("text", "csv", "json", "markdown", "latex")
 
 def _show(cell: Cell) -> str:
     return "" if cell is None else str(cell)
+
+
+def name_cells(header: Sequence[str], rows: Sequence[Sequence[Cell]]) -> list[dict[str, Cell]]:
+    """Return a table's rows with each cell under its column's name."""
+    return [dict(zip(header, row, strict=True)) for row in rows]
+
+
+def render_json(tables: Iterable[Mapping[str, object]]) -> str:
+    """Return several tables as one JSON document that ends with a newline.
+
+    Parameters
+    ----------
+    tables : iterable of mappings
+        Of each table what tells it from the others, and its "rows" as `name_cells` gives them.
+
+    Returns
+    -------
+    str
+        A list of objects.
+    """
+    return json.dumps(list(tables), indent=1) + "\n"
 
 
 def render_table(
@@ -39,7 +60,7 @@ def render_table(
     str
     """
     if form == "json":
-        return json.dumps([dict(zip(header, row, strict=True)) for row in rows], indent=1) + "\n"
+        return render_json(name_cells(header, rows))
     cells = [[_show(cell) for cell in row] for row in rows]
     if form == "csv":
         text = io.StringIO()

@@ -377,6 +377,13 @@ def test_an_interrupted_study_goes_on_where_it_stopped(tmp_path, monkeypatch, ca
         "comparison-test.csv",
         "comparison-test.md",
     }
+    assert main([*words, "--out", "study", "--format", "json"]) == 0
+    tables = json.loads(capsys.readouterr().out)
+    assert [item["table"] for item in tables] == ["comparison-train", "comparison-test"]
+    header, *rows = csv.reader(
+        (tmp_path / "study" / "comparison-train.csv").read_text().splitlines()
+    )
+    assert len(tables[0]["rows"]) == len(rows) and list(tables[0]["rows"][0]) == header
 
 
 def test_importing_changes_nothing_and_is_quick_to_find_names():

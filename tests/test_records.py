@@ -268,13 +268,13 @@ def test_breakdowns_that_one_folder_cannot_hold_are_refused(tmp_path, monkeypatc
 def test_written_timestamps_do_not_follow_a_clock_that_is_put_forward(tmp_path):
     berlin = ZoneInfo("Europe/Berlin")
     zero = datetime(2024, 3, 31, 1, 30, tzinfo=berlin)
-    rows = [make_task("t0", "A", "B", 0, 9), make_task("t1", "A", "B", 3600, 9)]
+    rows = [make_task("t0", "A", "B", 0, 9), make_task("t1", "A", "B", 7200, 9)]
     instance = Instance.from_rows("rows", floor(), rows, epoch=zero)
     write_record(instance, tmp_path / "tasks.csv")
     again = load_instance(tmp_path / "tasks.csv", layout=floor())
-    assert again.arrival.tolist() == [0, 3600] and again.epoch == zero
+    assert again.arrival.tolist() == [0, 7200] and again.epoch == zero
     late = Instance.from_rows("rows", floor(), rows, epoch=datetime(9999, 12, 31, 23, 30))
-    with pytest.raises(InputError, match=r"'t1': arrives 3600 s after .* before the year 10000"):
+    with pytest.raises(InputError, match=r"'t1': arrives 7200 s after .* before the year 10000"):
         write_record(late, tmp_path / "late.csv")
     assert not (tmp_path / "late.csv").exists()
 
@@ -718,6 +718,13 @@ def test_check_shows_one_table_per_record(tmp_path, monkeypatch, capsys):
     assert table["offered load"] == ["18.00", "10.00 without approaches"]
     assert main(["records", "check", "DMH-01", "DMH-02"]) == 0
     assert capsys.readouterr().out.count("offered load") == 2
+    for names in (["DMH-01"], ["DMH-01", "DMH-02"]):
+        assert main(["records", "check", *names, "--format", "json"]) == 0
+        data = json.loads(capsys.readouterr().out)
+        assert [item["record"] for item in data] == names
+        assert all(
+            item["rows"][0] == {"what": "tasks", "value": "30", "which": ""} for item in data
+        )
 
 
 # Offered load

@@ -9,7 +9,7 @@ import time
 
 from acerl_np.commands.common import announce_compilation, make_folder
 from acerl_np.errors import InputError
-from acerl_np.report import FORMATS
+from acerl_np.report import FORMATS, name_cells, render_json
 from acerl_np.storage import write_atomically
 
 DESCRIPTION = """\
@@ -103,6 +103,7 @@ def run(arguments: argparse.Namespace) -> int:
         threads=arguments.threads,
         report=report,
     )
+    documents: list[dict[str, object]] = []
     names = [name for name in STUDIES if name != "all"]
     for name in names if arguments.study == "all" else [arguments.study]:
         module = importlib.import_module(f"acerl_np.experiments.{name.replace('-', '_')}")
@@ -114,6 +115,12 @@ def run(arguments: argparse.Namespace) -> int:
                 path = folder / f"{table.name}.{suffix}"
                 write_atomically(path, table.render(form).encode())
             files.append(folder / f"{table.name}.md")
-            print(table.render(arguments.format))
+            if arguments.format == "json":
+                rows = name_cells(table.header, table.rows)
+                documents.append({"table": table.name, "title": table.title, "rows": rows})
+            else:
+                print(table.render(arguments.format))
         print("files: " + " ".join(str(path) for path in files), file=sys.stderr)
+    if arguments.format == "json":
+        print(render_json(documents), end="")
     return 0

@@ -16,7 +16,7 @@ from acerl_np.commands.common import (
     vary_breakdowns,
 )
 from acerl_np.errors import InputError
-from acerl_np.report import FORMATS, Cell, render_table
+from acerl_np.report import FORMATS, Cell, name_cells, render_json, render_table
 
 if TYPE_CHECKING:
     from acerl_np.problem.instance import Instance
@@ -392,16 +392,24 @@ def generate_records(arguments: argparse.Namespace) -> None:
 
 
 def check_records(arguments: argparse.Namespace) -> None:
-    """Print one table per record."""
-    for k, instance in enumerate(load_instances(arguments, servable=False)):
-        if k and arguments.format != "json":
+    """Print one table per record, or one JSON document."""
+    found = [
+        (instance.name, describe_record(instance))
+        for instance in load_instances(arguments, servable=False)
+    ]
+    if arguments.format == "json":
+        header = ["what", "value", "which"]
+        tables = ({"record": name, "rows": name_cells(header, rows)} for name, rows in found)
+        print(render_json(tables), end="")
+        return
+    for k, (name, rows) in enumerate(found):
+        if k:
             print()
-        header, rows = describe_record(instance)
-        print(render_table(header, rows, arguments.format), end="")
+        print(render_table([name, "value", "which"], rows, arguments.format), end="")
 
 
-def describe_record(instance: Instance) -> tuple[list[str], list[list[Cell]]]:
-    """Return header and rows of a record's table."""
+def describe_record(instance: Instance) -> list[list[Cell]]:
+    """Return the rows of a record's table: what, its value, which tasks."""
     from acerl_np.problem.record_check import check_record
 
     found = check_record(instance)
@@ -413,7 +421,7 @@ def describe_record(instance: Instance) -> tuple[list[str], list[list[Cell]]]:
         return [what, str(len(names)), shown]
 
     begins = f"from {instance.epoch}" if instance.epoch is not None else ""
-    rows: list[list[Cell]] = [
+    return [
         ["tasks", str(found.n_tasks), ""],
         ["first arrival, s", f"{found.first:g}", begins],
         ["last arrival, s", f"{found.last:g}", ""],
@@ -428,7 +436,6 @@ def describe_record(instance: Instance) -> tuple[list[str], list[list[Cell]]]:
         ["offered load", f"{load.offered:.2f}", f"{load.loaded:.2f} without approaches"],
         ["usable", "yes" if found.servable else "no", ""],
     ]
-    return [instance.name, "value", "which"], rows
 
 
 def replay_record(arguments: argparse.Namespace) -> None:
