@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from acerl_np import hindsight
 from acerl_np.acerl import ACERL
+from acerl_np.assignments import Assignments, replay_assignments
 from acerl_np.config import Config
+from acerl_np.errors import InputError
 from acerl_np.evaluation import evaluate_policy
-from acerl_np.kernels.compiled import is_compiled, mark_compiled
+from acerl_np.kernels import compiled
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Edge, Layout, Site, Vehicle
 from acerl_np.simulator import Simulator
 
-__all__ = ["is_compiled", "warm_up"]
+__all__ = ["PARTS", "is_compiled", "warm_up"]
 
 
-def warm_up() -> None:
-    """Compile every kernel, or load what an earlier process compiled.
-
-    The machine code is kept in the user's cache folder (`NUMBA_CACHE_DIR` or `XDG_CACHE_HOME` move
-    it); a changed kernel or another version of numba is compiled anew.
-    """
+def _make_instance() -> Instance:
     layout = Layout(
         "two sites",
         (Site("a", 0.0, 0.0), Site("b", 1.0, 0.0)),
@@ -27,11 +31,98 @@ def warm_up() -> None:
         task_slots=1,
     )
     row = {"task": "t", "pickup": "a", "delivery": "b", "arrival_time": 0, "expiry_time": 9}
-    instance = Instance.from_rows("one task", layout, [row])
+    return Instance.from_rows("one task", layout, [row])
+
+
+def _train() -> None:
+    instance = _make_instance()
     trainer = ACERL(instance, Config(generations=2, population=2, hidden=(2,)), threads=1)
     trainer.run()
     policy = trainer.policy
     evaluate_policy(policy, instance, trials=1, threads=1)
     simulator = Simulator(instance)
     simulator.step(policy.act(simulator.observation, simulator.action_mask))
-    mark_compiled()
+
+
+def _replay() -> None:
+    one = np.zeros(1, np.int32)
+    replay_assignments(Assignments(_make_instance(), one, one, np.zeros(1), np.full(1, np.nan)))
+
+
+def _find_static() -> None:
+    hindsight.find_static(_make_instance(), threads=1)
+
+
+def _search() -> None:
+    hindsight.find_hindsight(_make_instance(), effort=0.001)
+
+
+@dataclass(frozen=True)
+class Part:
+    """Kernels that are compiled together.
+
+    Attributes
+    ----------
+    what : str
+        What they are for.
+    seconds : int
+        About how long that takes alone, s.
+    run : callable
+        Uses each of them once.
+    """
+
+    what: str
+    seconds: int
+    run: Callable[[], None]
+
+
+PARTS = {
+    "training": Part("training and evaluation", 20, _train),
+    "replay": Part("replays", 7, _replay),
+    "static": Part("static plans", 7, _find_static),
+    "search": Part("hindsight", 15, _search),
+}
+"""What can be compiled ahead: most users need "training" alone, which does not wait for the others."""
+
+
+def is_compiled(part: str = "training") -> bool:
+    """Whether an earlier process left machine code of exactly these kernels.
+
+    Parameters
+    ----------
+    part : str
+        One of `PARTS`.
+    """
+    if part == "training":
+        return compiled.is_compiled()
+    folder = compiled.cache_folder()
+    return folder is not None and (folder / part).exists()
+
+
+def warm_up(part: str = "training") -> None:
+    """Compile the kernels of a part, or load what an earlier process compiled.
+
+    The machine code is kept in the user's cache folder (`NUMBA_CACHE_DIR` or `XDG_CACHE_HOME` move
+    it); a changed kernel or another version of numba is compiled anew.
+
+    Parameters
+    ----------
+    part : {"training", "replay", "static", "search"}
+        Training, rules and policies; past assignments; static plans; hindsight.
+
+    Raises
+    ------
+    InputError
+        If there is no such part.
+    """
+    if part not in PARTS:
+        raise InputError(f"part: read '{part}'; expected one of {', '.join(PARTS)}")
+    PARTS[part].run()
+    if part == "training":
+        compiled.mark_compiled()
+        return
+    folder = compiled.cache_folder()
+    if folder is not None:
+        # Only the announcement of the next compilation depends on it.
+        with contextlib.suppress(OSError):
+            (folder / part).touch()

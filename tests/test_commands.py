@@ -346,6 +346,53 @@ def test_perturbed_arrivals_stay_within_the_magnitude(suite, magnitude):
     assert abs(np.mean(shifts)) < 4 * magnitude / np.sqrt(len(shifts))
 
 
+PAST = "task,vehicle,start\n" + "".join(f"task_{k},v{k % 3},{k}\n" for k in range(30))
+
+
+@pytest.mark.parametrize(
+    ("words", "parts"),
+    [
+        ("evaluate EDD --trials 1 --cost-limit 49", ["training"]),
+        ("evaluate EDD --trials 1", ["training", "static"]),
+        ("evaluate Static --trials 1 --cost-limit 49", ["training", "static"]),
+        ("evaluate EDD --trials 1 --cost-limit 49 --tasks DMH-01 --replay past.csv", None),
+        ("records replay past.csv --tasks DMH-01", ["replay"]),
+        ("hindsight DMH-01 --effort 0.001", ["search", "static"]),
+        ("train --generations 0 --trials 0", ["training"]),
+        ("records check DMH-01", []),
+    ],
+)
+def test_what_a_command_compiles_is_announced(tmp_path, monkeypatch, capsys, words, parts):
+    monkeypatch.chdir(tmp_path)
+    Path("past.csv").write_text(PAST)
+    done = []
+    monkeypatch.setattr("acerl_np.warm.is_compiled", lambda part: False)
+    monkeypatch.setattr("acerl_np.warm.warm_up", done.append)
+    assert main(words.split()) == 0
+    assert done == (["training", "replay"] if parts is None else parts)
+    err = capsys.readouterr().err
+    assert err.count("compiling kernels for") == err.count("compiled in") == len(done)
+
+
+@needs_jit
+def test_replays_are_compiled_once(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    (tmp_path / "past.csv").write_text(PAST)
+    words = ["records", "replay", "past.csv", "--tasks", "DMH-01"]
+    errors = [call(*words, cwd=tmp_path)[2] for _ in range(2)]
+    assert "compiling kernels for replays, once on this machine" in errors[0]
+    assert errors[1] == ""
+    hits = (
+        "from acerl_np.kernels.baselines import play_assignments as f; import acerl_np.warm as w; "
+    )
+    hits += "w.warm_up('replay'); print(sum(f.stats.cache_hits.values()), w.is_compiled('replay'))"
+    shown = subprocess.run([sys.executable, "-c", hits], capture_output=True, text=True, check=True)
+    assert shown.stdout == "1 True\n"
+    with pytest.raises(acerl_np.InputError, match="part: read 'all'; expected one of training"):
+        acerl_np.warm_up("all")
+
+
 @needs_jit
 def test_an_interrupted_study_goes_on_where_it_stopped(tmp_path, monkeypatch, capsys):
     from acerl_np.experiments import study as module

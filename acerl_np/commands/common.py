@@ -207,14 +207,25 @@ def report_unfinished(name: str, trials: Trials) -> None:
         )
 
 
-def announce_compilation() -> None:
-    """Say once that kernels are being compiled, and compile them."""
-    from acerl_np.warm import is_compiled, warm_up
+def announce_compilation(*parts: str) -> None:
+    """Say once on a machine that kernels are being compiled, and compile them.
 
-    if not is_compiled():
+    Parameters
+    ----------
+    *parts : str
+        Of `acerl_np.warm.PARTS`; by default "training".
+    """
+    from acerl_np.warm import PARTS, is_compiled, warm_up
+
+    for part in parts or ("training",):
+        if is_compiled(part):
+            continue
+        what, seconds = PARTS[part].what, PARTS[part].seconds
         print(
-            "compiling kernels, once on this machine (about 20 s) ...", file=sys.stderr, flush=True
+            f"compiling kernels for {what}, once on this machine (about {seconds} s) ...",
+            file=sys.stderr,
+            flush=True,
         )
         started = time.perf_counter()
-        warm_up()
+        warm_up(part)
         print(f"compiled in {time.perf_counter() - started:.0f} s", file=sys.stderr, flush=True)

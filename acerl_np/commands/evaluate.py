@@ -130,7 +130,9 @@ def run(arguments: argparse.Namespace) -> int:
         own = load_references(arguments.references)
         references.update({item.content_hash: item for item in own})
     past = load_assignments(arguments.replay, instances)
-    announce_compilation()
+    static = "Static" in policies or knows_all(instances, references, arguments.cost_limit)
+    needed = {"training": True, "static": static, "replay": bool(past)}
+    announce_compilation(*(part for part, use in needed.items() if use))
     from acerl_np.evaluation import evaluate_policy
 
     labels = [
@@ -224,6 +226,14 @@ def write_trials(path: str, labels: list[str], results: list[Trials]) -> None:
     write_atomically(path, text.getvalue().encode())
 
 
+def knows_all(
+    instances: list[Instance], references: dict[str, Reference], cost_limit: float
+) -> bool:
+    """Whether there is a reference of each instance for this limit, so that "of the way" is shown."""
+    known = [references.get(instance.content_hash) for instance in instances]
+    return all(item is not None and item.cost_limit == cost_limit for item in known)
+
+
 def compare(
     instances: list[Instance],
     labels: list[str],
@@ -242,7 +252,7 @@ def compare(
     m, c = normalise(makespan, makespan), normalise(tardiness, tardiness)
     limit = results[0].cost_limit
     known = [references.get(instance.content_hash) for instance in instances]
-    complete = all(item is not None and item.cost_limit == limit for item in known)
+    complete = knows_all(instances, references, limit)
     header = ["policy", *(display_name(instance.name) for instance in instances)]
     header += ["mean", "M", "C", "P"]
     if complete:

@@ -7,7 +7,12 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from acerl_np.commands.common import add_data_arguments, add_random_breakdowns, load_instances
+from acerl_np.commands.common import (
+    add_data_arguments,
+    add_random_breakdowns,
+    announce_compilation,
+    load_instances,
+)
 from acerl_np.errors import InputError
 from acerl_np.report import FORMATS, render_table
 
@@ -74,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
         instances = [
             load_instance(name, breakdowns=arguments.breakdowns) for name in bundled_instances()
         ]
-    print("compiling or loading kernels ...", file=sys.stderr, flush=True)
+    announce_compilation("search", "static")
     started = time.perf_counter()
     count = [0]
 

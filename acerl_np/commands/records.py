@@ -11,6 +11,7 @@ from acerl_np.commands.common import (
     OFFERED_LOAD,
     add_breakdowns,
     add_data_arguments,
+    announce_compilation,
     load_instances,
     make_folder,
     vary_breakdowns,
@@ -450,7 +451,7 @@ def replay_record(arguments: argparse.Namespace) -> None:
     )
     [instance] = vary_breakdowns([instance], "none")
     assignments = read_assignments(arguments.assignments, instance)
-    print("compiling or loading kernels ...", file=sys.stderr, flush=True)
+    announce_compilation("replay")
     played = replay_assignments(assignments)
     late = played.finish > instance.arrival + instance.expiry + 1e-9
     behind = played.start - assignments.start
