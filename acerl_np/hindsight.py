@@ -284,6 +284,21 @@ def replay(instance: Instance, actions: Sequence[int]) -> tuple[float, float]:
     return float(simulator.makespan[0]), float(simulator.tardiness[0])
 
 
+def check_future(instance: Instance) -> None:
+    """Refuse an instance whose future is not known.
+
+    Raises
+    ------
+    InputError
+        If vehicles break down at random.
+    """
+    if instance.layout.has_random_breakdowns:
+        raise InputError(
+            f"{instance.name}: vehicles break down at random, so the future is not known; "
+            "expected listed breakdowns only (--random-breakdowns none)"
+        )
+
+
 def find_hindsight(
     instance: Instance, *, cost_limit: float = 50.0, effort: float = 1.0, seed: int = 0
 ) -> Reference | None:
@@ -312,11 +327,7 @@ def find_hindsight(
     InputError
         If vehicles break down at random: then no future is known.
     """
-    if instance.layout.has_random_breakdowns:
-        raise InputError(
-            f"{instance.name}: vehicles break down at random, so the future is not known; "
-            "expected listed breakdowns only (--random-breakdowns none)"
-        )
+    check_future(instance)
     problem = build_problem([instance])
     n_vehicles = len(instance.layout.vehicles)
     n_breakdowns = sum(len(vehicle.breakdowns) for vehicle in instance.layout.vehicles)

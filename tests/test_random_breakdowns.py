@@ -31,6 +31,7 @@ from acerl_np.evaluation import stream_keys
 from acerl_np.hindsight import StaticPlan, find_hindsight, find_static, play_static
 from acerl_np.kernels.state import N_REPAIRS, STATUS
 from acerl_np.problem.layout import Breakdown, RandomBreakdowns
+from acerl_np.problem.load import measure_load
 from acerl_np.problem.tables import RANDOM_HORIZON, find_last_tick, find_scaling
 
 JIT = not numba.config.DISABLE_JIT
@@ -422,3 +423,13 @@ def test_a_simulator_without_them_draws_nothing():
     simulator.reset(seed=4)
     assert not simulator.state.breakdown_key.any()
     assert (simulator.state.vehicle[..., STATUS] == 0).all()
+
+
+def test_the_load_counts_on_the_availability():
+    instance = Instance.from_rows(
+        "load", load_layout("dmh").with_breakdowns({}), load_instance("DMH-01").rows()
+    )
+    without = measure_load(instance)
+    loaded = measure_load(vary(instance, RandomBreakdowns(300.0, 100.0)))
+    assert loaded.fleet_time == pytest.approx(0.75 * without.fleet_time)
+    assert loaded.offered == pytest.approx(without.offered / 0.75)

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 OFFERED_LOAD = """\
 offered load: the time that the tasks take (mean approach, way from pickup to delivery, handling), by the
-time that the fleet has from the first arrival to the last due time, repairs taken off. A task that only
-some vehicles may carry counts against these alone: the load is that of the worst such group. Above 1 the
-fleet keeps up only with approaches shorter than the mean, and not at all if the load without approaches
-is above 1. A little below 1 tasks may still be late.
+time that the fleet has from the first arrival to the last due time, repairs taken off (random ones by
+their mean times). A task that only some vehicles may carry counts against these alone: the load is that
+of the worst such group. Above 1 the fleet keeps up only with approaches shorter than the mean, and not
+at all if the load without approaches is above 1. A little below 1 tasks may still be late.
 """
 
 

@@ -12,6 +12,7 @@ from acerl_np.commands.common import (
     add_random_breakdowns,
     announce_compilation,
     load_instances,
+    vary_breakdowns,
 )
 from acerl_np.errors import InputError
 from acerl_np.report import FORMATS, render_table
@@ -58,7 +59,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Search, verify, show and write the references; return the exit status."""
-    from acerl_np.hindsight import bundled_references, find_references, find_static, save_references
+    from acerl_np.hindsight import (
+        bundled_references,
+        check_future,
+        find_references,
+        find_static,
+        save_references,
+    )
     from acerl_np.problem.instance import bundled_instances, load_instance
 
     if not 0.001 <= arguments.effort <= 10.0:
@@ -79,6 +86,9 @@ def run(arguments: argparse.Namespace) -> int:
         instances = [
             load_instance(name, breakdowns=arguments.breakdowns) for name in bundled_instances()
         ]
+        instances = vary_breakdowns(instances, arguments.random_breakdowns)
+    for instance in instances:
+        check_future(instance)
     announce_compilation("search", "static")
     started = time.perf_counter()
     count = [0]

@@ -51,7 +51,8 @@ def measure_service_time(vehicle: Vehicle, first: float, last: float) -> float:
     Returns
     -------
     float, s
-        The time in between, without the repairs after the listed breakdowns.
+        The time in between without the repairs after the listed breakdowns, times the availability
+        MTBF / (MTBF + MTTR) where it breaks down at random.
     """
     repairs, repaired = 0.0, -math.inf
     for item in sorted(vehicle.breakdowns, key=lambda item: item.time):
@@ -59,7 +60,12 @@ def measure_service_time(vehicle: Vehicle, first: float, last: float) -> float:
         if item.time >= repaired:
             repaired = item.time + item.repair_time
             repairs += max(0.0, min(last, repaired) - max(first, item.time))
-    return last - first - repairs
+    model = vehicle.random_breakdowns
+    availability = 1.0
+    if model is not None:
+        uptime, repair = model.mean_time_between_failures, model.mean_time_to_repair
+        availability = uptime / (uptime + repair)
+    return availability * (last - first - repairs)
 
 
 def measure_load(instance: Instance, vehicles: Sequence[Vehicle] | None = None) -> Load:
