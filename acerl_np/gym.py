@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from acerl_np.errors import ActionError, InputError, MissingExtraError
 from acerl_np.kernels.state import FINISH, STATUS, TASK, TIME, VEHICLE, WORKING
@@ -54,12 +55,18 @@ class DMHEnv(gymnasium.Env[np.ndarray, Any]):
         Names or files as `load_instance` takes them. Of several, `reset` draws one, or takes the one
         that options={"instance": name} names.
     horizon : float, optional
-        s after which an episode is truncated; by default never.
+        s after which an episode is truncated; by default never, and where vehicles break down at
+        random after a very long time (`problem.tables.RANDOM_HORIZON`).
     illegal : {"error", "redraw"}
         What becomes of an illegal action: an `ActionError`, or a legal one drawn uniformly with
         `np_random`.
     render_mode : {None, "ansi", "rgb_array"}
         Text, or a picture uint8 (height, width, 3).
+    task_slots, n_vehicles : int, optional
+        Sizes of observation and mask; by default those of the largest floor among the instances.
+    scaling : array_like of float, (12,), optional
+        Feature constants (`problem.tables.find_scaling`); by default those of the instances. An
+        agent that learned on other records or floors needs the sizes and constants of its training.
 
     Raises
     ------
@@ -88,11 +95,21 @@ class DMHEnv(gymnasium.Env[np.ndarray, Any]):
         horizon: float | None = None,
         illegal: str = "error",
         render_mode: str | None = None,
+        task_slots: int | None = None,
+        n_vehicles: int | None = None,
+        scaling: ArrayLike | None = None,
     ) -> None:
         _check_choice("illegal", illegal, ILLEGAL)
         _check_choice("render_mode", render_mode, (None, *RENDER_MODES))
         instances = _load(instance)
-        self._simulator = Simulator(instances, horizon=horizon, n_episodes=1)
+        self._simulator = Simulator(
+            instances,
+            scaling=scaling,
+            task_slots=task_slots,
+            n_vehicles=n_vehicles,
+            horizon=horizon,
+            n_episodes=1,
+        )
         self._entries = _find_entries(self._simulator, instances)
         self._redraws = illegal == "redraw"
         self._over = True
@@ -216,7 +233,7 @@ class DMHVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray
     instances : str, path-like, Instance or sequence of these
         As in `DMHEnv`: each environment draws one of them at each reset.
     horizon : float, optional
-        s after which an episode is truncated; by default never.
+        As in `DMHEnv`.
     illegal : {"error", "redraw"}
         As in `DMHEnv`; an error changes no environment.
     render_mode : {None, "ansi", "rgb_array"}
@@ -225,6 +242,8 @@ class DMHVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray
         NEXT_STEP restarts an episode in the step after its end, which ignores its action. SAME_STEP
         restarts it in the step of its end, whose observation and info are then in "final_obs" and
         "final_info". DISABLED leaves it to reset(options={"reset_mask": ...}).
+    task_slots, n_vehicles, scaling
+        As in `DMHEnv`.
 
     Raises
     ------
@@ -240,6 +259,9 @@ class DMHVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray
         illegal: str = "error",
         render_mode: str | None = None,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        task_slots: int | None = None,
+        n_vehicles: int | None = None,
+        scaling: ArrayLike | None = None,
     ) -> None:
         _check_choice("illegal", illegal, ILLEGAL)
         _check_choice("render_mode", render_mode, (None, *RENDER_MODES))
@@ -250,7 +272,14 @@ class DMHVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray
         self.metadata = {**DMHEnv.metadata, "autoreset_mode": self.autoreset_mode}
         self.render_mode = render_mode
         loaded = _load(instances)
-        self._simulator = Simulator(loaded, horizon=horizon, n_episodes=num_envs)
+        self._simulator = Simulator(
+            loaded,
+            scaling=scaling,
+            task_slots=task_slots,
+            n_vehicles=n_vehicles,
+            horizon=horizon,
+            n_episodes=num_envs,
+        )
         self._entries = _find_entries(self._simulator, loaded)
         self._names = np.array([instance.name for instance in self._simulator.pool], object)
         self._redraws = illegal == "redraw"

@@ -13,9 +13,8 @@ from numpy.typing import ArrayLike
 from acerl_np.errors import PolicyError
 from acerl_np.kernels.network import act_batch, count_parameters, sum_columns
 from acerl_np.kernels.random import INITIAL
-from acerl_np.kernels.state import SCALES
 from acerl_np.kernels.update import fill_stream
-from acerl_np.problem.tables import count_actions, count_features
+from acerl_np.problem.tables import check_scaling, count_actions, count_features
 from acerl_np.storage import read_arrays, take_kind, write_arrays
 
 if TYPE_CHECKING:
@@ -26,8 +25,6 @@ FORMAT = 1
 
 MAX_PARAMETERS = 100_000_000
 
-MAX_SCALE = 1e18
-MIN_DIVISOR = 1e-10
 """Feature constants within these leave every feature of every layout a finite float32."""
 
 NO_UNIFORMS = np.empty(0, np.float64)
@@ -104,7 +101,7 @@ class Policy:
         self.n_features = count_features(self.task_slots, self.n_vehicles)
         self.n_actions = count_actions(self.n_vehicles)
         self.sizes = np.array([self.n_features, *self.hidden, self.n_actions], np.int64)
-        self.scaling = np.array(scaling, np.float64)
+        self.scaling = check_scaling(scaling, PolicyError)
         with np.errstate(over="ignore"):  # what overflows is refused below
             self.theta = np.array(theta, np.float32)
         expected = count_parameters(self.sizes.tolist())
@@ -112,15 +109,6 @@ class Policy:
             raise PolicyError(
                 f"theta: read shape {self.theta.shape}; expected ({expected},) for layers "
                 f"{'-'.join(map(str, self.sizes))}"
-            )
-        divisors = [1, 3, 5, 7, 9, 10, 11]
-        if self.scaling.shape != (SCALES,) or not (
-            (np.abs(self.scaling) <= MAX_SCALE).all()
-            and (self.scaling[divisors] >= MIN_DIVISOR).all()
-        ):
-            raise PolicyError(
-                f"scaling: expected {SCALES} numbers of at most {MAX_SCALE:g}, "
-                f"divisors of at least {MIN_DIVISOR:g}"
             )
         if not np.isfinite(self.theta).all():
             raise PolicyError("theta: not finite; expected finite numbers")

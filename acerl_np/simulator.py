@@ -79,7 +79,7 @@ class Simulator:
     Parameters
     ----------
     instances : Instance or sequence of Instance
-    scaling : ndarray(float64, (12,)), optional
+    scaling : array_like of float, (12,), optional
         Feature constants of a policy; by default those of the layouts.
     task_slots, n_vehicles : int, optional
         Sizes of observation and mask; by default the largest among the layouts.
@@ -101,7 +101,7 @@ class Simulator:
     Raises
     ------
     InputError
-        If there is no instance or no episode, the tables would not fit a machine, or the horizon is
+        If there is no instance or no episode, the tables would not fit a machine, or an option is
         unusable.
 
     Examples
@@ -118,7 +118,7 @@ class Simulator:
         self,
         instances: Instance | Sequence[Instance],
         *,
-        scaling: np.ndarray | None = None,
+        scaling: ArrayLike | None = None,
         task_slots: int | None = None,
         n_vehicles: int | None = None,
         horizon: float | None = None,
@@ -136,8 +136,8 @@ class Simulator:
         )
         if n_episodes is None:
             n_episodes = len(entries)
-        if n_episodes < 1:
-            raise InputError(f"n_episodes: read {n_episodes}; expected at least 1")
+        if not isinstance(n_episodes, int | np.integer) or n_episodes < 1:
+            raise InputError(f"n_episodes: read {describe(n_episodes)}; expected at least 1")
         position = {id(instance): k for k, instance in enumerate(self.pool)}
         first = np.array([position[id(instance)] for instance in entries], np.int64)
         self.choices = np.resize(first, n_episodes)

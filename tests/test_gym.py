@@ -264,11 +264,42 @@ def test_an_instance_given_twice_is_drawn_twice_as_often(instances):
         {"instance": 5},
         {"instance": ["DMH-01", 5]},
         {"horizon": -1.0},
+        {"task_slots": 0},
+        {"task_slots": 2.5},
+        {"n_vehicles": 2},
+        {"scaling": [1.0] * 11},
+        {"scaling": [0.0] * 12},
+        {"scaling": "x"},
     ],
 )
 def test_bad_options(options):
     with pytest.raises(InputError, match="expected"):
         DMHEnv(**options)
+    options["instances"] = options.pop("instance", "DMH-01")
+    with pytest.raises(InputError, match="expected"):
+        DMHVectorEnv(2, **options)
+
+
+@pytest.mark.parametrize("n", [0, -1, 1.5])
+def test_bad_numbers_of_environments(n):
+    with pytest.raises(InputError, match="expected at least 1"):
+        DMHVectorEnv(n)
+
+
+def test_sizes_and_constants_of_another_training(instances):
+    """What a policy wants that was trained on a larger floor."""
+    options = {"task_slots": 33, "n_vehicles": 5, "scaling": np.arange(1.0, 13.0)}
+    simulator = Simulator(instances[0], **options)
+    env, envs = DMHEnv(instances[0], **options), DMHVectorEnv(2, instances[0], **options)
+    assert env.observation_space.shape == (4 * 33 + 5 * 36,)
+    assert env.action_space.n == envs.single_action_space.n == 20
+    observation, info = env.reset(seed=0)
+    while not simulator.done[0]:
+        assert observation.tolist() == simulator.observation[0].tolist()
+        action = int(info["action_mask"].argmax())
+        simulator.step([action])
+        observation, *_, info = env.step(action)
+    assert envs.reset(seed=0)[0][1].tolist() == env.reset(seed=0)[0].tolist()
 
 
 # Illegal actions

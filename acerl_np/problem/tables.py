@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from acerl_np.errors import InputError
+from acerl_np.errors import AcerlError, InputError, describe
 from acerl_np.kernels.rules import N_RULES
 from acerl_np.kernels.state import (
     ARRIVAL,
@@ -45,6 +46,13 @@ RANDOM_HORIZON = 100
 """Where vehicles break down at random an episode might never end, so without a horizon it is stopped
 after so many times the time that the slowest vehicle alone would need, if it never broke down."""
 
+MAX_SCALE = 1e18
+MIN_DIVISOR = 1e-10
+"""Bounds of feature constants."""
+
+DIVISORS = [1, 3, 5, 7, 9, 10, 11]
+"""Which of the feature constants are divisors."""
+
 MAX_TABLE_BYTES = 4 * 2**30
 """Largest sum of the tables of one batch of instances."""
 
@@ -55,6 +63,41 @@ def scaling_of(layout: Layout) -> np.ndarray | None:
         return None
     pairs = [value for key in SCALING_PAIRS for value in layout.scaling[key]]
     return np.array(pairs + [layout.scaling[key] for key in SCALING_DIVISORS], np.float64)
+
+
+def check_scaling(
+    scaling: ArrayLike, error: Callable[[str], AcerlError] = InputError
+) -> np.ndarray:
+    """Return feature constants as an array of their own.
+
+    Parameters
+    ----------
+    scaling : array_like of float, (12,)
+        As `kernels.state.SCALES` lists them.
+    error : callable
+        Kind of the error.
+
+    Returns
+    -------
+    ndarray(float64, (12,))
+
+    Raises
+    ------
+    AcerlError
+        Of the kind asked for, if the constants are not twelve usable numbers.
+    """
+    try:
+        constants = np.array(scaling, np.float64)
+    except (TypeError, ValueError):
+        constants = np.empty(0)
+    if constants.shape != (SCALES,) or not (
+        (np.abs(constants) <= MAX_SCALE).all() and (constants[DIVISORS] >= MIN_DIVISOR).all()
+    ):
+        raise error(
+            f"scaling: expected {SCALES} numbers of at most {MAX_SCALE:g}, "
+            f"divisors of at least {MIN_DIVISOR:g}"
+        )
+    return constants
 
 
 def find_scaling(instances: Sequence[Instance]) -> np.ndarray:
@@ -120,7 +163,7 @@ def count_actions(n_vehicles: int) -> int:
 def build_problem(
     instances: Sequence[Instance],
     *,
-    scaling: np.ndarray | None = None,
+    scaling: ArrayLike | None = None,
     task_slots: int | None = None,
     n_vehicles: int | None = None,
     horizon: float | None = None,
@@ -130,10 +173,11 @@ def build_problem(
     Parameters
     ----------
     instances : sequence of Instance
-    scaling : ndarray(float64, (12,)), optional
+    scaling : array_like of float, (12,), optional
         Feature constants; by default `find_scaling(instances)`.
     task_slots, n_vehicles : int, optional
-        Sizes of the observation; by default the largest among the layouts.
+        Sizes of the observation; by default the largest among the layouts, and at least as many
+        vehicles as that.
     horizon : float, optional
         s after which an episode is stopped, finished or not; by default never, and where vehicles
         break down at random `find_last_tick`.
@@ -145,7 +189,7 @@ def build_problem(
     Raises
     ------
     InputError
-        If there is no instance, the tables would not fit a machine, or the horizon is unusable.
+        If there is no instance, the tables would not fit a machine, or an option is unusable.
     """
     if len(instances) == 0:
         raise InputError("no instances; expected at least one")
@@ -185,8 +229,13 @@ def build_problem(
             f"{n_instances} instances on {n_layouts} layouts of up to {n_sites} sites need "
             f"{bytes_needed / 2**30:.1f} GiB; expected at most {MAX_TABLE_BYTES / 2**30:.0f}"
         )
-    if scaling is None:
-        scaling = find_scaling(instances)
+    largest = max(len(instance.layout.vehicles) for instance in instances)
+    for name, size, least in (("task_slots", task_slots, 1), ("n_vehicles", n_vehicles, largest)):
+        if size is not None and (not isinstance(size, int | np.integer) or size < least):
+            raise InputError(
+                f"{name}: read {describe(size)}; expected a whole number of at least {least}"
+            )
+    scaling = find_scaling(instances) if scaling is None else check_scaling(scaling)
 
     problem = _allocate_problem(
         layouts, layout_of, n_tasks, fleet, n_breakdowns, scaling, task_slots, horizon
