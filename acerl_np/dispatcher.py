@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import math
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -201,8 +202,8 @@ class Dispatcher:
     Parameters
     ----------
     layout : Layout
-        Floor and fleet; every vehicle begins idle at its start site. Listed breakdowns are ignored,
-        `VehicleBroke` says when one happens.
+        Floor and fleet; every vehicle begins idle at its start site. Its breakdowns, listed or random,
+        are ignored: `VehicleBroke` says when one happens.
     policy : Policy or str
         A trained policy, or the name of a rule such as "EDD" (the vehicle is then drawn from those
         that have a choice, as in `evaluate_policy`).
@@ -505,7 +506,7 @@ class Dispatcher:
     # Events
 
     def _check_time(self, time: float, what: str) -> None:
-        if isinstance(time, bool) or not isinstance(time, int | float) or not math.isfinite(time):
+        if not _is_number(time):
             raise EventError(f"{what}: read time {time!r}; expected seconds")
         if time < self._time:
             raise EventError(
@@ -540,8 +541,7 @@ class Dispatcher:
             raise EventError(f"{what}: task '{event.task}': pickup and delivery are one site")
         for field in ("expiry", "handling_time", "demand"):
             value = getattr(event, field)
-            number = isinstance(value, int | float) and not isinstance(value, bool)
-            if not number or not 0.0 <= value <= 1e12:
+            if not _is_number(value) or not 0.0 <= value <= 1e12:
                 raise EventError(
                     f"{what}: {field}: read {value!r}; expected a number from 0 to 1e12"
                 )
@@ -553,7 +553,15 @@ class Dispatcher:
             raise EventError(f"{what}: demand {event.demand:g} exceeds every vehicle's capacity")
         if not any(math.isfinite(distance[self.layout.site_index[v.start], pickup]) for v in able):
             raise EventError(f"{what}: no vehicle that may carry it can reach '{event.pickup}'")
-        self._pool.append(self._enter(event, float(event.time)))
+        # Numbers of other kinds, such as NumPy's, could not be saved.
+        event = replace(
+            event,
+            time=float(event.time),
+            expiry=float(event.expiry),
+            handling_time=float(event.handling_time),
+            demand=float(event.demand),
+        )
+        self._pool.append(self._enter(event, event.time))
         self._write_pool()
 
     def _cancel(self, event: TaskCancelled) -> None:
@@ -682,3 +690,10 @@ class Dispatcher:
         self._write_pool()
         self._decisions += 1
         return Assignment(self._names[v], task.event.task, rule)
+
+
+def _is_number(value: object) -> bool:
+    """Whether `value` is a finite number, of Python's or NumPy's kinds, and not a bool."""
+    if isinstance(value, bool):
+        return False
+    return isinstance(value, Real) and math.isfinite(value)

@@ -350,3 +350,15 @@ def test_a_policy_of_another_floor_is_refused(policy):
         Dispatcher(load_layout("dmh"), "Static")
     with pytest.raises(InputError, match="seed: read -1"):
         Dispatcher(load_layout("dmh"), "EDD", seed=-1)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64, np.int64, int])
+def test_numbers_of_any_kind(tmp_path, kind):
+    """Times that come out of arrays are fed, saved and restored like Python's own."""
+    dispatcher = Dispatcher(load_layout("dmh"), "EDD")
+    dispatcher.feed(TaskArrived(kind(3), "t", "st1", "st5", kind(400), kind(2), kind(0)))
+    dispatcher.save(tmp_path / "live.npz")
+    restored = Dispatcher.load(tmp_path / "live.npz")
+    assert restored.decide(kind(4)) == dispatcher.decide(4.0)
+    with pytest.raises(EventError, match="expected seconds"):
+        dispatcher.decide(np.bool_(True))
