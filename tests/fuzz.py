@@ -37,16 +37,20 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppres
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 
 from acerl_np import ACERL, Config, InputError, Instance, Layout, Policy, Simulator, evaluate_policy
+from acerl_np.assignments import read_assignments, replay_assignments, write_schedule
 from acerl_np.commands.main import build_parser, main
 from acerl_np.commands.options import merge_options
 from acerl_np.commands.train import DEFAULTS, check_options
 from acerl_np.errors import CheckpointError
 from acerl_np.policy import initial_parameters
+from acerl_np.problem.importers.files import import_floor
 from acerl_np.problem.instance import read_record
+from acerl_np.problem.load import measure_load
 from acerl_np.problem.perturb import write_record
 from acerl_np.problem.tables import count_actions, count_features
 from acerl_np.storage import read_arrays, write_arrays
@@ -106,6 +110,70 @@ TABLE = [
     ["t1", "C", "D", "2.5", "15", "1.25", "0"],
     ["t2", "D", "A", "2.5", "30", "0", "2.5"],
 ]
+
+STAMPED = [
+    ["task", "pickup", "delivery", "arrival_time", "expiry_time", "time_zero"],
+    ["t0", "A", "B", "2024-05-06T07:00:00", "2024-05-06T07:00:20", "2024-05-06T06:59:58"],
+    ["t1", "C", "D", "2024-05-06T07:00:02.5", "2024-05-06T07:00:17", ""],
+]
+BREAKDOWNS = [["vehicle", "time", "repair_time"], ["v0", "3", "12.5"], ["v1", "0", "4"]]
+STAMPED_BREAKDOWNS = [
+    ["vehicle", "time", "repair_time"],
+    ["v1", "2024-05-06T07:00:01", "12.5"],
+    ["v1", "2024-05-06T06:50:00", "700"],
+]
+PAST = [
+    ["task", "vehicle", "start", "finish"],
+    ["t1", "v1", "3", "9.5"],
+    ["t0", "v0", "0", "2"],
+    ["t2", "v1", "20.5", "31"],
+]
+MOMENTS = [
+    *["2024-05-06T07:00:00", "2024-05-06T07:00:00Z", "2024-05-06 07:00", "20240506T070000,5+0200"],
+    *["9999-12-31T23:59:59", "0001-01-01T00:00", "0001-01-01T00:00+14:00", "2024-02-30T00:00"],
+    *["2024-05-06T07:00:00.1234567", "1900-01-01T00:00", "2024-05-06", "07:00"],
+]
+
+ORIGINS = {
+    "metaInformation": {"lifVersion": "2.0.0"},
+    "origins": [
+        {
+            "originId": "O",
+            "layouts": [
+                {
+                    "layoutId": "L",
+                    "layoutLevelId": "0",
+                    "nodes": [
+                        {"nodeId": "a", "nodePosition": {"x": 0.0, "y": 0.0}},
+                        {"nodeId": "b", "nodePosition": {"x": 3.0, "y": 4.0}},
+                    ],
+                    "edges": [
+                        {
+                            "edgeId": "ab",
+                            "startNodeId": "a",
+                            "endNodeId": "b",
+                            "mobileRobotTypeEdgeProperties": [
+                                {
+                                    "mobileRobotTypes": ["m"],
+                                    "maxSpeed": 1.5,
+                                    "loadRestriction": {"loaded": False, "unloaded": True},
+                                    "trajectory": {
+                                        "degree": 1,
+                                        "knotVector": [0, 0, 1, 1],
+                                        "controlPoints": [{"x": 0, "y": 0}, {"x": 3, "y": 4}],
+                                    },
+                                }
+                            ],
+                        },
+                        {"edgeId": "ba", "startNodeId": "b", "endNodeId": "a"},
+                    ],
+                    "stations": [{"stationId": "s", "interactionNodeIds": ["a"]}],
+                }
+            ],
+        }
+    ],
+}
+DATA = Path(__file__).resolve().parent / "data"
 
 OPTIONS = {
     "generations": "2",
@@ -394,8 +462,64 @@ def render_csv(rng: random.Random, table: list[list[str]]) -> bytes:
     return content.encode(encoding, "replace")
 
 
+def make_lif(rng: random.Random) -> bytes:
+    sample = rng.choice([json.loads((DATA / "hall.lif.json").read_text()), ORIGINS])
+    if rng.random() < 0.3:
+        text = json.dumps(sample, indent=rng.choice([None, 1])).encode()
+        return mutate_bytes(rng, text, [text, json.dumps(ORIGINS).encode()])
+    encoded = dump_json(mutate_tree(rng, sample), rng).encode("utf-8", "surrogatepass")
+    return mutate_bytes(rng, encoded, [encoded]) if rng.random() < 0.1 else encoded
+
+
+def make_plant(rng: random.Random) -> bytes:
+    text = (DATA / "plant.xml").read_bytes()
+    if rng.random() < 0.3:
+        return mutate_bytes(rng, text, [text, b"<!DOCTYPE a><!ENTITY b 'c'>"])
+    root = ElementTree.fromstring(text)
+    names = sorted({name for item in root.iter() for name in item.attrib})
+    for _ in range(rng.choice([1, 1, 1, 2, 4])):
+        items = list(root.iter())
+        item, other = rng.choice(items), rng.choice(items)
+        what = rng.randrange(9)
+        if what < 4:
+            name = rng.choice([*(item.attrib or names), rng.choice(names)])
+            texts = [*NUMBERS, *TEXTS, "NaN", "Infinity", "1,5", "true", "P1", "P2", "Truck-1"]
+            item.set(name, rng.choice([*texts, *other.attrib.values()]))
+        elif what == 4 and item.attrib:
+            del item.attrib[rng.choice(list(item.attrib))]
+        elif what == 5 and len(item):
+            del item[rng.randrange(len(item))]
+        elif what == 6 and item is not root:
+            copies = [copy.deepcopy(item) for _ in range(rng.choice([1, 1, 2, 60]))]
+            other.extend(copies)
+        elif what == 7:
+            item.tag = rng.choice(
+                ["model", "point", "path", "vehicle", "link", "{urn:x}point", "x"]
+            )
+        elif what == 8:
+            item.text = rng.choice([*TEXTS, "x" * 200_000])
+            item.attrib |= {f"a{k}": "" for k in range(rng.choice([1, 100, 300]))}
+    encoded = ElementTree.tostring(root, encoding="unicode").encode("utf-8", "surrogatepass")
+    if rng.random() < 0.2:
+        head = rng.choice(["utf-8", "latin-1", "utf-16", "x"])
+        encoded = f'<?xml version="1.0" encoding="{head}"?>\n'.encode() + encoded
+    return mutate_bytes(rng, encoded, [encoded]) if rng.random() < 0.1 else encoded
+
+
 def make_record(rng: random.Random) -> bytes:
-    table = copy.deepcopy(TABLE)
+    return make_table(rng, rng.choice([TABLE, TABLE, STAMPED]))
+
+
+def make_breakdowns(rng: random.Random) -> bytes:
+    return make_table(rng, rng.choice([BREAKDOWNS, STAMPED_BREAKDOWNS]))
+
+
+def make_assignments(rng: random.Random) -> bytes:
+    return make_table(rng, PAST)
+
+
+def make_table(rng: random.Random, sample: list[list[str]]) -> bytes:
+    table = copy.deepcopy(sample)
     if rng.random() < 0.2:
         return mutate_bytes(rng, "\n".join(map(",".join, table)).encode(), [b'a,"b\n"";c'])
     for _ in range(rng.choice([0, 1, 1, 2, 3])):
@@ -404,6 +528,7 @@ def make_record(rng: random.Random) -> bytes:
         what = rng.randrange(9)
         if what < 3 and table[i]:
             odd = ["nan", "inf", "1_000", "0x10", "1,5", "2 5", "1e3", "+1", '"', "'1", "１２", "B"]
+            odd += MOMENTS
             table[rng.randrange(len(table))][j : j + 1] = [rng.choice([*NUMBERS, *TEXTS, *odd])]
         elif what == 3:
             order = list(range(len(table[0])))
@@ -705,6 +830,17 @@ LINES = [
     "records perturb week.csv --layout floor.json --magnitude 3 --seed 1 --out new",
     "records perturb week.csv other.csv --magnitude 3 --names w{k}-{n} --first 3 --out new",
     "hindsight week.csv --layout floor.json --effort 0 --out best.json",
+    "records perturb stamped.csv --magnitude 3 --breakdowns stamped-broken.csv --out new",
+    "records check week.csv stamped.csv --breakdowns none --format json",
+    "records generate --layout floor.json --tasks 4 --count 2 --demand 1 4 --handling-time 0 2.5 --out new",
+    "records generate --layout floor.json --tasks 4 --process bursts --burst-size 2 --slack 0 --out new",
+    "records replay past.csv --tasks week.csv --layout floor.json --schedule-csv times.csv",
+    "evaluate EDD --tasks week.csv --replay past.csv --trials 1 --breakdowns broken.csv",
+    "floor import hall.json --vehicles 2 --start n1 --speed 1.5 --out made.json",
+    "floor import origins.json --vehicles 1 --start s --from lif --layout-id L --out made.json",
+    "floor import plant.xml --capacity 3 --out made.json",
+    "floor check floor.json week.csv stamped.csv --breakdowns none",
+    "floor show floor.json",
     "hindsight week.csv --cost-limit -1",
     "hindsight --help",
     "experiments comparison --seeds 0 --out studies",
@@ -766,6 +902,18 @@ WORDS = [
         "{k}",
         "..",
     ],
+    *["--breakdowns", "--tasks", "--demand", "--handling-time", "--count", "--slack", "--replay"],
+    *[
+        "none",
+        "broken.csv",
+        "stamped.csv",
+        "stamped-broken.csv",
+        "past.csv",
+        "hall.json",
+        "plant.xml",
+    ],
+    *["--vehicles", "--start", "--speed", "--capacity", "--layout-id", "--schedule-csv", "floor"],
+    *["check", "generate", "replay", "import", "show", "n1", "json", "opentcs"],
     *["--p-f", "--alpha-u", "--population", "--generations", "--checkpoint-every", "--quiet"],
 ]
 
@@ -817,6 +965,9 @@ def tame(words: list[str]) -> list[str]:
             more += ["--out", "run"]
     if command == "hindsight" and options.effort >= 0.001:
         more += ["--effort", "0"]
+    if command == "records" and getattr(options, "action", "") == "generate":
+        for name, most, few in (("count", 20, "2"), ("tasks", 2_000, "3")):
+            more += [f"--{name}", few] if above(name, most) else []
     if command == "experiments" and options.seeds > 0:
         more += ["--seeds", "0"]
     if "--" in words:
@@ -906,7 +1057,66 @@ def check_record(path: Path) -> None:
         read_record(again, layout).content_hash == instance.content_hash,
         "a record that changes when it is written and read",
     )
+    load = measure_load(instance)
+    figures = [load.offered, load.loaded, load.span, load.fleet_time]
+    require(not np.isnan(figures).any() and min(figures) >= 0.0, f"a load {load}")
     play(instance)
+
+
+def check_import(path: Path) -> None:
+    """Import as the command does, and play what was made."""
+    made = path.with_name("made.json")
+    made.unlink(missing_ok=True)
+    words = ["floor", "import", str(path), f"--out={made}", "--vehicles=2"]
+    try:
+        data, notes = import_floor(path)
+        words.append(f"--start={data['sites'][0]['id']}")
+        Layout.from_dict(data | {"vehicles": [{"id": "v", "start": data["sites"][0]["id"]}]})
+    except InputError:
+        status, _, err = run_main([*words, "--start=A"] if len(words) == 5 else words)
+        require(status == 2, f"status {status} for a floor that the library refuses: {err[:200]!r}")
+        require(len(err.splitlines()) == 1, f"an error of several lines: {err[:200]!r}")
+        require(not made.exists(), "a layout although the import was refused")
+        raise
+    for note in notes:
+        require(note.isprintable() and len(note) < 2000, f"a warning {note[:200]!r}")
+    status, _, err = run_main(words)
+    require(status == 0, f"status {status} for a floor that the library imports: {err[:200]!r}")
+    require(len(err.splitlines()) == len(notes), f"{len(notes)} warnings shown as {err[:500]!r}")
+    check_layout(made)
+    if data["vehicles"]:
+        with suppress(InputError):
+            Layout.from_dict(data)
+
+
+def check_breakdowns(path: Path) -> None:
+    layout = sample_layout()
+    first = None
+    for name in ("week.csv", "stamped.csv"):
+        try:
+            instance = read_record(path.with_name(name), layout, breakdowns=path)
+        except InputError as error:
+            check_refusal(error)
+            if first is not None:
+                raise first from None
+            first = error
+            continue
+        load = measure_load(instance)
+        require(load.fleet_time >= 0.0 and not math.isnan(load.offered), f"a load {load}")
+        again = Layout.from_dict(json.loads(json.dumps(instance.layout.to_dict(), allow_nan=False)))
+        require(again.to_dict() == instance.layout.to_dict(), "breakdowns that change when written")
+        play(instance)
+
+
+def check_assignments(path: Path) -> None:
+    instance = sample_instance()
+    past = read_assignments(path, instance)
+    require(sorted(past.order.tolist()) == list(range(instance.n_tasks)), "not each task once")
+    played = replay_assignments(past)
+    require(np.isfinite([played.makespan, played.tardiness]).all(), f"figures {played}")
+    require((played.finish > played.start).all(), "a task that finishes before it starts")
+    require((played.start >= past.start - 1e-6).all(), "a task that starts before it did")
+    write_schedule(path.with_name("schedule.csv"), played)
 
 
 def check_config(path: Path) -> None:
@@ -1028,6 +1238,17 @@ KINDS = {
     for kind in (
         Kind("layout", "json", lambda rng, folder, samples: make_layout(rng), check_layout),
         Kind("record", "csv", lambda rng, folder, samples: make_record(rng), check_record),
+        Kind("lif", "json", lambda rng, folder, samples: make_lif(rng), check_import),
+        Kind("plant", "xml", lambda rng, folder, samples: make_plant(rng), check_import),
+        Kind(
+            "breakdowns", "csv", lambda rng, folder, samples: make_breakdowns(rng), check_breakdowns
+        ),
+        Kind(
+            "assignments",
+            "csv",
+            lambda rng, folder, samples: make_assignments(rng),
+            check_assignments,
+        ),
         Kind("config", "toml", lambda rng, folder, samples: make_config(rng), check_config),
         Kind("policy", "npz", make_policy, check_policy),
         Kind("checkpoint", "npz", make_checkpoint, check_checkpoint),
@@ -1055,6 +1276,13 @@ def fill_folder(folder: Path, samples: Samples) -> None:
         "layout.json": json.dumps(FLOOR),
         "week.csv": table,
         "other.csv": table.replace("2.5", "3"),
+        "stamped.csv": "\n".join(map(",".join, STAMPED)) + "\n",
+        "broken.csv": "\n".join(map(",".join, BREAKDOWNS)) + "\n",
+        "stamped-broken.csv": "\n".join(map(",".join, STAMPED_BREAKDOWNS)) + "\n",
+        "past.csv": "\n".join(map(",".join, PAST)) + "\n",
+        "hall.json": (DATA / "hall.lif.json").read_text(),
+        "origins.json": json.dumps(ORIGINS),
+        "plant.xml": (DATA / "plant.xml").read_text(),
         "\udcff.csv": table,  # a name that is not UTF-8
         "options.toml": "".join(f"{key} = {value}\n" for key, value in OPTIONS.items()),
         "best.json": "{}",
@@ -1227,6 +1455,12 @@ def check_samples(samples: Samples, folder: Path) -> None:
     fill_folder(inside, samples)
     check_layout(inside / "floor.json")
     check_record(inside / "week.csv")
+    check_record(inside / "stamped.csv")
+    for name in ("hall.json", "origins.json", "plant.xml"):
+        check_import(inside / name)
+    for name in ("broken.csv", "stamped-broken.csv"):
+        check_breakdowns(inside / name)
+    check_assignments(inside / "past.csv")
     here = Path.cwd()
     check_config(inside / "options.toml")
     os.chdir(here)

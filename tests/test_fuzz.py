@@ -31,6 +31,10 @@ pytestmark = [
 CASES = {
     "layout": 400,
     "record": 400,
+    "lif": 200,
+    "plant": 200,
+    "breakdowns": 300,
+    "assignments": 300,
     "config": 200,
     "policy": 200,
     "checkpoint": 150,

@@ -446,6 +446,27 @@ def test_endless_models_are_refused(monkeypatch):
         import_opentcs("<model>" + "<a/>" * 200)
 
 
+@pytest.mark.parametrize("value", ["", ">", "x"])
+def test_a_huge_tag_is_refused_before_it_is_parsed(value, monkeypatch):
+    attributes = " ".join(f'a{k}="{value}"' for k in range(20_000))
+    text = f"<model>\n<point {attributes}/></model>"
+    with pytest.raises(LayoutError, match=r'^line 2: "<point a0=.* more than 100,000 characters'):
+        import_opentcs(text)
+    # Below that length they are counted.
+    monkeypatch.setattr(opentcs, "MAX_TAG", len(text))
+    with pytest.raises(LayoutError, match=r"^<point>: 20,000 attributes; expected at most 200"):
+        import_opentcs(text)
+
+
+def test_only_known_attributes_are_kept():
+    extra = " ".join(f'a{k}="{"x" * 100}"' for k in range(150))
+    text = f'<model><point name="P" {extra} xPosition="1000"/></model>'
+    layout, _ = import_opentcs(text)
+    assert (layout["sites"][0]["id"], layout["sites"][0]["x"]) == ("P", 1.0)
+    kept = opentcs._parse(text).kept["point"][0]
+    assert set(kept.attributes) == {"name", "xPosition"}
+
+
 def test_many_warnings_are_counted():
     layout, warnings = import_lif(lif(edges=[("a", "b"), *[("a", "z")] * 50]))
     assert len(warnings) == 4 and warnings[-1] == "edges left out: 47 more like these"

@@ -336,7 +336,7 @@ def read_own_breakdowns(arguments: argparse.Namespace) -> bytes | None:
         NO_BREAKDOWNS,
         find_breakdowns,
     )
-    from acerl_np.storage import read_bytes
+    from acerl_np.storage import path_exists, read_bytes
 
     content: bytes | None
     if arguments.breakdowns == NO_BREAKDOWNS:
@@ -356,7 +356,7 @@ def read_own_breakdowns(arguments: argparse.Namespace) -> bytes | None:
             )
         content = next(iter(found), None)
     there = Path(arguments.out) / BREAKDOWNS_FILE
-    if there.is_file() and read_bytes(there, InputError) != content:
+    if path_exists(there) and read_bytes(there, InputError) != content:
         raise InputError(
             f"{there}: holds other breakdowns than those of the records, and would replace them; "
             "expected another --out"

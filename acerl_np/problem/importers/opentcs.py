@@ -12,6 +12,9 @@ from acerl_np.problem.layout import MAX_NUMBER, MAX_VEHICLES, MIN_SPEED, shorten
 
 MAX_ELEMENTS = 1_000_000
 MAX_DEPTH = 50
+MAX_TAG = 100_000
+"""Characters from a tag's beginning to the next tag's: the parser takes a tag as a whole."""
+MAX_ATTRIBUTES = 200
 
 CHUNK = 2**20
 """Characters parsed at a time: the parser itself does not stop within a piece that has been refused."""
@@ -23,13 +26,33 @@ START_PROPERTY = "loopback:initialPosition"
 """Property of a vehicle that names the point where openTCS's simulation starts it."""
 
 
+KEPT_ATTRIBUTES = frozenset(
+    [
+        "name",
+        "type",
+        "xPosition",
+        "yPosition",
+        "positionX",
+        "positionY",
+        "sourcePoint",
+        "destinationPoint",
+        "length",
+        "locked",
+        "maxVelocity",
+        "maxReverseVelocity",
+    ]
+)
+
+
 class _Element:
-    """An element's attributes, the properties and the links below it, and its place in the file."""
+    """An element's attributes, the start and the links named below it, and its place in the file."""
 
     def __init__(self, tag: str, attributes: dict[str, str], place: int) -> None:
-        self.attributes = attributes
+        self.attributes = {
+            name: value for name, value in attributes.items() if name in KEPT_ATTRIBUTES
+        }
         self.where = f"{tag}[{place}]"
-        self.properties: dict[str, str] = {}
+        self.start = ""
         self.links: list[str | None] = []
 
     def first(self, *names: str) -> str | None:
@@ -58,6 +81,11 @@ class _Collector:
                 f"<{shorten(tag)[1:-1]}>: more than {MAX_DEPTH} elements deep or {MAX_ELEMENTS:,} in "
                 "all; expected a plant model"
             )
+        if len(attributes) > MAX_ATTRIBUTES:
+            raise LayoutError(
+                f"<{shorten(tag)[1:-1]}>: {len(attributes):,} attributes; expected at most "
+                f"{MAX_ATTRIBUTES}"
+            )
         if self._depth == 1:
             if tag != "model":
                 raise LayoutError(
@@ -72,8 +100,8 @@ class _Collector:
         elif self._depth == 3 and self._current is not None:
             if tag == "link":
                 self._current.links.append(attributes.get("point"))
-            elif tag == "property":
-                self._current.properties[attributes.get("name", "")] = attributes.get("value", "")
+            elif tag == "property" and attributes.get("name") == START_PROPERTY:
+                self._current.start = attributes.get("value", "")
 
     def end(self, tag: str) -> None:
         self._depth -= 1
@@ -89,6 +117,13 @@ def _parse(text: str) -> _Collector:
         line = text.count("\n", 0, found.start()) + 1
         raise LayoutError(
             f"line {line}: read a <!{found[1].upper()}> declaration; expected a plant model without one"
+        )
+    found = re.search(rf"<[^<]{{{MAX_TAG}}}", text)
+    if found:
+        line = text.count("\n", 0, found.start()) + 1
+        raise LayoutError(
+            f"line {line}: {shorten(found[0][:20])} and more than {MAX_TAG:,} characters until the next "
+            "tag; expected a plant model"
         )
     collector = _Collector()
     parser = ElementTree.XMLParser(target=collector)
@@ -243,7 +278,7 @@ def _read_vehicles(draft: Draft, items: list[_Element]) -> None:
         if speed is None or speed < MIN_SPEED:
             draft.warnings.add("speeds", f"{item.where}.maxVelocity: none, taken as 1 m/s")
             speed = 1.0
-        start = item.properties.get(START_PROPERTY, "").strip()
+        start = item.start.strip()
         if start not in draft.points:
             fallback = parking[k % len(parking)] if parking else next(iter(draft.points))
             draft.warnings.add(
