@@ -94,6 +94,22 @@ def test_imported_layouts_are_loaded_checked_shown_and_played(folder, capsys, wo
     assert f"*{pickup}" in capsys.readouterr().out
 
 
+def test_a_file_that_lists_each_way_once_is_opened_both_ways(folder, capsys):
+    points = "".join(f'<point name="{k}" xPosition="{k}000" yPosition="0"/>' for k in range(3))
+    ways = ((0, 1, 1000), (1, 2, 1000), (2, 1, 1500))
+    paths = "".join(
+        f'<path name="{a}{b}" sourcePoint="{a}" destinationPoint="{b}" length="{length}"/>'
+        for a, b, length in ways
+    )
+    write("m.xml", f'<model>{points}{paths}<vehicle name="v" maxVelocity="1000"/></model>')
+    for words, expected in (([], [True] * 3), (["--two-way"], [False, True, True])):
+        assert main(["floor", "import", "m.xml", "--out", "l.json", *words]) == 0
+        layout = acerl_np.load_layout("l.json")
+        assert [edge.one_way for edge in layout.edges] == expected
+    assert layout.routes.distance.tolist() == [[0, 1, 2], [1, 0, 1], [2.5, 1.5, 0]]
+    capsys.readouterr()
+
+
 def test_one_import_gives_the_same_bytes_twice(folder, capsys):
     for name in ("a.json", "b.json"):
         assert main(["floor", "import", PLANT, "--out", name]) == 0

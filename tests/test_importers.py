@@ -37,7 +37,12 @@ def lif(nodes=("a", "b"), edges=("ab",), stations=(), **layout):
                         {"nodeId": name, "nodePosition": {"x": 3 * k, "y": 0}}
                         for k, name in enumerate(nodes)
                     ],
-                    "edges": [{"startNodeId": a, "endNodeId": b} for a, b in edges],
+                    "edges": [
+                        edge
+                        if isinstance(edge, dict)
+                        else {"startNodeId": edge[0], "endNodeId": edge[1]}
+                        for edge in edges
+                    ],
                     "stations": [
                         {"stationId": name, "interactionNodeIds": list(at)} for name, at in stations
                     ],
@@ -45,6 +50,14 @@ def lif(nodes=("a", "b"), edges=("ab",), stations=(), **layout):
                 }
             ]
         }
+    )
+
+
+def levels(*pairs):
+    """A building whose levels, pairs of layoutId and layoutLevelId, differ in their only node."""
+    text = [lif([f"n{k}"], [], layoutId=a, layoutLevelId=b) for k, (a, b) in enumerate(pairs)]
+    return json.dumps(
+        {"layouts": [layout for item in text for layout in json.loads(item)["layouts"]]}
     )
 
 
@@ -543,3 +556,60 @@ def test_any_value_in_any_place_is_imported_or_refused(place, value):
         assert all(line.isprintable() for line in warnings)
     except LayoutError as error:
         assert "\n" not in str(error)
+
+
+def test_levels_that_share_a_layout_id_are_told_apart():
+    text = levels(("hall", "0"), ("hall", "1"), ("yard", "0"))
+    for layout_id, node in (("yard", "n2"), ("hall/1", "n1"), ("hall/0", "n0"), ("1", "n1")):
+        assert import_lif(text, layout_id=layout_id)[0]["sites"][0]["id"] == node
+    listed = 'expected one of "hall/0", "hall/1", "yard" \\(--layout-id\\)$'
+    for layout_id, count in (("hall", 2), ("0", 0), ("attic", 0)):
+        with pytest.raises(
+            LayoutError, match=f'^layouts: {count} with layoutId "{layout_id}"; {listed}'
+        ):
+            import_lif(text, layout_id=layout_id)
+    with pytest.raises(
+        LayoutError, match=r'^layouts: read 3 of them \("hall/0", "hall/1", "yard"\)'
+    ):
+        import_lif(text)
+
+
+def test_lif_2_names_several_types_and_writes_words_out():
+    def edge(a, b, *types, **more):
+        types = [{"manufacturer": "M", "seriesName": name} for name in types]
+        properties = [{"mobileRobotTypes": types, **more}]
+        return {"startNodeId": a, "endNodeId": b, "mobileRobotTypeEdgeProperties": properties}
+
+    def read(*edges):
+        return import_lif(lif(edges=edges))[1]
+
+    assert read(edge("a", "b", "x", "y"), edge("b", "a", "y", "x")) == []
+    (line,) = read(edge("a", "b", "x", "y"), edge("b", "a", "y"))
+    assert line == "layouts[0].edges[1]: for 1 of 2 vehicle types, taken as open to all"
+    (line,) = read(edge("a", "b", "x", maximumSpeed=0.5))
+    assert "mobileRobotTypeEdgeProperties[0].maximumSpeed: read 0.5 m/s" in line
+    item = {"mobileRobotTypeId": "x"}, {"mobileRobotTypeId": "y"}
+    old = [
+        {"startNodeId": "a", "endNodeId": "b", "mobileRobotTypeEdgeProperties": list(item[:1])},
+        {"startNodeId": "b", "endNodeId": "a", "mobileRobotTypeEdgeProperties": list(item)},
+    ]
+    assert read(*old) == ["layouts[0].edges[0]: for 1 of 2 vehicle types, taken as open to all"]
+
+
+def test_nodes_with_load_restrictions_are_said():
+    data = json.loads(lif())
+    node = data["layouts"][0]["nodes"][1]
+    node["mobileRobotTypeNodeProperties"] = ["odd", {"loadRestriction": {"loaded": False}}]
+    _, (line,) = import_lif(json.dumps(data))
+    assert line == (
+        "layouts[0].nodes[1].mobileRobotTypeNodeProperties[1].loadRestriction: not known to a layout, "
+        "the node is open to all"
+    )
+
+
+def test_locked_locations_are_said_and_stay_sites():
+    layout, (line,) = import_opentcs(
+        plant(path(length=3000) + '<location name="L" locked="true"><link point="b"/></location>')
+    )
+    assert line == "location[1]: 'L' is locked, kept as a site"
+    assert [site["id"] for site in layout["sites"]] == ["a", "L"]

@@ -80,7 +80,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="format of FILE (default: by its content)",
     )
     action.add_argument(
-        "--layout-id", metavar="ID", help="which layout of a LIF file with several to take"
+        "--layout-id",
+        metavar="ID",
+        help="which layout of a LIF file with several to take: its layoutId, its layoutLevelId, or both "
+        "as ID/LEVEL",
+    )
+    action.add_argument(
+        "--two-way",
+        action="store_true",
+        help="every edge without an opposite one leads both ways (for files that list each way once)",
     )
     action.add_argument(
         "--vehicles", type=int, metavar="N", help="a fleet of N vehicles instead of the file's"
@@ -126,6 +134,8 @@ def _import(arguments: argparse.Namespace) -> int:
     data, warnings = import_floor(
         arguments.file, kind=arguments.kind, layout_id=arguments.layout_id
     )
+    if arguments.two_way:
+        _open_both_ways(data["edges"])
     _set_fleet(arguments, data)
     try:
         layout = Layout.from_dict(data)
@@ -137,6 +147,13 @@ def _import(arguments: argparse.Namespace) -> int:
         print(f"{make_printable(arguments.file)}: warning: {line}", file=sys.stderr)
     print(f"{make_printable(arguments.out)}: {_sizes(layout)}")
     return 0
+
+
+def _open_both_ways(edges: list[dict[str, Any]]) -> None:
+    """Make an imported layout's one-way edges two-way where no edge leads back."""
+    ways = {(edge["a"], edge["b"]) for edge in edges}
+    for edge in edges:
+        edge["one_way"] = edge["one_way"] and (edge["b"], edge["a"]) in ways
 
 
 def _set_fleet(arguments: argparse.Namespace, data: dict[str, Any]) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ from acerl_np.errors import LayoutError
 from acerl_np.problem.importers.common import (
     Draft,
     Station,
+    Warnings,
     read_entries,
     read_flag,
     read_name,
@@ -24,6 +27,12 @@ SAMPLES_PER_SPAN = 64
 
 PROPERTIES = ("vehicleTypeEdgeProperties", "mobileRobotTypeEdgeProperties")
 """Where an edge lists what holds for each type of vehicle, in versions 1 and 2."""
+
+NODE_PROPERTIES = ("vehicleTypeNodeProperties", "mobileRobotTypeNodeProperties")
+TYPES = ("vehicleTypeId", "mobileRobotTypeId", "mobileRobotTypes")
+"""Keys that name a type, or since version 2 list several."""
+
+SPEEDS = ("maxSpeed", "maximumSpeed")
 
 
 def import_lif(
@@ -42,7 +51,8 @@ def import_lif(
     text : str
         Content of the file.
     layout_id : str, optional
-        Which layout to take from a file with several.
+        Which layout to take from a file with several: its layoutId, its layoutLevelId where one layout
+        has several levels, or both with a slash in between.
     name : str
         Name of a layout that has none.
 
@@ -88,15 +98,23 @@ def import_lif(
 def _choose(
     layouts: list[tuple[str, dict[str, Any]]], layout_id: str | None
 ) -> tuple[str, dict[str, Any]]:
-    ids = [str(layout.get("layoutId", "")).strip() for _, layout in layouts]
-    listed = ", ".join(shorten(name) for name in ids[:10]) or "none"
+    ids, levels = (
+        [str(layout.get(key, "")).strip() for _, layout in layouts]
+        for key in ("layoutId", "layoutLevelId")
+    )
+    # The levels of a building may share one layoutId.
+    whole = [f"{a}/{b}" for a, b in zip(ids, levels, strict=True)]
+    several = Counter(ids)
+    shown = [b if several[a] > 1 else a for a, b in zip(ids, whole, strict=True)]
+    listed = ", ".join(shorten(name) for name in shown[:10]) or "none"
     if layout_id is not None:
-        if ids.count(layout_id) != 1:
-            raise LayoutError(
-                f"layouts: {ids.count(layout_id)} with layoutId {shorten(layout_id)}; expected one of "
-                f"{listed} (--layout-id)"
-            )
-        return layouts[ids.index(layout_id)]
+        for names in (ids, whole, levels):
+            if names.count(layout_id) == 1:
+                return layouts[names.index(layout_id)]
+        raise LayoutError(
+            f"layouts: {ids.count(layout_id)} with layoutId {shorten(layout_id)}; expected one of "
+            f"{listed} (--layout-id)"
+        )
     if len(layouts) != 1:
         raise LayoutError(
             f"layouts: read {len(layouts)} of them ({listed}); expected one, or the one to take "
@@ -121,6 +139,29 @@ def _read_node(draft: Draft, where: str, node: dict[str, Any]) -> None:
         for axis in ("x", "y")
     )
     draft.add_point(where, read_name(node.get("nodeId"), f"{where}.nodeId", draft.warnings), x, y)
+    for key in NODE_PROPERTIES:
+        listed = node.get(key)
+        for k, item in enumerate(listed if isinstance(listed, list) else []):
+            if isinstance(item, dict):
+                _note_restriction(draft.warnings, f"{where}.{key}[{k}]", item, "the node")
+
+
+def _note_restriction(warnings: Warnings, place: str, item: dict[str, Any], what: str) -> None:
+    limits = item.get("loadRestriction")
+    if isinstance(limits, dict) and not all(
+        read_flag(limits.get(key, True)) for key in ("loaded", "unloaded")
+    ):
+        warnings.add(
+            "load restrictions",
+            f"{place}.loadRestriction: not known to a layout, {what} is open to all",
+        )
+
+
+def _list_types(item: dict[str, Any]) -> set[str]:
+    """Return the types of vehicle for which these properties hold."""
+    found = [item[key] for key in TYPES if item.get(key) is not None]
+    each = [entry for value in found for entry in (value if isinstance(value, list) else [value])]
+    return {json.dumps(entry, sort_keys=True) for entry in each}
 
 
 def _read_edges(draft: Draft, entries: list[tuple[str, dict[str, Any]]]) -> None:
@@ -151,24 +192,15 @@ def _read_edges(draft: Draft, entries: list[tuple[str, dict[str, Any]]]) -> None
                 length = straight
             break
         for place, item in properties:
-            limits = item.get("loadRestriction")
-            if isinstance(limits, dict) and not all(
-                read_flag(limits.get(key, True)) for key in ("loaded", "unloaded")
-            ):
-                warnings.add(
-                    "load restrictions",
-                    f"{place}.loadRestriction: not known to a layout, the edge is open to all",
-                )
-            if item.get("maxSpeed") is not None:
-                warnings.add(
-                    "speed limits",
-                    f"{place}.maxSpeed: read {shorten(item['maxSpeed'])} m/s; a layout has no limits by "
-                    "edge, choose the vehicles' speed",
-                )
-        named = {
-            shorten(item.get("vehicleTypeId", item.get("mobileRobotTypes")))
-            for _, item in properties
-        }
+            _note_restriction(warnings, place, item, "the edge")
+            for key in SPEEDS:
+                if item.get(key) is not None:
+                    warnings.add(
+                        "speed limits",
+                        f"{place}.{key}: read {shorten(item[key])} m/s; a layout has no limits by edge, "
+                        "choose the vehicles' speed",
+                    )
+        named = {name for _, item in properties for name in _list_types(item)}
         types |= named
         allowed.append((where, named))
         draft.add_edge(where, a, b, length)

@@ -258,6 +258,8 @@ def _read_location(draft: Draft, item: _Element) -> None:
             points[point] = None
         else:
             draft.warnings.add("links", f"{where}: unknown point '{point}', left out")
+    if read_flag(item.first("locked")):
+        draft.warnings.add("locked locations", f"{item.where}: '{name}' is locked, kept as a site")
     kind = (item.first("type") or "").strip()
     draft.stations.append(Station(name, tuple(points), f"{name} ({kind})" if kind else name))
 
