@@ -12,12 +12,14 @@ from acerl_np.errors import ConfigError
 
 Item = TypeVar("Item")
 
+MAX_THREADS = 1024
+
 
 def count_cores() -> int:
-    """Return the number of cores this process may use."""
+    """Return the number of cores this process may use, at most `MAX_THREADS`."""
     if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+        return min(len(os.sched_getaffinity(0)), MAX_THREADS)
+    return min(os.cpu_count() or 1, MAX_THREADS)
 
 
 class Workers:
@@ -31,13 +33,13 @@ class Workers:
     Raises
     ------
     ConfigError
-        If `threads` is below 1.
+        If `threads` is not from 1 to `MAX_THREADS`.
     """
 
     def __init__(self, threads: int | None = None) -> None:
         self.threads = count_cores() if threads is None else threads
-        if self.threads < 1:
-            raise ConfigError(f"threads: read {threads}; expected at least 1")
+        if not 1 <= self.threads <= MAX_THREADS:
+            raise ConfigError(f"threads: read {threads}; expected a number from 1 to {MAX_THREADS}")
         self._helpers: ThreadPoolExecutor | None = None
         self._process = 0
 

@@ -215,6 +215,7 @@ BAD_WORDS = {
     "evaluate missing.npz": "missing.npz: expected a file, found nothing",
     "evaluate EDD --suite nowhere": "suite 'nowhere': unknown",
     "evaluate EDD --trials 0": "--trials: read 0",
+    "evaluate EDD --threads 99999999999": "threads: read 99999999999; expected a number from 1 to 1024",
     "records perturb DMH-01 --magnitude -1 --out x": "magnitude: read -1",
     "records perturb DMH-01 DMH-02 --magnitude 1 --names same --out x": "gives one name twice",
     "hindsight DMH-01 --effort 0": "--effort: read 0.0",
