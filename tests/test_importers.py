@@ -613,3 +613,19 @@ def test_locked_locations_are_said_and_stay_sites():
     )
     assert line == "location[1]: 'L' is locked, kept as a site"
     assert [site["id"] for site in layout["sites"]] == ["a", "L"]
+
+
+def test_a_vehicle_may_start_where_it_parks():
+    def start(*properties):
+        inner = "".join(f'<property name="{key}" value="{value}"/>' for key, value in properties)
+        layout, warnings = import_opentcs(
+            plant(f'{path(length=3000)}<vehicle name="v" maxVelocity="1000">{inner}</vehicle>')
+        )
+        return layout["vehicles"][0]["start"], warnings
+
+    parks, begins = ("tcs:preferredParkingPosition", "b"), ("loopback:initialPosition", "a")
+    assert start(parks) == start(("tcs:assignedParkingPosition", "b")) == ("b", [])
+    assert start(parks, begins) == ("a", [])
+    assert start(("loopback:initialPosition", "x"), parks) == ("b", [])
+    (line,) = start(("tcs:preferredParkingPosition", "x"))[1]
+    assert "unknown point \"x\" (loopback:initialPosition); 'v' starts at 'a'" in line

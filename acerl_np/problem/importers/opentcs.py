@@ -22,8 +22,12 @@ CHUNK = 2**20
 MILLIMETRES = 1000.0
 """In a metre: plant models count in millimetres and mm/s."""
 
-START_PROPERTY = "loopback:initialPosition"
-"""Property of a vehicle that names the point where openTCS's simulation starts it."""
+START_PROPERTIES = (
+    "loopback:initialPosition",
+    "tcs:preferredParkingPosition",
+    "tcs:assignedParkingPosition",
+)
+"""Properties of a vehicle that name a point: where openTCS's simulation starts it, where it parks."""
 
 
 KEPT_ATTRIBUTES = frozenset(
@@ -45,14 +49,14 @@ KEPT_ATTRIBUTES = frozenset(
 
 
 class _Element:
-    """An element's attributes, the start and the links named below it, and its place in the file."""
+    """An element's attributes, the starts and the links named below it, and its place in the file."""
 
     def __init__(self, tag: str, attributes: dict[str, str], place: int) -> None:
         self.attributes = {
             name: value for name, value in attributes.items() if name in KEPT_ATTRIBUTES
         }
         self.where = f"{tag}[{place}]"
-        self.start = ""
+        self.starts: dict[str, str] = {}
         self.links: list[str | None] = []
 
     def first(self, *names: str) -> str | None:
@@ -100,8 +104,8 @@ class _Collector:
         elif self._depth == 3 and self._current is not None:
             if tag == "link":
                 self._current.links.append(attributes.get("point"))
-            elif tag == "property" and attributes.get("name") == START_PROPERTY:
-                self._current.start = attributes.get("value", "")
+            elif tag == "property" and attributes.get("name") in START_PROPERTIES:
+                self._current.starts[attributes["name"]] = attributes.get("value", "")
 
     def end(self, tag: str) -> None:
         self._depth -= 1
@@ -145,8 +149,8 @@ def import_opentcs(text: str, *, name: str = "layout") -> tuple[dict[str, Any], 
     where maxReverseVelocity is. A location alone on its only point gives that site its name. Whatever a
     floor can do without is left out with a warning: locked paths, paths of unknown points, from a point
     to itself or open in no direction, links to unknown points. A path without a length above 0 is as
-    long as the straight line. A vehicle starts where its property loopback:initialPosition says, or on
-    the parking points in turn, or on the first point.
+    long as the straight line. A vehicle starts where its property loopback:initialPosition says, or
+    tcs:preferredParkingPosition, or on the parking points in turn, or on the first point.
 
     Parameters
     ----------
@@ -280,13 +284,15 @@ def _read_vehicles(draft: Draft, items: list[_Element]) -> None:
         if speed is None or speed < MIN_SPEED:
             draft.warnings.add("speeds", f"{item.where}.maxVelocity: none, taken as 1 m/s")
             speed = 1.0
-        start = item.start.strip()
-        if start not in draft.points:
+        named = [item.starts.get(key, "").strip() for key in START_PROPERTIES]
+        start = next((point for point in named if point in draft.points), "")
+        if not start:
+            unknown = next(filter(None, named), "")
             fallback = parking[k % len(parking)] if parking else next(iter(draft.points))
             draft.warnings.add(
                 "starts",
-                f"{item.where}: {f'unknown point {shorten(start)}' if start else 'no start'} "
-                f"({START_PROPERTY}); '{name}' starts at '{fallback}'",
+                f"{item.where}: {f'unknown point {shorten(unknown)}' if unknown else 'no start'} "
+                f"({START_PROPERTIES[0]}); '{name}' starts at '{fallback}'",
             )
             start = fallback
         draft.vehicles.append({"id": name, "start": start, "speed": speed})
