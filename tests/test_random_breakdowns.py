@@ -32,7 +32,7 @@ from acerl_np.hindsight import StaticPlan, find_hindsight, find_static, play_sta
 from acerl_np.kernels.state import N_REPAIRS, STATUS
 from acerl_np.problem.layout import Breakdown, RandomBreakdowns
 from acerl_np.problem.load import measure_load
-from acerl_np.problem.tables import RANDOM_HORIZON, find_last_tick, find_scaling
+from acerl_np.problem.tables import MAX_CYCLES, RANDOM_HORIZON, find_last_tick, find_scaling
 
 JIT = not numba.config.DISABLE_JIT
 MODEL = RandomBreakdowns(400.0, 90.0)
@@ -191,6 +191,19 @@ def test_an_episode_that_cannot_end_is_stopped():
     simulator = Simulator(instance, horizon=1000)
     play_first(simulator)
     assert simulator.time[0] == 1000
+
+
+@pytest.mark.skipif(not JIT, reason="a million failures need compiled kernels")
+def test_no_horizon_is_longer_than_a_million_failures():
+    """Nobody waits for 1e15 s of failures each second, in a kernel that hears no Ctrl-C."""
+    instance = short(1, 2, RandomBreakdowns(1.0, 0.5))
+    assert find_last_tick(instance, 1e15) == 1.5 * MAX_CYCLES
+    trials = evaluate_policy("EDD", instance, trials=2, horizon=1e15)
+    assert trials.unfinished == 2
+    rows = [{**row, "handling_time": 1e9} for row in instance.rows()]
+    endless = Instance.from_rows("endless", instance.layout, rows)
+    assert find_last_tick(endless) == 1.5 * MAX_CYCLES
+    assert find_last_tick(vary(endless, RandomBreakdowns(1e6, 0.0))) > 1e11
 
 
 # Trials

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -45,6 +44,10 @@ MAX_HORIZON = 1e15
 RANDOM_HORIZON = 100
 """Where vehicles break down at random an episode might never end, so without a horizon it is stopped
 after so many times the time that the slowest vehicle alone would need, if it never broke down."""
+
+MAX_CYCLES = 1_000_000
+"""Mean times from failure to failure of the vehicle that fails most often, after which an episode is
+stopped in any case: a kernel cannot be interrupted."""
 
 MAX_SCALE = 1e18
 MIN_DIVISOR = 1e-10
@@ -242,18 +245,33 @@ def build_problem(
     )
     for i, instance in enumerate(instances):
         _fill_instance(problem, i, instance)
-        if horizon is None and instance.layout.has_random_breakdowns:
-            problem.instance[i, HORIZON] = find_last_tick(instance)
+        if instance.layout.has_random_breakdowns:
+            problem.instance[i, HORIZON] = find_last_tick(instance, horizon)
     return problem
 
 
-def find_last_tick(instance: Instance) -> int:
-    """Return the tick at which an episode with random breakdowns is stopped, see `RANDOM_HORIZON`.
+def find_last_tick(instance: Instance, horizon: float | None = None) -> int:
+    """Return the tick at which an episode with random breakdowns is stopped.
 
     Parameters
     ----------
     instance : Instance
+    horizon : float, optional
+        s; by default `RANDOM_HORIZON` says when. `MAX_CYCLES` comes first if it is earlier.
     """
+    models = [vehicle.random_breakdowns for vehicle in instance.layout.vehicles]
+    cycle = min(
+        model.mean_time_between_failures + model.mean_time_to_repair
+        for model in models
+        if model is not None
+    )
+    if horizon is None:
+        horizon = RANDOM_HORIZON * _measure_alone(instance)
+    return int(min(horizon, MAX_CYCLES * cycle, MAX_HORIZON))
+
+
+def _measure_alone(instance: Instance) -> float:
+    """Return when the slowest vehicle alone would be done at the latest, s."""
     distance = instance.layout.routes.distance
     ways = distance[:, instance.pickup]
     approach = np.where(np.isfinite(ways), ways, 0.0).max(axis=0)
@@ -261,7 +279,7 @@ def find_last_tick(instance: Instance) -> int:
     metres = float((approach + distance[instance.pickup, instance.delivery]).sum())
     work = metres / slowest + float(instance.handling_time.sum())
     due = float((instance.arrival + instance.expiry).max())
-    return math.ceil(min(RANDOM_HORIZON * (due + work), MAX_HORIZON))
+    return due + work
 
 
 def _allocate_problem(
