@@ -103,6 +103,16 @@ FLOOR = {
     },
 }
 PLAIN_FLOOR = {key: FLOOR[key] for key in ("format", "sites", "edges", "vehicles")}
+RANDOM_FLOOR = {
+    **FLOOR,
+    "vehicles": [
+        {
+            **vehicle,
+            "random_breakdowns": {"mean_time_between_failures": 60, "mean_time_to_repair": 7.5},
+        }
+        for vehicle in FLOOR["vehicles"]
+    ],
+}
 
 TABLE = [
     ["task", "pickup", "delivery", "arrival_time", "expiry_time", "handling_time", "demand"],
@@ -385,7 +395,7 @@ def mutate_tree(rng: random.Random, data: Any) -> Any:
 
 
 def make_layout(rng: random.Random) -> bytes:
-    sample = rng.choice([FLOOR, FLOOR, PLAIN_FLOOR])
+    sample = rng.choice([FLOOR, RANDOM_FLOOR, PLAIN_FLOOR])
     if rng.random() < 0.3:
         others = [json.dumps(FLOOR).encode(), json.dumps(PLAIN_FLOOR, indent=1).encode()]
         return mutate_bytes(rng, json.dumps(sample, indent=1).encode(), others)
@@ -428,9 +438,17 @@ def tiny_floor(rng: random.Random) -> dict[str, Any]:
                     }
                     for _ in range(rng.randrange(3))
                 ],
+                **({"random_breakdowns": tiny_model(rng)} if rng.random() < 0.3 else {}),
             }
             for k in range(rng.randrange(1, 4))
         ],
+    }
+
+
+def tiny_model(rng: random.Random) -> dict[str, float]:
+    return {
+        "mean_time_between_failures": rng.choice([1, 1.5, 50, 1e9]),
+        "mean_time_to_repair": rng.choice([0, 0.25, 30, 1e9]),
     }
 
 
@@ -840,6 +858,9 @@ LINES = [
     "floor import origins.json --vehicles 1 --start s --from lif --layout-id L --out made.json",
     "floor import plant.xml --capacity 3 --out made.json",
     "floor check floor.json week.csv stamped.csv --breakdowns none",
+    "evaluate Static MIX --tasks week.csv --replay past.csv --trials 2 --random-breakdowns 90,5",
+    "train --resume run.npz --generations 3 --trials 0 --random-breakdowns none --out run",
+    "hindsight week.csv --effort 0 --random-breakdowns none --breakdowns broken.csv",
     "floor show floor.json",
     "hindsight week.csv --cost-limit -1",
     "hindsight --help",
@@ -902,6 +923,7 @@ WORDS = [
         "{k}",
         "..",
     ],
+    *["--random-breakdowns", "90,5", "1,0", "1e9,1e9", "5", ",", "--horizon"],
     *["--breakdowns", "--tasks", "--demand", "--handling-time", "--count", "--slack", "--replay"],
     *[
         "none",
@@ -1008,7 +1030,13 @@ def check_refusal(error: InputError) -> None:
 
 
 def play(instance: Instance, **sizes: Any) -> None:
-    """Play an instance to its end by the first legal action, and look at every figure."""
+    """Play an instance to its end by the first legal action, and look at every figure.
+
+    Where vehicles break down at random it may have no end but a horizon, which comes early here.
+    """
+    random_breakdowns = instance.layout.has_random_breakdowns
+    if random_breakdowns:
+        sizes["horizon"] = MAX_DECISIONS // 4
     simulator = Simulator(instance, **sizes)
     for _ in range(MAX_DECISIONS):
         if simulator.done.all():
@@ -1019,6 +1047,10 @@ def play(instance: Instance, **sizes: Any) -> None:
         simulator.step(mask.argmax(axis=1))
     else:
         raise Finding(f"no end after {MAX_DECISIONS:,} decisions")
+    if random_breakdowns and simulator.status[0] == "stopped":
+        require(simulator.time[0] == sizes["horizon"], f"stopped at {simulator.time[0]}")
+        require(np.isnan(simulator.makespan[0]), "a makespan without an end")
+        return
     for name in ("makespan", "tardiness", "time"):
         value = getattr(simulator, name)
         require(np.isfinite(value).all() and (value >= 0).all(), f"{name} {value}")

@@ -121,10 +121,18 @@ edges = st.lists(
     max_size=8,
 )
 breakdowns = st.lists(part({"time": few, "repair_time": few | numbers}, {}), max_size=3)
+models = part(
+    {"mean_time_between_failures": st.sampled_from([1, 30, 1e9]), "mean_time_to_repair": few}, {}
+)
 vehicles = st.lists(
     part(
         {"id": st.integers(0, 99).map(str), "start": st.sampled_from("ABCDE")},
-        {"speed": one_in_ten(few, numbers), "capacity": few, "breakdowns": breakdowns},
+        {
+            "speed": one_in_ten(few, numbers),
+            "capacity": few,
+            "breakdowns": breakdowns,
+            "random_breakdowns": models,
+        },
     ),
     max_size=3,
 )
