@@ -3,9 +3,11 @@
 g06, g08, g11 and g24 of the CEC 2006 special session (Liang et al., "Problem definitions and evaluation
 criteria for the CEC 2006 special session on constrained real-parameter optimization", 2006), all of two
 parameters and to be minimised; g11's equality has the session's tolerance of 1e-4. Every seed starts at
-its own random point of the box. Beside `Evolution` stands SRES, the evolution strategy that stochastic
-ranking was published with (Runarsson and Yao 2000), in pymoo's implementation with about the same number
-of evaluations (`pip install -e '.[pymoo]'`; left out if it is missing).
+its own random point of the box. `Evolution` runs with a sigma that decays, with a sigma adapted for each
+parameter and with an adapted matrix, all else being the same for all functions. Beside it stands SRES, the
+evolution strategy that stochastic ranking was published with (Runarsson and Yao 2000), in pymoo's
+implementation with about the same number of evaluations (`pip install -e '.[pymoo]'`; left out if it is
+missing).
 
     python examples/evolution_g_functions.py [--quick] [--seeds N] [--evaluations N]
 """
@@ -19,11 +21,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from acerl_np.evolution import Evolution, sum_violations
+from acerl_np.evolution import Adapt, Evolution, sum_violations
 
 POPULATION = 100
 NOISE_DECAY = 0.96
 """Per generation, for 200 generations; other lengths get the decay that ends at the same sigma."""
+ADAPTS: tuple[Adapt, ...] = ("none", "sigma", "matrix")
 
 
 def g06(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -84,7 +87,7 @@ PROBLEMS = {
 }
 
 
-def search(problem: Problem, seed: int, evaluations: int) -> Evolution:
+def search(problem: Problem, seed: int, evaluations: int, adapt: Adapt = "none") -> Evolution:
     """Return the finished search of one seed."""
     lower, upper = np.array(problem.lower), np.array(problem.upper)
     generations = evaluations // POPULATION
@@ -92,7 +95,8 @@ def search(problem: Problem, seed: int, evaluations: int) -> Evolution:
         np.random.default_rng(seed).uniform(lower, upper),
         sigma=0.2 * (upper - lower),
         population=POPULATION,
-        noise_decay=NOISE_DECAY ** (200 / generations),
+        adapt=adapt,
+        noise_decay=NOISE_DECAY ** (200 / generations) if adapt == "none" else None,
         bounds=(lower, upper),
         seed=seed,
     )
@@ -149,9 +153,10 @@ def main() -> None:
     print(f"{'':26}" + "".join(f"{name:>15}" for name in columns) + "   feasible")
     for name, problem in PROBLEMS.items():
         print(f"{name} published {problem.optimum:26.8f}")
-        best = [search(problem, seed, evaluations).best for seed in seeds]
-        values = np.array([np.nan if b is None else -b.return_ for b in best])
-        print(f"{name} Evolution            " + describe(values))
+        for adapt in ADAPTS:
+            best = [search(problem, seed, evaluations, adapt).best for seed in seeds]
+            values = np.array([np.nan if b is None else -b.return_ for b in best])
+            print(f"{name} Evolution, {adapt:11}" + describe(values))
         if sres:
             values = np.array([search_with_sres(problem, seed, evaluations) for seed in seeds])
             print(f"{name} SRES (pymoo)         " + describe(values))

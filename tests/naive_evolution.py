@@ -291,3 +291,64 @@ def estimate_gradient(utilities, noise, noise_std):
     for f, eps in zip(utilities, noise, strict=True):
         total += f * eps
     return total / (len(noise) * noise_std)
+
+
+# Adapted step sizes
+
+
+def weigh(scores):
+    """Log weights of the places, member by member; tied members share the mean of their weights."""
+    n = len(scores)
+    if min(scores) == max(scores):
+        return [0.0] * n
+    raw = [math.log(n + 1) - math.log(place + 1) for place in range(n)]
+    weights = []
+    for score in scores:
+        first = sum(other > score for other in scores)
+        tied = sum(other == score for other in scores)
+        shared = math.fsum(raw[first : first + tied]) / tied
+        weights.append(shared / math.fsum(raw) - 1 / n)
+    return weights
+
+
+def weigh_clipped(utilities, outside):
+    """The same with the members outside behind all others, unless all are outside."""
+    if min(utilities) == max(utilities) or all(outside) or not any(outside):
+        return weigh(utilities)
+    lowest = min(utilities)
+    # Above zero as far as they are above the lowest, so that -1 is below all.
+    return weigh([-1.0 if out else u - lowest for u, out in zip(utilities, outside, strict=True)])
+
+
+def exponential(matrix):
+    """Sum of the power series of a matrix."""
+    result, term = np.eye(len(matrix)), np.eye(len(matrix))
+    for k in range(1, 80):
+        term = term @ matrix / k
+        result = result + term
+    return result
+
+
+def adapt(kind, mean, spread, first_sigma, utilities, noise, lower, upper):
+    """One step of SNES or xNES on mean and spread, term by term (Wierstra et al. 2014)."""
+    n = len(mean)
+    matrix = np.diag(first_sigma) @ (spread if kind == "matrix" else np.diag(spread))
+    raw = np.array([mean + matrix @ eps for eps in noise])
+    outside = (raw < lower) | (raw > upper)
+    if kind == "matrix":
+        weights = weigh_clipped(utilities, outside.any(axis=1))
+        total = sum(w * eps for w, eps in zip(weights, noise, strict=True))
+        gradient = sum(
+            w * (np.outer(eps, eps) - np.eye(n)) for w, eps in zip(weights, noise, strict=True)
+        )
+        eta = (9 + 3 * math.log(n)) / (5 * n * math.sqrt(n))
+        return mean + matrix @ total, spread @ exponential(eta / 2 * gradient)
+    moved, stretched = np.array(mean), np.array(spread)
+    eta = (3 + math.log(n)) / (5 * math.sqrt(n))
+    for j in range(n):
+        weights = weigh_clipped(utilities, outside[:, j])
+        own = [float(eps[j]) for eps in noise]
+        moved[j] += matrix[j, j] * math.fsum(w * s for w, s in zip(weights, own, strict=True))
+        slope = math.fsum(w * (s * s - 1) for w, s in zip(weights, own, strict=True))
+        stretched[j] *= math.exp(eta / 2 * slope)
+    return moved, stretched

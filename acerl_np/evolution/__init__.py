@@ -3,12 +3,14 @@
 Nothing here knows vehicles or tasks, so it serves any constrained black-box problem.
 """
 
+from acerl_np.evolution.adaptation import Adapt
 from acerl_np.evolution.optimiser import Best, Evolution, Report
 from acerl_np.evolution.ranking import Ranking, penalise, rank_utilities, sum_violations
 from acerl_np.evolution.sampler import InstanceSampler, make_sampler
 from acerl_np.evolution.strategy import Strategy
 
 __all__ = [
+    "Adapt",
     "Best",
     "Evolution",
     "InstanceSampler",

@@ -11,6 +11,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.errors import ConfigError, InputError
+from acerl_np.evolution.adaptation import (
+    MAX_SIGMA,
+    MIN_SIGMA,
+    Adapt,
+    adapt_factors,
+    adapt_matrix,
+    is_usable,
+    measure_sigma,
+    weigh_members,
+)
 from acerl_np.evolution.ranking import Ranking, Shaping, rank_utilities
 from acerl_np.evolution.sampler import Advantage, Sampler, check_ids, make_sampler
 from acerl_np.evolution.strategy import decay_noise
@@ -20,8 +30,8 @@ from acerl_np.kernels.update import fill_stream
 Step = Literal["natural", "plain"]
 
 MAX_SEED = 2**63 - 1
-MIN_SIGMA = 1e-150
-"""Smallest sigma: its inverse and its square stay float64."""
+NOISE_DECAY = 0.99
+"""Decay of a sigma that is not adapted."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,6 +106,10 @@ class Evolution:
       the Fisher information of N(mean, sigma^2), which is sigma^2. Steps are measured in sigma, so a
       search looks the same on every scale, and one whose sigma decays comes to rest.
 
+    sigma decays by a fixed schedule, or is adapted by the natural gradient of the members' order (Wierstra
+    et al. 2014, see `acerl_np.evolution.adaptation`), which the mean then follows too. An adapted sigma
+    shrinks around an optimum, on the edge of the feasible region too, and grows on long slopes.
+
     The mean and the members are float64; the noise is the float32 noise of `Strategy`, keyed by
     (seed, generation, member).
 
@@ -104,8 +118,8 @@ class Evolution:
     x0 : array_like of float, (n_parameters,)
         The first mean; copied, and moved into the bounds.
     sigma : float or array_like of float, (n_parameters,)
-        Standard deviation of the first generations' noise, at least 1e-150; one number per parameter
-        if their scales differ.
+        Standard deviation of the first generations' noise, at least 1e-150, if adapted at most 1e150;
+        one number per parameter if their scales differ.
     learning_rate : float
         alpha >= 0. With "natural" steps and "standardised" utilities about 1 suits: then the mean
         moves by at most about one sigma per generation along any direction.
@@ -119,12 +133,17 @@ class Evolution:
     ranking : {"isr", "cf", "r", "f"}
         As `rank_utilities`.
     shaping : {"standardised", "rank"}
-        As `rank_utilities`.
+        As `rank_utilities`. An adapted search follows the order of the utilities alone.
     step : {"natural", "plain"}
-        See above.
-    noise_decay : float
+        See above; "plain" only if nothing is adapted.
+    adapt : {"none", "sigma", "matrix"}
+        What follows a natural gradient beside the mean: nothing; the sigma of each parameter (SNES), for
+        any number of parameters; or a full matrix (xNES), which turns and stretches the cloud of members
+        along a narrow region, for up to about ten parameters.
+    noise_decay : float, optional
         Factor on sigma, in (0, 1]: sigma is that of the start times
-        noise_decay^floor((generation + 1) / noise_decay_every).
+        noise_decay^floor((generation + 1) / noise_decay_every), times what was adapted. By default 0.99,
+        and 1 with an adapted sigma.
     noise_decay_every : int
         At least 1.
     antithetic : bool
@@ -140,7 +159,8 @@ class Evolution:
     bounds : (array_like of float, array_like of float), optional
         Least and largest value of the parameters, each a number or (n_parameters,); infinities leave a
         side open. Members are clipped to the box before they are evaluated, and so is the mean after
-        its step; the step itself uses the noise as it was drawn.
+        its step; the step itself uses the noise as it was drawn. An adapted search ranks members that were
+        clipped behind the others ("sigma": parameter by parameter).
     seed : int
         0 to 2**63 - 1. The same seed gives the same bytes.
 
@@ -155,7 +175,7 @@ class Evolution:
     InputError
         If `x0` or `bounds` have an unusable shape or value.
     ConfigError
-        If an option is unknown or out of range.
+        If an option is unknown or out of range, or two do not fit together.
 
     Examples
     --------
@@ -179,7 +199,8 @@ class Evolution:
         ranking: Ranking = "isr",
         shaping: Shaping = "standardised",
         step: Step = "natural",
-        noise_decay: float = 0.99,
+        adapt: Adapt = "none",
+        noise_decay: float | None = None,
         noise_decay_every: int = 1,
         antithetic: bool = False,
         n_instances: int = 1,
@@ -216,6 +237,8 @@ class Evolution:
             raise ConfigError(
                 f"learning_rate: read {learning_rate}; expected a finite number of at least 0"
             )
+        if noise_decay is None:
+            noise_decay = NOISE_DECAY if adapt == "none" else 1.0
         _check_number("noise_decay", noise_decay, "a number above 0, at most 1")
         if not 0.0 < noise_decay <= 1.0:
             raise ConfigError(
@@ -230,6 +253,16 @@ class Evolution:
             raise ConfigError(f"alpha_u: read {alpha_u}; expected a finite number of at least 0")
         if step not in get_args(Step):
             raise ConfigError(f"step: read '{step}'; expected one of {', '.join(get_args(Step))}")
+        if adapt not in get_args(Adapt):
+            raise ConfigError(
+                f"adapt: read '{adapt}'; expected one of {', '.join(get_args(Adapt))}"
+            )
+        if adapt != "none" and step != "natural":
+            raise ConfigError(f"step: read '{step}'; expected natural with adapt '{adapt}'")
+        if adapt != "none" and (first_sigma > MAX_SIGMA).any():
+            raise ConfigError(
+                f"sigma: read {sigma!r}; expected at most {MAX_SIGMA:g} with adapt '{adapt}'"
+            )
         # Nobody to rank, but the options are checked.
         nobody = np.empty(0, np.int64)
         rank_utilities(nobody, nobody, nobody, ranking=ranking, shaping=shaping, p_f=p_f)
@@ -246,11 +279,36 @@ class Evolution:
         self._ranking: Ranking = ranking
         self._shaping: Shaping = shaping
         self._step = step
+        self._adapt = adapt
         self._learning_rate = learning_rate
         self._first_sigma = np.array(np.broadcast_to(first_sigma, mean.shape))
         self._noise_decay = noise_decay
         self._noise_decay_every = noise_decay_every
+        self._options = {
+            "n_parameters": np.array(mean.size, np.int64),
+            "n_instances": np.array(n_instances, np.int64),
+            "population": np.array(population, np.int64),
+            "seed": np.array(seed, np.int64),
+            "sigma": self._first_sigma,
+            "learning_rate": np.array(learning_rate, np.float64),
+            "cost_limit": np.array(cost_limit, np.float64),
+            "p_f": np.array(p_f, np.float64),
+            "ranking": np.array(ranking),
+            "shaping": np.array(shaping),
+            "step": np.array(step),
+            "adapt": np.array(adapt),
+            "noise_decay": np.array(noise_decay, np.float64),
+            "noise_decay_every": np.array(noise_decay_every, np.int64),
+            "antithetic": np.array(bool(antithetic)),
+            "sampler": np.array(sampler),
+            "alpha_u": np.array(alpha_u, np.float64),
+            "advantage": np.array(advantage),
+            "bounds[0]": self._lower,
+            "bounds[1]": self._upper,
+        }
         self._mean = mean.clip(self._lower, self._upper)
+        # What the noise is multiplied by, in units of the first sigma.
+        self._spread = np.eye(mean.size) if adapt == "matrix" else np.ones(mean.size)
         self._generation = 0
         self._failed = 0
         self._best: Best | None = None
@@ -270,8 +328,13 @@ class Evolution:
     @property
     def sigma(self) -> np.ndarray:
         """Standard deviation of the present generation's noise, float64 (n_parameters,)."""
+        return np.asarray(np.maximum(MIN_SIGMA, measure_sigma(self._spread, self._scale)))
+
+    @property
+    def _scale(self) -> np.ndarray:
+        """Unit of the present generation's spread: the first sigma, decayed."""
         decay = decay_noise(1.0, self._noise_decay, self._noise_decay_every, self._generation)
-        return np.maximum(MIN_SIGMA, self._first_sigma * decay)
+        return np.asarray(self._first_sigma * decay)
 
     @property
     def best(self) -> Best | None:
@@ -364,9 +427,22 @@ class Evolution:
                 generation=self._generation,
             )
             # Line 17, or the natural gradient; summed in ascending order, without threads.
-            total = np.einsum("i,ij->j", utilities, self._noise) / self.population
-            scale = sigma if self._step == "natural" else 1.0 / sigma
-            mean = (self._mean + self._learning_rate * scale * total).clip(self._lower, self._upper)
+            spread = self._spread
+            if self._adapt == "none":
+                total = np.einsum("i,ij->j", utilities, self._noise) / self.population
+                scale = sigma if self._step == "natural" else 1.0 / sigma
+                step = self._learning_rate * scale * total
+            else:
+                place = self._mean + self._stretch(self._noise)
+                outside = (place < self._lower) | (place > self._upper)
+                if self._adapt == "matrix":
+                    outside = outside.any(axis=1, keepdims=True)
+                weights = weigh_members(utilities, outside)
+                total = (weights * self._noise).sum(axis=0, keepdims=True)
+                step = self._learning_rate * self._stretch(total)[0]
+                adapt = adapt_matrix if self._adapt == "matrix" else adapt_factors
+                spread = adapt(spread, weights, self._noise, self._first_sigma)
+            mean = (self._mean + step).clip(self._lower, self._upper)
             if not np.isfinite(mean).all():
                 raise InputError(
                     "returns: the step is not finite; expected smaller returns, costs or learning rate"
@@ -376,6 +452,7 @@ class Evolution:
             feasible = good & (j_c <= self.cost_limit)
             self._remember_best(j_r, j_c, ids, feasible)
             self._mean = mean
+            self._spread = spread
             self._generation += 1
             self._failed = self.population - int(good.sum())
             self._noise = None
@@ -395,8 +472,8 @@ class Evolution:
     def get_state(self) -> dict[str, np.ndarray]:
         """Return a copy of the state as plain arrays, which `numpy.savez` can write.
 
-        Options are not part of it. Members asked for and not yet told are not either: after
-        `set_state`, `ask` returns the same ones again.
+        The options are recorded, to be compared by `set_state`. Members asked for and not yet told are
+        not: after `set_state`, `ask` returns the same ones again.
 
         Returns
         -------
@@ -405,11 +482,11 @@ class Evolution:
         best = self._best
         nothing = np.full(self._mean.size, np.nan)
         return {
-            "seed": np.array(self.seed, np.int64),
-            "population": np.array(self.population, np.int64),
+            **{f"option.{name}": array.copy() for name, array in self._options.items()},
             "generation": np.array(self._generation, np.int64),
             "failed": np.array(self._failed, np.int64),
             "mean": self._mean.copy(),
+            "spread": self._spread.copy(),
             "best.parameters": nothing if best is None else best.parameters.copy(),
             "best.values": np.array(
                 [np.nan, np.nan] if best is None else [best.return_, best.cost], np.float64
@@ -431,25 +508,31 @@ class Evolution:
         Raises
         ------
         InputError
-            If an array is missing or has another shape, or seed or population differ; nothing is
-            changed then.
+            If an array is missing or has another shape, an option differs, or a value cannot be;
+            nothing is changed then.
         """
         read: dict[str, np.ndarray] = {}
         for name, own in self.get_state().items():
             if name not in state:
                 raise InputError(f"state: read no '{name}'; expected what get_state returned")
             array = np.array(state[name])
-            if array.shape != own.shape or array.dtype != own.dtype:
+            text = own.dtype.kind == "U" and array.dtype.kind == "U"
+            if array.shape != own.shape or not (text or array.dtype == own.dtype):
                 raise InputError(
                     f"state: {name}: read {array.dtype} {array.shape}; "
                     f"expected {own.dtype} {own.shape}"
                 )
-            if name in ("seed", "population") and array != own:
-                raise InputError(f"state: {name}: read {array}; expected {own}, as given here")
+            if name.startswith("option.") and (array != own).any():
+                where = tuple(np.argwhere(array != own)[0])
+                index = "".join(f"[{k}]" for k in where)
+                raise InputError(
+                    f"state: {name.removeprefix('option.')}{index}: read {array[where]}; "
+                    f"expected {own[where]}, as given here"
+                )
             read[name] = array
-        if read["generation"] < 0 or not np.isfinite(read["mean"]).all():
-            raise InputError("state: generation or mean is not usable; expected an unspoilt state")
+        self._check_state(read)
         self._mean = read["mean"]
+        self._spread = read["spread"]
         self._generation = int(read["generation"])
         self._failed = int(read["failed"])
         instance, generation = read["best.source"].tolist()
@@ -460,9 +543,43 @@ class Evolution:
         self.sampler.set_state({name: read[f"sampler.{name}"] for name in self.sampler.get_state()})
         self._noise = None
 
+    def _check_state(self, read: dict[str, np.ndarray]) -> None:
+        """Refuse values that no search can have reached."""
+        instance, generation = read["best.source"].tolist()
+        mean, best = read["mean"], np.append(read["best.parameters"], read["best.values"])
+        sampled = [array for name, array in read.items() if name.startswith("sampler.")]
+        usable = {
+            "generation": read["generation"] >= 0,
+            "failed": 0 <= read["failed"] <= self.population,
+            "mean": np.isfinite(mean).all()
+            and ((mean >= self._lower) & (mean <= self._upper)).all(),
+            "spread": (read["spread"] == 1.0).all()
+            if self._adapt == "none"
+            else is_usable(read["spread"], self._first_sigma),
+            "best": (instance, generation) == (-1, -1)
+            or (
+                0 <= instance < self.n_instances
+                and 0 < generation <= read["generation"]
+                and np.isfinite(best).all()
+            ),
+            "sampler": not any(np.isnan(array).any() for array in sampled)
+            and (read["sampler.count"] >= 0).all(),
+        }
+        for name, is_so in usable.items():
+            if not is_so:
+                raise InputError(
+                    f"state: {name}: read values that no search reaches; expected what get_state returned"
+                )
+
+    def _stretch(self, noise: np.ndarray) -> np.ndarray:
+        """Return what this noise (n, n_parameters) adds to the mean."""
+        if self._adapt != "matrix":
+            return np.asarray(self.sigma * noise)
+        return np.asarray(self._scale * np.einsum("jk,ik->ij", self._spread, noise))
+
     def _place(self, noise: np.ndarray) -> np.ndarray:
-        """Return the members that have this float32 noise, inside the bounds."""
-        return np.asarray((self._mean + self.sigma * noise).clip(self._lower, self._upper))
+        """Return the members that have this noise, inside the bounds."""
+        return np.asarray((self._mean + self._stretch(noise)).clip(self._lower, self._upper))
 
     def _remember_best(
         self, returns: np.ndarray, costs: np.ndarray, ids: np.ndarray, feasible: np.ndarray
@@ -472,7 +589,7 @@ class Evolution:
         first = int(np.argmax(np.where(feasible, returns, -np.inf)))
         if self._best is None or returns[first] > self._best.return_:
             self._best = Best(
-                parameters=self._place(self._noise[first]),
+                parameters=self._place(self._noise)[first].copy(),
                 return_=float(returns[first]),
                 cost=float(costs[first]),
                 instance=int(ids[first]),
