@@ -109,8 +109,6 @@ def is_usable(spread: np.ndarray, first_sigma: np.ndarray) -> bool:
     -------
     bool
     """
-    if not np.isfinite(spread).all():
-        return False
     with np.errstate(over="ignore", under="ignore"):
         sigma = measure_sigma(spread, first_sigma)
     if not ((sigma >= MIN_SIGMA) & (sigma <= MAX_SIGMA)).all():
