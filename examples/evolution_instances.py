@@ -28,6 +28,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "ais": {},
     "uniform": {"sampler": "uniform"},
     "random": {"sampler": "random"},
+    "ais, matrix": {"adapt": "matrix"},
     "single instance": {"sampler": "single"},
     "constraint ignored": {"ranking": "r"},
 }

@@ -25,10 +25,10 @@ MAX_CONDITION = 1e14
 def weigh_places(scores: np.ndarray) -> np.ndarray:
     """Return a weight per member that depends on its place alone and sums to zero.
 
-    log(n + 1) - log(place), divided by the sum, less 1 / n. The paper's utilities (Section 3.1) with
-    all places in the place of the better half: convex, so a slope widens the spread a little, but less
-    driven by a few members, whose places are chance in a stochastic ranking. Equal scores share the
-    weights of their places.
+    log(n + 1) - log(place), divided by the sum, less 1 / n: the utilities of Wierstra et al. (Section
+    3.1), with all places instead of the better half. Convex, so a slope widens the spread a little, but
+    driven less by the best few, whose places are partly chance in a stochastic ranking. Equal scores
+    share the weights of their places.
 
     Parameters
     ----------
