@@ -25,8 +25,8 @@ MAX_CONDITION = 1e14
 def weigh_places(scores: np.ndarray) -> np.ndarray:
     """Return a weight per member that depends on its place alone and sums to zero.
 
-    log(n + 1) - log(place), divided by the sum, less 1 / n: the utilities of Wierstra et al. (Section
-    3.1), with all places instead of the better half. Convex, so a slope widens the spread a little, but
+    log(n + 1) - log(place), divided by the sum, less 1 / n: the utilities of Wierstra et al. with all
+    places instead of the better half. Convex, so a slope widens the spread a little, but
     driven less by the best few, whose places are partly chance in a stochastic ranking. Equal scores
     share the weights of their places.
 
@@ -122,10 +122,10 @@ def is_usable(spread: np.ndarray, first_sigma: np.ndarray) -> bool:
 def adapt_factors(
     spread: np.ndarray, weights: np.ndarray, noise: np.ndarray, first_sigma: np.ndarray
 ) -> np.ndarray:
-    """Return each factor after its natural gradient (SNES, Algorithm 6).
+    """Return each factor after its natural gradient (SNES).
 
-    spread exp(eta / 2 sum_i w_i (s_i^2 - 1)), with eta = (3 + log n) / (5 sqrt(n)) (Table 1). A factor
-    whose sigma would leave its limits stays.
+    spread exp(eta / 2 sum_i w_i (s_i^2 - 1)), with eta = (3 + log n) / (5 sqrt(n)), the article's default. A
+    factor whose sigma would leave its limits stays.
 
     Parameters
     ----------
@@ -150,10 +150,10 @@ def adapt_factors(
 def adapt_matrix(
     spread: np.ndarray, weights: np.ndarray, noise: np.ndarray, first_sigma: np.ndarray
 ) -> np.ndarray:
-    """Return the matrix after its natural gradient (xNES, Algorithm 5).
+    """Return the matrix after its natural gradient (xNES).
 
     spread exp(eta / 2 sum_i w_i (s_i s_i^T - I)), with eta = (9 + 3 log n) / (5 n sqrt(n)) for shape
-    and size alike (Table 1). A step to a matrix that is not usable is not made.
+    and size alike, the article's default. A step to a matrix that is not usable is not made.
 
     Parameters
     ----------
