@@ -415,10 +415,15 @@ class ACERL:
                 raise CheckpointError(f"{name}: not finite; expected finite numbers")
             if kind == "i" and ((array < 0) | (array > MAX_COUNT)).any():
                 raise CheckpointError(f"{name}: expected counts from 0 to {MAX_COUNT:,}")
+        decisions = int(settings["decisions"])
+        if not 0 <= decisions <= MAX_COUNT:
+            raise CheckpointError(
+                f"decisions: read {describe(decisions)}; expected a count from 0 to {MAX_COUNT:,}"
+            )
         self.strategy.theta[:] = theta
         self.strategy.generation = generation
         self.sampler.set_state(sampler)
-        self._decisions = int(settings["decisions"])
+        self._decisions = decisions
         rows = zip(history.tolist(), counts.tolist(), unfinished.tolist(), strict=True)
         for row, count, failed in rows:
             values = dict(zip(HISTORY_COLUMNS, row, strict=True))

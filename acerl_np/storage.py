@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from acerl_np.errors import InputError, StorageError, describe
+from acerl_np.errors import InputError, StorageError, describe, make_printable
 
 if sys.platform != "win32":
     import fcntl
@@ -59,10 +59,16 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
 
     Raises
     ------
+    InputError
+        If no file can have this name.
     StorageError
         If the machine cannot write there; nothing of the attempt is left behind.
     """
     target = Path(path)
+    if not target.name or "\0" in target.name:
+        raise InputError(
+            f"{make_printable(os.fspath(path)) or 'an empty name'}: expected the name of a file to write"
+        )
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
         with open(temporary, "wb") as file:

@@ -609,6 +609,7 @@ BAD_WORDS = {
     "check none.csv": "none.csv: no such task record",
     "replay none.csv --tasks DMH-01": "none.csv: expected a file, found nothing",
     "replay none.csv": "required: --tasks",
+    "generate --layout dmh --tasks 3 --names breakdowns --out x": "--names: read 'breakdowns'",
 }
 
 

@@ -216,6 +216,14 @@ def test_nothing_is_at_impossible_names(tmp_path):
         assert not path_exists(tmp_path / name)
 
 
+@pytest.mark.parametrize("name", ["", ".", "/", "a\0b"])
+def test_nothing_is_written_to_impossible_names(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=r"^.*: expected the name of a file to write$"):
+        write_atomically(name, b"x")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_reading_text(tmp_path):
     path = tmp_path / "file"
     for data in ("Bühne\r\n".encode(), b"\xef\xbb\xbf" + "Bühne\r\n".encode()):

@@ -250,6 +250,18 @@ def test_files_that_hold_no_checkpoint_are_refused(changed, message, tmp_path):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("decisions", [-1, 2**53 + 1, 10**400])
+def test_decisions_that_cannot_be_counted_are_refused(decisions, tmp_path):
+    path = tmp_path / "run.npz"
+    ACERL(load_instances(), make_config(), threads=1).save(path)
+    arrays = read_arrays(path, CheckpointError)
+    settings = json.loads(arrays["settings"].tobytes()) | {"decisions": decisions}
+    arrays["settings"] = np.frombuffer(json.dumps(settings).encode(), np.uint8)
+    write_arrays(path, arrays)
+    with pytest.raises(CheckpointError, match=r"decisions: read .*; expected a count from 0 to"):
+        ACERL.resume(path)
+
+
 def test_an_instance_that_was_changed_in_the_checkpoint_is_refused(tmp_path):
     path = tmp_path / "run.npz"
     ACERL(load_instances(), make_config(), threads=1).save(path)
