@@ -350,6 +350,7 @@ def test_perturbed_arrivals_stay_within_the_magnitude(suite, magnitude):
 PAST = "task,vehicle,start\n" + "".join(f"task_{k},v{k % 3},{k}\n" for k in range(30))
 
 
+@needs_jit
 @pytest.mark.parametrize(
     ("words", "parts"),
     [
