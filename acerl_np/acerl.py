@@ -391,6 +391,9 @@ class ACERL:
             "counts": (counts, (generation, len(self.instances)), "i"),
             "unfinished": (unfinished, (generation,), "i"),
         }
+        stopped = np.zeros(history.shape[:1], bool)
+        if unfinished.shape == stopped.shape and unfinished.dtype.kind == "i":
+            stopped = unfinished > 0
         sampler = {}
         for name, array in self.sampler.get_state().items():
             sampler[name] = arrays[f"sampler.{name}"]
@@ -408,7 +411,7 @@ class ACERL:
                 usable = ~np.isnan(array)
             elif name == "history":
                 usable = np.isfinite(array)
-                usable[:, MEANS] |= np.isnan(array[:, MEANS])
+                usable[:, MEANS] |= np.isnan(array[:, MEANS]) & stopped[:, None]
             else:
                 usable = np.isfinite(array)
             if not usable.all():

@@ -262,6 +262,20 @@ def test_decisions_that_cannot_be_counted_are_refused(decisions, tmp_path):
         ACERL.resume(path)
 
 
+def test_means_may_be_missing_only_where_members_did_not_finish(tmp_path):
+    path = tmp_path / "run.npz"
+    trainer = train(generations=1)
+    trainer.save(path)
+    arrays = read_arrays(path, CheckpointError)
+    arrays["state.history"][0, 3] = np.nan
+    write_arrays(path, arrays)
+    with pytest.raises(CheckpointError, match="history: not finite"):
+        ACERL.resume(path)
+    arrays["state.unfinished"][0] = trainer.config.population
+    write_arrays(path, arrays)
+    assert np.isnan(ACERL.resume(path).history[0].return_mean)
+
+
 def test_an_instance_that_was_changed_in_the_checkpoint_is_refused(tmp_path):
     path = tmp_path / "run.npz"
     ACERL(load_instances(), make_config(), threads=1).save(path)
