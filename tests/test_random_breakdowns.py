@@ -446,3 +446,20 @@ def test_the_load_counts_on_the_availability():
     loaded = measure_load(vary(instance, RandomBreakdowns(300.0, 100.0)))
     assert loaded.fleet_time == pytest.approx(0.75 * without.fleet_time)
     assert loaded.offered == pytest.approx(without.offered / 0.75)
+
+
+def test_no_breakdowns_are_no_random_ones_either(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "layout.json").write_text(
+        json.dumps(layout_with({"mean_time_between_failures": 99, "mean_time_to_repair": 9}))
+    )
+    lines = ["task,pickup,delivery,arrival_time,expiry_time", "a,st1,st5,0,500", "b,st2,st4,9,500"]
+    (tmp_path / "own.csv").write_text("\n".join(lines))
+    words = ["evaluate", "Static", "--tasks", "own.csv", "--trials", "9", "--trials-csv", "all.csv"]
+    different = []
+    for options in (["none"], ["none", "--random-breakdowns", "99,9"]):
+        assert main([*words, "--breakdowns", *options]) == 0
+        rows = (tmp_path / "all.csv").read_text().splitlines()[1:]
+        different.append(len({row.split(",")[3] for row in rows}))
+    assert different[0] == 1 < different[1]
+    capsys.readouterr()

@@ -51,7 +51,8 @@ def add_breakdowns(parser: argparse._ArgumentGroup | argparse.ArgumentParser) ->
         "--breakdowns",
         metavar="FILE.csv",
         help="listed breakdowns (vehicle,time,repair_time) of every record in the place of the layout's, "
-        "or 'none' (default: breakdowns.csv beside a record, else the layout's)",
+        "or 'none', then no random ones either (default: breakdowns.csv beside a record, else the "
+        "layout's)",
     )
 
 

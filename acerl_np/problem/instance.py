@@ -42,7 +42,7 @@ BREAKDOWNS_FILE = "breakdowns.csv"
 """Name of a file beside a task record that replaces the breakdowns that the layout lists."""
 
 NO_BREAKDOWNS = "none"
-"""In the place of a file of breakdowns: there are none, whatever the layout lists."""
+"""In the place of a file of breakdowns: there are none, whatever the layout says."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -343,7 +343,7 @@ def read_record(
     if breakdowns is None:
         return instance
     if breakdowns == NO_BREAKDOWNS:
-        return replace(instance, layout=layout.with_breakdowns({}))
+        return replace(instance, layout=layout.with_breakdowns({}).with_random_breakdowns(None))
     return replace(instance, layout=read_breakdowns(breakdowns, layout, instance.epoch))
 
 
