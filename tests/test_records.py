@@ -524,6 +524,17 @@ def test_demands_and_handling_times_are_drawn_between_their_bounds():
     assert {*generate_record(layout, 40, handling_time=(0, 1)).handling_time.tolist()} == {0, 1}
 
 
+def test_what_is_drawn_for_a_task_is_independent():
+    """On a floor of many sites, where a draw used twice would show."""
+    made = generate_record(
+        acerl_np.load_layout("dmh"), 1000, demand=(0.0, 5.5), handling_time=(0.0, 9.5)
+    )
+    turn = (made.delivery - made.pickup) % 13
+    columns = [made.pickup, turn, made.demand, made.handling_time, np.diff(made.arrival, prepend=0)]
+    related = np.corrcoef(columns)[np.triu_indices(5, 1)]
+    assert np.abs(related).max() < 5 / np.sqrt(1000)
+
+
 def test_no_demand_is_above_every_capacity():
     layout = floor(
         {"id": "v", "start": "A", "capacity": 2}, {"id": "w", "start": "A", "capacity": 3.5}
