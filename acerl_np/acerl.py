@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from acerl_np.checkpoint import load_checkpoint, save_checkpoint
+from acerl_np.checks import is_whole
 from acerl_np.config import Config
 from acerl_np.errors import CheckpointError, ConfigError, InputError, describe, make_printable
 from acerl_np.evolution import Strategy, make_sampler, rank_utilities
 from acerl_np.kernels.network import count_parameters
 from acerl_np.policy import Policy, initial_parameters
-from acerl_np.problem.instance import Instance
+from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.problem.tables import build_problem, count_actions, count_features, find_scaling
 from acerl_np.rollout import Arena
 from acerl_np.storage import write_atomically
@@ -137,9 +138,9 @@ class ACERL:
         threads: int | None = None,
         tile: int | None = None,
     ) -> None:
-        self.instances = [instances] if isinstance(instances, Instance) else list(instances)
+        self.instances = list_instances(instances)
         self.config = Config() if config is None else config
-        if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= MAX_SEED:
+        if not is_whole(seed) or not 0 <= seed <= MAX_SEED:
             raise ConfigError(
                 f"seed: read {describe(seed)}; expected a whole number from 0 to 2**63 - 1"
             )
@@ -147,7 +148,7 @@ class ACERL:
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
             raise InputError(f"instance '{twice}' is given twice; expected different names")
-        self.seed = seed
+        seed = self.seed = int(seed)
         self.history: list[Generation] = []
         self._seconds = 0.0
         self._decisions = 0
@@ -374,10 +375,13 @@ class ACERL:
             raise CheckpointError(f"{path}: not a usable checkpoint: {reason}") from error
         if generations is not None:
             trainer.config = replace(config, generations=generations)
+        elif trainer.generation > trainer.config.generations:
+            # Steps were taken beyond the end.
+            trainer.config = replace(trainer.config, generations=trainer.generation)
         if trainer.generation > trainer.config.generations:
             raise CheckpointError(
                 f"{path}: has {trainer.generation} generations already; "
-                f"expected --generations of at least as many, read {trainer.config.generations}"
+                f"expected at least as many (--generations), read {trainer.config.generations}"
             )
         return trainer
 

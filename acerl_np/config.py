@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, get_args
 
+from acerl_np.checks import is_real, is_whole
 from acerl_np.errors import ConfigError, describe, make_printable
 from acerl_np.evolution.ranking import Ranking, Shaping
 from acerl_np.evolution.sampler import Advantage, Sampler
@@ -79,12 +80,12 @@ class Config:
     def __post_init__(self) -> None:
         for name, (least, most) in WHOLE_RANGES.items():
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            if not is_whole(value) or not least <= value <= most:
                 _fail(name, value, f"a whole number from {least} to {most:,}")
+            object.__setattr__(self, name, int(value))
         for name, (low, high, open_below) in REAL_RANGES.items():
             value = getattr(self, name)
-            number = isinstance(value, int | float) and not isinstance(value, bool)
-            if not number or not low <= value <= high or (open_below and value == low):
+            if not is_real(value) or not low <= value <= high or (open_below and value == low):
                 _fail(
                     name, value, f"a number {'above' if open_below else 'from'} {low:g} to {high:g}"
                 )
@@ -99,20 +100,17 @@ class Config:
             _fail("population", self.population, "an even number with antithetic")
         horizon: object = self.horizon
         if horizon is not None:
-            number = isinstance(horizon, int | float) and not isinstance(horizon, bool)
-            if not number or not 0.0 < self.horizon <= MAX_HORIZON:  # type: ignore[operator]
+            if not is_real(horizon) or not 0.0 < self.horizon <= MAX_HORIZON:  # type: ignore[operator]
                 _fail("horizon", horizon, f"seconds above 0 to {MAX_HORIZON:g}")
             object.__setattr__(self, "horizon", float(self.horizon))  # type: ignore[arg-type]
         hidden = self.hidden
         if (
             not isinstance(hidden, tuple | list)
             or len(hidden) > 10
-            or not all(
-                isinstance(n, int) and not isinstance(n, bool) and 1 <= n <= 4096 for n in hidden
-            )
+            or not all(is_whole(n) and 1 <= n <= 4096 for n in hidden)
         ):
             _fail("hidden", hidden, "at most 10 layer sizes from 1 to 4096")
-        object.__setattr__(self, "hidden", tuple(hidden))
+        object.__setattr__(self, "hidden", tuple(int(n) for n in hidden))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the options as plain values, ready for JSON."""

@@ -9,11 +9,11 @@ import json
 import math
 import os
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from acerl_np.checks import is_real, is_whole
 from acerl_np.errors import EventError, InputError
 from acerl_np.evaluation import RULES, find_policy_name
 from acerl_np.kernels.live import decide_by_named_rule, decide_by_network, look
@@ -232,9 +232,9 @@ class Dispatcher:
         self.layout = layout
         self.policy = find_policy_name(policy) if isinstance(policy, str) else policy
         self.greedy = bool(greedy)
-        if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**63:
+        if not is_whole(seed) or not 0 <= seed < 2**63:
             raise InputError(f"seed: read {seed}; expected a whole number from 0 to 2**63 - 1")
-        self.seed = seed
+        self.seed = int(seed)
         self._key = np.empty(4, np.uint32)
         derive_key(seed, ACTION, 0, 0, self._key)
         self._vehicles = {vehicle.id: v for v, vehicle in enumerate(layout.vehicles)}
@@ -506,7 +506,7 @@ class Dispatcher:
     # Events
 
     def _check_time(self, time: float, what: str) -> None:
-        if not _is_number(time):
+        if not is_real(time):
             raise EventError(f"{what}: read time {time!r}; expected seconds")
         if time < self._time:
             raise EventError(
@@ -541,7 +541,7 @@ class Dispatcher:
             raise EventError(f"{what}: task '{event.task}': pickup and delivery are one site")
         for field in ("expiry", "handling_time", "demand"):
             value = getattr(event, field)
-            if not _is_number(value) or not 0.0 <= value <= 1e12:
+            if not is_real(value) or not 0.0 <= value <= 1e12:
                 raise EventError(
                     f"{what}: {field}: read {value!r}; expected a number from 0 to 1e12"
                 )
@@ -690,10 +690,3 @@ class Dispatcher:
         self._write_pool()
         self._decisions += 1
         return Assignment(self._names[v], task.event.task, rule)
-
-
-def _is_number(value: object) -> bool:
-    """Whether `value` is a finite number, of Python's or NumPy's kinds, and not a bool."""
-    if isinstance(value, bool):
-        return False
-    return isinstance(value, Real) and math.isfinite(value)

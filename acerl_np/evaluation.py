@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from acerl_np.errors import ConfigError, InputError, PolicyError
+from acerl_np.checks import is_real, is_whole
+from acerl_np.errors import ConfigError, InputError, PolicyError, describe
 from acerl_np.hindsight import find_static
 from acerl_np.kernels.baselines import MIX, RANDOM
 from acerl_np.kernels.random import EVALUATION, derive_key
 from acerl_np.kernels.rules import AHP, EDD, FCFS, LWT, NVF, STD
 from acerl_np.policy import Policy
-from acerl_np.problem.instance import Instance
+from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.problem.tables import build_problem
 from acerl_np.rollout import Arena, play_by_rule
 from acerl_np.workers import Workers
@@ -158,11 +159,18 @@ def evaluate_policy(
     InputError
         If there is no instance or no trial.
     """
-    chosen = [instances] if isinstance(instances, Instance) else list(instances)
-    if isinstance(trials, bool) or not isinstance(trials, int) or not 1 <= trials <= MAX_TRIALS:
-        raise InputError(f"trials: read {trials}; expected a whole number from 1 to {MAX_TRIALS:,}")
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**63:
-        raise ConfigError(f"seed: read {seed}; expected a whole number from 0 to 2**63 - 1")
+    chosen = list_instances(instances)
+    if not is_whole(trials) or not 1 <= trials <= MAX_TRIALS:
+        raise InputError(
+            f"trials: read {describe(trials)}; expected a whole number from 1 to {MAX_TRIALS:,}"
+        )
+    if not is_whole(seed) or not 0 <= seed < 2**63:
+        raise ConfigError(
+            f"seed: read {describe(seed)}; expected a whole number from 0 to 2**63 - 1"
+        )
+    if not is_real(cost_limit):
+        raise ConfigError(f"cost_limit: read {describe(cost_limit)}; expected seconds")
+    trials, seed = int(trials), int(seed)
     if not chosen:
         raise InputError("no instances; expected at least one")
     shape = (len(chosen), trials)

@@ -7,15 +7,16 @@ imports it by itself.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from acerl_np.checks import is_whole
 from acerl_np.errors import ActionError, InputError, MissingExtraError
 from acerl_np.kernels.state import FINISH, STATUS, TASK, TIME, VEHICLE, WORKING
-from acerl_np.problem.instance import Instance, load_instance
+from acerl_np.problem.instance import Instance, bundled_suites, load_instance, load_suite
 from acerl_np.simulator import Simulator, find_legal
 from acerl_np.view import describe_episode, draw_episode
 
@@ -43,7 +44,8 @@ class DMHEnv(gymnasium.Env[np.ndarray, Any]):
     Observations are float32 (n_features,), actions vehicle * 4 + rule, as in `Simulator`. The reward
     is 0 until the episode ends and then minus the makespan, s. An episode that the horizon stops is
     truncated: its reward is minus the horizon, its makespan and tardiness are nan, and its cost counts
-    unfinished tasks as if they were finished then.
+    unfinished tasks as if they were finished then. All has been paid by then, so a learner should take
+    that end for a terminal state. At an end the observation is zero and no action is legal.
 
     `info` holds "action_mask" (int8 (n_actions,), 1 is legal), "time" (s) and "cost" (s; the tardiness
     at the end, 0.0 before); after a reset also "instance" (its name), at the end "makespan" and
@@ -52,11 +54,11 @@ class DMHEnv(gymnasium.Env[np.ndarray, Any]):
     Parameters
     ----------
     instance : str, path-like, Instance or sequence of these
-        Names or files as `load_instance` takes them. Of several, `reset` draws one, or takes the one
-        that options={"instance": name} names.
+        Names or files as `load_instance` takes them, or names of suites. Of several, `reset` draws one,
+        or takes the one that options={"instance": ...} names or is. Default "DMH-01".
     horizon : float, optional
-        s after which an episode is truncated; by default never, and where vehicles break down at
-        random after a very long time (`problem.tables.RANDOM_HORIZON`).
+        s, cut to whole ones, after which an episode is truncated; by default never, and where vehicles
+        break down at random after a very long time (`problem.tables.find_last_tick`).
     illegal : {"error", "redraw"}
         What becomes of an illegal action: an `ActionError`, or a legal one drawn uniformly with
         `np_random`.
@@ -67,11 +69,13 @@ class DMHEnv(gymnasium.Env[np.ndarray, Any]):
     scaling : array_like of float, (12,), optional
         Feature constants (`problem.tables.find_scaling`); by default those of the instances. An
         agent that learned on other records or floors needs the sizes and constants of its training.
+    instances : optional
+        The same as `instance`, as the vector environment calls it.
 
     Raises
     ------
     InputError
-        If an instance cannot be loaded or an option is unknown.
+        If an instance cannot be loaded or served, or an option is unknown.
 
     Examples
     --------
@@ -91,26 +95,27 @@ class DMHEnv(gymnasium.Env[np.ndarray, Any]):
 
     def __init__(
         self,
-        instance: InstanceLike | Sequence[InstanceLike] = "DMH-01",
+        instance: InstanceLike | Sequence[InstanceLike] | None = None,
         horizon: float | None = None,
         illegal: str = "error",
         render_mode: str | None = None,
         task_slots: int | None = None,
         n_vehicles: int | None = None,
         scaling: ArrayLike | None = None,
+        instances: InstanceLike | Sequence[InstanceLike] | None = None,
     ) -> None:
         _check_choice("illegal", illegal, ILLEGAL)
         _check_choice("render_mode", render_mode, (None, *RENDER_MODES))
-        instances = _load(instance)
+        loaded = _load(instance, instances)
         self._simulator = Simulator(
-            instances,
+            loaded,
             scaling=scaling,
             task_slots=task_slots,
             n_vehicles=n_vehicles,
             horizon=horizon,
             n_episodes=1,
         )
-        self._entries = _find_entries(self._simulator, instances)
+        self._entries = _find_entries(self._simulator, loaded)
         self._redraws = illegal == "redraw"
         self._over = True
         self._seeded = False  # whether the simulator has this environment's seed
@@ -128,7 +133,7 @@ class DMHEnv(gymnasium.Env[np.ndarray, Any]):
         seed : int, optional
             Restarts `np_random` and the stream of the random breakdowns.
         options : dict, optional
-            "instance": name of the instance to play.
+            "instance": the instance to play, or its name.
 
         Returns
         -------
@@ -138,14 +143,19 @@ class DMHEnv(gymnasium.Env[np.ndarray, Any]):
         Raises
         ------
         InputError
-            If there is no instance of that name.
+            If there is no such instance, or the seed is no whole number from 0 on; nothing is changed.
         """
-        super().reset(seed=seed)
         choice = _name_entry(self._simulator, options)
+        _check_seeds([seed])
+        super().reset(seed=seed)
         if choice is None:
             choice = _draw_entry(self._entries, lambda: self.np_random)
-        fresh = seed is not None or not self._seeded
-        self._simulator.restart([0], [choice], seeds=[self.np_random_seed if fresh else None])
+        key = None
+        if seed is not None or not self._seeded:
+            key = self.np_random_seed
+            if key < 0:  # somebody has set `np_random`
+                key = int(self.np_random.integers(2**63))
+        self._simulator.restart([0], [choice], seeds=[key])
         self._seeded = True
         self._over = False
         info = {**self._look(), "cost": 0.0, "instance": self._simulator.pool[choice].name}
@@ -231,7 +241,7 @@ class DMHVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray
     num_envs : int
         Number of environments B.
     instances : str, path-like, Instance or sequence of these
-        As in `DMHEnv`: each environment draws one of them at each reset.
+        As `instance` in `DMHEnv`: each environment draws one of them at each reset.
     horizon : float, optional
         As in `DMHEnv`.
     illegal : {"error", "redraw"}
@@ -244,17 +254,31 @@ class DMHVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray
         "final_info". DISABLED leaves it to reset(options={"reset_mask": ...}).
     task_slots, n_vehicles, scaling
         As in `DMHEnv`.
+    instance : optional
+        The same as `instances`, as the single environment calls it.
+    max_episode_steps : None
+        Not to be used: an end after so many steps would be worth more than the best schedule.
 
     Raises
     ------
     InputError
-        If an instance cannot be loaded or an option is unknown.
+        If an instance cannot be loaded or served, or an option is unknown.
+
+    Examples
+    --------
+    >>> import gymnasium
+    >>> envs = gymnasium.make_vec(
+    ...     "acerl_np.gym:acerl_np/DMH-v0", 3, instances="dmh-train", autoreset_mode="SameStep"
+    ... )
+    >>> observations, infos = envs.reset(seed=0)
+    >>> observations.shape, infos["action_mask"].shape
+    ((3, 219), (3, 12))
     """
 
     def __init__(
         self,
         num_envs: int = 1,
-        instances: InstanceLike | Sequence[InstanceLike] = "DMH-01",
+        instances: InstanceLike | Sequence[InstanceLike] | None = None,
         horizon: float | None = None,
         illegal: str = "error",
         render_mode: str | None = None,
@@ -262,16 +286,24 @@ class DMHVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray
         task_slots: int | None = None,
         n_vehicles: int | None = None,
         scaling: ArrayLike | None = None,
+        instance: InstanceLike | Sequence[InstanceLike] | None = None,
+        max_episode_steps: None = None,
     ) -> None:
         _check_choice("illegal", illegal, ILLEGAL)
         _check_choice("render_mode", render_mode, (None, *RENDER_MODES))
+        if not is_whole(num_envs) or num_envs < 1:
+            raise InputError(f"num_envs: read {num_envs!r}; expected at least 1")
+        if max_episode_steps is not None:
+            raise InputError(
+                f"max_episode_steps: read {max_episode_steps!r}; expected horizon=, in seconds"
+            )
         if not isinstance(autoreset_mode, AutoresetMode):
             _check_choice("autoreset_mode", autoreset_mode, [mode.value for mode in AutoresetMode])
         self.num_envs = num_envs
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.metadata = {**DMHEnv.metadata, "autoreset_mode": self.autoreset_mode}
         self.render_mode = render_mode
-        loaded = _load(instances)
+        loaded = _load(instances, instance)
         self._simulator = Simulator(
             loaded,
             scaling=scaling,
@@ -317,7 +349,7 @@ class DMHVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray
         seed : int or sequence of int, optional
             Environment i gets seed + i, or the sequence's entry i.
         options : dict, optional
-            "instance": name of the instance to play; "reset_mask": bool (B,), the environments to
+            "instance": the instance to play, or its name; "reset_mask": bool (B,), the environments to
             start anew, the others go on.
 
         Returns
@@ -328,8 +360,8 @@ class DMHVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray
         Raises
         ------
         InputError
-            If there is no instance of that name, seeds or mask have another length or type, or the
-            very first reset has a mask.
+            If there is no such instance, seeds or mask have another length or type, or the very first
+            reset has a mask; nothing is changed.
         """
         options = options or {}
         mask = np.ones(self.num_envs, np.bool_)
@@ -345,12 +377,14 @@ class DMHVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray
         choice = _name_entry(self._simulator, options)
         if seed is None:
             seeds: Sequence[int | None] = [None] * self.num_envs
-        elif isinstance(seed, int | np.integer):
-            seeds = [int(seed) + b for b in range(self.num_envs)]
+        elif np.ndim(seed):  # type: ignore[arg-type]
+            seeds = list(seed)  # type: ignore[arg-type]
         else:
-            seeds = seed
+            _check_seeds([seed])
+            seeds = [int(seed) + b for b in range(self.num_envs)]  # type: ignore[arg-type]
         if len(seeds) != self.num_envs:
             raise InputError(f"seed: read {len(seeds)} seeds; expected {self.num_envs}")
+        _check_seeds(seeds)
         for b, value in enumerate(seeds):
             if value is not None and mask[b]:
                 self._generators[b], self._seeds[b] = seeding.np_random(value)
@@ -507,17 +541,40 @@ def _check_choice(name: str, value: Any, expected: Sequence[Any]) -> None:
         raise InputError(f"{name}: read {value!r}; expected one of {list(expected)}")
 
 
-def _load(instances: InstanceLike | Sequence[InstanceLike]) -> list[Instance]:
-    if isinstance(instances, str | os.PathLike | Instance):
-        instances = [instances]
-    if not isinstance(instances, Sequence):
+def _check_seeds(seeds: Iterable[Any]) -> None:
+    for seed in seeds:
+        if seed is not None and (not is_whole(seed) or seed < 0):
+            raise InputError(f"seed: read {seed!r}; expected a whole number from 0 on")
+
+
+def _load(
+    instances: InstanceLike | Sequence[InstanceLike] | None,
+    others: InstanceLike | Sequence[InstanceLike] | None,
+) -> list[Instance]:
+    """Return what either of two names of one parameter asks for, by default DMH-01."""
+    if instances is not None and others is not None:
+        raise InputError("instance and instances are both given; expected one of the two")
+    chosen: Any = others if instances is None else instances
+    if chosen is None:
+        chosen = "DMH-01"
+    if isinstance(chosen, str | os.PathLike | Instance):
+        chosen = [chosen]
+    if not isinstance(chosen, Sequence):
         raise InputError(
-            f"instances: read {instances!r}; expected a name, a file, an Instance or several"
+            f"instances: read {chosen!r}; expected a name, a file, an Instance or several"
         )
-    for item in instances:
+    loaded: list[Instance] = []
+    for item in chosen:
         if not isinstance(item, str | os.PathLike | Instance):
             raise InputError(f"instances: read {item!r}; expected a name, a file or an Instance")
-    return [item if isinstance(item, Instance) else load_instance(item) for item in instances]
+        if isinstance(item, Instance):
+            item.check_servable()
+            loaded.append(item)
+        elif item in bundled_suites():
+            loaded += load_suite(str(item))
+        else:
+            loaded.append(load_instance(item))
+    return loaded
 
 
 def _find_entries(simulator: Simulator, instances: Sequence[Instance]) -> list[int]:
@@ -527,15 +584,23 @@ def _find_entries(simulator: Simulator, instances: Sequence[Instance]) -> list[i
 
 
 def _name_entry(simulator: Simulator, options: dict[str, Any] | None) -> int | None:
-    """Return the position in the pool of the instance that `options` name, None if they name none."""
-    name = (options or {}).get("instance")
-    if name is None:
+    """Return the position in the pool of the instance that `options` ask for, None if for none."""
+    wanted = (options or {}).get("instance")
+    if wanted is None:
         return None
-    if isinstance(name, Instance):
-        name = name.name
     names = [instance.name for instance in simulator.pool]
-    _check_choice("instance", name, names)
-    return names.index(name)
+    if isinstance(wanted, Instance):
+        hashes = [instance.content_hash for instance in simulator.pool]
+        if wanted.content_hash in hashes:
+            return hashes.index(wanted.content_hash)
+        wanted = wanted.name
+        raise InputError(f"instance: read {wanted!r} of other content; expected one of {names}")
+    _check_choice("instance", wanted, names)
+    if names.count(wanted) > 1:
+        raise InputError(
+            f"instance: {wanted!r} is the name of several; expected the instance itself"
+        )
+    return names.index(wanted)
 
 
 def _draw_entry(entries: Sequence[int], generator: Any) -> int:

@@ -24,7 +24,7 @@ from acerl_np.kernels.random import SEARCH, derive_key, draw_uniform
 from acerl_np.kernels.rules import N_RULES
 from acerl_np.kernels.search import anneal_actions, search_beam
 from acerl_np.kernels.state import allocate_state
-from acerl_np.problem.instance import Instance, instances_folder
+from acerl_np.problem.instance import Instance, instances_folder, list_instances
 from acerl_np.problem.tables import build_problem
 from acerl_np.rollout import play_by_plan
 from acerl_np.simulator import Simulator
@@ -170,7 +170,7 @@ def find_static(
     StaticResult or None
         None if no plan that was tried is within the limit.
     """
-    chosen = [instances] if isinstance(instances, Instance) else list(instances)
+    chosen = list_instances(instances)
     if not chosen:
         raise InputError("no instances; expected at least one")
     n_vehicles = max(len(instance.layout.vehicles) for instance in chosen)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from acerl_np.checks import is_whole
 from acerl_np.errors import ActionError, InputError, describe
 from acerl_np.kernels.random import BREAKDOWN, derive_key
 from acerl_np.kernels.rollout import advance_batch
@@ -26,7 +27,7 @@ from acerl_np.kernels.state import (
     WORKING,
     allocate_state,
 )
-from acerl_np.problem.instance import Instance
+from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.problem.tables import build_problem, count_actions, count_features
 
 STATUS_NAMES = np.array(["running", "finished", "stuck", "stopped"])
@@ -84,7 +85,8 @@ class Simulator:
     task_slots, n_vehicles : int, optional
         Sizes of observation and mask; by default the largest among the layouts.
     horizon : float, optional
-        s after which an episode is stopped, finished or not; by default never.
+        s, cut to whole ones, after which an episode is stopped, finished or not; by default never, and
+        where vehicles break down at random after a very long time (`problem.tables.RANDOM_HORIZON`).
     n_episodes : int, optional
         Number of episodes B; episode b is on entry b modulo the number of entries, until `restart`
         says otherwise. By default one per entry.
@@ -125,7 +127,7 @@ class Simulator:
         n_episodes: int | None = None,
         seed: int = 0,
     ) -> None:
-        entries = [instances] if isinstance(instances, Instance) else list(instances)
+        entries = list_instances(instances)
         self.pool = tuple({id(instance): instance for instance in entries}.values())
         self.problem = build_problem(
             self.pool,
@@ -136,7 +138,7 @@ class Simulator:
         )
         if n_episodes is None:
             n_episodes = len(entries)
-        if not isinstance(n_episodes, int | np.integer) or n_episodes < 1:
+        if not is_whole(n_episodes) or n_episodes < 1:
             raise InputError(f"n_episodes: read {describe(n_episodes)}; expected at least 1")
         position = {id(instance): k for k, instance in enumerate(self.pool)}
         first = np.array([position[id(instance)] for instance in entries], np.int64)
@@ -366,7 +368,7 @@ class Simulator:
 
 
 def _check_seed(seed: object) -> None:
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+    if not is_whole(seed) or seed < 0:  # type: ignore[operator]
         raise InputError(f"seed: read {describe(seed)}; expected a whole number from 0 on")
 
 
@@ -374,5 +376,8 @@ def _read_indices(name: str, values: ArrayLike, n: int) -> np.ndarray:
     indices = np.asarray(values)
     whole = indices.dtype.kind in "iu" or indices.size == 0  # an empty list has no type
     if indices.ndim != 1 or not whole or ((indices < 0) | (indices >= n)).any():
-        raise InputError(f"{name}: expected indices from 0 to {n - 1}")
+        raise InputError(
+            f"{name}: read {indices.dtype} of shape {indices.shape}; "
+            f"expected a list of indices from 0 to {n - 1}"
+        )
     return indices.astype(np.int64)

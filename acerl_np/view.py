@@ -99,7 +99,8 @@ def draw_episode(simulator: Simulator, b: int) -> np.ndarray:
     Returns
     -------
     ndarray(uint8, (height, width, 3))
-        Red, green and blue; both sides are even, the longer one is 400 pixels.
+        Red, green and blue; both sides are even, the longer one is 400 pixels. Episodes on unlike floors
+        have pictures of one size, white where a floor is smaller.
     """
     instance = simulator.instances[b]
     state = simulator.state
@@ -121,18 +122,26 @@ def draw_episode(simulator: Simulator, b: int) -> np.ndarray:
         _fill_disc(picture, column, row, DOT, COLOURS[status])
         if status == WORKING and state.vehicle[b, v, LEG] == TO_DELIVERY:
             _fill_disc(picture, column, row, DOT // 2, WAITING)
-    return picture
+    layouts = {id(item.layout): item.layout for item in simulator.pool}.values()
+    height, width = np.max([_measure_floor(item)[1] for item in layouts], axis=0)
+    padding = ((0, height - picture.shape[0]), (0, width - picture.shape[1]), (0, 0))
+    return np.pad(picture, padding, constant_values=WHITE[0])
 
 
-def _draw_floor(layout: Layout) -> tuple[np.ndarray, np.ndarray]:
-    """Return the sites' columns and rows in pixels, and the picture of sites and edges."""
+def _measure_floor(layout: Layout) -> tuple[np.ndarray, tuple[int, int]]:
+    """Return the sites' columns and rows in pixels, and height and width of the picture."""
     points = np.array([(site.x, -site.y) for site in layout.sites], np.float64)
     points -= points.min(axis=0)
     extent = points.max(axis=0)
     scale = (SIDE - 2 * MARGIN) / max(extent.max(), 1e-9)
     width, height = (int(x) + int(x) % 2 for x in np.ceil(extent * scale) + 2 * MARGIN)
-    places = points * scale + MARGIN
-    picture = np.full((min(height, SIDE), min(width, SIDE), 3), WHITE, np.uint8)
+    return points * scale + MARGIN, (min(height, SIDE), min(width, SIDE))
+
+
+def _draw_floor(layout: Layout) -> tuple[np.ndarray, np.ndarray]:
+    """Return the sites' columns and rows in pixels, and the picture of sites and edges."""
+    places, size = _measure_floor(layout)
+    picture = np.full((*size, 3), WHITE, np.uint8)
     for edge in layout.edges:
         a, b = places[layout.site_index[edge.a]], places[layout.site_index[edge.b]]
         n = int(np.abs(b - a).max()) + 2

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from acerl_np.errors import ConfigError
+from acerl_np.checks import is_whole
+from acerl_np.errors import ConfigError, describe
 
 Item = TypeVar("Item")
 
@@ -38,8 +39,10 @@ class Workers:
 
     def __init__(self, threads: int | None = None) -> None:
         self.threads = count_cores() if threads is None else threads
-        if not 1 <= self.threads <= MAX_THREADS:
-            raise ConfigError(f"threads: read {threads}; expected a number from 1 to {MAX_THREADS}")
+        if not is_whole(self.threads) or not 1 <= self.threads <= MAX_THREADS:
+            raise ConfigError(
+                f"threads: read {describe(threads)}; expected a number from 1 to {MAX_THREADS}"
+            )
         self._helpers: ThreadPoolExecutor | None = None
         self._process = 0
 

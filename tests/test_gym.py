@@ -531,7 +531,7 @@ def test_vector_errors(instances):
     assert np.array_equal(envs.action_masks(), before)
     with pytest.raises(InputError, match="autoreset_mode"):
         DMHVectorEnv(2, instances, autoreset_mode="never")
-    with pytest.raises(InputError, match="n_episodes"):
+    with pytest.raises(InputError, match="num_envs"):
         DMHVectorEnv(0, instances)
 
 
@@ -626,3 +626,108 @@ def test_maskable_ppo_learns():
         over = terminated or truncated
     assert terminated
     assert 1500.0 < info["makespan"] == -reward < 3000.0
+
+
+# Misuse and conveniences
+
+
+def test_a_generator_of_ones_own(instances):
+    record = replace(
+        instances[1],
+        layout=instances[1].layout.with_random_breakdowns(RandomBreakdowns(100.0, 30.0)),
+    )
+    ends = []
+    for number in (1, 1, 2):
+        env = DMHEnv(record)
+        env.np_random = np.random.default_rng(number)
+        ends.append([play(env, *env.reset())[4]["makespan"] for _ in range(6)])
+    assert ends[0] == ends[1] != ends[2]
+
+
+def test_both_names_of_the_instances_and_suites(instances):
+    assert DMHEnv(instances=instances[0]).reset()[1]["instance"] == instances[0].name
+    envs = DMHVectorEnv(2, instance=instances[0])
+    assert envs.reset()[1]["instance"].tolist() == [instances[0].name] * 2
+    assert set(names(DMHEnv("dmh-train"), 60, seed=1)) == {f"DMH-0{k}" for k in range(1, 9)}
+    for make in (DMHEnv, lambda **both: DMHVectorEnv(2, **both)):
+        with pytest.raises(InputError, match="both given"):
+            make(instance="DMH-01", instances="DMH-02")
+
+
+def test_instances_of_one_name_are_told_apart(instances):
+    plain = instances[1]
+    other = replace(
+        plain, layout=plain.layout.with_random_breakdowns(RandomBreakdowns(50.0, 500.0))
+    )
+    env = DMHEnv([plain, other])
+    ends = {
+        play(env, *env.reset(seed=k, options={"instance": plain}))[4]["makespan"] for k in range(9)
+    }
+    assert len(ends) == 1
+    ends = {
+        play(env, *env.reset(seed=k, options={"instance": other}))[4]["makespan"] for k in range(9)
+    }
+    assert len(ends) > 1
+    with pytest.raises(InputError, match="the name of several"):
+        env.reset(options={"instance": plain.name})
+    with pytest.raises(InputError, match="of other content"):
+        env.reset(options={"instance": instances[0]})
+
+
+def test_instances_that_cannot_be_served_are_refused(instances):
+    row = {**instances[0].rows()[0], "demand": 5}
+    layout = replace(
+        instances[0].layout,
+        vehicles=tuple(replace(item, capacity=2.0) for item in instances[0].layout.vehicles),
+    )
+    heavy = Instance.from_rows("heavy", layout, [row], servable=False)
+    with pytest.raises(InputError, match=r"heavy: task .* demand: 5 exceeds every vehicle"):
+        DMHEnv(heavy)
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "x", True])
+def test_a_refused_reset_changes_nothing(instances, seed):
+    env, envs = DMHEnv(instances), DMHVectorEnv(3, instances)
+    env.reset(seed=0)
+    envs.reset(seed=0)
+    before = env.np_random.bit_generator.state, envs.np_random_seed
+    for wrong in (
+        lambda: env.reset(seed=seed),
+        lambda: env.reset(seed=5, options={"instance": "x"}),
+        lambda: envs.reset(seed=seed),
+        lambda: envs.reset(seed=[7, 8, seed]),
+        lambda: envs.reset(seed=[7, 8]),
+    ):
+        with pytest.raises(InputError):
+            wrong()
+    assert (env.np_random.bit_generator.state, envs.np_random_seed) == before
+
+
+def test_pictures_of_unlike_floors_have_one_size(instances):
+    layout = acerl_np.Layout.from_dict(
+        {
+            "format": 1,
+            "sites": [{"id": "a", "x": 0, "y": 0}, {"id": "b", "x": 1, "y": 0}],
+            "edges": [{"a": "a", "b": "b"}],
+            "vehicles": [{"id": "v", "start": "a"}],
+        }
+    )
+    row = {"task": "t", "pickup": "a", "delivery": "b", "arrival_time": 0, "expiry_time": 9}
+    flat = Instance.from_rows("flat", layout, [row])
+    env = DMHEnv([flat, instances[0]], render_mode="rgb_array")
+    shapes = set()
+    for instance in (flat, instances[0]):
+        env.reset(options={"instance": instance})
+        shapes.add(env.render().shape)
+    assert len(shapes) == 1
+
+
+def test_an_end_by_steps_is_refused(instances):
+    with pytest.raises(InputError, match=r"max_episode_steps: read 5; expected horizon="):
+        gymnasium.make_vec(
+            ENV_ID,
+            num_envs=2,
+            vectorization_mode="vector_entry_point",
+            instances=instances,
+            max_episode_steps=5,
+        )

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.errors import ConfigError, InputError
+from acerl_np.checks import is_whole
+from acerl_np.errors import ConfigError, InputError, describe
 from acerl_np.evolution.adaptation import (
     MAX_SIGMA,
     MIN_SIGMA,
@@ -179,6 +180,7 @@ class Evolution:
 
     Examples
     --------
+    >>> from acerl_np.evolution import Evolution, sum_violations
     >>> evolution = Evolution([0.0, 0.0], sigma=0.5, noise_decay=0.9, seed=1)
     >>> for _ in range(60):
     ...     x, _ = evolution.ask()
@@ -222,14 +224,14 @@ class Evolution:
             )
         if not ((first_sigma >= MIN_SIGMA) & (first_sigma < np.inf)).all():
             raise ConfigError(f"sigma: read {sigma!r}; expected at least {MIN_SIGMA:g}, and finite")
-        _check_whole("population", population, 2)
+        population = _check_whole("population", population, 2)
         if antithetic and population % 2:
             raise ConfigError(
                 f"population: read {population}; expected an even number with antithetic"
             )
-        _check_whole("noise_decay_every", noise_decay_every, 1)
-        _check_whole("n_instances", n_instances, 1)
-        _check_whole("seed", seed, 0)
+        noise_decay_every = _check_whole("noise_decay_every", noise_decay_every, 1)
+        n_instances = _check_whole("n_instances", n_instances, 1)
+        seed = _check_whole("seed", seed, 0)
         if seed > MAX_SEED:
             raise ConfigError(f"seed: read {seed}; expected a whole number from 0 to 2**63 - 1")
         _check_number("learning_rate", learning_rate, "a finite number of at least 0")
@@ -629,9 +631,12 @@ def _read_bounds(
     return read[0], read[1]
 
 
-def _check_whole(name: str, value: object, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ConfigError(f"{name}: read {value}; expected a whole number of at least {least}")
+def _check_whole(name: str, value: Any, least: int) -> int:
+    if not is_whole(value) or value < least:
+        raise ConfigError(
+            f"{name}: read {describe(value)}; expected a whole number of at least {least}"
+        )
+    return int(value)
 
 
 def _check_number(name: str, value: object, expected: str) -> None:

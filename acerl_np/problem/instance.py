@@ -7,7 +7,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache, cached_property
@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from acerl_np.errors import InputError, LayoutError, RecordError, make_printable
+from acerl_np.errors import InputError, LayoutError, RecordError, describe, make_printable
 from acerl_np.problem.layout import MAX_BREAKDOWNS, Breakdown, Layout, shorten
 from acerl_np.problem.rows import (
     TimeColumn,
@@ -187,6 +187,16 @@ class Instance:
             instance._check_reach([places[k] for k in order])
         return instance
 
+    def check_servable(self) -> None:
+        """Refuse an instance some of whose tasks may be impossible to reach or to carry.
+
+        Raises
+        ------
+        RecordError
+            With the task and what is wrong with it.
+        """
+        self._check_reach([f"{self.name}: task '{task}'" for task in self.tasks])
+
     def _check_reach(self, places: Sequence[str]) -> None:
         """Refuse a record that some vehicle could not finish from wherever it may stand."""
         distance = self.layout.routes.distance
@@ -239,6 +249,23 @@ class Instance:
 
     def __repr__(self) -> str:
         return f"Instance({self.name!r}, layout={self.layout.name!r}, n_tasks={self.n_tasks})"
+
+
+def list_instances(instances: Instance | Iterable[Instance]) -> list[Instance]:
+    """Return one or several instances as a list.
+
+    Raises
+    ------
+    InputError
+        If something else is among them, such as a name.
+    """
+    found = [instances] if isinstance(instances, Instance | str) else list(instances)
+    for item in found:
+        if not isinstance(item, Instance):
+            raise InputError(
+                f"instances: read {describe(item)}; expected what load_instance or load_suite returns"
+            )
+    return found
 
 
 def _freeze(array: np.ndarray) -> np.ndarray:

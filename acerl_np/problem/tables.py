@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from acerl_np.checks import is_real, is_whole
 from acerl_np.errors import AcerlError, InputError, describe
 from acerl_np.kernels.rules import N_RULES
 from acerl_np.kernels.state import (
@@ -196,8 +197,10 @@ def build_problem(
     """
     if len(instances) == 0:
         raise InputError("no instances; expected at least one")
-    if horizon is not None and not 0.0 <= horizon <= MAX_HORIZON:
-        raise InputError(f"horizon: read {horizon}; expected seconds from 0 to {MAX_HORIZON:g}")
+    if horizon is not None and (not is_real(horizon) or not 0.0 <= horizon <= MAX_HORIZON):
+        raise InputError(
+            f"horizon: read {describe(horizon)}; expected seconds from 0 to {MAX_HORIZON:g}"
+        )
     layouts: list[Layout] = []
     layout_of = []
     for instance in instances:
@@ -234,7 +237,7 @@ def build_problem(
         )
     largest = max(len(instance.layout.vehicles) for instance in instances)
     for name, size, least in (("task_slots", task_slots, 1), ("n_vehicles", n_vehicles, largest)):
-        if size is not None and (not isinstance(size, int | np.integer) or size < least):
+        if size is not None and (not is_whole(size) or size < least):
             raise InputError(
                 f"{name}: read {describe(size)}; expected a whole number of at least {least}"
             )
