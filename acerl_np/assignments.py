@@ -194,7 +194,7 @@ def replay_assignments(
     ----------
     assignments : Assignments
     horizon : float, optional
-        s after which the episode is stopped, finished or not; by default never.
+        s after which the episode is stopped, finished or not; by default as `build_problem` says.
     key : ndarray(uint32, (4,)), optional
         Stream of the random breakdowns, if there are any; by default that of zeros.
 

@@ -13,6 +13,9 @@ def is_whole(value: object) -> bool:
 
 def is_real(value: object) -> bool:
     """Whether `value` is a finite number and no bool."""
-    if isinstance(value, bool):
+    if isinstance(value, bool) or not isinstance(value, Real):
         return False
-    return isinstance(value, Real) and math.isfinite(value)
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number beyond every float
+        return False

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from acerl_np.checks import is_real, is_whole
 from acerl_np.errors import ConfigError, InputError, PolicyError, describe
-from acerl_np.hindsight import find_static
+from acerl_np.hindsight import find_static, play_static
 from acerl_np.kernels.baselines import MIX, RANDOM
 from acerl_np.kernels.random import EVALUATION, derive_key
 from acerl_np.kernels.rules import AHP, EDD, FCFS, LWT, NVF, STD
+from acerl_np.kernels.state import N_DECISIONS, TASK_SLOTS
 from acerl_np.policy import Policy
 from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.problem.tables import build_problem
 from acerl_np.rollout import Arena, play_by_rule
+from acerl_np.simulator import Simulator
 from acerl_np.workers import Workers
 
 MAX_TRIALS = 10_000_000
@@ -38,6 +41,15 @@ STATIC = "Static"
 """The best fixed vehicle order and rule per vehicle on the instances at hand."""
 
 POLICY_NAMES = (*RULES, STATIC)
+
+Agent = Callable[[np.ndarray, np.ndarray], ArrayLike]
+"""Observations (float32, (B, n_features)) and masks (bool, (B, n_actions)) in, actions (int, (B,)) out."""
+
+AGENT_EPISODES = 1024
+"""Episodes that an agent of your own plays side by side."""
+
+STATIC_TRIALS = 100
+"""Trials of each instance, the first ones, that the static plan is sought on."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +131,7 @@ def find_policy_name(name: str) -> str:
 
 
 def evaluate_policy(
-    policy: Policy | str,
+    policy: Policy | str | Agent,
     instances: Instance | Sequence[Instance],
     *,
     trials: int = 30,
@@ -133,20 +145,24 @@ def evaluate_policy(
 
     Parameters
     ----------
-    policy : Policy or str
-        A trained policy, or a name of `POLICY_NAMES` such as "EDD".
+    policy : Policy, str or callable
+        A trained policy, a name of `POLICY_NAMES` such as "EDD", or an agent of your own: a function of
+        observations (float32, (B, n_features)) and masks (bool, (B, n_actions)), as `Simulator` shows
+        them for these instances, that returns an action for each row; a row without a legal action is
+        over, and what is returned for it is ignored.
     instances : Instance or sequence of Instance
     trials : int
     seed : int
     greedy : bool
-        Take the most probable action; by default actions are sampled, as in training and in the paper.
+        Take a trained policy's most probable action; by default actions are sampled, as in training
+        and in the paper.
     cost_limit : float
         xi, s.
     threads : int, optional
         By default one per core.
     horizon : float, optional
-        s after which an episode is stopped, finished or not; by default never, and where vehicles
-        break down at random after a very long time (`problem.tables.RANDOM_HORIZON`).
+        s, cut to whole ones, after which an episode is stopped, finished or not; by default never.
+        Where vehicles break down at random, `problem.tables.find_last_tick` says when.
 
     Returns
     -------
@@ -156,6 +172,8 @@ def evaluate_policy(
     ------
     PolicyError
         If the policy was trained for floors of another size, or its name is unknown.
+    ActionError
+        If an agent of your own takes an illegal action.
     InputError
         If there is no instance or no trial.
     """
@@ -179,9 +197,16 @@ def evaluate_policy(
         policy = find_policy_name(policy)
         if policy == STATIC:
             return _evaluate_static(chosen, trials, seed, cost_limit, horizon, threads)
-    else:
+    elif isinstance(policy, Policy):
         for instance in chosen:
             policy.check_fits(instance)
+    elif callable(policy):
+        return _evaluate_agent(policy, chosen, trials, seed, cost_limit, horizon)
+    else:
+        raise PolicyError(
+            f"policy: read {describe(policy)}; expected a Policy, a name or a function of observations "
+            "and masks"
+        )
     rows = np.repeat(np.arange(len(chosen)), trials)
     keys = stream_keys(chosen, trials, seed)
     workers = Workers(threads)
@@ -211,6 +236,44 @@ def evaluate_policy(
     )
 
 
+def _evaluate_agent(
+    agent: Agent,
+    instances: Sequence[Instance],
+    trials: int,
+    seed: int,
+    cost_limit: float,
+    horizon: float | None,
+) -> Trials:
+    """Let a Python function play all trials, many side by side."""
+    entries = [instance for instance in instances for _ in range(trials)]
+    keys = stream_keys(instances, trials, seed)
+    makespan, tardiness, decisions = np.empty(len(entries)), np.empty(len(entries)), 0
+    # One set of sizes and constants for all pieces.
+    problem = build_problem(instances, horizon=horizon)
+    for first in range(0, len(entries), AGENT_EPISODES):
+        some = slice(first, first + AGENT_EPISODES)
+        simulator = Simulator(
+            entries[some],
+            scaling=problem.scaling[0],
+            task_slots=int(problem.instance[0, TASK_SLOTS]),
+            n_vehicles=problem.vehicle.shape[1],
+            horizon=horizon,
+            breakdown_keys=keys[some],
+        )
+        while not simulator.done.all():
+            simulator.step(agent(simulator.observation, simulator.action_mask))
+        makespan[some], tardiness[some] = simulator.makespan, simulator.tardiness
+        decisions += int(simulator.state.episode[:, N_DECISIONS].sum())
+    shape = (len(instances), trials)
+    return Trials(
+        instances=tuple(instance.name for instance in instances),
+        makespan=makespan.reshape(shape),
+        tardiness=tardiness.reshape(shape),
+        decisions=decisions,
+        cost_limit=cost_limit,
+    )
+
+
 def _evaluate_static(
     instances: Sequence[Instance],
     trials: int,
@@ -219,21 +282,32 @@ def _evaluate_static(
     horizon: float | None,
     threads: int | None,
 ) -> Trials:
-    """Evaluate the best static plan of all trials; without random breakdowns an instance's are equal."""
+    """Evaluate the best static plan; without random breakdowns all trials of an instance are equal."""
     random = any(instance.layout.has_random_breakdowns for instance in instances)
     different = trials if random else 1
+    sought = min(different, STATIC_TRIALS)
     found = find_static(
-        [instance for instance in instances for _ in range(different)],
+        [instance for instance in instances for _ in range(sought)],
         cost_limit=cost_limit,
-        keys=stream_keys(instances, different, seed),
+        keys=stream_keys(instances, sought, seed),
         horizon=horizon,
         threads=threads,
     )
     if found is None:
         raise InputError("no static plan; expected instances that can be served")
+    makespan, tardiness = found.makespan, found.tardiness
+    if different > sought:
+        played = play_static(
+            [found.plan],
+            [instance for instance in instances for _ in range(different)],
+            keys=stream_keys(instances, different, seed),
+            horizon=horizon,
+            threads=threads,
+        )
+        makespan, tardiness = played[0][0], played[1][0]
     makespan, tardiness = (
         np.repeat(values.reshape(len(instances), different), trials // different, axis=1)
-        for values in (found.makespan, found.tardiness)
+        for values in (makespan, tardiness)
     )
     return Trials(
         instances=tuple(instance.name for instance in instances),

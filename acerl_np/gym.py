@@ -57,8 +57,8 @@ class DMHEnv(gymnasium.Env[np.ndarray, Any]):
         Names or files as `load_instance` takes them, or names of suites. Of several, `reset` draws one,
         or takes the one that options={"instance": ...} names or is. Default "DMH-01".
     horizon : float, optional
-        s, cut to whole ones, after which an episode is truncated; by default never, and where vehicles
-        break down at random after a very long time (`problem.tables.find_last_tick`).
+        s, cut to whole ones, after which an episode is truncated; by default never. Where vehicles
+        break down at random, `problem.tables.find_last_tick` says when.
     illegal : {"error", "redraw"}
         What becomes of an illegal action: an `ActionError`, or a legal one drawn uniformly with
         `np_random`.

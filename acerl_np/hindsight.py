@@ -36,6 +36,9 @@ RULE_NAMES = ("FCFS", "EDD", "NVF", "STD")
 MAX_CANDIDATES = 50_000
 """Most static plans that are tried one by one; larger fleets are searched locally."""
 
+MAX_EPISODES = 200_000
+"""Episodes whose tables are held at a time while static plans are tried."""
+
 BEAMS = ((40.0, 0.05), (20.0, 0.05))
 """(approach in m per 60 m of mean loaded way, delay weight) of each beam, see `estimate_rest`."""
 
@@ -100,7 +103,7 @@ def play_static(
     keys : ndarray(uint32, (n_instances, 4)), optional
         Streams of the random breakdowns; by default all the same one.
     horizon : float, optional
-        s after which an episode is stopped, finished or not; by default never.
+        s after which an episode is stopped, finished or not; by default as `build_problem` says.
     threads : int, optional
 
     Returns
@@ -119,20 +122,27 @@ def play_static(
         orders[k, : len(plan.order)] = plan.order
         rules[k, : len(plan.rules)] = plan.rules
     n = len(instances)
+    if keys is None:
+        keys = np.zeros((n, 4), np.uint32)
+    makespan, tardiness = np.empty((len(plans), n)), np.empty((len(plans), n))
+    at_once = max(1, MAX_EPISODES // n)
     workers = Workers(threads)
     try:
-        makespan, tardiness, _ = play_by_plan(
-            problem,
-            np.tile(rows, len(plans)),
-            np.repeat(orders, n, axis=0),
-            np.repeat(rules, n, axis=0),
-            np.tile(np.zeros((n, 4), np.uint32) if keys is None else keys, (len(plans), 1)),
-            workers,
-        )
+        for first in range(0, len(plans), at_once):
+            some = slice(first, first + at_once)
+            count = len(orders[some])
+            played = play_by_plan(
+                problem,
+                np.tile(rows, count),
+                np.repeat(orders[some], n, axis=0),
+                np.repeat(rules[some], n, axis=0),
+                np.tile(keys, (count, 1)),
+                workers,
+            )
+            makespan[some], tardiness[some] = (values.reshape(count, n) for values in played[:2])
     finally:
         workers.close()
-    shape = (len(plans), n)
-    return makespan.reshape(shape), tardiness.reshape(shape)
+    return makespan, tardiness
 
 
 def find_static(
@@ -162,7 +172,7 @@ def find_static(
     keys : ndarray(uint32, (n_instances, 4)), optional
         Streams of the random breakdowns, as `play_static`.
     horizon : float, optional
-        s after which an episode is stopped, finished or not; by default never.
+        s after which an episode is stopped, finished or not; by default as `build_problem` says.
     threads : int, optional
 
     Returns
@@ -313,8 +323,7 @@ def find_hindsight(
     cost_limit : float
         s; the tardiness of the sequence is below it.
     effort : float
-        Factor on the work; 1 takes about seven seconds of a core for a DMH record, records of other
-        sizes get about as much.
+        Factor on the work; 1 takes about seven seconds of a core for a DMH record or a larger one.
     seed : int
 
     Returns
@@ -332,9 +341,10 @@ def find_hindsight(
     n_vehicles = len(instance.layout.vehicles)
     n_breakdowns = sum(len(vehicle.breakdowns) for vehicle in instance.layout.vehicles)
     n_levels = instance.n_tasks + n_breakdowns
-    # The work of a level grows with the fleet and the record, and so does the number of levels.
-    size = (instance.n_tasks / 30.0) ** 2 * (n_vehicles / 3.0)
-    width = max(8, min(BEAM_WIDTH * 10, int(effort * BEAM_WIDTH / size)))
+    # The work of a level grows with the fleet and the record, and so does the number of levels. What is
+    # smaller than a DMH record has fewer schedules, too, and gets no more.
+    size = max(1.0, (instance.n_tasks / 30.0) ** 2 * (n_vehicles / 3.0))
+    width = max(8, int(effort * BEAM_WIDTH / size))
     n_children = width * min(N_RULES * n_vehicles, 12)
     states = [allocate_state(problem, width + 1) for _ in range(2)]
     scratch = (

@@ -25,8 +25,6 @@ FORMAT = 1
 
 MAX_PARAMETERS = 100_000_000
 
-"""Feature constants within these leave every feature of every layout a finite float32."""
-
 NO_UNIFORMS = np.empty(0, np.float64)
 
 

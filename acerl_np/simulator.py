@@ -85,13 +85,16 @@ class Simulator:
     task_slots, n_vehicles : int, optional
         Sizes of observation and mask; by default the largest among the layouts.
     horizon : float, optional
-        s, cut to whole ones, after which an episode is stopped, finished or not; by default never, and
-        where vehicles break down at random after a very long time (`problem.tables.RANDOM_HORIZON`).
+        s, cut to whole ones, after which an episode is stopped, finished or not; by default never.
+        Where vehicles break down at random, `problem.tables.find_last_tick` says when.
     n_episodes : int, optional
         Number of episodes B; episode b is on entry b modulo the number of entries, until `restart`
         says otherwise. By default one per entry.
     seed : int
         Of random breakdowns: episode b draws from seed + b, other ones each time it is started.
+    breakdown_keys : ndarray(uint32, (B, 4)), optional
+        Streams of the random breakdowns instead, the same each time an episode is started; those of
+        `evaluation.stream_keys` are the ones that a trial of `evaluate_policy` meets.
 
     Attributes
     ----------
@@ -126,6 +129,7 @@ class Simulator:
         horizon: float | None = None,
         n_episodes: int | None = None,
         seed: int = 0,
+        breakdown_keys: np.ndarray | None = None,
     ) -> None:
         entries = list_instances(instances)
         self.pool = tuple({id(instance): instance for instance in entries}.values())
@@ -145,6 +149,13 @@ class Simulator:
         self.choices = np.resize(first, n_episodes)
         self._rows = np.arange(n_episodes, dtype=np.int64)
         self._random = any(instance.layout.has_random_breakdowns for instance in self.pool)
+        self._keys = None
+        if breakdown_keys is not None:
+            self._keys = np.array(breakdown_keys, np.uint32)
+            if self._keys.shape != (n_episodes, 4):
+                raise InputError(
+                    f"breakdown_keys: read shape {self._keys.shape}; expected ({n_episodes}, 4)"
+                )
         self._seeds = [0] * n_episodes
         self._starts = [0] * n_episodes
         self._seed_all(seed)
@@ -264,6 +275,8 @@ class Simulator:
             if len(chosen) != len(rows):
                 raise InputError(f"choices: read {len(chosen)}; expected {len(rows)}")
         if seeds is not None:
+            if np.ndim(seeds) != 1:  # type: ignore[arg-type]
+                raise InputError(f"seeds: read {describe(seeds)}; expected a list")
             if len(seeds) != len(rows):
                 raise InputError(f"seeds: read {len(seeds)}; expected {len(rows)}")
             for seed in seeds:
@@ -339,7 +352,8 @@ class Simulator:
 
     def _seed_all(self, seed: int) -> None:
         _check_seed(seed)
-        self._seed_episodes(range(self.n_episodes), range(seed, seed + self.n_episodes))
+        seeds = [int(seed) + b for b in range(self.n_episodes)]
+        self._seed_episodes(range(self.n_episodes), seeds)
 
     def _seed_episodes(self, episodes: Iterable[int], seeds: Sequence[int | None]) -> None:
         for b, seed in zip(episodes, seeds, strict=True):
@@ -348,7 +362,9 @@ class Simulator:
                 self._starts[b] = 0
 
     def _advance(self, restart: bool, rows: np.ndarray, choices: np.ndarray) -> None:
-        if restart and self._random:
+        if restart and self._keys is not None:
+            self.state.breakdown_key[rows] = self._keys[rows]
+        elif restart and self._random:
             for b in rows.tolist():
                 key = self.state.breakdown_key[b]
                 derive_key(self._seeds[b], BREAKDOWN, self._starts[b], 0, key)

@@ -12,7 +12,7 @@ from acerl_np import hindsight
 from acerl_np.acerl import ACERL
 from acerl_np.assignments import Assignments, replay_assignments
 from acerl_np.config import Config
-from acerl_np.errors import InputError
+from acerl_np.errors import InputError, describe
 from acerl_np.evaluation import evaluate_policy
 from acerl_np.kernels import compiled
 from acerl_np.problem.instance import Instance
@@ -85,6 +85,11 @@ PARTS = {
 """What can be compiled ahead: most users need "training" alone, which does not wait for the others."""
 
 
+def _check_part(part: str) -> None:
+    if part not in PARTS:
+        raise InputError(f"part: read {describe(part)}; expected one of {', '.join(PARTS)}")
+
+
 def is_compiled(part: str = "training") -> bool:
     """Whether an earlier process left machine code of exactly these kernels.
 
@@ -92,7 +97,13 @@ def is_compiled(part: str = "training") -> bool:
     ----------
     part : str
         One of `PARTS`.
+
+    Raises
+    ------
+    InputError
+        If there is no such part.
     """
+    _check_part(part)
     if part == "training":
         return compiled.is_compiled()
     folder = compiled.cache_folder()
@@ -115,8 +126,7 @@ def warm_up(part: str = "training") -> None:
     InputError
         If there is no such part.
     """
-    if part not in PARTS:
-        raise InputError(f"part: read '{part}'; expected one of {', '.join(PARTS)}")
+    _check_part(part)
     PARTS[part].run()
     if part == "training":
         compiled.mark_compiled()

@@ -917,8 +917,7 @@ def test_instances_share_the_optimum_and_are_needed_together():
         found = []
         for seed in range(5):
             problem = example.make_instances(seed)
-            evolution = example.search(problem, seed, 300, **setting)
-            found.append(example.judge(problem, evolution.mean))
+            found.append(example.judge(problem, example.search(problem, seed, 300, **setting)))
         distances[name] = [row[0] for row in found]
         if name in ("ais", "uniform", "random", "ais, matrix"):
             assert max(row[2] for row in found) < 0.15  # cost

@@ -1,6 +1,7 @@
 """Random breakdowns: against the slow simulator, as listed ones, their distribution, their seeds."""
 
 import json
+import re
 from dataclasses import replace
 
 import naive
@@ -15,13 +16,17 @@ from test_simulator import compare, scaling_dict, worlds
 
 from acerl_np import (
     ACERL,
+    ActionError,
     Config,
     InputError,
     Instance,
     Layout,
     LayoutError,
+    PolicyError,
     Simulator,
     evaluate_policy,
+    evaluation,
+    hindsight,
     load_instance,
     load_layout,
 )
@@ -173,18 +178,34 @@ def test_streams_of_vehicles_times_and_episodes_differ():
 # Episodes that might never end
 
 
-def test_an_episode_that_cannot_end_is_stopped():
-    """Every failure comes before the longest trip is over, so the record is never finished."""
-    instance = short(1, 3, RandomBreakdowns(1.0, 0.0))
+def test_tasks_that_hardly_ever_get_done_are_refused():
+    """Nobody waits for a training in which every vehicle breaks down on every trip."""
+    for model in (RandomBreakdowns(1.0, 0.0), RandomBreakdowns(9.0, 900.0)):
+        with pytest.raises(
+            InputError, match=r"DMH-01: task 'task_\d+' takes at least \d+ s"
+        ) as caught:
+            Simulator(short(1, 9, model))
+    least = float(re.search(r"at least (\d+) s$", str(caught.value))[1])
+    Simulator(short(1, 9, RandomBreakdowns(least, 0.0)))
+    # One vehicle that never breaks down is enough.
+    layout = load_layout("dmh")
+    vehicles = [replace(item, random_breakdowns=RandomBreakdowns(1, 1)) for item in layout.vehicles]
+    vehicles[1] = layout.vehicles[1]
+    rows = load_instance("DMH-01").rows()[:4]
+    Simulator(Instance.from_rows("one", replace(layout, vehicles=tuple(vehicles)), rows))
+
+
+def test_an_episode_that_takes_too_long_is_stopped():
+    instance = short(1, 3, RandomBreakdowns(40.0, 1e6))
     last = find_last_tick(instance)
     loaded = instance.layout.routes.distance[instance.pickup, instance.delivery].sum()
     assert last > RANDOM_HORIZON * ((instance.arrival + instance.expiry).max() + loaded)
+    simulator = Simulator(instance)
+    play_first(simulator)
+    assert simulator.status[0] == "stopped"
+    assert simulator.time[0] == last
+    assert np.isnan(simulator.makespan[0])
     if JIT:
-        simulator = Simulator(instance)
-        play_first(simulator)
-        assert simulator.status[0] == "stopped"
-        assert simulator.time[0] == last
-        assert np.isnan(simulator.makespan[0])
         trials = evaluate_policy("EDD", instance, trials=2)
         assert trials.unfinished == 2
         assert np.isnan(evaluate_policy("Static", instance, trials=1).makespan).all()
@@ -195,15 +216,21 @@ def test_an_episode_that_cannot_end_is_stopped():
 
 @pytest.mark.skipif(not JIT, reason="a million failures need compiled kernels")
 def test_no_horizon_is_longer_than_a_million_failures():
-    """Nobody waits for 1e15 s of failures each second, in a kernel that hears no Ctrl-C."""
-    instance = short(1, 2, RandomBreakdowns(1.0, 0.5))
-    assert find_last_tick(instance, 1e15) == 1.5 * MAX_CYCLES
-    trials = evaluate_policy("EDD", instance, trials=2, horizon=1e15)
-    assert trials.unfinished == 2
-    rows = [{**row, "handling_time": 1e9} for row in instance.rows()]
-    endless = Instance.from_rows("endless", instance.layout, rows)
-    assert find_last_tick(endless) == 1.5 * MAX_CYCLES
-    assert find_last_tick(vary(endless, RandomBreakdowns(1e6, 0.0))) > 1e11
+    """Nobody waits for 1e9 s of failures every few seconds, in a kernel that hears no Ctrl-C."""
+    sites = [{"id": "A", "x": 0, "y": 0}, {"id": "B", "x": 1, "y": 0}]
+    layout = Layout.from_dict(
+        {
+            "format": 1,
+            "sites": sites,
+            "edges": [{"a": "A", "b": "B"}],
+            "vehicles": [{"id": "v", "start": "A"}],
+        }
+    ).with_random_breakdowns(RandomBreakdowns(2.0, 0.5))
+    row = {"task": "t", "pickup": "A", "delivery": "B", "arrival_time": 1e9, "expiry_time": 9}
+    late = Instance.from_rows("late", layout, [row])
+    assert find_last_tick(late) == find_last_tick(late, 1e15) == 2.5 * MAX_CYCLES
+    assert evaluate_policy("EDD", late, trials=2, horizon=1e15).unfinished == 2
+    assert find_last_tick(vary(late, RandomBreakdowns(1e6, 0.0))) > 1e11
 
 
 # Trials
@@ -211,10 +238,7 @@ def test_no_horizon_is_longer_than_a_million_failures():
 
 def play_with_key(instance, key, act):
     """Play one episode whose random breakdowns come from `key`; return the makespan."""
-    simulator = Simulator(instance)
-    simulator._random = False  # leaves the key that is set here
-    simulator.state.breakdown_key[0] = key
-    simulator.reset()
+    simulator = Simulator(instance, breakdown_keys=[key])
     while not simulator.done[0]:
         simulator.step(act(simulator.observation, simulator.action_mask))
     return simulator.makespan[0]
@@ -463,3 +487,60 @@ def test_no_breakdowns_are_no_random_ones_either(tmp_path, monkeypatch, capsys):
         different.append(len({row.split(",")[3] for row in rows}))
     assert different[0] == 1 < different[1]
     capsys.readouterr()
+
+
+def test_static_plans_are_sought_on_the_first_trials_and_play_all(monkeypatch):
+    monkeypatch.setattr(evaluation, "STATIC_TRIALS", 3)
+    monkeypatch.setattr(hindsight, "MAX_EPISODES", 40)
+    instances = [short(1, 5), short(2, 4)]
+    found = evaluate_policy("Static", instances, trials=7, seed=2)
+    keys = stream_keys(instances, 3, 2)
+    best = find_static([item for item in instances for _ in range(3)], keys=keys)
+    assert found.makespan[:, :3].ravel().tolist() == best.makespan.tolist()
+    keys = stream_keys(instances, 7, 2)
+    entries = [item for item in instances for _ in range(7)]
+    assert (
+        found.makespan.ravel().tolist()
+        == play_static([best.plan], entries, keys=keys)[0][0].tolist()
+    )
+
+
+def test_an_agent_of_ones_own_meets_the_same_trials(monkeypatch):
+    """In pieces or at once; its row stands beside those of rules and policies."""
+    instances = [short(1, 6, RandomBreakdowns(150.0, 50.0)), short(2, 5)]
+    policy = ACERL(instances, Config(hidden=(4,)), seed=1).policy
+    played = evaluate_policy(policy, instances, trials=5, seed=4, greedy=True)
+    for at_once in (1024, 3):
+        monkeypatch.setattr(evaluation, "AGENT_EPISODES", at_once)
+        own = evaluate_policy(
+            lambda observation, mask: policy.act(observation, mask), instances, trials=5, seed=4
+        )
+        assert own.makespan.tolist() == played.makespan.tolist()
+        assert own.tardiness.tolist() == played.tardiness.tolist()
+        assert own.decisions == played.decisions
+        assert own.instances == played.instances
+    with pytest.raises(ActionError, match="illegal"):
+        evaluate_policy(lambda observation, mask: np.full(len(mask), 99), instances, trials=2)
+    with pytest.raises(
+        PolicyError, match="policy: read 3; expected a Policy, a name or a function"
+    ):
+        evaluate_policy(3, instances)
+
+
+def test_wrong_kinds_of_models_are_refused():
+    layout = load_layout("dmh")
+    for model in ((3600, 300), "3600,300", 3600.0):
+        with pytest.raises(
+            LayoutError, match=r"random_breakdowns: read .*; expected RandomBreakdowns"
+        ):
+            layout.with_random_breakdowns(model)
+        with pytest.raises(LayoutError, match=r"vehicles\[0\].random_breakdowns: read"):
+            replace(layout, vehicles=(replace(layout.vehicles[0], random_breakdowns=model),))
+    assert RandomBreakdowns(np.int64(3600), np.float32(300)) == RandomBreakdowns(3600.0, 300.0)
+    for seed in (np.uint8(255), np.int64(2**63 - 1), 2**70):
+        assert Simulator([short(1, 2)] * 3, seed=seed).done.shape == (3,)
+    simulator = Simulator(short(1, 2))
+    with pytest.raises(InputError, match="seeds: read 5; expected a list"):
+        simulator.restart([0], seeds=5)
+    with pytest.raises(InputError, match=r"breakdown_keys: read shape \(4,\)"):
+        Simulator(short(1, 2), breakdown_keys=np.zeros(4, np.uint32))

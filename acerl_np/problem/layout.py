@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from acerl_np.checks import is_real
 from acerl_np.errors import MAX_SHOWN, LayoutError, describe, make_printable
 from acerl_np.storage import read_text
 
@@ -172,6 +173,7 @@ class Layout:
                 raise LayoutError(f"edges[{k}]: goes from '{edge.a}' to itself; expected two sites")
         for k, vehicle in enumerate(self.vehicles):
             self._check_site(vehicle.start, f"vehicles[{k}].start")
+            check_model(vehicle.random_breakdowns, f"vehicles[{k}].random_breakdowns")
         self._check_routes()
 
     def _check_site(self, site: str, where: str) -> None:
@@ -250,7 +252,13 @@ class Layout:
         Returns
         -------
         Layout
+
+        Raises
+        ------
+        LayoutError
+            If it is neither.
         """
+        check_model(model, "random_breakdowns")
         return self._with_vehicles(
             replace(vehicle, random_breakdowns=model) for vehicle in self.vehicles
         )
@@ -376,6 +384,18 @@ class Layout:
         return data
 
 
+def check_model(model: object, where: str) -> None:
+    """Refuse what is no model of random breakdowns and not None.
+
+    Raises
+    ------
+    LayoutError
+        With the place `where`.
+    """
+    if model is not None and not isinstance(model, RandomBreakdowns):
+        raise LayoutError(f"{where}: read {describe(model)}; expected RandomBreakdowns or None")
+
+
 def _check_unique(what: str, ids: Sequence[str]) -> None:
     seen: set[str] = set()
     for k, name in enumerate(ids):
@@ -447,7 +467,7 @@ class _Reader:
     ) -> float:
         value: Any = self.data.get(key, default)
         what = "a whole number" if whole else "a number"
-        if not is_number(value) or not low <= value <= high or (whole and value != int(value)):
+        if not is_real(value) or not low <= value <= high or (whole and value != int(value)):
             self.fail(key, f"{what} from {low:g} to {high:g}")
         return float(value) + 0.0  # minus zero is zero
 
@@ -465,13 +485,6 @@ class _Reader:
             _Reader(item, f"{self.name(key)}[{k}]")
             for k, item in enumerate(self.entries(key, least, most))
         ]
-
-
-def is_number(value: object) -> bool:
-    """Whether `value` is a finite int or float, and not a bool."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return isinstance(value, int) or math.isfinite(value)
 
 
 def parse_json(text: str) -> object:
@@ -571,7 +584,7 @@ def _read_scaling(reader: _Reader) -> dict[str, Any] | None:
         if (
             not isinstance(pair, list)
             or len(pair) != 2
-            or not all(is_number(value) and abs(value) <= MAX_NUMBER for value in pair)
+            or not all(is_real(value) and abs(value) <= MAX_NUMBER for value in pair)
             or pair[1] < 1e-9
         ):
             item.fail(key, "[middle, half width], both numbers, the half width above 0")

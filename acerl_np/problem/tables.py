@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -37,7 +38,13 @@ from acerl_np.kernels.state import (
     Problem,
 )
 from acerl_np.problem.instance import Instance
-from acerl_np.problem.layout import SCALING_DIVISORS, SCALING_PAIRS, Layout
+from acerl_np.problem.layout import (
+    MAX_TASK_SLOTS,
+    MAX_VEHICLES,
+    SCALING_DIVISORS,
+    SCALING_PAIRS,
+    Layout,
+)
 
 MAX_HORIZON = 1e15
 """Latest horizon, s."""
@@ -46,13 +53,16 @@ RANDOM_HORIZON = 100
 """Where vehicles break down at random an episode might never end, so without a horizon it is stopped
 after so many times the time that the slowest vehicle alone would need, if it never broke down."""
 
+MAX_TRIES = 1000
+"""Most tries that a task may take in the mean until a vehicle has served it without a random failure."""
+
 MAX_CYCLES = 1_000_000
 """Mean times from failure to failure of the vehicle that fails most often, after which an episode is
 stopped in any case: a kernel cannot be interrupted."""
 
 MAX_SCALE = 1e18
 MIN_DIVISOR = 1e-10
-"""Bounds of feature constants."""
+"""Feature constants within these leave every feature of every layout a finite float32."""
 
 DIVISORS = [1, 3, 5, 7, 9, 10, 11]
 """Which of the feature constants are divisors."""
@@ -183,8 +193,8 @@ def build_problem(
         Sizes of the observation; by default the largest among the layouts, and at least as many
         vehicles as that.
     horizon : float, optional
-        s after which an episode is stopped, finished or not; by default never, and where vehicles
-        break down at random `find_last_tick`.
+        s, cut to whole ones, after which an episode is stopped, finished or not; by default never.
+        Where vehicles break down at random, `find_last_tick` says when.
 
     Returns
     -------
@@ -235,11 +245,17 @@ def build_problem(
             f"{n_instances} instances on {n_layouts} layouts of up to {n_sites} sites need "
             f"{bytes_needed / 2**30:.1f} GiB; expected at most {MAX_TABLE_BYTES / 2**30:.0f}"
         )
+    for instance in instances:
+        if instance.layout.has_random_breakdowns:
+            _check_tries(instance)
     largest = max(len(instance.layout.vehicles) for instance in instances)
-    for name, size, least in (("task_slots", task_slots, 1), ("n_vehicles", n_vehicles, largest)):
-        if size is not None and (not is_whole(size) or size < least):
+    for name, size, least, most in (
+        ("task_slots", task_slots, 1, MAX_TASK_SLOTS),
+        ("n_vehicles", n_vehicles, largest, MAX_VEHICLES),
+    ):
+        if size is not None and (not is_whole(size) or not least <= size <= most):
             raise InputError(
-                f"{name}: read {describe(size)}; expected a whole number of at least {least}"
+                f"{name}: read {describe(size)}; expected a whole number from {least} to {most:,}"
             )
     scaling = find_scaling(instances) if scaling is None else check_scaling(scaling)
 
@@ -271,6 +287,30 @@ def find_last_tick(instance: Instance, horizon: float | None = None) -> int:
     if horizon is None:
         horizon = RANDOM_HORIZON * _measure_alone(instance)
     return int(min(horizon, MAX_CYCLES * cycle, MAX_HORIZON))
+
+
+def _check_tries(instance: Instance) -> None:
+    """Refuse random breakdowns so frequent that some task would hardly ever be finished."""
+    loaded = instance.layout.routes.distance[instance.pickup, instance.delivery]
+    # What every try takes at least: the way to the delivery, without any to the pickup.
+    least = np.full(instance.n_tasks, np.inf)
+    shown = np.zeros(instance.n_tasks)
+    for vehicle in instance.layout.vehicles:
+        able = (vehicle.capacity == 0.0) | (instance.demand <= vehicle.capacity)
+        seconds = loaded / vehicle.speed + instance.handling_time
+        model = vehicle.random_breakdowns
+        uptime = np.inf if model is None else model.mean_time_between_failures
+        failures = np.where(able, seconds / uptime, np.inf)
+        shown = np.where(failures < least, seconds, shown)
+        least = np.minimum(least, failures)
+    worst = int(np.argmax(np.where(np.isfinite(least), least, 0.0)))
+    if np.isfinite(least[worst]) and least[worst] > math.log(MAX_TRIES):
+        mean = shown[worst] / least[worst]
+        raise InputError(
+            f"{instance.name}: task '{instance.tasks[worst]}' takes at least {shown[worst]:.0f} s, and "
+            f"vehicles break down at random every {mean:g} s in the mean: expected a mean time between "
+            f"failures of at least {math.ceil(shown[worst] / math.log(MAX_TRIES))} s"
+        )
 
 
 def _measure_alone(instance: Instance) -> float:

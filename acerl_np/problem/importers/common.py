@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from acerl_np.checks import is_real
 from acerl_np.errors import LayoutError
 from acerl_np.problem.layout import (
     MAX_EDGES,
     MAX_NUMBER,
     MAX_SITES,
     MAX_SITES_WITH_ZERO_EDGES,
-    is_number,
     shorten,
 )
 
@@ -345,7 +345,7 @@ def read_number(
                 warnings.add("numbers as texts", text, 1)
         except ValueError:
             number = None
-    if not is_number(number) or not low <= number <= high:
+    if not is_real(number) or not low <= number <= high:
         what = f"a number of {unit}" if unit else "a number"
         raise LayoutError(f"{where}: read {shorten(value)}; expected {what}")
     return float(number) + 0.0  # minus zero is zero
