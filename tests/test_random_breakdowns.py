@@ -4,7 +4,6 @@ import json
 import re
 from dataclasses import replace
 
-import naive
 import naive_evolution
 import numba
 import numpy as np
@@ -12,7 +11,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from test_simulator import compare, scaling_dict, worlds
+from test_simulator import play_and_compare, worlds
 
 from acerl_np import (
     ACERL,
@@ -37,7 +36,7 @@ from acerl_np.hindsight import StaticPlan, find_hindsight, find_static, play_sta
 from acerl_np.kernels.state import N_REPAIRS, STATUS
 from acerl_np.problem.layout import Breakdown, RandomBreakdowns
 from acerl_np.problem.load import measure_load
-from acerl_np.problem.tables import MAX_CYCLES, RANDOM_HORIZON, find_last_tick, find_scaling
+from acerl_np.problem.tables import MAX_CYCLES, RANDOM_HORIZON, find_last_tick
 
 JIT = not numba.config.DISABLE_JIT
 MODEL = RandomBreakdowns(400.0, 90.0)
@@ -74,25 +73,15 @@ def test_equals_slow_simulator(world, data, seed, n_resets):
                 "mean_time_between_failures": data.draw(between),
                 "mean_time_to_repair": data.draw(st.sampled_from([0.0, 3.5, 20.0])),
             }
-    instance = world.instance()
-    simulator = Simulator(instance, seed=seed)
+    simulator = Simulator(world.instance(), seed=seed)
     for _ in range(n_resets):
         simulator.reset()
     key = naive_evolution.stream_key(seed, naive_evolution.BREAKDOWN, n_resets, 0)
-    slow = naive.NaiveEpisode(
-        world.layout,
-        world.rows,
-        scaling=scaling_dict(find_scaling([instance])),
+    slow = play_and_compare(
+        world,
+        simulator,
         waiting_time=lambda v, n, what: naive_evolution.waiting_time(key, n, 2 * v + what),
     )
-    k = 0
-    while not slow.done:
-        compare(simulator, 0, slow)
-        action = world.choose(np.flatnonzero(simulator.action_mask[0]), k)
-        simulator.step([action])
-        slow.step(action)
-        k += 1
-    compare(simulator, 0, slow)
     event(f"repairs: {sum(vehicle.n_repairs for vehicle in slow._vehicles)}")
 
 

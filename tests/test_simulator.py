@@ -223,12 +223,12 @@ def compare(simulator, b, slow, observation=True):
         )
 
 
-def play_and_compare(world):
-    instance = world.instance()
-    simulator = Simulator(instance)
-    slow = naive.NaiveEpisode(
-        world.layout, world.rows, scaling=scaling_dict(find_scaling([instance]))
-    )
+def play_and_compare(world, simulator=None, **options):
+    """Play both by the world's choices; `options` are the slow simulator's."""
+    if simulator is None:
+        simulator = Simulator(world.instance())
+    scaling = scaling_dict(find_scaling(simulator.pool))
+    slow = naive.NaiveEpisode(world.layout, world.rows, scaling=scaling, **options)
     k = 0
     while not slow.done:
         compare(simulator, 0, slow)
@@ -237,6 +237,7 @@ def play_and_compare(world):
         slow.step(action)
         k += 1
     compare(simulator, 0, slow)
+    return slow
 
 
 @given(worlds())
