@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import doctest
+import importlib
 import re
 from pathlib import Path
 
+import numba
 import pytest
 
 import acerl_np
@@ -89,6 +92,19 @@ def test_the_public_face_documents_every_parameter():
             assert found is not None, f"{'.'.join(path)} documents none of {parameters}"
             checked += 1
     assert checked > 10
+
+
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="examples train")
+@pytest.mark.parametrize(
+    "path", [path for path in FILES if ">>> " in path.read_text()], ids=lambda path: path.stem
+)
+def test_examples_show_what_comes_out(path):
+    if path.name == "gym.py":
+        pytest.importorskip("gymnasium")
+    name = ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
+    results = doctest.testmod(importlib.import_module(name))
+    assert results.attempted > 0
+    assert results.failed == 0
 
 
 def test_the_check_sees_a_difference():

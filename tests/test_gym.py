@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import json
 from dataclasses import replace
 
@@ -62,12 +61,6 @@ def test_make_imports_the_module():
     env = gymnasium.make("acerl_np.gym:acerl_np/DMH-v0", instance="DMH-02")
     assert isinstance(env.unwrapped, DMHEnv)
     assert env.reset()[1]["instance"] == "DMH-02"
-
-
-def test_example():
-    results = doctest.testmod(acerl_np.gym)
-    assert results.attempted > 0
-    assert results.failed == 0
 
 
 def test_a_file_and_its_layout(tmp_path, instances):

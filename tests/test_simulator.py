@@ -1,6 +1,5 @@
 """The simulator against the slow one on random floors, a hand-traced episode, illegal actions."""
 
-import doctest
 from collections import Counter
 from dataclasses import dataclass
 from itertools import pairwise
@@ -13,7 +12,6 @@ import pytest
 from hypothesis import Phase, event, given, settings
 from hypothesis import strategies as st
 
-import acerl_np.simulator
 from acerl_np import ActionError, InputError, Instance, Layout, Simulator, load_instance
 from acerl_np.kernels.state import N_DECISIONS, allocate_state, copy_row
 from acerl_np.problem.tables import find_scaling
@@ -801,12 +799,6 @@ def test_reset_starts_anew():
 def test_one_instance_or_a_list_of_one():
     instance = load_instance("DMH-03")
     assert equal_records(record(Simulator(instance), 5), record(Simulator([instance]), 5))
-
-
-def test_example_of_the_documentation():
-    results = doctest.testmod(acerl_np.simulator)
-    assert results.attempted > 0
-    assert results.failed == 0
 
 
 def test_sizes_of_dmh():
