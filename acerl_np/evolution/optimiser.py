@@ -181,10 +181,11 @@ class Evolution:
     Examples
     --------
     >>> from acerl_np.evolution import Evolution, sum_violations
-    >>> evolution = Evolution([0.0, 0.0], sigma=0.5, noise_decay=0.9, seed=1)
+    >>> evolution = Evolution([0.0, 0.0], sigma=0.5, adapt="matrix", seed=1)
     >>> for _ in range(60):
     ...     x, _ = evolution.ask()
-    ...     report = evolution.tell(-((x - 1) ** 2).sum(axis=1), sum_violations(x.sum(axis=1) - 1))
+    ...     constraints = x.sum(axis=1, keepdims=True) - 1  # one constraint: (64, 1)
+    ...     report = evolution.tell(-((x - 1) ** 2).sum(axis=1), sum_violations(constraints))
     >>> evolution.mean.round(2)
     array([0.5, 0.5])
     """
