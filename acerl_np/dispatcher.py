@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from acerl_np.checks import is_real, is_whole
-from acerl_np.errors import EventError, InputError
+from acerl_np.errors import EventError, InputError, PolicyError, describe
 from acerl_np.evaluation import RULES, find_policy_name
 from acerl_np.kernels.live import decide_by_named_rule, decide_by_network, look
 from acerl_np.kernels.network import sum_columns
@@ -44,6 +44,7 @@ from acerl_np.kernels.state import (
     allocate_state,
 )
 from acerl_np.policy import Policy
+from acerl_np.problem.instance import load_layout
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.tables import (
     build_live_problem,
@@ -201,9 +202,10 @@ class Dispatcher:
 
     Parameters
     ----------
-    layout : Layout
-        Floor and fleet; every vehicle begins idle at its start site. Its breakdowns, listed or random,
-        are ignored: `VehicleBroke` says when one happens.
+    layout : Layout, str or path-like
+        Floor and fleet, as an object, a JSON path or the name of a bundled layout; every vehicle begins
+        idle at its start site. Its breakdowns, listed or random, are ignored: `VehicleBroke` says when
+        one happens.
     policy : Policy or str
         A trained policy, or the name of a rule such as "EDD" (the vehicle is then drawn from those
         that have a choice, as in `evaluate_policy`).
@@ -216,6 +218,8 @@ class Dispatcher:
     ------
     PolicyError
         If the policy was trained for floors of another size, or the rule is unknown.
+    InputError
+        If the layout or the seed is not usable.
 
     Examples
     --------
@@ -227,10 +231,23 @@ class Dispatcher:
     """
 
     def __init__(
-        self, layout: Layout, policy: Policy | str, *, greedy: bool = True, seed: int = 0
+        self,
+        layout: Layout | str | os.PathLike[str],
+        policy: Policy | str,
+        *,
+        greedy: bool = True,
+        seed: int = 0,
     ) -> None:
+        if isinstance(layout, str | os.PathLike):
+            layout = load_layout(layout)
+        if not isinstance(layout, Layout):
+            raise InputError(f"layout: read {describe(layout)}; expected a Layout or its file")
         self.layout = layout
-        self.policy = find_policy_name(policy) if isinstance(policy, str) else policy
+        self.policy = find_policy_name(policy, tuple(RULES)) if isinstance(policy, str) else policy
+        if not isinstance(self.policy, Policy | str):
+            raise PolicyError(
+                f"policy: read {describe(policy)}; expected a Policy or a rule's name"
+            )
         self.greedy = bool(greedy)
         if not is_whole(seed) or not 0 <= seed < 2**63:
             raise InputError(f"seed: read {seed}; expected a whole number from 0 to 2**63 - 1")
@@ -246,10 +263,6 @@ class Dispatcher:
         self._decisions = 0
 
         if isinstance(self.policy, str):
-            if self.policy not in RULES:
-                raise InputError(
-                    f"policy '{self.policy}': not a rule; expected one of {', '.join(RULES)}"
-                )
             self._rule = RULES[self.policy]
             self._problem = build_live_problem(layout, FIRST_ROOM, scaling=np.ones(SCALES))
         else:

@@ -116,18 +116,24 @@ def stream_keys(instances: Sequence[Instance], trials: int, seed: int) -> np.nda
     return keys.reshape(-1, 4)
 
 
-def find_policy_name(name: str) -> str:
-    """Return the policy's name as `POLICY_NAMES` spells it, whatever its case.
+def find_policy_name(name: str, names: Sequence[str] = POLICY_NAMES) -> str:
+    """Return the policy's name as `names` spell it, whatever its case.
+
+    Parameters
+    ----------
+    name : str
+    names : sequence of str
+        The known ones.
 
     Raises
     ------
     PolicyError
         If there is no policy of this name.
     """
-    for known in POLICY_NAMES:
+    for known in names:
         if name.lower() == known.lower():
             return known
-    raise PolicyError(f"policy '{name}': unknown; expected one of {', '.join(POLICY_NAMES)}")
+    raise PolicyError(f"policy '{describe(name)}': unknown; expected one of {', '.join(names)}")
 
 
 def evaluate_policy(

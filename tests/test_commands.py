@@ -391,7 +391,7 @@ def test_replays_are_compiled_once(tmp_path, monkeypatch):
     hits += "w.warm_up('replay'); print(sum(f.stats.cache_hits.values()), w.is_compiled('replay'))"
     shown = subprocess.run([sys.executable, "-c", hits], capture_output=True, text=True, check=True)
     assert shown.stdout == "1 True\n"
-    with pytest.raises(acerl_np.InputError, match="part: read 'all'; expected one of training"):
+    with pytest.raises(acerl_np.InputError, match="part: read all; expected one of training"):
         acerl_np.warm_up("all")
 
 

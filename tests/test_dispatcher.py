@@ -346,7 +346,7 @@ def test_a_policy_of_another_floor_is_refused(policy):
         Dispatcher(Layout.from_dict(data), policy)
     with pytest.raises(PolicyError, match="unknown"):
         Dispatcher(load_layout("dmh"), "nonsense")
-    with pytest.raises(InputError, match="not a rule"):
+    with pytest.raises(PolicyError, match=r"'Static': unknown; expected one of FCFS, .*, Random$"):
         Dispatcher(load_layout("dmh"), "Static")
     with pytest.raises(InputError, match="seed: read -1"):
         Dispatcher(load_layout("dmh"), "EDD", seed=-1)
@@ -362,3 +362,24 @@ def test_numbers_of_any_kind(tmp_path, kind):
     assert restored.decide(kind(4)) == dispatcher.decide(4.0)
     with pytest.raises(EventError, match="expected seconds"):
         dispatcher.decide(np.bool_(True))
+
+
+def test_a_layout_by_its_name_and_what_is_none():
+    dispatcher = Dispatcher("dmh", "edd")
+    assert dispatcher.policy == "EDD"
+    assert dispatcher.idle == ("v0", "v1", "v2")
+    with pytest.raises(InputError, match=r"nowhere.json: no such layout"):
+        Dispatcher("nowhere.json", "EDD")
+    with pytest.raises(InputError, match="layout: read 3; expected a Layout or its file"):
+        Dispatcher(3, "EDD")
+    with pytest.raises(PolicyError, match="policy: read 3; expected a Policy or a rule's name"):
+        Dispatcher("dmh", 3)
+
+
+def test_numbers_beyond_floats_are_refused():
+    dispatcher = Dispatcher("dmh", "EDD")
+    with pytest.raises(EventError, match="expiry: read 1000"):
+        dispatcher.feed(TaskArrived(0, "t", "st1", "st5", 10**400))
+    with pytest.raises(EventError, match="expected seconds"):
+        dispatcher.decide(10**400)
+    assert dispatcher.waiting == ()

@@ -849,3 +849,56 @@ def test_trials_that_do_not_finish_are_counted_and_left_out_of_means():
     none = evaluate_policy("MIX", instance, trials=3, threads=1, horizon=1.0)
     assert none.unfinished == 3 and none.satisfied == 0.0
     assert np.isnan(none.mean_makespan()).all()
+
+
+def test_a_step_beyond_the_end_can_be_resumed(tmp_path):
+    trainer = ACERL(load_instances()[:1], Config(generations=1, population=4, hidden=(2,)))
+    trainer.run()
+    trainer.step()
+    trainer.save(tmp_path / "run.npz")
+    resumed = ACERL.resume(tmp_path / "run.npz")
+    assert resumed.done and resumed.generation == resumed.config.generations == 2
+    with pytest.raises(
+        CheckpointError, match=r"has 2 generations already; expected at least as many"
+    ):
+        ACERL.resume(tmp_path / "run.npz", generations=1)
+
+
+def test_options_of_numpys_kinds(tmp_path):
+    """Options that come out of arrays give the same run, and the same checkpoint."""
+    plain = Config(generations=2, population=4, hidden=(2,), learning_rate=0.5, horizon=900.0)
+    other = Config(
+        generations=np.int64(2),
+        population=np.int32(4),
+        hidden=tuple(np.array([2])),
+        learning_rate=np.float32(0.5),
+        horizon=np.float64(900.0),
+    )
+    assert other == plain
+    assert json.dumps(other.to_dict()) == json.dumps(plain.to_dict())
+    trainers = [
+        ACERL(load_instances()[:1], config, seed=seed)
+        for config, seed in ((plain, 3), (other, np.uint8(3)))
+    ]
+    for trainer in trainers:
+        trainer.run()
+        trainer.save(tmp_path / "run.npz")
+    assert np.array_equal(*(trainer.strategy.theta for trainer in trainers))
+    trials = [
+        evaluate_policy("MIX", load_instances()[0], trials=n, seed=seed)
+        for n, seed in ((3, 5), (np.int64(3), np.int16(5)))
+    ]
+    assert trials[0].makespan.tolist() == trials[1].makespan.tolist()
+
+
+@pytest.mark.parametrize("wrong", ["DMH-01", ["DMH-01"], 3, [3], None])
+def test_names_are_no_instances(wrong):
+    for use in (Simulator, ACERL, lambda given: evaluate_policy("EDD", given)):
+        with pytest.raises(InputError, match=r"instances: read .*; expected what load_instance"):
+            use(wrong)
+
+
+def test_a_cost_limit_is_a_number():
+    for wrong in (np.nan, "x", True):
+        with pytest.raises(ConfigError, match="cost_limit: read"):
+            evaluate_policy("EDD", load_instances()[0], cost_limit=wrong)

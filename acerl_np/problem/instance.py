@@ -251,15 +251,20 @@ class Instance:
         return f"Instance({self.name!r}, layout={self.layout.name!r}, n_tasks={self.n_tasks})"
 
 
-def list_instances(instances: Instance | Iterable[Instance]) -> list[Instance]:
+def list_instances(instances: Any) -> list[Instance]:
     """Return one or several instances as a list.
+
+    Parameters
+    ----------
+    instances : Instance or iterable of Instance
 
     Raises
     ------
     InputError
         If something else is among them, such as a name.
     """
-    found = [instances] if isinstance(instances, Instance | str) else list(instances)
+    several = isinstance(instances, Iterable) and not isinstance(instances, str)
+    found = list(instances) if several else [instances]
     for item in found:
         if not isinstance(item, Instance):
             raise InputError(
