@@ -520,7 +520,7 @@ class Dispatcher:
 
     def _check_time(self, time: float, what: str) -> None:
         if not is_real(time):
-            raise EventError(f"{what}: read time {time!r}; expected seconds")
+            raise EventError(f"{what}: read time {describe(time)}; expected seconds")
         if time < self._time:
             raise EventError(
                 f"{what} at {time} s: before the last event at {self._time} s; expected times in order"
@@ -543,7 +543,7 @@ class Dispatcher:
     def _arrive(self, event: TaskArrived) -> None:
         what = f"TaskArrived at {event.time} s"
         if not isinstance(event.task, str) or not event.task:
-            raise EventError(f"{what}: task: read {event.task!r}; expected a name")
+            raise EventError(f"{what}: task: read '{describe(event.task)}'; expected a name")
         if event.task in self._tasks:
             raise EventError(f"{what}: task '{event.task}' waits or is under way already")
         pickup, delivery = (
@@ -556,7 +556,7 @@ class Dispatcher:
             value = getattr(event, field)
             if not is_real(value) or not 0.0 <= value <= 1e12:
                 raise EventError(
-                    f"{what}: {field}: read {value!r}; expected a number from 0 to 1e12"
+                    f"{what}: {field}: read {describe(value)}; expected a number from 0 to 1e12"
                 )
         distance = self._problem.distance[0]
         if not math.isfinite(distance[pickup, delivery]):

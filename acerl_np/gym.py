@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.checks import is_whole
-from acerl_np.errors import ActionError, InputError, MissingExtraError
+from acerl_np.errors import ActionError, InputError, MissingExtraError, describe
 from acerl_np.kernels.state import FINISH, STATUS, TASK, TIME, VEHICLE, WORKING
 from acerl_np.problem.instance import Instance, bundled_suites, load_instance, load_suite
 from acerl_np.simulator import Simulator, find_legal
@@ -292,10 +292,10 @@ class DMHVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray
         _check_choice("illegal", illegal, ILLEGAL)
         _check_choice("render_mode", render_mode, (None, *RENDER_MODES))
         if not is_whole(num_envs) or num_envs < 1:
-            raise InputError(f"num_envs: read {num_envs!r}; expected at least 1")
+            raise InputError(f"num_envs: read {describe(num_envs)}; expected at least 1")
         if max_episode_steps is not None:
             raise InputError(
-                f"max_episode_steps: read {max_episode_steps!r}; expected horizon=, in seconds"
+                f"max_episode_steps: read {describe(max_episode_steps)}; expected horizon=, in seconds"
             )
         if not isinstance(autoreset_mode, AutoresetMode):
             _check_choice("autoreset_mode", autoreset_mode, [mode.value for mode in AutoresetMode])
@@ -544,7 +544,7 @@ def _check_choice(name: str, value: Any, expected: Sequence[Any]) -> None:
 def _check_seeds(seeds: Iterable[Any]) -> None:
     for seed in seeds:
         if seed is not None and (not is_whole(seed) or seed < 0):
-            raise InputError(f"seed: read {seed!r}; expected a whole number from 0 on")
+            raise InputError(f"seed: read {describe(seed)}; expected a whole number from 0 on")
 
 
 def _load(
