@@ -266,6 +266,49 @@ def test_breakdowns_that_one_folder_cannot_hold_are_refused(tmp_path, monkeypatc
     assert "--names: read 'breakdowns'" in capsys.readouterr().err
 
 
+def test_records_are_not_written_over_what_was_read(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "floor.csv").write_text(json.dumps(straight_floor(FLEET)))
+    write(tmp_path / "w1.csv", HEADER, "t0,A,B,50,9")
+    (tmp_path / "link.csv").symlink_to("w1.csv")
+    (tmp_path / "dmh.csv").write_text(json.dumps(acerl_np.load_layout("dmh").to_dict()))
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*.csv")}
+    perturb = "records perturb w1.csv --layout floor.csv --magnitude 4 --out . --names "
+    generate = "records generate --layout dmh.csv --tasks 3 --out . --names "
+    for words in (
+        perturb + "{name}",
+        perturb + "link",
+        perturb + "floor",
+        perturb.replace("w1.csv", f"{tmp_path}/link.csv") + "w1",
+        generate + "dmh",
+    ):
+        assert main(words.split()) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert ": was read, and would be overwritten; expected another --out or --names" in line
+        assert {path: path.read_bytes() for path in tmp_path.rglob("*.csv")} == before
+    assert main([*perturb.split(), "{name}-{n}"]) == 0
+    assert (tmp_path / "w1-4.csv").exists()
+
+
+def test_bundled_records_that_were_read_stay(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    before = bundled_instances()["DMH-01"].read_bytes()
+    folder = str(bundled_instances()["DMH-01"].parent)
+    words = ["records", "perturb", "--magnitude", "4", "--names", "{name}", "--out", folder]
+    for named in (["DMH-01"], ["--suite", "dmh-train"]):
+        assert main([*words, *named]) == 2
+        assert "DMH-01.csv: was read, and would be over" in capsys.readouterr().err
+    assert bundled_instances()["DMH-01"].read_bytes() == before
+
+
+def test_a_record_may_have_braces_in_its_name(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "layout.json").write_text(json.dumps(straight_floor(FLEET)))
+    write(tmp_path / "week{k}.csv", HEADER, "t0,A,B,50,9")
+    assert main(["records", "perturb", "week{k}.csv", "--magnitude", "4", "--out", "new"]) == 0
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["week{k}-n4.csv"]
+
+
 def test_written_timestamps_do_not_follow_a_clock_that_is_put_forward(tmp_path):
     berlin = ZoneInfo("Europe/Berlin")
     zero = datetime(2024, 3, 31, 1, 30, tzinfo=berlin)
@@ -608,6 +651,10 @@ BAD_WORDS = {
     "generate --layout dmh --tasks 3 --count 0 --out x": "--count: read 0",
     "generate --layout dmh --tasks 3 --count 2 --names same --out x": "gives one name twice",
     "generate --layout dmh --tasks 3 --names a/b --out x": "--names: read 'a/b'",
+    "generate --layout dmh --tasks 3 --names q{q} --out x": "--names: read 'q{q}'; expected no braces "
+    "but those of {k}",
+    "generate --layout dmh --tasks 3 --names {name}-{k} --out x": "no braces but those of {k}",
+    "perturb DMH-01 --magnitude 1 --names {k}} --out x": "no braces but those of {name}, {n}, {k}",
     "generate --layout dmh --tasks 3 --sites oven --out x": "expected one of parking, warehouse",
     "generate --layout dmh --tasks 3 --sites parking --out x": "expected at least two",
     "generate --layout dmh --tasks 3 --process often --out x": "invalid choice: 'often'",

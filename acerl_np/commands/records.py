@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import os
+import re
 import sys
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -235,23 +238,59 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def check_name(name: str) -> str:
-    """Return `name` if a file may have it.
+def make_name(pattern: str, values: Mapping[str, str]) -> str:
+    """Return a record's name: the pattern with its placeholders replaced.
+
+    Parameters
+    ----------
+    pattern : str
+    values : mapping
+        By placeholder, such as "{k}".
 
     Raises
     ------
     InputError
-        If it is empty or leads to another folder.
+        If the pattern has another placeholder, or the name is empty or leads to another folder.
     """
-    if not name or name in {".", ".."} or "/" in name or "\\" in name:
+    placeholders = "|".join(map(re.escape, values))
+    # A record's own name may hold braces, so the pattern is looked at and not what comes of it.
+    if re.search("[{}]", re.sub(placeholders, "", pattern)):
+        raise InputError(
+            f"--names: read '{pattern}'; expected no braces but those of {', '.join(values)}"
+        )
+    name = re.sub(placeholders, lambda found: values[found[0]], pattern)
+    if not name or name in {".", ".."} or any(letter in name for letter in "/\\\0"):
         raise InputError(f"--names: read '{name}'; expected the name of a file")
     return name
+
+
+def check_overwriting(outputs: Iterable[Path], inputs: Iterable[str | Path | None]) -> None:
+    """Refuse to write over what was read.
+
+    Parameters
+    ----------
+    outputs : iterable of Path
+    inputs : iterable of str, Path or None
+        Names that are no files, as of bundled instances, do no harm; None is passed over.
+
+    Raises
+    ------
+    InputError
+        If one file is among both.
+    """
+    read = {os.path.realpath(item) for item in inputs if item is not None}
+    for path in outputs:
+        if os.path.realpath(path) in read:
+            raise InputError(
+                f"{path}: was read, and would be overwritten; expected another --out or --names"
+            )
 
 
 def write_records(
     made: list[Instance],
     arguments: argparse.Namespace,
     fields: str,
+    inputs: Iterable[str | Path | None],
     breakdowns: bytes | None = None,
 ) -> None:
     """Write records into the folder of the arguments and print their paths.
@@ -262,13 +301,15 @@ def write_records(
     arguments : argparse.Namespace
     fields : str
         What makes names differ, for the error.
+    inputs : iterable of str, Path or None
+        Files that were read, which stay as they are.
     breakdowns : bytes, optional
         Content of a file of breakdowns to be written beside them, before them.
 
     Raises
     ------
     InputError
-        If a name stands twice, or is that of the file of breakdowns.
+        If a name stands twice, is that of the file of breakdowns, or leads to a file that was read.
     """
     from acerl_np.problem.instance import BREAKDOWNS_FILE
     from acerl_np.problem.perturb import format_record
@@ -283,6 +324,7 @@ def write_records(
         )
     contents = {f"{instance.name}.csv": format_record(instance).encode() for instance in made}
     folder = make_folder(arguments.out)
+    check_overwriting((folder / name for name in contents), inputs)
     if breakdowns is not None:
         write_atomically(folder / BREAKDOWNS_FILE, breakdowns)
         print(f"breakdowns {folder / BREAKDOWNS_FILE}", file=sys.stderr)
@@ -293,6 +335,7 @@ def write_records(
 
 def perturb_records(arguments: argparse.Namespace) -> None:
     """Write perturbed records."""
+    from acerl_np.problem.instance import bundled_instances, bundled_suites
     from acerl_np.problem.perturb import perturb_arrivals
 
     if not 0 <= arguments.seed < 2**63:
@@ -303,17 +346,12 @@ def perturb_records(arguments: argparse.Namespace) -> None:
     breakdowns = read_own_breakdowns(arguments)
     made = []
     for k, instance in enumerate(instances):
-        name = (
-            arguments.names.replace("{name}", instance.name)
-            .replace("{n}", str(arguments.magnitude))
-            .replace("{k}", f"{arguments.first + k:02d}")
-        )
-        made.append(
-            perturb_arrivals(
-                instance, arguments.magnitude, seed=arguments.seed, name=check_name(name)
-            )
-        )
-    write_records(made, arguments, "{name} or {k}", breakdowns)
+        values = {"{name}": instance.name, "{n}": str(arguments.magnitude)}
+        name = make_name(arguments.names, values | {"{k}": f"{arguments.first + k:02d}"})
+        made.append(perturb_arrivals(instance, arguments.magnitude, seed=arguments.seed, name=name))
+    named = [*arguments.tasks, *bundled_suites().get(arguments.suite, [])]
+    inputs = [*named, arguments.layout, arguments.breakdowns, *map(bundled_instances().get, named)]
+    write_records(made, arguments, "{name} or {k}", inputs, breakdowns)
 
 
 def read_own_breakdowns(arguments: argparse.Namespace) -> bytes | None:
@@ -336,7 +374,7 @@ def read_own_breakdowns(arguments: argparse.Namespace) -> bytes | None:
         NO_BREAKDOWNS,
         find_breakdowns,
     )
-    from acerl_np.storage import path_exists, read_bytes
+    from acerl_np.storage import read_bytes
 
     content: bytes | None
     if arguments.breakdowns == NO_BREAKDOWNS:
@@ -355,13 +393,33 @@ def read_own_breakdowns(arguments: argparse.Namespace) -> bytes | None:
                 "folder has one such file; expected records with the same, or --breakdowns"
             )
         content = next(iter(found), None)
-    there = Path(arguments.out) / BREAKDOWNS_FILE
+    check_breakdowns_there(arguments.out, content)
+    return content
+
+
+def check_breakdowns_there(folder: str, content: bytes | None) -> None:
+    """Refuse a folder whose file of breakdowns would replace those of the new records.
+
+    Parameters
+    ----------
+    folder : str
+    content : bytes or None
+        What the file may hold; None if those of the layout hold.
+
+    Raises
+    ------
+    InputError
+        If it holds something else.
+    """
+    from acerl_np.problem.instance import BREAKDOWNS_FILE
+    from acerl_np.storage import path_exists, read_bytes
+
+    there = Path(folder) / BREAKDOWNS_FILE
     if path_exists(there) and read_bytes(there, InputError) != content:
         raise InputError(
             f"{there}: holds other breakdowns than those of the records, and would replace them; "
             "expected another --out"
         )
-    return content
 
 
 def generate_records(arguments: argparse.Namespace) -> None:
@@ -385,11 +443,11 @@ def generate_records(arguments: argparse.Namespace) -> None:
             sites=arguments.sites,
             seed=arguments.seed,
             index=k,
-            name=check_name(arguments.names.replace("{k}", f"{k + 1:02d}")),
+            name=make_name(arguments.names, {"{k}": f"{k + 1:02d}"}),
         )
         for k in range(arguments.count)
     ]
-    write_records(made, arguments, "{k}")
+    write_records(made, arguments, "{k}", [arguments.layout])
 
 
 def check_records(arguments: argparse.Namespace) -> None:
