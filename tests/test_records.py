@@ -301,6 +301,18 @@ def test_bundled_records_that_were_read_stay(tmp_path, monkeypatch, capsys):
     assert bundled_instances()["DMH-01"].read_bytes() == before
 
 
+def test_records_are_not_drawn_beside_breakdowns(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "new").mkdir()
+    file = write(tmp_path / "new/breakdowns.csv", "vehicle,time,repair_time", "v0,3,4")
+    words = ["records", "generate", "--layout", "dmh", "--tasks", "3", "--out"]
+    assert main([*words, "new"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"{Path('new/breakdowns.csv')}: holds other breakdowns than those of the records" in line
+    assert list((tmp_path / "new").iterdir()) == [file]
+    assert main([*words, "other"]) == 0
+
+
 def test_a_record_may_have_braces_in_its_name(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "layout.json").write_text(json.dumps(straight_floor(FLEET)))

@@ -60,6 +60,8 @@ seconds. The same options and seed give the same files.
 A task is due S x its loaded time (way and handling), plus the mean travel time from the other sites to its
 pickup, after its arrival, both at the fleet's mean speed. Sites that cannot be reached are left out.
 Demands and handling times are uniform: whole numbers between bounds that are both whole.
+
+A folder with a breakdowns.csv is refused: it would replace the layout's breakdowns.
 """
 
 GENERATE_EXAMPLES = """\
@@ -429,6 +431,7 @@ def generate_records(arguments: argparse.Namespace) -> None:
 
     if not 1 <= arguments.count <= 10_000:
         raise InputError(f"--count: read {arguments.count}; expected a number from 1 to 10,000")
+    check_breakdowns_there(arguments.out, None)
     layout = load_layout(arguments.layout)
     made = [
         generate_record(
