@@ -16,11 +16,11 @@ import numpy as np
 from acerl_np.checkpoint import load_checkpoint, save_checkpoint
 from acerl_np.checks import is_whole
 from acerl_np.config import Config
-from acerl_np.errors import CheckpointError, ConfigError, InputError, describe, make_printable
+from acerl_np.errors import CheckpointError, ConfigError, describe, make_printable
 from acerl_np.evolution import Strategy, make_sampler, rank_utilities
 from acerl_np.kernels.network import count_parameters
 from acerl_np.policy import Policy, initial_parameters
-from acerl_np.problem.instance import Instance, list_instances
+from acerl_np.problem.instance import Instance, check_names, list_instances
 from acerl_np.problem.tables import build_problem, count_actions, count_features, find_scaling
 from acerl_np.rollout import Arena
 from acerl_np.storage import write_atomically
@@ -144,10 +144,7 @@ class ACERL:
             raise ConfigError(
                 f"seed: read {describe(seed)}; expected a whole number from 0 to 2**63 - 1"
             )
-        names = [instance.name for instance in self.instances]
-        if len(set(names)) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
-            raise InputError(f"instance '{twice}' is given twice; expected different names")
+        check_names(self.instances)
         seed = self.seed = int(seed)
         self.history: list[Generation] = []
         self._seconds = 0.0

@@ -214,6 +214,7 @@ BAD_WORDS = {
     "evaluate SPT": "policy 'SPT': unknown; expected one of FCFS",
     "evaluate missing.npz": "missing.npz: expected a file, found nothing",
     "evaluate EDD --suite nowhere": "suite 'nowhere': unknown",
+    "evaluate EDD --tasks DMH-01 DMH-02 DMH-01": "instance 'DMH-01' is given twice; expected different",
     "evaluate EDD --trials 0": "--trials: read 0",
     "evaluate EDD --threads 99999999999": "threads: read 99999999999; expected a number from 1 to 1024",
     "records perturb DMH-01 --magnitude -1 --out x": "magnitude: read -1",

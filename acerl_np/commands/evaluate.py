@@ -109,6 +109,8 @@ def load_policy(name: str) -> Policy | str:
 
 def run(arguments: argparse.Namespace) -> int:
     """Evaluate, show and write; return the exit status."""
+    from acerl_np.problem.instance import check_names
+
     if not 1 <= arguments.trials <= 1_000_000:
         raise InputError(
             f"--trials: read {arguments.trials}; expected a number from 1 to 1,000,000"
@@ -119,6 +121,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
     policies = [load_policy(name) for name in arguments.policies]
     instances = load_instances(arguments, "dmh-train")
+    check_names(instances)
     for policy in policies:
         if not isinstance(policy, str):
             for instance in instances:

@@ -273,6 +273,20 @@ def list_instances(instances: Any) -> list[Instance]:
     return found
 
 
+def check_names(instances: Iterable[Instance]) -> None:
+    """Refuse instances of one name.
+
+    Raises
+    ------
+    InputError
+        With the first name that stands twice.
+    """
+    names = [instance.name for instance in instances]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"instance '{twice}' is given twice; expected different names")
+
+
 def _freeze(array: np.ndarray) -> np.ndarray:
     array.setflags(write=False)
     return array
