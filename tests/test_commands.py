@@ -316,9 +316,13 @@ def test_a_policy_of_another_floors_size_is_refused(tmp_path, monkeypatch, capsy
     rows = acerl_np.load_instance("DMH-01").rows()
     instance = acerl_np.Instance.from_rows("two", acerl_np.Layout.from_dict(layout), rows)
     config = acerl_np.Config(generations=0, hidden=(2,))
-    acerl_np.ACERL([instance], config).policy.save("policy.npz")
-    assert main(["evaluate", "policy.npz"]) == 2
-    assert "has 3 vehicles; this policy was trained for 2" in last_error(capsys)
+    acerl_np.ACERL([instance], config).policy.save("two.npz")
+    acerl_np.ACERL(acerl_np.load_instance("DMH-01"), config).policy.save("three.npz")
+    assert main(["evaluate", "three.npz", "EDD", "two.npz"]) == 2
+    expected = (
+        "error: two.npz: DMH-01: the layout 'dmh' has 3 vehicles; this policy was trained for 2"
+    )
+    assert last_error(capsys).endswith(expected)
 
 
 def test_perturbed_suites_are_what_the_command_makes(tmp_path, capsys):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import csv
 import io
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from acerl_np.commands.common import (
@@ -14,7 +15,7 @@ from acerl_np.commands.common import (
     load_instances,
     report_unfinished,
 )
-from acerl_np.errors import InputError, make_printable
+from acerl_np.errors import InputError, PolicyError, make_printable
 from acerl_np.report import FORMATS, Cell, render_table
 from acerl_np.storage import path_exists, write_atomically
 
@@ -107,6 +108,33 @@ def load_policy(name: str) -> Policy | str:
     return find_policy_name(name)
 
 
+def check_fit(
+    names: Sequence[str], policies: Sequence[Policy | str], instances: Sequence[Instance]
+) -> None:
+    """Refuse a policy that was trained for floors of another size.
+
+    Parameters
+    ----------
+    names : sequence of str
+        What the policies are called in the error, such as the names of their files.
+    policies : sequence of Policy or str
+        Rules, given by name, fit all floors.
+    instances : sequence of Instance
+
+    Raises
+    ------
+    PolicyError
+        With the name of the first that does not fit.
+    """
+    for name, policy in zip(names, policies, strict=True):
+        for instance in instances:
+            try:
+                if not isinstance(policy, str):
+                    policy.check_fits(instance)
+            except PolicyError as error:
+                raise PolicyError(f"{name}: {error}") from error
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Evaluate, show and write; return the exit status."""
     from acerl_np.problem.instance import check_names
@@ -122,10 +150,7 @@ def run(arguments: argparse.Namespace) -> int:
     policies = [load_policy(name) for name in arguments.policies]
     instances = load_instances(arguments, "dmh-train")
     check_names(instances)
-    for policy in policies:
-        if not isinstance(policy, str):
-            for instance in instances:
-                policy.check_fits(instance)
+    check_fit(arguments.policies, policies, instances)
     from acerl_np.hindsight import bundled_references, load_references
 
     references = dict(bundled_references())
