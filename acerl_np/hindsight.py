@@ -16,10 +16,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from acerl_np.errors import InputError
+from acerl_np.checks import is_whole
+from acerl_np.errors import InputError, describe
 from acerl_np.kernels.random import SEARCH, derive_key, draw_uniform
 from acerl_np.kernels.rules import N_RULES
 from acerl_np.kernels.search import anneal_actions, search_beam
@@ -456,26 +458,53 @@ def load_references(path: str | os.PathLike[str]) -> list[Reference]:
     Raises
     ------
     InputError
-        If the file is missing or holds no references.
+        If the file is missing or holds no references; the message names the field.
     """
     text = read_text(path, InputError)
+
+    def is_score(value: Any) -> bool:
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        return number and 0.0 <= value <= 1e12
+
+    kinds: dict[str, tuple[str, Callable[[Any], bool]]] = {
+        "instance": ("a text", lambda value: isinstance(value, str)),
+        "content_hash": ("a text", lambda value: isinstance(value, str)),
+        "cost_limit": ("a number of seconds", is_score),
+        "makespan": ("a number of seconds", is_score),
+        "tardiness": ("a number of seconds", is_score),
+        "actions": (
+            "a list of whole numbers",
+            lambda value: isinstance(value, list) and all(map(is_whole, value)),
+        ),
+    }
+
+    def check(data: Any, key: str, place: str, expected: str, fits: Callable[[Any], bool]) -> Any:
+        found = "nothing"
+        if isinstance(data, dict) and key in data:
+            if fits(data[key]):
+                return data[key]
+            found = describe(data[key])
+        raise InputError(
+            f"{path}: holds no references: {place}{key}: read {found}; expected {expected}"
+        )
+
     try:
         data = json.loads(text)
-        if data["format"] != 1:
-            raise ValueError(f"format {data['format']}; this version reads format 1")
-        return [
-            Reference(
-                str(item["instance"]),
-                str(item["content_hash"]),
-                float(item["cost_limit"]),
-                float(item["makespan"]),
-                float(item["tardiness"]),
-                tuple(int(action) for action in item["actions"]),
-            )
-            for item in data["references"]
-        ]
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise InputError(f"{path}: holds no references: {str(error)[:200]}") from error
+    except (ValueError, RecursionError) as error:
+        reason = error.msg.lower() if isinstance(error, json.JSONDecodeError) else str(error)
+        place = f"line {error.lineno}: " if isinstance(error, json.JSONDecodeError) else ""
+        raise InputError(
+            f"{path}: holds no references: {place}not JSON: {reason[:200]}; expected a file written by "
+            "acerl-np hindsight --out"
+        ) from error
+    check(data, "format", "", "1, the format of this version", lambda value: value == 1)
+    items = check(data, "references", "", "a list", lambda value: isinstance(value, list))
+    found = []
+    for k, item in enumerate(items):
+        values = {key: check(item, key, f"references[{k}].", *kind) for key, kind in kinds.items()}
+        values["actions"] = tuple(values["actions"])
+        found.append(Reference(**values))
+    return found
 
 
 @cache

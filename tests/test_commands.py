@@ -303,9 +303,25 @@ def test_references_of_own_records_join_the_table(tmp_path, monkeypatch, capsys)
     assert main(words) == 0
     assert "of the way" not in json.loads(capsys.readouterr().out)[0]
     assert main([*words, "--references", "best.json"]) == 0
-    table = json.loads(capsys.readouterr().out)
+    captured = capsys.readouterr()
+    table = json.loads(captured.out)
     assert table[-1]["policy"] == "hindsight"
     assert table[1]["of the way"] in ("0%", "")
+    assert "best.json" not in captured.err
+    # What fits no record is said, and does not hide a bundled reference that does.
+    missing = "best.json: no reference for own (other tasks, floor, breakdowns or cost limit)"
+    for more in (["--cost-limit", "40"], ["--breakdowns", "none"]):
+        assert main([*words, "--references", "best.json", *more]) == 0
+        assert missing in capsys.readouterr().err.splitlines()
+    stored = json.loads((tmp_path / "best.json").read_text())
+    stored["references"][0]["content_hash"] = acerl_np.load_instance("DMH-01").content_hash
+    stored["references"][0]["cost_limit"] = 3
+    (tmp_path / "best.json").write_text(json.dumps(stored))
+    words = ["evaluate", "EDD", "--tasks", "DMH-01", "--trials", "1", "--format", "json"]
+    assert main([*words, "--references", "best.json"]) == 0
+    captured = capsys.readouterr()
+    assert "best.json" not in captured.err
+    assert json.loads(captured.out)[-1]["policy"] == "hindsight"
 
 
 def test_a_policy_of_another_floors_size_is_refused(tmp_path, monkeypatch, capsys):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import math
+
 import numba
 import pytest
 
@@ -107,11 +110,41 @@ def test_references_survive_a_file(tmp_path):
     assert load_references(path) == references
 
 
-@pytest.mark.parametrize(
-    "text", ["", "[]", "{}", '{"format": 2, "references": []}', '{"format": 1}']
-)
+def reference_file(**changes):
+    item = {"instance": "a", "content_hash": "00", "cost_limit": 50, "makespan": 9.5}
+    item |= {"tardiness": 0, "actions": [0, 4], **changes}
+    item = {key: value for key, value in item.items() if value is not None}
+    return json.dumps({"format": 1, "references": [item]})
+
+
+DAMAGED = {
+    "": "line 1: not JSON: expecting value; expected a file written by acerl-np hindsight --out",
+    "[" * 100_000: "not JSON: ",
+    "1" * 5000: "not JSON: ",
+    "[]": "format: read nothing; expected 1",
+    "{}": "format: read nothing; expected 1",
+    '{"format": 2, "references": []}': "format: read 2; expected 1, the format of this version",
+    '{"format": 1}': "references: read nothing; expected a list",
+    '{"format": 1, "references": {"a": 1}}': "references: read {'a': 1}; expected a list",
+    '{"format": 1, "references": ["a"]}': "references[0].instance: read nothing; expected a text",
+    reference_file(actions=None): "references[0].actions: read nothing; expected a list of whole",
+    reference_file(actions=[1, 2.5]): "actions: read [1, 2.5]; expected a list of whole numbers",
+    reference_file(actions=7): "references[0].actions: read 7; expected a list of whole numbers",
+    reference_file(content_hash=3): "references[0].content_hash: read 3; expected a text",
+    reference_file(makespan="9"): "references[0].makespan: read 9; expected a number",
+    reference_file(tardiness=10**400): "references[0].tardiness: read 1000",
+    reference_file(cost_limit=True): "references[0].cost_limit: read True; expected a number",
+    reference_file(cost_limit=math.nan): "references[0].cost_limit: read nan; expected a number",
+    reference_file(cost_limit=math.inf): "references[0].cost_limit: read inf; expected a number",
+}
+
+
+@pytest.mark.parametrize("text", list(DAMAGED), ids=lambda text: text[:40])
 def test_damaged_reference_files_are_refused(tmp_path, text):
     path = tmp_path / "references.json"
     path.write_text(text)
-    with pytest.raises(acerl_np.InputError, match="holds no references"):
+    with pytest.raises(acerl_np.InputError) as caught:
         load_references(path)
+    message = str(caught.value)
+    assert message.startswith(f"{path}: holds no references: ") and DAMAGED[text] in message
+    assert "\n" not in message

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import csv
 import io
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -156,7 +157,16 @@ def run(arguments: argparse.Namespace) -> int:
     references = dict(bundled_references())
     if arguments.references is not None:
         own = load_references(arguments.references)
-        references.update({item.content_hash: item for item in own})
+        references.update(
+            {item.content_hash: item for item in own if item.cost_limit == arguments.cost_limit}
+        )
+        for instance in instances:
+            if not knows_all([instance], references, arguments.cost_limit):
+                print(
+                    f"{make_printable(arguments.references)}: no reference for {instance.name} "
+                    "(other tasks, floor, breakdowns or cost limit)",
+                    file=sys.stderr,
+                )
     past = load_assignments(arguments.replay, instances)
     static = "Static" in policies or knows_all(instances, references, arguments.cost_limit)
     needed = {"training": True, "static": static, "replay": bool(past)}
