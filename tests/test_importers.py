@@ -143,7 +143,8 @@ def test_the_plant_model_is_carried_over():
     assert warnings == [
         "path[5]: another edge from 'P1' to 'P4', the shortest (8 m) stays",
         'path[7]: "P1 --- P3" is locked, left out',
-        "vehicle[2]: no start (loopback:initialPosition); 'Truck-2' starts at 'Park'",
+        "vehicle[2]: none of loopback:initialPosition, tcs:preferredParkingPosition, "
+        "tcs:assignedParkingPosition; 'Truck-2' starts at 'Park'",
         "path[1].maxVelocity: 1 m/s is below the fastest vehicle's 1.5 m/s; a layout has no limits by "
         "edge",
         "path[2].maxVelocity: 0.5 m/s is below the fastest vehicle's 1.5 m/s; a layout has no limits by "
@@ -209,6 +210,27 @@ def test_optional_parts_may_be_missing_and_the_version_is_not_looked_at():
     layout, _ = import_lif(json.dumps(data), name="mine")
     assert layout["sites"] == [{"id": "a", "x": 10.0, "y": 0.0, "kind": ""}]
     assert layout["edges"] == [] and layout["name"] == "mine"
+
+
+def test_a_floor_without_edges_is_said():
+    data = json.loads(lif())
+    layout = data["layouts"][0]
+    layout["edgs"] = layout.pop("edges")
+    assert import_lif(json.dumps(data))[1] == [
+        "layouts[0].edges: missing, so no site can be reached from another"
+    ]
+    layout["edges"] = []
+    assert import_lif(json.dumps(data))[1] == [
+        "layouts[0].edges: an empty list, so no site can be reached from another"
+    ]
+    assert import_lif(lif("a", []))[1] == []
+    assert import_opentcs(plant(""))[1] == ["path: none, so no site can be reached from another"]
+    assert import_opentcs(plant("", "a"))[1] == []
+
+
+def test_an_empty_list_of_layouts_has_none_to_choose():
+    with pytest.raises(LayoutError, match="layouts: an empty list; expected at least one layout"):
+        import_lif('{"layouts": []}', layout_id="ground")
 
 
 def test_one_of_several_layouts_is_chosen():
@@ -316,7 +338,8 @@ BAD_LIF = {
     "[]": "the file: read []; expected an object",
     "{": "line 1 column 2: not JSON",
     "{}": "layouts: read null; expected a list",
-    '{"layouts": []}': "layouts: read 0 of them (none); expected one",
+    '{"layouts": []}': "layouts: an empty list; expected at least one layout",
+    '{"origins": [{"layouts": []}]}': "layouts: an empty list; expected at least one layout",
     '{"layouts": [3]}': "layouts[0]: read 3; expected an object",
     '{"layouts": [{}]}': "layouts[0].nodes: read null; expected a list",
     '{"layouts": [{"nodes": []}]}': "no nodes; expected at least one",
@@ -364,11 +387,24 @@ def test_what_a_floor_can_do_without_is_left_out_of_a_plant_model(message):
     assert ways(layout) == [("a", "b", 3.0, True)]
 
 
-@pytest.mark.parametrize("length", [None, "", 0, -1])
-def test_paths_without_a_length_are_straight(length):
+@pytest.mark.parametrize(
+    ("length", "found"),
+    [(None, "none"), ("", "none"), (0, 'read "0"'), ("-15600", 'read "-15600"')],
+)
+def test_paths_without_a_length_are_straight(length, found):
     layout, warnings = import_opentcs(plant(path(length=length)))
     assert ways(layout) == [("a", "b", 3.0, True)]
-    assert warnings == ["path[1].length: none, taken as straight, 3 m"]
+    assert warnings == [f"path[1].length: {found}, taken as straight, 3 m"]
+
+
+@pytest.mark.parametrize(
+    ("speed", "found"), [("", "none"), ('maxVelocity="0"', 'read "0"'), ('maxVelocity=" "', "none")]
+)
+def test_vehicles_without_a_speed_are_said(speed, found):
+    body = f'{path(length=3000)}<vehicle name="v" {speed}><property {{}}/></vehicle>'
+    begin = 'name="loopback:initialPosition" value="a"'
+    _, warnings = import_opentcs(plant(body.format(begin)))
+    assert warnings == [f"vehicle[1].maxVelocity: {found}, taken as 1 m/s"]
 
 
 def test_lengths_far_below_the_straight_line_are_said():
@@ -407,6 +443,9 @@ BAD_PLANTS = {
     plant(
         '<point name="c" xPosition="nan"/>'
     ): 'point[3].xPosition: read "nan"; expected a number of',
+    plant(
+        '<point name="c" positionX="abc"/>'
+    ): 'point[3].positionX: read "abc"; expected a number of mm',
     plant(path(length="far")): 'path[1].length: read "far"; expected a number of mm',
     plant(path(length="inf")): 'path[1].length: read "inf"; expected a number of mm',
     plant(path(maxVelocity=-1)): 'path[1].maxVelocity: read "-1"; expected a number of mm/s',
@@ -628,4 +667,11 @@ def test_a_vehicle_may_start_where_it_parks():
     assert start(parks, begins) == ("a", [])
     assert start(("loopback:initialPosition", "x"), parks) == ("b", [])
     (line,) = start(("tcs:preferredParkingPosition", "x"))[1]
-    assert "unknown point \"x\" (loopback:initialPosition); 'v' starts at 'a'" in line
+    assert "unknown point \"x\" (tcs:preferredParkingPosition); 'v' starts at 'a'" in line
+    (line,) = start(("loopback:initialPosition", "x"), ("tcs:assignedParkingPosition", "y"))[1]
+    assert '"x" (loopback:initialPosition), "y" (tcs:assignedParkingPosition); ' in line
+    (line,) = start()[1]
+    assert line == (
+        "vehicle[1]: none of loopback:initialPosition, tcs:preferredParkingPosition, "
+        "tcs:assignedParkingPosition; 'v' starts at 'a'"
+    )

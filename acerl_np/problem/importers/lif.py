@@ -85,7 +85,13 @@ def import_lif(
     draft = Draft()
     for place, node in read_entries(layout, "nodes", where, required=True):
         _read_node(draft, place, node)
-    _read_edges(draft, read_entries(layout, "edges", where))
+    edges = read_entries(layout, "edges", where)
+    if not edges and len(draft.points) > 1:
+        found = "missing" if layout.get("edges") is None else "an empty list"
+        draft.warnings.add(
+            "edges", f"{where}.edges: {found}, so no site can be reached from another"
+        )
+    _read_edges(draft, edges)
     for place, station in read_entries(layout, "stations", where):
         _read_station(draft, place, station)
     for key in ("layoutName", "layoutId"):
@@ -98,6 +104,8 @@ def import_lif(
 def _choose(
     layouts: list[tuple[str, dict[str, Any]]], layout_id: str | None
 ) -> tuple[str, dict[str, Any]]:
+    if not layouts:
+        raise LayoutError("layouts: an empty list; expected at least one layout")
     ids, levels = (
         [str(layout.get(key, "")).strip() for _, layout in layouts]
         for key in ("layoutId", "layoutLevelId")
@@ -106,7 +114,7 @@ def _choose(
     whole = [f"{a}/{b}" for a, b in zip(ids, levels, strict=True)]
     several = Counter(ids)
     shown = [b if several[a] > 1 else a for a, b in zip(ids, whole, strict=True)]
-    listed = ", ".join(shorten(name) for name in shown[:10]) or "none"
+    listed = ", ".join(shorten(name) for name in shown[:10])
     if layout_id is not None:
         for names in (ids, whole, levels):
             if names.count(layout_id) == 1:

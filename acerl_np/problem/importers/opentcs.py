@@ -59,9 +59,18 @@ class _Element:
         self.starts: dict[str, str] = {}
         self.links: list[str | None] = []
 
+    def find(self, *names: str) -> str:
+        """Return the first of these names under which an attribute is given, else the first name."""
+        return next((name for name in names if name in self.attributes), names[0])
+
     def first(self, *names: str) -> str | None:
         """Return the first of these attributes that is given."""
-        return next((self.attributes[name] for name in names if name in self.attributes), None)
+        return self.attributes.get(self.find(*names))
+
+    def describe(self, name: str) -> str:
+        """Return what an attribute holds, for a warning: "none" where it is missing or empty."""
+        value = self.attributes.get(name, "")
+        return f"read {shorten(value)}" if value.strip() else "none"
 
 
 class _Collector:
@@ -150,7 +159,8 @@ def import_opentcs(text: str, *, name: str = "layout") -> tuple[dict[str, Any], 
     floor can do without is left out with a warning: locked paths, paths of unknown points, from a point
     to itself or open in no direction, links to unknown points. A path without a length above 0 is as
     long as the straight line. A vehicle starts where its property loopback:initialPosition says, or
-    tcs:preferredParkingPosition, or on the parking points in turn, or on the first point.
+    tcs:preferredParkingPosition, or tcs:assignedParkingPosition, or on the parking points in turn, or on
+    the first point.
 
     Parameters
     ----------
@@ -176,6 +186,8 @@ def import_opentcs(text: str, *, name: str = "layout") -> tuple[dict[str, Any], 
     draft = Draft()
     for item in model.kept["point"]:
         _read_point(draft, item)
+    if not model.kept["path"] and len(draft.points) > 1:
+        draft.warnings.add("paths", "path: none, so no site can be reached from another")
     limits = [_read_path(draft, item) for item in model.kept["path"]]
     for item in model.kept["location"]:
         _read_location(draft, item)
@@ -200,7 +212,7 @@ def _read_millimetres(
         return default
     high = MAX_NUMBER * MILLIMETRES
     what = "mm/s" if "Velocity" in names[0] else "mm"
-    return read_number(value, f"{item.where}.{names[0]}", low, high, what) / MILLIMETRES
+    return read_number(value, f"{item.where}.{item.find(*names)}", low, high, what) / MILLIMETRES
 
 
 def _read_point(draft: Draft, item: _Element) -> None:
@@ -211,7 +223,9 @@ def _read_point(draft: Draft, item: _Element) -> None:
         names = (f"{axis}Position", f"position{axis.upper()}")
         metres = _read_millimetres(item, names, -MAX_NUMBER * MILLIMETRES)
         if metres is None:
-            draft.warnings.add("positions", f"{item.where}.{names[0]}: missing, taken as 0")
+            draft.warnings.add(
+                "positions", f"{item.where}.{item.find(*names)}: missing, taken as 0"
+            )
             metres = 0.0
         position.append(metres)
     draft.add_point(item.where, name, position[0], position[1])
@@ -239,7 +253,8 @@ def _read_path(draft: Draft, item: _Element) -> float:
         return 0.0
     if length is None or length <= 0.0:
         length = draft.distance(a, b)
-        warnings.add("lengths", f"{item.where}.length: none, taken as straight, {length:g} m")
+        found = item.describe("length")
+        warnings.add("lengths", f"{item.where}.length: {found}, taken as straight, {length:g} m")
     elif length < 0.5 * draft.distance(a, b):
         warnings.add(
             "lengths",
@@ -282,17 +297,19 @@ def _read_vehicles(draft: Draft, items: list[_Element]) -> None:
         seen.add(name)
         speed = _read_millimetres(item, ("maxVelocity",), 0.0)
         if speed is None or speed < MIN_SPEED:
-            draft.warnings.add("speeds", f"{item.where}.maxVelocity: none, taken as 1 m/s")
+            found = item.describe("maxVelocity")
+            draft.warnings.add("speeds", f"{item.where}.maxVelocity: {found}, taken as 1 m/s")
             speed = 1.0
-        named = [item.starts.get(key, "").strip() for key in START_PROPERTIES]
-        start = next((point for point in named if point in draft.points), "")
+        named = {key: item.starts.get(key, "").strip() for key in START_PROPERTIES}
+        start = next((point for point in named.values() if point in draft.points), "")
         if not start:
-            unknown = next(filter(None, named), "")
-            fallback = parking[k % len(parking)] if parking else next(iter(draft.points))
+            unknown = [f"{shorten(point)} ({key})" for key, point in named.items() if point]
+            found = f"none of {', '.join(START_PROPERTIES)}"
+            if unknown:
+                found = f"unknown point {', '.join(unknown)}"
+            start = parking[k % len(parking)] if parking else next(iter(draft.points))
             draft.warnings.add(
                 "starts",
-                f"{item.where}: {f'unknown point {shorten(unknown)}' if unknown else 'no start'} "
-                f"({START_PROPERTIES[0]}); '{name}' starts at '{fallback}'",
+                f"{item.where}: {found}; '{name}' starts at '{start}'",
             )
-            start = fallback
         draft.vehicles.append({"id": name, "start": start, "speed": speed})
