@@ -180,6 +180,7 @@ BAD_TOML = {
     "hidden = [0]\n": "hidden: read [0]; expected at most 10 layer sizes",
     "seed = -1\n": "seed: read -1; expected a whole number from 0",
     'tasks = "DMH-01"\n': "tasks: read DMH-01; expected a list",
+    "breakdowns = ''\n": "breakdowns: read ''; expected the name of a file, or none",
     "breakdowns = false\n": "breakdowns: read False; expected a text",
     "population = \n": "not TOML",
 }
@@ -232,6 +233,39 @@ def test_bad_arguments_are_one_line_and_status_2(tmp_path, monkeypatch, capsys, 
     monkeypatch.chdir(tmp_path)
     assert main(words.split()) == 2
     assert BAD_WORDS[words] in last_error(capsys)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "train",
+        "train --resume run.npz",
+        "evaluate EDD",
+        "hindsight",
+        "hindsight DMH-01",
+        "floor check dmh",
+        "floor check dmh DMH-01",
+        "records check",
+        "records check DMH-01",
+        "records perturb DMH-01 --magnitude 1 --out x",
+        "records replay past.csv --tasks DMH-01",
+    ],
+)
+def test_an_empty_name_of_breakdowns_is_refused(tmp_path, monkeypatch, capsys, words):
+    monkeypatch.chdir(tmp_path)
+    for more in (["--breakdowns", ""], ["--breakdowns="]):
+        assert main([*words.split(), *more]) == 2
+        expected = "argument --breakdowns: read ''; expected the name of a file, or none"
+        assert expected in last_error(capsys)
+        assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("words", ["train", "evaluate EDD", "hindsight", "records check"])
+def test_an_empty_suite_is_refused(tmp_path, monkeypatch, capsys, words):
+    monkeypatch.chdir(tmp_path)
+    assert main([*words.split(), "--suite", ""]) == 2
+    assert "suite '': unknown; expected one of dmh-train" in last_error(capsys)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -49,11 +49,25 @@ def add_breakdowns(parser: argparse._ArgumentGroup | argparse.ArgumentParser) ->
     """Declare --breakdowns."""
     parser.add_argument(
         "--breakdowns",
+        type=read_breakdowns_name,
         metavar="FILE.csv",
         help="listed breakdowns (vehicle,time,repair_time) of every record in the place of the layout's, "
         "or 'none', then no random ones either (default: breakdowns.csv beside a record, else the "
         "layout's)",
     )
+
+
+def read_breakdowns_name(text: str) -> str:
+    """Return what --breakdowns names.
+
+    Raises
+    ------
+    argparse.ArgumentTypeError
+        If it is empty: to leave the option out means something else.
+    """
+    if not text:
+        raise argparse.ArgumentTypeError("read ''; expected the name of a file, or none")
+    return text
 
 
 def add_random_breakdowns(parser: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:
@@ -132,7 +146,7 @@ def _find_instances(
     from acerl_np.problem.instance import load_instance, load_layout, load_suite
 
     breakdowns = arguments.breakdowns
-    if arguments.tasks and arguments.suite:
+    if arguments.tasks and arguments.suite is not None:
         raise InputError(
             f"--suite: read '{arguments.suite}' besides task records; expected one of the two"
         )
@@ -144,9 +158,11 @@ def _find_instances(
         ]
     if arguments.layout is not None:
         raise InputError("--layout: given without task records; expected TASKS.csv as well")
-    suite = arguments.suite or default
+    suite = default if arguments.suite is None else arguments.suite
     if suite is None:
-        given = "--breakdowns: given without records" if breakdowns else "nothing to work on"
+        given = "nothing to work on"
+        if breakdowns is not None:
+            given = "--breakdowns: given without records"
         raise InputError(f"{given}; expected task records or --suite")
     return load_suite(suite, breakdowns=breakdowns)
 

@@ -228,7 +228,7 @@ def _check(arguments: argparse.Namespace) -> int:
     floor = replace(
         layout, vehicles=tuple(replace(vehicle, capacity=0.0) for vehicle in layout.vehicles)
     )
-    if arguments.breakdowns and not arguments.tasks:
+    if arguments.breakdowns is not None and not arguments.tasks:
         raise InputError("--breakdowns: given without records; expected task records")
     instances = [
         load_instance(task, layout=floor, breakdowns=arguments.breakdowns)

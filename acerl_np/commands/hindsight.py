@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
     if arguments.threads is not None and not 1 <= arguments.threads <= 1024:
         raise InputError(f"--threads: read {arguments.threads}; expected a number from 1 to 1024")
-    if arguments.tasks or arguments.suite or arguments.layout:
+    if arguments.tasks or arguments.suite is not None or arguments.layout is not None:
         instances = load_instances(arguments)
     else:
         instances = [

@@ -218,6 +218,8 @@ def check_options(options: dict[str, Any]) -> None:
     for name in ("suite", "layout", "breakdowns", "random_breakdowns", "out"):
         if not isinstance(options[name], str | None):
             raise ConfigError(f"{name}: read {describe(options[name])}; expected a text")
+    if options["breakdowns"] == "":
+        raise ConfigError("breakdowns: read ''; expected the name of a file, or none")
     tasks = options["tasks"]
     if not isinstance(tasks, list) or not all(isinstance(task, str) for task in tasks):
         raise ConfigError(f"tasks: read {describe(tasks)}; expected a list of texts")
@@ -258,7 +260,8 @@ def check_resumed(
                 f"{path}: trained with {name} {stored[name]}; read {value}, expected the same (leave "
                 "the option out, or train anew)"
             )
-    if any(options[name] for name in ("tasks", "suite", "layout", "breakdowns")):
+    named = ("suite", "layout", "breakdowns")
+    if options["tasks"] or any(options[name] is not None for name in named):
         instances = load_instances(argparse.Namespace(**options))
     else:
         instances = vary_breakdowns(trainer.instances, options["random_breakdowns"])
