@@ -23,6 +23,21 @@ def count_cores() -> int:
     return min(os.cpu_count() or 1, MAX_THREADS)
 
 
+def check_threads(threads: int | None) -> None:
+    """Refuse a number of threads that is not from 1 to `MAX_THREADS`; None is one per core.
+
+    Raises
+    ------
+    ConfigError
+        With what was read.
+    """
+    if threads is None or (is_whole(threads) and 1 <= threads <= MAX_THREADS):
+        return
+    raise ConfigError(
+        f"threads: read {describe(threads)}; expected a whole number from 1 to {MAX_THREADS}"
+    )
+
+
 class Workers:
     """The calling thread and its helpers.
 
@@ -38,11 +53,8 @@ class Workers:
     """
 
     def __init__(self, threads: int | None = None) -> None:
+        check_threads(threads)
         self.threads = count_cores() if threads is None else threads
-        if not is_whole(self.threads) or not 1 <= self.threads <= MAX_THREADS:
-            raise ConfigError(
-                f"threads: read {describe(threads)}; expected a number from 1 to {MAX_THREADS}"
-            )
         self._helpers: ThreadPoolExecutor | None = None
         self._process = 0
 

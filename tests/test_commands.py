@@ -17,6 +17,7 @@ import pytest
 
 import acerl_np
 from acerl_np.commands.main import COMMANDS, main
+from acerl_np.workers import MAX_THREADS
 
 SMALL = ["--generations", "3", "--population", "8", "--hidden", "6", "--trials", "2"]
 
@@ -217,7 +218,6 @@ BAD_WORDS = {
     "evaluate EDD --suite nowhere": "suite 'nowhere': unknown",
     "evaluate EDD --tasks DMH-01 DMH-02 DMH-01": "instance 'DMH-01' is given twice; expected different",
     "evaluate EDD --trials 0": "--trials: read 0",
-    "evaluate EDD --threads 99999999999": "threads: read 99999999999; expected a number from 1 to 1024",
     "records perturb DMH-01 --magnitude -1 --out x": "magnitude: read -1",
     "records perturb DMH-01 DMH-02 --magnitude 1 --names same --out x": "gives one name twice",
     "hindsight DMH-01 --effort 0": "--effort: read 0.0",
@@ -233,6 +233,18 @@ def test_bad_arguments_are_one_line_and_status_2(tmp_path, monkeypatch, capsys, 
     monkeypatch.chdir(tmp_path)
     assert main(words.split()) == 2
     assert BAD_WORDS[words] in last_error(capsys)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "words", ["train", "evaluate EDD", "hindsight DMH-01", "experiments comparison"]
+)
+@pytest.mark.parametrize("threads", [0, MAX_THREADS + 1, 99999999999])
+def test_one_limit_holds_for_threads(tmp_path, monkeypatch, capsys, words, threads):
+    monkeypatch.chdir(tmp_path)
+    assert main([*words.split(), "--threads", str(threads)]) == 2
+    expected = f"error: threads: read {threads}; expected a whole number from 1 to {MAX_THREADS}"
+    assert last_error(capsys).endswith(expected)
     assert list(tmp_path.iterdir()) == []
 
 

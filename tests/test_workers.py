@@ -33,7 +33,9 @@ def test_as_many_threads_work_as_were_asked_for():
 
 def test_the_default_is_a_thread_per_core():
     assert Workers().threads == count_cores() >= 1
-    with pytest.raises(ConfigError, match="threads: read 0; expected a number from 1 to 1024"):
+    with pytest.raises(
+        ConfigError, match="threads: read 0; expected a whole number from 1 to 1024"
+    ):
         Workers(0)
 
 

@@ -72,14 +72,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the study; return the exit status."""
+    from acerl_np.workers import check_threads
+
     limits = {"seeds": (1, 1000), "trials": (1, 100_000)}
-    limits |= {"generations": (1, 1_000_000), "threads": (1, 1024)}
+    limits |= {"generations": (1, 1_000_000)}
     for name, (low, high) in limits.items():
         value = getattr(arguments, name)
         if value is not None and not low <= value <= high:
             raise InputError(
                 f"--{name}: read {value}; expected a whole number from {low} to {high}"
             )
+    check_threads(arguments.threads)
     from acerl_np.experiments.study import Study
 
     folder = make_folder(arguments.out)

@@ -67,6 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
         save_references,
     )
     from acerl_np.problem.instance import bundled_instances, load_instance
+    from acerl_np.workers import check_threads
 
     if not 0.001 <= arguments.effort <= 10.0:
         raise InputError(f"--effort: read {arguments.effort}; expected a number from 0.001 to 10")
@@ -78,8 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise InputError(
             f"--seed: read {arguments.seed}; expected a whole number from 0 to 2**63 - 1"
         )
-    if arguments.threads is not None and not 1 <= arguments.threads <= 1024:
-        raise InputError(f"--threads: read {arguments.threads}; expected a number from 1 to 1024")
+    check_threads(arguments.threads)
     if arguments.tasks or arguments.suite is not None or arguments.layout is not None:
         instances = load_instances(arguments)
     else:

@@ -192,7 +192,6 @@ def train(trainer: ACERL, options: dict[str, Any], paths: dict[str, Path]) -> in
 
 WHOLE_RANGES = (
     ("trials", 0, 1_000_000),
-    ("threads", 1, 1024),
     ("seed", 0, 2**63 - 1),
     ("checkpoint_generations", 1, 10_000_000),
 )
@@ -200,10 +199,11 @@ WHOLE_RANGES = (
 
 def check_options(options: dict[str, Any]) -> None:
     """Refuse values that the command alone knows to be wrong."""
+    from acerl_np.workers import check_threads
+
+    check_threads(options["threads"])
     for name, low, high in WHOLE_RANGES:
         value = options[name]
-        if value is None and name == "threads":
-            continue
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
             raise ConfigError(
                 f"{name}: read {describe(value)}; expected a whole number from {low} to {high}"
