@@ -237,7 +237,9 @@ def replay_assignments(
 
 
 def write_schedule(path: str | os.PathLike[str], replay: Replay) -> None:
-    """Write a replay task by task as CSV, recorded beside simulated; s, empty where unknown.
+    """Write a replay task by task as CSV; s, empty where unknown.
+
+    `planned_start` and `planned_finish` are recorded, `start` and `finish` simulated.
 
     Parameters
     ----------

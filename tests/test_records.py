@@ -25,7 +25,12 @@ from acerl_np import (
     load_instance,
     load_suite,
 )
-from acerl_np.assignments import read_assignments, replay_assignments, write_schedule
+from acerl_np.assignments import (
+    SCHEDULE_COLUMNS,
+    read_assignments,
+    replay_assignments,
+    write_schedule,
+)
 from acerl_np.checkpoint import pack_instances, unpack_instances
 from acerl_np.commands.main import main
 from acerl_np.problem.generate import find_task_sites, generate_record
@@ -698,7 +703,10 @@ def test_bad_arguments_are_one_line_and_status_2(tmp_path, monkeypatch, capsys, 
 @pytest.mark.parametrize("action", ["perturb", "generate", "check", "replay"])
 def test_help_of_every_action(capsys, action):
     assert main(["records", action, "--help"]) == 0
-    assert capsys.readouterr().out.startswith(f"usage: acerl-np records {action}")
+    out = capsys.readouterr().out
+    assert out.startswith(f"usage: acerl-np records {action}")
+    if action == "replay":
+        assert [name for name in SCHEDULE_COLUMNS if "planned" in name and name not in out] == []
 
 
 # Records looked through

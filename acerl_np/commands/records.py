@@ -223,7 +223,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     replay.add_argument(
         "--schedule-csv",
         metavar="FILE.csv",
-        help="write recorded beside simulated start and finish of every task",
+        help="write of every task start and finish as simulated, beside planned_start and planned_finish "
+        "as recorded",
     )
     replay.add_argument("--format", choices=FORMATS, default="text", help="form of the table")
 
