@@ -365,7 +365,7 @@ MALFORMED_RECORDS = {
     ),
     "duplicate column": (rows_of("t0,A,B,0,1,2", header=HEADER + ",task"), ["line 1", "'task'"]),
     "no header": ("t0,A,B,0,1\n", ["line 1", '"t0"']),
-    "tabs": (rows_of("t0,A,B,0,1").replace(",", "\t"), ["line 1", "unknown column"]),
+    "tabs": (rows_of("t0,A,B,0,1").replace(",", "\t"), ["line 1", "by tabs", "commas or semi"]),
     "too few fields": (rows_of("t0,A,B,0,1", "t1,A,B,0"), ["line 3", "4 fields", "expected 5"]),
     "too many fields": (rows_of("t0,A,B,0,1,2"), ["line 2", "6 fields", "expected 5"]),
     "decimal commas between commas": (rows_of("t0,A,B,0,5,1"), ["line 2", "6 fields"]),

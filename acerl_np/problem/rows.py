@@ -100,6 +100,11 @@ def _check_header(
     header: list[str], line: int, required: Sequence[str], optional: Sequence[str]
 ) -> None:
     known = (*required, *optional)
+    if len(header) == 1 and "\t" in header[0]:
+        raise RecordError(
+            f"line {line}: read {shorten(header[0])}, separated by tabs; expected commas or semicolons "
+            f"between the columns {','.join(known)}"
+        )
     for column in header:
         if column not in known:
             raise RecordError(
