@@ -229,18 +229,18 @@ def test_a_floor_is_shown_in_characters(capsys):
     assert row.split() == ["*p3", "*st1", "*st2", "*st3", "*p2"]
     assert "  p0 -- st8  25 m" in lines
     place = lines.index("  v0 at carport, 1 m/s, any load")
-    assert lines[place + 1] == "    breaks down at 400 s"
+    assert lines[place + 1] == "    breaks down at 400 for 300 s"
 
 
 def test_breakdowns_are_shown(folder, capsys):
-    times = [{"time": 10 * k, "repair_time": 1} for k in range(1, 8)]
+    times = [{"time": 10 * k, "repair_time": k / 2} for k in range(1, 8)]
     model = {"mean_time_between_failures": 3600, "mean_time_to_repair": 90.5}
     vehicle = {"id": "v", "start": "a", "breakdowns": times, "random_breakdowns": model}
     write("l.json", make_layout([("a", "b", False)], [vehicle, {"id": "w", "start": "a"}]))
     assert main(["floor", "show", "l.json"]) == 0
     assert capsys.readouterr().out.splitlines()[-4:] == [
         "  v at a, 1 m/s, any load",
-        "    breaks down at 10, 20, 30, 40, 50, ... s",
+        "    breaks down at 10 for 0.5, 20 for 1, 30 for 1.5, 40 for 2, 50 for 2.5, ... s",
         "    breaks down at random: every 3600 s for 90.5 s in the mean",
         "  w at a, 1 m/s, any load",
     ]

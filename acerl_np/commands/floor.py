@@ -295,7 +295,8 @@ def _show(arguments: argparse.Namespace) -> int:
         limit = f"capacity {vehicle.capacity:g}" if vehicle.capacity else "any load"
         print(f"  {vehicle.id} at {vehicle.start}, {vehicle.speed:g} m/s, {limit}")
         if vehicle.breakdowns:
-            times = ", ".join(f"{item.time:g}" for item in vehicle.breakdowns[:MOST_TIMES])
+            shown = vehicle.breakdowns[:MOST_TIMES]
+            times = ", ".join(f"{item.time:g} for {item.repair_time:g}" for item in shown)
             print(f"    breaks down at {times}{', ...' * bool(vehicle.breakdowns[MOST_TIMES:])} s")
         if vehicle.random_breakdowns is not None:
             model = vehicle.random_breakdowns
