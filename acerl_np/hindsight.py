@@ -64,9 +64,16 @@ class StaticPlan:
     order: tuple[int, ...]
     rules: tuple[int, ...]
 
-    def describe(self) -> str:
-        """Return the plan in words, such as "v1 STD, v2 STD, v0 EDD"."""
-        return ", ".join(f"v{v} {RULE_NAMES[self.rules[v]]}" for v in self.order)
+    def describe(self, vehicles: Sequence[str] | None = None) -> str:
+        """Return the plan in words, such as "v1 STD, v2 STD, v0 EDD".
+
+        Parameters
+        ----------
+        vehicles : sequence of str, optional
+            Ids of the vehicles; by default "v" and their positions from 0.
+        """
+        names = vehicles or [f"v{v}" for v in range(len(self.order))]
+        return ", ".join(f"{names[v]} {RULE_NAMES[self.rules[v]]}" for v in self.order)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import pytest
 
 import acerl_np
 from acerl_np import hindsight
+from acerl_np.commands.main import main
 from acerl_np.hindsight import (
     bundled_references,
     find_hindsight,
@@ -19,6 +20,7 @@ from acerl_np.hindsight import (
     save_references,
 )
 from acerl_np.problem.instance import bundled_instances
+from acerl_np.problem.perturb import write_record
 
 needs_jit = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many thousands of episodes")
 
@@ -63,6 +65,22 @@ def test_references_are_as_good_as_plain_annealing():
     for k, most in enumerate(REACHED, start=1):
         instance = acerl_np.load_instance(f"DMH-{k:02d}")
         assert bundled_references()[instance.content_hash].makespan <= most
+
+
+def test_plans_name_vehicles_as_the_layout_does(tmp_path, monkeypatch, capsys):
+    plan = hindsight.StaticPlan((1, 2, 0), (1, 3, 0))
+    assert plan.describe() == "v1 STD, v2 FCFS, v0 EDD"
+    assert plan.describe(["tug", "cart", "lift"]) == "cart STD, lift FCFS, tug EDD"
+    monkeypatch.chdir(tmp_path)
+    layout = acerl_np.load_layout("dmh").to_dict()
+    layout["vehicles"] = [{**layout["vehicles"][0], "id": "tug"}]
+    (tmp_path / "layout.json").write_text(json.dumps(layout))
+    instance = shorten(acerl_np.load_instance("DMH-01"), 2)
+    write_record(instance, tmp_path / "own.csv")
+    monkeypatch.setattr(hindsight, "find_references", lambda *arguments, **options: [None])
+    assert main(["hindsight", "own.csv", "--cost-limit", "9e8", "--format", "json"]) == 0
+    [row] = json.loads(capsys.readouterr().out)
+    assert row["plan"].split()[0] == "tug"
 
 
 @pytest.mark.parametrize("cost_limit", [1000.0, 26.0])

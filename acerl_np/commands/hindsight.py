@@ -112,6 +112,7 @@ def run(arguments: argparse.Namespace) -> int:
     rows = []
     for instance, reference in zip(instances, references, strict=True):
         static = find_static(instance, cost_limit=arguments.cost_limit, within_limit=True)
+        fleet = [vehicle.id for vehicle in instance.layout.vehicles]
         stored = bundled_references().get(instance.content_hash)
         rows.append(
             [
@@ -120,7 +121,7 @@ def run(arguments: argparse.Namespace) -> int:
                 f"{reference.tardiness:.1f}" if reference else "",
                 str(len(reference.actions)) if reference else "",
                 f"{static.makespan[0]:.1f}" if static else "none",
-                static.plan.describe() if static else "",
+                static.plan.describe(fleet) if static else "",
                 f"{stored.makespan:.1f}" if stored else "",
             ]
         )
