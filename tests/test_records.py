@@ -1094,3 +1094,19 @@ def test_replay_and_evaluate_show_past_assignments(tmp_path, monkeypatch, capsys
     write(tmp_path / "past.csv", "task,vehicle,start", "t0,v,2.5")
     assert main([*words, "--replay", "past.csv"]) == 2
     assert "past.csv: line 2: task: the file ends without 't1'" in capsys.readouterr().err
+
+
+def test_a_file_of_breakdowns_among_the_records_is_none_of_them(tmp_path, monkeypatch, capsys):
+    """As by "*.csv" in a folder where both stand; alone it is refused as any other table."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "breakdowns.csv").write_text("vehicle,time,repair_time\nv0,5,60\n")
+    lines = ["task,pickup,delivery,arrival_time,expiry_time", "a,st1,st5,0,500"]
+    (tmp_path / "own.csv").write_text("\n".join(lines))
+    files = ["breakdowns.csv", "own.csv"]
+    assert main(["records", "check", *files, "--layout", "dmh", "--format", "json"]) == 0
+    tables = json.loads(capsys.readouterr().out)
+    assert [table["record"] for table in tables] == ["own"]
+    assert main(["floor", "check", "dmh", *files]) == 0
+    assert "own" in capsys.readouterr().out
+    assert main(["records", "check", "breakdowns.csv", "--layout", "dmh"]) == 2
+    assert "breakdowns.csv: line 1" in capsys.readouterr().err

@@ -154,7 +154,7 @@ def _find_instances(
         layout = None if arguments.layout is None else load_layout(arguments.layout)
         return [
             load_instance(task, layout=layout, breakdowns=breakdowns, servable=servable)
-            for task in arguments.tasks
+            for task in drop_breakdowns(arguments.tasks)
         ]
     if arguments.layout is not None:
         raise InputError("--layout: given without task records; expected TASKS.csv as well")
@@ -165,6 +165,13 @@ def _find_instances(
             given = "--breakdowns: given without records"
         raise InputError(f"{given}; expected task records or --suite")
     return load_suite(suite, breakdowns=breakdowns)
+
+
+def drop_breakdowns(tasks: list[str]) -> list[str]:
+    """Return the names without those of `breakdowns.csv`, which "*.csv" finds among records."""
+    from acerl_np.problem.instance import BREAKDOWNS_FILE
+
+    return [task for task in tasks if Path(task).name != BREAKDOWNS_FILE] or tasks
 
 
 def make_folder(path: str | Path) -> Path:

@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from acerl_np.commands.common import OFFERED_LOAD, add_breakdowns
+from acerl_np.commands.common import OFFERED_LOAD, add_breakdowns, drop_breakdowns
 from acerl_np.errors import InputError, LayoutError, make_printable
 
 if TYPE_CHECKING:
@@ -232,7 +232,7 @@ def _check(arguments: argparse.Namespace) -> int:
         raise InputError("--breakdowns: given without records; expected task records")
     instances = [
         load_instance(task, layout=floor, breakdowns=arguments.breakdowns)
-        for task in arguments.tasks
+        for task in drop_breakdowns(arguments.tasks)
     ]
     print(f"{layout.name}: {_sizes(layout)}")
     n_pairs, pairs = find_unreachable(floor, SHOWN + 1)
