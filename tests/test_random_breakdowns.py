@@ -408,6 +408,7 @@ def test_bad_words(tmp_path, monkeypatch, capsys, words, fragment):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.skipif(not JIT, reason="static plans are many episodes")
 def test_train_evaluate_and_replay_with_random_breakdowns(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     rows = load_instance("DMH-01").rows()[:5]
@@ -461,6 +462,7 @@ def test_the_load_counts_on_the_availability():
     assert loaded.offered == pytest.approx(without.offered / 0.75)
 
 
+@pytest.mark.skipif(not JIT, reason="static plans are many episodes")
 def test_no_breakdowns_are_no_random_ones_either(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "layout.json").write_text(
@@ -478,6 +480,7 @@ def test_no_breakdowns_are_no_random_ones_either(tmp_path, monkeypatch, capsys):
     capsys.readouterr()
 
 
+@pytest.mark.skipif(not JIT, reason="static plans are many episodes")
 def test_static_plans_are_sought_on_the_first_trials_and_play_all(monkeypatch):
     monkeypatch.setattr(evaluation, "STATIC_TRIALS", 3)
     monkeypatch.setattr(hindsight, "MAX_EPISODES", 40)
