@@ -250,10 +250,12 @@ class Dispatcher:
             )
         self.greedy = bool(greedy)
         if not is_whole(seed) or not 0 <= seed < 2**63:
-            raise InputError(f"seed: read {seed}; expected a whole number from 0 to 2**63 - 1")
+            raise InputError(
+                f"seed: read {describe(seed)}; expected a whole number from 0 to 2**63 - 1"
+            )
         self.seed = int(seed)
         self._key = np.empty(4, np.uint32)
-        derive_key(seed, ACTION, 0, 0, self._key)
+        derive_key(self.seed, ACTION, 0, 0, self._key)
         self._vehicles = {vehicle.id: v for v, vehicle in enumerate(layout.vehicles)}
         self._names = [vehicle.id for vehicle in layout.vehicles]
         self._tasks: dict[str, _Task] = {}

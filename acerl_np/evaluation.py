@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -20,7 +21,7 @@ from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.problem.tables import build_problem
 from acerl_np.rollout import Arena, play_by_rule
 from acerl_np.simulator import Simulator
-from acerl_np.workers import Workers
+from acerl_np.workers import Workers, check_threads
 
 MAX_TRIALS = 10_000_000
 
@@ -165,7 +166,7 @@ def evaluate_policy(
     cost_limit : float
         xi, s.
     threads : int, optional
-        By default one per core.
+        By default one per core; an agent of your own is called by one.
     horizon : float, optional
         s, cut to whole ones, after which an episode is stopped, finished or not; by default never.
         Where vehicles break down at random, `problem.tables.find_last_tick` says when.
@@ -192,9 +193,12 @@ def evaluate_policy(
         raise ConfigError(
             f"seed: read {describe(seed)}; expected a whole number from 0 to 2**63 - 1"
         )
-    if not is_real(cost_limit):
-        raise ConfigError(f"cost_limit: read {describe(cost_limit)}; expected seconds")
-    trials, seed = int(trials), int(seed)
+    if not is_real(cost_limit) and cost_limit != math.inf:
+        raise ConfigError(
+            f"cost_limit: read {describe(cost_limit)}; expected seconds, or infinity for no limit"
+        )
+    check_threads(threads)
+    trials, seed, cost_limit = int(trials), int(seed), float(cost_limit)
     if not chosen:
         raise InputError("no instances; expected at least one")
     shape = (len(chosen), trials)

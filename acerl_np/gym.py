@@ -146,7 +146,7 @@ class DMHEnv(gymnasium.Env[np.ndarray, Any]):
             If there is no such instance, or the seed is no whole number from 0 on; nothing is changed.
         """
         choice = _name_entry(self._simulator, options)
-        _check_seeds([seed])
+        [seed] = _read_seeds([seed])
         super().reset(seed=seed)
         if choice is None:
             choice = _draw_entry(self._entries, lambda: self.np_random)
@@ -377,14 +377,14 @@ class DMHVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray
         choice = _name_entry(self._simulator, options)
         if seed is None:
             seeds: Sequence[int | None] = [None] * self.num_envs
-        elif np.ndim(seed):  # type: ignore[arg-type]
-            seeds = list(seed)  # type: ignore[arg-type]
+        elif isinstance(seed, Iterable):
+            seeds = list(seed)
         else:
-            _check_seeds([seed])
-            seeds = [int(seed) + b for b in range(self.num_envs)]  # type: ignore[arg-type]
+            [first] = _read_seeds([seed])
+            seeds = [first + b for b in range(self.num_envs)]  # type: ignore[operator]
         if len(seeds) != self.num_envs:
             raise InputError(f"seed: read {len(seeds)} seeds; expected {self.num_envs}")
-        _check_seeds(seeds)
+        seeds = _read_seeds(seeds)
         for b, value in enumerate(seeds):
             if value is not None and mask[b]:
                 self._generators[b], self._seeds[b] = seeding.np_random(value)
@@ -541,10 +541,14 @@ def _check_choice(name: str, value: Any, expected: Sequence[Any]) -> None:
         raise InputError(f"{name}: read {value!r}; expected one of {list(expected)}")
 
 
-def _check_seeds(seeds: Iterable[Any]) -> None:
+def _read_seeds(seeds: Iterable[Any]) -> list[int | None]:
+    """Return seeds as Python's numbers, which Gymnasium insists on."""
+    read: list[int | None] = []
     for seed in seeds:
         if seed is not None and (not is_whole(seed) or seed < 0):
             raise InputError(f"seed: read {describe(seed)}; expected a whole number from 0 on")
+        read.append(None if seed is None else int(seed))
+    return read
 
 
 def _load(
@@ -589,14 +593,20 @@ def _name_entry(simulator: Simulator, options: dict[str, Any] | None) -> int | N
     if wanted is None:
         return None
     names = [instance.name for instance in simulator.pool]
+    hashes = [instance.content_hash for instance in simulator.pool]
     if isinstance(wanted, Instance):
-        hashes = [instance.content_hash for instance in simulator.pool]
+        keys = list(zip(hashes, names, strict=True))
+        if (wanted.content_hash, wanted.name) in keys:
+            return keys.index((wanted.content_hash, wanted.name))
         if wanted.content_hash in hashes:
             return hashes.index(wanted.content_hash)
         wanted = wanted.name
         raise InputError(f"instance: read {wanted!r} of other content; expected one of {names}")
+    if not isinstance(wanted, str):
+        raise InputError(f"instance: read {describe(wanted)}; expected one of {names}")
     _check_choice("instance", wanted, names)
-    if names.count(wanted) > 1:
+    same = {key for key, name in zip(hashes, names, strict=True) if name == wanted}
+    if len(same) > 1:
         raise InputError(
             f"instance: {wanted!r} is the name of several; expected the instance itself"
         )

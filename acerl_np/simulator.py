@@ -94,7 +94,8 @@ class Simulator:
         Of random breakdowns: episode b draws from seed + b, other ones each time it is started.
     breakdown_keys : ndarray(uint32, (B, 4)), optional
         Streams of the random breakdowns instead, the same each time an episode is started; those of
-        `evaluation.stream_keys` are the ones that a trial of `evaluate_policy` meets.
+        `evaluation.stream_keys` are the ones that a trial of `evaluate_policy` meets. Seeds are
+        refused then.
 
     Attributes
     ----------
@@ -151,11 +152,7 @@ class Simulator:
         self._random = any(instance.layout.has_random_breakdowns for instance in self.pool)
         self._keys = None
         if breakdown_keys is not None:
-            self._keys = np.array(breakdown_keys, np.uint32)
-            if self._keys.shape != (n_episodes, 4):
-                raise InputError(
-                    f"breakdown_keys: read shape {self._keys.shape}; expected ({n_episodes}, 4)"
-                )
+            self._keys = _read_keys(breakdown_keys, n_episodes)
         self._seeds = [0] * n_episodes
         self._starts = [0] * n_episodes
         self._seed_all(seed)
@@ -239,6 +236,7 @@ class Simulator:
             If the seed is no whole number from 0 on; no episode is changed.
         """
         if seed is not None:
+            self._check_seedable()
             self._seed_all(seed)
         self._advance(True, self._rows, self.choices)
 
@@ -275,8 +273,10 @@ class Simulator:
             if len(chosen) != len(rows):
                 raise InputError(f"choices: read {len(chosen)}; expected {len(rows)}")
         if seeds is not None:
-            if np.ndim(seeds) != 1:  # type: ignore[arg-type]
+            if not isinstance(seeds, Iterable):
                 raise InputError(f"seeds: read {describe(seeds)}; expected a list")
+            if any(seed is not None for seed in seeds):
+                self._check_seedable()
             if len(seeds) != len(rows):
                 raise InputError(f"seeds: read {len(seeds)}; expected {len(rows)}")
             for seed in seeds:
@@ -350,6 +350,10 @@ class Simulator:
             finish=self.state.task[b, served, FINISH].astype(np.float64),
         )
 
+    def _check_seedable(self) -> None:
+        if self._keys is not None:
+            raise InputError("seed: the random breakdowns have keys of their own; expected no seed")
+
     def _seed_all(self, seed: int) -> None:
         _check_seed(seed)
         seeds = [int(seed) + b for b in range(self.n_episodes)]
@@ -383,13 +387,29 @@ class Simulator:
         )
 
 
+def _read_keys(keys: ArrayLike, n_episodes: int) -> np.ndarray:
+    try:
+        read = np.asarray(keys)
+    except ValueError:
+        read = np.empty(0)
+    expected = f"expected whole numbers below 2**32 of shape ({n_episodes}, 4)"
+    if read.shape != (n_episodes, 4) or read.dtype.kind not in "iu":
+        raise InputError(f"breakdown_keys: read {read.dtype} of shape {read.shape}; {expected}")
+    if (read < 0).any() or (read >= 2**32).any():
+        raise InputError(f"breakdown_keys: out of range; {expected}")
+    return read.astype(np.uint32)
+
+
 def _check_seed(seed: object) -> None:
     if not is_whole(seed) or seed < 0:  # type: ignore[operator]
         raise InputError(f"seed: read {describe(seed)}; expected a whole number from 0 on")
 
 
 def _read_indices(name: str, values: ArrayLike, n: int) -> np.ndarray:
-    indices = np.asarray(values)
+    try:
+        indices = np.asarray(values)
+    except ValueError:
+        indices = np.empty(0, np.object_).reshape(0, 0)
     whole = indices.dtype.kind in "iu" or indices.size == 0  # an empty list has no type
     if indices.ndim != 1 or not whole or ((indices < 0) | (indices >= n)).any():
         raise InputError(

@@ -54,7 +54,7 @@ class Workers:
 
     def __init__(self, threads: int | None = None) -> None:
         check_threads(threads)
-        self.threads = count_cores() if threads is None else threads
+        self.threads = count_cores() if threads is None else int(threads)
         self._helpers: ThreadPoolExecutor | None = None
         self._process = 0
 

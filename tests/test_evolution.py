@@ -959,3 +959,25 @@ def test_examples_run_quickly(name):
     )
     assert "nan" not in done.stdout
     assert len(done.stdout.splitlines()) >= 8
+
+
+def test_real_options_of_numpys_kinds_are_pythons():
+    """What a state records is what the search uses."""
+    ends = []
+    for kind in (float, np.float32, np.float16, np.longdouble):
+        value = float(np.float16(0.9))
+        evolution = Evolution([0.0] * 3, sigma=1.0, noise_decay=kind(value), p_f=kind(0.5))
+        for _ in range(5):
+            members, _ = evolution.ask()
+            evolution.tell(-(members**2).sum(axis=1), members[:, 0])
+        ends.append(evolution.mean.tobytes())
+    assert len(set(ends)) == 1
+    with pytest.raises(ConfigError, match="cost_limit: read"):
+        Evolution([0.0], sigma=1.0, cost_limit=10**400)
+
+
+def test_a_matrix_is_for_few_parameters():
+    Evolution(np.zeros(100), sigma=1.0, adapt="matrix")
+    for n in (101, 1_000_000):
+        with pytest.raises(ConfigError, match=f"adapt: read 'matrix' for {n:,} parameters"):
+            Evolution(np.zeros(n), sigma=1.0, adapt="matrix")

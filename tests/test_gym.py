@@ -724,3 +724,29 @@ def test_an_end_by_steps_is_refused(instances):
             instances=instances,
             max_episode_steps=5,
         )
+
+
+def test_seeds_of_numpys_kinds(instances):
+    env, envs = DMHEnv(instances), DMHVectorEnv(3, instances)
+    for seed in (3, np.int64(3), np.uint8(3)):
+        env.reset(seed=seed)
+        assert env.np_random_seed == 3
+        envs.reset(seed=seed)
+        assert envs.np_random_seed == (3, 4, 5)
+    for seeds in ([7, np.int64(8), 9], np.array([7, 8, 9]), (7, 8, 9)):
+        envs.reset(seed=seeds)
+        assert envs.np_random_seed == (7, 8, 9)
+    for wrong in ([[1], 2, 3], [1, 2, -3], np.array([1.0, 2.0, 3.0])):
+        with pytest.raises(InputError, match="seed: read"):
+            envs.reset(seed=wrong)
+    assert envs.np_random_seed == (7, 8, 9)
+
+
+def test_names_of_what_is_given_twice(instances):
+    env = DMHEnv(["DMH-01", "DMH-01", "DMH-02"])
+    assert env.reset(options={"instance": "DMH-01"})[1]["instance"] == "DMH-01"
+    other = replace(instances[0], name="other")
+    env = DMHEnv([instances[0], other])
+    assert env.reset(options={"instance": other})[1]["instance"] == "other"
+    with pytest.raises(InputError, match="expected one of"):
+        env.reset(options={"instance": np.array(["other"])})

@@ -534,5 +534,37 @@ def test_wrong_kinds_of_models_are_refused():
     simulator = Simulator(short(1, 2))
     with pytest.raises(InputError, match="seeds: read 5; expected a list"):
         simulator.restart([0], seeds=5)
-    with pytest.raises(InputError, match=r"breakdown_keys: read shape \(4,\)"):
+    with pytest.raises(InputError, match=r"breakdown_keys: read uint32 of shape \(4,\)"):
         Simulator(short(1, 2), breakdown_keys=np.zeros(4, np.uint32))
+
+
+def test_keys_of_ones_own_are_checked_and_stay():
+    instance = short(1, 2)
+    keys = np.arange(8).reshape(2, 4)
+    simulator = Simulator([instance] * 2, breakdown_keys=keys)
+    for use in (lambda: simulator.reset(seed=3), lambda: simulator.restart([0], seeds=[3])):
+        with pytest.raises(InputError, match="keys of their own; expected no seed"):
+            use()
+    simulator.reset()
+    simulator.restart([1], seeds=[None])
+    assert simulator.state.breakdown_key.tolist() == keys.tolist()
+    for wrong in (keys - 1, keys + 2**32, keys + 0.5, [["a"] * 4] * 2, [[1], [2, 3]], keys[:1]):
+        with pytest.raises(InputError, match="breakdown_keys: "):
+            Simulator([instance] * 2, breakdown_keys=wrong)
+
+
+@pytest.mark.parametrize("size", ["3", [3], 2.5, 10**400, True, 0])
+def test_sizes_are_checked_before_they_are_used(size):
+    for name in ("task_slots", "n_vehicles"):
+        with pytest.raises(InputError, match=f"{name}: read"):
+            Simulator(short(1, 2), **{name: size})
+    assert Simulator(short(1, 2), n_vehicles=np.int8(3)).n_actions == 12
+
+
+def test_no_cost_limit_and_threads_of_numpys_kinds():
+    instance = short(1, 3)
+    assert evaluate_policy("EDD", instance, trials=2, cost_limit=np.inf).satisfied == 1.0
+    played = evaluate_policy("EDD", instance, trials=70 if JIT else 3, threads=np.int8(2))
+    assert played.unfinished == 0
+    with pytest.raises(InputError, match="threads: read 0"):
+        evaluate_policy(lambda observation, mask: mask.argmax(axis=1), instance, threads=0)

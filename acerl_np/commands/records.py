@@ -44,7 +44,7 @@ Add uniform whole-number noise to every arrival time, cut at 0: unseen variants 
 the paper's test suites. The same seed gives the same files.
 
 Timestamps stay timestamps, with the same time zero. Breakdowns of the records' own (breakdowns.csv beside
-them, or --breakdowns) are written as breakdowns.csv beside the new ones.
+them, or --breakdowns) are written as breakdowns.csv beside the new ones; random ones stay the layout's.
 """
 
 PERTURB_EXAMPLES = """\

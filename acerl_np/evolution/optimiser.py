@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -31,6 +32,9 @@ from acerl_np.kernels.update import fill_stream
 Step = Literal["natural", "plain"]
 
 MAX_SEED = 2**63 - 1
+MAX_MATRIX = 100
+"""Most parameters of an adapted matrix: larger ones, whose decomposition libraries share out among
+threads, would give other bytes on other machines."""
 NOISE_DECAY = 0.99
 """Decay of a sigma that is not adapted."""
 
@@ -140,7 +144,7 @@ class Evolution:
     adapt : {"none", "sigma", "matrix"}
         What follows a natural gradient beside the mean: nothing; the sigma of each parameter (SNES), for
         any number of parameters; or a full matrix (xNES), which turns and stretches the cloud of members
-        along a narrow region, for up to about ten parameters.
+        along a narrow region, for up to about ten parameters; at most 100.
     noise_decay : float, optional
         Factor on sigma, in (0, 1]: sigma is that of the start times
         noise_decay^floor((generation + 1) / noise_decay_every), times what was adapted. By default 0.99,
@@ -235,23 +239,25 @@ class Evolution:
         seed = _check_whole("seed", seed, 0)
         if seed > MAX_SEED:
             raise ConfigError(f"seed: read {seed}; expected a whole number from 0 to 2**63 - 1")
-        _check_number("learning_rate", learning_rate, "a finite number of at least 0")
+        learning_rate = _check_number(
+            "learning_rate", learning_rate, "a finite number of at least 0"
+        )
         if not 0.0 <= learning_rate < math.inf:
             raise ConfigError(
                 f"learning_rate: read {learning_rate}; expected a finite number of at least 0"
             )
         if noise_decay is None:
             noise_decay = NOISE_DECAY if adapt == "none" else 1.0
-        _check_number("noise_decay", noise_decay, "a number above 0, at most 1")
+        noise_decay = _check_number("noise_decay", noise_decay, "a number above 0, at most 1")
         if not 0.0 < noise_decay <= 1.0:
             raise ConfigError(
                 f"noise_decay: read {noise_decay}; expected a number above 0, at most 1"
             )
-        _check_number("cost_limit", cost_limit, "a number or infinity")
+        cost_limit = _check_number("cost_limit", cost_limit, "a number or infinity")
         if not -math.inf < cost_limit <= math.inf:
             raise ConfigError(f"cost_limit: read {cost_limit}; expected a number or infinity")
-        _check_number("p_f", p_f, "a number from 0 to 1")
-        _check_number("alpha_u", alpha_u, "a finite number of at least 0")
+        p_f = _check_number("p_f", p_f, "a number from 0 to 1")
+        alpha_u = _check_number("alpha_u", alpha_u, "a finite number of at least 0")
         if not 0.0 <= alpha_u < math.inf:
             raise ConfigError(f"alpha_u: read {alpha_u}; expected a finite number of at least 0")
         if step not in get_args(Step):
@@ -262,6 +268,11 @@ class Evolution:
             )
         if adapt != "none" and step != "natural":
             raise ConfigError(f"step: read '{step}'; expected natural with adapt '{adapt}'")
+        if adapt == "matrix" and mean.size > MAX_MATRIX:
+            raise ConfigError(
+                f"adapt: read 'matrix' for {mean.size:,} parameters; expected at most {MAX_MATRIX}, "
+                "or adapt 'sigma'"
+            )
         if adapt != "none" and (first_sigma > MAX_SIGMA).any():
             raise ConfigError(
                 f"sigma: read {sigma!r}; expected at most {MAX_SIGMA:g} with adapt '{adapt}'"
@@ -640,6 +651,11 @@ def _check_whole(name: str, value: Any, least: int) -> int:
     return int(value)
 
 
-def _check_number(name: str, value: object, expected: str) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.floating | np.integer):
-        raise ConfigError(f"{name}: read {value!r}; expected {expected}")
+def _check_number(name: str, value: Any, expected: str) -> float:
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    try:
+        if number:
+            return float(value)
+    except OverflowError:
+        pass
+    raise ConfigError(f"{name}: read {describe(value)}; expected {expected}")

@@ -211,6 +211,15 @@ def build_problem(
         raise InputError(
             f"horizon: read {describe(horizon)}; expected seconds from 0 to {MAX_HORIZON:g}"
         )
+    largest = max(len(instance.layout.vehicles) for instance in instances)
+    for name, size, least, most in (
+        ("task_slots", task_slots, 1, MAX_TASK_SLOTS),
+        ("n_vehicles", n_vehicles, largest, MAX_VEHICLES),
+    ):
+        if size is not None and (not is_whole(size) or not least <= size <= most):
+            raise InputError(
+                f"{name}: read {describe(size)}; expected a whole number from {least} to {most:,}"
+            )
     layouts: list[Layout] = []
     layout_of = []
     for instance in instances:
@@ -228,7 +237,7 @@ def build_problem(
     n_instances = len(instances)
     n_sites = max(len(layout.sites) for layout in layouts)
     n_tasks = max(instance.n_tasks for instance in instances)
-    fleet = max([n_vehicles or 1] + [len(instance.layout.vehicles) for instance in instances])
+    fleet = max(largest, int(n_vehicles or 1))
     n_breakdowns = max(
         [1]
         + [
@@ -248,15 +257,6 @@ def build_problem(
     for instance in instances:
         if instance.layout.has_random_breakdowns:
             _check_tries(instance)
-    largest = max(len(instance.layout.vehicles) for instance in instances)
-    for name, size, least, most in (
-        ("task_slots", task_slots, 1, MAX_TASK_SLOTS),
-        ("n_vehicles", n_vehicles, largest, MAX_VEHICLES),
-    ):
-        if size is not None and (not is_whole(size) or not least <= size <= most):
-            raise InputError(
-                f"{name}: read {describe(size)}; expected a whole number from {least} to {most:,}"
-            )
     scaling = find_scaling(instances) if scaling is None else check_scaling(scaling)
 
     problem = _allocate_problem(
