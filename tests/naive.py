@@ -137,7 +137,10 @@ class Task:
 
 @dataclass
 class Standing:
-    """A place in mid-edge: `offset` metres past `last` on the edge towards `next`."""
+    """A place on a way: `offset` metres past `last` on the edge towards `next`, 0 at the site itself.
+
+    At the end of the way there is no next site; it is `last` then.
+    """
 
     last: str
     next: str
@@ -171,13 +174,13 @@ class Vehicle:
     mean_times: tuple[float, float] | None = None  # between random failures, and to repair one
     fails_at: int = -1  # tick of the next random failure
     n_repairs: int = 0
-    standing: Standing | None = None  # while not working: None at `site`, else where in mid-edge
+    standing: Standing | None = None  # where it broke down while working, until it sets out again
     # the trip, while working
     task: Task | None = None
     finish: int = -1
     legs: list[Leg] = field(default_factory=list)  # what is left of the way, the current leg first
     elapsed: int = 0  # ticks since the current leg began
-    site_is_frozen: bool = False  # on the first trip after a breakdown in mid-edge
+    site_is_frozen: bool = False  # on the first trip after a breakdown while working
 
     def can_carry(self, task: Task) -> bool:
         return self.capacity == 0 or task.demand <= self.capacity
@@ -202,18 +205,15 @@ class Vehicle:
             self.legs.pop(0)
             self.elapsed = 0
         if not self.site_is_frozen:
-            self.site = self.place()[0]
+            self.site = self.place().last
 
-    def place(self) -> tuple[str, Standing | None]:
-        """The last site a working vehicle truly passed, and where in mid-edge it is, if it is."""
+    def place(self) -> Standing:
+        """Where a working vehicle truly is."""
         if not self.legs:
             assert self.task is not None
-            return self.task.delivery, None
+            return Standing(self.task.delivery, self.task.delivery, 0.0)
         leg = self.legs[0]
-        offset = leg.offset + self.elapsed * leg.step
-        if self.elapsed == 0 and leg.offset == 0:
-            return leg.last, None
-        return leg.last, Standing(leg.last, leg.next, offset)
+        return Standing(leg.last, leg.next, leg.offset + self.elapsed * leg.step)
 
     def end_trip(self, site: str, standing: Standing | None) -> Task:
         """Leave the trip, standing where told; returns the task of the trip."""
@@ -419,7 +419,7 @@ class NaiveEpisode:
             metres = self._compared(self._total_distance(vehicle, task))
             legs = self._legs(vehicle, self._floor.route(vehicle.site, task.pickup))
         else:
-            metres, legs = self._way_from_mid_edge(vehicle, vehicle.standing, task)
+            metres, legs = self._way_after_breakdown(vehicle, vehicle.standing, task)
         legs += self._legs(vehicle, self._floor.route(task.pickup, task.delivery))
         duration = round9(metres / vehicle.speed + task.handling)
         task.vehicle = index
@@ -429,11 +429,15 @@ class NaiveEpisode:
         self._pool = [other for other in self._pool if other is not task]
         vehicle.begin_trip(task, legs, task.finish)
 
-    def _way_from_mid_edge(
+    def _way_after_breakdown(
         self, vehicle: Vehicle, standing: Standing, task: Task
     ) -> tuple[float, list[Leg]]:
-        """Metres of the whole trip, and the legs to the pickup, from a place in mid-edge."""
+        """Metres of the whole trip, and the legs to the pickup, from where the vehicle broke down."""
         a, b, offset = standing.last, standing.next, standing.offset
+        if offset == 0.0:  # at the site: it may start from there, whatever the edges
+            metres = round9(self._distance(a, task.pickup))
+            metres += self._distance(task.pickup, task.delivery)
+            return metres, self._legs(vehicle, self._floor.route(a, task.pickup))
         rest = self._floor.arcs[a, b] - offset
         back = math.inf
         if (b, a) in self._floor.arcs:
@@ -509,8 +513,8 @@ class NaiveEpisode:
 
     def _break_down(self, vehicle: Vehicle, repair_ticks: int) -> None:
         if vehicle.status == WORKING:
-            site, standing = vehicle.place()
-            task = vehicle.end_trip(site, standing)
+            standing = vehicle.place()
+            task = vehicle.end_trip(standing.last, standing)
             task.vehicle = task.start = task.finish = -1
             task.waiting_since = self.time - 1
             self._pool.append(task)

@@ -333,9 +333,8 @@ class WatchedEpisode(naive.NaiveEpisode):
         if vehicle.status == naive.WORKING:
             self._note_broken_trip(vehicle)
         else:
-            self.cases.add(
-                "breaks idle at a site" if vehicle.standing is None else "breaks idle in mid-edge"
-            )
+            where = "at a site" if self._at_site(vehicle.standing) else "in mid-edge"
+            self.cases.add(f"breaks idle {where}")
         if self._to_arrive and self._to_arrive[0].arrival <= self.time:
             self.cases.add("breaks on the tick of an arrival")
         super()._break_down(vehicle, repair_ticks)
@@ -343,8 +342,8 @@ class WatchedEpisode(naive.NaiveEpisode):
             self.cases.add("all vehicles broken at once")
 
     def _note_broken_trip(self, vehicle):
-        standing = vehicle.place()[1]
-        self.cases.add("breaks at a site" if standing is None else "breaks in mid-edge")
+        standing = vehicle.place()
+        self.cases.add("breaks at a site" if standing.offset == 0 else "breaks in mid-edge")
         if vehicle.finish == self.time:
             self.cases.add("breaks on the tick of its finish")
         if vehicle.site_is_frozen:
@@ -357,9 +356,20 @@ class WatchedEpisode(naive.NaiveEpisode):
             else:
                 self.cases.add("breaks again beyond the edge")
 
-    def _way_from_mid_edge(self, vehicle, standing, task):
-        metres, legs = super()._way_from_mid_edge(vehicle, standing, task)
-        if (standing.next, standing.last) not in self._floor.arcs:
+    @staticmethod
+    def _at_site(standing):
+        return standing is None or standing.offset == 0
+
+    def _way_after_breakdown(self, vehicle, standing, task):
+        metres, legs = super()._way_after_breakdown(vehicle, standing, task)
+        if standing.offset == 0:
+            one_way = (standing.next, standing.last) not in self._floor.arcs
+            if standing.next == standing.last:
+                self.cases.add("starts from the end of its way")
+            else:
+                before = "before a one-way edge" if one_way else "before a two-way edge"
+                self.cases.add(f"starts from a site {before}")
+        elif (standing.next, standing.last) not in self._floor.arcs:
             self.cases.add("cannot turn back")
         else:
             self.cases.add("turns back" if legs[0].step < 0 else "goes on")
@@ -395,6 +405,9 @@ CASES = (
     "turns back",
     "goes on",
     "cannot turn back",
+    "starts from a site before a two-way edge",
+    "starts from a site before a one-way edge",
+    "starts from the end of its way",
     "more waiting tasks than slots",
     "idle vehicle without a task that it may carry",
     "follows a named route",
@@ -553,6 +566,59 @@ def test_second_breakdown_beyond_the_edge_of_the_first():
         assert simulator.time.tolist() == [22]
         tasks_seen, vehicle_seen = [5, 14, 0, 0, 5, 2, 0, 0], [1, 0, 0, metres_to_t + 5, 5 + 5]
         assert simulator.observation[0].tolist() == [*tasks_seen, *vehicle_seen]
+
+
+def test_breakdown_at_a_site_hides_the_next_trip():
+    """A vehicle that breaks down a tick after its assignment stands at a site, and starts from there."""
+    # D --10 m-- C --10 m-- A --10 m--> B --30 m--> C: no way back from B to A
+    layout = Layout.from_dict(
+        {
+            "format": 1,
+            "sites": [{"id": site, "x": 0, "y": 0} for site in "ABCD"],
+            "edges": [
+                {"a": "A", "b": "B", "length": 10, "one_way": True},
+                {"a": "B", "b": "C", "length": 30, "one_way": True},
+                {"a": "A", "b": "C", "length": 10},
+                {"a": "C", "b": "D", "length": 10},
+            ],
+            "vehicles": [
+                {"id": "v", "start": "A", "breakdowns": [{"time": 1, "repair_time": 0}]},
+                {"id": "w", "start": "D"},
+            ],
+            "scaling": RAW,
+            "task_slots": 2,
+        }
+    )
+    tasks = [
+        make_task("t0", "B", "C", 0, 50),
+        make_task("t1", "C", "D", 1, 50),
+        make_task("t2", "C", "A", 2, 10),
+    ]
+    v, w = 0, 4  # first action of each vehicle
+    fcfs, edd, nvf = 0, 1, 2
+    simulator = Simulator(Instance.from_rows("at a site", layout, tasks))
+    simulator.step([v + fcfs])
+    # v leaves A for B at 0 and breaks at 1: it is at A still. t0 waits again, and t1 has come.
+    assert simulator.time.tolist() == [1]
+    simulator.step([w + nvf])
+    # w takes t1, to finish at 1 + 10 + 10 = 21. v is repaired at 2, when t2 comes.
+    assert simulator.time.tolist() == [2]
+    simulator.step([v + edd])
+    # v takes t2. From A it may go to C, although there is no edge from B to A: it finishes at
+    # 2 + 10 + 10 = 22. At 21 w is asked. v passed C at 12; on this trip A is still seen as its last
+    # site: 10 + 30 m for t0, and w at D has 10 + 10 + 10 + 30 m to go.
+    assert simulator.time.tolist() == [21]
+    waiting, idle, working = 21 - 0, 0, 1 / 2
+    assert simulator.observation[0].tolist() == [
+        *[30, waiting, 50, 0, 0, 0, 0, 0],
+        *[1, working, 0, 10 + 30, 0],
+        *[1, idle, 0, 30 + 30, 0],
+    ]
+    simulator.step([w + fcfs])
+    assert simulator.done.tolist() == [True]
+    schedule = simulator.schedule(0)
+    assert schedule.task == ("t1", "t2", "t0")
+    assert schedule.finish.tolist() == [21, 22, 81]
 
 
 def test_turning_back_where_both_ways_are_equally_long():

@@ -170,11 +170,16 @@ def assign_task(problem, state, b, v, position):
     state.task[b, task, START] = now
     state.vehicle[b, v, REVERSED] = False
     ahead = state.vehicle[b, v, HALTED_TOWARDS]
+    state.vehicle[b, v, HALTED_TOWARDS] = -1
+    state.vehicle[b, v, HIDDEN] = ahead >= 0
     if ahead < 0:
-        state.vehicle[b, v, HIDDEN] = False
         metres = measure_distance(
             problem.distance[layout, site, pickup] + loaded, problem.instance[i, TRUNCATES]
         )
+        start_leg(problem, state, b, v, TO_PICKUP, site, now)
+    elif state.place[b, v, HALTED_AT] == 0.0:
+        # It broke down exactly at a site, and starts there, whatever the edge ahead.
+        metres = round_sum(problem.distance[layout, site, pickup]) + loaded
         start_leg(problem, state, b, v, TO_PICKUP, site, now)
     else:
         # First trip after a halt in mid-edge: turn back or go on, whichever is shorter.
@@ -187,7 +192,6 @@ def assign_task(problem, state, b, v, position):
         turns = back <= onward
         metres = (back if turns else onward) + loaded
         rest = done if turns else length - done
-        state.vehicle[b, v, HIDDEN] = True
         state.vehicle[b, v, REVERSED] = turns
         state.vehicle[b, v, LEG] = TO_PICKUP
         state.vehicle[b, v, ROUTE_INDEX] = -1
@@ -196,7 +200,6 @@ def assign_task(problem, state, b, v, position):
         state.place[b, v, EDGE_OFFSET] = length - rest
         state.vehicle[b, v, EDGE_TICK] = now
         state.vehicle[b, v, EDGE_END_TICK] = now + count_ticks(rest / speed)
-        state.vehicle[b, v, HALTED_TOWARDS] = -1
     duration = count_ticks(metres / speed + problem.task[i, task, HANDLING])
     state.vehicle[b, v, EVENT_TICK] = now + max(np.int64(1), duration)
 
@@ -209,9 +212,10 @@ def break_vehicle(problem, state, b, v):
     if state.vehicle[b, v, STATUS] == WORKING:
         locate_vehicle(problem, state, b, v, now - 1)
         origin = state.vehicle[b, v, EDGE_FROM]
-        target = state.vehicle[b, v, EDGE_TO]
+        target = origin
         offset = 0.0
         if state.vehicle[b, v, LEG] != ARRIVED:
+            target = state.vehicle[b, v, EDGE_TO]
             moved = (
                 np.float64(now - 1 - state.vehicle[b, v, EDGE_TICK]) * problem.vehicle[i, v, SPEED]
             )
@@ -221,9 +225,8 @@ def break_vehicle(problem, state, b, v):
             offset = problem.edge_length[problem.instance[i, LAYOUT], target, origin] - offset
             origin, target = target, origin
         state.vehicle[b, v, SITE] = origin
-        if offset > 0.0:
-            state.vehicle[b, v, HALTED_TOWARDS] = target
-            state.place[b, v, HALTED_AT] = offset
+        state.vehicle[b, v, HALTED_TOWARDS] = target
+        state.place[b, v, HALTED_AT] = offset
         task = state.vehicle[b, v, TASK]
         state.vehicle[b, v, TASK] = -1
         state.task[b, task, VEHICLE] = -1

@@ -134,15 +134,16 @@ class State(NamedTuple):
         BREAKDOWN_AT : tick of the next breakdown, listed or random, of a vehicle that is not broken
         NEXT_BREAKDOWN : index into `Problem.breakdown`
         N_REPAIRS : repairs so far
-        HALTED_TOWARDS : next site of a vehicle that stands in mid-edge, else -1
-        HIDDEN : 1 on the first trip after a halt in mid-edge: SITE stays
+        HALTED_TOWARDS : next site of a vehicle that broke down while working and has not set out since,
+            SITE itself at the end of its way; else -1
+        HIDDEN : 1 on the first trip after such a halt: SITE stays
         REVERSED : 1 on that trip's first edge if it is driven backwards
         LEG : TO_PICKUP, TO_DELIVERY or ARRIVED
         EDGE_FROM, EDGE_TO : the edge that a working vehicle is on
         EDGE_TICK, EDGE_END_TICK : when it entered and when it leaves that edge
         ROUTE_INDEX : index of EDGE_TO in `Problem.route_sites`, or -1
     place : ndarray(float64, (B, V, 2))
-        HALTED_AT : m that a vehicle halted in mid-edge stands past SITE
+        HALTED_AT : m that a halted vehicle stands past SITE, 0 at the site
         EDGE_OFFSET : m past EDGE_FROM at EDGE_TICK
     breakdown_key : ndarray(uint32, (B, 4)), stream of the random breakdowns; set before an episode starts
     """
