@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from acerl_np.policy import Policy
     from acerl_np.problem.instance import Instance, load_instance, load_layout, load_suite
     from acerl_np.problem.layout import Layout, RandomBreakdowns
+    from acerl_np.problem.perturb import perturb
     from acerl_np.simulator import Schedule, Simulator
     from acerl_np.warm import warm_up
 
@@ -73,6 +74,7 @@ _HOMES = {
     "policy": ("Policy",),
     "problem.instance": ("Instance", "load_instance", "load_layout", "load_suite"),
     "problem.layout": ("Layout", "RandomBreakdowns"),
+    "problem.perturb": ("perturb",),
     "simulator": ("Schedule", "Simulator"),
     "warm": ("warm_up",),
 }
@@ -113,6 +115,7 @@ __all__ = [
     "load_instance",
     "load_layout",
     "load_suite",
+    "perturb",
     "warm_up",
 ]
 

@@ -36,7 +36,7 @@ from acerl_np.commands.main import main
 from acerl_np.problem.generate import find_task_sites, generate_record
 from acerl_np.problem.instance import bundled_instances
 from acerl_np.problem.load import measure_load, measure_service_time
-from acerl_np.problem.perturb import perturb_arrivals, write_record
+from acerl_np.problem.perturb import perturb, write_record
 from acerl_np.problem.record_check import check_record
 from acerl_np.problem.tables import build_problem
 
@@ -175,7 +175,7 @@ def test_rows_may_hold_moments_and_name_their_time_zero():
 def test_time_zero_survives_noise_and_checkpoints():
     rows = [make_task("t0", "A", "B", DAY + "Z", 9)]
     instance = Instance.from_rows("rows", floor(), rows)
-    assert perturb_arrivals(instance, 5, name="noised").epoch == instance.epoch
+    assert perturb(instance, 5, name="noised").epoch == instance.epoch
     plain = Instance.from_rows("plain", floor(), instance.rows())
     again = unpack_instances(pack_instances([instance, plain]))
     assert [item.epoch for item in again] == [datetime(2024, 5, 6, 7, tzinfo=UTC), None]
@@ -216,14 +216,14 @@ def test_noised_records_keep_timestamps_and_time_zero(tmp_path, monkeypatch, cap
     moment = datetime.fromisoformat(times[0])
     broken = write(tmp_path / "breakdowns.csv", BROKEN, f"v,{times[1]},30", f"w,{times[2]},7.5")
     words = ["records", "perturb", "week.csv", "--layout", "floor.json", "--magnitude", "40"]
-    assert main([*words, "--seed", str(seed), "--out", "noised"]) == 0
+    assert main([*words, "--zeros", "move", "--seed", str(seed), "--out", "noised"]) == 0
     captured = capsys.readouterr()
     assert captured.out.split() == [str(Path("noised/week-n40.csv"))]
     assert captured.err == f"breakdowns {Path('noised/breakdowns.csv')}\n"
     assert (tmp_path / "noised/breakdowns.csv").read_bytes() == broken.read_bytes()
     old = load_instance("week.csv", layout="floor.json")
     new = load_instance("noised/week-n40.csv", layout="floor.json")
-    expected = perturb_arrivals(old, 40, seed=seed, name="x")
+    expected = perturb(old, 40, seed=seed, zeros="move", name="x")
     assert new.content_hash == expected.content_hash
     assert new.epoch == moment and new.epoch.utcoffset() == moment.utcoffset()
     assert listed(new) == listed(old) == [[(60, 30)], [(120, 7.5)]]
@@ -269,6 +269,31 @@ def test_breakdowns_that_one_folder_cannot_hold_are_refused(tmp_path, monkeypatc
     assert main([*words[:-2], "a/a1.csv", "--out", "a"]) == 0
     assert main([*words, "a/a1.csv", "--names", "breakdowns"]) == 2
     assert "--names: read 'breakdowns'" in capsys.readouterr().err
+
+
+def test_arrivals_of_zero_stay_unless_they_are_told_to_move():
+    instance = acerl_np.load_instance("DMH-01")
+    zero = instance.arrival == 0.0
+    assert 5 <= zero.sum() < instance.n_tasks
+    names = [row["task"] for row in instance.rows()]
+
+    def arrivals(record):
+        by_name = {row["task"]: row["arrival_time"] for row in record.rows()}
+        return np.array([by_name[name] for name in names])
+
+    kept = [arrivals(acerl_np.perturb(instance, 9, seed=seed)) for seed in range(20)]
+    moved = [
+        arrivals(acerl_np.perturb(instance, 9, seed=seed, zeros="move")) for seed in range(20)
+    ]
+    for keep, move in zip(kept, moved, strict=True):
+        assert (keep[zero] == 0).all()
+        assert (keep[~zero] == move[~zero]).all()
+    # Half of the noise is negative, and cut at 0.
+    share = (np.array(moved)[:, zero] > 0).mean()
+    assert 0.35 < share < 0.6
+    for arguments in ({"zeros": "stay"}, {"magnitude": -1}, {"magnitude": 1.5}, {"seed": -1}):
+        with pytest.raises(acerl_np.AcerlError, match=f"{next(iter(arguments))}: read "):
+            acerl_np.perturb(instance, **{"magnitude": 5, **arguments})
 
 
 def test_records_are_not_written_over_what_was_read(tmp_path, monkeypatch, capsys):

@@ -40,8 +40,9 @@ examples:
 """
 
 PERTURB = """\
-Add uniform whole-number noise to every arrival time, cut at 0: unseen variants of known records, as in
-the paper's test suites. The same seed gives the same files.
+Add uniform whole-number noise to the arrival times, cut at 0: noised variants of known records, as in the
+paper's test suites. Tasks that arrive at 0 stay there unless --zeros move is given. The same seed gives
+the same files.
 
 Timestamps stay timestamps, with the same time zero. Breakdowns of the records' own (breakdowns.csv beside
 them, or --breakdowns) are written as breakdowns.csv beside the new ones; random ones stay the layout's.
@@ -141,6 +142,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--magnitude", type=int, required=True, metavar="N", help="noise in -N .. N, s"
     )
     perturb.add_argument("--seed", type=int, default=0, help="seed of the noise (default: 0)")
+    perturb.add_argument(
+        "--zeros",
+        choices=("keep", "move"),
+        default="keep",
+        help="tasks that arrive at 0 stay there, or move like the others (default: keep)",
+    )
     perturb.add_argument("--out", required=True, metavar="DIR", help="folder for the new records")
     perturb.add_argument(
         "--names",
@@ -339,7 +346,7 @@ def write_records(
 def perturb_records(arguments: argparse.Namespace) -> None:
     """Write perturbed records."""
     from acerl_np.problem.instance import bundled_instances, bundled_suites
-    from acerl_np.problem.perturb import perturb_arrivals
+    from acerl_np.problem.perturb import perturb
 
     if not 0 <= arguments.seed < 2**63:
         raise InputError(
@@ -351,7 +358,15 @@ def perturb_records(arguments: argparse.Namespace) -> None:
     for k, instance in enumerate(instances):
         values = {"{name}": instance.name, "{n}": str(arguments.magnitude)}
         name = make_name(arguments.names, values | {"{k}": f"{arguments.first + k:02d}"})
-        made.append(perturb_arrivals(instance, arguments.magnitude, seed=arguments.seed, name=name))
+        made.append(
+            perturb(
+                instance,
+                arguments.magnitude,
+                seed=arguments.seed,
+                zeros=arguments.zeros,
+                name=name,
+            )
+        )
     named = [*arguments.tasks, *bundled_suites().get(arguments.suite, [])]
     inputs = [*named, arguments.layout, arguments.breakdowns, *map(bundled_instances().get, named)]
     write_records(made, arguments, "{name} or {k}", inputs, breakdowns)

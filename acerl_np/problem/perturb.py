@@ -6,10 +6,12 @@ import csv
 import io
 import os
 from datetime import UTC, datetime, timedelta, timezone
+from typing import Literal, get_args
 
 import numpy as np
 
-from acerl_np.errors import InputError
+from acerl_np.checks import is_whole
+from acerl_np.errors import ConfigError, InputError, describe
 from acerl_np.kernels.random import PERTURBATION, derive_key, draw_uniform
 from acerl_np.problem.instance import (
     OPTIONAL_COLUMNS,
@@ -21,9 +23,19 @@ from acerl_np.storage import write_atomically
 
 MAX_MAGNITUDE = 1_000_000
 
+Zeros = Literal["keep", "move"]
+"""What happens to tasks that arrive at 0."""
 
-def perturb_arrivals(instance: Instance, magnitude: int, *, seed: int = 0, name: str) -> Instance:
-    """Add uniform whole-number noise to every arrival, cut at 0.
+
+def perturb(
+    instance: Instance,
+    magnitude: int,
+    *,
+    seed: int = 0,
+    zeros: Zeros = "keep",
+    name: str | None = None,
+) -> Instance:
+    """Add uniform whole-number noise to the arrivals, cut at 0.
 
     The noise is keyed by (seed, content of the instance, magnitude, task), so a record has the same
     variant wherever it is made.
@@ -34,8 +46,12 @@ def perturb_arrivals(instance: Instance, magnitude: int, *, seed: int = 0, name:
     magnitude : int
         n: noise in {-n, ..., n}, s.
     seed : int
-    name : str
-        Of the new instance.
+        0 to 2**63 - 1.
+    zeros : {"keep", "move"}
+        Whether tasks that arrive at 0 stay there, as the benchmark's own noised records seem to have it
+        (`instances/README.md`), or move like the others.
+    name : str, optional
+        Of the new instance, by default the old one's with the magnitude: "DMH-01-N5".
 
     Returns
     -------
@@ -45,19 +61,39 @@ def perturb_arrivals(instance: Instance, magnitude: int, *, seed: int = 0, name:
     Raises
     ------
     InputError
-        If the magnitude is negative or too large.
+        If the magnitude is negative or too large, or `zeros` is neither word.
+    ConfigError
+        If the seed is no usable number.
+
+    Examples
+    --------
+    >>> import acerl_np
+    >>> record = acerl_np.perturb(acerl_np.load_instance("DMH-01"), 5, seed=0)
+    >>> record.name, (record.arrival == 0.0).sum() >= 5
+    ('DMH-01-N5', np.True_)
     """
-    if not 0 <= magnitude <= MAX_MAGNITUDE:
+    if not is_whole(magnitude) or not 0 <= magnitude <= MAX_MAGNITUDE:
         raise InputError(
-            f"magnitude: read {magnitude}; expected a whole number from 0 to {MAX_MAGNITUDE:,}"
+            f"magnitude: read {describe(magnitude)}; expected a whole number from 0 to "
+            f"{MAX_MAGNITUDE:,}"
+        )
+    if not is_whole(seed) or not 0 <= seed < 2**63:
+        raise ConfigError(
+            f"seed: read {describe(seed)}; expected a whole number from 0 to 2**63 - 1"
+        )
+    if zeros not in get_args(Zeros):
+        raise InputError(
+            f"zeros: read {describe(zeros)}; expected one of {', '.join(get_args(Zeros))}"
         )
     key = np.empty(4, np.uint32)
     content = int.from_bytes(bytes.fromhex(instance.content_hash[:16]), signed=True)
-    derive_key(seed, PERTURBATION, content, magnitude, key)
+    derive_key(int(seed), PERTURBATION, content, int(magnitude), key)
     rows = instance.rows()
     for k, row in enumerate(rows):
-        noise = int(draw_uniform(key, k, 0) * (2 * magnitude + 1)) - magnitude
-        row["arrival_time"] = max(0.0, row["arrival_time"] + noise)
+        if zeros == "move" or row["arrival_time"] > 0.0:
+            noise = int(draw_uniform(key, k, 0) * (2 * magnitude + 1)) - int(magnitude)
+            row["arrival_time"] = max(0.0, row["arrival_time"] + noise)
+    name = f"{instance.name}-N{magnitude}" if name is None else name
     return Instance.from_rows(name, instance.layout, rows, epoch=instance.epoch)
 
 
