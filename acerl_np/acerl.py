@@ -16,9 +16,10 @@ import numpy as np
 from acerl_np.checkpoint import load_checkpoint, save_checkpoint
 from acerl_np.checks import is_whole
 from acerl_np.config import Config
+from acerl_np.curves import CurvePoint, Observer, format_curves
 from acerl_np.errors import CheckpointError, ConfigError, describe, make_printable
 from acerl_np.evolution import Strategy, make_sampler, rank_utilities
-from acerl_np.kernels.network import count_parameters
+from acerl_np.kernels.network import count_parameters, make_network
 from acerl_np.policy import Policy, initial_parameters
 from acerl_np.problem.instance import Instance, check_names, list_instances
 from acerl_np.problem.tables import build_problem, count_actions, count_features, find_scaling
@@ -113,6 +114,8 @@ class ACERL:
     Attributes
     ----------
     history : list of Generation
+    curve : list of CurvePoint
+        Looks at theta, before the first generation and after every `curve_every`.
 
     Raises
     ------
@@ -147,6 +150,7 @@ class ACERL:
         check_names(self.instances)
         seed = self.seed = int(seed)
         self.history: list[Generation] = []
+        self.curve: list[CurvePoint] = []
         self._seconds = 0.0
         self._decisions = 0
 
@@ -160,12 +164,31 @@ class ACERL:
             "n_vehicles": max(fleets),
             "scaling": scaling,
             "smallest": (min(slots), min(fleets)),
+            "has_biases": self.config.biases,
+            "standardises": self.config.standardise,
         }
         sizes = find_layer_sizes(self.instances, self.config.hidden)
+        network = make_network(
+            sizes, has_biases=self.config.biases, standardises=self.config.standardise
+        )
         self._workers = Workers(threads)
-        self._arena = Arena(self._problem, sizes, self._workers, tile=tile)
+        self._arena = Arena(self._problem, network, self._workers, tile=tile)
+        self._observer = Observer(
+            self.instances,
+            Arena(self._problem, network, self._workers, shared=True),
+            seed=seed,
+            trials=self.config.curve_trials,
+            cost_limit=self.config.cost_limit,
+        )
+        theta = initial_parameters(
+            sizes,
+            seed,
+            initialisation=self.config.initialisation,
+            has_biases=self.config.biases,
+        )
+        self._best_theta = theta[: len(theta) if self.config.outcome == "best" else 0].copy()
         self.strategy = Strategy(
-            initial_parameters(sizes, seed),
+            theta,
             seed=seed,
             population=self.config.population,
             learning_rate=self.config.learning_rate,
@@ -195,8 +218,37 @@ class ACERL:
 
     @property
     def policy(self) -> Policy:
-        """The policy pi_theta as trained so far."""
-        return Policy(self.strategy.theta, **self._shape)
+        """The policy pi_theta as trained so far: of the last generation, or of the best look."""
+        theta = self.strategy.theta
+        if self.config.outcome == "best" and self.curve:
+            latest, best = self._latest_look(), self._best_look()
+            if latest is best or not latest.beats(best):
+                theta = self._best_theta
+        return Policy(theta, **self._shape)
+
+    def _best_look(self) -> CurvePoint:
+        best = self.curve[0]
+        for point in self.curve[1:]:
+            if point.beats(best):
+                best = point
+        return best
+
+    def _latest_look(self) -> CurvePoint:
+        """Return the look at the present theta, taken now if this generation has none."""
+        if self.curve and self.curve[-1].generation == self.generation:
+            return self.curve[-1]
+        return self._observer.look(self.strategy.theta, self.generation, self._decisions)
+
+    def _observe(self) -> None:
+        """Look at theta if a look is due; remember the best one's."""
+        every = self.config.curve_every
+        if every == 0 or self.generation % every:
+            return
+        if self.curve and self.curve[-1].generation == self.generation:
+            return
+        self.curve.append(self._latest_look())
+        if self.config.outcome == "best" and self._best_look() is self.curve[-1]:
+            self._best_theta[:] = self.strategy.theta
 
     def step(self) -> Generation:
         """Train one generation (Algorithm 1, lines 5 to 17).
@@ -205,6 +257,7 @@ class ACERL:
         -------
         Generation
         """
+        self._observe()
         started = time.perf_counter()
         config, strategy = self.config, self.strategy
         noise_std = strategy.noise_std
@@ -261,6 +314,7 @@ class ACERL:
             unfinished=config.population - len(returns),
         )
         self.history.append(record)
+        self._observe()
         return record
 
     def run(self, callback: Callable[[Generation], object] | None = None) -> None:
@@ -294,6 +348,20 @@ class ACERL:
             writer.writerow([*values, *record.counts])
         write_atomically(path, text.getvalue().encode())
 
+    def write_curves(self, path: str | os.PathLike[str]) -> None:
+        """Write `curve` as CSV, one line per look and record, the present theta last; atomically.
+
+        Raises
+        ------
+        StorageError
+            If the file cannot be written.
+        """
+        points = list(self.curve)
+        if points and points[-1].generation != self.generation:
+            points.append(self._latest_look())
+        names = [instance.name for instance in self.instances]
+        write_atomically(path, format_curves(points, names).encode())
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a checkpoint that `resume` continues from.
 
@@ -326,9 +394,24 @@ class ACERL:
                     -1, len(self.instances)
                 ),
                 "unfinished": np.array([record.unfinished for record in self.history], np.int64),
+                "best_theta": self._best_theta,
+                **self._pack_curve(),
                 **sampler,
             },
         )
+
+    def _pack_curve(self) -> dict[str, np.ndarray]:
+        shape = (len(self.curve), len(self.instances))
+        looks = [(point.generation, point.decisions) for point in self.curve]
+        return {
+            "curve.when": np.array(looks, np.int64).reshape(-1, 2),
+            **{
+                f"curve.{name}": np.array([getattr(point, name) for point in self.curve]).reshape(
+                    shape
+                )
+                for name in ("makespan", "tardiness", "satisfied")
+            },
+        }
 
     @classmethod
     def resume(
@@ -391,7 +474,12 @@ class ACERL:
             "history": (history, (generation, len(HISTORY_COLUMNS)), "f"),
             "counts": (counts, (generation, len(self.instances)), "i"),
             "unfinished": (unfinished, (generation,), "i"),
+            "best_theta": (arrays["best_theta"], self._best_theta.shape, "f"),
         }
+        n_looks = len(arrays["curve.when"])
+        expected["curve.when"] = (arrays["curve.when"], (n_looks, 2), "i")
+        for name in ("curve.makespan", "curve.tardiness", "curve.satisfied"):
+            expected[name] = (arrays[name], (n_looks, len(self.instances)), "f")
         stopped = np.zeros(history.shape[:1], bool)
         if unfinished.shape == stopped.shape and unfinished.dtype.kind == "i":
             stopped = unfinished > 0
@@ -410,6 +498,8 @@ class ACERL:
             # generation in which no member finished has no means.
             if name in ("sampler.least", "sampler.largest"):
                 usable = ~np.isnan(array)
+            elif name in ("curve.makespan", "curve.tardiness"):
+                usable = ~np.isinf(array)
             elif name == "history":
                 usable = np.isfinite(array)
                 usable[:, MEANS] |= np.isnan(array[:, MEANS]) & stopped[:, None]
@@ -419,12 +509,21 @@ class ACERL:
                 raise CheckpointError(f"{name}: not finite; expected finite numbers")
             if kind == "i" and ((array < 0) | (array > MAX_COUNT)).any():
                 raise CheckpointError(f"{name}: expected counts from 0 to {MAX_COUNT:,}")
+        looks = arrays["curve.when"][:, 0].tolist()
+        every = self.config.curve_every
+        due = list(range(0, generation + 1, every)) if every and generation else []
+        if looks != due:
+            raise CheckpointError(f"curve.when: read generations {looks[:5]}; expected {due[:5]}")
         decisions = int(settings["decisions"])
         if not 0 <= decisions <= MAX_COUNT:
             raise CheckpointError(
                 f"decisions: read {describe(decisions)}; expected a count from 0 to {MAX_COUNT:,}"
             )
         self.strategy.theta[:] = theta
+        self._best_theta[:] = arrays["best_theta"]
+        columns = [arrays[f"curve.{name}"] for name in ("makespan", "tardiness", "satisfied")]
+        for (look, taken), *means in zip(arrays["curve.when"].tolist(), *columns, strict=True):
+            self.curve.append(CurvePoint(look, taken, *means))
         self.strategy.generation = generation
         self.sampler.set_state(sampler)
         self._decisions = decisions

@@ -15,7 +15,7 @@ from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
 from acerl_np.storage import read_arrays, take_kind, write_arrays
 
-FORMAT = 2
+FORMAT = 3
 
 
 def _pack(data: object) -> np.ndarray:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from acerl_np.checks import is_real, is_whole
 from acerl_np.errors import ConfigError, describe, make_printable
 from acerl_np.evolution.ranking import Ranking, Shaping
 from acerl_np.evolution.sampler import Advantage, Sampler
 from acerl_np.evolution.strategy import MIN_NOISE_STD
+from acerl_np.policy import Initialisation
 from acerl_np.problem.tables import MAX_HORIZON
 from acerl_np.storage import read_text
+
+Outcome = Literal["last", "best"]
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,20 @@ class Config:
         Sizes of the hidden layers.
     advantage : {"paper", "released"}
         Sign of the sampler's metric u.
+    initialisation : {"he", "torch", "small"}
+        He normal weights and zero biases; PyTorch's default for linear layers; He with a last layer of a
+        hundredth.
+    biases : bool
+        Whether the network's layers have biases.
+    standardise : bool
+        Whether an observation is standardised as a whole before the first layer.
+    curve_every : int
+        Generations between two looks at theta on every training record, 0 for none.
+    curve_trials : int
+        Episodes per record and look.
+    outcome : {"last", "best"}
+        The policy is the last theta, or the one of the best look: the largest share of trials within the
+        limit, then the smallest mean makespan.
     horizon : float or None
         s after which an episode is stopped; a member that has not finished ranks worst.
 
@@ -75,6 +92,12 @@ class Config:
     antithetic: bool = False
     hidden: tuple[int, ...] = (128, 128)
     advantage: Advantage = "paper"
+    initialisation: Initialisation = "he"
+    biases: bool = True
+    standardise: bool = True
+    curve_every: int = 8
+    curve_trials: int = 3
+    outcome: Outcome = "last"
     horizon: float | None = None
 
     def __post_init__(self) -> None:
@@ -93,11 +116,13 @@ class Config:
         for name, choices in CHOICES.items():
             if getattr(self, name) not in choices:
                 _fail(name, getattr(self, name), f"one of {', '.join(choices)}")
-        antithetic: object = self.antithetic
-        if not isinstance(antithetic, bool):
-            _fail("antithetic", antithetic, "true or false")
+        for name in SWITCHES:
+            if not isinstance(getattr(self, name), bool):
+                _fail(name, getattr(self, name), "true or false")
         if self.antithetic and self.population % 2:
             _fail("population", self.population, "an even number with antithetic")
+        if self.outcome == "best" and self.curve_every == 0:
+            _fail("curve_every", 0, "at least 1 with outcome best")
         horizon: object = self.horizon
         if horizon is not None:
             if not is_real(horizon) or not 0.0 < self.horizon <= MAX_HORIZON:  # type: ignore[operator]
@@ -138,6 +163,8 @@ WHOLE_RANGES = {
     "generations": (0, 10_000_000),
     "population": (2, 1_000_000),
     "noise_decay_every": (1, 10_000_000),
+    "curve_every": (0, 10_000_000),
+    "curve_trials": (1, 100_000),
 }
 REAL_RANGES = {
     "learning_rate": (0.0, 1e6, False),
@@ -152,7 +179,10 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "sampler": get_args(Sampler),
     "shaping": get_args(Shaping),
     "advantage": get_args(Advantage),
+    "initialisation": get_args(Initialisation),
+    "outcome": get_args(Outcome),
 }
+SWITCHES = ("antithetic", "biases", "standardise")
 
 
 def _fail(name: str, value: object, expected: str) -> None:

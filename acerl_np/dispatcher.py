@@ -276,9 +276,9 @@ class Dispatcher:
                 task_slots=self.policy.task_slots,
                 n_vehicles=self.policy.n_vehicles,
             )
-            self._work = allocate_workspace(self.policy.sizes, 1, 1)
+            self._work = allocate_workspace(self.policy.network, 1, 1)
             self._work.theta[0, : self.policy.n_parameters] = self.policy.theta
-            sum_columns(self.policy.sizes, self.policy.theta, self._work.column_sums[0])
+            sum_columns(self.policy.network, self.policy.theta, self._work.column_sums[0])
         self._state = allocate_state(self._problem, 1)
         self._free = list(range(FIRST_ROOM - 1, -1, -1))
         for v in range(len(self._names)):
@@ -689,7 +689,7 @@ class Dispatcher:
             v, position, rule = decide_by_network(
                 self._problem,
                 self._state,
-                self.policy.sizes,
+                self.policy.network,
                 self._work,
                 self.greedy,
                 self._key,

@@ -13,13 +13,12 @@ from acerl_np.checks import is_real, is_whole
 from acerl_np.errors import ConfigError, InputError, PolicyError, describe
 from acerl_np.hindsight import find_static, play_static
 from acerl_np.kernels.baselines import MIX, RANDOM
-from acerl_np.kernels.random import EVALUATION, derive_key
 from acerl_np.kernels.rules import AHP, EDD, FCFS, LWT, NVF, STD
 from acerl_np.kernels.state import N_DECISIONS, TASK_SLOTS
 from acerl_np.policy import Policy
 from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.problem.tables import build_problem
-from acerl_np.rollout import Arena, play_by_rule
+from acerl_np.rollout import Arena, play_by_rule, stream_keys
 from acerl_np.simulator import Simulator
 from acerl_np.workers import Workers, check_threads
 
@@ -100,21 +99,6 @@ def _mean_finished(values: np.ndarray) -> np.ndarray:
         return np.asarray(values.mean(axis=1))
     with np.errstate(invalid="ignore"):
         return np.asarray(np.where(finished, values, 0.0).sum(axis=1) / finished.sum(axis=1))
-
-
-def stream_keys(instances: Sequence[Instance], trials: int, seed: int) -> np.ndarray:
-    """Return the key of each trial's streams, uint32 (n_instances * trials, 4).
-
-    They draw actions and random breakdowns, so all policies meet the same breakdowns. Keyed by (seed,
-    content of the instance, trial), so an episode does not depend on what else is evaluated, nor in
-    which order.
-    """
-    keys = np.empty((len(instances), trials, 4), np.uint32)
-    for i, instance in enumerate(instances):
-        content = int.from_bytes(bytes.fromhex(instance.content_hash[:16]), signed=True)
-        for trial in range(trials):
-            derive_key(seed, EVALUATION, content, trial, keys[i, trial])
-    return keys.reshape(-1, 4)
 
 
 def find_policy_name(name: str, names: Sequence[str] = POLICY_NAMES) -> str:
@@ -232,7 +216,7 @@ def evaluate_policy(
                 n_vehicles=policy.n_vehicles,
                 horizon=horizon,
             )
-            arena = Arena(problem, policy.sizes.tolist(), workers, shared=True)
+            arena = Arena(problem, policy.network, workers, shared=True)
             played = arena.play_policy(policy.theta, rows, keys, greedy)
     finally:
         workers.close()

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.errors import PolicyError
-from acerl_np.kernels.network import act_batch, count_parameters, sum_columns
-from acerl_np.kernels.random import INITIAL
+from acerl_np.kernels.network import act_batch, count_parameters, make_network, sum_columns
+from acerl_np.kernels.random import INITIAL, derive_key, fill_uniforms
 from acerl_np.kernels.update import fill_stream
 from acerl_np.problem.tables import check_scaling, count_actions, count_features
 from acerl_np.storage import read_arrays, take_kind, write_arrays
@@ -21,33 +21,58 @@ if TYPE_CHECKING:
     from acerl_np.problem.instance import Instance
     from acerl_np.problem.layout import Layout
 
-FORMAT = 1
+FORMAT = 2
 
 MAX_PARAMETERS = 100_000_000
 
 NO_UNIFORMS = np.empty(0, np.float64)
 
 
-def initial_parameters(sizes: Sequence[int], seed: int) -> np.ndarray:
-    """Draw initial parameters: He normal weights, zero biases.
+Initialisation = Literal["he", "torch", "small"]
+
+
+def initial_parameters(
+    sizes: Sequence[int],
+    seed: int,
+    *,
+    initialisation: Initialisation = "he",
+    has_biases: bool = True,
+) -> np.ndarray:
+    """Draw initial parameters.
 
     Parameters
     ----------
     sizes : sequence of int
         Layer sizes, n_features first, n_actions last.
     seed : int
+    initialisation : {"he", "torch", "small"}
+        "he": normal weights of variance 2 / n_in, zero biases (He et al. 2015); "small": the same, the
+        last layer's a hundredth of it; "torch": weights and biases uniform within 1 / sqrt(n_in), the
+        default of PyTorch's linear layers.
+    has_biases : bool
 
     Returns
     -------
     ndarray(float32, (n_parameters,))
     """
-    theta = np.zeros(count_parameters(sizes), np.float32)
+    theta = np.zeros(count_parameters(sizes, has_biases), np.float32)
     position = 0
+    n_layers = len(sizes) - 1
     for layer, (n_in, n_out) in enumerate(pairwise(sizes)):
-        weights = theta[position : position + n_in * n_out]
-        fill_stream(seed, INITIAL, layer, 0, weights)
-        weights *= np.float32(np.sqrt(2.0 / n_in))
-        position += (n_in + 1) * n_out
+        n_layer = (n_in + has_biases) * n_out
+        own = theta[position : position + n_layer]
+        if initialisation == "torch":
+            key = np.empty(4, np.uint32)
+            derive_key(seed, INITIAL, layer, 0, key)
+            uniforms = np.empty(n_layer)
+            fill_uniforms(key, uniforms)
+            own[:] = (2.0 * uniforms - 1.0) / np.sqrt(n_in)
+        else:
+            weights = own[: n_in * n_out]
+            fill_stream(seed, INITIAL, layer, 0, weights)
+            scale = 0.01 if initialisation == "small" and layer == n_layers - 1 else 1.0
+            weights *= np.float32(scale * np.sqrt(2.0 / n_in))
+        position += n_layer
     return theta
 
 
@@ -68,6 +93,9 @@ class Policy:
         the divisors of speed and capacity.
     smallest : tuple of int, optional
         Task slots and vehicles of the smallest floor it was trained on; by default the sizes above.
+    has_biases : bool
+    standardises : bool
+        Whether an observation is standardised before the first layer.
 
     Raises
     ------
@@ -84,6 +112,8 @@ class Policy:
         n_vehicles: int,
         scaling: ArrayLike,
         smallest: tuple[int, int] | None = None,
+        has_biases: bool = True,
+        standardises: bool = True,
     ) -> None:
         self.hidden = tuple(int(size) for size in hidden)
         self.task_slots = int(task_slots)
@@ -98,11 +128,15 @@ class Policy:
             )
         self.n_features = count_features(self.task_slots, self.n_vehicles)
         self.n_actions = count_actions(self.n_vehicles)
-        self.sizes = np.array([self.n_features, *self.hidden, self.n_actions], np.int64)
+        self.network = make_network(
+            [self.n_features, *self.hidden, self.n_actions],
+            has_biases=bool(has_biases),
+            standardises=bool(standardises),
+        )
         self.scaling = check_scaling(scaling, PolicyError)
         with np.errstate(over="ignore"):  # what overflows is refused below
             self.theta = np.array(theta, np.float32)
-        expected = count_parameters(self.sizes.tolist())
+        expected = count_parameters(self.sizes.tolist(), self.network.has_biases)
         if self.theta.shape != (expected,):
             raise PolicyError(
                 f"theta: read shape {self.theta.shape}; expected ({expected},) for layers "
@@ -111,7 +145,12 @@ class Policy:
         if not np.isfinite(self.theta).all():
             raise PolicyError("theta: not finite; expected finite numbers")
         self.column_sums = np.empty(self.sizes[1], np.float32)
-        sum_columns(self.sizes, self.theta, self.column_sums)
+        sum_columns(self.network, self.theta, self.column_sums)
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """Layer sizes, ndarray(int64, (n_layers + 1,)): n_features first, n_actions last."""
+        return self.network.sizes
 
     @property
     def n_parameters(self) -> int:
@@ -172,7 +211,7 @@ class Policy:
             raise PolicyError("observation: not finite; expected finite numbers")
         actions = np.empty(len(x), np.int64)
         uniforms = NO_UNIFORMS if rng is None else rng.random(len(x))
-        act_batch(self.sizes, self.theta, self.column_sums, x, mask, uniforms, actions)
+        act_batch(self.network, self.theta, self.column_sums, x, mask, uniforms, actions)
         return actions
 
     def check_fits(self, instance: Instance) -> None:
@@ -219,6 +258,8 @@ class Policy:
             "n_vehicles": np.array(self.n_vehicles),
             "scaling": self.scaling,
             "smallest": np.array(self.smallest, np.int64),
+            "has_biases": np.array(self.network.has_biases),
+            "standardises": np.array(self.network.standardises),
         }
 
     @classmethod
@@ -237,6 +278,8 @@ class Policy:
             "n_vehicles": ("i", 0),
             "scaling": ("f", 1),
             "smallest": ("i", 1),
+            "has_biases": ("b", 0),
+            "standardises": ("b", 0),
         }
         for name, (kind, ndim) in expected.items():
             array = arrays.get(name)
@@ -256,6 +299,8 @@ class Policy:
             n_vehicles=sizes[1],
             scaling=arrays["scaling"],
             smallest=(int(arrays["smallest"][0]), int(arrays["smallest"][1])),
+            has_biases=bool(arrays["has_biases"]),
+            standardises=bool(arrays["standardises"]),
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:

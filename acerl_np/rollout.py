@@ -12,12 +12,15 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from acerl_np.kernels.baselines import play_plans, play_rules
+from acerl_np.kernels.network import Network
+from acerl_np.kernels.random import EVALUATION, derive_key
 from acerl_np.kernels.rollout import (
     Workspace,
     allocate_workspace,
     play_members,
 )
 from acerl_np.kernels.state import Problem, State, allocate_state
+from acerl_np.problem.instance import Instance
 from acerl_np.workers import Workers
 
 TILE = 4
@@ -47,14 +50,37 @@ def deal_episodes(n: int, tile: int, threads: int) -> list[tuple[int, int]]:
     return pieces
 
 
+def stream_keys(
+    instances: Sequence[Instance], trials: int, seed: int, *, purpose: np.int64 = EVALUATION
+) -> np.ndarray:
+    """Return the key of each trial's streams, uint32 (n_instances * trials, 4).
+
+    They draw actions and random breakdowns, so all policies meet the same breakdowns. Keyed by (seed,
+    content of the instance, trial), so an episode does not depend on what else is played, nor in
+    which order.
+
+    Parameters
+    ----------
+    instances : sequence of Instance
+    trials, seed : int
+    purpose : int
+        A constant of `kernels.random`; trials of another purpose draw other numbers.
+    """
+    keys = np.empty((len(instances), trials, 4), np.uint32)
+    for i, instance in enumerate(instances):
+        content = int.from_bytes(bytes.fromhex(instance.content_hash[:16]), signed=True)
+        for trial in range(trials):
+            derive_key(seed, purpose, content, trial, keys[i, trial])
+    return keys.reshape(-1, 4)
+
+
 class Arena:
     """Where networks of one shape play the instances of one problem.
 
     Parameters
     ----------
     problem : Problem
-    sizes : sequence of int
-        Layer sizes of the network.
+    network : Network
     workers : Workers
     shared : bool
         Whether all episodes use one network (`play_policy`), or each its own (`play_population`).
@@ -65,14 +91,14 @@ class Arena:
     def __init__(
         self,
         problem: Problem,
-        sizes: Sequence[int],
+        network: Network,
         workers: Workers,
         *,
         shared: bool = False,
         tile: int | None = None,
     ) -> None:
         self.problem = problem
-        self.sizes = np.array(sizes, np.int64)
+        self.network = network
         self.workers = workers
         self.tile = tile or (EPISODE_TILE if shared else TILE)
         self._spaces: queue.SimpleQueue[tuple[State, Workspace]] = queue.SimpleQueue()
@@ -80,7 +106,7 @@ class Arena:
             self._spaces.put(
                 (
                     allocate_state(problem, self.tile),
-                    allocate_workspace(self.sizes, self.tile, 1 if shared else self.tile),
+                    allocate_workspace(network, self.tile, 1 if shared else self.tile),
                 )
             )
 
@@ -162,7 +188,7 @@ class Arena:
                 play_members(
                     self.problem,
                     state,
-                    self.sizes,
+                    self.network,
                     work,
                     theta,
                     noise_std,

@@ -94,7 +94,7 @@ class Simulator:
         Of random breakdowns: episode b draws from seed + b, other ones each time it is started.
     breakdown_keys : ndarray(uint32, (B, 4)), optional
         Streams of the random breakdowns instead, the same each time an episode is started; those of
-        `evaluation.stream_keys` are the ones that a trial of `evaluate_policy` meets. Seeds are
+        `rollout.stream_keys` are the ones that a trial of `evaluate_policy` meets. Seeds are
         refused then.
 
     Attributes

@@ -21,7 +21,13 @@ import numpy as np
 
 import acerl_np
 from acerl_np.evolution import Strategy, rank_utilities
-from acerl_np.kernels.network import forward, list_nonzero, sum_columns
+from acerl_np.kernels.network import (
+    Network,
+    forward,
+    list_nonzero,
+    make_network,
+    sum_columns,
+)
 from acerl_np.kernels.random import BLOCK, LANES, derive_key, fill_normals
 from acerl_np.kernels.rollout import Workspace, allocate_workspace
 from acerl_np.kernels.update import perturb_member
@@ -72,12 +78,12 @@ def perturb_members(
 
 
 @numba.njit(nogil=True)
-def pass_forward(sizes: np.ndarray, work: Workspace, lists: Lists) -> None:
+def pass_forward(network: Network, work: Workspace, lists: Lists) -> None:
     """The forward pass of every decision, four networks in turn as in a tile."""
     for k in range(len(lists.count)):
         row = k % len(work.theta)
         forward(
-            sizes,
+            network,
             work.theta[row],
             work.column_sums[row],
             lists.index[k],
@@ -167,10 +173,10 @@ def main() -> None:
     problem = build_problem(suite)
     instances = np.arange(POPULATION) % len(suite)
     one, two = Workers(1), Workers(2)
-    arenas = [Arena(problem, SIZES, workers) for workers in (one, two)]
+    arenas = [Arena(problem, make_network(SIZES), workers) for workers in (one, two)]
     strategies = [Strategy(theta, population=POPULATION, workers=workers) for workers in (one, two)]
     trainers = [acerl_np.ACERL(suite, seed=0, threads=n) for n in (1, 2)]
-    shared = Arena(problem, SIZES, one, shared=True)
+    shared = Arena(problem, make_network(SIZES), one, shared=True)
     rng = np.random.default_rng(0)
     utilities = rng.normal(size=POPULATION)
     returns, costs = rng.normal(size=POPULATION), rng.uniform(20.0, 80.0, POPULATION)
@@ -183,11 +189,11 @@ def main() -> None:
     bits, noise = np.empty((4, LANES), np.uint32), np.empty((4, LANES), np.float32)
     observations = collect_observations(suite)
     lists = list_features(observations)
-    sizes = np.array(SIZES)
-    work = allocate_workspace(sizes, 4, 4)
+    network = make_network(SIZES)
+    work = allocate_workspace(network, 4, 4)
     work.theta[:, : theta.size] = theta + 0.1 * rng.normal(size=(4, theta.size))
     for row in range(4):
-        sum_columns(sizes, work.theta[row], work.column_sums[row])
+        sum_columns(network, work.theta[row], work.column_sums[row])
     dense = np.empty((len(observations), SIZES[1]), np.float32)
     weights = theta[: SIZES[0] * SIZES[1]].reshape(SIZES[:2])
     far = np.ones(2**26, np.float32)
@@ -197,7 +203,7 @@ def main() -> None:
         "sfc64": lambda: generator.standard_normal(out=reference, dtype=np.float32),
         "normals": lambda: draw_blocks(key, n_blocks, bits, noise),
         "perturb": lambda: perturb_members(theta, POPULATION, key, bits, noise, work.theta),
-        "forward": lambda: pass_forward(sizes, work, lists),
+        "forward": lambda: pass_forward(network, work, lists),
         "matmul": lambda: np.matmul(observations, weights, out=dense),
         "rules": lambda: acerl_np.evaluate_policy("MIX", suite, trials=100, threads=1),
         "cache": lambda: [work.theta.max() for _ in range(20)],

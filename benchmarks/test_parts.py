@@ -10,7 +10,7 @@ import pytest
 
 import acerl_np
 from acerl_np.evolution import Strategy, rank_utilities
-from acerl_np.kernels.network import act_batch
+from acerl_np.kernels.network import act_batch, make_network
 from acerl_np.kernels.random import BLOCK, LANES, NOISE, derive_key, fill_normals
 from acerl_np.policy import initial_parameters
 from acerl_np.problem.tables import find_scaling
@@ -74,7 +74,7 @@ def test_forward(benchmark):
     uniforms = np.empty(0)
     benchmark(
         act_batch,
-        policy.sizes,
+        policy.network,
         policy.theta,
         policy.column_sums,
         observation,
@@ -202,8 +202,8 @@ def test_rollout(benchmark, suite, threads):
     theta = initial_parameters(SIZES, 0)
     instances = np.arange(256) % 8
     workers = Workers(threads)
-    arena = Arena(problem, SIZES, workers)
-    expected = Arena(problem, SIZES, Workers(1), tile=1).play_population(
+    arena = Arena(problem, make_network(SIZES), workers)
+    expected = Arena(problem, make_network(SIZES), Workers(1), tile=1).play_population(
         theta, 0.1, 0, 0, False, instances
     )
     actual = arena.play_population(theta, 0.1, 0, 0, False, instances)

@@ -114,19 +114,20 @@ def member_noise(seed, generation, n_members, n_parameters, antithetic):
 # Network
 
 
-def forward(sizes, theta, observation):
+def forward(sizes, theta, observation, has_biases=True, standardises=True):
     """Logits of one observation in float64: standardise the whole vector, then ReLU layers."""
     x = np.asarray(observation, np.float64)
-    x = (x - x.mean()) / (x.std() + 1e-5)
+    if standardises:
+        x = (x - x.mean()) / (x.std() + 1e-5)
     theta = np.asarray(theta, np.float64)
     position = 0
     for layer in range(len(sizes) - 1):
         n_in, n_out = sizes[layer], sizes[layer + 1]
-        weights = theta[position : position + n_in * n_out].reshape(n_in, n_out)
+        x = x @ theta[position : position + n_in * n_out].reshape(n_in, n_out)
         position += n_in * n_out
-        bias = theta[position : position + n_out]
-        position += n_out
-        x = x @ weights + bias
+        if has_biases:
+            x = x + theta[position : position + n_out]
+            position += n_out
         if layer < len(sizes) - 2:
             x = np.maximum(x, 0.0)
     assert position == len(theta)

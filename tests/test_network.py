@@ -31,19 +31,24 @@ SLOTS, VEHICLES = 3, 2
 N_FEATURES, N_ACTIONS = 4 * SLOTS + VEHICLES * (3 + SLOTS), 4 * VEHICLES
 
 
-def make_policy(hidden=(5,), seed=0, task_slots=SLOTS, n_vehicles=VEHICLES):
+def make_policy(hidden=(5,), seed=0, task_slots=SLOTS, n_vehicles=VEHICLES, **kind):
     """A small policy with random weights and biases."""
     sizes = [4 * task_slots + n_vehicles * (3 + task_slots), *hidden, 4 * n_vehicles]
-    theta = initial_parameters(sizes, seed)
+    theta = initial_parameters(sizes, seed, has_biases=kind.get("has_biases", True))
     theta += np.random.default_rng(seed).normal(0, 0.3, theta.size).astype(np.float32)
     return Policy(
-        theta, hidden=hidden, task_slots=task_slots, n_vehicles=n_vehicles, scaling=SCALING
+        theta,
+        hidden=hidden,
+        task_slots=task_slots,
+        n_vehicles=n_vehicles,
+        scaling=SCALING,
+        **kind,
     )
 
 
 def logits_of(policy, observation, keep_zeros=False):
     """Logits by the kernel; optionally zeros are listed like other features."""
-    sizes, n = policy.sizes, policy.n_features
+    n = policy.n_features
     index, value = np.zeros(n + 1, np.int32), np.zeros(n + 1, np.float32)
     observation = np.asarray(observation, np.float32)
     if keep_zeros:
@@ -54,9 +59,9 @@ def logits_of(policy, observation, keep_zeros=False):
         assert index[:listed].tolist() == np.flatnonzero(observation).tolist()
         assert value[:listed].tolist() == observation[observation != 0].tolist()
     logits = np.empty(policy.n_actions, np.float32)
-    widest = sizes.max()
+    widest = policy.sizes.max()
     forward(
-        sizes,
+        policy.network,
         policy.theta,
         policy.column_sums,
         index,
@@ -91,6 +96,24 @@ def test_logits_equal_those_in_float64(hidden, empty):
     for observation in random_batch(50 if JIT else 5, empty=empty)[0]:
         expected = naive.forward(policy.sizes, policy.theta, observation)
         np.testing.assert_allclose(logits_of(policy, observation), expected, rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("hidden", HIDDEN)
+@pytest.mark.parametrize("has_biases", [False, True])
+@pytest.mark.parametrize("standardises", [False, True])
+def test_networks_without_biases_or_standardising(hidden, has_biases, standardises, tmp_path):
+    kind = {"has_biases": has_biases, "standardises": standardises}
+    made = make_policy(hidden, **kind)
+    made.save(tmp_path / "policy.npz")
+    loaded = Policy.load(tmp_path / "policy.npz")
+    assert loaded.network[1:] == (has_biases, standardises)
+    for policy in (made, loaded):
+        assert policy.n_parameters == count_parameters(policy.sizes.tolist(), has_biases)
+        for observation in random_batch(10 if JIT else 3, empty=0.6)[0]:
+            expected = naive.forward(policy.sizes, policy.theta, observation, **kind)
+            np.testing.assert_allclose(
+                logits_of(policy, observation), expected, rtol=2e-5, atol=2e-5
+            )
 
 
 entries = st.just(0.0) | st.integers(-64, 64).map(lambda k: k / 8) | st.floats(-50, 50, width=32)
@@ -137,7 +160,7 @@ def test_standardising_ignores_shift_and_scale():
 def test_column_sums_are_those_of_the_first_layer():
     policy = make_policy((5,))
     total = np.empty(5, np.float32)
-    sum_columns(policy.sizes, policy.theta, total)
+    sum_columns(policy.network, policy.theta, total)
     weights = policy.theta[: N_FEATURES * 5].reshape(N_FEATURES, 5).astype(np.float64)
     np.testing.assert_allclose(total, weights.sum(axis=0), rtol=0, atol=1e-5)
 
@@ -158,6 +181,24 @@ def test_initial_parameters_are_he_normal_weights_and_zero_biases():
     first = theta[: sizes[0] * sizes[1]].astype(np.float64)
     assert abs(first.var() * sizes[0] / 2 - 1) < 5 * np.sqrt(2 / first.size)
     assert initial_parameters(sizes, 6).tobytes() != theta.tobytes()
+
+
+@pytest.mark.parametrize("has_biases", [False, True])
+def test_other_initial_parameters(has_biases):
+    sizes = [300, 40, 12] if JIT else [30, 4, 3]
+    he = initial_parameters(sizes, 5, has_biases=has_biases)
+    small = initial_parameters(sizes, 5, initialisation="small", has_biases=has_biases)
+    torch = initial_parameters(sizes, 5, initialisation="torch", has_biases=has_biases)
+    first = (sizes[0] + has_biases) * sizes[1]
+    assert len(he) == len(small) == len(torch) == count_parameters(sizes, has_biases)
+    assert small[:first].tobytes() == he[:first].tobytes()
+    np.testing.assert_allclose(small[first:], he[first:] / 100, rtol=1e-6)
+    # Uniform within 1 / sqrt(n_in), weights and biases alike.
+    for layer, n_in in ((torch[:first], sizes[0]), (torch[first:], sizes[1])):
+        bound = 1 / np.sqrt(n_in)
+        assert (abs(layer) <= bound).all()
+        assert abs(layer).max() > 0.9 * bound if JIT else True
+        assert abs(layer.astype(float).var() / (bound**2 / 3) - 1) < 6 / np.sqrt(layer.size)
 
 
 # Choice of actions
@@ -427,7 +468,7 @@ ARRAYS = ["theta", "hidden", "task_slots", "n_vehicles", "scaling", "smallest"]
     [
         ({"kind": "checkpoint"}, "holds checkpoint; expected a policy"),
         ({"kind": None}, "expected a policy"),
-        ({"format": 2}, "format 2; this version reads format 1"),
+        ({"format": 1}, "format 1; this version reads format 2"),
         ({"format": None}, "format None"),
         ({"format": np.array([1, 1])}, "format"),
         *[({"format": np.array(odd)}, "format") for odd in (np.nan, np.inf, 1j, "x", True, 1.0)],
@@ -454,6 +495,8 @@ ARRAYS = ["theta", "hidden", "task_slots", "n_vehicles", "scaling", "smallest"]
         ({"smallest": np.array([1])}, "smallest"),
         ({"smallest": np.array([0, 0])}, "at least 1"),
         ({"smallest": np.array([1, 2**40])}, "smallest: read 1 task slots"),
+        ({"has_biases": np.array(1)}, "has_biases: read int64"),
+        ({"has_biases": np.array(False)}, "theta: read shape"),
     ],
 )
 def test_files_that_hold_no_policy_are_refused(changed, message, tmp_path):
@@ -501,5 +544,5 @@ def test_files_with_a_wrong_checksum_are_refused(tmp_path):
 
 def test_pickles_are_never_loaded(tmp_path):
     path = tmp_path / "policy.npz"
-    np.savez(path, kind="policy", format=1, theta=np.array([print], object))
+    np.savez(path, kind="policy", format=2, theta=np.array([print], object))
     check_refused(path, "not a readable")

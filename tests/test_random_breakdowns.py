@@ -31,12 +31,12 @@ from acerl_np import (
 )
 from acerl_np.assignments import read_assignments, replay_assignments
 from acerl_np.commands.main import main
-from acerl_np.evaluation import stream_keys
 from acerl_np.hindsight import StaticPlan, find_hindsight, find_static, play_static
 from acerl_np.kernels.state import N_REPAIRS, STATUS
 from acerl_np.problem.layout import Breakdown, RandomBreakdowns
 from acerl_np.problem.load import measure_load
 from acerl_np.problem.tables import MAX_CYCLES, RANDOM_HORIZON, find_last_tick
+from acerl_np.rollout import stream_keys
 
 JIT = not numba.config.DISABLE_JIT
 MODEL = RandomBreakdowns(400.0, 90.0)

@@ -282,9 +282,7 @@ def test_arrivals_of_zero_stay_unless_they_are_told_to_move():
         return np.array([by_name[name] for name in names])
 
     kept = [arrivals(acerl_np.perturb(instance, 9, seed=seed)) for seed in range(20)]
-    moved = [
-        arrivals(acerl_np.perturb(instance, 9, seed=seed, zeros="move")) for seed in range(20)
-    ]
+    moved = [arrivals(acerl_np.perturb(instance, 9, seed=seed, zeros="move")) for seed in range(20)]
     for keep, move in zip(kept, moved, strict=True):
         assert (keep[zero] == 0).all()
         assert (keep[~zero] == move[~zero]).all()

@@ -25,11 +25,12 @@ from acerl_np import (
     evaluate_policy,
     load_suite,
 )
-from acerl_np.evaluation import stream_keys
 from acerl_np.evolution import Strategy
+from acerl_np.kernels.network import make_network
+from acerl_np.kernels.random import CURVE
 from acerl_np.policy import initial_parameters
 from acerl_np.problem.tables import build_problem, find_scaling
-from acerl_np.rollout import Arena
+from acerl_np.rollout import Arena, stream_keys
 from acerl_np.storage import read_arrays, write_arrays
 from acerl_np.workers import Workers
 
@@ -126,6 +127,10 @@ def test_another_seed_gives_another_policy(tmp_path):
         {"cost_limit": 0.0},
         {"alpha_u": 25.0},
         {"advantage": "released"},
+        {"initialisation": "torch"},
+        {"initialisation": "small"},
+        {"biases": False},
+        {"standardise": False},
     ],
 )
 def test_every_option_reaches_the_training(options):
@@ -218,7 +223,7 @@ def test_seconds_go_on_after_a_stop(tmp_path):
     ("changed", "message"),
     [
         ({"kind": "policy"}, "holds policy; expected a checkpoint"),
-        ({"format": 99}, "format 99; this version reads format 2"),
+        ({"format": 99}, "format 99; this version reads format 3"),
         ({"settings": None}, "not a usable checkpoint"),
         ({"settings": np.frombuffer(b"{", np.uint8)}, "not a usable checkpoint"),
         ({"settings": np.frombuffer(b"{}", np.uint8)}, "not a usable checkpoint"),
@@ -318,7 +323,7 @@ def play_population(instances, theta, sigma, seed, generation, antithetic, dealt
     """Returns, costs and decisions of a population by the fast kernels."""
     problem = build_problem(instances, scaling=find_scaling(instances))
     workers = Workers(1)
-    arena = Arena(problem, [219, *HIDDEN, 12], workers, tile=tile)
+    arena = Arena(problem, make_network([219, *HIDDEN, 12]), workers, tile=tile)
     played = arena.play_population(
         theta, sigma, seed, generation, antithetic, np.array(dealt, np.int64)
     )
@@ -537,6 +542,82 @@ def test_unusable_instances_are_refused():
         ACERL([instance], threads=0)
 
 
+# Curves
+
+
+@pytest.mark.parametrize("outcome", ["last", "best"])
+def test_a_look_plays_theta_on_every_record(outcome):
+    """Every look is that of a float64 network in the simulator; the best one's theta is kept."""
+    instances = load_instances()
+    options = {"curve_every": 2, "curve_trials": 2, "outcome": outcome, "learning_rate": 0.3}
+    trainer = ACERL(instances, make_config(generations=5, **options), seed=3, threads=1)
+    limit = trainer.config.cost_limit
+    thetas = {0: trainer.strategy.theta.copy()}
+    while not trainer.done:
+        trainer.step()
+        thetas[trainer.generation] = trainer.strategy.theta.copy()
+    assert [point.generation for point in trainer.curve] == [0, 2, 4]
+    assert [point.decisions for point in trainer.curve] == [
+        0,
+        *[trainer.history[generation - 1].decisions for generation in (2, 4)],
+    ]
+    scores = {}
+    for generation in (0, 2, 4, 5):
+        theta = thetas[generation]
+        played = [
+            [
+                play_episode(instance, trainer.policy, theta, key)[:2]
+                for key in stream_keys([instance], 2, 3, purpose=CURVE).tolist()
+            ]
+            for instance in instances
+        ]
+        makespan, tardiness = np.array(played).transpose(2, 0, 1)
+        scores[generation] = (-(tardiness < limit).mean(), makespan.mean())
+        if generation < 5:
+            point = trainer.curve[generation // 2]
+            np.testing.assert_allclose(point.makespan, makespan.mean(axis=1))
+            np.testing.assert_allclose(point.tardiness, tardiness.mean(axis=1))
+            np.testing.assert_array_equal(point.satisfied, (tardiness < limit).mean(axis=1))
+    kept = min(scores, key=scores.get) if outcome == "best" else 5
+    assert trainer.policy.theta.tobytes() == thetas[kept].tobytes()
+
+
+@pytest.mark.parametrize("outcome", ["last", "best"])
+def test_curves_and_the_best_theta_survive_a_stop(outcome, tmp_path):
+    options = {"curve_every": 1, "outcome": outcome, "generations": 4, "learning_rate": 0.3}
+    straight = train(seed=5, **options)
+    trainer = ACERL(load_instances(), make_config(**options), seed=5, threads=1)
+    for _ in range(4):
+        trainer.step()
+        trainer.save(tmp_path / "run.npz")
+        trainer = ACERL.resume(tmp_path / "run.npz", threads=1)
+    assert trainer.policy.theta.tobytes() == straight.policy.theta.tobytes()
+    texts = []
+    for number, item in enumerate((straight, trainer)):
+        item.write_curves(tmp_path / f"{number}.csv")
+        texts.append((tmp_path / f"{number}.csv").read_text())
+    assert texts[0] == texts[1]
+    assert len(texts[0].splitlines()) == 1 + 5 * len(straight.instances)
+
+
+def test_looks_change_no_training(tmp_path):
+    plain = train(curve_every=0)
+    assert plain.curve == []
+    plain.write_curves(tmp_path / "curves.csv")
+    assert len((tmp_path / "curves.csv").read_text().splitlines()) == 1
+    watched = train(curve_every=1, curve_trials=1)
+    assert fingerprint(plain, tmp_path) == fingerprint(watched, tmp_path)
+
+
+def test_the_last_line_of_the_curves_is_the_present_theta(tmp_path):
+    trainer = train(curve_every=100)
+    trainer.write_curves(tmp_path / "curves.csv")
+    lines = (tmp_path / "curves.csv").read_text().splitlines()
+    generations = [int(line.split(",")[0]) for line in lines[1:]]
+    n = len(trainer.instances)
+    assert generations == [0] * n + [GENERATIONS] * n
+
+
 # Configuration
 
 
@@ -557,6 +638,12 @@ def test_defaults_of_the_configuration():
         "antithetic": False,
         "hidden": [128, 128],
         "advantage": "paper",
+        "initialisation": "he",
+        "biases": True,
+        "standardise": True,
+        "curve_every": 8,
+        "curve_trials": 3,
+        "outcome": "last",
         "horizon": None,
     }
 
@@ -578,6 +665,12 @@ def test_defaults_of_the_configuration():
         *[("shaping", value) for value in ("ranks", True)],
         *[("advantage", value) for value in ("theirs", None)],
         *[("antithetic", value) for value in (1, "yes", None)],
+        *[("biases", value) for value in (0, "no")],
+        *[("standardise", value) for value in (1, None)],
+        *[("initialisation", value) for value in ("He", "")],
+        *[("outcome", value) for value in ("mean", None)],
+        *[("curve_every", value) for value in (-1, 0.5, True)],
+        *[("curve_trials", value) for value in (0, 10**6)],
         *[("hidden", value) for value in ((0,), (5000,), (1.0,), (True,), "8", 8, (1,) * 11)],
     ],
 )

@@ -228,7 +228,8 @@ def play_past(past: list[Assignments], arguments: argparse.Namespace) -> Trials:
     import numpy as np
 
     from acerl_np.assignments import replay_assignments
-    from acerl_np.evaluation import Trials, stream_keys
+    from acerl_np.evaluation import Trials
+    from acerl_np.rollout import stream_keys
 
     shape = (len(past), arguments.trials)
     makespan, tardiness, decisions = np.empty(shape), np.empty(shape), 0

@@ -27,6 +27,15 @@ HELP = {
     "rank: the ranks as printed in the paper",
     "antithetic": "mirrored pairs of members (the paper's antithetic estimator); needs an even population",
     "hidden": "sizes of the hidden layers, separated by commas",
+    "initialisation": "he: normal weights of variance 2/n_in, zero biases; torch: PyTorch's default for "
+    "linear layers; small: he with a last layer of a hundredth",
+    "biases": "biases in the network's layers",
+    "standardise": "standardise each observation as a whole before the first layer",
+    "curve_every": "generations between two looks at the policy on every training record, for curves.csv; "
+    "0: none",
+    "curve_trials": "episodes per record and look",
+    "outcome": "last: the policy of the last generation; best: of the look with the largest share within the "
+    "limit, then the smallest makespan",
     "horizon": "seconds after which an episode is stopped, finished or not",
     "advantage": "sign of the sampler's metric u: the paper's, or the released code's",
 }
@@ -54,7 +63,10 @@ def add_config_options(parser: argparse.ArgumentParser) -> None:
             )
         elif isinstance(default, bool):
             group.add_argument(
-                flag, action="store_const", const=True, help=f"{HELP[field.name]} (default: off)"
+                flag,
+                action=argparse.BooleanOptionalAction,
+                default=None,
+                help=f"{HELP[field.name]} (default: {'on' if default else 'off'})",
             )
         else:
             kind = float if default is None else type(default)

@@ -38,7 +38,8 @@ Train a dispatching policy with ACERL (Algorithm 1 of the paper).
 
 Without arguments this trains on DMH-01 to DMH-08 with the paper's settings and then plays every
 instance 30 times. It writes policy.npz (the policy), run.npz (the checkpoint), config.json (all
-options) and history.csv (one line per generation) into a new folder below runs/, or into --out.
+options), history.csv (one line per generation) and curves.csv (how the policy did on each training
+record every few generations) into a new folder below runs/, or into --out.
 """
 
 EPILOG = """\
@@ -129,9 +130,8 @@ def run(arguments: argparse.Namespace) -> int:
         announce_compilation()
     trainer = make_trainer(given, options, settings)
     with prepare_folder(options, given) as folder:
-        paths = {
-            name: folder / name for name in ("policy.npz", "run.npz", "config.json", "history.csv")
-        }
+        names = ("policy.npz", "run.npz", "config.json", "history.csv", "curves.csv")
+        paths = {name: folder / name for name in names}
         write_config(paths["config.json"], trainer)
         started = time.perf_counter()
         stopped = train(trainer, options, paths)
@@ -162,7 +162,8 @@ def run(arguments: argparse.Namespace) -> int:
         f"{trainer.generation} generations, {decisions:,} decisions, {seconds:.1f} s; seed {trainer.seed}"
     )
     print(f"policy {paths['policy.npz']}   checkpoint {paths['run.npz']}")
-    print(f"history {paths['history.csv']}   options {paths['config.json']}")
+    print(f"history {paths['history.csv']}   curves {paths['curves.csv']}")
+    print(f"options {paths['config.json']}")
     return 0
 
 
@@ -172,6 +173,7 @@ def train(trainer: ACERL, options: dict[str, Any], paths: dict[str, Path]) -> in
     def save() -> None:
         trainer.save(paths["run.npz"])
         trainer.write_history(paths["history.csv"])
+        trainer.write_curves(paths["curves.csv"])
 
     save()
     with catch_signals() as caught:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from acerl_np.experiments.published import table_rows
 from acerl_np.experiments.study import Finished, Study, Training, build_table
 from acerl_np.experiments.tables import TRAINING_POOL, StudyTable
-from acerl_np.problem.instance import load_suite
+from acerl_np.problem.instance import Instance, load_suite
+from acerl_np.problem.perturb import perturb
 
 NAME = "comparison"
 SUITES = ("dmh-train", "dmh-test")
+MAGNITUDES = (5, 10, 15, 20, 25, 30)
+DRAWS = range(1, 9)
+"""Seeds of the further draws of each noised suite; the bundled ones are drawn with 0."""
 
 
 def trainings(study: Study) -> list[Training]:
@@ -17,11 +23,27 @@ def trainings(study: Study) -> list[Training]:
 
 
 def acerl_training(study: Study) -> Training:
-    """Return the paper's main run, played on every suite so that studies share it."""
+    """Return the paper's main run, played on every suite and draw so that studies share it."""
     instances = tuple(load_suite("dmh-train"))
     noised = tuple(f"dmh-noise-{n}" for n in (10, 15, 20, 25, 30))
     suites = tuple((name, tuple(load_suite(name))) for name in (*SUITES, *noised))
-    return Training("ACERL", instances, study.config(), suites)
+    draws = tuple(
+        (draw_name(magnitude, draw), draw_suite(magnitude, draw))
+        for magnitude in MAGNITUDES
+        for draw in DRAWS
+    )
+    return Training("ACERL", instances, study.config(), (*suites, *draws))
+
+
+def draw_name(magnitude: int, draw: int) -> str:
+    """Return the name under which a further draw of a noised suite is kept."""
+    return f"draw-{magnitude}-{draw}"
+
+
+@cache
+def draw_suite(magnitude: int, draw: int) -> tuple[Instance, ...]:
+    """Return DMH-01 to -08 with noise of this magnitude, drawn with this seed."""
+    return tuple(perturb(item, magnitude, seed=draw) for item in load_suite("dmh-train"))
 
 
 def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]:

@@ -18,8 +18,9 @@ from acerl_np.acerl import ACERL, HISTORY_COLUMNS
 from acerl_np.config import Config
 from acerl_np.errors import InputError
 from acerl_np.evaluation import Trials, evaluate_policy
+from acerl_np.evolution.sampler import AdaptiveSampler
 from acerl_np.experiments.published import PublishedRow
-from acerl_np.kernels.compiled import source_stamp
+from acerl_np.experiments.stamp import result_stamp
 from acerl_np.metrics import compare_samples, normalise, satisfied_share
 from acerl_np.problem.instance import Instance, display_name
 from acerl_np.report import Cell, render_table
@@ -42,13 +43,33 @@ class Training:
 
 @dataclass(frozen=True)
 class Finished:
-    """A finished training: trials by suite, history, and what the sampler dealt."""
+    """A finished training.
+
+    Attributes
+    ----------
+    seed : int
+    makespan, tardiness : dict of ndarray(float64, (n_instances, n_trials)), s
+        Trials by suite.
+    history : ndarray(float64, (n_generations, n_columns))
+        As `HISTORY_COLUMNS`.
+    counts : ndarray(int64, (n_generations, n_instances))
+        Members that played each training instance.
+    probabilities : ndarray(float64, (n_generations, n_instances))
+        With which the adaptive sampler dealt them; of no generation where there is none.
+    looks : ndarray(int64, (n_looks, 2))
+        Generation and decisions of each look at theta.
+    curves : ndarray(float64, (3, n_looks, n_instances))
+        Makespan (s), tardiness (s) and satisfied share then.
+    """
 
     seed: int
     makespan: dict[str, np.ndarray]
     tardiness: dict[str, np.ndarray]
     history: np.ndarray
     counts: np.ndarray
+    probabilities: np.ndarray
+    looks: np.ndarray
+    curves: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -151,7 +172,12 @@ class Study:
         if path.exists():
             return self._load(path, training, seed)
         trainer = ACERL(list(training.instances), training.config, seed=seed, threads=1)
-        trainer.run()
+        probabilities = []
+        while not trainer.done:
+            sampler = trainer.sampler
+            if isinstance(sampler, AdaptiveSampler):
+                probabilities.append(sampler.probabilities())
+            trainer.step()
         policy = trainer.policy
         arrays: dict[str, np.ndarray] = {
             "history": np.array(
@@ -159,6 +185,16 @@ class Study:
             ).reshape(-1, len(HISTORY_COLUMNS)),
             "counts": np.array([item.counts for item in trainer.history], np.int64).reshape(
                 -1, len(training.instances)
+            ),
+            "probabilities": np.array(probabilities).reshape(-1, len(training.instances)),
+            "looks": np.array(
+                [(point.generation, point.decisions) for point in trainer.curve], np.int64
+            ).reshape(-1, 2),
+            "curves": np.array(
+                [
+                    [getattr(point, name) for point in trainer.curve]
+                    for name in ("makespan", "tardiness", "satisfied")
+                ]
             ),
             "theta": policy.theta,
         }
@@ -181,10 +217,13 @@ class Study:
             {name: arrays[f"tardiness.{name}"] for name in names},
             arrays["history"],
             arrays["counts"],
+            arrays["probabilities"],
+            arrays["looks"],
+            arrays["curves"],
         )
 
     def _key(self, training: Training, seed: int) -> str:
-        """Hash all that decides a run: settings, instances, trials, and the kernels themselves."""
+        """Hash all that decides a run: settings, instances, trials, and the code that computes it."""
         content = {
             "config": training.config.to_dict(),
             "seed": seed,
@@ -194,7 +233,7 @@ class Study:
                 [name, [instance.content_hash for instance in instances]]
                 for name, instances in training.suites
             ],
-            "kernels": source_stamp(),
+            "code": result_stamp(),
         }
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 

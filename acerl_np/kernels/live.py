@@ -17,7 +17,7 @@ from acerl_np.kernels.rules import N_RULES, select_task
 
 
 @kernel
-def decide_by_network(problem, state, sizes, work, greedy, key, decision):
+def decide_by_network(problem, state, network, work, greedy, key, decision):
     """Return the vehicle, its task's position in the pool, and the rule that picked it.
 
     Parameters
@@ -25,7 +25,7 @@ def decide_by_network(problem, state, sizes, work, greedy, key, decision):
     problem : Problem
     state : State
         Row 0 is read.
-    sizes : ndarray(int64, (n_layers + 1,))
+    network : Network
     work : Workspace
         Holds the network in row 0.
     greedy : bool
@@ -41,7 +41,7 @@ def decide_by_network(problem, state, sizes, work, greedy, key, decision):
     """
     if not is_decision_due(problem, state, 0):
         return -1, -1, -1
-    action = choose_action(problem, state, 0, sizes, work, 0, greedy, key, decision)
+    action = choose_action(problem, state, 0, network, work, 0, greedy, key, decision)
     v, rule = action // N_RULES, action % N_RULES
     return v, select_task(problem, state, 0, v, rule), rule
 

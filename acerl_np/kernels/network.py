@@ -1,14 +1,15 @@
 """The policy network by hand: a ReLU multilayer perceptron, masked softmax, choice of an action.
 
 Parameters are one float32 vector: for each layer its weights, input-major (n_in rows of n_out), and
-then its n_out biases. Every sum runs over the inputs in ascending order and is vectorised over the
-outputs, so it is the same number whatever is skipped as zero.
+then its n_out biases if the network has any. Every sum runs over the inputs in ascending order and is
+vectorised over the outputs, so it is the same number whatever is skipped as zero.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,20 +19,45 @@ from acerl_np.kernels.vector import add_4, add_12, add_16, add_64
 F = np.float32
 
 
-def count_parameters(sizes: Sequence[int]) -> int:
+class Network(NamedTuple):
+    """A network without its parameters.
+
+    Attributes
+    ----------
+    sizes : ndarray(int64, (n_layers + 1,))
+        Layer sizes, n_features first, n_actions last.
+    has_biases : bool
+    standardises : bool
+        Whether an observation is standardised before the first layer.
+    """
+
+    sizes: np.ndarray
+    has_biases: bool
+    standardises: bool
+
+
+def make_network(
+    sizes: Sequence[int], *, has_biases: bool = True, standardises: bool = True
+) -> Network:
+    """Return the network of these layer sizes."""
+    return Network(np.array(sizes, np.int64), has_biases, standardises)
+
+
+def count_parameters(sizes: Sequence[int], has_biases: bool = True) -> int:
     """Return the number of parameters of a network with these layer sizes."""
-    return sum((n_in + 1) * n_out for n_in, n_out in pairwise(sizes))
+    extra = 1 if has_biases else 0
+    return sum((n_in + extra) * n_out for n_in, n_out in pairwise(sizes))
 
 
 @kernel
-def sum_columns(sizes, theta, total):
+def sum_columns(network, theta, total):
     """Write the column sums of the first layer's weights into `total` (ndarray(float32, (n_out,))).
 
     They let `forward` standardise an observation without touching its empty slots.
     """
-    n_out = sizes[1]
+    n_out = network.sizes[1]
     total[:n_out] = F(0.0)
-    for row in range(sizes[0]):
+    for row in range(network.sizes[0]):
         weights = theta[row * n_out : (row + 1) * n_out]
         for j in range(n_out):
             total[j] += weights[j]
@@ -61,17 +87,18 @@ def add_inputs(index, value, n, weights, n_out, out):
 
 
 @kernel
-def forward(sizes, theta, column_sums, index, value, n, hidden, active_index, active_value, logits):
+def forward(
+    network, theta, column_sums, index, value, n, hidden, active_index, active_value, logits
+):
     """Compute the logits of one observation.
 
     The observation x is standardised over all its entries, empty slots included:
-    (x - mean) / (std + 1e-5). Since the first layer is linear, that is one subtraction of
-    mean * column_sums and one scaling per output.
+    (x - mean) / (std + 1e-5), if the network says so. Since the first layer is linear, that is one
+    subtraction of mean * column_sums and one scaling per output.
 
     Parameters
     ----------
-    sizes : ndarray(int64, (n_layers + 1,))
-        Layer sizes, n_features first, n_actions last.
+    network : Network
     theta : ndarray(float32, (n_parameters,))
     column_sums : ndarray(float32, (sizes[1],))
         From `sum_columns`.
@@ -89,17 +116,20 @@ def forward(sizes, theta, column_sums, index, value, n, hidden, active_index, ac
     logits : ndarray(float32, (n_actions,))
         Output.
     """
-    n_features = sizes[0]
-    total = 0.0
-    squares = 0.0
-    for k in range(n):
-        x = np.float64(value[k])
-        total += x
-        squares += x * x
-    mean = total / n_features
-    variance = max(0.0, squares / n_features - mean * mean)
-    shift = F(mean)
-    scale = F(1.0 / (np.sqrt(variance) + 1e-5))
+    sizes = network.sizes
+    shift = F(0.0)
+    scale = F(1.0)
+    if network.standardises:
+        total = 0.0
+        squares = 0.0
+        for k in range(n):
+            x = np.float64(value[k])
+            total += x
+            squares += x * x
+        mean = total / sizes[0]
+        variance = max(0.0, squares / sizes[0] - mean * mean)
+        shift = F(mean)
+        scale = F(1.0 / (np.sqrt(variance) + 1e-5))
 
     n_layers = len(sizes) - 1
     offset = 0
@@ -109,17 +139,23 @@ def forward(sizes, theta, column_sums, index, value, n, hidden, active_index, ac
         n_out = sizes[layer + 1]
         weights = theta[offset : offset + n_in * n_out]
         offset += n_in * n_out
+        # Without biases this slice is not read.
         bias = theta[offset : offset + n_out]
-        offset += n_out
+        offset += n_out if network.has_biases else 0
         out = logits[:n_out] if layer == n_layers - 1 else hidden[:n_out]
         if layer == 0:
             out[:] = F(0.0)
             add_inputs(index, value, n, weights, n_out, out)
             for j in range(n_out):
-                out[j] = (out[j] - shift * column_sums[j]) * scale + bias[j]
+                out[j] = (out[j] - shift * column_sums[j]) * scale
+            if network.has_biases:
+                for j in range(n_out):
+                    out[j] += bias[j]
         else:
-            for j in range(n_out):
-                out[j] = bias[j]
+            out[:] = F(0.0)
+            if network.has_biases:
+                for j in range(n_out):
+                    out[j] = bias[j]
             add_inputs(active_index, active_value, n_active, weights, n_out, out)
         if layer < n_layers - 1:
             n_active = 0
@@ -185,11 +221,12 @@ def list_nonzero(observation, index, value):
 
 
 @kernel
-def act_batch(sizes, theta, column_sums, observation, mask, uniforms, actions):
+def act_batch(network, theta, column_sums, observation, mask, uniforms, actions):
     """Choose one action per row of `observation`.
 
     Parameters
     ----------
+    network : Network
     observation : ndarray(float32, (B, n_features))
     mask : ndarray(bool, (B, n_actions))
         Rows without a legal action get -1.
@@ -198,6 +235,7 @@ def act_batch(sizes, theta, column_sums, observation, mask, uniforms, actions):
     actions : ndarray(int64, (B,))
         Output.
     """
+    sizes = network.sizes
     n_features = sizes[0]
     n_actions = sizes[-1]
     widest = 0
@@ -222,7 +260,7 @@ def act_batch(sizes, theta, column_sums, observation, mask, uniforms, actions):
             continue
         n = list_nonzero(observation[row], index, value)
         forward(
-            sizes,
+            network,
             theta,
             column_sums,
             index,

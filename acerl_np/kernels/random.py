@@ -30,6 +30,7 @@ PERTURBATION = np.int64(7)
 SEARCH = np.int64(8)
 BREAKDOWN = np.int64(9)
 GENERATION = np.int64(10)
+CURVE = np.int64(11)
 
 LANES = 512
 """Counters that one call of `fill_normals` consumes; it yields 4 * LANES normals."""

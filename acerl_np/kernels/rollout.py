@@ -13,6 +13,7 @@ import numpy as np
 from acerl_np.kernels.compiled import inner_kernel, kernel
 from acerl_np.kernels.events import advance_events, assign_task, start_episode
 from acerl_np.kernels.network import (
+    Network,
     choose_greedy,
     choose_sampled,
     count_parameters,
@@ -71,18 +72,18 @@ def allocate_rows(n_rows: int, n: int) -> np.ndarray:
     return memory[first : first + n_rows * width].reshape(n_rows, width)
 
 
-def allocate_workspace(sizes: np.ndarray, tile: int, n_members: int) -> Workspace:
+def allocate_workspace(network: Network, tile: int, n_members: int) -> Workspace:
     """Return a `Workspace` for tiles of `tile` episodes.
 
     Parameters
     ----------
-    sizes : ndarray(int64, (n_layers + 1,))
-        Layer sizes of the networks.
+    network : Network
     tile : int
     n_members : int
         Networks that are held at a time: `tile`, or 1 if the episodes share one.
     """
-    n_parameters = count_parameters(sizes.tolist())
+    sizes = network.sizes
+    n_parameters = count_parameters(sizes.tolist(), network.has_biases)
     n_features, n_actions, widest = int(sizes[0]), int(sizes[-1]), int(sizes.max())
     return Workspace(
         theta=allocate_rows(n_members, n_parameters),
@@ -111,14 +112,14 @@ def apply_action(problem, state, b, action):
 
 
 @inner_kernel
-def choose_action(problem, state, b, sizes, work, row, greedy, key, decision):
+def choose_action(problem, state, b, network, work, row, greedy, key, decision):
     """Return the action that the network in `row` of the workspace takes in episode b.
 
     It is the most probable one, or drawn: draw (decision, 0) of the stream of `key`.
     """
     n = list_features(problem, state, b, work.feature, work.value)
     forward(
-        sizes,
+        network,
         work.theta[row],
         work.column_sums[row],
         work.feature,
@@ -140,7 +141,7 @@ def choose_action(problem, state, b, sizes, work, row, greedy, key, decision):
 def play_members(
     problem,
     state,
-    sizes,
+    network,
     work,
     theta,
     noise_std,
@@ -167,7 +168,7 @@ def play_members(
     problem : Problem
     state : State
         A row per episode of a tile.
-    sizes : ndarray(int64, (n_layers + 1,))
+    network : Network
     work : Workspace
         With noise it holds as many networks as `state` has rows.
     theta : ndarray(float32, (n_parameters,))
@@ -190,7 +191,7 @@ def play_members(
     if shared:
         for k in range(len(theta)):
             work.theta[0, k] = theta[k]
-        sum_columns(sizes, theta, work.column_sums[0])
+        sum_columns(network, theta, work.column_sums[0])
     episode = first
     while episode < last:
         n_tile = min(tile, last - episode)
@@ -211,7 +212,7 @@ def play_members(
                     work.noise,
                     work.theta[row],
                 )
-                sum_columns(sizes, work.theta[row], work.column_sums[row])
+                sum_columns(network, work.theta[row], work.column_sums[row])
                 derive_key(seed, ACTION, generation, episode + row, work.keys[row])
             for word in range(4):
                 state.breakdown_key[row, word] = work.keys[row, word]
@@ -225,7 +226,7 @@ def play_members(
                         problem,
                         state,
                         b,
-                        sizes,
+                        network,
                         work,
                         0 if shared else b,
                         greedy,
