@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from acerl_np.experiments.comparison import acerl_training
+from acerl_np.experiments.comparison import acerl_training, training_pool
 from acerl_np.experiments.published import table_rows
-from acerl_np.experiments.study import Finished, Study, Training, build_table
-from acerl_np.experiments.tables import TRAINING_POOL, StudyTable
+from acerl_np.experiments.study import Finished, Study, Training
+from acerl_np.experiments.tables import StudyTable, build_table, spread_table
 from acerl_np.problem.instance import load_suite
 
 NAME = "ablation"
@@ -40,19 +40,23 @@ def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]
     for suite in ("dmh-train", "dmh-test"):
         instances = load_suite(suite)
         which = suite.removeprefix("dmh-")
-        pool = [row for table in TRAINING_POOL for row in table_rows(table)]
         rows = study.rows(results, suite)
         for name, single in ((f"ablation-{which}", False), (f"ablation-single-{which}", True)):
             chosen = [
                 row for row in rows if row.label == "ISR+AIS" or ("+DMH-" in row.label) == single
             ]
-            layout = build_table(
-                instances,
-                chosen,
-                table_rows(name),
-                reference="ISR+AIS",
-                pool_published=pool if suite == "dmh-train" else (),
-            )
             title = f"{'Single training instances' if single else 'Ranking and sampler'} on {suite}"
-            found.append(StudyTable(name, title, *layout))
+            found.append(
+                build_table(
+                    name,
+                    title,
+                    instances,
+                    chosen,
+                    table_rows(name),
+                    reference="ISR+AIS",
+                    pool=training_pool() if suite == "dmh-train" else None,
+                    marked=False,
+                )
+            )
+            found.append(spread_table(f"{name}-spread", f"{title}: spread", chosen, "ISR+AIS"))
     return found

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import cache
 
-from acerl_np.experiments.published import table_rows
-from acerl_np.experiments.study import Finished, Study, Training, build_table
-from acerl_np.experiments.tables import TRAINING_POOL, StudyTable
+from acerl_np.experiments.published import PublishedRow, table_rows
+from acerl_np.experiments.study import Finished, Study, Training
+from acerl_np.experiments.tables import TRAINING_POOL, StudyTable, build_table, spread_table
 from acerl_np.problem.instance import Instance, load_suite
 from acerl_np.problem.perturb import perturb
 
@@ -47,18 +47,28 @@ def draw_suite(magnitude: int, draw: int) -> tuple[Instance, ...]:
 
 
 def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]:
-    """Return the study's tables."""
+    """Return the paper's two tables, and the spread over training seeds on both suites."""
     found = []
     for suite in SUITES:
         instances = load_suite(suite)
-        name = f"comparison-{suite.removeprefix('dmh-')}"
-        pool = [row for table in TRAINING_POOL for row in table_rows(table)]
-        layout = build_table(
-            instances,
-            [*study.rows(results, suite), *study.rule_rows(instances)],
-            table_rows(name),
-            reference="ACERL",
-            pool_published=pool if suite == "dmh-train" else (),
+        which = suite.removeprefix("dmh-")
+        rows = [*study.rows(results, suite), *study.rule_rows(instances)]
+        found.append(
+            build_table(
+                f"comparison-{which}",
+                f"ACERL, published algorithms and rules on {suite}",
+                instances,
+                rows,
+                table_rows(f"comparison-{which}"),
+                reference="ACERL",
+                pool=training_pool() if suite == "dmh-train" else None,
+            )
         )
-        found.append(StudyTable(name, f"ACERL, published algorithms and rules on {suite}", *layout))
+        title = f"Spread over training seeds and blocks of trials on {suite}"
+        found.append(spread_table(f"comparison-{which}-spread", title, rows, "ACERL"))
     return found
+
+
+def training_pool() -> list[PublishedRow]:
+    """Return the rows that the paper's M and C on DMH-01 to -08 are normalised over."""
+    return [row for table in TRAINING_POOL for row in table_rows(table)]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from acerl_np.experiments.comparison import acerl_training
-from acerl_np.experiments.study import Study, Training
+from acerl_np.experiments.study import Finished, Study, Training
+from acerl_np.experiments.tables import StudyTable, spread_table
 from acerl_np.problem.instance import load_suite
 
 NAME = "learning"
@@ -75,3 +76,13 @@ def trainings(study: Study) -> list[Training]:
                 Training(f"{factor}: {value}", main.instances, study.config(**options), suites)
             )
     return rows
+
+
+def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]:
+    """Return one table per suite, a line per value."""
+    found = []
+    for suite in SUITES:
+        rows = study.rows(results, suite)
+        title = f"One setting changed at a time, played on {suite}"
+        found.append(spread_table(f"learning-{suite.removeprefix('dmh-')}", title, rows, DEFAULT))
+    return found

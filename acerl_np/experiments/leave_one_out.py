@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from acerl_np.experiments.published import table_rows
-from acerl_np.experiments.study import Finished, Study, Training, build_table
-from acerl_np.experiments.tables import StudyTable
+from acerl_np.experiments.study import Finished, Study, Training
+from acerl_np.experiments.tables import Row, StudyTable, build_table, spread_table
 from acerl_np.problem.instance import load_suite
 
 NAME = "leave-one-out"
@@ -25,20 +27,38 @@ def trainings(study: Study) -> list[Training]:
 
 
 def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]:
-    """Return one table per fold."""
+    """Return one table per fold, and all folds on the record that each has left out."""
     instances = load_suite("dmh-train")
     rules = study.rule_rows(instances)
     found = []
+    unseen: dict[str, list[Row]] = {}
     for k, left_out in enumerate(instances, start=1):
         runs = {"ACERL": results[f"without {left_out.name}"]}
         published = table_rows(f"leave-one-out-{k:02d}")
-        layout = build_table(
-            instances,
-            [*study.rows(runs, "dmh-train"), *rules],
-            published,
-            reference="ACERL",
-            pool_published=published,
+        rows = [*study.rows(runs, "dmh-train"), *rules]
+        found.append(
+            build_table(
+                f"leave-one-out-{k:02d}",
+                f"Trained without {left_out.name}",
+                instances,
+                rows,
+                published,
+                reference="ACERL",
+                pool=published,
+            )
         )
-        title = f"Trained without {left_out.name}"
-        found.append(StudyTable(f"leave-one-out-{k:02d}", title, *layout))
-    return found
+        for row in rows:
+            part = slice(k - 1, k)
+            unseen.setdefault(row.label, []).append(
+                Row(row.label, row.makespan[part], row.tardiness[part])
+            )
+    joined = [
+        Row(
+            label,
+            np.concatenate([row.makespan for row in rows]),
+            np.concatenate([row.tardiness for row in rows]),
+        )
+        for label, rows in unseen.items()
+    ]
+    title = "The record that each fold has left out, all eight folds together"
+    return [*found, spread_table("leave-one-out-unseen", title, joined, "ACERL")]

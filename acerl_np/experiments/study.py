@@ -1,4 +1,4 @@
-"""What all studies share: trainings kept per finished run, their tables, curves and sampler choices."""
+"""What all studies share: trainings, each kept when it is finished, and what they recorded."""
 
 from __future__ import annotations
 
@@ -16,19 +16,15 @@ import numpy as np
 
 from acerl_np.acerl import ACERL, HISTORY_COLUMNS
 from acerl_np.config import Config
+from acerl_np.curves import CURVE_COLUMNS
 from acerl_np.errors import InputError
-from acerl_np.evaluation import Trials, evaluate_policy
+from acerl_np.evaluation import evaluate_policy
 from acerl_np.evolution.sampler import AdaptiveSampler
-from acerl_np.experiments.published import PublishedRow
 from acerl_np.experiments.stamp import result_stamp
-from acerl_np.metrics import compare_samples, normalise, satisfied_share
-from acerl_np.problem.instance import Instance, display_name
-from acerl_np.report import Cell, render_table
+from acerl_np.experiments.tables import RULE_ROWS, Row
+from acerl_np.problem.instance import Instance
 from acerl_np.storage import read_arrays, write_arrays, write_atomically
 from acerl_np.workers import count_cores
-
-RULE_ROWS = ("MIX", "FCFS", "EDD", "NVF", "STD", "Random")
-"""Rules in the order of the paper's tables."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +44,8 @@ class Finished:
     Attributes
     ----------
     seed : int
+    instances : tuple of str
+        Names of the training instances.
     makespan, tardiness : dict of ndarray(float64, (n_instances, n_trials)), s
         Trials by suite.
     history : ndarray(float64, (n_generations, n_columns))
@@ -63,6 +61,7 @@ class Finished:
     """
 
     seed: int
+    instances: tuple[str, ...]
     makespan: dict[str, np.ndarray]
     tardiness: dict[str, np.ndarray]
     history: np.ndarray
@@ -70,21 +69,6 @@ class Finished:
     probabilities: np.ndarray
     looks: np.ndarray
     curves: np.ndarray
-
-
-@dataclass(frozen=True)
-class Row:
-    """Trials of one policy on one suite, all seeds together.
-
-    Attributes
-    ----------
-    label : str
-    makespan, tardiness : ndarray(float64, (n_instances, n_seeds * n_trials)), s
-    """
-
-    label: str
-    makespan: np.ndarray
-    tardiness: np.ndarray
 
 
 class Study:
@@ -110,7 +94,7 @@ class Study:
         self,
         folder: Path,
         *,
-        seeds: int = 5,
+        seeds: int = 20,
         trials: int = 30,
         generations: int | None = None,
         threads: int | None = None,
@@ -213,6 +197,7 @@ class Study:
         names = [name for name, _ in training.suites]
         return Finished(
             seed,
+            tuple(instance.name for instance in training.instances),
             {name: arrays[f"makespan.{name}"] for name in names},
             {name: arrays[f"tardiness.{name}"] for name in names},
             arrays["history"],
@@ -238,180 +223,55 @@ class Study:
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
     def rows(self, results: dict[str, list[Finished]], suite: str) -> list[Row]:
-        """Return the measured rows of one suite, all seeds of a label together."""
+        """Return the measured rows of one suite."""
         return [
             Row(
                 label,
-                np.concatenate([run.makespan[suite] for run in runs], axis=1),
-                np.concatenate([run.tardiness[suite] for run in runs], axis=1),
+                np.stack([run.makespan[suite] for run in runs], axis=1),
+                np.stack([run.tardiness[suite] for run in runs], axis=1),
             )
             for label, runs in results.items()
             if runs and suite in runs[0].makespan
         ]
 
     def rule_rows(self, instances: Sequence[Instance]) -> list[Row]:
-        """Play the rules of the paper's tables as often as all seeds of a policy together."""
+        """Play the rules of the paper's tables, a block of trials for each training seed."""
         rows = []
+        shape = (len(instances), self.seeds, self.trials)
         for rule in RULE_ROWS:
-            trials: Trials = evaluate_policy(
+            trials = evaluate_policy(
                 rule, list(instances), trials=self.trials * self.seeds, threads=self.threads
             )
-            rows.append(Row(rule, trials.makespan, trials.tardiness))
+            rows.append(Row(rule, trials.makespan.reshape(shape), trials.tardiness.reshape(shape)))
         return rows
 
-    def write_curves(self, results: dict[str, list[Finished]], name: str) -> list[Path]:
-        """Write the training curves and the sampler's choices of all runs as CSV."""
-        curves, choices = io.StringIO(), io.StringIO()
-        curve_writer = csv.writer(curves, lineterminator="\n")
-        choice_writer = csv.writer(choices, lineterminator="\n")
-        curve_writer.writerow(["policy", "seed", *HISTORY_COLUMNS])
-        choice_writer.writerow(["policy", "seed", "generation", "instance", "members"])
+    def write_records(self, results: dict[str, list[Finished]], name: str) -> list[Path]:
+        """Write histories, training curves and the sampler's choices of all runs as CSV."""
+        history: list[list[object]] = [["policy", "seed", *HISTORY_COLUMNS]]
+        curves: list[list[object]] = [["policy", "seed", *CURVE_COLUMNS]]
+        choices: list[list[object]] = [
+            ["policy", "seed", "generation", "instance", "members", "probability"]
+        ]
         for label, runs in results.items():
             for run in runs:
+                own = [label, run.seed]
                 for line in run.history.tolist():
                     values = [int(line[0]), int(line[1]), *(round(x, 6) for x in line[2:])]
-                    curve_writer.writerow([label, run.seed, *values])
-                for generation, counts in enumerate(run.counts.tolist(), start=1):
-                    for k, members in enumerate(counts, start=1):
-                        choice_writer.writerow([label, run.seed, generation, k, members])
+                    history.append([*own, *values])
+                for k, (generation, decisions) in enumerate(run.looks.tolist()):
+                    for i, names in enumerate(run.instances):
+                        values = [round(x, 4) for x in run.curves[:, k, i].tolist()]
+                        curves.append([*own, generation, decisions, names, *values])
+                for k, counts in enumerate(run.counts.tolist()):
+                    for i, members in enumerate(counts):
+                        # Other samplers than the adaptive one have no probabilities.
+                        known = round(run.probabilities[k, i], 5) if len(run.probabilities) else ""
+                        choices.append([*own, k + 1, run.instances[i], members, known])
         self.folder.mkdir(parents=True, exist_ok=True)
-        paths = [self.folder / f"{name}-curves.csv", self.folder / f"{name}-sampler.csv"]
-        write_atomically(paths[0], curves.getvalue().encode())
-        write_atomically(paths[1], choices.getvalue().encode())
+        paths = []
+        for kind, lines in (("history", history), ("curves", curves), ("sampler", choices)):
+            text = io.StringIO()
+            csv.writer(text, lineterminator="\n").writerows(lines)
+            paths.append(self.folder / f"{name}-{kind}.csv")
+            write_atomically(paths[-1], text.getvalue().encode())
         return paths
-
-
-def build_table(
-    instances: Sequence[Instance],
-    measured: Sequence[Row],
-    published: Sequence[PublishedRow],
-    *,
-    reference: str,
-    pool_published: Sequence[PublishedRow] = (),
-    cost_limit: float = 50.0,
-) -> tuple[list[str], list[list[Cell]], list[int]]:
-    """Lay out a table as the paper does, its values beside the measured ones.
-
-    Parameters
-    ----------
-    instances : sequence of Instance
-    measured : sequence of Row
-    published : sequence of PublishedRow
-        The paper's rows of this table, in its order.
-    reference : str
-        Label that the others are compared with.
-    pool_published : sequence of PublishedRow
-        Published rows that join the measured ones in the pool of M and C; none where the instances
-        are not the paper's own.
-    cost_limit : float
-
-    Returns
-    -------
-    header : list of str
-    rows : list of lists
-    rules : list of int
-        Rows before which a rule belongs.
-    """
-    names = [instance.name for instance in instances]
-    shown = [display_name(name) for name in names]
-    by_label = {row.label: row for row in measured}
-    pool = [
-        np.array([[row.cells[key].makespan, row.cells[key].tardiness] for key in shown]).T
-        for row in pool_published
-        if all(key in row.cells for key in shown)
-    ] + [np.array([row.makespan.mean(axis=1), row.tardiness.mean(axis=1)]) for row in measured]
-    pool_m = np.array([item[0] for item in pool])
-    pool_c = np.array([item[1] for item in pool])
-    header = ["policy", "source", *shown, "M/C (P)"]
-    rows: list[list[Cell]] = []
-    rules: list[int] = []
-    marks: list[list[tuple[str, str]]] = []
-    paper_marks: list[list[tuple[str, str]]] = []
-    order = [row.policy for row in published]
-    order += [row.label for row in measured if row.label not in order]
-    paper_of = {row.policy: row for row in published}
-    for label in order:
-        rules.append(len(rows))
-        row = by_label.get(label)
-        paper = paper_of.get(label)
-        if row is not None:
-            line = _measured_line(row, by_label.get(reference), marks)
-            means = np.array([row.makespan.mean(axis=1), row.tardiness.mean(axis=1)])
-            m = normalise(means[0], pool_m)[0]
-            c = normalise(means[1], pool_c)[0]
-            p = satisfied_share(row.tardiness, cost_limit)
-            rows.append([label, "measured", *line, f"{m:.2f}/{c:.2f} ({p:.0%})"])
-        if paper is not None:
-            source = "paper" if row is not None else "published"
-            cells = [paper.cells[key] for key in shown]
-            line = [
-                f"{cell.makespan:.1f}{cell.makespan_mark}/{cell.tardiness:.1f}{cell.tardiness_mark}"
-                for cell in cells
-            ]
-            if label != reference:
-                paper_marks.append([(cell.makespan_mark, cell.tardiness_mark) for cell in cells])
-            rows.append(["", source, *line, f"{paper.m:.2f}/{paper.c:.2f} ({paper.p:.0%})"])
-            if row is None:
-                rows[-1][0] = label
-            else:
-                means = np.array([row.makespan.mean(axis=1), row.tardiness.mean(axis=1)])
-                line = [
-                    f"{means[0, k] - cell.makespan:+.1f}/{means[1, k] - cell.tardiness:+.1f}"
-                    for k, cell in enumerate(cells)
-                ]
-                change = f"{m - paper.m:+.2f}/{c - paper.c:+.2f} ({100 * (p - paper.p):+.0f})"
-                rows.append(["", "difference", *line, change])
-    rules.append(len(rows))
-    rows.append(["+/~/-", "measured", *_count_marks(marks, len(names)), None])
-    if paper_marks:
-        rows.append(["", "paper", *_count_marks(paper_marks, len(names)), None])
-    return header, rows, rules[1:]
-
-
-def _measured_line(
-    row: Row, reference: Row | None, marks: list[list[tuple[str, str]]]
-) -> list[str]:
-    line, own = [], []
-    for k in range(len(row.makespan)):
-        pair = ("", "")
-        if reference is not None and reference.label != row.label:
-            pair = (
-                compare_samples(row.makespan[k], reference.makespan[k]),
-                compare_samples(row.tardiness[k], reference.tardiness[k]),
-            )
-        own.append(pair)
-        line.append(f"{row.makespan[k].mean():.1f}{pair[0]}/{row.tardiness[k].mean():.1f}{pair[1]}")
-    if reference is not None and reference.label != row.label:
-        marks.append(own)
-    return line
-
-
-def _count_marks(marks: Sequence[Sequence[tuple[str, str]]], n_instances: int) -> list[str]:
-    counts = []
-    for k in range(n_instances):
-        parts = [
-            "/".join(str(sum(1 for line in marks if line[k][which] == mark)) for mark in "+~-")
-            for which in (0, 1)
-        ]
-        counts.append(f"({parts[0]})/({parts[1]})")
-    return counts
-
-
-def spread_table(results: dict[str, list[Finished]], suite: str, cost_limit: float) -> str:
-    """Return mean and standard deviation over seeds of makespan, tardiness and satisfied share."""
-    rows: list[list[Cell]] = []
-    for label, runs in results.items():
-        if not runs or suite not in runs[0].makespan:
-            continue
-        makespan = np.array([run.makespan[suite].mean() for run in runs])
-        tardiness = np.array([run.tardiness[suite].mean() for run in runs])
-        share = np.array([(run.tardiness[suite] < cost_limit).mean() for run in runs])
-        rows.append(
-            [
-                label,
-                f"{makespan.mean():.1f} ± {makespan.std(ddof=min(1, len(runs) - 1)):.1f}",
-                f"{tardiness.mean():.1f} ± {tardiness.std(ddof=min(1, len(runs) - 1)):.1f}",
-                f"{100 * share.mean():.0f} ± {100 * share.std(ddof=min(1, len(runs) - 1)):.0f}",
-            ]
-        )
-    return render_table(["policy", "makespan", "tardiness", "satisfied %"], rows, "markdown")

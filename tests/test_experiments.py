@@ -1,0 +1,197 @@
+"""The studies' tables on made-up trials, and when a finished training is used again."""
+
+import numba
+import numpy as np
+import pytest
+from scipy.stats import mannwhitneyu
+
+from acerl_np import load_suite
+from acerl_np.experiments import ablation, comparison, learning, leave_one_out, robustness, stamp
+from acerl_np.experiments.published import table_rows
+from acerl_np.experiments.stamp import find_modules, result_stamp, strip_source
+from acerl_np.experiments.study import Study, Training
+from acerl_np.experiments.tables import Row, build_table, show_p, spread_table
+
+JIT = not numba.config.DISABLE_JIT
+TRAIN = load_suite("dmh-train")
+N = len(TRAIN)
+
+
+def make_row(label, makespan, tardiness, n_seeds=5, n_trials=4):
+    """A row whose seeds differ by 1 s, and whose trials are all equal but for one of each seed."""
+    seeds = np.arange(n_seeds)[None, :, None] + np.zeros((N, n_seeds, n_trials))
+    return Row(label, makespan + seeds, tardiness + 0.1 * seeds)
+
+
+def find_rows(table, label):
+    """The table's rows of one policy by source."""
+    found, current = {}, None
+    for row in table.rows:
+        current = row[0] or current
+        if current == label:
+            found[row[1]] = row
+    return found
+
+
+def build(measured, **options):
+    defaults = {
+        "name": "t",
+        "title": "T",
+        "instances": TRAIN,
+        "measured": measured,
+        "published": table_rows("comparison-train"),
+        "reference": "ACERL",
+        "pool": comparison.training_pool(),
+    }
+    return build_table(**{**defaults, **options})
+
+
+def test_marks_compare_the_means_of_the_seeds():
+    """Four trials of five seeds are five values: 30 equal trials make nothing more significant."""
+    base = make_row("ACERL", 1900, 30)
+    overlapping = make_row("EDD", 1902, 30)
+    worse = make_row("NVF", 1930, 25)
+    table = build([base, overlapping, worse])
+    cells = find_rows(table, "EDD")["measured"][3:-1]
+    assert cells == ["1904.0~/30.2~"] * N
+    # All 20 trials together would have been called different.
+    a, b = np.repeat(np.arange(5.0), 4), np.repeat(2 + np.arange(5.0), 4)
+    assert mannwhitneyu(a, b).pvalue < 0.05 < mannwhitneyu(np.arange(5), 2 + np.arange(5)).pvalue
+    assert find_rows(table, "NVF")["measured"][2:-1] == [5, *["1932.0-/25.2+"] * N]
+    assert find_rows(table, "ACERL")["measured"][3] == "1902.0/30.2"
+    assert find_rows(table, "+/~/-")["measured"][3] == "(0/1/1)/(1/1/0)"
+    assert any("NVF is better than ACERL in tardiness on 8 of 8 records." in n for n in table.notes)
+    assert not any("EDD" in note for note in table.notes)
+
+
+def test_same_records_share_the_papers_pool():
+    """A row that equals the paper's gets the paper's M, C and P, and the difference is zero."""
+    paper = next(row for row in table_rows("comparison-train") if row.policy == "ACERL")
+    cells = [paper.cells[item.name] for item in TRAIN]
+    equal = Row(
+        "ACERL",
+        np.array([cell.makespan for cell in cells])[:, None, None] + np.zeros((N, 2, 3)),
+        np.array([cell.tardiness for cell in cells])[:, None, None] + np.zeros((N, 2, 3)),
+    )
+    rows = find_rows(build([equal]), "ACERL")
+    assert rows["measured"][-1] == rows["paper"][-1] == "0.90/0.90 (100%)"
+    differences = [cell.replace("-0.0", "+0.0") for cell in rows["difference"][3:]]
+    assert differences == [*["+0.0/+0.0"] * N, "+0.00/+0.00 (+0)"]
+
+
+def test_other_records_of_the_same_name_are_not_compared():
+    table = build([make_row("ACERL", 1900, 30), make_row("EDD", 1950, 60)], pool=None)
+    rows = find_rows(table, "ACERL")
+    assert set(rows) == {"measured", "paper, other records"}
+    assert not any("difference" in row for row in table.rows)
+    # The measured rows are their own pool.
+    assert rows["measured"][-1] == "1.00/1.00 (100%)"
+    assert find_rows(table, "EDD")["measured"][-1] == "0.00/0.00 (0%)"
+    assert "not published" in table.notes[0]
+
+
+def test_no_marks_where_the_paper_prints_none():
+    rows = [make_row("ISR+AIS", 1900, 30), make_row("R+AIS", 1990, 60)]
+    table = build(rows, published=table_rows("ablation-train"), reference="ISR+AIS", marked=False)
+    assert find_rows(table, "R+AIS")["measured"][3] == "1992.0/60.2"
+    assert not any(row[0] == "+/~/-" for row in table.rows)
+
+
+def test_spread_over_seeds():
+    rows = [make_row("a", 1900, 49.85), make_row("b", 1950, 49.85, n_seeds=3)]
+    table = spread_table("t", "T", rows, "a")
+    assert table.rows[0] == ["a", 5, "1902.0 ± 1.6", "", "50.0 ± 0.2", "40 ± 55", ""]
+    p = mannwhitneyu([1950, 1951, 1952], range(1900, 1905)).pvalue
+    assert table.rows[1][:4] == ["b", 3, "1951.0 ± 1.0", f"{p:.3f}"]
+    assert show_p([1, 2], [1, 2]) == "1.000"
+    assert show_p(np.arange(20), np.arange(100, 120)) == "<0.001"
+
+
+def test_every_study_names_each_row_once():
+    study = Study(folder=None, seeds=1)
+    for module in (comparison, robustness, leave_one_out, ablation, learning):
+        labels = [training.label for training in module.trainings(study)]
+        assert len(set(labels)) == len(labels)
+    counts = [len(module.trainings(study)) for module in (comparison, leave_one_out, ablation)]
+    assert counts == [1, 8, 44]
+    configs = [training.config for training in learning.trainings(study)]
+    assert len(set(configs)) == len(configs) == 38
+
+
+# A finished training is used again only if it would come out the same
+
+
+def test_the_stamp_covers_all_that_decides_a_result():
+    modules = find_modules()
+    for name in (
+        "acerl",
+        "curves",
+        "evaluation",
+        "evolution.ranking",
+        "evolution.sampler",
+        "evolution.strategy",
+        "kernels.events",
+        "kernels.ranking",
+        "policy",
+        "problem.tables",
+        "rollout",
+    ):
+        assert f"acerl_np.{name}" in modules
+    for name in ("commands.main", "experiments.tables", "gym", "report", "view"):
+        assert f"acerl_np.{name}" not in modules
+
+
+def test_comments_and_docstrings_are_not_part_of_the_stamp():
+    code = b'"""Doc."""\ndef f(x):\n    """Doc."""\n    return x + 1\n'
+    same = b'"""Other."""\n# why\n\ndef f(x):\n    return (x + 1)  # so\n'
+    assert strip_source(code) == strip_source(same)
+    assert strip_source(code) != strip_source(code.replace(b"+ 1", b"+ 2"))
+    assert strip_source(code) != strip_source(code.replace(b"f(x)", b"f(x, y=3)"))
+
+
+def test_other_code_has_another_stamp(monkeypatch):
+    before = result_stamp()
+    ranking = find_modules()["acerl_np.evolution.ranking"]
+    original = stamp.strip_source
+
+    def changed(source):
+        text = original(source)
+        return text + "changed" if source == ranking.read_bytes() else text
+
+    monkeypatch.setattr(stamp, "strip_source", changed)
+    result_stamp.cache_clear()
+    try:
+        assert result_stamp() != before
+    finally:
+        result_stamp.cache_clear()
+
+
+@pytest.mark.parametrize("changed", ["code", "trials", "config", "suite"])
+def test_a_finished_training_is_reused_only_if_nothing_has_changed(changed, tmp_path, monkeypatch):
+    trained = []
+    original = Study._train
+
+    instances = tuple(TRAIN[:2])
+
+    def make(trials=2, suite=1, **options):
+        study = Study(tmp_path, seeds=1, trials=trials, threads=1)
+        config = study.config(generations=1, population=2, hidden=(2,), curve_every=0, **options)
+        return study, Training("row", instances, config, (("s", instances[:suite]),))
+
+    def run(study, training):
+        before = set((tmp_path / "runs").glob("*"))
+        results = study.run([training])
+        trained.append(len(set((tmp_path / "runs").glob("*")) - before))
+        return results["row"][0]
+
+    assert original is Study._train
+    first = run(*make())
+    again = run(*make())
+    assert trained == [1, 0]
+    np.testing.assert_array_equal(first.makespan["s"], again.makespan["s"])
+    assert first.probabilities.shape == first.counts.shape
+    if changed == "code":
+        monkeypatch.setattr("acerl_np.experiments.study.result_stamp", lambda: "other")
+    options = {"trials": {"trials": 3}, "config": {"p_f": 0.3}, "suite": {"suite": 2}}
+    run(*make(**options.get(changed, {})))
+    assert trained == [1, 0, 1]
