@@ -9,9 +9,8 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from acerl_np.acerl import ACERL, Generation
-    from acerl_np.config import Config
-    from acerl_np.dispatcher import (
+    from acerl_np.evaluation.trials import Trials, evaluate_policy
+    from acerl_np.live.dispatcher import (
         Assignment,
         Dispatcher,
         TaskArrived,
@@ -21,7 +20,12 @@ if TYPE_CHECKING:
         VehiclePassed,
         VehicleRepaired,
     )
-    from acerl_np.errors import (
+    from acerl_np.policies.network import Policy
+    from acerl_np.problem.instance import Instance, load_instance, load_layout, load_suite
+    from acerl_np.problem.layout import Layout, RandomBreakdowns
+    from acerl_np.problem.perturb import perturb
+    from acerl_np.simulation.simulator import Schedule, Simulator
+    from acerl_np.support.errors import (
         AcerlError,
         ActionError,
         CheckpointError,
@@ -34,20 +38,16 @@ if TYPE_CHECKING:
         RecordError,
         StorageError,
     )
-    from acerl_np.evaluation import Trials, evaluate_policy
-    from acerl_np.policy import Policy
-    from acerl_np.problem.instance import Instance, load_instance, load_layout, load_suite
-    from acerl_np.problem.layout import Layout, RandomBreakdowns
-    from acerl_np.problem.perturb import perturb
-    from acerl_np.simulator import Schedule, Simulator
+    from acerl_np.training.acerl import ACERL, Generation
+    from acerl_np.training.config import Config
     from acerl_np.warm import warm_up
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "acerl": ("ACERL", "Generation"),
-    "config": ("Config",),
-    "dispatcher": (
+    "training.acerl": ("ACERL", "Generation"),
+    "training.config": ("Config",),
+    "live.dispatcher": (
         "Assignment",
         "Dispatcher",
         "TaskArrived",
@@ -57,7 +57,7 @@ _HOMES = {
         "VehiclePassed",
         "VehicleRepaired",
     ),
-    "errors": (
+    "support.errors": (
         "AcerlError",
         "ActionError",
         "CheckpointError",
@@ -70,12 +70,12 @@ _HOMES = {
         "RecordError",
         "StorageError",
     ),
-    "evaluation": ("Trials", "evaluate_policy"),
-    "policy": ("Policy",),
+    "evaluation.trials": ("Trials", "evaluate_policy"),
+    "policies.network": ("Policy",),
     "problem.instance": ("Instance", "load_instance", "load_layout", "load_suite"),
     "problem.layout": ("Layout", "RandomBreakdowns"),
     "problem.perturb": ("perturb",),
-    "simulator": ("Schedule", "Simulator"),
+    "simulation.simulator": ("Schedule", "Simulator"),
     "warm": ("warm_up",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}

@@ -8,16 +8,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from acerl_np import hindsight
-from acerl_np.acerl import ACERL
-from acerl_np.assignments import Assignments, replay_assignments
-from acerl_np.config import Config
-from acerl_np.errors import InputError, describe
-from acerl_np.evaluation import evaluate_policy
-from acerl_np.kernels import compiled
+from acerl_np.evaluation.hindsight import find_hindsight
+from acerl_np.evaluation.trials import evaluate_policy
+from acerl_np.policies.static import find_static
+from acerl_np.problem.assignments import Assignments
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Edge, Layout, Site, Vehicle
-from acerl_np.simulator import Simulator
+from acerl_np.simulation.replay import replay_assignments
+from acerl_np.simulation.simulator import Simulator
+from acerl_np.support import compiled
+from acerl_np.support.errors import InputError, describe
+from acerl_np.training.acerl import ACERL
+from acerl_np.training.config import Config
 
 __all__ = ["PARTS", "is_compiled", "warm_up"]
 
@@ -50,11 +52,11 @@ def _replay() -> None:
 
 
 def _find_static() -> None:
-    hindsight.find_static(_make_instance(), threads=1)
+    find_static(_make_instance(), threads=1)
 
 
 def _search() -> None:
-    hindsight.find_hindsight(_make_instance(), effort=0.001)
+    find_hindsight(_make_instance(), effort=0.001)
 
 
 @dataclass(frozen=True)

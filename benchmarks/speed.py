@@ -31,10 +31,10 @@ from acerl_np.kernels.network import (
 from acerl_np.kernels.random import BLOCK, LANES, derive_key, fill_normals
 from acerl_np.kernels.rollout import Workspace, allocate_workspace
 from acerl_np.kernels.update import perturb_member
-from acerl_np.policy import initial_parameters
+from acerl_np.policies.network import initial_parameters
 from acerl_np.problem.tables import build_problem
-from acerl_np.rollout import Arena
-from acerl_np.workers import Workers
+from acerl_np.simulation.arena import Arena
+from acerl_np.support.workers import Workers
 
 SIZES = (219, 128, 128, 12)
 POPULATION = 256

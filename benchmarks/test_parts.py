@@ -12,10 +12,10 @@ import acerl_np
 from acerl_np.evolution import Strategy, rank_utilities
 from acerl_np.kernels.network import act_batch, make_network
 from acerl_np.kernels.random import BLOCK, LANES, NOISE, derive_key, fill_normals
-from acerl_np.policy import initial_parameters
+from acerl_np.policies.network import initial_parameters
 from acerl_np.problem.tables import find_scaling
-from acerl_np.rollout import Arena
-from acerl_np.workers import Workers
+from acerl_np.simulation.arena import Arena
+from acerl_np.support.workers import Workers
 
 SIZES = (219, 128, 128, 12)
 

@@ -18,8 +18,8 @@ from collections import Counter
 from pathlib import Path
 
 import acerl_np
-from acerl_np.errors import CheckpointError, InputError
-from acerl_np.storage import read_arrays
+from acerl_np.support.errors import CheckpointError, InputError
+from acerl_np.support.files import read_arrays
 
 
 def regions(data: bytes) -> list[str]:

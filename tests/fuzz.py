@@ -42,18 +42,19 @@ from xml.etree import ElementTree
 import numpy as np
 
 from acerl_np import ACERL, Config, InputError, Instance, Layout, Policy, Simulator, evaluate_policy
-from acerl_np.assignments import read_assignments, replay_assignments, write_schedule
 from acerl_np.commands.main import build_parser, main
 from acerl_np.commands.options import merge_options
 from acerl_np.commands.train import DEFAULTS, check_options
-from acerl_np.errors import CheckpointError
-from acerl_np.policy import initial_parameters
+from acerl_np.policies.network import initial_parameters
+from acerl_np.problem.assignments import read_assignments
 from acerl_np.problem.importers.files import import_floor
 from acerl_np.problem.instance import read_record
-from acerl_np.problem.load import measure_load
+from acerl_np.problem.offered_load import measure_load
 from acerl_np.problem.perturb import write_record
 from acerl_np.problem.tables import count_actions, count_features
-from acerl_np.storage import read_arrays, write_arrays
+from acerl_np.simulation.replay import replay_assignments, write_schedule
+from acerl_np.support.errors import CheckpointError
+from acerl_np.support.files import read_arrays, write_arrays
 
 SECONDS = 5.0
 """A case that takes longer is a finding."""

@@ -11,10 +11,10 @@ import pytest
 from naive import NaiveEpisode
 
 import acerl_np
-from acerl_np.evaluation import POLICY_NAMES, RULES, find_policy_name
-from acerl_np.hindsight import RULE_NAMES, StaticPlan, find_static, play_static
 from acerl_np.kernels.random import draw_uniform
-from acerl_np.rollout import stream_keys
+from acerl_np.policies.rules import POLICY_NAMES, RULES, find_policy_name
+from acerl_np.policies.static import RULE_NAMES, StaticPlan, find_static, play_static
+from acerl_np.simulation.arena import stream_keys
 
 EXPECTATIONS = Path(__file__).parent / "data" / "rule-expectations.csv"
 

@@ -17,7 +17,7 @@ import pytest
 
 import acerl_np
 from acerl_np.commands.main import COMMANDS, main
-from acerl_np.workers import MAX_THREADS
+from acerl_np.support.workers import MAX_THREADS
 
 SMALL = ["--generations", "3", "--population", "8", "--hidden", "6", "--trials", "2"]
 
@@ -62,6 +62,7 @@ def test_train_writes_everything_and_shows_the_paper_beside_it(tmp_path):
         "policy.npz",
         "run.npz",
         "config.json",
+        "curves.csv",
         "history.csv",
     }
     line = next(line for line in out.splitlines() if line.startswith("DMH-01"))
@@ -490,16 +491,22 @@ def test_an_interrupted_study_goes_on_where_it_stopped(tmp_path, monkeypatch, ca
     assert capsys.readouterr().out == first
     assert {path.name for path in (tmp_path / "study").iterdir()} == {
         "runs",
-        "comparison-curves.csv",
-        "comparison-sampler.csv",
-        "comparison-train.csv",
-        "comparison-train.md",
-        "comparison-test.csv",
-        "comparison-test.md",
+        *(f"comparison-{kind}.csv" for kind in ("curves", "history", "sampler")),
+        *(
+            f"comparison-{suite}{spread}.{suffix}"
+            for suite in ("train", "test")
+            for spread in ("", "-spread")
+            for suffix in ("csv", "md")
+        ),
     }
     assert main([*words, "--out", "study", "--format", "json"]) == 0
     tables = json.loads(capsys.readouterr().out)
-    assert [item["table"] for item in tables] == ["comparison-train", "comparison-test"]
+    assert [item["table"] for item in tables] == [
+        "comparison-train",
+        "comparison-train-spread",
+        "comparison-test",
+        "comparison-test-spread",
+    ]
     header, *rows = csv.reader(
         (tmp_path / "study" / "comparison-train.csv").read_text().splitlines()
     )

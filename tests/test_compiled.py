@@ -86,7 +86,7 @@ def test_machine_code_is_kept_and_never_stale(package):
 
 
 def test_another_version_of_the_package_has_its_own_machine_code(package):
-    stamp = "from acerl_np.kernels.compiled import source_stamp; print(source_stamp())"
+    stamp = "from acerl_np.support.compiled import source_stamp; print(source_stamp())"
     first = run(package, stamp)
     assert run(package, stamp) == first
     init = package / "__init__.py"
@@ -100,7 +100,7 @@ def test_machine_code_that_is_no_longer_used_is_dropped(package):
         (cache / name).mkdir(parents=True)
         (cache / name / "code").write_text("x")
         os.utime(cache / name, (time.time() - 86400 * days,) * 2)
-    run(package, "from acerl_np.kernels.compiled import mark_compiled; mark_compiled()")
+    run(package, "from acerl_np.support.compiled import mark_compiled; mark_compiled()")
     kept = {path.name for path in cache.iterdir()}
     assert "kernels-old" not in kept
     assert {"kernels-recent", "other-old"} < kept

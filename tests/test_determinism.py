@@ -19,9 +19,9 @@ import acerl_np
 from acerl_np import ACERL, CheckpointError, Config, Instance, Policy, evaluate_policy, load_suite
 from acerl_np.evolution import Strategy, rank_utilities
 from acerl_np.kernels.network import act_batch
-from acerl_np.policy import initial_parameters
+from acerl_np.policies.network import initial_parameters
 from acerl_np.problem.layout import RandomBreakdowns
-from acerl_np.storage import read_arrays
+from acerl_np.support.files import read_arrays
 
 JIT = not numba.config.DISABLE_JIT
 GENERATIONS = 3 if JIT else 2

@@ -192,7 +192,7 @@ def test_a_rules_dispatcher_is_restored(tmp_path):
     ],
 )
 def test_files_that_hold_no_dispatcher_are_refused(tmp_path, change):
-    from acerl_np.storage import read_arrays, write_arrays
+    from acerl_np.support.files import read_arrays, write_arrays
 
     path = tmp_path / "live.npz"
     two_tasks().save(path)

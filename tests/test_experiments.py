@@ -124,20 +124,20 @@ def test_every_study_names_each_row_once():
 def test_the_stamp_covers_all_that_decides_a_result():
     modules = find_modules()
     for name in (
-        "acerl",
-        "curves",
-        "evaluation",
+        "training.acerl",
+        "training.curves",
+        "evaluation.trials",
         "evolution.ranking",
         "evolution.sampler",
         "evolution.strategy",
         "kernels.events",
         "kernels.ranking",
-        "policy",
+        "policies.network",
         "problem.tables",
-        "rollout",
+        "simulation.arena",
     ):
         assert f"acerl_np.{name}" in modules
-    for name in ("commands.main", "experiments.tables", "gym", "report", "view"):
+    for name in ("commands.main", "experiments.tables", "gym", "support.report", "simulation.view"):
         assert f"acerl_np.{name}" not in modules
 
 

@@ -345,7 +345,9 @@ def test_redrawn_actions_are_uniform(instances):
     simulator = Simulator(instances[0], n_episodes=400)
     simulator.step(np.zeros(400, int))
     generator = np.random.default_rng(0)
-    actions, illegal = acerl_np.gym._redraw(simulator, np.zeros(400, int), lambda b: generator)
+    actions, illegal = acerl_np.gym.episodes.redraw(
+        simulator, np.zeros(400, int), lambda b: generator
+    )
     assert len(illegal) == 400
     counts = np.bincount(actions, minlength=12)[simulator.action_mask[0]]
     assert counts.sum() == 400

@@ -9,16 +9,11 @@ import numba
 import pytest
 
 import acerl_np
-from acerl_np import hindsight
 from acerl_np.commands.main import main
-from acerl_np.hindsight import (
-    bundled_references,
-    find_hindsight,
-    find_references,
-    load_references,
-    replay,
-    save_references,
-)
+from acerl_np.evaluation import hindsight
+from acerl_np.evaluation.hindsight import find_hindsight, find_references, replay
+from acerl_np.evaluation.references import bundled_references, load_references, save_references
+from acerl_np.policies.static import StaticPlan
 from acerl_np.problem.instance import bundled_instances
 from acerl_np.problem.perturb import write_record
 
@@ -68,7 +63,7 @@ def test_references_are_as_good_as_plain_annealing():
 
 
 def test_plans_name_vehicles_as_the_layout_does(tmp_path, monkeypatch, capsys):
-    plan = hindsight.StaticPlan((1, 2, 0), (1, 3, 0))
+    plan = StaticPlan((1, 2, 0), (1, 3, 0))
     assert plan.describe() == "v1 STD, v2 FCFS, v0 EDD"
     assert plan.describe(["tug", "cart", "lift"]) == "cart STD, lift FCFS, tug EDD"
     monkeypatch.chdir(tmp_path)

@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import acerl_np
-from acerl_np.errors import LayoutError
 from acerl_np.problem.importers import opentcs
 from acerl_np.problem.importers.files import import_floor
 from acerl_np.problem.importers.lif import import_lif, measure_trajectory
 from acerl_np.problem.importers.opentcs import import_opentcs
+from acerl_np.support.errors import LayoutError
 
 DATA = Path(__file__).parent / "data"
 HALL = (DATA / "hall.lif.json").read_text()

@@ -20,7 +20,7 @@ import pytest
 
 import acerl_np
 from acerl_np.commands.main import main
-from acerl_np.storage import read_arrays
+from acerl_np.support.files import read_arrays
 
 pytestmark = [
     pytest.mark.skipif(
@@ -73,7 +73,7 @@ def straight(generations):
 
 def comparable(path):
     """A checkpoint's arrays but for the seconds and the number of generations asked for."""
-    arrays = read_arrays(path, acerl_np.errors.CheckpointError)
+    arrays = read_arrays(path, acerl_np.support.errors.CheckpointError)
     arrays["state.history"] = np.delete(arrays["state.history"], 2, axis=1)
     del arrays["settings"]
     return {name: array.tobytes() for name, array in arrays.items()}
@@ -131,7 +131,7 @@ def test_a_run_that_is_killed_again_and_again_ends_in_the_same_bytes(tmp_path, k
     )
     # What a killed process had begun to write is gone, too.
     names = {path.name for path in (tmp_path / "run").iterdir()}
-    assert names == {"run.npz", "policy.npz", "config.json", "history.csv"}
+    assert names == {"run.npz", "policy.npz", "config.json", "curves.csv", "history.csv"}
     assert len((tmp_path / "run" / "history.csv").read_text().splitlines()) == reached + 4
 
 
@@ -211,7 +211,7 @@ def test_a_limit_on_the_size_of_files_is_one_line(tmp_path, size):
     assert err.count("\n") == 1 and "cannot write: file too large" in err
     names = {path.name: path.read_bytes() for path in folder.iterdir()}
     assert names.keys() == kept.keys()
-    for name in ("run.npz", "policy.npz", "history.csv"):
+    for name in ("run.npz", "policy.npz", "history.csv", "curves.csv"):
         assert names[name] == kept[name]
 
 
@@ -235,7 +235,7 @@ def test_a_full_disk_is_one_line_and_keeps_the_last_checkpoint(tmp_path, tiny_di
     assert process.returncode == 1
     assert err.count("\n") == 1 and "cannot write: no space left on device" in err
     names = {path.name for path in tiny_disk.iterdir()}
-    assert names <= {"run.npz", "config.json", "history.csv"}
+    assert names <= {"run.npz", "config.json", "curves.csv", "history.csv"}
     shutil.copy(tiny_disk / "run.npz", tmp_path / "run.npz")
     resumed = acerl_np.ACERL.resume(tmp_path / "run.npz", threads=1)
     assert resumed.generation > 1

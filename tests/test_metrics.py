@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from acerl_np.evaluation.metrics import compare_samples, normalise, satisfied_share
 from acerl_np.experiments.published import find_row, published_rows, table_rows
 from acerl_np.experiments.tables import pool_of
-from acerl_np.metrics import compare_samples, normalise, satisfied_share
 
 ROWS = [row for row in published_rows() if row.cells]
 

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from acerl_np.errors import PolicyError
 from acerl_np.kernels.network import (
     choose_greedy,
     choose_sampled,
@@ -21,8 +20,9 @@ from acerl_np.kernels.network import (
 )
 from acerl_np.kernels.random import INITIAL
 from acerl_np.kernels.update import fill_stream
-from acerl_np.policy import Policy, initial_parameters
-from acerl_np.storage import read_arrays, write_arrays
+from acerl_np.policies.network import Policy, initial_parameters
+from acerl_np.support.errors import PolicyError
+from acerl_np.support.files import read_arrays, write_arrays
 
 JIT = not numba.config.DISABLE_JIT
 SCALING = np.arange(1.0, 13.0)

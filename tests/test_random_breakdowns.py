@@ -24,19 +24,21 @@ from acerl_np import (
     PolicyError,
     Simulator,
     evaluate_policy,
-    evaluation,
-    hindsight,
     load_instance,
     load_layout,
 )
-from acerl_np.assignments import read_assignments, replay_assignments
 from acerl_np.commands.main import main
-from acerl_np.hindsight import StaticPlan, find_hindsight, find_static, play_static
+from acerl_np.evaluation import trials as trials_module
+from acerl_np.evaluation.hindsight import find_hindsight
 from acerl_np.kernels.state import N_REPAIRS, STATUS
+from acerl_np.policies import static as static_module
+from acerl_np.policies.static import StaticPlan, find_static, play_static
+from acerl_np.problem.assignments import read_assignments
 from acerl_np.problem.layout import Breakdown, RandomBreakdowns
-from acerl_np.problem.load import measure_load
+from acerl_np.problem.offered_load import measure_load
 from acerl_np.problem.tables import MAX_CYCLES, RANDOM_HORIZON, find_last_tick
-from acerl_np.rollout import stream_keys
+from acerl_np.simulation.arena import stream_keys
+from acerl_np.simulation.replay import replay_assignments
 
 JIT = not numba.config.DISABLE_JIT
 MODEL = RandomBreakdowns(400.0, 90.0)
@@ -482,8 +484,8 @@ def test_no_breakdowns_are_no_random_ones_either(tmp_path, monkeypatch, capsys):
 
 @pytest.mark.skipif(not JIT, reason="static plans are many episodes")
 def test_static_plans_are_sought_on_the_first_trials_and_play_all(monkeypatch):
-    monkeypatch.setattr(evaluation, "STATIC_TRIALS", 3)
-    monkeypatch.setattr(hindsight, "MAX_EPISODES", 40)
+    monkeypatch.setattr(trials_module, "STATIC_TRIALS", 3)
+    monkeypatch.setattr(static_module, "MAX_EPISODES", 40)
     instances = [short(1, 5), short(2, 4)]
     found = evaluate_policy("Static", instances, trials=7, seed=2)
     keys = stream_keys(instances, 3, 2)
@@ -503,7 +505,7 @@ def test_an_agent_of_ones_own_meets_the_same_trials(monkeypatch):
     policy = ACERL(instances, Config(hidden=(4,)), seed=1).policy
     played = evaluate_policy(policy, instances, trials=5, seed=4, greedy=True)
     for at_once in (1024, 3):
-        monkeypatch.setattr(evaluation, "AGENT_EPISODES", at_once)
+        monkeypatch.setattr(trials_module, "AGENT_EPISODES", at_once)
         own = evaluate_policy(
             lambda observation, mask: policy.act(observation, mask), instances, trials=5, seed=4
         )

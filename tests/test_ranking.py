@@ -9,9 +9,9 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from acerl_np.errors import ConfigError, InputError
 from acerl_np.evolution import penalise, rank_utilities
 from acerl_np.kernels.ranking import rank_members
+from acerl_np.support.errors import ConfigError, InputError
 
 LIMIT = 50.0
 RANKINGS = ("isr", "cf", "r", "f")

@@ -25,20 +25,16 @@ from acerl_np import (
     load_instance,
     load_suite,
 )
-from acerl_np.assignments import (
-    SCHEDULE_COLUMNS,
-    read_assignments,
-    replay_assignments,
-    write_schedule,
-)
-from acerl_np.checkpoint import pack_instances, unpack_instances
 from acerl_np.commands.main import main
+from acerl_np.problem.assignments import read_assignments
 from acerl_np.problem.generate import find_task_sites, generate_record
 from acerl_np.problem.instance import bundled_instances
-from acerl_np.problem.load import measure_load, measure_service_time
+from acerl_np.problem.offered_load import measure_load, measure_service_time
 from acerl_np.problem.perturb import perturb, write_record
 from acerl_np.problem.record_check import check_record
 from acerl_np.problem.tables import build_problem
+from acerl_np.simulation.replay import SCHEDULE_COLUMNS, replay_assignments, write_schedule
+from acerl_np.training.checkpoint import pack_instances, unpack_instances
 
 HEADER = "task,pickup,delivery,arrival_time,expiry_time"
 FLEET = [{"id": "v", "start": "A"}, {"id": "w", "start": "C"}]
@@ -319,7 +315,9 @@ def test_records_are_not_written_over_what_was_read(tmp_path, monkeypatch, capsy
 
 
 def test_bundled_records_that_were_read_stay(monkeypatch, capsys):
-    monkeypatch.setattr("acerl_np.storage.write_atomically", lambda path, data: pytest.fail(path))
+    monkeypatch.setattr(
+        "acerl_np.support.files.write_atomically", lambda path, data: pytest.fail(path)
+    )
     folder = str(bundled_instances()["DMH-01"].parent)
     words = ["records", "perturb", "--magnitude", "4", "--names", "{name}", "--out", folder]
     for named in (["DMH-01"], ["--suite", "dmh-train"]):

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from acerl_np.errors import ConfigError, InputError
 from acerl_np.evolution import make_sampler
+from acerl_np.support.errors import ConfigError, InputError
 
 JIT = not numba.config.DISABLE_JIT
 MODES = ("ais", "uniform", "random", "single")

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
 
 from acerl_np import AcerlError, InputError, PolicyError, RecordError, StorageError
-from acerl_np.storage import (
+from acerl_np.support.files import (
     MAX_ARRAY_BYTES,
     path_exists,
     read_arrays,
@@ -150,8 +150,8 @@ def test_folder_without_permission(tmp_path):
 
 FULL_DISK = """\
 import resource, sys
-from acerl_np.errors import StorageError
-from acerl_np.storage import write_atomically
+from acerl_np.support.errors import StorageError
+from acerl_np.support.files import write_atomically
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 try:
     write_atomically(sys.argv[1], b"x" * int(sys.argv[2]))
@@ -443,7 +443,7 @@ def test_archive_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
         limit.append(args)
         return read(*args, **keys)
 
-    monkeypatch.setattr("acerl_np.storage.MAX_ARRAY_BYTES", 10_000)
+    monkeypatch.setattr("acerl_np.support.files.MAX_ARRAY_BYTES", 10_000)
     monkeypatch.setattr(zipfile.ZipFile, "read", watch)
     assert read_damaged(path, small.getvalue()) is None
     assert limit == []  # refused before anything was unpacked

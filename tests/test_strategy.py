@@ -7,11 +7,11 @@ import numba
 import numpy as np
 import pytest
 
-from acerl_np.errors import ConfigError, InputError
 from acerl_np.evolution import Strategy, rank_utilities
 from acerl_np.kernels.random import BLOCK, NOISE
 from acerl_np.kernels.update import fill_stream
-from acerl_np.workers import Workers
+from acerl_np.support.errors import ConfigError, InputError
+from acerl_np.support.workers import Workers
 
 JIT = not numba.config.DISABLE_JIT
 SIZES = [1, 3, BLOCK, BLOCK + 1, 2 * BLOCK + 900] if JIT else [1, BLOCK + 1]

@@ -28,11 +28,11 @@ from acerl_np import (
 from acerl_np.evolution import Strategy
 from acerl_np.kernels.network import make_network
 from acerl_np.kernels.random import CURVE
-from acerl_np.policy import initial_parameters
+from acerl_np.policies.network import initial_parameters
 from acerl_np.problem.tables import build_problem, find_scaling
-from acerl_np.rollout import Arena, stream_keys
-from acerl_np.storage import read_arrays, write_arrays
-from acerl_np.workers import Workers
+from acerl_np.simulation.arena import Arena, stream_keys
+from acerl_np.support.files import read_arrays, write_arrays
+from acerl_np.support.workers import Workers
 
 JIT = not numba.config.DISABLE_JIT
 SAMPLERS = ("ais", "uniform", "random", "single")

@@ -10,7 +10,7 @@ import pytest
 
 import acerl_np
 from acerl_np import Instance, Layout, Simulator, load_instance
-from acerl_np.view import COLOURS, SIDE, WAITING, describe_episode, draw_episode
+from acerl_np.simulation.view import COLOURS, SIDE, WAITING, describe_episode, draw_episode
 
 LAYOUT = {
     "format": 1,

@@ -8,8 +8,8 @@ import threading
 
 import pytest
 
-from acerl_np.errors import ConfigError
-from acerl_np.workers import Workers, count_cores
+from acerl_np.support.errors import ConfigError
+from acerl_np.support.workers import Workers, count_cores
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])

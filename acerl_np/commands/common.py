@@ -9,11 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from acerl_np.errors import InputError, LayoutError, StorageError, describe, make_printable
-from acerl_np.storage import describe_os_error
+from acerl_np.support.errors import InputError, LayoutError, StorageError, describe, make_printable
+from acerl_np.support.files import describe_os_error
 
 if TYPE_CHECKING:
-    from acerl_np.evaluation import Trials
+    from acerl_np.evaluation.trials import Trials
     from acerl_np.problem.instance import Instance
 
 OFFERED_LOAD = """\

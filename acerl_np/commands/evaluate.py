@@ -16,15 +16,15 @@ from acerl_np.commands.common import (
     load_instances,
     report_unfinished,
 )
-from acerl_np.errors import InputError, PolicyError, make_printable
-from acerl_np.report import FORMATS, Cell, render_table
-from acerl_np.storage import path_exists, write_atomically
+from acerl_np.support.errors import InputError, PolicyError, make_printable
+from acerl_np.support.files import path_exists, write_atomically
+from acerl_np.support.report import FORMATS, Cell, render_table
 
 if TYPE_CHECKING:
-    from acerl_np.assignments import Assignments
-    from acerl_np.evaluation import Trials
-    from acerl_np.hindsight import Reference
-    from acerl_np.policy import Policy
+    from acerl_np.evaluation.references import Reference
+    from acerl_np.evaluation.trials import Trials
+    from acerl_np.policies.network import Policy
+    from acerl_np.problem.assignments import Assignments
     from acerl_np.problem.instance import Instance
 
 DESCRIPTION = """\
@@ -101,8 +101,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def load_policy(name: str) -> Policy | str:
     """Return the policy in a file, or the name of a known policy."""
-    from acerl_np.evaluation import find_policy_name
-    from acerl_np.policy import Policy
+    from acerl_np.policies.network import Policy
+    from acerl_np.policies.rules import find_policy_name
 
     if name.endswith(".npz") or path_exists(name):
         return Policy.load(name)
@@ -152,7 +152,7 @@ def run(arguments: argparse.Namespace) -> int:
     instances = load_instances(arguments, "dmh-train")
     check_names(instances)
     check_fit(arguments.policies, policies, instances)
-    from acerl_np.hindsight import bundled_references, load_references
+    from acerl_np.evaluation.references import bundled_references, load_references
 
     references = dict(bundled_references())
     if arguments.references is not None:
@@ -171,7 +171,7 @@ def run(arguments: argparse.Namespace) -> int:
     static = "Static" in policies or knows_all(instances, references, arguments.cost_limit)
     needed = {"training": True, "static": static, "replay": bool(past)}
     announce_compilation(*(part for part, use in needed.items() if use))
-    from acerl_np.evaluation import evaluate_policy
+    from acerl_np.evaluation.trials import evaluate_policy
 
     labels = [
         policy if isinstance(policy, str) else make_printable(name)
@@ -210,7 +210,7 @@ def load_assignments(paths: list[str] | None, instances: list[Instance]) -> list
     InputError
         If there is not one file per record, or one is not usable.
     """
-    from acerl_np.assignments import read_assignments
+    from acerl_np.problem.assignments import read_assignments
 
     if paths is None:
         return []
@@ -227,9 +227,9 @@ def play_past(past: list[Assignments], arguments: argparse.Namespace) -> Trials:
     """Play past assignments; only random breakdowns are drawn, those of the policies' trials."""
     import numpy as np
 
-    from acerl_np.assignments import replay_assignments
-    from acerl_np.evaluation import Trials
-    from acerl_np.rollout import stream_keys
+    from acerl_np.evaluation.trials import Trials
+    from acerl_np.simulation.arena import stream_keys
+    from acerl_np.simulation.replay import replay_assignments
 
     shape = (len(past), arguments.trials)
     makespan, tardiness, decisions = np.empty(shape), np.empty(shape), 0
@@ -282,8 +282,8 @@ def compare(
     """Return header and rows of the comparison."""
     import numpy as np
 
-    from acerl_np.hindsight import find_static
-    from acerl_np.metrics import normalise
+    from acerl_np.evaluation.metrics import normalise
+    from acerl_np.policies.static import find_static
     from acerl_np.problem.instance import display_name
 
     makespan = np.array([trials.mean_makespan() for trials in results])

@@ -8,9 +8,9 @@ import sys
 import time
 
 from acerl_np.commands.common import announce_compilation, make_folder
-from acerl_np.errors import InputError
-from acerl_np.report import FORMATS, name_cells, render_json
-from acerl_np.storage import write_atomically
+from acerl_np.support.errors import InputError
+from acerl_np.support.files import write_atomically
+from acerl_np.support.report import FORMATS, name_cells, render_json
 
 DESCRIPTION = """\
 Repeat a study of the paper: train every row with every seed, play the suites, and print the paper's
@@ -79,7 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the study; return the exit status."""
-    from acerl_np.workers import check_threads
+    from acerl_np.support.workers import check_threads
 
     limits = {"seeds": (1, 1000), "trials": (1, 100_000)}
     limits |= {"generations": (1, 1_000_000)}

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from acerl_np.commands.common import OFFERED_LOAD, add_breakdowns, drop_breakdowns
-from acerl_np.errors import InputError, LayoutError, make_printable
+from acerl_np.support.errors import InputError, LayoutError, make_printable
 
 if TYPE_CHECKING:
     from acerl_np.problem.layout import Layout
@@ -129,7 +129,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _import(arguments: argparse.Namespace) -> int:
     from acerl_np.problem.importers.files import import_floor
     from acerl_np.problem.layout import Layout
-    from acerl_np.storage import write_atomically
+    from acerl_np.support.files import write_atomically
 
     data, warnings = import_floor(
         arguments.file, kind=arguments.kind, layout_id=arguments.layout_id
@@ -221,7 +221,7 @@ def _list(items: list[str]) -> str:
 def _check(arguments: argparse.Namespace) -> int:
     from acerl_np.problem.check import find_no_return, find_unreachable
     from acerl_np.problem.instance import load_instance, load_layout
-    from acerl_np.problem.load import measure_load
+    from acerl_np.problem.offered_load import measure_load
 
     layout = load_layout(arguments.layout)
     # Too large demands are counted here, not refused.
@@ -274,7 +274,7 @@ def _show(arguments: argparse.Namespace) -> int:
 
     layout = load_layout(arguments.layout)
     if arguments.out is not None:
-        from acerl_np.plot import draw_layout
+        from acerl_np.pictures.floor import draw_layout
 
         draw_layout(layout, arguments.out)
         print(make_printable(arguments.out))

@@ -14,11 +14,11 @@ from acerl_np.commands.common import (
     load_instances,
     vary_breakdowns,
 )
-from acerl_np.errors import InputError
-from acerl_np.report import FORMATS, render_table
+from acerl_np.support.errors import InputError
+from acerl_np.support.report import FORMATS, render_table
 
 if TYPE_CHECKING:
-    from acerl_np.hindsight import Reference
+    from acerl_np.evaluation.references import Reference
     from acerl_np.problem.instance import Instance
 
 DESCRIPTION = """\
@@ -59,15 +59,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Search, verify, show and write the references; return the exit status."""
-    from acerl_np.hindsight import (
-        bundled_references,
-        check_future,
-        find_references,
-        find_static,
-        save_references,
-    )
+    from acerl_np.evaluation.hindsight import check_future, find_references
+    from acerl_np.evaluation.references import bundled_references, save_references
+    from acerl_np.policies.static import find_static
     from acerl_np.problem.instance import bundled_instances, load_instance
-    from acerl_np.workers import check_threads
+    from acerl_np.support.workers import check_threads
 
     if not 0.001 <= arguments.effort <= 10.0:
         raise InputError(f"--effort: read {arguments.effort}; expected a number from 0.001 to 10")

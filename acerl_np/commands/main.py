@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 import acerl_np
-from acerl_np.errors import AcerlError, make_printable
+from acerl_np.support.errors import AcerlError, make_printable
 
 COMMANDS = {
     "train": "train a policy with ACERL",

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from acerl_np.config import CHOICES, Config, read_toml
-from acerl_np.errors import ConfigError, describe
+from acerl_np.support.errors import ConfigError, describe
+from acerl_np.training.config import CHOICES, Config, read_toml
 
 HELP = {
     "generations": "G, generations to train",

@@ -19,8 +19,8 @@ from acerl_np.commands.common import (
     make_folder,
     vary_breakdowns,
 )
-from acerl_np.errors import InputError
-from acerl_np.report import FORMATS, Cell, name_cells, render_json, render_table
+from acerl_np.support.errors import InputError
+from acerl_np.support.report import FORMATS, Cell, name_cells, render_json, render_table
 
 if TYPE_CHECKING:
     from acerl_np.problem.instance import Instance
@@ -323,7 +323,7 @@ def write_records(
     """
     from acerl_np.problem.instance import BREAKDOWNS_FILE
     from acerl_np.problem.perturb import format_record
-    from acerl_np.storage import write_atomically
+    from acerl_np.support.files import write_atomically
 
     names = [instance.name for instance in made]
     if len(set(names)) < len(names):
@@ -392,7 +392,7 @@ def read_own_breakdowns(arguments: argparse.Namespace) -> bytes | None:
         NO_BREAKDOWNS,
         find_breakdowns,
     )
-    from acerl_np.storage import read_bytes
+    from acerl_np.support.files import read_bytes
 
     content: bytes | None
     if arguments.breakdowns == NO_BREAKDOWNS:
@@ -430,7 +430,7 @@ def check_breakdowns_there(folder: str, content: bytes | None) -> None:
         If it holds something else.
     """
     from acerl_np.problem.instance import BREAKDOWNS_FILE
-    from acerl_np.storage import path_exists, read_bytes
+    from acerl_np.support.files import path_exists, read_bytes
 
     there = Path(folder) / BREAKDOWNS_FILE
     if path_exists(there) and read_bytes(there, InputError) != content:
@@ -520,8 +520,9 @@ def replay_record(arguments: argparse.Namespace) -> None:
     """Play past assignments and print their scores."""
     import numpy as np
 
-    from acerl_np.assignments import read_assignments, replay_assignments, write_schedule
+    from acerl_np.problem.assignments import read_assignments
     from acerl_np.problem.instance import load_instance
+    from acerl_np.simulation.replay import replay_assignments, write_schedule
 
     instance = load_instance(
         arguments.tasks, layout=arguments.layout, breakdowns=arguments.breakdowns

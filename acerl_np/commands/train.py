@@ -25,13 +25,13 @@ from acerl_np.commands.common import (
     vary_breakdowns,
 )
 from acerl_np.commands.options import add_config_options, merge_options
-from acerl_np.errors import ConfigError, InputError, describe
-from acerl_np.storage import claim_folder, write_atomically
+from acerl_np.support.errors import ConfigError, InputError, describe
+from acerl_np.support.files import claim_folder, write_atomically
 
 if TYPE_CHECKING:
-    from acerl_np.acerl import ACERL, Generation
-    from acerl_np.evaluation import Trials
+    from acerl_np.evaluation.trials import Trials
     from acerl_np.problem.instance import Instance
+    from acerl_np.training.acerl import ACERL, Generation
 
 DESCRIPTION = """\
 Train a dispatching policy with ACERL (Algorithm 1 of the paper).
@@ -144,7 +144,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
         return 128 + stopped
     if options["trials"]:
-        from acerl_np.evaluation import evaluate_policy
+        from acerl_np.evaluation.trials import evaluate_policy
 
         trials = evaluate_policy(
             trainer.policy,
@@ -201,7 +201,7 @@ WHOLE_RANGES = (
 
 def check_options(options: dict[str, Any]) -> None:
     """Refuse values that the command alone knows to be wrong."""
-    from acerl_np.workers import check_threads
+    from acerl_np.support.workers import check_threads
 
     check_threads(options["threads"])
     for name, low, high in WHOLE_RANGES:
@@ -229,8 +229,8 @@ def check_options(options: dict[str, Any]) -> None:
 
 def make_trainer(given: dict[str, Any], options: dict[str, Any], settings: dict[str, Any]) -> ACERL:
     """Return a new or a resumed trainer."""
-    from acerl_np.acerl import ACERL
-    from acerl_np.config import Config
+    from acerl_np.training.acerl import ACERL
+    from acerl_np.training.config import Config
 
     if "resume" in given:
         trainer = ACERL.resume(
@@ -249,7 +249,7 @@ def check_resumed(
     trainer: ACERL, given: dict[str, Any], options: dict[str, Any], settings: dict[str, Any]
 ) -> None:
     """Refuse options that differ from the checkpoint's, and records that have changed since."""
-    from acerl_np.config import Config
+    from acerl_np.training.config import Config
 
     path = given["resume"]
     asked = Config.from_dict({**trainer.config.to_dict(), **settings}).to_dict()
@@ -401,7 +401,7 @@ def summarise(instances: Sequence[Instance], trials: Trials) -> str:
     """Return the final table: means over the trials beside the paper's figures."""
     import numpy as np
 
-    from acerl_np.report import render_table
+    from acerl_np.support.report import render_table
 
     rows: list[list[str]] = []
     paper = []

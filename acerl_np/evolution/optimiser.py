@@ -11,8 +11,6 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.checks import is_whole
-from acerl_np.errors import ConfigError, InputError, describe
 from acerl_np.evolution.adaptation import (
     MAX_SIGMA,
     MIN_SIGMA,
@@ -28,6 +26,8 @@ from acerl_np.evolution.sampler import Advantage, Sampler, check_ids, make_sampl
 from acerl_np.evolution.strategy import decay_noise
 from acerl_np.kernels.random import NOISE
 from acerl_np.kernels.update import fill_stream
+from acerl_np.support.errors import ConfigError, InputError, describe
+from acerl_np.support.numbers import is_whole
 
 Step = Literal["natural", "plain"]
 

@@ -8,8 +8,8 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.errors import ConfigError, InputError
 from acerl_np.kernels.ranking import rank_members
+from acerl_np.support.errors import ConfigError, InputError
 
 Ranking = Literal["isr", "cf", "r", "f"]
 Shaping = Literal["standardised", "rank"]

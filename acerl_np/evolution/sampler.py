@@ -7,8 +7,8 @@ from typing import Literal, Protocol, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.errors import ConfigError, InputError
 from acerl_np.kernels.random import SAMPLER, derive_key, fill_uniforms
+from acerl_np.support.errors import ConfigError, InputError
 
 Sampler = Literal["ais", "uniform", "random", "single"]
 Advantage = Literal["paper", "released"]

@@ -7,10 +7,10 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.errors import ConfigError, InputError
 from acerl_np.kernels.random import BLOCK, LANES
 from acerl_np.kernels.update import perturb_member, sum_noise
-from acerl_np.workers import Workers
+from acerl_np.support.errors import ConfigError, InputError
+from acerl_np.support.workers import Workers
 
 MIN_NOISE_STD = 1e-9
 """Smallest sigma: 1 / sigma stays a float32."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from acerl_np.evaluation.metrics import satisfied_share
 from acerl_np.experiments.comparison import (
     DRAWS,
     MAGNITUDES,
@@ -14,9 +15,8 @@ from acerl_np.experiments.comparison import (
 from acerl_np.experiments.published import find_row, table_rows
 from acerl_np.experiments.study import Finished, Study, Training
 from acerl_np.experiments.tables import COST_LIMIT, Row, StudyTable, build_table, show_spread
-from acerl_np.metrics import satisfied_share
 from acerl_np.problem.instance import load_suite
-from acerl_np.report import Cell
+from acerl_np.support.report import Cell
 
 NAME = "robustness"
 SUITES = {

@@ -12,7 +12,7 @@ import llvmlite
 import numba
 import numpy as np
 
-ROOTS = ("acerl_np.acerl", "acerl_np.evaluation")
+ROOTS = ("acerl_np.training.acerl", "acerl_np.evaluation.trials")
 """Modules that train and judge; all that they import decides a result as well."""
 
 

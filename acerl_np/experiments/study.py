@@ -14,17 +14,17 @@ from pathlib import Path
 
 import numpy as np
 
-from acerl_np.acerl import ACERL, HISTORY_COLUMNS
-from acerl_np.config import Config
-from acerl_np.curves import CURVE_COLUMNS
-from acerl_np.errors import InputError
-from acerl_np.evaluation import evaluate_policy
+from acerl_np.evaluation.trials import evaluate_policy
 from acerl_np.evolution.sampler import AdaptiveSampler
 from acerl_np.experiments.stamp import result_stamp
 from acerl_np.experiments.tables import RULE_ROWS, Row
 from acerl_np.problem.instance import Instance
-from acerl_np.storage import read_arrays, write_arrays, write_atomically
-from acerl_np.workers import count_cores
+from acerl_np.support.errors import InputError
+from acerl_np.support.files import read_arrays, write_arrays, write_atomically
+from acerl_np.support.workers import count_cores
+from acerl_np.training.acerl import ACERL, HISTORY_COLUMNS
+from acerl_np.training.config import Config
+from acerl_np.training.curves import CURVE_COLUMNS
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
+from acerl_np.evaluation.metrics import compare_samples, normalise, rank_sum_p, satisfied_share
 from acerl_np.experiments.published import PublishedRow
-from acerl_np.metrics import compare_samples, normalise, rank_sum_p, satisfied_share
 from acerl_np.problem.instance import Instance, display_name
-from acerl_np.report import Cell, render_table
+from acerl_np.support.report import Cell, render_table
 
 TRAINING_POOL = ("comparison-train", "ablation-train", "ablation-single-train")
 TEST_POOL = ("comparison-test", "ablation-test", "ablation-single-test")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from acerl_np.kernels.compiled import inner_kernel, kernel
 from acerl_np.kernels.events import (
     advance_events,
     assign_task,
@@ -37,6 +36,7 @@ from acerl_np.kernels.state import (
     VEHICLE,
     may_carry,
 )
+from acerl_np.support.compiled import inner_kernel, kernel
 
 MIX, RANDOM = 6, 7
 """Policies besides the rules of `rules.py`: a random rule, and a random task."""

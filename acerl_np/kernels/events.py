@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from acerl_np.kernels.compiled import inner_kernel
 from acerl_np.kernels.random import draw_waiting_time
 from acerl_np.kernels.state import (
     ARRIVAL,
@@ -75,6 +74,7 @@ from acerl_np.kernels.state import (
     measure_distance,
     round_sum,
 )
+from acerl_np.support.compiled import inner_kernel
 
 
 @inner_kernel

@@ -9,11 +9,11 @@ from __future__ import annotations
 import numpy as np
 
 from acerl_np.kernels.baselines import pick_by_rule
-from acerl_np.kernels.compiled import kernel
 from acerl_np.kernels.events import is_decision_due
 from acerl_np.kernels.observation import list_actions, list_features
 from acerl_np.kernels.rollout import choose_action
 from acerl_np.kernels.rules import N_RULES, select_task
+from acerl_np.support.compiled import kernel
 
 
 @kernel

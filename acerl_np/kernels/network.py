@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from acerl_np.kernels.compiled import inner_kernel, kernel
 from acerl_np.kernels.vector import add_4, add_12, add_16, add_64
+from acerl_np.support.compiled import inner_kernel, kernel
 
 F = np.float32
 

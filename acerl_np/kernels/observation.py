@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from acerl_np.kernels.compiled import inner_kernel
 from acerl_np.kernels.events import has_choice, locate_vehicle
 from acerl_np.kernels.rules import N_RULES
 from acerl_np.kernels.state import (
@@ -30,6 +29,7 @@ from acerl_np.kernels.state import (
     WORKING,
     measure_distance,
 )
+from acerl_np.support.compiled import inner_kernel
 
 
 @inner_kernel

@@ -16,7 +16,7 @@ import math
 
 import numpy as np
 
-from acerl_np.kernels.compiled import inner_kernel, kernel
+from acerl_np.support.compiled import inner_kernel, kernel
 
 # Purposes of streams: the second word of every key (typed, or numba would compile one
 # specialisation of every kernel that takes a purpose for each of them).

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from acerl_np.kernels.compiled import kernel
 from acerl_np.kernels.random import RANKING, derive_key, draw_uniform
+from acerl_np.support.compiled import kernel
 
 
 @kernel

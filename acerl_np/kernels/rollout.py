@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from acerl_np.kernels.compiled import inner_kernel, kernel
 from acerl_np.kernels.events import advance_events, assign_task, start_episode
 from acerl_np.kernels.network import (
     Network,
@@ -25,6 +24,7 @@ from acerl_np.kernels.random import ACTION, LANES, derive_key, draw_uniform
 from acerl_np.kernels.rules import N_RULES, select_task
 from acerl_np.kernels.state import MAKESPAN, N_DECISIONS, PHASE, RUNNING, TARDINESS
 from acerl_np.kernels.update import perturb_member
+from acerl_np.support.compiled import inner_kernel, kernel
 
 
 class Workspace(NamedTuple):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from acerl_np.kernels.compiled import inner_kernel
 from acerl_np.kernels.state import (
     ARRIVAL,
     DELIVERY,
@@ -23,6 +22,7 @@ from acerl_np.kernels.state import (
     measure_distance,
     round_sum,
 )
+from acerl_np.support.compiled import inner_kernel
 
 FCFS, EDD, NVF, STD, LWT, AHP = 0, 1, 2, 3, 4, 5
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from acerl_np.kernels.compiled import inner_kernel, kernel
 from acerl_np.kernels.events import advance_events, assign_task, has_choice, start_episode
 from acerl_np.kernels.random import SEARCH, derive_key, draw_uniform
 from acerl_np.kernels.rollout import apply_action
@@ -41,6 +40,7 @@ from acerl_np.kernels.state import (
     VEHICLE,
     copy_row,
 )
+from acerl_np.support.compiled import inner_kernel, kernel
 
 
 @inner_kernel

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from acerl_np.kernels.compiled import inner_kernel
+from acerl_np.support.compiled import inner_kernel
 
 NEVER = np.int64(2**62)
 """A tick that is never reached."""

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from acerl_np.kernels.compiled import kernel
 from acerl_np.kernels.random import BLOCK, LANES, NOISE, derive_key, fill_normals
+from acerl_np.support.compiled import kernel
 
 F = np.float32
 

@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from acerl_np.errors import InputError
 from acerl_np.kernels.random import GENERATION, derive_key, draw_uniform
 from acerl_np.problem.instance import MAX_TASKS, Instance
 from acerl_np.problem.layout import MAX_NUMBER, Layout, shorten
+from acerl_np.support.errors import InputError
 
 PROCESSES = ("uniform", "poisson", "bursts")
 MIN_RATE, MAX_RATE = 1e-3, 1e6

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from acerl_np.errors import InputError, LayoutError, RecordError, describe, make_printable
 from acerl_np.problem.layout import MAX_BREAKDOWNS, Breakdown, Layout, shorten
 from acerl_np.problem.rows import (
     TimeColumn,
@@ -28,7 +27,8 @@ from acerl_np.problem.rows import (
     read_moment,
     read_number,
 )
-from acerl_np.storage import path_exists, read_text
+from acerl_np.support.errors import InputError, LayoutError, RecordError, describe, make_printable
+from acerl_np.support.files import path_exists, read_text
 
 MAX_TASKS = 100_000
 

@@ -15,9 +15,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from acerl_np.checks import is_real
-from acerl_np.errors import MAX_SHOWN, LayoutError, describe, make_printable
-from acerl_np.storage import read_text
+from acerl_np.support.errors import MAX_SHOWN, LayoutError, describe, make_printable
+from acerl_np.support.files import read_text
+from acerl_np.support.numbers import is_real
 
 MAX_SITES = 5_000
 MAX_EDGES = 100_000

@@ -10,8 +10,6 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from acerl_np.checks import is_whole
-from acerl_np.errors import ConfigError, InputError, describe
 from acerl_np.kernels.random import PERTURBATION, derive_key, draw_uniform
 from acerl_np.problem.instance import (
     OPTIONAL_COLUMNS,
@@ -19,7 +17,9 @@ from acerl_np.problem.instance import (
     TIME_ZERO_COLUMN,
     Instance,
 )
-from acerl_np.storage import write_atomically
+from acerl_np.support.errors import ConfigError, InputError, describe
+from acerl_np.support.files import write_atomically
+from acerl_np.support.numbers import is_whole
 
 MAX_MAGNITUDE = 1_000_000
 

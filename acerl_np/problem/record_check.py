@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from acerl_np.problem.instance import Instance
-from acerl_np.problem.load import Load, measure_load
+from acerl_np.problem.offered_load import Load, measure_load
 
 
 @dataclass(frozen=True)

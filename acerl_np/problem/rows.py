@@ -11,8 +11,8 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
-from acerl_np.errors import RecordError
 from acerl_np.problem.layout import MAX_NUMBER, shorten
+from acerl_np.support.errors import RecordError
 
 TIMESTAMP = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.,][0-9]{1,9})?)?"

@@ -8,8 +8,6 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.checks import is_real, is_whole
-from acerl_np.errors import AcerlError, InputError, describe
 from acerl_np.kernels.rules import N_RULES
 from acerl_np.kernels.state import (
     ARRIVAL,
@@ -45,6 +43,8 @@ from acerl_np.problem.layout import (
     SCALING_PAIRS,
     Layout,
 )
+from acerl_np.support.errors import AcerlError, InputError, describe
+from acerl_np.support.numbers import is_real, is_whole
 
 MAX_HORIZON = 1e15
 """Latest horizon, s."""

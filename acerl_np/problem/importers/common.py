@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from acerl_np.checks import is_real
-from acerl_np.errors import LayoutError
 from acerl_np.problem.layout import (
     MAX_EDGES,
     MAX_NUMBER,
@@ -16,6 +14,8 @@ from acerl_np.problem.layout import (
     MAX_SITES_WITH_ZERO_EDGES,
     shorten,
 )
+from acerl_np.support.errors import LayoutError
+from acerl_np.support.numbers import is_real
 
 MAX_NAME = 200
 """Characters of a name or of a site's kind."""

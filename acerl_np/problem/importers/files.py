@@ -6,11 +6,11 @@ import os
 from pathlib import Path
 from typing import Any
 
-from acerl_np.errors import LayoutError
 from acerl_np.problem.importers.lif import import_lif
 from acerl_np.problem.importers.opentcs import import_opentcs
 from acerl_np.problem.layout import shorten
-from acerl_np.storage import read_text
+from acerl_np.support.errors import LayoutError
+from acerl_np.support.files import read_text
 
 KINDS = ("lif", "opentcs")
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from acerl_np.errors import LayoutError
 from acerl_np.problem.importers.common import (
     Draft,
     Station,
@@ -20,6 +19,7 @@ from acerl_np.problem.importers.common import (
     read_number,
 )
 from acerl_np.problem.layout import parse_json, shorten
+from acerl_np.support.errors import LayoutError
 
 MAX_DEGREE = 20
 MAX_CONTROL_POINTS = 10_000

@@ -6,9 +6,9 @@ import re
 from typing import Any
 from xml.etree import ElementTree
 
-from acerl_np.errors import LayoutError
 from acerl_np.problem.importers.common import Draft, Station, read_flag, read_name, read_number
 from acerl_np.problem.layout import MAX_NUMBER, MAX_VEHICLES, MIN_SPEED, shorten
+from acerl_np.support.errors import LayoutError
 
 MAX_ELEMENTS = 1_000_000
 MAX_DEPTH = 50

@@ -11,7 +11,7 @@ import numpy as np
 
 from acerl_np.kernels.random import CURVE
 from acerl_np.problem.instance import Instance
-from acerl_np.rollout import Arena, stream_keys
+from acerl_np.simulation.arena import Arena, stream_keys
 
 CURVE_COLUMNS = ("generation", "decisions", "instance", "makespan", "tardiness", "satisfied")
 

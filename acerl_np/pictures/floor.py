@@ -8,9 +8,9 @@ import os
 import warnings
 from pathlib import Path
 
-from acerl_np.errors import InputError, MissingExtraError
 from acerl_np.problem.layout import Layout
-from acerl_np.storage import write_atomically
+from acerl_np.support.errors import InputError, MissingExtraError
+from acerl_np.support.files import write_atomically
 
 FORMATS = ("png", "svg", "pdf")
 

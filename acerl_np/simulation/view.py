@@ -25,7 +25,7 @@ from acerl_np.kernels.state import (
     WORKING,
 )
 from acerl_np.problem.layout import Layout
-from acerl_np.simulator import Simulator
+from acerl_np.simulation.simulator import Simulator
 
 STATUSES = {IDLE: "idle", WORKING: "working", BROKEN: "broken"}
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from acerl_np.errors import InputError, StorageError, describe, make_printable
+from acerl_np.support.errors import InputError, StorageError, describe, make_printable
 
 if sys.platform != "win32":
     import fcntl

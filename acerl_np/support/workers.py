@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from acerl_np.checks import is_whole
-from acerl_np.errors import ConfigError, describe
+from acerl_np.support.errors import ConfigError, describe
+from acerl_np.support.numbers import is_whole
 
 Item = TypeVar("Item")
 

@@ -1,47 +1,20 @@
-"""Past assignments played in the simulator: what yesterday's dispatching would score here."""
+"""Past assignments as a control system recorded them: which vehicle served which task from when."""
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
 
-from acerl_np.errors import RecordError
-from acerl_np.kernels.baselines import play_assignments
-from acerl_np.kernels.state import (
-    FINISH,
-    MAKESPAN,
-    N_DECISIONS,
-    START,
-    STATUS,
-    TARDINESS,
-    TASK,
-    VEHICLE,
-    WORKING,
-    allocate_state,
-)
 from acerl_np.problem.instance import MAX_TASKS, Instance
 from acerl_np.problem.rows import TimeColumn, count_seconds, is_blank, parse_csv, read_id
-from acerl_np.problem.tables import build_problem
-from acerl_np.storage import read_text, write_atomically
+from acerl_np.support.errors import RecordError
+from acerl_np.support.files import read_text
 
 REQUIRED_COLUMNS = ("task", "vehicle", "start")
 OPTIONAL_COLUMNS = ("finish",)
-SCHEDULE_COLUMNS = (
-    "task",
-    "vehicle",
-    "arrival",
-    "due",
-    "planned_start",
-    "start",
-    "planned_finish",
-    "finish",
-    "tardiness",
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,29 +38,6 @@ class Assignments:
     vehicle: np.ndarray
     start: np.ndarray
     finish: np.ndarray
-
-
-@dataclass(frozen=True, eq=False)
-class Replay:
-    """Recorded assignments as the simulator carries them out.
-
-    Attributes
-    ----------
-    assignments : Assignments
-    makespan, tardiness : float, s
-        nan if the episode was stopped at its horizon.
-    start, finish : ndarray(float64, (n_tasks,)), s
-        Per task, of the assignment that was carried through; nan where there is none.
-    decisions : int
-        Assignments in all, those that a breakdown undid included.
-    """
-
-    assignments: Assignments
-    makespan: float
-    tardiness: float
-    start: np.ndarray
-    finish: np.ndarray
-    decisions: int
 
 
 def read_assignments(path: str | os.PathLike[str], instance: Instance) -> Assignments:
@@ -178,96 +128,3 @@ def _read_time(
     column: TimeColumn, row: dict[str, str], epoch: datetime | None, place: str
 ) -> float:
     return count_seconds(column.read(row, place), epoch, column.column, place)
-
-
-def replay_assignments(
-    assignments: Assignments, *, horizon: float | None = None, key: np.ndarray | None = None
-) -> Replay:
-    """Play recorded assignments in the simulator.
-
-    Each vehicle serves its tasks in the order of their recorded starts; an assignment happens at the
-    first moment, not before its recorded start, at which the vehicle is idle and the task has
-    arrived. A task whose vehicle breaks down in mid-way is served again by the same vehicle as soon
-    as that is idle.
-
-    Parameters
-    ----------
-    assignments : Assignments
-    horizon : float, optional
-        s after which the episode is stopped, finished or not; by default as `build_problem` says.
-    key : ndarray(uint32, (4,)), optional
-        Stream of the random breakdowns, if there are any; by default that of zeros.
-
-    Returns
-    -------
-    Replay
-
-    Raises
-    ------
-    InputError
-        If the horizon is unusable.
-    """
-    instance = assignments.instance
-    n, fleet = instance.n_tasks, len(instance.layout.vehicles)
-    problem = build_problem([instance], horizon=horizon)
-    state = allocate_state(problem, 1)
-    if key is not None:
-        state.breakdown_key[0] = key
-    ordered = assignments.vehicle[assignments.order]
-    play_assignments(
-        problem,
-        state,
-        0,
-        assignments.order[np.argsort(ordered, kind="stable")],
-        np.searchsorted(np.sort(ordered), np.arange(fleet + 1)).astype(np.int64),
-        np.ceil(np.maximum(assignments.start, 0.0)).astype(np.int64),
-        np.empty(fleet, np.int64),
-    )
-    served = state.task[0, :n, VEHICLE] >= 0
-    vehicles = state.vehicle[0, :fleet]
-    served[vehicles[vehicles[:, STATUS] == WORKING, TASK]] = False
-    return Replay(
-        assignments=assignments,
-        makespan=float(state.outcome[0, MAKESPAN]),
-        tardiness=float(state.outcome[0, TARDINESS]),
-        start=np.where(served, state.task[0, :n, START], np.nan),
-        finish=np.where(served, state.task[0, :n, FINISH], np.nan),
-        decisions=int(state.episode[0, N_DECISIONS]),
-    )
-
-
-def write_schedule(path: str | os.PathLike[str], replay: Replay) -> None:
-    """Write a replay task by task as CSV; s, empty where unknown.
-
-    `planned_start` and `planned_finish` are recorded, `start` and `finish` simulated.
-
-    Parameters
-    ----------
-    path : path-like
-    replay : Replay
-
-    Raises
-    ------
-    StorageError
-        If the file cannot be written.
-    """
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(SCHEDULE_COLUMNS)
-    planned = replay.assignments
-    instance = planned.instance
-    due = instance.arrival + instance.expiry
-    for k in planned.order:
-        times = [
-            instance.arrival[k],
-            due[k],
-            planned.start[k],
-            replay.start[k],
-            planned.finish[k],
-            replay.finish[k],
-            np.maximum(0.0, replay.finish[k] - due[k]),
-        ]
-        cells = ["" if np.isnan(time) else repr(round(float(time), 6)) for time in times]
-        vehicle = instance.layout.vehicles[planned.vehicle[k]].id
-        writer.writerow([instance.tasks[k], vehicle, *cells])
-    write_atomically(path, text.getvalue().encode())

@@ -21,7 +21,7 @@ from acerl_np.kernels.rollout import (
 )
 from acerl_np.kernels.state import Problem, State, allocate_state
 from acerl_np.problem.instance import Instance
-from acerl_np.workers import Workers
+from acerl_np.support.workers import Workers
 
 TILE = 4
 """Members that a worker plays side by side; their weights fit a core's second-level cache."""

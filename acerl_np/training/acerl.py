@@ -13,19 +13,19 @@ from typing import Any
 
 import numpy as np
 
-from acerl_np.checkpoint import load_checkpoint, save_checkpoint
-from acerl_np.checks import is_whole
-from acerl_np.config import Config
-from acerl_np.curves import CurvePoint, Observer, format_curves
-from acerl_np.errors import CheckpointError, ConfigError, describe, make_printable
 from acerl_np.evolution import Strategy, make_sampler, rank_utilities
 from acerl_np.kernels.network import count_parameters, make_network
-from acerl_np.policy import Policy, initial_parameters
+from acerl_np.policies.network import Policy, initial_parameters
 from acerl_np.problem.instance import Instance, check_names, list_instances
 from acerl_np.problem.tables import build_problem, count_actions, count_features, find_scaling
-from acerl_np.rollout import Arena
-from acerl_np.storage import write_atomically
-from acerl_np.workers import Workers
+from acerl_np.simulation.arena import Arena
+from acerl_np.support.errors import CheckpointError, ConfigError, describe, make_printable
+from acerl_np.support.files import write_atomically
+from acerl_np.support.numbers import is_whole
+from acerl_np.support.workers import Workers
+from acerl_np.training.checkpoint import load_checkpoint, save_checkpoint
+from acerl_np.training.config import Config
+from acerl_np.training.curves import CurvePoint, Observer, format_curves
 
 MAX_SEED = 2**63 - 1
 

@@ -8,8 +8,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.checks import is_whole
-from acerl_np.errors import ActionError, InputError, describe
 from acerl_np.kernels.random import BREAKDOWN, derive_key
 from acerl_np.kernels.rollout import advance_batch
 from acerl_np.kernels.state import (
@@ -29,6 +27,8 @@ from acerl_np.kernels.state import (
 )
 from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.problem.tables import build_problem, count_actions, count_features
+from acerl_np.support.errors import ActionError, InputError, describe
+from acerl_np.support.numbers import is_whole
 
 STATUS_NAMES = np.array(["running", "finished", "stuck", "stopped"])
 """All tasks served; nothing can happen any more though tasks wait; stopped at the horizon."""

@@ -9,38 +9,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.checks import is_real, is_whole
-from acerl_np.errors import ConfigError, InputError, PolicyError, describe
-from acerl_np.hindsight import find_static, play_static
-from acerl_np.kernels.baselines import MIX, RANDOM
-from acerl_np.kernels.rules import AHP, EDD, FCFS, LWT, NVF, STD
 from acerl_np.kernels.state import N_DECISIONS, TASK_SLOTS
-from acerl_np.policy import Policy
+from acerl_np.policies.network import Policy
+from acerl_np.policies.rules import RULES, STATIC, find_policy_name
+from acerl_np.policies.static import find_static, play_static
 from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.problem.tables import build_problem
-from acerl_np.rollout import Arena, play_by_rule, stream_keys
-from acerl_np.simulator import Simulator
-from acerl_np.workers import Workers, check_threads
+from acerl_np.simulation.arena import Arena, play_by_rule, stream_keys
+from acerl_np.simulation.simulator import Simulator
+from acerl_np.support.errors import ConfigError, InputError, PolicyError, describe
+from acerl_np.support.numbers import is_real, is_whole
+from acerl_np.support.workers import Workers, check_threads
 
 MAX_TRIALS = 10_000_000
-
-RULES = {
-    "FCFS": FCFS,
-    "EDD": EDD,
-    "NVF": NVF,
-    "STD": STD,
-    "LWT": LWT,
-    "AHP": AHP,
-    "MIX": MIX,
-    "Random": RANDOM,
-}
-"""Policies by name: a vehicle drawn uniformly from the free ones, then the rule picks its task. MIX
-draws one of the first four rules as well, Random draws the task."""
-
-STATIC = "Static"
-"""The best fixed vehicle order and rule per vehicle on the instances at hand."""
-
-POLICY_NAMES = (*RULES, STATIC)
 
 Agent = Callable[[np.ndarray, np.ndarray], ArrayLike]
 """Observations (float32, (B, n_features)) and masks (bool, (B, n_actions)) in, actions (int, (B,)) out."""
@@ -99,26 +80,6 @@ def _mean_finished(values: np.ndarray) -> np.ndarray:
         return np.asarray(values.mean(axis=1))
     with np.errstate(invalid="ignore"):
         return np.asarray(np.where(finished, values, 0.0).sum(axis=1) / finished.sum(axis=1))
-
-
-def find_policy_name(name: str, names: Sequence[str] = POLICY_NAMES) -> str:
-    """Return the policy's name as `names` spell it, whatever its case.
-
-    Parameters
-    ----------
-    name : str
-    names : sequence of str
-        The known ones.
-
-    Raises
-    ------
-    PolicyError
-        If there is no policy of this name.
-    """
-    for known in names:
-        if name.lower() == known.lower():
-            return known
-    raise PolicyError(f"policy '{describe(name)}': unknown; expected one of {', '.join(names)}")
 
 
 def evaluate_policy(

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, get_args
 
-from acerl_np.checks import is_real, is_whole
-from acerl_np.errors import ConfigError, describe, make_printable
 from acerl_np.evolution.ranking import Ranking, Shaping
 from acerl_np.evolution.sampler import Advantage, Sampler
 from acerl_np.evolution.strategy import MIN_NOISE_STD
-from acerl_np.policy import Initialisation
+from acerl_np.policies.network import Initialisation
 from acerl_np.problem.tables import MAX_HORIZON
-from acerl_np.storage import read_text
+from acerl_np.support.errors import ConfigError, describe, make_printable
+from acerl_np.support.files import read_text
+from acerl_np.support.numbers import is_real, is_whole
 
 Outcome = Literal["last", "best"]
 

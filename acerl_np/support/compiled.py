@@ -42,9 +42,10 @@ def source_stamp() -> str:
         f"{sys.version} numba {numba.__version__} llvmlite {llvmlite.__version__} "
         f"numpy {np.__version__}".encode()
     )
-    kernels = Path(__file__).parent
+    kernels = Path(__file__).parent.parent / "kernels"
     # The package's own file holds its version.
-    for path in [kernels.parent / "__init__.py", *sorted(kernels.glob("*.py"))]:
+    own = [kernels.parent / "__init__.py", Path(__file__)]
+    for path in [*own, *sorted(kernels.glob("*.py"))]:
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()[:32]
 

@@ -13,9 +13,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from acerl_np.checks import is_real, is_whole
-from acerl_np.errors import EventError, InputError, PolicyError, describe
-from acerl_np.evaluation import RULES, find_policy_name
 from acerl_np.kernels.live import decide_by_named_rule, decide_by_network, look
 from acerl_np.kernels.network import sum_columns
 from acerl_np.kernels.random import ACTION, derive_key
@@ -43,7 +40,8 @@ from acerl_np.kernels.state import (
     WORKING,
     allocate_state,
 )
-from acerl_np.policy import Policy
+from acerl_np.policies.network import Policy
+from acerl_np.policies.rules import RULES, find_policy_name
 from acerl_np.problem.instance import load_layout
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.tables import (
@@ -52,7 +50,9 @@ from acerl_np.problem.tables import (
     count_features,
     measure_loaded,
 )
-from acerl_np.storage import read_arrays, take_kind, write_arrays
+from acerl_np.support.errors import EventError, InputError, PolicyError, describe
+from acerl_np.support.files import read_arrays, take_kind, write_arrays
+from acerl_np.support.numbers import is_real, is_whole
 
 FORMAT = 1
 FIRST_ROOM = 64

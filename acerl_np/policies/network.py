@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.errors import PolicyError
 from acerl_np.kernels.network import act_batch, count_parameters, make_network, sum_columns
 from acerl_np.kernels.random import INITIAL, derive_key, fill_uniforms
 from acerl_np.kernels.update import fill_stream
 from acerl_np.problem.tables import check_scaling, count_actions, count_features
-from acerl_np.storage import read_arrays, take_kind, write_arrays
+from acerl_np.support.errors import PolicyError
+from acerl_np.support.files import read_arrays, take_kind, write_arrays
 
 if TYPE_CHECKING:
     from acerl_np.problem.instance import Instance

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from acerl_np.errors import CheckpointError, make_printable
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
-from acerl_np.storage import read_arrays, take_kind, write_arrays
+from acerl_np.support.errors import CheckpointError, make_printable
+from acerl_np.support.files import read_arrays, take_kind, write_arrays
 
 FORMAT = 3
 

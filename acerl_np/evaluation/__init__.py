@@ -1,0 +1,1 @@
+"""How good a policy is: trials, metrics, schedules found in hindsight."""

@@ -1,0 +1,1 @@
+"""Events in, assignments out, for a real floor."""

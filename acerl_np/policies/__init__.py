@@ -1,0 +1,1 @@
+"""Who decides: networks, dispatching rules, static plans."""

@@ -1,0 +1,1 @@
+"""How a policy is trained: ACERL, its options, curves and checkpoints."""
