@@ -38,15 +38,17 @@ if TYPE_CHECKING:
         RecordError,
         StorageError,
     )
-    from acerl_np.training.acerl import ACERL, Generation
+    from acerl_np.training.acerl import ACERL
     from acerl_np.training.config import Config
+    from acerl_np.training.history import Generation
     from acerl_np.warm import warm_up
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "training.acerl": ("ACERL", "Generation"),
+    "training.acerl": ("ACERL",),
     "training.config": ("Config",),
+    "training.history": ("Generation",),
     "live.dispatcher": (
         "Assignment",
         "Dispatcher",

@@ -31,7 +31,8 @@ from acerl_np.support.files import claim_folder, write_atomically
 if TYPE_CHECKING:
     from acerl_np.evaluation.trials import Trials
     from acerl_np.problem.instance import Instance
-    from acerl_np.training.acerl import ACERL, Generation
+    from acerl_np.training.acerl import ACERL
+    from acerl_np.training.history import Generation
 
 DESCRIPTION = """\
 Train a dispatching policy with ACERL (Algorithm 1 of the paper).

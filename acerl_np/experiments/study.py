@@ -22,9 +22,10 @@ from acerl_np.problem.instance import Instance
 from acerl_np.support.errors import InputError
 from acerl_np.support.files import read_arrays, write_arrays, write_atomically
 from acerl_np.support.workers import count_cores
-from acerl_np.training.acerl import ACERL, HISTORY_COLUMNS
+from acerl_np.training.acerl import ACERL
 from acerl_np.training.config import Config
 from acerl_np.training.curves import CURVE_COLUMNS
+from acerl_np.training.history import HISTORY_COLUMNS
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,75 +21,15 @@ from acerl_np.support.errors import CheckpointError, ConfigError, describe, make
 from acerl_np.support.files import write_atomically
 from acerl_np.support.numbers import is_whole
 from acerl_np.support.workers import Workers
-from acerl_np.training.checkpoint import load_checkpoint, save_checkpoint
+from acerl_np.training.checkpoint import MAX_COUNT, check_array, load_checkpoint, save_checkpoint
 from acerl_np.training.config import Config
-from acerl_np.training.curves import CurvePoint, Observer, format_curves
+from acerl_np.training.curves import Curve, CurvePoint, format_curves
+from acerl_np.training.history import Generation, format_history, pack_history, unpack_history
 
 MAX_SEED = 2**63 - 1
 
 UNUSABLE = (KeyError, TypeError, ValueError, AttributeError, OverflowError)
 """What the contents of a file that holds something else may raise."""
-
-MAX_COUNT = 2**53
-"""Largest number of episodes of a checkpoint; sums stay far from overflow."""
-
-
-@dataclass(frozen=True, slots=True)
-class Generation:
-    """What one generation did.
-
-    Attributes
-    ----------
-    generation : int
-        1 for the first.
-    decisions : int
-        Decisions taken since training began.
-    seconds : float
-        Time spent training since it began.
-    return_mean, return_std : float
-        Of the returns (minus makespan, s) of the members that finished; nan if none did.
-    cost_mean : float
-        Mean of their costs (tardiness, s).
-    satisfied : float
-        Share of members with a cost below the limit.
-    noise_std : float
-        sigma.
-    counts : tuple of int
-        Members that played each instance.
-    failed : int
-        Members whose episode did not finish; they rank worst. `unfinished` is another name of it.
-    """
-
-    generation: int
-    decisions: int
-    seconds: float
-    return_mean: float
-    return_std: float
-    cost_mean: float
-    satisfied: float
-    noise_std: float
-    counts: tuple[int, ...]
-    failed: int = 0
-
-    @property
-    def unfinished(self) -> int:
-        """Members whose episode did not finish."""
-        return self.failed
-
-
-HISTORY_COLUMNS = (
-    "generation",
-    "decisions",
-    "seconds",
-    "return_mean",
-    "return_std",
-    "cost_mean",
-    "satisfied",
-    "noise_std",
-)
-
-
-MEANS = [HISTORY_COLUMNS.index(name) for name in ("return_mean", "return_std", "cost_mean")]
 
 
 def find_layer_sizes(instances: Sequence[Instance], hidden: Sequence[int]) -> list[int]:
@@ -155,7 +93,6 @@ class ACERL:
         check_names(self.instances)
         seed = self.seed = int(seed)
         self.history: list[Generation] = []
-        self.curve: list[CurvePoint] = []
         self._seconds = 0.0
         self._decisions = 0
 
@@ -178,20 +115,14 @@ class ACERL:
         )
         self._workers = Workers(threads)
         self._arena = Arena(self._problem, network, self._workers, tile=tile)
-        self._observer = Observer(
-            self.instances,
-            Arena(self._problem, network, self._workers, shared=True),
-            seed=seed,
-            trials=self.config.curve_trials,
-            cost_limit=self.config.cost_limit,
-        )
+        shared = Arena(self._problem, network, self._workers, shared=True)
+        self._curve = Curve(self.instances, shared, self.config, seed)
         theta = initial_parameters(
             sizes,
             seed,
             initialisation=self.config.initialisation,
             has_biases=self.config.biases,
         )
-        self._best_theta = theta[: len(theta) if self.config.outcome == "best" else 0].copy()
         self.search = Strategy(
             theta,
             seed=seed,
@@ -215,6 +146,10 @@ class ACERL:
         )
 
     @property
+    def _names(self) -> list[str]:
+        return [instance.name for instance in self.instances]
+
+    @property
     def strategy(self) -> Strategy:
         """Another name of `search`."""
         return self.search
@@ -230,38 +165,18 @@ class ACERL:
         return self.generation >= self.config.generations
 
     @property
+    def curve(self) -> list[CurvePoint]:
+        """Looks at theta, before the first generation and after every `curve_every`."""
+        return self._curve.points
+
+    @property
     def policy(self) -> Policy:
         """The policy pi_theta as trained so far: of the last generation, or of the best look."""
-        theta = self.search.theta
-        if self.config.outcome == "best" and self.curve:
-            latest, best = self._latest_look(), self._best_look()
-            if latest is best or not latest.beats(best):
-                theta = self._best_theta
+        theta = self._curve.choose(self.search.theta, self.generation, self._decisions)
         return Policy(theta, **self._shape)
 
-    def _best_look(self) -> CurvePoint:
-        best = self.curve[0]
-        for point in self.curve[1:]:
-            if point.beats(best):
-                best = point
-        return best
-
-    def _latest_look(self) -> CurvePoint:
-        """Return the look at the present theta, taken now if this generation has none."""
-        if self.curve and self.curve[-1].generation == self.generation:
-            return self.curve[-1]
-        return self._observer.look(self.search.theta, self.generation, self._decisions)
-
     def _observe(self) -> None:
-        """Look at theta if a look is due; remember the best one's."""
-        every = self.config.curve_every
-        if every == 0 or self.generation % every:
-            return
-        if self.curve and self.curve[-1].generation == self.generation:
-            return
-        self.curve.append(self._latest_look())
-        if self.config.outcome == "best" and self._best_look() is self.curve[-1]:
-            self._best_theta[:] = self.search.theta
+        self._curve.observe(self.search.theta, self.generation, self._decisions)
 
     def step(self) -> Generation:
         """Train one generation (Algorithm 1, lines 5 to 17).
@@ -324,14 +239,7 @@ class ACERL:
         StorageError
             If the file cannot be written.
         """
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow([*HISTORY_COLUMNS, *(instance.name for instance in self.instances)])
-        for record in self.history:
-            values = [getattr(record, column) for column in HISTORY_COLUMNS]
-            values[2] = round(record.seconds, 4)
-            writer.writerow([*values, *record.counts])
-        write_atomically(path, text.getvalue().encode())
+        write_atomically(path, format_history(self.history, self._names).encode())
 
     def write_curves(self, path: str | os.PathLike[str]) -> None:
         """Write `curve` as CSV, one line per look and record, the present theta last; atomically.
@@ -343,9 +251,8 @@ class ACERL:
         """
         points = list(self.curve)
         if points and points[-1].generation != self.generation:
-            points.append(self._latest_look())
-        names = [instance.name for instance in self.instances]
-        write_atomically(path, format_curves(points, names).encode())
+            points.append(self._curve.look(self.search.theta, self.generation, self._decisions))
+        write_atomically(path, format_curves(points, self._names).encode())
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a checkpoint that `resume` continues from.
@@ -368,35 +275,11 @@ class ACERL:
             instances=self.instances,
             arrays={
                 "theta": self.search.theta,
-                "history": np.array(
-                    [
-                        [getattr(record, column) for column in HISTORY_COLUMNS]
-                        for record in self.history
-                    ],
-                    np.float64,
-                ).reshape(-1, len(HISTORY_COLUMNS)),
-                "counts": np.array([record.counts for record in self.history], np.int64).reshape(
-                    -1, len(self.instances)
-                ),
-                "failed": np.array([record.failed for record in self.history], np.int64),
-                "best_theta": self._best_theta,
-                **self._pack_curve(),
+                **pack_history(self.history, len(self.instances)),
+                **self._curve.pack(),
                 **sampler,
             },
         )
-
-    def _pack_curve(self) -> dict[str, np.ndarray]:
-        shape = (len(self.curve), len(self.instances))
-        looks = [(point.generation, point.decisions) for point in self.curve]
-        return {
-            "curve.when": np.array(looks, np.int64).reshape(-1, 2),
-            **{
-                f"curve.{name}": np.array([getattr(point, name) for point in self.curve]).reshape(
-                    shape
-                )
-                for name in ("makespan", "tardiness", "satisfied")
-            },
-        }
 
     @classmethod
     def resume(
@@ -451,71 +334,25 @@ class ACERL:
         return trainer
 
     def _restore(self, settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        generation = int(settings["generation"])
-        theta, history, counts = arrays["theta"], arrays["history"], arrays["counts"]
-        failed = arrays["failed"]
-        expected = {
-            "theta": (theta, self.search.theta.shape, "f"),
-            "history": (history, (generation, len(HISTORY_COLUMNS)), "f"),
-            "counts": (counts, (generation, len(self.instances)), "i"),
-            "failed": (failed, (generation,), "i"),
-            "best_theta": (arrays["best_theta"], self._best_theta.shape, "f"),
-        }
-        n_looks = len(arrays["curve.when"])
-        expected["curve.when"] = (arrays["curve.when"], (n_looks, 2), "i")
-        for name in ("curve.makespan", "curve.tardiness", "curve.satisfied"):
-            expected[name] = (arrays[name], (n_looks, len(self.instances)), "f")
-        stopped = np.zeros(history.shape[:1], bool)
-        if failed.shape == stopped.shape and failed.dtype.kind == "i":
-            stopped = failed > 0
-        sampler = {}
-        for name, array in self.sampler.get_state().items():
-            sampler[name] = arrays[f"sampler.{name}"]
-            expected[f"sampler.{name}"] = (sampler[name], array.shape, array.dtype.kind)
-        for name, (array, shape, kind) in expected.items():
-            if array.shape != shape:
-                raise CheckpointError(f"{name}: read shape {array.shape}; expected {shape}")
-            if array.dtype.kind != kind:
-                raise CheckpointError(
-                    f"{name}: read {array.dtype}; expected numbers of kind '{kind}'"
-                )
-            # The least and largest return of an instance that nobody played are infinite; a
-            # generation in which no member finished has no means.
-            if name in ("sampler.least", "sampler.largest"):
-                usable = ~np.isnan(array)
-            elif name in ("curve.makespan", "curve.tardiness"):
-                usable = ~np.isinf(array)
-            elif name == "history":
-                usable = np.isfinite(array)
-                usable[:, MEANS] |= np.isnan(array[:, MEANS]) & stopped[:, None]
-            else:
-                usable = np.isfinite(array)
-            if not usable.all():
-                raise CheckpointError(f"{name}: not finite; expected finite numbers")
-            if kind == "i" and ((array < 0) | (array > MAX_COUNT)).any():
-                raise CheckpointError(f"{name}: expected counts from 0 to {MAX_COUNT:,}")
-        looks = arrays["curve.when"][:, 0].tolist()
-        every = self.config.curve_every
-        due = list(range(0, generation + 1, every)) if every and generation else []
-        if looks != due:
-            raise CheckpointError(f"curve.when: read generations {looks[:5]}; expected {due[:5]}")
-        decisions = int(settings["decisions"])
+        generation, decisions = int(settings["generation"]), int(settings["decisions"])
         if not 0 <= decisions <= MAX_COUNT:
             raise CheckpointError(
                 f"decisions: read {describe(decisions)}; expected a count from 0 to {MAX_COUNT:,}"
             )
+        theta = arrays["theta"]
+        check_array("theta", theta, self.search.theta.shape, "f")
+        sampler = {}
+        for name, own in self.sampler.get_state().items():
+            sampler[name] = array = arrays[f"sampler.{name}"]
+            # The least and largest return of an instance that nobody played are infinite.
+            bounds = name in ("least", "largest")
+            check_array(f"sampler.{name}", array, own.shape, own.dtype.kind, finite=not bounds)
+            if bounds and np.isnan(array).any():
+                raise CheckpointError(f"sampler.{name}: not finite; expected finite numbers")
+        self.history.extend(unpack_history(arrays, generation, len(self.instances)))
+        self._curve.restore(arrays, generation, theta.size)
         self.search.mean = theta.astype(np.float32)
-        self._best_theta[:] = arrays["best_theta"]
-        columns = [arrays[f"curve.{name}"] for name in ("makespan", "tardiness", "satisfied")]
-        for (look, taken), *means in zip(arrays["curve.when"].tolist(), *columns, strict=True):
-            self.curve.append(CurvePoint(look, taken, *means))
         self.search.generation = generation
         self.sampler.set_state(sampler)
         self._decisions = decisions
-        rows = zip(history.tolist(), counts.tolist(), failed.tolist(), strict=True)
-        for row, count, n_failed in rows:
-            values = dict(zip(HISTORY_COLUMNS, row, strict=True))
-            values["generation"] = int(values["generation"])
-            values["decisions"] = int(values["decisions"])
-            self.history.append(Generation(**values, counts=tuple(count), failed=n_failed))
         self._seconds = self.history[-1].seconds if self.history else 0.0

@@ -17,6 +17,9 @@ from acerl_np.support.files import read_arrays, take_kind, write_arrays
 
 FORMAT = 3
 
+MAX_COUNT = 2**53
+"""Largest number of episodes of a checkpoint; sums stay far from overflow."""
+
 
 def _pack(data: object) -> np.ndarray:
     return np.frombuffer(json.dumps(data, sort_keys=True).encode(), np.uint8)
@@ -142,3 +145,33 @@ def load_checkpoint(
         raise CheckpointError(f"{path}: not a usable checkpoint: {reason}") from error
     arrays = {name.removeprefix("state."): array for name, array in stored.items()}
     return settings, instances, arrays
+
+
+def check_array(
+    name: str, array: np.ndarray, shape: tuple[int, ...], kind: str, *, finite: bool = True
+) -> None:
+    """Refuse an array of another shape or kind, numbers that are not finite, and impossible counts.
+
+    Parameters
+    ----------
+    name : str
+        For the message.
+    array : ndarray
+    shape : tuple of int
+    kind : str
+        As `dtype.kind`: "f" for numbers, "i" for counts.
+    finite : bool
+        Whether all numbers must be finite.
+
+    Raises
+    ------
+    CheckpointError
+    """
+    if array.shape != shape:
+        raise CheckpointError(f"{name}: read shape {array.shape}; expected {shape}")
+    if array.dtype.kind != kind:
+        raise CheckpointError(f"{name}: read {array.dtype}; expected numbers of kind '{kind}'")
+    if finite and not np.isfinite(array).all():
+        raise CheckpointError(f"{name}: not finite; expected finite numbers")
+    if kind == "i" and ((array < 0) | (array > MAX_COUNT)).any():
+        raise CheckpointError(f"{name}: expected counts from 0 to {MAX_COUNT:,}")

@@ -12,8 +12,12 @@ import numpy as np
 from acerl_np.kernels.random import CURVE
 from acerl_np.problem.instance import Instance
 from acerl_np.simulation.arena import Arena, stream_keys
+from acerl_np.support.errors import CheckpointError
+from acerl_np.training.checkpoint import check_array
+from acerl_np.training.config import Config
 
 CURVE_COLUMNS = ("generation", "decisions", "instance", "makespan", "tardiness", "satisfied")
+VALUES = CURVE_COLUMNS[3:]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,8 +51,8 @@ class CurvePoint:
         return bool(self.makespan.mean() < other.makespan.mean())
 
 
-class Observer:
-    """Plays theta on all training records, with the same draws at every look.
+class Curve:
+    """Looks at theta: every so many generations, on all training records, with the same draws each time.
 
     The draws are keyed by (seed, the record's content, trial) under a purpose of their own, so a
     generation chosen by its looks is not chosen on the trials that judge it.
@@ -59,37 +63,103 @@ class Observer:
         The rows of the arena's problem.
     arena : Arena
         For one shared network.
-    seed, trials : int
-    cost_limit : float
-        xi, s.
+    config : Config
+    seed : int
+
+    Attributes
+    ----------
+    points : list of CurvePoint
+        Before the first generation, and after every `curve_every`.
     """
 
     def __init__(
-        self,
-        instances: Sequence[Instance],
-        arena: Arena,
-        *,
-        seed: int,
-        trials: int,
-        cost_limit: float,
+        self, instances: Sequence[Instance], arena: Arena, config: Config, seed: int
     ) -> None:
         self.arena = arena
-        self.cost_limit = cost_limit
-        self.rows = np.repeat(np.arange(len(instances)), trials)
-        self.keys = stream_keys(instances, trials, seed, purpose=CURVE)
-        self.shape = (len(instances), trials)
+        self.config = config
+        self.points: list[CurvePoint] = []
+        self._rows = np.repeat(np.arange(len(instances)), config.curve_trials)
+        self._keys = stream_keys(instances, config.curve_trials, seed, purpose=CURVE)
+        self._shape = (len(instances), config.curve_trials)
+        self._best: CurvePoint | None = None
+        self._best_theta = np.empty(0, np.float32)
+
+    def observe(self, theta: np.ndarray, generation: int, decisions: int) -> None:
+        """Look at theta if a look is due."""
+        every = self.config.curve_every
+        if every == 0 or generation % every:
+            return
+        if not self.points or self.points[-1].generation != generation:
+            self.points.append(self.look(theta, generation, decisions))
+            self._keep(theta)
 
     def look(self, theta: np.ndarray, generation: int, decisions: int) -> CurvePoint:
-        """Return how `theta` does now."""
-        makespan, tardiness, _ = self.arena.play_policy(theta, self.rows, self.keys, False)
-        makespan, tardiness = makespan.reshape(self.shape), tardiness.reshape(self.shape)
+        """Return how `theta` does; the look of this generation if there is one."""
+        if self.points and self.points[-1].generation == generation:
+            return self.points[-1]
+        makespan, tardiness, _ = self.arena.play_policy(theta, self._rows, self._keys, False)
+        makespan, tardiness = makespan.reshape(self._shape), tardiness.reshape(self._shape)
         return CurvePoint(
             generation,
             decisions,
             makespan.mean(axis=1),
             tardiness.mean(axis=1),
-            (tardiness < self.cost_limit).mean(axis=1),
+            (tardiness < self.config.cost_limit).mean(axis=1),
         )
+
+    def choose(self, theta: np.ndarray, generation: int, decisions: int) -> np.ndarray:
+        """Return the parameters of the policy: theta, or those of the best look so far."""
+        if self._best is None:
+            return theta
+        latest = self.look(theta, generation, decisions)
+        return theta if latest.beats(self._best) else self._best_theta
+
+    def _keep(self, theta: np.ndarray) -> None:
+        latest = self.points[-1]
+        if self.config.outcome == "best" and (self._best is None or latest.beats(self._best)):
+            self._best, self._best_theta = latest, theta.copy()
+
+    def pack(self) -> dict[str, np.ndarray]:
+        """Return the looks as arrays of a checkpoint, and the best one's theta."""
+        when = [(point.generation, point.decisions) for point in self.points]
+        columns = {
+            f"curve.{name}": np.array([getattr(point, name) for point in self.points], np.float64)
+            for name in VALUES
+        }
+        return {
+            "curve.when": np.array(when, np.int64).reshape(-1, 2),
+            **{name: array.reshape(-1, self._shape[0]) for name, array in columns.items()},
+            "curve.best_theta": self._best_theta,
+        }
+
+    def restore(self, arrays: dict[str, np.ndarray], generation: int, n_parameters: int) -> None:
+        """Take over the looks that `pack` made arrays of.
+
+        Raises
+        ------
+        CheckpointError
+            If an array has another shape or kind, or numbers that no look has.
+        """
+        every = self.config.curve_every
+        due = list(range(0, generation + 1, every)) if every and generation else []
+        when, columns = arrays["curve.when"], [arrays[f"curve.{name}"] for name in VALUES]
+        check_array("curve.when", when, (len(due), 2), "i")
+        if when[:, 0].tolist() != due:
+            raise CheckpointError(
+                f"curve.when: read generations {when[:5, 0].tolist()}; expected {due[:5]}"
+            )
+        for name, array in zip(VALUES, columns, strict=True):
+            shape = (len(due), self._shape[0])
+            # The means of episodes that were stopped are nan.
+            check_array(f"curve.{name}", array, shape, "f", finite=False)
+            check_array(
+                f"curve.{name}", np.nan_to_num(array, posinf=np.inf, neginf=-np.inf), shape, "f"
+            )
+        kept = n_parameters if self.config.outcome == "best" and due else 0
+        check_array("curve.best_theta", arrays["curve.best_theta"], (kept,), "f")
+        for (look, taken), *means in zip(when.tolist(), *columns, strict=True):
+            self.points.append(CurvePoint(look, taken, *means))
+            self._keep(arrays["curve.best_theta"])
 
 
 def format_curves(points: Sequence[CurvePoint], names: Sequence[str]) -> str:
