@@ -840,8 +840,8 @@ print([name for name in rooms if "acerl_np." + name in sys.modules])
 
 
 @many_draws
-def test_the_readmes_example_finds_what_it_says():
-    section = (ROOT / "README.md").read_text().split("## Your own problem")[1]
+def test_the_pages_example_finds_what_it_says():
+    section = (ROOT / "docs/evolution.md").read_text().split("## Your own problem")[1]
     code = re.search(r"```python\n(.*?)```", section, re.DOTALL)[1]
     names = {}
     exec(code.replace("print(", "("), names)

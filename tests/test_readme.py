@@ -1,10 +1,11 @@
-"""The README's Python examples run as they stand."""
+"""What the README and the pages say holds: examples run, commands are understood, links lead somewhere."""
 
 from __future__ import annotations
 
 import importlib.util
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -13,48 +14,123 @@ from pathlib import Path
 import numba
 import pytest
 
-README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
-EXAMPLES = re.findall(r"^```python\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+from acerl_np.commands.main import build_parser
+
+ROOT = Path(__file__).parent.parent
+DOCS = sorted((ROOT / "docs").rglob("*.md"))
+PAGES = {
+    str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
+    for path in (ROOT / "README.md", ROOT / "SECURITY.md", ROOT / "instances/README.md", *DOCS)
+}
+
+
+def blocks(page, language):
+    return re.findall(rf"^```{language}\n(.*?)^```$", PAGES[page], re.MULTILINE | re.DOTALL)
+
+
+EXAMPLES = [(page, code) for page in PAGES for code in blocks(page, "python")]
+COMMANDS = [
+    (page, line.partition("acerl-np ")[2])
+    for page in PAGES
+    for block in blocks(page, "sh")
+    for line in block.replace("\\\n", " ").splitlines()
+    if re.match(r"(\.venv/bin/)?acerl-np ", line)
+]
 
 EXTRAS = {"gymnasium": "import gymnasium", "pymoo": "pymoo", "matplotlib": "matplotlib"}
 
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)|<img src=\"([^\"]+)\"")
+CODE_FILE = re.compile(r"`(?:python )?([\w./-]+\.py)[` ]")
 
-def test_there_are_examples():
-    assert len(EXAMPLES) >= 2
+WRITTEN_LATER = {"docs/learning.md"}
+"""Pages that may be missing."""
 
-
-@pytest.mark.skipif(
+compiled = pytest.mark.skipif(
     bool(numba.config.DISABLE_JIT), reason="examples train, which needs the compiler"
 )
-@pytest.mark.parametrize("code", EXAMPLES, ids=lambda code: code.splitlines()[-1][:40])
-def test_examples_run(code, tmp_path, monkeypatch):
+
+
+def test_the_readme_is_short():
+    assert len(PAGES["README.md"].splitlines()) <= 150
+
+
+def test_there_are_examples():
+    shown = {page for page, _ in EXAMPLES}
+    assert {"README.md", "docs/live.md", "docs/environments.md", "docs/evolution.md"} <= shown
+    assert len(COMMANDS) >= 30
+
+
+@compiled
+@pytest.mark.parametrize(
+    ("page", "code"), EXAMPLES, ids=[f"{page}-{k}" for k, (page, _) in enumerate(EXAMPLES)]
+)
+def test_examples_run(page, code, tmp_path, monkeypatch):
     for module, sign in EXTRAS.items():
         if sign in code and importlib.util.find_spec(module) is None:
             pytest.skip(f"needs {module}")
     monkeypatch.chdir(tmp_path)
-    exec(compile(code, "README.md", "exec"), {"__name__": "__main__"})
+    exec(compile(code, page, "exec"), {"__name__": "__main__"})
 
 
-@pytest.mark.skipif(
-    bool(numba.config.DISABLE_JIT), reason="examples train, which needs the compiler"
-)
+@compiled
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
 def test_the_commands_for_an_own_floor_run(tmp_path):
-    """As a user types them in a clone; the program is this environment's."""
-    section = README.split("\n## Your own floor\n")[1].split("\n## ")[0]
-    blocks = re.findall(r"^```sh\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 3
-    commands = "".join(blocks)
-    root = Path(__file__).parent.parent
+    """As a user types them in a clone, but for fewer generations; the program is this environment's."""
+    commands = blocks("docs/own-floor.md", "sh")
+    assert len(commands) == 3
     (tmp_path / "tests").mkdir()
-    shutil.copytree(root / "tests" / "data", tmp_path / "tests" / "data")
-    program = f'set -e\nacerl-np() {{ "{sys.executable}" -m acerl_np "$@"; }}\n{commands}'
+    shutil.copytree(ROOT / "tests" / "data", tmp_path / "tests" / "data")
+    program = f"""set -e
+acerl-np() {{
+    command=$1
+    shift
+    if [ "$command" = train ]; then set -- --generations 8 "$@"; fi
+    "{sys.executable}" -m acerl_np "$command" "$@"
+}}
+{"".join(commands)}"""
     done = subprocess.run(
         ["bash", "-c", program],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(root)},
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
     )
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "run" / "policy.npz").exists()
+
+
+@pytest.mark.parametrize(("page", "line"), COMMANDS)
+def test_commands_are_understood(page, line):
+    words = shlex.split(line, comments=True)
+    assert build_parser(words[0]).parse_args(words).command == words[0]
+
+
+def anchors(text):
+    """The names under which a page's headings can be linked."""
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(page):
+    missing = set()
+    for link, picture in LINK.findall(PAGES[page]):
+        target, _, anchor = (link or picture).partition("#")
+        if "://" in target:
+            continue
+        path = (ROOT / page).parent.joinpath(target).resolve() if target else ROOT / page
+        name = os.path.relpath(path, ROOT)
+        if not path.exists() or (anchor and anchor not in anchors(PAGES.get(name, ""))):
+            missing.add(name)
+    assert missing <= WRITTEN_LATER
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_files_that_pages_name_exist(page):
+    """`kernels/events.py` is below the package or the root; `test_fuzz.py` may be in any folder."""
+    for name in CODE_FILE.findall(PAGES[page]):
+        if "/" in name:
+            assert (ROOT / name).exists() or (ROOT / "acerl_np" / name).exists(), name
+        else:
+            folders = ("acerl_np", "tests", "benchmarks", "examples")
+            assert any(any((ROOT / folder).rglob(name)) for folder in folders), name
