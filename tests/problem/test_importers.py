@@ -20,7 +20,7 @@ from acerl_np.problem.importers.lif import import_lif, measure_trajectory
 from acerl_np.problem.importers.opentcs import import_opentcs
 from acerl_np.support.errors import LayoutError
 
-DATA = Path(__file__).parent / "data"
+DATA = Path(__file__).parents[1] / "data"
 HALL = (DATA / "hall.lif.json").read_text()
 PLANT = (DATA / "plant.xml").read_text()
 

@@ -20,7 +20,7 @@ from acerl_np.evolution import Evolution, Strategy, make_sampler, rank_utilities
 from acerl_np.evolution.adaptation import MAX_SIGMA, MIN_SIGMA, weigh_members, weigh_places
 from acerl_np.support.errors import ConfigError, InputError
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 JIT = not numba.config.DISABLE_JIT
 GENERATIONS = 4 if JIT else 2
 

@@ -32,7 +32,9 @@ from acerl_np import (
 from acerl_np.kernels.random import EVALUATION, derive_key
 
 JIT = not numba.config.DISABLE_JIT
-RECORDED = dict(np.load(Path(__file__).parent / "data" / "dmh-episodes.npz", allow_pickle=False))
+RECORDED = dict(
+    np.load(Path(__file__).parents[1] / "data" / "dmh-episodes.npz", allow_pickle=False)
+)
 FIRST_DECISION = np.concatenate([[0], np.cumsum(RECORDED["n_decisions"], dtype=int)])
 
 
