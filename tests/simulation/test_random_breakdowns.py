@@ -8,10 +8,11 @@ import naive_evolution
 import numba
 import numpy as np
 import pytest
+from episodes import play_and_compare
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from test_simulator import play_and_compare, worlds
+from worlds import worlds
 
 from acerl_np import (
     ACERL,
