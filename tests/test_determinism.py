@@ -29,6 +29,7 @@ import acerl_np
 from acerl_np import ACERL, Config, evaluate_policy
 from acerl_np.evolution import Strategy, rank_utilities
 from acerl_np.kernels.network import act_batch
+from acerl_np.simulation.arena import Arena
 
 JIT = not numba.config.DISABLE_JIT
 
@@ -205,7 +206,7 @@ def test_members_that_failed_rank_worst_and_alike(rows, ranking, shaping, seed):
 @pytest.mark.skipif(not JIT, reason="many populations need compiled kernels")
 @pytest.mark.parametrize("sampler", SAMPLERS)
 @pytest.mark.parametrize("ranking", RANKINGS)
-def test_training_survives_episodes_that_failed(ranking, sampler):
+def test_training_survives_episodes_that_failed(ranking, sampler, monkeypatch):
     """Whatever they returned: the same theta and the same instances dealt from then on."""
     config = Config(
         generations=GENERATIONS, population=12, hidden=(4,), ranking=ranking, sampler=sampler
@@ -213,9 +214,9 @@ def test_training_survives_episodes_that_failed(ranking, sampler):
     ends = []
     for failure in FAILURES:
         trainer = start(config, 1)
-        fail_some(trainer, failure)
-        with np.errstate(invalid="ignore"):  # the mean of the returns is no number then
-            trainer.run()
+        with monkeypatch.context() as patch, np.errstate(invalid="ignore"):
+            fail_some(patch, failure)
+            trainer.run()  # the mean of the returns is no number then
         assert np.isfinite(trainer.strategy.theta).all()
         counts = [record.counts for record in trainer.history]
         ends.append((trainer.strategy.theta.tobytes(), counts))
@@ -225,9 +226,9 @@ def test_training_survives_episodes_that_failed(ranking, sampler):
     assert straight.strategy.theta.tobytes() != ends[0][0]
 
 
-def fail_some(trainer, failure):
-    """Every third episode of this trainer fails from now on."""
-    play = trainer._arena.play_population
+def fail_some(patch, failure):
+    """Every third episode of a generation fails from now on."""
+    play = Arena.play_population
 
     def play_and_fail(*arguments):
         returns, costs, decisions = play(*arguments)
@@ -235,7 +236,7 @@ def fail_some(trainer, failure):
         costs[::3] = abs(failure)
         return returns, costs, decisions
 
-    trainer._arena.play_population = play_and_fail
+    patch.setattr(Arena, "play_population", play_and_fail)
 
 
 # Processors

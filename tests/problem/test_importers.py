@@ -515,6 +515,7 @@ def test_only_known_attributes_are_kept():
     text = f'<model><point name="P" {extra} xPosition="1000"/></model>'
     layout, _ = import_opentcs(text)
     assert (layout["sites"][0]["id"], layout["sites"][0]["x"]) == ("P", 1.0)
+    # What is read and dropped shows only inside.
     kept = opentcs._parse(text).kept["point"][0]
     assert set(kept.attributes) == {"name", "xPosition"}
 
