@@ -81,7 +81,7 @@ def test_plans_name_vehicles_as_the_layout_does(tmp_path, monkeypatch, capsys):
 
 
 def two_vehicles() -> acerl_np.Instance:
-    """Four tasks whose 504 action sequences end in 4 ways, the fastest of them not the least tardy."""
+    """Four tasks whose 672 action sequences end in 4 ways, the fastest of them not the least tardy."""
     layout = acerl_np.load_layout("dmh").with_breakdowns({})
     tasks = [
         make_task("t0", "st3", "st2", 20, 230),
