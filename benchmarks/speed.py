@@ -30,7 +30,7 @@ from acerl_np.kernels.network import (
 )
 from acerl_np.kernels.random import BLOCK, LANES, derive_key, fill_normals
 from acerl_np.kernels.rollout import Workspace, allocate_workspace
-from acerl_np.kernels.update import perturb_member
+from acerl_np.kernels.update import Noise, perturb_member
 from acerl_np.policies.network import initial_parameters
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.arena import Arena
@@ -38,6 +38,7 @@ from acerl_np.support.workers import Workers
 
 SIZES = (219, 128, 128, 12)
 POPULATION = 256
+NOISE = Noise(0, 0, POPULATION, False)
 GENERATIONS = 128
 SPINS = 40_000
 CALIBRATED = 1.8
@@ -71,10 +72,15 @@ def draw_blocks(key: np.ndarray, n: int, bits: np.ndarray, noise: np.ndarray) ->
 
 @numba.njit(nogil=True)
 def perturb_members(
-    theta: np.ndarray, n: int, key: np.ndarray, bits: np.ndarray, noise: np.ndarray, out: np.ndarray
+    theta: np.ndarray,
+    n: int,
+    key: np.ndarray,
+    bits: np.ndarray,
+    normals: np.ndarray,
+    out: np.ndarray,
 ) -> None:
     for member in range(n):
-        perturb_member(theta, 0.1, 0, 0, member, False, key, bits, noise, out[member % len(out)])
+        perturb_member(theta, 0.1, NOISE, member, key, bits, normals, out[member % len(out)])
 
 
 @numba.njit(nogil=True)
@@ -209,18 +215,18 @@ def main() -> None:
         "cache": lambda: [work.theta.max() for _ in range(20)],
         "memory": far.max,
         "policy": lambda: shared.play_policy(theta, instances, keys, False),
-        "rollout 1": lambda: arenas[0].play_population(theta, 0.1, 0, 0, False, instances),
+        "rollout 1": lambda: arenas[0].play_population(theta, 0.1, NOISE, instances),
         "update 1": lambda: strategies[0].estimate_gradient(utilities),
         "ranking": lambda: rank_utilities(returns, costs, instances),
         "generation 1": trainers[0].step,
-        "rollout 2": lambda: arenas[1].play_population(theta, 0.1, 0, 0, False, instances),
+        "rollout 2": lambda: arenas[1].play_population(theta, 0.1, NOISE, instances),
         "update 2": lambda: strategies[1].estimate_gradient(utilities),
         "generation 2": trainers[1].step,
     }
     gained = ("rollout", "update", "generation")
     for function in parts.values():
         function()
-    decisions = int(arenas[0].play_population(theta, 0.1, 0, 0, False, instances)[2].sum())
+    decisions = int(arenas[0].play_population(theta, 0.1, NOISE, instances)[2].sum())
     shared_decisions = int(shared.play_policy(theta, instances, keys, False)[2].sum())
     rule_decisions = acerl_np.evaluate_policy("MIX", suite, trials=100).decisions
     seconds: dict[str, list[float]] = {name: [] for name in parts}

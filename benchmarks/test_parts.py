@@ -12,6 +12,7 @@ import acerl_np
 from acerl_np.evolution import Strategy, rank_utilities
 from acerl_np.kernels.network import act_batch, make_network
 from acerl_np.kernels.random import BLOCK, LANES, NOISE, derive_key, fill_normals
+from acerl_np.kernels.update import Noise
 from acerl_np.policies.network import initial_parameters
 from acerl_np.problem.tables import find_scaling
 from acerl_np.simulation.arena import Arena
@@ -110,6 +111,9 @@ def test_one_decision(benchmark):
     benchmark(policy.act, observation, mask)
 
 
+GENERATION = Noise(0, 0, 256, False)
+
+
 def make_policy() -> acerl_np.Policy:
     return acerl_np.Policy(
         initial_parameters(SIZES, 0),
@@ -204,12 +208,12 @@ def test_rollout(benchmark, suite, threads):
     workers = Workers(threads)
     arena = Arena(problem, make_network(SIZES), workers)
     expected = Arena(problem, make_network(SIZES), Workers(1), tile=1).play_population(
-        theta, 0.1, 0, 0, False, instances
+        theta, 0.1, GENERATION, instances
     )
-    actual = arena.play_population(theta, 0.1, 0, 0, False, instances)
+    actual = arena.play_population(theta, 0.1, GENERATION, instances)
     assert all(np.array_equal(a, b) for a, b in zip(actual, expected, strict=True))
     benchmark.extra_info["decisions"] = int(actual[2].sum())
-    benchmark(arena.play_population, theta, 0.1, 0, 0, False, instances)
+    benchmark(arena.play_population, theta, 0.1, GENERATION, instances)
     workers.close()
 
 

@@ -358,8 +358,8 @@ def progress_display(trainer: ACERL, *, quiet: bool) -> Iterator[Callable[[Gener
             f"return {record.return_mean:.1f}, tardiness {record.cost_mean:.1f}, "
             f"satisfied {record.satisfied:.0%}, {rate / 1e3:,.0f}k decisions/s"
         )
-        if record.unfinished:
-            text += f", {record.unfinished} members did not finish"
+        if record.failed:
+            text += f", {record.failed} members did not finish"
         if terminal:
             bar.set_postfix_str(text, refresh=False)
             bar.update()

@@ -3,10 +3,11 @@
 Nothing here knows vehicles or tasks, so it serves any constrained black-box problem.
 """
 
-from acerl_np.evolution.adaptation import Adapt
 from acerl_np.evolution.optimiser import Best, Evolution, Report
-from acerl_np.evolution.ranking import Ranking, penalise, rank_utilities, sum_violations
+from acerl_np.evolution.ranking import Ranker, Ranking, penalise, rank_utilities, sum_violations
 from acerl_np.evolution.sampler import InstanceSampler, make_sampler
+from acerl_np.evolution.search import Search, Spread
+from acerl_np.evolution.spreads import Adapt
 from acerl_np.evolution.strategy import Strategy
 
 __all__ = [
@@ -14,8 +15,11 @@ __all__ = [
     "Best",
     "Evolution",
     "InstanceSampler",
+    "Ranker",
     "Ranking",
     "Report",
+    "Search",
+    "Spread",
     "Strategy",
     "make_sampler",
     "penalise",

@@ -2,41 +2,31 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from numbers import Real
-from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.evolution.adaptation import (
+from acerl_np.evolution.options import check_options
+from acerl_np.evolution.ranking import Ranker, Ranking, Shaping
+from acerl_np.evolution.sampler import Advantage, Sampler, check_ids, make_sampler
+from acerl_np.evolution.search import Search
+from acerl_np.evolution.spreads import (
     MAX_SIGMA,
     MIN_SIGMA,
     Adapt,
-    adapt_factors,
-    adapt_matrix,
+    Matrix,
+    PerParameter,
+    Step,
     is_usable,
-    measure_sigma,
-    weigh_members,
 )
-from acerl_np.evolution.ranking import Ranking, Shaping, rank_utilities
-from acerl_np.evolution.sampler import Advantage, Sampler, check_ids, make_sampler
-from acerl_np.evolution.strategy import decay_noise
-from acerl_np.kernels.random import NOISE
-from acerl_np.kernels.update import fill_stream
-from acerl_np.support.errors import ConfigError, InputError, describe
-from acerl_np.support.numbers import is_whole
+from acerl_np.evolution.summary import summarise
+from acerl_np.support.errors import ConfigError, InputError
 
-Step = Literal["natural", "plain"]
-
-MAX_SEED = 2**63 - 1
 MAX_MATRIX = 100
 """Most parameters of an adapted matrix: larger ones, whose decomposition libraries share out among
 threads, would give other bytes on other machines."""
-NOISE_DECAY = 0.99
-"""Decay of a sigma that is not adapted."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,8 +66,8 @@ class Report:
         Mean of their costs.
     satisfied : float
         Share of all members that are feasible: cost at most the limit.
-    sigma : float
-        Largest standard deviation of the noise.
+    noise_std : float
+        Largest standard deviation of the noise; `sigma` is another name of it.
     counts : tuple of int
         Members that were evaluated on each instance.
     failed : int
@@ -91,10 +81,15 @@ class Report:
     return_std: float
     cost_mean: float
     satisfied: float
-    sigma: float
+    noise_std: float
     counts: tuple[int, ...]
     failed: int
     best_return: float
+
+    @property
+    def sigma(self) -> float:
+        """Largest standard deviation of the noise."""
+        return self.noise_std
 
 
 class Evolution:
@@ -112,7 +107,7 @@ class Evolution:
       search looks the same on every scale, and one whose sigma decays comes to rest.
 
     sigma decays by a fixed schedule, or is adapted by the natural gradient of the members' order (Wierstra
-    et al. 2014, see `acerl_np.evolution.adaptation`), which the mean then follows too. An adapted sigma
+    et al. 2014, see `acerl_np.evolution.spreads`), which the mean then follows too. An adapted sigma
     shrinks around an optimum, on the edge of the feasible region too, and grows on long slopes.
 
     The mean and the members are float64; the noise is the float32 noise of `Strategy`, keyed by
@@ -217,138 +212,82 @@ class Evolution:
         bounds: tuple[ArrayLike, ArrayLike] | None = None,
         seed: int = 0,
     ) -> None:
-        mean = _read_floats("x0", x0)
-        if mean.ndim != 1 or mean.size == 0 or not np.isfinite(mean).all():
-            raise InputError(
-                f"x0: read shape {mean.shape}; expected (n_parameters,), all numbers finite"
-            )
-        first_sigma = _read_floats("sigma", sigma, ConfigError)
-        if first_sigma.shape not in ((), mean.shape):
-            raise ConfigError(
-                f"sigma: read shape {first_sigma.shape}; expected a number or {mean.shape}"
-            )
-        if not ((first_sigma >= MIN_SIGMA) & (first_sigma < np.inf)).all():
-            raise ConfigError(f"sigma: read {sigma!r}; expected at least {MIN_SIGMA:g}, and finite")
-        population = _check_whole("population", population, 2)
-        if antithetic and population % 2:
-            raise ConfigError(
-                f"population: read {population}; expected an even number with antithetic"
-            )
-        noise_decay_every = _check_whole("noise_decay_every", noise_decay_every, 1)
-        n_instances = _check_whole("n_instances", n_instances, 1)
-        seed = _check_whole("seed", seed, 0)
-        if seed > MAX_SEED:
-            raise ConfigError(f"seed: read {seed}; expected a whole number from 0 to 2**63 - 1")
-        learning_rate = _check_number(
-            "learning_rate", learning_rate, "a finite number of at least 0"
+        options = check_options(
+            {
+                "population": population,
+                "seed": seed,
+                "learning_rate": learning_rate,
+                "cost_limit": cost_limit,
+                "p_f": p_f,
+                "ranking": ranking,
+                "shaping": shaping,
+                "step": step,
+                "adapt": adapt,
+                "noise_decay": noise_decay,
+                "noise_decay_every": noise_decay_every,
+                "antithetic": antithetic,
+                "n_instances": n_instances,
+                "sampler": sampler,
+                "alpha_u": alpha_u,
+                "advantage": advantage,
+            }
         )
-        if not 0.0 <= learning_rate < math.inf:
-            raise ConfigError(
-                f"learning_rate: read {learning_rate}; expected a finite number of at least 0"
-            )
-        if noise_decay is None:
-            noise_decay = NOISE_DECAY if adapt == "none" else 1.0
-        noise_decay = _check_number("noise_decay", noise_decay, "a number above 0, at most 1")
-        if not 0.0 < noise_decay <= 1.0:
-            raise ConfigError(
-                f"noise_decay: read {noise_decay}; expected a number above 0, at most 1"
-            )
-        cost_limit = _check_number("cost_limit", cost_limit, "a number or infinity")
-        if not -math.inf < cost_limit <= math.inf:
-            raise ConfigError(f"cost_limit: read {cost_limit}; expected a number or infinity")
-        p_f = _check_number("p_f", p_f, "a number from 0 to 1")
-        alpha_u = _check_number("alpha_u", alpha_u, "a finite number of at least 0")
-        if not 0.0 <= alpha_u < math.inf:
-            raise ConfigError(f"alpha_u: read {alpha_u}; expected a finite number of at least 0")
-        if step not in get_args(Step):
-            raise ConfigError(f"step: read '{step}'; expected one of {', '.join(get_args(Step))}")
-        if adapt not in get_args(Adapt):
-            raise ConfigError(
-                f"adapt: read '{adapt}'; expected one of {', '.join(get_args(Adapt))}"
-            )
-        if adapt != "none" and step != "natural":
-            raise ConfigError(f"step: read '{step}'; expected natural with adapt '{adapt}'")
-        if adapt == "matrix" and mean.size > MAX_MATRIX:
-            raise ConfigError(
-                f"adapt: read 'matrix' for {mean.size:,} parameters; expected at most {MAX_MATRIX}, "
-                "or adapt 'sigma'"
-            )
-        if adapt != "none" and (first_sigma > MAX_SIGMA).any():
-            raise ConfigError(
-                f"sigma: read {sigma!r}; expected at most {MAX_SIGMA:g} with adapt '{adapt}'"
-            )
-        # Nobody to rank, but the options are checked.
-        nobody = np.empty(0, np.int64)
-        rank_utilities(nobody, nobody, nobody, ranking=ranking, shaping=shaping, p_f=p_f)
-        self._lower, self._upper = _read_bounds(bounds, mean.shape)
+        mean, first_sigma = _read_start(x0, sigma, options["adapt"])
+        lower, upper = _read_bounds(bounds, mean.shape)
+        self.population: int = options["population"]
+        self.cost_limit: float = options["cost_limit"]
+        self.antithetic: bool = options["antithetic"]
+        self.n_instances: int = options["n_instances"]
+        self.seed: int = options["seed"]
         self.sampler = make_sampler(
-            sampler, n_instances, seed, alpha_u=alpha_u, advantage=advantage
+            options["sampler"],
+            self.n_instances,
+            self.seed,
+            alpha_u=options["alpha_u"],
+            advantage=options["advantage"],
         )
-        self.population = population
-        self.cost_limit = cost_limit
-        self.antithetic = antithetic
-        self.n_instances = n_instances
-        self.seed = seed
-        self._p_f = p_f
-        self._ranking: Ranking = ranking
-        self._shaping: Shaping = shaping
-        self._step = step
+        self._rank = Ranker(ranking, shaping, self.cost_limit, options["p_f"])
+        decay = options["noise_decay"], options["noise_decay_every"]
+        spread = (
+            Matrix(first_sigma, *decay)
+            if adapt == "matrix"
+            else PerParameter(first_sigma, *decay, step=step, adapts=adapt == "sigma")
+        )
         self._adapt = adapt
-        self._learning_rate = learning_rate
-        self._first_sigma = np.array(np.broadcast_to(first_sigma, mean.shape))
-        self._noise_decay = noise_decay
-        self._noise_decay_every = noise_decay_every
+        self._search: Search[PerParameter] = Search(
+            mean,
+            spread,
+            seed=self.seed,
+            population=self.population,
+            learning_rate=options["learning_rate"],
+            antithetic=self.antithetic,
+            bounds=(lower, upper),
+        )
         self._options = {
-            "n_parameters": np.array(mean.size, np.int64),
-            "n_instances": np.array(n_instances, np.int64),
-            "population": np.array(population, np.int64),
-            "seed": np.array(seed, np.int64),
-            "sigma": self._first_sigma,
-            "learning_rate": np.array(learning_rate, np.float64),
-            "cost_limit": np.array(cost_limit, np.float64),
-            "p_f": np.array(p_f, np.float64),
-            "ranking": np.array(ranking),
-            "shaping": np.array(shaping),
-            "step": np.array(step),
-            "adapt": np.array(adapt),
-            "noise_decay": np.array(noise_decay, np.float64),
-            "noise_decay_every": np.array(noise_decay_every, np.int64),
-            "antithetic": np.array(bool(antithetic)),
-            "sampler": np.array(sampler),
-            "alpha_u": np.array(alpha_u, np.float64),
-            "advantage": np.array(advantage),
-            "bounds[0]": self._lower,
-            "bounds[1]": self._upper,
+            "n_parameters": np.array(mean.size),
+            "sigma": first_sigma,
+            "bounds[0]": lower,
+            "bounds[1]": upper,
+            **{name: np.array(value) for name, value in options.items()},
         }
-        self._mean = mean.clip(self._lower, self._upper)
-        # What the noise is multiplied by, in units of the first sigma.
-        self._spread = np.eye(mean.size) if adapt == "matrix" else np.ones(mean.size)
-        self._generation = 0
         self._failed = 0
         self._best: Best | None = None
-        self._noise: np.ndarray | None = None  # float32 (population, n_parameters), once asked for
-        self._dealt = np.empty(0, np.int64)
+        self._dealt: np.ndarray | None = None  # int64 (population,), once asked for
 
     @property
     def mean(self) -> np.ndarray:
         """Mean of the search distribution, float64 (n_parameters,), a copy: what the search found."""
-        return self._mean.copy()
+        return self._search.mean.copy()
 
     @property
     def generation(self) -> int:
         """Number of finished generations."""
-        return self._generation
+        return self._search.generation
 
     @property
     def sigma(self) -> np.ndarray:
         """Standard deviation of the present generation's noise, float64 (n_parameters,)."""
-        return np.asarray(np.maximum(MIN_SIGMA, measure_sigma(self._spread, self._scale)))
-
-    @property
-    def _scale(self) -> np.ndarray:
-        """Unit of the present generation's spread: the first sigma, decayed."""
-        decay = decay_noise(1.0, self._noise_decay, self._noise_decay_every, self._generation)
-        return np.asarray(self._first_sigma * decay)
+        return self._search.sigma
 
     @property
     def best(self) -> Best | None:
@@ -376,17 +315,10 @@ class Evolution:
         instance_ids : ndarray(int64, (population,))
             0 to n_instances - 1 (line 9).
         """
-        if self._noise is None:
-            pair = 2 if self.antithetic else 1
-            noise = np.empty((self.population, self._mean.size), np.float32)
-            for group, first in enumerate(range(0, self.population, pair)):
-                fill_stream(self.seed, NOISE, self._generation, group, noise[first])
-                if self.antithetic:
-                    np.negative(noise[first], out=noise[first + 1])
-            with np.errstate(over="ignore"):
-                dealt = self.sampler.assign(self.population // pair, self._generation)
-            self._noise, self._dealt = noise, np.repeat(dealt, pair)
-        return self._place(self._noise), self._dealt.copy()
+        noise = self._search.noise()
+        if self._dealt is None:
+            self._dealt = self.sampler.deal(noise)
+        return self._search.place(noise), self._dealt.copy()
 
     def tell(
         self, returns: ArrayLike, costs: ArrayLike, instance_ids: ArrayLike | None = None
@@ -412,76 +344,36 @@ class Evolution:
             If there was no `ask` in this generation, a shape does not fit, an id is out of range, or
             the returns are too large to be scored by their values. Nothing is changed then.
         """
-        if self._noise is None:
+        if self._dealt is None:
             raise InputError("tell: read no ask in this generation; expected ask before every tell")
-        j_r = _read_floats("returns", returns)
-        j_c = _read_floats("costs", costs)
-        for name, values in (("returns", j_r), ("costs", j_c)):
-            if values.shape != (self.population,):
-                raise InputError(
-                    f"{name}: read shape {values.shape}; expected ({self.population},)"
-                )
+        j_r, j_c = self._read_outcome("returns", returns), self._read_outcome("costs", costs)
         ids = check_ids(
             self._dealt if instance_ids is None else instance_ids, self.population, self.n_instances
         )
-
-        sigma = self.sigma
+        noise, sigma = self._search.noise(), self.sigma
         # Numbers near the largest of float64 may overflow on the way to a rank or a mean.
         with np.errstate(over="ignore", invalid="ignore"):
-            # Line 16: fitness by intrinsic stochastic ranking within each instance.
-            utilities = rank_utilities(
-                j_r,
-                j_c,
-                ids,
-                ranking=self._ranking,
-                shaping=self._shaping,
-                cost_limit=self.cost_limit,
-                p_f=self._p_f,
-                seed=self.seed,
-                generation=self._generation,
-            )
-            # Line 17, or the natural gradient; summed in ascending order, without threads.
-            spread = self._spread
-            if self._adapt == "none":
-                total = np.einsum("i,ij->j", utilities, self._noise) / self.population
-                scale = sigma if self._step == "natural" else 1.0 / sigma
-                step = self._learning_rate * scale * total
-            else:
-                place = self._mean + self._stretch(self._noise)
-                outside = (place < self._lower) | (place > self._upper)
-                if self._adapt == "matrix":
-                    outside = outside.any(axis=1, keepdims=True)
-                weights = weigh_members(utilities, outside)
-                total = (weights * self._noise).sum(axis=0, keepdims=True)
-                step = self._learning_rate * self._stretch(total)[0]
-                adapt = adapt_matrix if self._adapt == "matrix" else adapt_factors
-                spread = adapt(spread, weights, self._noise, self._first_sigma)
-            mean = (self._mean + step).clip(self._lower, self._upper)
-            if not np.isfinite(mean).all():
-                raise InputError(
-                    "returns: the step is not finite; expected smaller returns, costs or learning rate"
-                )
-            self.sampler.update(ids, j_r)  # lines 11 to 14
             good = np.isfinite(j_r) & np.isfinite(j_c)
             feasible = good & (j_c <= self.cost_limit)
-            self._remember_best(j_r, j_c, ids, feasible)
-            self._mean = mean
-            self._spread = spread
-            self._generation += 1
-            self._failed = self.population - int(good.sum())
-            self._noise = None
-            known_returns, known_costs = j_r[good], j_c[good]
-            return Report(
-                generation=self._generation,
-                return_mean=float(known_returns.mean()) if good.any() else math.nan,
-                return_std=float(known_returns.std()) if good.any() else math.nan,
-                cost_mean=float(known_costs.mean()) if good.any() else math.nan,
-                satisfied=float(feasible.sum() / self.population),
-                sigma=float(sigma.max()),
-                counts=tuple(np.bincount(ids, minlength=self.n_instances).tolist()),
-                failed=self._failed,
-                best_return=math.nan if self._best is None else self._best.return_,
-            )
+            best = self._find_best(j_r, j_c, ids, feasible)
+            utilities = self._rank(j_r, j_c, ids, noise)  # line 16
+            if not np.isfinite(utilities).all():
+                raise InputError(
+                    "returns: the step is not finite; expected smaller returns or costs"
+                )
+            self._search.tell(utilities, noise)  # line 17
+            self.sampler.update(ids, j_r)  # lines 11 to 14
+            summary = summarise(j_r, j_c, good, feasible)
+        self._best = best
+        self._dealt = None
+        self._failed = summary["failed"]
+        return Report(
+            generation=self.generation,
+            noise_std=float(sigma.max()),
+            counts=tuple(np.bincount(ids, minlength=self.n_instances).tolist()),
+            best_return=np.nan if self._best is None else self._best.return_,
+            **summary,
+        )
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Return a copy of the state as plain arrays, which `numpy.savez` can write.
@@ -494,13 +386,13 @@ class Evolution:
         dict of str to ndarray
         """
         best = self._best
-        nothing = np.full(self._mean.size, np.nan)
+        nothing = np.full(self._search.mean.size, np.nan)
         return {
             **{f"option.{name}": array.copy() for name, array in self._options.items()},
-            "generation": np.array(self._generation, np.int64),
+            "generation": np.array(self.generation, np.int64),
             "failed": np.array(self._failed, np.int64),
-            "mean": self._mean.copy(),
-            "spread": self._spread.copy(),
+            "mean": self.mean,
+            "spread": self._search.spread.factors.copy(),
             "best.parameters": nothing if best is None else best.parameters.copy(),
             "best.values": np.array(
                 [np.nan, np.nan] if best is None else [best.return_, best.cost], np.float64
@@ -545,9 +437,9 @@ class Evolution:
                 )
             read[name] = array
         self._check_state(read)
-        self._mean = read["mean"]
-        self._spread = read["spread"]
-        self._generation = int(read["generation"])
+        self._search.mean = read["mean"]
+        self._search.spread = self._search.spread.replace(read["spread"])
+        self._search.generation = int(read["generation"])
         self._failed = int(read["failed"])
         instance, generation = read["best.source"].tolist()
         return_, cost = read["best.values"].tolist()
@@ -555,7 +447,7 @@ class Evolution:
         if generation > 0:
             self._best = Best(read["best.parameters"], return_, cost, instance, generation)
         self.sampler.set_state({name: read[f"sampler.{name}"] for name in self.sampler.get_state()})
-        self._noise = None
+        self._dealt = None
 
     def _check_state(self, read: dict[str, np.ndarray]) -> None:
         """Refuse values that no search can have reached."""
@@ -566,10 +458,10 @@ class Evolution:
             "generation": read["generation"] >= 0,
             "failed": 0 <= read["failed"] <= self.population,
             "mean": np.isfinite(mean).all()
-            and ((mean >= self._lower) & (mean <= self._upper)).all(),
+            and ((mean >= read["option.bounds[0]"]) & (mean <= read["option.bounds[1]"])).all(),
             "spread": (read["spread"] == 1.0).all()
             if self._adapt == "none"
-            else is_usable(read["spread"], self._first_sigma),
+            else is_usable(read["spread"], read["option.sigma"]),
             "best": (instance, generation) == (-1, -1)
             or (
                 0 <= instance < self.n_instances
@@ -585,30 +477,52 @@ class Evolution:
                     f"state: {name}: read values that no search reaches; expected what get_state returned"
                 )
 
-    def _stretch(self, noise: np.ndarray) -> np.ndarray:
-        """Return what this noise (n, n_parameters) adds to the mean."""
-        if self._adapt != "matrix":
-            return np.asarray(self.sigma * noise)
-        return np.asarray(self._scale * np.einsum("jk,ik->ij", self._spread, noise))
+    def _read_outcome(self, name: str, values: ArrayLike) -> np.ndarray:
+        outcome = _read_floats(name, values)
+        if outcome.shape != (self.population,):
+            raise InputError(f"{name}: read shape {outcome.shape}; expected ({self.population},)")
+        return outcome
 
-    def _place(self, noise: np.ndarray) -> np.ndarray:
-        """Return the members that have this noise, inside the bounds."""
-        return np.asarray((self._mean + self._stretch(noise)).clip(self._lower, self._upper))
-
-    def _remember_best(
+    def _find_best(
         self, returns: np.ndarray, costs: np.ndarray, ids: np.ndarray, feasible: np.ndarray
-    ) -> None:
-        if self._noise is None or not feasible.any():
-            return
+    ) -> Best | None:
+        """Return the best feasible member so far, this generation's included."""
+        if not feasible.any():
+            return self._best
         first = int(np.argmax(np.where(feasible, returns, -np.inf)))
-        if self._best is None or returns[first] > self._best.return_:
-            self._best = Best(
-                parameters=self._place(self._noise)[first].copy(),
-                return_=float(returns[first]),
-                cost=float(costs[first]),
-                instance=int(ids[first]),
-                generation=self._generation + 1,
-            )
+        if self._best is not None and not returns[first] > self._best.return_:
+            return self._best
+        return Best(
+            parameters=self._search.place(self._search.noise())[first].copy(),
+            return_=float(returns[first]),
+            cost=float(costs[first]),
+            instance=int(ids[first]),
+            generation=self.generation + 1,
+        )
+
+
+def _read_start(x0: ArrayLike, sigma: ArrayLike, adapt: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first mean and its sigmas, both float64 (n_parameters,)."""
+    mean = _read_floats("x0", x0)
+    if mean.ndim != 1 or mean.size == 0 or not np.isfinite(mean).all():
+        raise InputError(
+            f"x0: read shape {mean.shape}; expected (n_parameters,), all numbers finite"
+        )
+    first = _read_floats("sigma", sigma, ConfigError)
+    if first.shape not in ((), mean.shape):
+        raise ConfigError(f"sigma: read shape {first.shape}; expected a number or {mean.shape}")
+    if not ((first >= MIN_SIGMA) & (first < np.inf)).all():
+        raise ConfigError(f"sigma: read {sigma!r}; expected at least {MIN_SIGMA:g}, and finite")
+    if adapt == "matrix" and mean.size > MAX_MATRIX:
+        raise ConfigError(
+            f"adapt: read 'matrix' for {mean.size:,} parameters; expected at most {MAX_MATRIX}, "
+            "or adapt 'sigma'"
+        )
+    if adapt != "none" and (first > MAX_SIGMA).any():
+        raise ConfigError(
+            f"sigma: read {sigma!r}; expected at most {MAX_SIGMA:g} with adapt '{adapt}'"
+        )
+    return mean, np.array(np.broadcast_to(first, mean.shape))
 
 
 def _read_floats(name: str, values: ArrayLike, error: type[InputError] = InputError) -> np.ndarray:
@@ -641,21 +555,3 @@ def _read_bounds(
     if not (read[0] < read[1]).all():
         raise InputError("bounds: expected every least value below the largest, and no nan")
     return read[0], read[1]
-
-
-def _check_whole(name: str, value: Any, least: int) -> int:
-    if not is_whole(value) or value < least:
-        raise ConfigError(
-            f"{name}: read {describe(value)}; expected a whole number of at least {least}"
-        )
-    return int(value)
-
-
-def _check_number(name: str, value: Any, expected: str) -> float:
-    number = isinstance(value, Real) and not isinstance(value, bool)
-    try:
-        if number:
-            return float(value)
-    except OverflowError:
-        pass
-    raise ConfigError(f"{name}: read {describe(value)}; expected {expected}")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.kernels.ranking import rank_members
+from acerl_np.kernels.update import Noise
 from acerl_np.support.errors import ConfigError, InputError
 
 Ranking = Literal["isr", "cf", "r", "f"]
@@ -183,14 +185,7 @@ def rank_utilities(
             f"returns, costs, instance ids: read shapes {j_r.shape}, {j_c.shape}, {ids.shape}; "
             "expected three equally long vectors, the ids whole numbers"
         )
-    if ranking not in SCORES:
-        raise ConfigError(f"ranking: read '{ranking}'; expected one of {', '.join(SCORES)}")
-    if shaping not in get_args(Shaping):
-        raise ConfigError(
-            f"shaping: read '{shaping}'; expected one of {', '.join(get_args(Shaping))}"
-        )
-    if not 0.0 <= p_f <= 1.0:
-        raise ConfigError(f"p_f: read {p_f}; expected a number from 0 to 1")
+    check_ranking(ranking, shaping, p_f)
     utilities = np.zeros(len(j_r))
     if len(j_r) == 0:
         return utilities
@@ -210,3 +205,60 @@ def rank_utilities(
         score[~valid] = lowest
         utilities[members] = standardise(score) if shaping == "standardised" else score
     return standardise(utilities) if shaping == "standardised" else utilities
+
+
+@dataclass(frozen=True)
+class Ranker:
+    """`rank_utilities` with its options, keyed by a generation's noise.
+
+    Attributes
+    ----------
+    ranking, shaping, cost_limit, p_f
+        As `rank_utilities`.
+
+    Raises
+    ------
+    ConfigError
+        If an option is unknown or out of range.
+    """
+
+    ranking: Ranking = "isr"
+    shaping: Shaping = "standardised"
+    cost_limit: float = 50.0
+    p_f: float = 0.5
+
+    def __post_init__(self) -> None:
+        check_ranking(self.ranking, self.shaping, self.p_f)
+
+    def __call__(
+        self, returns: ArrayLike, costs: ArrayLike, instance_ids: ArrayLike, noise: Noise
+    ) -> np.ndarray:
+        """Return the members' utilities, ndarray(float64, (n_members,))."""
+        return rank_utilities(
+            returns,
+            costs,
+            instance_ids,
+            ranking=self.ranking,
+            shaping=self.shaping,
+            cost_limit=self.cost_limit,
+            p_f=self.p_f,
+            seed=noise.seed,
+            generation=noise.generation,
+        )
+
+
+def check_ranking(ranking: str, shaping: str, p_f: float) -> None:
+    """Refuse unknown or unusable options.
+
+    Raises
+    ------
+    ConfigError
+    """
+    if ranking not in SCORES:
+        raise ConfigError(f"ranking: read '{ranking}'; expected one of {', '.join(SCORES)}")
+    if shaping not in get_args(Shaping):
+        raise ConfigError(
+            f"shaping: read '{shaping}'; expected one of {', '.join(get_args(Shaping))}"
+        )
+    if not 0.0 <= p_f <= 1.0:
+        raise ConfigError(f"p_f: read {p_f}; expected a number from 0 to 1")

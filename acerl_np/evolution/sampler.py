@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.kernels.random import SAMPLER, derive_key, fill_uniforms
+from acerl_np.kernels.update import Noise
 from acerl_np.support.errors import ConfigError, InputError
 
 Sampler = Literal["ais", "uniform", "random", "single"]
@@ -59,6 +60,10 @@ class InstanceSampler(Protocol):
         """Return the instance of each of `n_groups` members or antithetic pairs, int64."""
         ...
 
+    def deal(self, noise: Noise) -> np.ndarray:
+        """Return the instance of each member, int64; members that share a stream share theirs."""
+        ...
+
     def update(self, instance_ids: ArrayLike, returns: ArrayLike) -> None:
         """Take in the returns of a finished generation.
 
@@ -94,6 +99,17 @@ class _Counting:
         self.n_instances = n_instances
         self.seed = seed
         self.count = np.zeros(n_instances, np.int64)
+
+    def assign(self, n_groups: int, generation: int) -> np.ndarray:
+        """Return the instance of each of `n_groups` members or antithetic pairs, int64."""
+        raise NotImplementedError
+
+    def deal(self, noise: Noise) -> np.ndarray:
+        """Return the instance of each member, int64; members that share a stream share theirs."""
+        # Counts near the largest float may overflow on the way to a probability.
+        with np.errstate(over="ignore"):
+            dealt = self.assign(noise.n_groups, noise.generation)
+        return np.repeat(dealt, noise.group_size)
 
     def draw(self, n: int, generation: int) -> np.ndarray:
         """Return `n` uniform numbers in [0, 1) of this generation."""

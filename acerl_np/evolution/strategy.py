@@ -1,45 +1,19 @@
-"""Natural evolution strategy: ask for a population, tell its utilities, step along the gradient."""
+"""The natural evolution strategy of the paper: a search with one sigma that decays, on float32 parameters."""
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.kernels.random import BLOCK, LANES
-from acerl_np.kernels.update import perturb_member, sum_noise
+from acerl_np.evolution.search import Search
+from acerl_np.evolution.spreads import MIN_NOISE_STD, OneSigma
+from acerl_np.kernels.update import Noise
 from acerl_np.support.errors import ConfigError, InputError
 from acerl_np.support.workers import Workers
 
-MIN_NOISE_STD = 1e-9
-"""Smallest sigma: 1 / sigma stays a float32."""
 
-
-def decay_noise(first: float, decay: float, every: int, generation: int) -> float:
-    """Return sigma of a generation: first * decay^floor((generation + 1) / every).
-
-    Parameters
-    ----------
-    first : float
-        sigma of the start.
-    decay : float
-    every : int
-    generation : int
-        0 for the first.
-
-    Returns
-    -------
-    float
-    """
-    return float(first * decay ** ((generation + 1) // every))
-
-
-class Strategy:
+class Strategy(Search[OneSigma]):
     """The search distribution N(theta, sigma^2 I) and its ascent (Algorithm 1, lines 6, 8 and 17).
-
-    Noise is keyed by (seed, generation, member) and drawn again when the gradient is summed, so
-    memory does not grow with the population.
 
     Parameters
     ----------
@@ -62,9 +36,15 @@ class Strategy:
 
     Attributes
     ----------
-    theta : ndarray(float32, (n_parameters,))
+    mean : ndarray(float32, (n_parameters,))
+        theta.
     generation : int
         Finished generations.
+
+    Raises
+    ------
+    ConfigError, InputError
+        If an option is out of range, or theta no vector.
     """
 
     def __init__(
@@ -87,58 +67,34 @@ class Strategy:
             )
         if not MIN_NOISE_STD <= noise_std < np.inf:
             raise ConfigError(f"noise_std: read {noise_std}; expected at least {MIN_NOISE_STD:g}")
-        self.theta = np.array(theta, np.float32)
-        if self.theta.ndim != 1 or self.theta.size == 0:
-            raise InputError(f"theta: read shape {self.theta.shape}; expected (n_parameters,)")
-        self.seed = seed
-        self.population = population
-        self.learning_rate = learning_rate
-        self.first_noise_std = noise_std
-        self.noise_decay = noise_decay
-        self.noise_decay_every = noise_decay_every
-        self.antithetic = antithetic
-        self.workers = workers or Workers(1)
-        self.generation = 0
+        start = np.array(theta, np.float32)
+        if start.ndim != 1 or start.size == 0:
+            raise InputError(f"theta: read shape {start.shape}; expected (n_parameters,)")
+        super().__init__(
+            start,
+            OneSigma(noise_std, noise_decay, noise_decay_every, workers or Workers(1)),
+            seed=seed,
+            population=population,
+            learning_rate=learning_rate,
+            antithetic=antithetic,
+        )
+
+    @property
+    def theta(self) -> np.ndarray:
+        """The mean, ndarray(float32, (n_parameters,))."""
+        return self.mean
 
     @property
     def noise_std(self) -> float:
-        """Sigma of the present generation, never below `MIN_NOISE_STD`."""
-        decayed = decay_noise(
-            self.first_noise_std, self.noise_decay, self.noise_decay_every, self.generation
-        )
-        return max(MIN_NOISE_STD, decayed)
+        """Sigma of the present generation."""
+        return float(self.sigma)
 
     def ask(self) -> np.ndarray:
-        """Return the perturbed parameters theta + sigma eps_i of every member.
-
-        Returns
-        -------
-        ndarray(float32, (population, n_parameters))
-        """
-        members = np.empty((self.population, self.theta.size), np.float32)
-        key = np.empty(4, np.uint32)
-        bits = np.empty((4, LANES), np.uint32)
-        noise = np.empty((4, LANES), np.float32)
-        for member in range(self.population):
-            perturb_member(
-                self.theta,
-                self.noise_std,
-                self.seed,
-                self.generation,
-                member,
-                self.antithetic,
-                key,
-                bits,
-                noise,
-                members[member],
-            )
-        return members
+        """Return the perturbed parameters of every member, ndarray(float32, (population, n_parameters))."""
+        return self.place(self.noise())
 
     def estimate_gradient(self, utilities: ArrayLike) -> np.ndarray:
-        """Estimate the gradient of the expected utility at theta.
-
-        1 / (lambda sigma) sum_i f_i eps_i, the vanilla estimator (Eq. 11); with antithetic members the
-        same sum is Eq. 12.
+        """Estimate the gradient of the expected utility at theta (Eqs. 11 and 12).
 
         Parameters
         ----------
@@ -153,28 +109,19 @@ class Strategy:
         InputError
             If the shape does not fit or a utility is not finite.
         """
-        f = np.ascontiguousarray(utilities, np.float32)
-        if f.shape != (self.population,):
-            raise InputError(f"utilities: read shape {f.shape}; expected ({self.population},)")
-        if not np.isfinite(f).all():
-            raise InputError("utilities: not finite; expected finite numbers")
-        total = np.empty_like(self.theta)
-        n_blocks = math.ceil(self.theta.size / BLOCK)
+        noise = self.noise()
+        f = self.check_utilities(utilities, noise)
+        return self.spread.estimate_gradient(f, noise, self.mean.size)
 
-        def add_block(block: int) -> None:
-            sum_noise(f, self.seed, self.generation, self.antithetic, block, block + 1, total)
-
-        self.workers.run(add_block, range(n_blocks))
-        total *= np.float32(1.0 / (self.population * self.noise_std))
-        return total
-
-    def tell(self, utilities: ArrayLike) -> np.ndarray:
+    def tell(self, utilities: ArrayLike, noise: Noise | None = None) -> np.ndarray:
         """Step along the estimated gradient and begin the next generation.
 
         Parameters
         ----------
         utilities : array_like of float, (population,)
             Larger is better; in the order of `ask`.
+        noise : Noise, optional
+            That of the members, by default of this generation.
 
         Returns
         -------
@@ -184,9 +131,10 @@ class Strategy:
         Raises
         ------
         InputError
-            As `estimate_gradient`; nothing is changed then.
+            As `Search.tell`; nothing is changed then.
         """
-        gradient = self.estimate_gradient(utilities)
-        self.theta += np.float32(self.learning_rate) * gradient
-        self.generation += 1
+        noise = self.noise() if noise is None else noise
+        f = self.check_utilities(utilities, noise)
+        gradient = self.spread.estimate_gradient(f, noise, self.mean.size)
+        self.move(np.float32(self.learning_rate) * gradient, self.spread)
         return gradient

@@ -36,7 +36,7 @@ class Workspace(NamedTuple):
     column_sums : ndarray(float32, (N, at least n_first)), see `network.sum_columns`
     keys : ndarray(uint32, (T, 4)), keys of the members' action streams
     noise_key : ndarray(uint32, (4,))
-    bits : ndarray(uint32, (4, LANES)); noise : ndarray(float32, (4, LANES))
+    bits : ndarray(uint32, (4, LANES)); normals : ndarray(float32, (4, LANES))
     feature : ndarray(int32, (n_features + 1,)); value : ndarray(float32, (n_features + 1,))
     hidden : ndarray(float32, (at least widest,))
     active_index : ndarray(int32, (widest + 1,)); active_value : ndarray(float32, (widest + 1,))
@@ -49,7 +49,7 @@ class Workspace(NamedTuple):
     keys: np.ndarray
     noise_key: np.ndarray
     bits: np.ndarray
-    noise: np.ndarray
+    normals: np.ndarray
     feature: np.ndarray
     value: np.ndarray
     hidden: np.ndarray
@@ -91,7 +91,7 @@ def allocate_workspace(network: Network, tile: int, n_members: int) -> Workspace
         keys=np.empty((tile, 4), np.uint32),
         noise_key=np.empty(4, np.uint32),
         bits=np.empty((4, LANES), np.uint32),
-        noise=np.empty((4, LANES), np.float32),
+        normals=np.empty((4, LANES), np.float32),
         feature=np.empty(n_features + 1, np.int32),
         value=np.empty(n_features + 1, np.float32),
         hidden=allocate_rows(1, widest)[0],
@@ -145,9 +145,7 @@ def play_members(
     work,
     theta,
     noise_std,
-    seed,
-    generation,
-    antithetic,
+    noise,
     greedy,
     instances,
     keys,
@@ -174,8 +172,8 @@ def play_members(
     theta : ndarray(float32, (n_parameters,))
     noise_std : float
         sigma; 0 for no noise.
-    seed, generation : int
-    antithetic : bool
+    noise : Noise
+        The generation's.
     greedy : bool
     instances : ndarray(int64, (n_episodes,))
     keys : ndarray(uint32, (n_episodes, 4))
@@ -203,17 +201,15 @@ def play_members(
                 perturb_member(
                     theta,
                     noise_std,
-                    seed,
-                    generation,
+                    noise,
                     episode + row,
-                    antithetic,
                     work.noise_key,
                     work.bits,
-                    work.noise,
+                    work.normals,
                     work.theta[row],
                 )
                 sum_columns(network, work.theta[row], work.column_sums[row])
-                derive_key(seed, ACTION, generation, episode + row, work.keys[row])
+                derive_key(noise.seed, ACTION, noise.generation, episode + row, work.keys[row])
             for word in range(4):
                 state.breakdown_key[row, word] = work.keys[row, word]
             start_episode(problem, state, row, instances[episode + row])

@@ -607,7 +607,9 @@ def _find_routes(layout: Layout) -> Routes:
             edge_length[b, a] = min(edge_length[b, a], edge.length)
     starts, ends = np.nonzero(np.isfinite(edge_length))
     lengths = edge_length[starts, ends]
-    graph = csr_array((lengths, (starts, ends)), shape=(n_sites, n_sites))
+    # Before SciPy 1.15 the shortest paths take indices of 32 bits only.
+    ways = starts.astype(np.int32), ends.astype(np.int32)
+    graph = csr_array((lengths, ways), shape=(n_sites, n_sites))
     distance = shortest_path(graph, method="D", directed=True)
 
     _check_shortest_edge(lengths, distance)

@@ -69,8 +69,8 @@ def perturb(
     --------
     >>> import acerl_np
     >>> record = acerl_np.perturb(acerl_np.load_instance("DMH-01"), 5, seed=0)
-    >>> record.name, (record.arrival == 0.0).sum() >= 5
-    ('DMH-01-N5', np.True_)
+    >>> record.name, bool((record.arrival == 0.0).sum() >= 5)
+    ('DMH-01-N5', True)
     """
     if not is_whole(magnitude) or not 0 <= magnitude <= MAX_MAGNITUDE:
         raise InputError(

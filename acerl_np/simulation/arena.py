@@ -20,6 +20,7 @@ from acerl_np.kernels.rollout import (
     play_members,
 )
 from acerl_np.kernels.state import Problem, State, allocate_state
+from acerl_np.kernels.update import Noise
 from acerl_np.problem.instance import Instance
 from acerl_np.support.workers import Workers
 
@@ -29,6 +30,8 @@ TILE = 4
 EPISODE_TILE = 64
 """Episodes of one shared policy that a worker plays side by side."""
 
+
+NO_NOISE = Noise(0, 0, 0, False)
 
 MAX_PIECE = 64
 """Most tiles of one call: a call cannot be interrupted."""
@@ -114,9 +117,7 @@ class Arena:
         self,
         theta: np.ndarray,
         noise_std: float,
-        seed: int,
-        generation: int,
-        antithetic: bool,
+        noise: Noise,
         instances: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Let every member of a generation play one episode (Algorithm 1, lines 7 to 12).
@@ -125,22 +126,20 @@ class Arena:
         ----------
         theta : ndarray(float32, (n_parameters,))
         noise_std : float
-            Above 0.
-        seed, generation : int
-        antithetic : bool
-        instances : ndarray(int64, (n_members,))
+            sigma, above 0.
+        noise : Noise
+            The generation's.
+        instances : ndarray(int64, (population,))
             Row of `problem` that each member plays.
 
         Returns
         -------
-        returns, costs : ndarray(float64, (n_members,))
+        returns, costs : ndarray(float64, (population,))
             Minus the makespan, and the tardiness, s.
-        decisions : ndarray(int64, (n_members,))
+        decisions : ndarray(int64, (population,))
         """
         keys = np.empty((0, 4), np.uint32)
-        makespan, tardiness, decisions = self._play(
-            theta, noise_std, seed, generation, antithetic, False, instances, keys
-        )
+        makespan, tardiness, decisions = self._play(theta, noise_std, noise, False, instances, keys)
         return -makespan, tardiness, decisions
 
     def play_policy(
@@ -165,15 +164,13 @@ class Arena:
         makespan, tardiness : ndarray(float64, (n_episodes,)), s
         decisions : ndarray(int64, (n_episodes,))
         """
-        return self._play(theta, 0.0, 0, 0, False, greedy, instances, keys)
+        return self._play(theta, 0.0, NO_NOISE, greedy, instances, keys)
 
     def _play(
         self,
         theta: np.ndarray,
         noise_std: float,
-        seed: int,
-        generation: int,
-        antithetic: bool,
+        noise: Noise,
         greedy: bool,
         instances: np.ndarray,
         keys: np.ndarray,
@@ -192,9 +189,7 @@ class Arena:
                     work,
                     theta,
                     noise_std,
-                    seed,
-                    generation,
-                    antithetic,
+                    noise,
                     greedy,
                     instances,
                     keys,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -13,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from acerl_np.evolution import Strategy, make_sampler, rank_utilities
+from acerl_np.evolution import Ranker, Strategy, make_sampler
+from acerl_np.evolution.summary import summarise
 from acerl_np.kernels.network import count_parameters, make_network
 from acerl_np.policies.network import Policy, initial_parameters
 from acerl_np.problem.instance import Instance, check_names, list_instances
@@ -58,8 +58,8 @@ class Generation:
         sigma.
     counts : tuple of int
         Members that played each instance.
-    unfinished : int
-        Members whose episode did not finish; they rank worst.
+    failed : int
+        Members whose episode did not finish; they rank worst. `unfinished` is another name of it.
     """
 
     generation: int
@@ -71,7 +71,12 @@ class Generation:
     satisfied: float
     noise_std: float
     counts: tuple[int, ...]
-    unfinished: int = 0
+    failed: int = 0
+
+    @property
+    def unfinished(self) -> int:
+        """Members whose episode did not finish."""
+        return self.failed
 
 
 HISTORY_COLUMNS = (
@@ -187,7 +192,7 @@ class ACERL:
             has_biases=self.config.biases,
         )
         self._best_theta = theta[: len(theta) if self.config.outcome == "best" else 0].copy()
-        self.strategy = Strategy(
+        self.search = Strategy(
             theta,
             seed=seed,
             population=self.config.population,
@@ -205,11 +210,19 @@ class ACERL:
             alpha_u=self.config.alpha_u,
             advantage=self.config.advantage,
         )
+        self._rank = Ranker(
+            self.config.ranking, self.config.shaping, self.config.cost_limit, self.config.p_f
+        )
+
+    @property
+    def strategy(self) -> Strategy:
+        """Another name of `search`."""
+        return self.search
 
     @property
     def generation(self) -> int:
         """Number of finished generations."""
-        return self.strategy.generation
+        return self.search.generation
 
     @property
     def done(self) -> bool:
@@ -219,7 +232,7 @@ class ACERL:
     @property
     def policy(self) -> Policy:
         """The policy pi_theta as trained so far: of the last generation, or of the best look."""
-        theta = self.strategy.theta
+        theta = self.search.theta
         if self.config.outcome == "best" and self.curve:
             latest, best = self._latest_look(), self._best_look()
             if latest is best or not latest.beats(best):
@@ -237,7 +250,7 @@ class ACERL:
         """Return the look at the present theta, taken now if this generation has none."""
         if self.curve and self.curve[-1].generation == self.generation:
             return self.curve[-1]
-        return self._observer.look(self.strategy.theta, self.generation, self._decisions)
+        return self._observer.look(self.search.theta, self.generation, self._decisions)
 
     def _observe(self) -> None:
         """Look at theta if a look is due; remember the best one's."""
@@ -248,7 +261,7 @@ class ACERL:
             return
         self.curve.append(self._latest_look())
         if self.config.outcome == "best" and self._best_look() is self.curve[-1]:
-            self._best_theta[:] = self.strategy.theta
+            self._best_theta[:] = self.search.theta
 
     def step(self) -> Generation:
         """Train one generation (Algorithm 1, lines 5 to 17).
@@ -259,63 +272,35 @@ class ACERL:
         """
         self._observe()
         started = time.perf_counter()
-        config, strategy = self.config, self.strategy
-        noise_std = strategy.noise_std
-
-        # Line 9: the adaptive instance sampler deals an instance to each member or antithetic pair.
-        pair = 2 if config.antithetic else 1
-        dealt = self.sampler.assign(config.population // pair, strategy.generation)
-        instances = np.repeat(dealt, pair)
-
-        # Lines 6 to 8 and 10: every member perturbs theta with its own noise and plays an episode.
-        returns, costs, decisions = self._arena.play_population(
-            strategy.theta,
-            noise_std,
-            self.seed,
-            strategy.generation,
-            config.antithetic,
-            instances,
+        search, noise_std = self.search, self.search.noise_std
+        noise = search.noise()  # line 6
+        instances = self.sampler.deal(noise)  # line 9
+        returns, costs, decisions = self._arena.play_population(  # lines 7, 8, 10
+            search.theta, noise_std, noise, instances
         )
-
-        # Lines 11 to 14: the sampler learns what was played.
-        self.sampler.update(instances, returns)
-
-        # Line 16: fitness by intrinsic stochastic ranking within each instance.
-        utilities = rank_utilities(
-            returns,
-            costs,
-            instances,
-            ranking=config.ranking,
-            shaping=config.shaping,
-            cost_limit=config.cost_limit,
-            p_f=config.p_f,
-            seed=self.seed,
-            generation=strategy.generation,
-        )
-
-        # Line 17: theta <- theta + alpha / (lambda sigma) sum_i f_i eps_i.
-        strategy.tell(utilities)
-
+        self.sampler.update(instances, returns)  # lines 11, 13
+        utilities = self._rank(returns, costs, instances, noise)  # lines 12, 14, 16
+        search.tell(utilities, noise)  # line 17
         self._decisions += int(decisions.sum())
         self._seconds += time.perf_counter() - started
-        finished = np.isfinite(returns)
-        if not finished.all():
-            returns, costs = returns[finished], costs[finished]
-        record = Generation(
-            generation=strategy.generation,
-            decisions=self._decisions,
-            seconds=self._seconds,
-            return_mean=float(returns.mean()) if len(returns) else math.nan,
-            return_std=float(returns.std()) if len(returns) else math.nan,
-            cost_mean=float(costs.mean()) if len(costs) else math.nan,
-            satisfied=float((costs < config.cost_limit).sum() / config.population),
-            noise_std=noise_std,
-            counts=tuple(np.bincount(instances, minlength=len(self.instances)).tolist()),
-            unfinished=config.population - len(returns),
-        )
-        self.history.append(record)
+        self._record(returns, costs, instances, noise_std)
         self._observe()
-        return record
+        return self.history[-1]
+
+    def _record(
+        self, returns: np.ndarray, costs: np.ndarray, instances: np.ndarray, noise_std: float
+    ) -> None:
+        summary = summarise(returns, costs, np.isfinite(returns), costs < self.config.cost_limit)
+        self.history.append(
+            Generation(
+                generation=self.generation,
+                decisions=self._decisions,
+                seconds=self._seconds,
+                noise_std=noise_std,
+                counts=tuple(np.bincount(instances, minlength=len(self.instances)).tolist()),
+                **summary,
+            )
+        )
 
     def run(self, callback: Callable[[Generation], object] | None = None) -> None:
         """Train until `config.generations` are finished.
@@ -377,12 +362,12 @@ class ACERL:
                 "config": self.config.to_dict(),
                 "seed": self.seed,
                 "generation": self.generation,
-                "noise_std": self.strategy.noise_std,
+                "noise_std": self.search.noise_std,
                 "decisions": self._decisions,
             },
             instances=self.instances,
             arrays={
-                "theta": self.strategy.theta,
+                "theta": self.search.theta,
                 "history": np.array(
                     [
                         [getattr(record, column) for column in HISTORY_COLUMNS]
@@ -393,7 +378,7 @@ class ACERL:
                 "counts": np.array([record.counts for record in self.history], np.int64).reshape(
                     -1, len(self.instances)
                 ),
-                "unfinished": np.array([record.unfinished for record in self.history], np.int64),
+                "failed": np.array([record.failed for record in self.history], np.int64),
                 "best_theta": self._best_theta,
                 **self._pack_curve(),
                 **sampler,
@@ -468,12 +453,12 @@ class ACERL:
     def _restore(self, settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         generation = int(settings["generation"])
         theta, history, counts = arrays["theta"], arrays["history"], arrays["counts"]
-        unfinished = arrays["unfinished"]
+        failed = arrays["failed"]
         expected = {
-            "theta": (theta, self.strategy.theta.shape, "f"),
+            "theta": (theta, self.search.theta.shape, "f"),
             "history": (history, (generation, len(HISTORY_COLUMNS)), "f"),
             "counts": (counts, (generation, len(self.instances)), "i"),
-            "unfinished": (unfinished, (generation,), "i"),
+            "failed": (failed, (generation,), "i"),
             "best_theta": (arrays["best_theta"], self._best_theta.shape, "f"),
         }
         n_looks = len(arrays["curve.when"])
@@ -481,8 +466,8 @@ class ACERL:
         for name in ("curve.makespan", "curve.tardiness", "curve.satisfied"):
             expected[name] = (arrays[name], (n_looks, len(self.instances)), "f")
         stopped = np.zeros(history.shape[:1], bool)
-        if unfinished.shape == stopped.shape and unfinished.dtype.kind == "i":
-            stopped = unfinished > 0
+        if failed.shape == stopped.shape and failed.dtype.kind == "i":
+            stopped = failed > 0
         sampler = {}
         for name, array in self.sampler.get_state().items():
             sampler[name] = arrays[f"sampler.{name}"]
@@ -519,18 +504,18 @@ class ACERL:
             raise CheckpointError(
                 f"decisions: read {describe(decisions)}; expected a count from 0 to {MAX_COUNT:,}"
             )
-        self.strategy.theta[:] = theta
+        self.search.mean = theta.astype(np.float32)
         self._best_theta[:] = arrays["best_theta"]
         columns = [arrays[f"curve.{name}"] for name in ("makespan", "tardiness", "satisfied")]
         for (look, taken), *means in zip(arrays["curve.when"].tolist(), *columns, strict=True):
             self.curve.append(CurvePoint(look, taken, *means))
-        self.strategy.generation = generation
+        self.search.generation = generation
         self.sampler.set_state(sampler)
         self._decisions = decisions
-        rows = zip(history.tolist(), counts.tolist(), unfinished.tolist(), strict=True)
-        for row, count, failed in rows:
+        rows = zip(history.tolist(), counts.tolist(), failed.tolist(), strict=True)
+        for row, count, n_failed in rows:
             values = dict(zip(HISTORY_COLUMNS, row, strict=True))
             values["generation"] = int(values["generation"])
             values["decisions"] = int(values["decisions"])
-            self.history.append(Generation(**values, counts=tuple(count), unfinished=failed))
+            self.history.append(Generation(**values, counts=tuple(count), failed=n_failed))
         self._seconds = self.history[-1].seconds if self.history else 0.0

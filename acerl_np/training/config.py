@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 from acerl_np.evolution.ranking import Ranking, Shaping
 from acerl_np.evolution.sampler import Advantage, Sampler
-from acerl_np.evolution.strategy import MIN_NOISE_STD
+from acerl_np.evolution.spreads import MIN_NOISE_STD
 from acerl_np.policies.network import Initialisation
 from acerl_np.problem.tables import MAX_HORIZON
 from acerl_np.support.errors import ConfigError, describe, make_printable

@@ -86,9 +86,9 @@ def test_noise_decays_by_the_released_codes_formula():
 
 def test_members_use_the_decayed_noise():
     strategy = Strategy(np.zeros(3), population=2, noise_std=0.8, noise_decay_every=1)
-    strategy.noise_decay = 0.5
+    strategy.spread.decay = 0.5
     decayed = strategy.ask()
-    strategy.noise_decay = 1.0
+    strategy.spread.decay = 1.0
     np.testing.assert_allclose(strategy.ask(), 2 * decayed, rtol=1e-6)
 
 
@@ -115,9 +115,9 @@ def test_gradient_equals_the_slow_sum(size, antithetic):
 
 def test_gradient_uses_the_decayed_noise():
     strategy = Strategy(np.zeros(3), population=2, noise_std=0.8, noise_decay_every=1)
-    strategy.noise_decay = 0.5
+    strategy.spread.decay = 0.5
     decayed = strategy.estimate_gradient([1.0, -2.0])
-    strategy.noise_decay = 1.0
+    strategy.spread.decay = 1.0
     np.testing.assert_allclose(strategy.estimate_gradient([1.0, -2.0]), decayed / 2, rtol=1e-6)
 
 
@@ -261,6 +261,26 @@ def test_tell_moves_theta_by_alpha_times_the_gradient():
     assert strategy.theta.tobytes() == (theta + np.float32(0.3) * gradient).tobytes()
     assert strategy.generation == 1
     assert strategy.estimate_gradient(utilities).tobytes() != gradient.tobytes()
+
+
+def test_noise_of_another_generation_or_population_is_refused():
+    """What perturbs and what sums cannot disagree: a mismatch would be silently wrong learning."""
+    strategy = Strategy(random_theta(5), seed=8, population=4)
+    utilities = [1.0, 0.0, -2.0, 0.5]
+    noise = strategy.noise()
+    before = strategy.theta.tobytes()
+    for other in (
+        noise._replace(generation=1),
+        noise._replace(seed=9),
+        noise._replace(population=6),
+        noise._replace(antithetic=True),
+    ):
+        with pytest.raises(InputError, match="noise: read Noise"):
+            strategy.tell(utilities, other)
+    assert strategy.theta.tobytes() == before
+    strategy.tell(utilities, noise)
+    with pytest.raises(InputError, match="noise: read Noise"):
+        strategy.tell(utilities, noise)
 
 
 def test_theta_is_copied():

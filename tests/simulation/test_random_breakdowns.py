@@ -32,6 +32,7 @@ from acerl_np.commands.main import main
 from acerl_np.evaluation import trials as trials_module
 from acerl_np.evaluation.hindsight import find_hindsight
 from acerl_np.kernels.state import N_REPAIRS, STATUS
+from acerl_np.kernels.update import Noise
 from acerl_np.policies import static as static_module
 from acerl_np.policies.static import StaticPlan, find_static, play_static
 from acerl_np.problem.assignments import read_assignments
@@ -275,7 +276,7 @@ def test_each_member_of_a_generation_draws_its_own():
     policy = ACERL(instance, Config(hidden=(2,)), seed=6).policy
     workers = Workers(2)
     returns, _, _ = Arena(build_problem([instance]), policy.network, workers).play_population(
-        policy.theta, 0.1, 6, generation, False, members
+        policy.theta, 0.1, Noise(6, generation, 11, False), members
     )
     workers.close()
     keys = [naive_evolution.stream_key(6, naive_evolution.ACTION, generation, k) for k in range(11)]

@@ -28,6 +28,7 @@ from acerl_np import (
 from acerl_np.evolution import Strategy
 from acerl_np.kernels.network import make_network
 from acerl_np.kernels.random import CURVE
+from acerl_np.kernels.update import Noise
 from acerl_np.policies.network import initial_parameters
 from acerl_np.problem.tables import build_problem, find_scaling
 from acerl_np.simulation.arena import Arena, stream_keys
@@ -261,7 +262,7 @@ def test_means_may_be_missing_only_where_members_did_not_finish(tmp_path):
     write_arrays(path, arrays)
     with pytest.raises(CheckpointError, match="history: not finite"):
         ACERL.resume(path)
-    arrays["state.unfinished"][0] = trainer.config.population
+    arrays["state.failed"][0] = trainer.config.population
     write_arrays(path, arrays)
     assert np.isnan(ACERL.resume(path).history[0].return_mean)
 
@@ -309,9 +310,8 @@ def play_population(instances, theta, sigma, seed, generation, antithetic, dealt
     problem = build_problem(instances, scaling=find_scaling(instances))
     workers = Workers(1)
     arena = Arena(problem, make_network([219, *HIDDEN, 12]), workers, tile=tile)
-    played = arena.play_population(
-        theta, sigma, seed, generation, antithetic, np.array(dealt, np.int64)
-    )
+    noise = Noise(seed, generation, len(dealt), antithetic)
+    played = arena.play_population(theta, sigma, noise, np.array(dealt, np.int64))
     workers.close()
     return played
 

@@ -1,0 +1,157 @@
+"""The search that `ACERL` and `Evolution` share: noise out, utilities in, a step of mean and spread."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, Protocol, Self, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from acerl_np.kernels.update import Noise
+from acerl_np.support.errors import InputError
+
+
+class Spread(Protocol):
+    """How noise becomes members, and utilities a step: `acerl_np.evolution.spreads` has three.
+
+    A spread never changes: `follow` returns the next one.
+    """
+
+    def sigma(self, generation: int) -> np.ndarray:
+        """Return the standard deviation of the noise in a generation, () or (n_parameters,)."""
+        ...
+
+    def place(self, mean: np.ndarray, noise: Noise) -> np.ndarray:
+        """Return the members of a generation, (population, n_parameters)."""
+        ...
+
+    def follow(
+        self, search: Search[Any], utilities: np.ndarray, noise: Noise
+    ) -> tuple[np.ndarray, Self]:
+        """Return the step that these utilities give the mean, and the spread after it."""
+        ...
+
+
+S = TypeVar("S", bound=Spread)
+
+
+class Search(Generic[S]):
+    """A normal distribution of members that climbs along their utilities (Algorithm 1, lines 6, 8, 17).
+
+    Parameters
+    ----------
+    mean : ndarray(float32 or float64, (n_parameters,))
+        Start; copied.
+    spread : Spread
+    seed : int
+    population : int
+        lambda.
+    learning_rate : float
+        alpha.
+    antithetic : bool
+        Members 2 i and 2 i + 1 use the same noise with opposite signs (Eq. 12).
+    bounds : (ndarray, ndarray), optional
+        Least and largest value of each parameter; members and mean are clipped to them.
+
+    Attributes
+    ----------
+    mean : ndarray, as the start
+    spread : Spread
+    generation : int
+        Finished generations.
+    """
+
+    def __init__(
+        self,
+        mean: np.ndarray,
+        spread: S,
+        *,
+        seed: int,
+        population: int,
+        learning_rate: float,
+        antithetic: bool = False,
+        bounds: tuple[np.ndarray, np.ndarray] | None = None,
+    ) -> None:
+        self.bounds = bounds
+        self.mean = self._clip(np.array(mean))
+        self.spread = spread
+        self.seed = seed
+        self.population = population
+        self.learning_rate = learning_rate
+        self.antithetic = antithetic
+        self.generation = 0
+
+    def noise(self) -> Noise:
+        """Return the present generation's noise (line 6): a key, no array."""
+        return Noise(self.seed, self.generation, self.population, self.antithetic)
+
+    @property
+    def sigma(self) -> np.ndarray:
+        """Standard deviation of the present generation's noise, () or (n_parameters,)."""
+        return self.spread.sigma(self.generation)
+
+    def place(self, noise: Noise) -> np.ndarray:
+        """Return the members that have this noise, (population, n_parameters), inside the bounds (8)."""
+        return self._clip(self.spread.place(self.mean, noise))
+
+    def tell(self, utilities: ArrayLike, noise: Noise) -> np.ndarray:
+        """Step along the gradient of these utilities and begin the next generation (line 17).
+
+        Parameters
+        ----------
+        utilities : array_like of float, (population,)
+            f, larger is better.
+        noise : Noise
+            That of the members, from `noise`.
+
+        Returns
+        -------
+        ndarray, as the mean
+            The step, before it was moved into the bounds.
+
+        Raises
+        ------
+        InputError
+            If the noise is another generation's, a shape does not fit, a utility is not finite, or the
+            step is not finite; nothing is changed then.
+        """
+        step, spread = self.spread.follow(self, self.check_utilities(utilities, noise), noise)
+        self.move(step, spread)
+        return step
+
+    def move(self, step: np.ndarray, spread: S) -> None:
+        """Move the mean and begin the next generation.
+
+        Raises
+        ------
+        InputError
+            If the new mean is not finite; nothing is changed then.
+        """
+        mean = self._clip(self.mean + step)
+        if not np.isfinite(mean).all():
+            raise InputError(
+                "returns: the step is not finite; expected smaller returns, costs or learning rate"
+            )
+        self.mean = mean
+        self.spread = spread
+        self.generation += 1
+
+    def check_utilities(self, utilities: ArrayLike, noise: Noise) -> np.ndarray:
+        """Return utilities as an array.
+
+        Raises
+        ------
+        InputError
+            If the noise is another generation's, the shape does not fit or one is not finite.
+        """
+        if noise != self.noise():
+            raise InputError(f"noise: read {noise}; expected {self.noise()}")
+        f = np.asarray(utilities)
+        if f.shape != (self.population,):
+            raise InputError(f"utilities: read shape {f.shape}; expected ({self.population},)")
+        if not np.isfinite(f).all():
+            raise InputError("utilities: not finite; expected finite numbers")
+        return f
+
+    def _clip(self, place: np.ndarray) -> np.ndarray:
+        return place if self.bounds is None else place.clip(*self.bounds)
