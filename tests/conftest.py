@@ -1,6 +1,7 @@
 """What all tests share: a Hypothesis profile for compiled kernels and for kernels run as Python."""
 
 import numba
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
@@ -11,3 +12,6 @@ settings.register_profile(
     print_blob=True,
 )
 settings.load_profile("acerl_np")
+
+# What helpers assert is shown as fully as in a test.
+pytest.register_assert_rewrite("episodes")

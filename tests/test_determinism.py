@@ -1,11 +1,9 @@
 """The same seed gives the same bytes: on any threads, tiles and processors, stopped or in a child."""
 
 import json
-import multiprocessing
 import os
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import numba
@@ -13,36 +11,30 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_training import history_without_seconds, load_instances, same_trials, shorten
+from runs import (
+    CHILD_CONFIG,
+    GENERATIONS,
+    INSTANCES,
+    describe_run,
+    evaluate_again,
+    outcome,
+    run_in_child,
+    same_trials,
+    start,
+    train_and_evaluate,
+    train_anew,
+    train_on,
+)
 
 import acerl_np
-from acerl_np import ACERL, CheckpointError, Config, Instance, Policy, evaluate_policy, load_suite
+from acerl_np import ACERL, Config, evaluate_policy
 from acerl_np.evolution import Strategy, rank_utilities
 from acerl_np.kernels.network import act_batch
-from acerl_np.policies.network import initial_parameters
-from acerl_np.problem.layout import RandomBreakdowns
-from acerl_np.support.files import read_arrays
+from acerl_np.simulation.arena import Arena
 
 JIT = not numba.config.DISABLE_JIT
-GENERATIONS = 3 if JIT else 2
-RECORDED = Path(__file__).parent / "data" / "dmh-episodes.npz"
 
 
-def make_instances():
-    """Few decisions, but some choice; without compilation a smaller network, too."""
-    instances = [shorten(instance) for instance in load_suite("dmh-train")[:3]]
-    model = RandomBreakdowns(300.0, 60.0)
-    layout = instances[2].layout.with_random_breakdowns(model)
-    instances[2] = replace(instances[2], layout=layout)
-    if JIT:
-        return instances
-    return [
-        Instance.from_rows(one.name, replace(one.layout, task_slots=3), one.rows()[:4])
-        for one in instances
-    ]
-
-
-INSTANCES = make_instances()
 SAMPLERS = ["ais", "uniform", "random", "single"]
 RANKINGS = ["isr", "cf", "r", "f"]
 
@@ -64,22 +56,6 @@ def configs(draw):
         ranking=draw(st.sampled_from(RANKINGS)),
         sampler=draw(st.sampled_from(SAMPLERS)),
         antithetic=antithetic,
-    )
-
-
-def start(config, seed, threads=1, tile=None):
-    return ACERL(INSTANCES, config, seed=seed, threads=threads, tile=tile)
-
-
-def outcome(trainer, folder):
-    """All that a run leaves, but for the seconds that it took: theta, history, checkpoint."""
-    trainer.save(folder / "run.npz")
-    arrays = read_arrays(folder / "run.npz", CheckpointError)
-    arrays["state.history"][:, 2] = 0.0
-    return (
-        trainer.strategy.theta.tobytes(),
-        repr(history_without_seconds(trainer)),
-        {name: array.tobytes() for name, array in arrays.items()},
     )
 
 
@@ -147,53 +123,19 @@ def test_trials_depend_on_neither_the_order_of_the_instances_nor_threads(
 # Child processes
 
 
-CHILD_CONFIG = Config(generations=GENERATIONS, population=12 if JIT else 4, hidden=(17, 4))
-
 # Other threads of this process, idle by then, need not trouble a child.
 ignore_fork_warning = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 
-def run_in_child(method, function, *arguments):
-    """What `function` returns in a child process."""
-    context = multiprocessing.get_context(method)
-    receiver, sender = context.Pipe(duplex=False)
-    child = context.Process(target=send_result, args=(sender, function, *arguments))
-    child.start()
-    sender.close()
-    try:
-        assert receiver.poll(60), "the child hangs"
-        result = receiver.recv()
-        child.join(60)
-        assert child.exitcode == 0
-    finally:
-        child.kill()
-        child.join()
-    return result
-
-
-def send_result(sender, function, *arguments):
-    sender.send(function(*arguments))
-    sender.close()
-
-
-def train_anew(folder, n_threads):
-    trainer = start(CHILD_CONFIG, 6, n_threads)
-    trainer.run()
-    return outcome(trainer, folder)
-
-
-def train_on(trainer, folder):
-    trainer.run()
-    return outcome(trainer, folder)
-
-
 @ignore_fork_warning
-@pytest.mark.parametrize("n_threads", [1, 2])
 @pytest.mark.parametrize("method", [pytest.param("fork", marks=needs_fork), "spawn"])
-def test_training_in_a_child_process_gives_the_same_bytes(method, n_threads, tmp_path):
+def test_a_child_process_gives_the_same_bytes(method, tmp_path):
+    arrays = start(CHILD_CONFIG, 6).policy.to_arrays()
     # A spawned child hashes texts by a salt of its own, too.
-    assert run_in_child(method, train_anew, tmp_path, n_threads) == train_anew(tmp_path, 1)
+    trained, trials = run_in_child(method, train_and_evaluate, tmp_path, arrays)
+    assert trained == [train_anew(tmp_path, 1)] * 2
+    assert same_trials(trials, evaluate_again(arrays))
 
 
 @ignore_fork_warning
@@ -211,18 +153,6 @@ def test_a_trainer_in_use_goes_on_in_a_forked_child(n_threads, tmp_path):
     trainer.step()
     assert run_in_child("fork", train_on, trainer, tmp_path) == straight
     assert train_on(trainer, tmp_path) == straight
-
-
-@ignore_fork_warning
-@pytest.mark.parametrize("method", [pytest.param("fork", marks=needs_fork), "spawn"])
-def test_trials_in_a_child_process_are_the_same(method):
-    policy = start(CHILD_CONFIG, 6).policy
-    trials = run_in_child(method, evaluate_again, policy.to_arrays())
-    assert same_trials(trials, evaluate_again(policy.to_arrays()))
-
-
-def evaluate_again(arrays):
-    return evaluate_policy(Policy.from_arrays(arrays), INSTANCES, trials=5, seed=8, threads=2)
 
 
 # Episodes that failed
@@ -271,7 +201,7 @@ def test_members_that_failed_rank_worst_and_alike(rows, ranking, shaping, seed):
 @pytest.mark.skipif(not JIT, reason="many populations need compiled kernels")
 @pytest.mark.parametrize("sampler", SAMPLERS)
 @pytest.mark.parametrize("ranking", RANKINGS)
-def test_training_survives_episodes_that_failed(ranking, sampler):
+def test_training_survives_episodes_that_failed(ranking, sampler, monkeypatch):
     """Whatever they returned: the same theta and the same instances dealt from then on."""
     config = Config(
         generations=GENERATIONS, population=12, hidden=(4,), ranking=ranking, sampler=sampler
@@ -279,9 +209,9 @@ def test_training_survives_episodes_that_failed(ranking, sampler):
     ends = []
     for failure in FAILURES:
         trainer = start(config, 1)
-        fail_some(trainer, failure)
-        with np.errstate(invalid="ignore"):  # the mean of the returns is no number then
-            trainer.run()
+        with monkeypatch.context() as patch, np.errstate(invalid="ignore"):
+            fail_some(patch, failure)
+            trainer.run()  # the mean of the returns is no number then
         assert np.isfinite(trainer.strategy.theta).all()
         counts = [record.counts for record in trainer.history]
         ends.append((trainer.strategy.theta.tobytes(), counts))
@@ -291,9 +221,9 @@ def test_training_survives_episodes_that_failed(ranking, sampler):
     assert straight.strategy.theta.tobytes() != ends[0][0]
 
 
-def fail_some(trainer, failure):
-    """Every third episode of this trainer fails from now on."""
-    play = trainer._arena.play_population
+def fail_some(patch, failure):
+    """Every third episode of a generation fails from now on."""
+    play = Arena.play_population
 
     def play_and_fail(*arguments):
         returns, costs, decisions = play(*arguments)
@@ -301,36 +231,10 @@ def fail_some(trainer, failure):
         costs[::3] = abs(failure)
         return returns, costs, decisions
 
-    trainer._arena.play_population = play_and_fail
+    patch.setattr(Arena, "play_population", play_and_fail)
 
 
 # Processors
-
-
-def describe_run():
-    """Training, trials and decisions on recorded observations, as texts."""
-    # 100 hidden units are summed in vectors of 16 and of 4, 12 actions in vectors of 4.
-    config = Config(generations=2, population=12, hidden=(100, 21))
-    instances = load_instances(2)
-    trainer = ACERL(instances, config, seed=3, threads=2)
-    trainer.run()
-    trials = [
-        evaluate_policy(trainer.policy, instances, trials=20, seed=3, greedy=greedy)
-        for greedy in (False, True)
-    ]
-    # A policy that nothing was done to but drawing it.
-    theta = initial_parameters(trainer.policy.sizes.tolist(), 4)
-    policy = Policy.from_arrays({**trainer.policy.to_arrays(), "theta": theta})
-    with np.load(RECORDED, allow_pickle=False) as recorded:
-        observation, mask = recorded["decision_observation"], recorded["decision_mask"]
-    return {
-        "theta": trainer.strategy.theta.tobytes().hex(),
-        "history": repr(history_without_seconds(trainer)),
-        "trials": [[t.makespan.tolist(), t.tardiness.tolist(), t.decisions] for t in trials],
-        "fixed theta": theta.tobytes().hex(),
-        "greedy": policy.act(observation, mask).tolist(),
-        "sampled": policy.act(observation, mask, rng=np.random.default_rng(2)).tolist(),
-    }
 
 
 @pytest.mark.slow
@@ -338,8 +242,9 @@ def describe_run():
 def test_no_result_depends_on_the_width_of_vectors(tmp_path):
     """Compiled for the oldest processors of its kind, without any wide vector or fused product."""
     program = (
-        "import json, test_determinism as t; d = t.describe_run(); "
-        "d['code'] = ''.join(t.act_batch.inspect_asm().values()); print(json.dumps(d))"
+        "import json, runs; from acerl_np.kernels.network import act_batch; "
+        "d = runs.describe_run(); "
+        "d['code'] = ''.join(act_batch.inspect_asm().values()); print(json.dumps(d))"
     )
     paths = [Path(acerl_np.__file__).parents[1], Path(__file__).parent]
     environment = os.environ | {

@@ -31,14 +31,14 @@ pytestmark = [
 CASES = {
     "layout": 400,
     "record": 400,
-    "lif": 200,
-    "plant": 200,
+    "lif": 120,
+    "plant": 120,
     "breakdowns": 300,
     "assignments": 300,
-    "config": 200,
-    "policy": 200,
-    "checkpoint": 150,
-    "command": 200,
+    "config": 120,
+    "policy": 150,
+    "checkpoint": 100,
+    "command": 100,
 }
 
 

@@ -1,6 +1,6 @@
 """Episodes chosen to be hard, each decision by decision against the slow simulator.
 
-The random floors of `test_simulator` meet most of these cases now and then; here each is met on
+The random floors of `worlds` meet most of these cases now and then; here each is met on
 purpose, at its worst and on every run.
 """
 
@@ -8,7 +8,8 @@ import naive
 import numba
 import numpy as np
 import pytest
-from test_simulator import RAW, WatchedEpisode, make_task, schedule_rows
+from episodes import WatchedEpisode, schedule_rows
+from worlds import RAW, make_task
 
 from acerl_np import InputError, Instance, Layout, Simulator
 

@@ -1,6 +1,6 @@
 """Runs that are killed, stopped, or find no room to write: nothing good is lost, nothing half-written stays.
 
-Real processes, real signals, real limits.
+Real signals, real limits, and real processes where they are killed, stopped or several.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import numba
@@ -139,21 +140,26 @@ def test_a_run_that_is_killed_again_and_again_ends_in_the_same_bytes(tmp_path, k
 def test_a_stopped_run_goes_on_as_if_it_had_not_been_stopped(tmp_path, number):
     process = start("train", "--out", "run", *SMALL, *ENDLESS, cwd=tmp_path)
     checkpoint = tmp_path / "run" / "run.npz"
-    wait_for(lambda: checkpoint.exists())
-    time.sleep(0.2)
+    wait_for(checkpoint.exists)
+    # The first checkpoint is that of the start, the next that of a generation.
+    first = checkpoint.stat().st_mtime_ns
+    wait_for(lambda: checkpoint.stat().st_mtime_ns != first)
     process.send_signal(number)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 128 + number
     assert err.count("\n") == 1
     assert err.endswith("go on with: acerl-np train --resume run/run.npz\n")
     stopped = acerl_np.ACERL.resume(checkpoint, threads=1)
-    assert stopped.strategy.theta.tobytes() == straight(stopped.generation).strategy.theta.tobytes()
+    assert stopped.generation >= 1
+    expected = straight(stopped.generation).strategy.theta.tobytes()
+    assert stopped.strategy.theta.tobytes() == expected
+    assert acerl_np.Policy.load(checkpoint.parent / "policy.npz").theta.tobytes() == expected
 
 
 def test_two_runs_do_not_write_to_one_folder(tmp_path, capsys):
     first = start("train", "--out", "run", *SMALL, *ENDLESS, cwd=tmp_path)
     checkpoint = tmp_path / "run" / "run.npz"
-    wait_for(lambda: checkpoint.exists())
+    wait_for(checkpoint.exists)
     config = (tmp_path / "run" / "config.json").read_bytes()
     for words in (
         ["--out", str(tmp_path / "run"), *SMALL, "--seed", "7"],
@@ -184,30 +190,29 @@ def test_default_folders_of_runs_that_start_together_differ(tmp_path):
     assert (tmp_path / "runs" / "dmh-train-seed0" / "run.npz").exists()
 
 
-def limit_files(size):
+@contextmanager
+def limited_files(size):
+    """No file of this process may grow beyond so many bytes; Python ignores the signal of it."""
     import resource
 
-    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 @pytest.mark.parametrize("size", [0, 500, 3000])
-def test_a_limit_on_the_size_of_files_is_one_line(tmp_path, size):
+def test_a_limit_on_the_size_of_files_is_one_line(tmp_path, capsys, size):
     """Config.json fits into the larger limits, the checkpoint into none."""
     folder = tmp_path / "run"
     assert main(["train", "--out", str(folder), *SMALL, "--generations", "2"]) == 0
     kept = {path.name: path.read_bytes() for path in folder.iterdir()}
-    process = start(
-        "train",
-        "--out",
-        folder,
-        *SMALL,
-        "--generations",
-        "5",
-        cwd=tmp_path,
-        preexec_fn=limit_files(size),
-    )
-    _, err = process.communicate(timeout=60)
-    assert process.returncode == 1
+    capsys.readouterr()
+    with limited_files(size):
+        assert main(["train", "--out", str(folder), *SMALL, "--generations", "5"]) == 1
+    err = capsys.readouterr().err
     assert err.count("\n") == 1 and "cannot write: file too large" in err
     names = {path.name: path.read_bytes() for path in folder.iterdir()}
     assert names.keys() == kept.keys()
@@ -217,22 +222,21 @@ def test_a_limit_on_the_size_of_files_is_one_line(tmp_path, size):
 
 @pytest.fixture
 def tiny_disk(tmp_path):
-    """A file system of 256 kB, mounted for the test."""
+    """A file system of 192 kB, mounted for the test."""
     place = tmp_path / "tiny"
     place.mkdir()
     mount = shutil.which("mount")
-    command = [mount or "mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(place)]
+    command = [mount or "mount", "-t", "tmpfs", "-o", "size=192k", "tmpfs", str(place)]
     if mount is None or subprocess.run(command, capture_output=True).returncode:
         pytest.skip("needs the right to mount a file system")
     yield place
     subprocess.run(["umount", str(place)], check=True)
 
 
-def test_a_full_disk_is_one_line_and_keeps_the_last_checkpoint(tmp_path, tiny_disk):
+def test_a_full_disk_is_one_line_and_keeps_the_last_checkpoint(tmp_path, tiny_disk, capsys):
     """The history grows until the disk is full: the checkpoint before that stays and can be resumed."""
-    process = start("train", "--out", tiny_disk, *SMALL, *ENDLESS, cwd=tmp_path)
-    _, err = process.communicate(timeout=120)
-    assert process.returncode == 1
+    assert main(["train", "--out", str(tiny_disk), *SMALL, *ENDLESS]) == 1
+    err = capsys.readouterr().err
     assert err.count("\n") == 1 and "cannot write: no space left on device" in err
     names = {path.name for path in tiny_disk.iterdir()}
     assert names <= {"run.npz", "config.json", "curves.csv", "history.csv"}

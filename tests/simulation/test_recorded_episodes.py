@@ -8,7 +8,9 @@ import pytest
 
 from acerl_np import Simulator, load_instance
 
-RECORDED = dict(np.load(Path(__file__).parent / "data" / "dmh-episodes.npz", allow_pickle=False))
+RECORDED = dict(
+    np.load(Path(__file__).parents[1] / "data" / "dmh-episodes.npz", allow_pickle=False)
+)
 N_EPISODES = len(RECORDED["instance"])
 FIRST_DECISION = np.concatenate([[0], np.cumsum(RECORDED["n_decisions"], dtype=int)])
 SINGLE_EPISODES = range(0, N_EPISODES, 7)

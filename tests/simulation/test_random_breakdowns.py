@@ -8,10 +8,11 @@ import naive_evolution
 import numba
 import numpy as np
 import pytest
+from episodes import play_and_compare
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from test_simulator import play_and_compare, worlds
+from worlds import worlds
 
 from acerl_np import (
     ACERL,
@@ -37,9 +38,10 @@ from acerl_np.policies.static import StaticPlan, find_static, play_static
 from acerl_np.problem.assignments import read_assignments
 from acerl_np.problem.layout import Breakdown, RandomBreakdowns
 from acerl_np.problem.offered_load import measure_load
-from acerl_np.problem.tables import MAX_CYCLES, RANDOM_HORIZON, find_last_tick
-from acerl_np.simulation.arena import stream_keys
+from acerl_np.problem.tables import MAX_CYCLES, RANDOM_HORIZON, build_problem, find_last_tick
+from acerl_np.simulation.arena import Arena, stream_keys
 from acerl_np.simulation.replay import replay_assignments
+from acerl_np.support.workers import Workers
 
 JIT = not numba.config.DISABLE_JIT
 MODEL = RandomBreakdowns(400.0, 90.0)
@@ -270,11 +272,13 @@ def test_each_member_of_a_generation_draws_its_own():
     record = load_instance("DMH-01")
     instance = Instance.from_rows("one", layout, record.rows()[:1])
     instance = vary(instance, RandomBreakdowns(60.0, 50.0))
-    trainer = ACERL(instance, Config(population=11, hidden=(2,)), seed=6, threads=2)
     generation, members = 3, np.zeros(11, np.int64)
-    returns, _, _ = trainer._arena.play_population(
-        trainer.strategy.theta, 0.1, Noise(6, generation, 11, False), members
+    policy = ACERL(instance, Config(hidden=(2,)), seed=6).policy
+    workers = Workers(2)
+    returns, _, _ = Arena(build_problem([instance]), policy.network, workers).play_population(
+        policy.theta, 0.1, Noise(6, generation, 11, False), members
     )
+    workers.close()
     keys = [naive_evolution.stream_key(6, naive_evolution.ACTION, generation, k) for k in range(11)]
     assert (-returns).tolist() == [
         play_with_key(instance, key, lambda _, mask: mask.argmax(axis=1)) for key in keys

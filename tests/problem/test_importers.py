@@ -20,7 +20,7 @@ from acerl_np.problem.importers.lif import import_lif, measure_trajectory
 from acerl_np.problem.importers.opentcs import import_opentcs
 from acerl_np.support.errors import LayoutError
 
-DATA = Path(__file__).parent / "data"
+DATA = Path(__file__).parents[1] / "data"
 HALL = (DATA / "hall.lif.json").read_text()
 PLANT = (DATA / "plant.xml").read_text()
 
@@ -515,6 +515,7 @@ def test_only_known_attributes_are_kept():
     text = f'<model><point name="P" {extra} xPosition="1000"/></model>'
     layout, _ = import_opentcs(text)
     assert (layout["sites"][0]["id"], layout["sites"][0]["x"]) == ("P", 1.0)
+    # What is read and dropped shows only inside.
     kept = opentcs._parse(text).kept["point"][0]
     assert set(kept.attributes) == {"name", "xPosition"}
 

@@ -17,7 +17,7 @@ from acerl_np.commands.main import main
 from acerl_np.problem.check import find_no_return, find_unreachable
 from acerl_np.problem.layout import Site
 
-DATA = Path(__file__).parent / "data"
+DATA = Path(__file__).parents[1] / "data"
 HALL, PLANT = str(DATA / "hall.lif.json"), str(DATA / "plant.xml")
 
 RECORD = "task,pickup,delivery,arrival_time,expiry_time,handling_time,demand\n"

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_simulator import make_task, straight_floor, worlds
+from worlds import make_task, straight_floor, worlds
 
 import acerl_np
 from acerl_np import (

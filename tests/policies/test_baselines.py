@@ -16,7 +16,7 @@ from acerl_np.policies.rules import POLICY_NAMES, RULES, find_policy_name
 from acerl_np.policies.static import RULE_NAMES, StaticPlan, find_static, play_static
 from acerl_np.simulation.arena import stream_keys
 
-EXPECTATIONS = Path(__file__).parent / "data" / "rule-expectations.csv"
+EXPECTATIONS = Path(__file__).parents[1] / "data" / "rule-expectations.csv"
 
 needs_jit = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="thousands of episodes")
 

@@ -170,7 +170,7 @@ def test_disk_that_takes_no_more(tmp_path, size):
         [sys.executable, "-B", "-c", FULL_DISK, path, str(size)],
         capture_output=True,
         text=True,
-        cwd=Path(__file__).parent.parent,
+        cwd=Path(__file__).parents[2],
         check=True,
     )
     assert result.stderr == ""

@@ -1,241 +1,22 @@
 """The simulator against the slow one on random floors, a hand-traced episode, illegal actions."""
 
 from collections import Counter
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import naive
 import numba
 import numpy as np
 import pytest
+from episodes import WatchedEpisode, compare, play_and_compare, scaling_array, scaling_dict
 from hypothesis import Phase, event, given, settings
 from hypothesis import strategies as st
+from worlds import RAW, SCALED, floors, make_task, straight_floor, worlds
 
 from acerl_np import ActionError, InputError, Instance, Layout, Simulator, load_instance
 from acerl_np.kernels.state import N_DECISIONS, allocate_state, copy_row
 from acerl_np.problem.tables import find_scaling
 
-PAIRS = ("distance", "waiting", "expiry", "demand", "total_distance")
-RAW = {**{name: [0.0, 1.0] for name in PAIRS}, "speed": 1.0, "capacity": 1.0}
-SCALED = {
-    "distance": [7.5, 6.0],
-    "waiting": [12.25, 11.0],
-    "expiry": [20.0, 15.5],
-    "demand": [1.5, 1.25],
-    "total_distance": [16.0, 9.0],
-    "speed": 3.0,
-    "capacity": 2.5,
-}
-
-
-def scaling_array(scaling):
-    return np.array(
-        [x for name in PAIRS for x in scaling[name]] + [scaling["speed"], scaling["capacity"]]
-    )
-
-
-def scaling_dict(array):
-    pairs = {name: array[2 * k : 2 * k + 2].tolist() for k, name in enumerate(PAIRS)}
-    return {**pairs, "speed": float(array[10]), "capacity": float(array[11])}
-
-
 # Random floors, fleets and tasks
-
-
-@dataclass(frozen=True)
-class World:
-    """A layout and task rows as a user writes them, and numbers that decide the actions."""
-
-    layout: dict[str, Any]
-    rows: list[dict[str, Any]]
-    choices: list[int]
-
-    def instance(self) -> Instance:
-        return Instance.from_rows("random", Layout.from_dict(self.layout), self.rows)
-
-    def choose(self, legal, k):
-        """The legal action taken at decision k."""
-        return int(legal[self.choices[k % len(self.choices)] % len(legal)])
-
-
-def quarters(most):
-    """Numbers from 0 to `most`, half of them whole, the others with a fraction."""
-    return st.integers(0, most) | st.integers(0, 4 * most).map(lambda k: k / 4)
-
-
-@st.composite
-def grids(draw):
-    """Equal edges, two-way, sites in any order: many routes are equally short."""
-    width, depth = draw(st.sampled_from([(2, 2), (3, 2), (2, 4), (3, 3)]))
-    spacing = draw(st.sampled_from([1.0, 2.5, 4.0, 0.7]))
-    points = draw(st.permutations([(x, y) for x in range(width) for y in range(depth)]))
-    sites = [{"id": f"s{x}{y}", "x": x * spacing, "y": y * spacing} for x, y in points]
-    edges = [
-        {"a": f"s{x}{y}", "b": f"s{x + dx}{y + dy}"}
-        for x, y in points
-        for dx, dy in ((1, 0), (0, 1))
-        if (x + dx, y + dy) in points
-    ]
-    return sites, edges
-
-
-@st.composite
-def scattered(draw, lengths):
-    """A ring through all sites, part of it one-way, and chords: every site reaches every other."""
-    points = draw(
-        st.lists(st.tuples(quarters(12), quarters(12)), min_size=2, max_size=7, unique=True)
-    )
-    sites = [{"id": f"s{k}", "x": x, "y": y} for k, (x, y) in enumerate(points)]
-    n = len(sites)
-    edges = []
-    for a in range(n):
-        edges.append({"a": f"s{a}", "b": f"s{(a + 1) % n}", "one_way": draw(st.booleans())})
-    ends = st.lists(st.integers(0, n - 1), min_size=2, max_size=2, unique=True)
-    for a, b in draw(st.lists(ends, max_size=5)):
-        edges.append({"a": f"s{a}", "b": f"s{b}", "one_way": draw(st.booleans())})
-    for edge in edges:
-        length = draw(st.none() | lengths)
-        if length is not None:
-            edge["length"] = length
-    return sites, edges
-
-
-def shortest_routes(floor, path, goal):
-    """All shortest ways to complete `path`, no site twice."""
-    site = path[-1]
-    if site == goal:
-        return [path]
-    return [
-        route
-        for other in floor.neighbours[site]
-        if other not in path
-        and abs(
-            floor.arcs[site, other] + floor.distances[other, goal] - floor.distances[site, goal]
-        )
-        <= 1e-9
-        for route in shortest_routes(floor, [*path, other], goal)
-    ]
-
-
-@st.composite
-def floors(draw, zero_lengths=False):
-    """Sites, edges and named routes, as a layout without vehicles."""
-    lengths = st.sampled_from([0.3, 1.0, 1.5, 2.25, 4.0, 7.1, 9.999])
-    if zero_lengths:
-        lengths = st.just(0.0) | lengths
-    sites, edges = draw(scattered(lengths) if zero_lengths else grids() | scattered(lengths))
-    layout = {"format": 1, "sites": sites, "edges": edges, "routes": []}
-    floor = naive.Floor(layout)
-    ids = list(floor.order)
-    ends = st.lists(st.sampled_from(ids), min_size=2, max_size=2, unique=True).map(tuple)
-    for a, b in draw(st.lists(ends, max_size=3, unique=True)):
-        layout["routes"].append(draw(st.sampled_from(shortest_routes(floor, [a], b))))
-    return layout
-
-
-@st.composite
-def fleets(draw, ids):
-    """1 to 4 vehicles, each with up to 5 breakdowns, sometimes one that hits all of them at once."""
-    n = draw(st.integers(1, 4))
-    breakdown = st.fixed_dictionaries({"time": quarters(50), "repair_time": quarters(9)})
-    shared = draw(st.lists(breakdown, max_size=1))
-    return [
-        {
-            "id": f"v{k}",
-            "start": draw(st.sampled_from(ids)),
-            "speed": draw(st.sampled_from([1, 0.5, 0.7, 1.3, 2, 3])),
-            "capacity": draw(st.sampled_from([0, 1, 2.5])),
-            "breakdowns": shared + draw(st.lists(breakdown, max_size=4)),
-        }
-        for k in range(n)
-    ]
-
-
-@st.composite
-def worlds(draw, floor=None):
-    layout = dict(draw(floors() if floor is None else floor))
-    ids = [site["id"] for site in layout["sites"]]
-    layout["vehicles"] = draw(fleets(ids))
-    layout["task_slots"] = draw(st.integers(1, 8))
-    layout["truncate_distances"] = draw(st.booleans())
-    if draw(st.booleans()):
-        layout["scaling"] = SCALED
-    capacities = [vehicle["capacity"] for vehicle in layout["vehicles"]]
-    loads = [x for x in (0, 1, 1.5, 2.5, 4) if 0 in capacities or x <= max(capacities)]
-    rows = []
-    for k in range(draw(st.integers(1, 8))):
-        pickup, delivery = draw(st.lists(st.sampled_from(ids), min_size=2, max_size=2, unique=True))
-        rows.append(
-            {
-                "task": f"t{k}",
-                "pickup": pickup,
-                "delivery": delivery,
-                "arrival_time": draw(st.just(0) | quarters(30)),
-                "expiry_time": draw(quarters(40)),
-                "handling_time": draw(st.sampled_from([0, 0.5, 3.2])),
-                "demand": draw(st.sampled_from(loads)),
-            }
-        )
-    return World(layout, rows, draw(st.lists(st.integers(0, 999), min_size=1, max_size=20)))
-
-
-# What is compared
-
-
-def finished_tasks(slow):
-    """(task, vehicle, start, finish) of the tasks that are finished by now, in order of start."""
-    served = [row for row in slow.schedule if row[1] >= 0 and row[3] <= slow.time]
-    return sorted(served, key=lambda row: row[2])
-
-
-def schedule_rows(simulator, b):
-    """A schedule of the simulator, as `finished_tasks` gives that of the slow one."""
-    schedule = simulator.schedule(b)
-    ids = [vehicle.id for vehicle in simulator.instances[b].layout.vehicles]
-    return [
-        (task, ids.index(vehicle), start, finish)
-        for task, vehicle, start, finish in zip(*schedule, strict=True)
-    ]
-
-
-def compare(simulator, b, slow, observation=True):
-    """Compare all that can be seen of an episode at a decision or at its end."""
-    assert simulator.done[b] == slow.done
-    assert simulator.time[b] == slow.time
-    assert schedule_rows(simulator, b) == finished_tasks(slow)
-    if slow.done:
-        assert not simulator.action_mask[b].any()
-        assert not simulator.observation[b].any()
-        assert len(finished_tasks(slow)) == simulator.instances[b].n_tasks
-        assert simulator.makespan[b] == slow.makespan
-        assert simulator.tardiness[b] == pytest.approx(slow.tardiness, rel=1e-9, abs=1e-9)
-        return
-    assert simulator.action_mask[b].tolist() == slow.mask()
-    assert np.isnan(simulator.makespan[b])
-    assert np.isnan(simulator.tardiness[b])
-    if observation:
-        assert simulator.observation.dtype == np.float32
-        np.testing.assert_allclose(
-            simulator.observation[b], slow.observation(), rtol=1e-5, atol=1e-5
-        )
-
-
-def play_and_compare(world, simulator=None, **options):
-    """Play both by the world's choices; `options` are the slow simulator's."""
-    if simulator is None:
-        simulator = Simulator(world.instance())
-    scaling = scaling_dict(find_scaling(simulator.pool))
-    slow = naive.NaiveEpisode(world.layout, world.rows, scaling=scaling, **options)
-    k = 0
-    while not slow.done:
-        compare(simulator, 0, slow)
-        action = world.choose(np.flatnonzero(simulator.action_mask[0]), k)
-        simulator.step([action])
-        slow.step(action)
-        k += 1
-    compare(simulator, 0, slow)
-    return slow
 
 
 @given(worlds())
@@ -312,82 +93,6 @@ def test_invariants(world):
 # What the random worlds hold
 
 
-class WatchedEpisode(naive.NaiveEpisode):
-    """The slow simulator, which also notes what happens to its vehicles."""
-
-    def __init__(self, *args, **kwargs):
-        self.cases = set()
-        super().__init__(*args, **kwargs)
-
-    def _process_tick(self):
-        for vehicle in self._vehicles:
-            listed = any(tick == self.time for tick, _ in vehicle.breakdowns)
-            if vehicle.status == naive.BROKEN and listed:
-                repaired = vehicle.repaired_at == self.time
-                self.cases.add(
-                    "listed on the tick of repair" if repaired else "listed while broken"
-                )
-        super()._process_tick()
-
-    def _break_down(self, vehicle, repair_ticks):
-        if vehicle.status == naive.WORKING:
-            self._note_broken_trip(vehicle)
-        else:
-            where = "at a site" if self._at_site(vehicle.standing) else "in mid-edge"
-            self.cases.add(f"breaks idle {where}")
-        if self._to_arrive and self._to_arrive[0].arrival <= self.time:
-            self.cases.add("breaks on the tick of an arrival")
-        super()._break_down(vehicle, repair_ticks)
-        if len(self._vehicles) > 1 and all(v.status == naive.BROKEN for v in self._vehicles):
-            self.cases.add("all vehicles broken at once")
-
-    def _note_broken_trip(self, vehicle):
-        standing = vehicle.place()
-        self.cases.add("breaks at a site" if standing.offset == 0 else "breaks in mid-edge")
-        if vehicle.finish == self.time:
-            self.cases.add("breaks on the tick of its finish")
-        if vehicle.site_is_frozen:
-            if not vehicle.legs:
-                self.cases.add("breaks again at the delivery site")
-            elif vehicle.legs[0].step < 0:
-                self.cases.add("breaks again while turning back")
-            elif vehicle.legs[0].offset > 0:
-                self.cases.add("breaks again on the rest of the edge")
-            else:
-                self.cases.add("breaks again beyond the edge")
-
-    @staticmethod
-    def _at_site(standing):
-        return standing is None or standing.offset == 0
-
-    def _way_after_breakdown(self, vehicle, standing, task):
-        metres, legs = super()._way_after_breakdown(vehicle, standing, task)
-        if standing.offset == 0:
-            one_way = (standing.next, standing.last) not in self._floor.arcs
-            if standing.next == standing.last:
-                self.cases.add("starts from the end of its way")
-            else:
-                before = "before a one-way edge" if one_way else "before a two-way edge"
-                self.cases.add(f"starts from a site {before}")
-        elif (standing.next, standing.last) not in self._floor.arcs:
-            self.cases.add("cannot turn back")
-        else:
-            self.cases.add("turns back" if legs[0].step < 0 else "goes on")
-        return metres, legs
-
-    def _begin_service(self, index, task):
-        if len(self._pool) > self._task_slots:
-            self.cases.add("more waiting tasks than slots")
-        if any(v.status == naive.IDLE and not self._sees_a_task(v) for v in self._vehicles):
-            self.cases.add("idle vehicle without a task that it may carry")
-        if (self._vehicles[index].site, task.pickup) in self._floor.named:
-            self.cases.add("follows a named route")
-        super()._begin_service(index, task)
-
-    def _sees_a_task(self, vehicle):
-        return any(vehicle.can_carry(task) for task in self._pool)
-
-
 CASES = (
     "breaks idle at a site",
     "breaks idle in mid-edge",
@@ -433,33 +138,6 @@ def test_rare_cases_occur():
 
 
 # An episode traced by hand
-
-
-def straight_floor(vehicles, **keys):
-    """A --10 m-- B --6 m-- C, both ways; observations show the raw numbers."""
-    return {
-        "format": 1,
-        "sites": [
-            {"id": "A", "x": 0, "y": 0},
-            {"id": "B", "x": 10, "y": 0},
-            {"id": "C", "x": 10, "y": 6},
-        ],
-        "edges": [{"a": "A", "b": "B"}, {"a": "B", "b": "C"}],
-        "vehicles": vehicles,
-        "scaling": RAW,
-        **keys,
-    }
-
-
-def make_task(task, pickup, delivery, arrival_time, expiry_time=0.0, **keys):
-    return {
-        "task": task,
-        "pickup": pickup,
-        "delivery": delivery,
-        "arrival_time": arrival_time,
-        "expiry_time": expiry_time,
-        **keys,
-    }
 
 
 def test_episode_traced_by_hand():

@@ -5,10 +5,9 @@ from __future__ import annotations
 import csv
 import json
 import os
-import signal
+import runpy
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numba
@@ -79,15 +78,18 @@ def test_train_writes_everything_and_shows_the_paper_beside_it(tmp_path):
 
 
 @needs_jit
-def test_both_doors_are_one_program(tmp_path):
+def test_both_doors_are_one_program(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
     for module, words, folder in (
         ("acerl_np.train", [], "a"),
         ("acerl_np", ["train"], "b"),
     ):
-        status, _, err = call(
-            *words, *SMALL, "--quiet", "--out", folder, cwd=tmp_path, module=module
-        )
-        assert status == 0, err
+        # Imported already, it would run again with a warning.
+        monkeypatch.delitem(sys.modules, "acerl_np.train", raising=False)
+        monkeypatch.setattr(sys, "argv", [module, *words, *SMALL, "--quiet", "--out", folder])
+        with pytest.raises(SystemExit) as caught:
+            runpy.run_module(module, run_name="__main__", alter_sys=True)
+        assert caught.value.code == 0, capsys.readouterr().err
     assert (tmp_path / "a/policy.npz").read_bytes() == (tmp_path / "b/policy.npz").read_bytes()
 
 
@@ -134,27 +136,6 @@ def test_resume_ends_in_the_same_bytes(tmp_path, monkeypatch, capsys):
         with open(folder / "history.csv", newline="") as file:
             histories.append([{**row, "seconds": ""} for row in csv.DictReader(file)])
     assert histories[0] == histories[1]
-
-
-@needs_jit
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_signals_finish_the_generation_save_and_say_how_to_resume(tmp_path, number, status):
-    acerl_np.warm_up()
-    process = start("train", "--out", "run", "--generations", "100000", cwd=tmp_path)
-    deadline = time.time() + 60
-    history = tmp_path / "run" / "history.csv"
-    while not history.exists() and time.time() < deadline:
-        time.sleep(0.05)
-    time.sleep(1.0)
-    process.send_signal(number)
-    _, err = process.communicate(timeout=60)
-    assert process.returncode == status, err
-    assert "go on with: acerl-np train --resume run/run.npz" in err.splitlines()[-1]
-    assert "Traceback" not in err
-    trainer = acerl_np.ACERL.resume(tmp_path / "run" / "run.npz")
-    assert trainer.generation >= 1
-    saved = acerl_np.Policy.load(tmp_path / "run" / "policy.npz")
-    assert np.array_equal(saved.theta, trainer.policy.theta)
 
 
 def test_options_come_from_toml_and_the_command_line_wins(tmp_path, monkeypatch, capsys):
@@ -449,6 +430,23 @@ def test_what_a_command_compiles_is_announced(tmp_path, monkeypatch, capsys, wor
 
 
 @needs_jit
+def test_a_replay_compiles_nothing_that_was_not_compiled_ahead(tmp_path, monkeypatch, capsys):
+    from acerl_np.kernels.baselines import play_assignments
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "past.csv").write_text(PAST)
+    acerl_np.warm_up("replay")
+    ahead = list(play_assignments.signatures)
+    assert len(ahead) == 1
+    assert main(["records", "replay", "past.csv", "--tasks", "DMH-01"]) == 0
+    assert capsys.readouterr().err == ""
+    assert play_assignments.signatures == ahead
+    with pytest.raises(acerl_np.InputError, match="part: read all; expected one of training"):
+        acerl_np.warm_up("all")
+
+
+@needs_jit
+@pytest.mark.slow
 def test_replays_are_compiled_once(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
@@ -463,8 +461,6 @@ def test_replays_are_compiled_once(tmp_path, monkeypatch):
     hits += "w.warm_up('replay'); print(sum(f.stats.cache_hits.values()), w.is_compiled('replay'))"
     shown = subprocess.run([sys.executable, "-c", hits], capture_output=True, text=True, check=True)
     assert shown.stdout == "1 True\n"
-    with pytest.raises(acerl_np.InputError, match="part: read all; expected one of training"):
-        acerl_np.warm_up("all")
 
 
 @needs_jit
@@ -473,7 +469,7 @@ def test_an_interrupted_study_goes_on_where_it_stopped(tmp_path, monkeypatch, ca
 
     monkeypatch.chdir(tmp_path)
     words = ["experiments", "comparison", "--seeds", "2", "--trials", "2", "--generations", "1"]
-    assert main([*words, "--out", "study", "--format", "csv"]) == 0
+    assert main([*words, "--out", "study", "--format", "json"]) == 0
     first = capsys.readouterr().out
     runs = sorted((tmp_path / "study" / "runs").iterdir())
     assert len(runs) == 2
@@ -486,7 +482,7 @@ def test_an_interrupted_study_goes_on_where_it_stopped(tmp_path, monkeypatch, ca
         return original(*arguments, **options)
 
     monkeypatch.setattr(module, "ACERL", count)
-    assert main([*words, "--out", "study", "--format", "csv"]) == 0
+    assert main([*words, "--out", "study", "--format", "json"]) == 0
     assert trained == [1]
     assert capsys.readouterr().out == first
     assert {path.name for path in (tmp_path / "study").iterdir()} == {
@@ -499,8 +495,7 @@ def test_an_interrupted_study_goes_on_where_it_stopped(tmp_path, monkeypatch, ca
             for suffix in ("csv", "md")
         ),
     }
-    assert main([*words, "--out", "study", "--format", "json"]) == 0
-    tables = json.loads(capsys.readouterr().out)
+    tables = json.loads(first)
     assert [item["table"] for item in tables] == [
         "comparison-train",
         "comparison-train-spread",

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_simulator import floors
+from worlds import floors
 
 from acerl_np import (
     InputError,

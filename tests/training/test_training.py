@@ -4,13 +4,14 @@ import csv
 import json
 import math
 import tracemalloc
-from dataclasses import fields, replace
+from dataclasses import fields
 from itertools import product
 
 import naive_evolution as naive
 import numba
 import numpy as np
 import pytest
+from runs import history_without_seconds, load_instances, same_trials
 
 from acerl_np import (
     ACERL,
@@ -23,7 +24,6 @@ from acerl_np import (
     PolicyError,
     Simulator,
     evaluate_policy,
-    load_suite,
 )
 from acerl_np.evolution import Strategy
 from acerl_np.kernels.network import make_network
@@ -51,17 +51,6 @@ else:
     COMBINATIONS = [(*pair, k % 2 == 1) for k, pair in enumerate(pairs)]
 
 
-def shorten(instance):
-    """The first tasks of an instance in quick succession: few decisions, but some choice."""
-    rows = [{**row, "arrival_time": row["arrival_time"] / 5} for row in instance.rows()[:8]]
-    return Instance.from_rows(instance.name, instance.layout, rows)
-
-
-def load_instances(n=2):
-    instances = load_suite("dmh-train")[:n]
-    return instances if JIT else [shorten(instance) for instance in instances]
-
-
 def make_config(**options):
     # With a low limit some members are feasible and others are not.
     small = {"generations": GENERATIONS, "population": POPULATION, "hidden": HIDDEN}
@@ -74,10 +63,6 @@ def train(instances=None, seed=0, threads=1, tile=None, **options):
     )
     trainer.run()
     return trainer
-
-
-def history_without_seconds(trainer):
-    return [replace(record, seconds=0.0) for record in trainer.history]
 
 
 def fingerprint(trainer, folder):
@@ -740,15 +725,6 @@ def test_options_survive_a_round_trip():
 
 def small_policy(seed=0):
     return train(generations=0, seed=seed).policy
-
-
-def same_trials(a, b):
-    return (
-        a.makespan.tobytes() == b.makespan.tobytes()
-        and a.tardiness.tobytes() == b.tardiness.tobytes()
-        and a.instances == b.instances
-        and a.decisions == b.decisions
-    )
 
 
 def test_evaluation_has_a_row_per_instance_and_a_column_per_trial():

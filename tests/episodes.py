@@ -1,0 +1,151 @@
+"""Episodes of the simulator beside those of the slow one."""
+
+import naive
+import numpy as np
+import pytest
+from worlds import PAIRS
+
+from acerl_np import Simulator
+from acerl_np.problem.tables import find_scaling
+
+
+def scaling_array(scaling):
+    return np.array(
+        [x for name in PAIRS for x in scaling[name]] + [scaling["speed"], scaling["capacity"]]
+    )
+
+
+def scaling_dict(array):
+    pairs = {name: array[2 * k : 2 * k + 2].tolist() for k, name in enumerate(PAIRS)}
+    return {**pairs, "speed": float(array[10]), "capacity": float(array[11])}
+
+
+def finished_tasks(slow):
+    """(task, vehicle, start, finish) of the tasks that are finished by now, in order of start."""
+    served = [row for row in slow.schedule if row[1] >= 0 and row[3] <= slow.time]
+    return sorted(served, key=lambda row: row[2])
+
+
+def schedule_rows(simulator, b):
+    """A schedule of the simulator, as `finished_tasks` gives that of the slow one."""
+    schedule = simulator.schedule(b)
+    ids = [vehicle.id for vehicle in simulator.instances[b].layout.vehicles]
+    return [
+        (task, ids.index(vehicle), start, finish)
+        for task, vehicle, start, finish in zip(*schedule, strict=True)
+    ]
+
+
+def compare(simulator, b, slow, observation=True):
+    """Compare all that can be seen of an episode at a decision or at its end."""
+    assert simulator.done[b] == slow.done
+    assert simulator.time[b] == slow.time
+    assert schedule_rows(simulator, b) == finished_tasks(slow)
+    if slow.done:
+        assert not simulator.action_mask[b].any()
+        assert not simulator.observation[b].any()
+        assert len(finished_tasks(slow)) == simulator.instances[b].n_tasks
+        assert simulator.makespan[b] == slow.makespan
+        assert simulator.tardiness[b] == pytest.approx(slow.tardiness, rel=1e-9, abs=1e-9)
+        return
+    assert simulator.action_mask[b].tolist() == slow.mask()
+    assert np.isnan(simulator.makespan[b])
+    assert np.isnan(simulator.tardiness[b])
+    if observation:
+        assert simulator.observation.dtype == np.float32
+        np.testing.assert_allclose(
+            simulator.observation[b], slow.observation(), rtol=1e-5, atol=1e-5
+        )
+
+
+def play_and_compare(world, simulator=None, **options):
+    """Play both by the world's choices; `options` are the slow simulator's."""
+    if simulator is None:
+        simulator = Simulator(world.instance())
+    scaling = scaling_dict(find_scaling(simulator.pool))
+    slow = naive.NaiveEpisode(world.layout, world.rows, scaling=scaling, **options)
+    k = 0
+    while not slow.done:
+        compare(simulator, 0, slow)
+        action = world.choose(np.flatnonzero(simulator.action_mask[0]), k)
+        simulator.step([action])
+        slow.step(action)
+        k += 1
+    compare(simulator, 0, slow)
+    return slow
+
+
+class WatchedEpisode(naive.NaiveEpisode):
+    """The slow simulator, which also notes what happens to its vehicles."""
+
+    def __init__(self, *args, **kwargs):
+        self.cases = set()
+        super().__init__(*args, **kwargs)
+
+    def _process_tick(self):
+        for vehicle in self._vehicles:
+            listed = any(tick == self.time for tick, _ in vehicle.breakdowns)
+            if vehicle.status == naive.BROKEN and listed:
+                repaired = vehicle.repaired_at == self.time
+                self.cases.add(
+                    "listed on the tick of repair" if repaired else "listed while broken"
+                )
+        super()._process_tick()
+
+    def _break_down(self, vehicle, repair_ticks):
+        if vehicle.status == naive.WORKING:
+            self._note_broken_trip(vehicle)
+        else:
+            where = "at a site" if self._at_site(vehicle.standing) else "in mid-edge"
+            self.cases.add(f"breaks idle {where}")
+        if self._to_arrive and self._to_arrive[0].arrival <= self.time:
+            self.cases.add("breaks on the tick of an arrival")
+        super()._break_down(vehicle, repair_ticks)
+        if len(self._vehicles) > 1 and all(v.status == naive.BROKEN for v in self._vehicles):
+            self.cases.add("all vehicles broken at once")
+
+    def _note_broken_trip(self, vehicle):
+        standing = vehicle.place()
+        self.cases.add("breaks at a site" if standing.offset == 0 else "breaks in mid-edge")
+        if vehicle.finish == self.time:
+            self.cases.add("breaks on the tick of its finish")
+        if vehicle.site_is_frozen:
+            if not vehicle.legs:
+                self.cases.add("breaks again at the delivery site")
+            elif vehicle.legs[0].step < 0:
+                self.cases.add("breaks again while turning back")
+            elif vehicle.legs[0].offset > 0:
+                self.cases.add("breaks again on the rest of the edge")
+            else:
+                self.cases.add("breaks again beyond the edge")
+
+    @staticmethod
+    def _at_site(standing):
+        return standing is None or standing.offset == 0
+
+    def _way_after_breakdown(self, vehicle, standing, task):
+        metres, legs = super()._way_after_breakdown(vehicle, standing, task)
+        if standing.offset == 0:
+            one_way = (standing.next, standing.last) not in self._floor.arcs
+            if standing.next == standing.last:
+                self.cases.add("starts from the end of its way")
+            else:
+                before = "before a one-way edge" if one_way else "before a two-way edge"
+                self.cases.add(f"starts from a site {before}")
+        elif (standing.next, standing.last) not in self._floor.arcs:
+            self.cases.add("cannot turn back")
+        else:
+            self.cases.add("turns back" if legs[0].step < 0 else "goes on")
+        return metres, legs
+
+    def _begin_service(self, index, task):
+        if len(self._pool) > self._task_slots:
+            self.cases.add("more waiting tasks than slots")
+        if any(v.status == naive.IDLE and not self._sees_a_task(v) for v in self._vehicles):
+            self.cases.add("idle vehicle without a task that it may carry")
+        if (self._vehicles[index].site, task.pickup) in self._floor.named:
+            self.cases.add("follows a named route")
+        super()._begin_service(index, task)
+
+    def _sees_a_task(self, vehicle):
+        return any(vehicle.can_carry(task) for task in self._pool)

@@ -1,0 +1,147 @@
+"""Short trainings and evaluations, here or in a child process, and what must be the same of them."""
+
+import multiprocessing
+from dataclasses import replace
+from pathlib import Path
+
+import numba
+import numpy as np
+
+from acerl_np import ACERL, CheckpointError, Config, Instance, Policy, evaluate_policy, load_suite
+from acerl_np.policies.network import initial_parameters
+from acerl_np.problem.layout import RandomBreakdowns
+from acerl_np.support.files import read_arrays
+
+JIT = not numba.config.DISABLE_JIT
+GENERATIONS = 3 if JIT else 2
+RECORDED = Path(__file__).parent / "data" / "dmh-episodes.npz"
+
+
+def shorten(instance):
+    """The first tasks of an instance in quick succession: few decisions, but some choice."""
+    rows = [{**row, "arrival_time": row["arrival_time"] / 5} for row in instance.rows()[:8]]
+    return Instance.from_rows(instance.name, instance.layout, rows)
+
+
+def load_instances(n=2):
+    instances = load_suite("dmh-train")[:n]
+    return instances if JIT else [shorten(instance) for instance in instances]
+
+
+def make_instances():
+    """Few decisions, but some choice; without compilation a smaller network, too."""
+    instances = [shorten(instance) for instance in load_suite("dmh-train")[:3]]
+    model = RandomBreakdowns(300.0, 60.0)
+    layout = instances[2].layout.with_random_breakdowns(model)
+    instances[2] = replace(instances[2], layout=layout)
+    if JIT:
+        return instances
+    return [
+        Instance.from_rows(one.name, replace(one.layout, task_slots=3), one.rows()[:4])
+        for one in instances
+    ]
+
+
+INSTANCES = make_instances()
+CHILD_CONFIG = Config(generations=GENERATIONS, population=12 if JIT else 4, hidden=(17, 4))
+
+
+def start(config, seed, threads=1, tile=None):
+    return ACERL(INSTANCES, config, seed=seed, threads=threads, tile=tile)
+
+
+def history_without_seconds(trainer):
+    return [replace(record, seconds=0.0) for record in trainer.history]
+
+
+def outcome(trainer, folder):
+    """All that a run leaves, but for the seconds that it took: theta, history, checkpoint."""
+    trainer.save(folder / "run.npz")
+    arrays = read_arrays(folder / "run.npz", CheckpointError)
+    arrays["state.history"][:, 2] = 0.0
+    return (
+        trainer.strategy.theta.tobytes(),
+        repr(history_without_seconds(trainer)),
+        {name: array.tobytes() for name, array in arrays.items()},
+    )
+
+
+def same_trials(a, b):
+    return (
+        a.makespan.tobytes() == b.makespan.tobytes()
+        and a.tardiness.tobytes() == b.tardiness.tobytes()
+        and a.instances == b.instances
+        and a.decisions == b.decisions
+    )
+
+
+# In a child process, which imports what it runs by the name of its module
+
+
+def run_in_child(method, function, *arguments):
+    """What `function` returns in a child process."""
+    context = multiprocessing.get_context(method)
+    receiver, sender = context.Pipe(duplex=False)
+    child = context.Process(target=send_result, args=(sender, function, *arguments))
+    child.start()
+    sender.close()
+    try:
+        assert receiver.poll(60), "the child hangs"
+        result = receiver.recv()
+        child.join(60)
+        assert child.exitcode == 0
+    finally:
+        child.kill()
+        child.join()
+    return result
+
+
+def send_result(sender, function, *arguments):
+    sender.send(function(*arguments))
+    sender.close()
+
+
+def train_anew(folder, n_threads):
+    trainer = start(CHILD_CONFIG, 6, n_threads)
+    trainer.run()
+    return outcome(trainer, folder)
+
+
+def train_and_evaluate(folder, arrays):
+    """All that a child is asked for, so that few are needed: a spawned one takes seconds to start."""
+    return [train_anew(folder, n_threads) for n_threads in (1, 2)], evaluate_again(arrays)
+
+
+def train_on(trainer, folder):
+    trainer.run()
+    return outcome(trainer, folder)
+
+
+def evaluate_again(arrays):
+    return evaluate_policy(Policy.from_arrays(arrays), INSTANCES, trials=5, seed=8, threads=2)
+
+
+def describe_run():
+    """Training, trials and decisions on recorded observations, as texts."""
+    # 100 hidden units are summed in vectors of 16 and of 4, 12 actions in vectors of 4.
+    config = Config(generations=2, population=12, hidden=(100, 21))
+    instances = load_instances(2)
+    trainer = ACERL(instances, config, seed=3, threads=2)
+    trainer.run()
+    trials = [
+        evaluate_policy(trainer.policy, instances, trials=20, seed=3, greedy=greedy)
+        for greedy in (False, True)
+    ]
+    # A policy that nothing was done to but drawing it.
+    theta = initial_parameters(trainer.policy.sizes.tolist(), 4)
+    policy = Policy.from_arrays({**trainer.policy.to_arrays(), "theta": theta})
+    with np.load(RECORDED, allow_pickle=False) as recorded:
+        observation, mask = recorded["decision_observation"], recorded["decision_mask"]
+    return {
+        "theta": trainer.strategy.theta.tobytes().hex(),
+        "history": repr(history_without_seconds(trainer)),
+        "trials": [[t.makespan.tolist(), t.tardiness.tolist(), t.decisions] for t in trials],
+        "fixed theta": theta.tobytes().hex(),
+        "greedy": policy.act(observation, mask).tolist(),
+        "sampled": policy.act(observation, mask, rng=np.random.default_rng(2)).tolist(),
+    }

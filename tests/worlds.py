@@ -1,0 +1,185 @@
+"""Floors, fleets and task records for tests: drawn at random by Hypothesis, or made by hand."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import naive
+from hypothesis import strategies as st
+
+from acerl_np import Instance, Layout
+
+PAIRS = ("distance", "waiting", "expiry", "demand", "total_distance")
+RAW = {**{name: [0.0, 1.0] for name in PAIRS}, "speed": 1.0, "capacity": 1.0}
+SCALED = {
+    "distance": [7.5, 6.0],
+    "waiting": [12.25, 11.0],
+    "expiry": [20.0, 15.5],
+    "demand": [1.5, 1.25],
+    "total_distance": [16.0, 9.0],
+    "speed": 3.0,
+    "capacity": 2.5,
+}
+
+
+@dataclass(frozen=True)
+class World:
+    """A layout and task rows as a user writes them, and numbers that decide the actions."""
+
+    layout: dict[str, Any]
+    rows: list[dict[str, Any]]
+    choices: list[int]
+
+    def instance(self) -> Instance:
+        return Instance.from_rows("random", Layout.from_dict(self.layout), self.rows)
+
+    def choose(self, legal, k):
+        """The legal action taken at decision k."""
+        return int(legal[self.choices[k % len(self.choices)] % len(legal)])
+
+
+def quarters(most):
+    """Numbers from 0 to `most`, half of them whole, the others with a fraction."""
+    return st.integers(0, most) | st.integers(0, 4 * most).map(lambda k: k / 4)
+
+
+@st.composite
+def grids(draw):
+    """Equal edges, two-way, sites in any order: many routes are equally short."""
+    width, depth = draw(st.sampled_from([(2, 2), (3, 2), (2, 4), (3, 3)]))
+    spacing = draw(st.sampled_from([1.0, 2.5, 4.0, 0.7]))
+    points = draw(st.permutations([(x, y) for x in range(width) for y in range(depth)]))
+    sites = [{"id": f"s{x}{y}", "x": x * spacing, "y": y * spacing} for x, y in points]
+    edges = [
+        {"a": f"s{x}{y}", "b": f"s{x + dx}{y + dy}"}
+        for x, y in points
+        for dx, dy in ((1, 0), (0, 1))
+        if (x + dx, y + dy) in points
+    ]
+    return sites, edges
+
+
+@st.composite
+def scattered(draw, lengths):
+    """A ring through all sites, part of it one-way, and chords: every site reaches every other."""
+    points = draw(
+        st.lists(st.tuples(quarters(12), quarters(12)), min_size=2, max_size=7, unique=True)
+    )
+    sites = [{"id": f"s{k}", "x": x, "y": y} for k, (x, y) in enumerate(points)]
+    n = len(sites)
+    edges = []
+    for a in range(n):
+        edges.append({"a": f"s{a}", "b": f"s{(a + 1) % n}", "one_way": draw(st.booleans())})
+    ends = st.lists(st.integers(0, n - 1), min_size=2, max_size=2, unique=True)
+    for a, b in draw(st.lists(ends, max_size=5)):
+        edges.append({"a": f"s{a}", "b": f"s{b}", "one_way": draw(st.booleans())})
+    for edge in edges:
+        length = draw(st.none() | lengths)
+        if length is not None:
+            edge["length"] = length
+    return sites, edges
+
+
+def shortest_routes(floor, path, goal):
+    """All shortest ways to complete `path`, no site twice."""
+    site = path[-1]
+    if site == goal:
+        return [path]
+    return [
+        route
+        for other in floor.neighbours[site]
+        if other not in path
+        and abs(
+            floor.arcs[site, other] + floor.distances[other, goal] - floor.distances[site, goal]
+        )
+        <= 1e-9
+        for route in shortest_routes(floor, [*path, other], goal)
+    ]
+
+
+@st.composite
+def floors(draw, zero_lengths=False):
+    """Sites, edges and named routes, as a layout without vehicles."""
+    lengths = st.sampled_from([0.3, 1.0, 1.5, 2.25, 4.0, 7.1, 9.999])
+    if zero_lengths:
+        lengths = st.just(0.0) | lengths
+    sites, edges = draw(scattered(lengths) if zero_lengths else grids() | scattered(lengths))
+    layout = {"format": 1, "sites": sites, "edges": edges, "routes": []}
+    floor = naive.Floor(layout)
+    ids = list(floor.order)
+    ends = st.lists(st.sampled_from(ids), min_size=2, max_size=2, unique=True).map(tuple)
+    for a, b in draw(st.lists(ends, max_size=3, unique=True)):
+        layout["routes"].append(draw(st.sampled_from(shortest_routes(floor, [a], b))))
+    return layout
+
+
+@st.composite
+def fleets(draw, ids):
+    """1 to 4 vehicles, each with up to 5 breakdowns, sometimes one that hits all of them at once."""
+    n = draw(st.integers(1, 4))
+    breakdown = st.fixed_dictionaries({"time": quarters(50), "repair_time": quarters(9)})
+    shared = draw(st.lists(breakdown, max_size=1))
+    return [
+        {
+            "id": f"v{k}",
+            "start": draw(st.sampled_from(ids)),
+            "speed": draw(st.sampled_from([1, 0.5, 0.7, 1.3, 2, 3])),
+            "capacity": draw(st.sampled_from([0, 1, 2.5])),
+            "breakdowns": shared + draw(st.lists(breakdown, max_size=4)),
+        }
+        for k in range(n)
+    ]
+
+
+@st.composite
+def worlds(draw, floor=None):
+    layout = dict(draw(floors() if floor is None else floor))
+    ids = [site["id"] for site in layout["sites"]]
+    layout["vehicles"] = draw(fleets(ids))
+    layout["task_slots"] = draw(st.integers(1, 8))
+    layout["truncate_distances"] = draw(st.booleans())
+    if draw(st.booleans()):
+        layout["scaling"] = SCALED
+    capacities = [vehicle["capacity"] for vehicle in layout["vehicles"]]
+    loads = [x for x in (0, 1, 1.5, 2.5, 4) if 0 in capacities or x <= max(capacities)]
+    rows = []
+    for k in range(draw(st.integers(1, 8))):
+        pickup, delivery = draw(st.lists(st.sampled_from(ids), min_size=2, max_size=2, unique=True))
+        rows.append(
+            {
+                "task": f"t{k}",
+                "pickup": pickup,
+                "delivery": delivery,
+                "arrival_time": draw(st.just(0) | quarters(30)),
+                "expiry_time": draw(quarters(40)),
+                "handling_time": draw(st.sampled_from([0, 0.5, 3.2])),
+                "demand": draw(st.sampled_from(loads)),
+            }
+        )
+    return World(layout, rows, draw(st.lists(st.integers(0, 999), min_size=1, max_size=20)))
+
+
+def straight_floor(vehicles, **keys):
+    """A --10 m-- B --6 m-- C, both ways; observations show the raw numbers."""
+    return {
+        "format": 1,
+        "sites": [
+            {"id": "A", "x": 0, "y": 0},
+            {"id": "B", "x": 10, "y": 0},
+            {"id": "C", "x": 10, "y": 6},
+        ],
+        "edges": [{"a": "A", "b": "B"}, {"a": "B", "b": "C"}],
+        "vehicles": vehicles,
+        "scaling": RAW,
+        **keys,
+    }
+
+
+def make_task(task, pickup, delivery, arrival_time, expiry_time=0.0, **keys):
+    return {
+        "task": task,
+        "pickup": pickup,
+        "delivery": delivery,
+        "arrival_time": arrival_time,
+        "expiry_time": expiry_time,
+        **keys,
+    }
