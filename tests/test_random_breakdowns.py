@@ -34,9 +34,9 @@ from acerl_np.kernels.state import N_REPAIRS, STATUS
 from acerl_np.policies import static as static_module
 from acerl_np.policies.static import StaticPlan, find_static, play_static
 from acerl_np.problem.assignments import read_assignments
+from acerl_np.problem.breakdown_limits import MAX_CYCLES, RANDOM_HORIZON, find_last_tick
 from acerl_np.problem.layout import Breakdown, RandomBreakdowns
 from acerl_np.problem.offered_load import measure_load
-from acerl_np.problem.tables import MAX_CYCLES, RANDOM_HORIZON, find_last_tick
 from acerl_np.simulation.arena import stream_keys
 from acerl_np.simulation.replay import replay_assignments
 

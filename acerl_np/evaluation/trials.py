@@ -114,7 +114,7 @@ def evaluate_policy(
         By default one per core; an agent of your own is called by one.
     horizon : float, optional
         s, cut to whole ones, after which an episode is stopped, finished or not; by default never.
-        Where vehicles break down at random, `problem.tables.find_last_tick` says when.
+        Where vehicles break down at random, `problem.breakdown_limits.find_last_tick` says when.
 
     Returns
     -------
