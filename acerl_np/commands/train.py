@@ -27,6 +27,7 @@ from acerl_np.commands.common import (
 from acerl_np.commands.options import add_config_options, merge_options
 from acerl_np.support.errors import ConfigError, InputError, describe
 from acerl_np.support.files import claim_folder, write_atomically
+from acerl_np.support.numbers import check_seed
 
 if TYPE_CHECKING:
     from acerl_np.evaluation.trials import Trials
@@ -194,7 +195,6 @@ def train(trainer: ACERL, options: dict[str, Any], paths: dict[str, Path]) -> in
 
 WHOLE_RANGES = (
     ("trials", 0, 1_000_000),
-    ("seed", 0, 2**63 - 1),
     ("checkpoint_generations", 1, 10_000_000),
 )
 
@@ -204,6 +204,7 @@ def check_options(options: dict[str, Any]) -> None:
     from acerl_np.support.workers import check_threads
 
     check_threads(options["threads"])
+    check_seed(options["seed"])
     for name, low, high in WHOLE_RANGES:
         value = options[name]
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:

@@ -17,9 +17,9 @@ from acerl_np.problem.instance import (
     TIME_ZERO_COLUMN,
     Instance,
 )
-from acerl_np.support.errors import ConfigError, InputError, describe
+from acerl_np.support.errors import InputError, describe
 from acerl_np.support.files import write_atomically
-from acerl_np.support.numbers import is_whole
+from acerl_np.support.numbers import check_seed, is_whole
 
 MAX_MAGNITUDE = 1_000_000
 
@@ -77,17 +77,14 @@ def perturb(
             f"magnitude: read {describe(magnitude)}; expected a whole number from 0 to "
             f"{MAX_MAGNITUDE:,}"
         )
-    if not is_whole(seed) or not 0 <= seed < 2**63:
-        raise ConfigError(
-            f"seed: read {describe(seed)}; expected a whole number from 0 to 2**63 - 1"
-        )
+    seed = check_seed(seed)
     if zeros not in get_args(Zeros):
         raise InputError(
             f"zeros: read {describe(zeros)}; expected one of {', '.join(get_args(Zeros))}"
         )
     key = np.empty(4, np.uint32)
     content = int.from_bytes(bytes.fromhex(instance.content_hash[:16]), signed=True)
-    derive_key(int(seed), PERTURBATION, content, int(magnitude), key)
+    derive_key(seed, PERTURBATION, content, int(magnitude), key)
     rows = instance.rows()
     for k, row in enumerate(rows):
         if zeros == "move" or row["arrival_time"] > 0.0:
