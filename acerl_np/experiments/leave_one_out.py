@@ -44,7 +44,7 @@ def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]
                 rows,
                 published,
                 reference="ACERL",
-                pool=published,
+                peers=published,
             )
         )
         for row in rows:

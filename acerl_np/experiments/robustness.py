@@ -51,7 +51,7 @@ def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]
                     rows,
                     table_rows(f"robustness-{magnitude}"),
                     reference="ACERL",
-                    pool=None,
+                    peers=None,
                 )
             )
         for row in rows:
@@ -91,7 +91,7 @@ def _tabulate_draws(study: Study, results: dict[str, list[Finished]]) -> StudyTa
         for label, rows in drawn.items():
             makespan = np.array([row.makespan.mean() for row in rows])
             tardiness = np.array([row.tardiness.mean() for row in rows])
-            share = np.array([(row.tardiness < COST_LIMIT).mean() for row in rows])
+            share = np.array([satisfied_share(row.tardiness, COST_LIMIT) for row in rows])
             lines.setdefault(label, [label, rows[0].n_seeds]).append(
                 f"{show_spread(makespan, 0)} / {show_spread(tardiness, 0)} "
                 f"({show_spread(100 * share, 0)} %)"
