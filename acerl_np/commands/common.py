@@ -94,7 +94,7 @@ def vary_breakdowns(instances: list[Instance], text: str | None) -> list[Instanc
     InputError
         If the text is not "none" or two usable numbers.
     """
-    from acerl_np.problem.layout import RandomBreakdowns
+    from acerl_np.problem.parts import RandomBreakdowns
 
     if text is None:
         return instances

@@ -162,7 +162,7 @@ def _open_both_ways(edges: list[dict[str, Any]]) -> None:
 
 def _set_fleet(arguments: argparse.Namespace, data: dict[str, Any]) -> None:
     """Put the fleet that the arguments ask for into an imported layout."""
-    from acerl_np.problem.layout import MAX_NUMBER, MAX_VEHICLES, MIN_SPEED
+    from acerl_np.problem.limits import MAX_NUMBER, MAX_VEHICLES, MIN_SPEED
 
     ids = [site["id"] for site in data["sites"]]
     some = f"{', '.join(ids[:SHOWN])}{', ...' if len(ids) > SHOWN else ''}"

@@ -7,8 +7,10 @@ import math
 import numpy as np
 
 from acerl_np.kernels.random import GENERATION, derive_key, draw_uniform
-from acerl_np.problem.instance import MAX_TASKS, Instance
-from acerl_np.problem.layout import MAX_NUMBER, Layout, shorten
+from acerl_np.problem.instance import Instance
+from acerl_np.problem.json_tree import shorten
+from acerl_np.problem.layout import Layout
+from acerl_np.problem.limits import MAX_NUMBER, MAX_TASKS
 from acerl_np.support.errors import InputError
 from acerl_np.support.numbers import check_seed
 

@@ -16,7 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from acerl_np.problem.layout import MAX_BREAKDOWNS, Breakdown, Layout, shorten
+from acerl_np.problem.json_tree import shorten
+from acerl_np.problem.layout import Breakdown, Layout
+from acerl_np.problem.limits import MAX_BREAKDOWNS, MAX_TASKS
 from acerl_np.problem.rows import (
     TimeColumn,
     count_seconds,
@@ -29,8 +31,6 @@ from acerl_np.problem.rows import (
 )
 from acerl_np.support.errors import InputError, LayoutError, RecordError, describe, make_printable
 from acerl_np.support.files import path_exists, read_text
-
-MAX_TASKS = 100_000
 
 REQUIRED_COLUMNS = ("task", "pickup", "delivery", "arrival_time", "expiry_time")
 OPTIONAL_COLUMNS = ("handling_time", "demand")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from acerl_np.problem.instance import Instance
-from acerl_np.problem.layout import Vehicle
+from acerl_np.problem.parts import Vehicle
 
 
 @dataclass(frozen=True)
