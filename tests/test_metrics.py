@@ -25,7 +25,9 @@ def test_printed_scores_follow_from_the_printed_cells(table):
     rows = table_rows(table)
     peers = [row for name in peers_of(table) for row in table_rows(name)]
     for field, printed in (("makespan", "m"), ("tardiness", "c")):
-        scores = normalise([cells(row, field) for row in rows], [cells(row, field) for row in peers])
+        scores = normalise(
+            [cells(row, field) for row in rows], [cells(row, field) for row in peers]
+        )
         expected = np.array([getattr(row, printed) for row in rows])
         assert np.abs(scores - expected).max() < 0.006
 

@@ -283,7 +283,7 @@ def tabulate(
     """Return header and rows of the table; a dash where no episode finished."""
     import numpy as np
 
-    from acerl_np.problem.instance import display_name
+    from acerl_np.problem.bundled import display_name
 
     def show(value: float, form: str, unknown: str = "-") -> str:
         return unknown if np.isnan(value) else f"{value:{form}}"

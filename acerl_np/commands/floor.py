@@ -220,9 +220,9 @@ def _list(items: list[str]) -> str:
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    from acerl_np.problem.check import find_no_return, find_unreachable
-    from acerl_np.problem.instance import load_instance, load_layout
+    from acerl_np.problem.bundled import load_instance, load_layout
     from acerl_np.problem.offered_load import measure_load
+    from acerl_np.problem.servable import find_no_return, find_unreachable
 
     layout = load_layout(arguments.layout)
     # Too large demands are counted here, not refused.
@@ -271,7 +271,7 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 def _show(arguments: argparse.Namespace) -> int:
-    from acerl_np.problem.instance import load_layout
+    from acerl_np.problem.bundled import load_layout
 
     layout = load_layout(arguments.layout)
     if arguments.out is not None:

@@ -101,7 +101,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def choose_instances(arguments: argparse.Namespace) -> list[Instance]:
     """Return the records that the arguments name, all bundled ones if they name none."""
-    from acerl_np.problem.instance import bundled_instances, load_instance
+    from acerl_np.problem.bundled import bundled_instances, load_instance
 
     if arguments.tasks or arguments.suite is not None or arguments.layout is not None:
         return load_instances(arguments)

@@ -381,7 +381,7 @@ def progress_display(trainer: ACERL, *, quiet: bool) -> Iterator[Callable[[Gener
 def published_acerl(instance: Instance) -> tuple[str, str]:
     """Return the paper's makespan and tardiness of ACERL if this is the bundled instance."""
     from acerl_np.experiments.published import find_row
-    from acerl_np.problem.instance import bundled_instances, load_instance
+    from acerl_np.problem.bundled import bundled_instances, load_instance
 
     row = find_row("comparison-train", "ACERL")
     if row is None or instance.name not in row.cells or instance.name not in bundled_instances():

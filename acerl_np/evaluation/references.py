@@ -10,7 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from acerl_np.problem.instance import Instance, instances_folder
+from acerl_np.problem.bundled import instances_folder
+from acerl_np.problem.instance import Instance
 from acerl_np.support.errors import InputError, describe
 from acerl_np.support.files import read_text, write_atomically
 from acerl_np.support.numbers import is_whole

@@ -6,7 +6,7 @@ from acerl_np.experiments.comparison import acerl_training, training_peers
 from acerl_np.experiments.published import table_rows
 from acerl_np.experiments.study import Finished, Study, Training
 from acerl_np.experiments.tables import StudyTable, build_table, spread_table
-from acerl_np.problem.instance import load_suite
+from acerl_np.problem.bundled import load_suite
 
 NAME = "ablation"
 RANKINGS = {"ISR": "isr", "CF": "cf", "R": "r", "F": "f"}

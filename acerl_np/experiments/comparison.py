@@ -7,7 +7,8 @@ from functools import cache
 from acerl_np.experiments.published import PublishedRow, table_rows
 from acerl_np.experiments.study import Finished, Study, Training
 from acerl_np.experiments.tables import TRAINING_PEERS, StudyTable, build_table, spread_table
-from acerl_np.problem.instance import Instance, load_suite
+from acerl_np.problem.bundled import load_suite
+from acerl_np.problem.instance import Instance
 from acerl_np.problem.perturb import perturb
 
 NAME = "comparison"

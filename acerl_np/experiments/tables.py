@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 
 from acerl_np.evaluation.metrics import compare_samples, normalise, rank_sum_p, satisfied_share
 from acerl_np.experiments.published import PublishedRow
-from acerl_np.problem.instance import Instance, display_name
+from acerl_np.problem.bundled import display_name
+from acerl_np.problem.instance import Instance
 from acerl_np.support.report import Cell, render_table
 
 TRAINING_PEERS = ("comparison-train", "ablation-train", "ablation-single-train")
