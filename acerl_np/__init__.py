@@ -21,8 +21,10 @@ if TYPE_CHECKING:
         VehicleRepaired,
     )
     from acerl_np.policies.network import Policy
-    from acerl_np.problem.instance import Instance, load_instance, load_layout, load_suite
-    from acerl_np.problem.layout import Layout, RandomBreakdowns
+    from acerl_np.problem.bundled import load_instance, load_layout, load_suite
+    from acerl_np.problem.instance import Instance
+    from acerl_np.problem.layout import Layout
+    from acerl_np.problem.parts import RandomBreakdowns
     from acerl_np.problem.perturb import perturb
     from acerl_np.simulation.simulator import Schedule, Simulator
     from acerl_np.support.errors import (
@@ -74,8 +76,10 @@ _HOMES = {
     ),
     "evaluation.trials": ("Trials", "evaluate_policy"),
     "policies.network": ("Policy",),
-    "problem.instance": ("Instance", "load_instance", "load_layout", "load_suite"),
-    "problem.layout": ("Layout", "RandomBreakdowns"),
+    "problem.bundled": ("load_instance", "load_layout", "load_suite"),
+    "problem.instance": ("Instance",),
+    "problem.layout": ("Layout",),
+    "problem.parts": ("RandomBreakdowns",),
     "problem.perturb": ("perturb",),
     "simulation.simulator": ("Schedule", "Simulator"),
     "warm": ("warm_up",),

@@ -194,7 +194,7 @@ def fields_of(row):
 @settings(deadline=None)
 @given(rows, st.sampled_from(",;"), st.sampled_from(["\n", "\r\n"]), st.booleans())
 def test_any_table_is_read_or_refused(tmp_path_factory, tasks, separator, end, mark):
-    from acerl_np.problem.instance import read_record
+    from acerl_np.problem.records import read_record
 
     path = tmp_path_factory.getbasetemp() / "table.csv"
     text = end.join(separator.join(fields) for fields in (TABLE[0], *map(fields_of, tasks)))

@@ -94,7 +94,7 @@ def vary_breakdowns(instances: list[Instance], text: str | None) -> list[Instanc
     InputError
         If the text is not "none" or two usable numbers.
     """
-    from acerl_np.problem.layout import RandomBreakdowns
+    from acerl_np.problem.parts import RandomBreakdowns
 
     if text is None:
         return instances
@@ -143,7 +143,7 @@ def load_instances(
 def _find_instances(
     arguments: argparse.Namespace, default: str | None, servable: bool
 ) -> list[Instance]:
-    from acerl_np.problem.instance import load_instance, load_layout, load_suite
+    from acerl_np.problem.bundled import load_instance, load_layout, load_suite
 
     breakdowns = arguments.breakdowns
     if arguments.tasks and arguments.suite is not None:
@@ -169,7 +169,7 @@ def _find_instances(
 
 def drop_breakdowns(tasks: list[str]) -> list[str]:
     """Return the names without those of `breakdowns.csv`, which "*.csv" finds among records."""
-    from acerl_np.problem.instance import BREAKDOWNS_FILE
+    from acerl_np.problem.records import BREAKDOWNS_FILE
 
     return [task for task in tasks if Path(task).name != BREAKDOWNS_FILE] or tasks
 

@@ -16,11 +16,16 @@ from acerl_np.commands.common import (
     load_instances,
     report_unfinished,
 )
+from acerl_np.commands.ranges import COST_LIMIT, Range, check_ranges
 from acerl_np.support.errors import InputError, PolicyError, make_printable
 from acerl_np.support.files import path_exists, write_atomically
+from acerl_np.support.numbers import check_seed
 from acerl_np.support.report import FORMATS, Cell, render_table
 
 if TYPE_CHECKING:
+    import numpy as np
+
+    from acerl_np.evaluation.comparison import Comparison
     from acerl_np.evaluation.references import Reference
     from acerl_np.evaluation.trials import Trials
     from acerl_np.policies.network import Policy
@@ -47,6 +52,11 @@ examples:
   acerl-np evaluate EDD STD Static --tasks week1.csv --layout floor.json --references best.json
   acerl-np evaluate policy.npz EDD --replay assignments.csv --tasks week1.csv --layout floor.json
 """
+
+RANGES = {
+    "trials": Range(1, 1_000_000, "a number from 1 to 1,000,000"),
+    "cost_limit": COST_LIMIT,
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -140,43 +150,72 @@ def run(arguments: argparse.Namespace) -> int:
     """Evaluate, show and write; return the exit status."""
     from acerl_np.problem.instance import check_names
 
-    if not 1 <= arguments.trials <= 1_000_000:
-        raise InputError(
-            f"--trials: read {arguments.trials}; expected a number from 1 to 1,000,000"
-        )
-    if not 0.0 <= arguments.cost_limit <= 1e9:
-        raise InputError(
-            f"--cost-limit: read {arguments.cost_limit}; expected seconds from 0 to 1e9"
-        )
+    check_ranges(arguments, RANGES)
+    check_seed(arguments.seed, "--seed")
     policies = [load_policy(name) for name in arguments.policies]
     instances = load_instances(arguments, "dmh-train")
     check_names(instances)
     check_fit(arguments.policies, policies, instances)
-    from acerl_np.evaluation.references import bundled_references, load_references
+    from acerl_np.evaluation.references import find_known
 
-    references = dict(bundled_references())
-    if arguments.references is not None:
-        own = load_references(arguments.references)
-        references.update(
-            {item.content_hash: item for item in own if item.cost_limit == arguments.cost_limit}
-        )
-        for instance in instances:
-            if not knows_all([instance], references, arguments.cost_limit):
-                print(
-                    f"{make_printable(arguments.references)}: no reference for {instance.name} "
-                    "(other tasks, floor, breakdowns or cost limit)",
-                    file=sys.stderr,
-                )
+    references = gather_references(arguments, instances)
     past = load_assignments(arguments.replay, instances)
-    static = "Static" in policies or knows_all(instances, references, arguments.cost_limit)
+    complete = None not in find_known(instances, references, arguments.cost_limit)
+    static = "Static" in policies or complete
     needed = {"training": True, "static": static, "replay": bool(past)}
     announce_compilation(*(part for part, use in needed.items() if use))
-    from acerl_np.evaluation.trials import evaluate_policy
+    from acerl_np.evaluation.comparison import compare_trials
 
     labels = [
         policy if isinstance(policy, str) else make_printable(name)
         for name, policy in zip(arguments.policies, policies, strict=True)
     ]
+    labels += ["replay"] if past else []
+    results = play(arguments, policies, instances, past)
+    if arguments.trials_csv is not None:
+        write_trials(arguments.trials_csv, labels, results)
+    comparison = compare_trials(instances, results, references)
+    header, rows = tabulate(instances, labels, comparison)
+    print(render_table(header, rows, arguments.format), end="")
+    for label, trials in zip(labels, results, strict=True):
+        report_unfinished(label, trials)
+    return 0
+
+
+def gather_references(
+    arguments: argparse.Namespace, instances: Sequence[Instance]
+) -> dict[str, Reference]:
+    """Return bundled references and those of --references; say what the latter lack."""
+    from acerl_np.evaluation.references import bundled_references, find_known, load_references
+
+    references = dict(bundled_references())
+    if arguments.references is None:
+        return references
+    own = load_references(arguments.references)
+    references.update(
+        {item.content_hash: item for item in own if item.cost_limit == arguments.cost_limit}
+    )
+    known = find_known(instances, references, arguments.cost_limit)
+    for instance, reference in zip(instances, known, strict=True):
+        if reference is None:
+            print(
+                f"{make_printable(arguments.references)}: no reference for {instance.name} "
+                "(other tasks, floor, breakdowns or cost limit)",
+                file=sys.stderr,
+            )
+    return references
+
+
+def play(
+    arguments: argparse.Namespace,
+    policies: Sequence[Policy | str],
+    instances: list[Instance],
+    past: list[Assignments],
+) -> list[Trials]:
+    """Return the trials of each policy and, if there are any, of the past assignments."""
+    from acerl_np.evaluation.past import play_past
+    from acerl_np.evaluation.trials import evaluate_policy
+
     results = [
         evaluate_policy(
             policy,
@@ -191,15 +230,16 @@ def run(arguments: argparse.Namespace) -> int:
         for policy in policies
     ]
     if past:
-        labels.append("replay")
-        results.append(play_past(past, arguments))
-    if arguments.trials_csv is not None:
-        write_trials(arguments.trials_csv, labels, results)
-    header, rows = compare(instances, labels, results, references)
-    print(render_table(header, rows, arguments.format), end="")
-    for label, trials in zip(labels, results, strict=True):
-        report_unfinished(label, trials)
-    return 0
+        results.append(
+            play_past(
+                past,
+                trials=arguments.trials,
+                seed=arguments.seed,
+                cost_limit=arguments.cost_limit,
+                horizon=arguments.horizon,
+            )
+        )
+    return results
 
 
 def load_assignments(paths: list[str] | None, instances: list[Instance]) -> list[Assignments]:
@@ -223,34 +263,6 @@ def load_assignments(paths: list[str] | None, instances: list[Instance]) -> list
     ]
 
 
-def play_past(past: list[Assignments], arguments: argparse.Namespace) -> Trials:
-    """Play past assignments; only random breakdowns are drawn, those of the policies' trials."""
-    import numpy as np
-
-    from acerl_np.evaluation.trials import Trials
-    from acerl_np.simulation.arena import stream_keys
-    from acerl_np.simulation.replay import replay_assignments
-
-    shape = (len(past), arguments.trials)
-    makespan, tardiness, decisions = np.empty(shape), np.empty(shape), 0
-    for i, item in enumerate(past):
-        random = item.instance.layout.has_random_breakdowns
-        different = arguments.trials if random else 1
-        for trial, key in enumerate(stream_keys([item.instance], different, arguments.seed)):
-            played = replay_assignments(item, horizon=arguments.horizon, key=key)
-            # Without random breakdowns all trials are equal.
-            trials = trial if random else slice(None)
-            makespan[i, trials], tardiness[i, trials] = played.makespan, played.tardiness
-            decisions += played.decisions
-    return Trials(
-        instances=tuple(item.instance.name for item in past),
-        makespan=makespan,
-        tardiness=tardiness,
-        decisions=decisions,
-        cost_limit=arguments.cost_limit,
-    )
-
-
 def write_trials(path: str, labels: list[str], results: list[Trials]) -> None:
     """Write every single trial as CSV."""
     text = io.StringIO()
@@ -265,59 +277,39 @@ def write_trials(path: str, labels: list[str], results: list[Trials]) -> None:
     write_atomically(path, text.getvalue().encode())
 
 
-def knows_all(
-    instances: list[Instance], references: dict[str, Reference], cost_limit: float
-) -> bool:
-    """Whether there is a reference of each instance for this limit, so that "of the way" is shown."""
-    known = [references.get(instance.content_hash) for instance in instances]
-    return all(item is not None and item.cost_limit == cost_limit for item in known)
-
-
-def compare(
-    instances: list[Instance],
-    labels: list[str],
-    results: list[Trials],
-    references: dict[str, Reference],
+def tabulate(
+    instances: Sequence[Instance], labels: Sequence[str], comparison: Comparison
 ) -> tuple[list[str], list[list[Cell]]]:
-    """Return header and rows of the comparison."""
+    """Return header and rows of the table; a dash where no episode finished."""
     import numpy as np
 
-    from acerl_np.evaluation.metrics import normalise
-    from acerl_np.policies.static import find_static
-    from acerl_np.problem.instance import display_name
+    from acerl_np.problem.bundled import display_name
 
-    makespan = np.array([trials.mean_makespan() for trials in results])
-    tardiness = np.array([trials.mean_tardiness() for trials in results])
-    m, c = normalise(makespan, makespan), normalise(tardiness, tardiness)
-    limit = results[0].cost_limit
-    known = [references.get(instance.content_hash) for instance in instances]
-    complete = knows_all(instances, references, limit)
+    def show(value: float, form: str, unknown: str = "-") -> str:
+        return unknown if np.isnan(value) else f"{value:{form}}"
+
+    def show_times(makespan: np.ndarray, tardiness: np.ndarray) -> list[Cell]:
+        pairs = [*zip(makespan, tardiness, strict=True), (makespan.mean(), tardiness.mean())]
+        return ["-" if np.isnan(a) else f"{a:.1f}/{b:.1f}" for a, b in pairs]
+
     header = ["policy", *(display_name(instance.name) for instance in instances)]
     header += ["mean", "M", "C", "P"]
-    if complete:
+    best = comparison.hindsight
+    if best:
         header += ["above hindsight", "of the way"]
-        best = float(np.mean([item.makespan for item in known if item is not None]))
-        static = find_static(instances, cost_limit=limit)
-        start = float(static.makespan.mean()) if static is not None else best
     rows: list[list[Cell]] = []
     for k, label in enumerate(labels):
-        mean = float(makespan[k].mean())
         row: list[Cell] = [label]
-        pairs = [*zip(makespan[k], tardiness[k], strict=True), (mean, tardiness[k].mean())]
-        row += ["-" if np.isnan(a) else f"{a:.1f}/{b:.1f}" for a, b in pairs]
-        row += ["-" if np.isnan(value) else f"{value:.2f}" for value in (m[k], c[k])]
-        row.append(f"{results[k].satisfied:.0%}")
-        if complete:
-            finished = not np.isnan(mean)
-            row.append(f"{mean / best - 1.0:.1%}" if finished else "-")
-            row.append(
-                f"{(start - mean) / (start - best):.0%}" if finished and start > best else ""
-            )
+        row += show_times(comparison.makespan[k], comparison.tardiness[k])
+        row += [show(comparison.m[k], ".2f"), show(comparison.c[k], ".2f")]
+        row.append(f"{comparison.p[k]:.0%}")
+        if best:
+            row.append(show(comparison.above_hindsight[k], ".1%"))
+            row.append(show(comparison.of_the_way[k], ".0%", ""))
         rows.append(row)
-    if complete:
-        cells = [f"{item.makespan:.1f}/{item.tardiness:.1f}" for item in known if item is not None]
-        tard = float(np.mean([item.tardiness for item in known if item is not None]))
-        rows.append(
-            ["hindsight", *cells, f"{best:.1f}/{tard:.1f}", None, None, "100%", "0.0%", "100%"]
-        )
+    if best:
+        makespan = np.array([item.makespan for item in best])
+        tardiness = np.array([item.tardiness for item in best])
+        cells = show_times(makespan, tardiness)
+        rows.append(["hindsight", *cells, None, None, "100%", "0.0%", "100%"])
     return header, rows

@@ -8,7 +8,7 @@ import sys
 import time
 
 from acerl_np.commands.common import announce_compilation, make_folder
-from acerl_np.support.errors import InputError
+from acerl_np.commands.ranges import Range, check_ranges
 from acerl_np.support.files import write_atomically
 from acerl_np.support.report import FORMATS, name_cells, render_json
 
@@ -35,6 +35,12 @@ STUDIES = {
 
 PAPER = ("comparison", "robustness", "leave-one-out", "ablation")
 """What "all" repeats."""
+
+RANGES = {
+    "seeds": Range(1, 1000, "a whole number from 1 to 1000"),
+    "trials": Range(1, 100_000, "a whole number from 1 to 100000"),
+    "generations": Range(1, 1_000_000, "a whole number from 1 to 1000000"),
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -81,14 +87,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the study; return the exit status."""
     from acerl_np.support.workers import check_threads
 
-    limits = {"seeds": (1, 1000), "trials": (1, 100_000)}
-    limits |= {"generations": (1, 1_000_000)}
-    for name, (low, high) in limits.items():
-        value = getattr(arguments, name)
-        if value is not None and not low <= value <= high:
-            raise InputError(
-                f"--{name}: read {value}; expected a whole number from {low} to {high}"
-            )
+    check_ranges(arguments, RANGES)
     check_threads(arguments.threads)
     from acerl_np.experiments.study import Study
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from acerl_np.commands.common import OFFERED_LOAD, add_breakdowns, drop_breakdowns
+from acerl_np.commands.ranges import Range, check_ranges
 from acerl_np.support.errors import InputError, LayoutError, make_printable
 
 if TYPE_CHECKING:
@@ -70,7 +71,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
 
-    action = add_action("import", "make a layout from LIF or openTCS", IMPORT)
+    _add_import(add_action("import", "make a layout from LIF or openTCS", IMPORT))
+    action = add_action("check", "reach, and load against capacity", CHECK)
+    action.add_argument("layout", metavar="LAYOUT.json", help="a layout, or 'dmh'")
+    action.add_argument(
+        "tasks", nargs="*", metavar="TASKS.csv", help="task records to be served on it"
+    )
+    add_breakdowns(action)
+    action = add_action("show", "a picture of a floor", SHOW)
+    action.add_argument("layout", metavar="LAYOUT.json", help="a layout, or 'dmh'")
+    action.add_argument("--out", metavar="FILE", help="picture to write: png, svg or pdf")
+
+
+def _add_import(action: argparse.ArgumentParser) -> None:
     action.add_argument("file", metavar="FILE", help="a LIF file or an openTCS plant model")
     action.add_argument("--out", required=True, metavar="LAYOUT.json", help="layout to write")
     action.add_argument(
@@ -108,15 +121,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="C",
         help="capacity of every vehicle in units of load, 0 for unlimited (default: 0)",
     )
-    action = add_action("check", "reach, and load against capacity", CHECK)
-    action.add_argument("layout", metavar="LAYOUT.json", help="a layout, or 'dmh'")
-    action.add_argument(
-        "tasks", nargs="*", metavar="TASKS.csv", help="task records to be served on it"
-    )
-    add_breakdowns(action)
-    action = add_action("show", "a picture of a floor", SHOW)
-    action.add_argument("layout", metavar="LAYOUT.json", help="a layout, or 'dmh'")
-    action.add_argument("--out", metavar="FILE", help="picture to write: png, svg or pdf")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -158,23 +162,20 @@ def _open_both_ways(edges: list[dict[str, Any]]) -> None:
 
 def _set_fleet(arguments: argparse.Namespace, data: dict[str, Any]) -> None:
     """Put the fleet that the arguments ask for into an imported layout."""
-    from acerl_np.problem.layout import MAX_NUMBER, MAX_VEHICLES, MIN_SPEED
+    from acerl_np.problem.limits import MAX_NUMBER, MAX_VEHICLES, MIN_SPEED
 
     ids = [site["id"] for site in data["sites"]]
     some = f"{', '.join(ids[:SHOWN])}{', ...' if len(ids) > SHOWN else ''}"
     if arguments.start is not None and arguments.start not in ids:
         raise InputError(f"--start: read '{arguments.start}'; expected one of the sites {some}")
-    for option, low, unit in (("speed", MIN_SPEED, " m/s"), ("capacity", 0.0, "")):
-        value = getattr(arguments, option)
-        if value is not None and not low <= value <= MAX_NUMBER:
-            raise InputError(
-                f"--{option}: read {value:g}; expected a number from {low:g} to {MAX_NUMBER:g}{unit}"
-            )
+    most = f"to {MAX_NUMBER:g}"
+    ranges = {
+        "speed": Range(MIN_SPEED, MAX_NUMBER, f"a number from {MIN_SPEED:g} {most} m/s", "g"),
+        "capacity": Range(0.0, MAX_NUMBER, f"a number from 0 {most}", "g"),
+        "vehicles": Range(1, MAX_VEHICLES, f"1 to {MAX_VEHICLES:,}"),
+    }
+    check_ranges(arguments, ranges)
     if arguments.vehicles is not None:
-        if not 1 <= arguments.vehicles <= MAX_VEHICLES:
-            raise InputError(
-                f"--vehicles: read {arguments.vehicles}; expected 1 to {MAX_VEHICLES:,}"
-            )
         if arguments.start is None:
             raise InputError(
                 f"--start: missing beside --vehicles; expected one of the sites {some}"
@@ -219,9 +220,9 @@ def _list(items: list[str]) -> str:
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    from acerl_np.problem.check import find_no_return, find_unreachable
-    from acerl_np.problem.instance import load_instance, load_layout
+    from acerl_np.problem.bundled import load_instance, load_layout
     from acerl_np.problem.offered_load import measure_load
+    from acerl_np.problem.servable import find_no_return, find_unreachable
 
     layout = load_layout(arguments.layout)
     # Too large demands are counted here, not refused.
@@ -270,7 +271,7 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 def _show(arguments: argparse.Namespace) -> int:
-    from acerl_np.problem.instance import load_layout
+    from acerl_np.problem.bundled import load_layout
 
     layout = load_layout(arguments.layout)
     if arguments.out is not None:

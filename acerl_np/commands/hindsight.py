@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from acerl_np.commands.common import (
@@ -14,10 +15,12 @@ from acerl_np.commands.common import (
     load_instances,
     vary_breakdowns,
 )
-from acerl_np.support.errors import InputError
-from acerl_np.support.report import FORMATS, render_table
+from acerl_np.commands.ranges import COST_LIMIT, Range, check_ranges
+from acerl_np.support.numbers import check_seed
+from acerl_np.support.report import FORMATS, Cell, render_table
 
 if TYPE_CHECKING:
+    from acerl_np.evaluation.comparison import Hindsight
     from acerl_np.evaluation.references import Reference
     from acerl_np.problem.instance import Instance
 
@@ -30,6 +33,11 @@ is to win, not a proven bound. Each is verified by replay. Beside it stands the 
 order of vehicles and a rule for each). Where vehicles break down at random no future is known: give
 --random-breakdowns none to leave those breakdowns out.
 """
+
+RANGES = {
+    "effort": Range(0.001, 10.0, "a number from 0.001 to 10"),
+    "cost_limit": COST_LIMIT,
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -59,73 +67,76 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Search, verify, show and write the references; return the exit status."""
+    from acerl_np.evaluation.comparison import compare_references
     from acerl_np.evaluation.hindsight import check_future, find_references
-    from acerl_np.evaluation.references import bundled_references, save_references
-    from acerl_np.policies.static import find_static
-    from acerl_np.problem.instance import bundled_instances, load_instance
+    from acerl_np.evaluation.references import save_references
     from acerl_np.support.workers import check_threads
 
-    if not 0.001 <= arguments.effort <= 10.0:
-        raise InputError(f"--effort: read {arguments.effort}; expected a number from 0.001 to 10")
-    if not 0.0 <= arguments.cost_limit <= 1e9:
-        raise InputError(
-            f"--cost-limit: read {arguments.cost_limit}; expected seconds from 0 to 1e9"
-        )
-    if not 0 <= arguments.seed < 2**63:
-        raise InputError(
-            f"--seed: read {arguments.seed}; expected a whole number from 0 to 2**63 - 1"
-        )
+    check_ranges(arguments, RANGES)
+    check_seed(arguments.seed, "--seed")
     check_threads(arguments.threads)
-    if arguments.tasks or arguments.suite is not None or arguments.layout is not None:
-        instances = load_instances(arguments)
-    else:
-        instances = [
-            load_instance(name, breakdowns=arguments.breakdowns) for name in bundled_instances()
-        ]
-        instances = vary_breakdowns(instances, arguments.random_breakdowns)
+    instances = choose_instances(arguments)
     for instance in instances:
         check_future(instance)
     announce_compilation("search", "static")
     started = time.perf_counter()
-    count = [0]
-
-    def report(instance: Instance, reference: Reference | None) -> None:
-        count[0] += 1
-        elapsed = time.perf_counter() - started
-        left = elapsed / count[0] * (len(instances) - count[0])
-        what = f"{reference.makespan:.0f}" if reference else "none below the limit"
-        line = f"{count[0]}/{len(instances)} {instance.name}: {what}, about {left:.0f} s left"
-        print(line, file=sys.stderr, flush=True)
-
     references = find_references(
         instances,
         cost_limit=arguments.cost_limit,
         effort=arguments.effort,
         seed=arguments.seed,
         threads=arguments.threads,
-        callback=report,
+        callback=make_report(len(instances)),
     )
-    rows = []
-    for instance, reference in zip(instances, references, strict=True):
-        static = find_static(instance, cost_limit=arguments.cost_limit, within_limit=True)
-        fleet = [vehicle.id for vehicle in instance.layout.vehicles]
-        stored = bundled_references().get(instance.content_hash)
-        rows.append(
-            [
-                instance.name,
-                f"{reference.makespan:.1f}" if reference else "none",
-                f"{reference.tardiness:.1f}" if reference else "",
-                str(len(reference.actions)) if reference else "",
-                f"{static.makespan[0]:.1f}" if static else "none",
-                static.plan.describe(fleet) if static else "",
-                f"{stored.makespan:.1f}" if stored else "",
-            ]
-        )
+    known = compare_references(instances, references, cost_limit=arguments.cost_limit)
     header = ["instance", "hindsight", "tardiness", "decisions", "static", "plan", "stored"]
+    rows = [show_row(instance, item) for instance, item in zip(instances, known, strict=True)]
     print(render_table(header, rows, arguments.format), end="")
     print(f"{time.perf_counter() - started:.0f} s", file=sys.stderr)
-    found = [reference for reference in references if reference is not None]
     if arguments.out is not None:
-        save_references(arguments.out, found)
+        save_references(arguments.out, [item for item in references if item is not None])
         print(f"references {arguments.out}", file=sys.stderr)
     return 0
+
+
+def choose_instances(arguments: argparse.Namespace) -> list[Instance]:
+    """Return the records that the arguments name, all bundled ones if they name none."""
+    from acerl_np.problem.bundled import bundled_instances, load_instance
+
+    if arguments.tasks or arguments.suite is not None or arguments.layout is not None:
+        return load_instances(arguments)
+    instances = [
+        load_instance(name, breakdowns=arguments.breakdowns) for name in bundled_instances()
+    ]
+    return vary_breakdowns(instances, arguments.random_breakdowns)
+
+
+def make_report(total: int) -> Callable[[Instance, Reference | None], None]:
+    """Return what says, after each record, what was found and how long the rest will take."""
+    started = time.perf_counter()
+    count = 0
+
+    def report(instance: Instance, reference: Reference | None) -> None:
+        nonlocal count
+        count += 1
+        left = (time.perf_counter() - started) / count * (total - count)
+        what = f"{reference.makespan:.0f}" if reference else "none below the limit"
+        line = f"{count}/{total} {instance.name}: {what}, about {left:.0f} s left"
+        print(line, file=sys.stderr, flush=True)
+
+    return report
+
+
+def show_row(instance: Instance, known: Hindsight) -> list[Cell]:
+    """Return a record's row of the table."""
+    found, static, stored = known.found, known.static, known.stored
+    fleet = [vehicle.id for vehicle in instance.layout.vehicles]
+    return [
+        instance.name,
+        f"{found.makespan:.1f}" if found else "none",
+        f"{found.tardiness:.1f}" if found else "",
+        str(len(found.actions)) if found else "",
+        f"{static.makespan[0]:.1f}" if static else "none",
+        static.plan.describe(fleet) if static else "",
+        f"{stored.makespan:.1f}" if stored else "",
+    ]

@@ -321,8 +321,7 @@ def write_records(
     InputError
         If a name stands twice, is that of the file of breakdowns, or leads to a file that was read.
     """
-    from acerl_np.problem.instance import BREAKDOWNS_FILE
-    from acerl_np.problem.perturb import format_record
+    from acerl_np.problem.records import BREAKDOWNS_FILE, format_record
     from acerl_np.support.files import write_atomically
 
     names = [instance.name for instance in made]
@@ -345,7 +344,7 @@ def write_records(
 
 def perturb_records(arguments: argparse.Namespace) -> None:
     """Write perturbed records."""
-    from acerl_np.problem.instance import bundled_instances, bundled_suites
+    from acerl_np.problem.bundled import bundled_instances, bundled_suites
     from acerl_np.problem.perturb import perturb
 
     if not 0 <= arguments.seed < 2**63:
@@ -386,12 +385,8 @@ def read_own_breakdowns(arguments: argparse.Namespace) -> bytes | None:
         If the records have unlike files, or the folder of the new ones holds another: one file holds for
         all records of a folder.
     """
-    from acerl_np.problem.instance import (
-        BREAKDOWN_COLUMNS,
-        BREAKDOWNS_FILE,
-        NO_BREAKDOWNS,
-        find_breakdowns,
-    )
+    from acerl_np.problem.bundled import find_breakdowns
+    from acerl_np.problem.records import BREAKDOWN_COLUMNS, BREAKDOWNS_FILE, NO_BREAKDOWNS
     from acerl_np.support.files import read_bytes
 
     content: bytes | None
@@ -429,7 +424,7 @@ def check_breakdowns_there(folder: str, content: bytes | None) -> None:
     InputError
         If it holds something else.
     """
-    from acerl_np.problem.instance import BREAKDOWNS_FILE
+    from acerl_np.problem.records import BREAKDOWNS_FILE
     from acerl_np.support.files import path_exists, read_bytes
 
     there = Path(folder) / BREAKDOWNS_FILE
@@ -442,8 +437,8 @@ def check_breakdowns_there(folder: str, content: bytes | None) -> None:
 
 def generate_records(arguments: argparse.Namespace) -> None:
     """Write records that are drawn."""
+    from acerl_np.problem.bundled import load_layout
     from acerl_np.problem.generate import generate_record
-    from acerl_np.problem.instance import load_layout
 
     if not 1 <= arguments.count <= 10_000:
         raise InputError(f"--count: read {arguments.count}; expected a number from 1 to 10,000")
@@ -488,7 +483,7 @@ def check_records(arguments: argparse.Namespace) -> None:
 
 def describe_record(instance: Instance) -> list[list[Cell]]:
     """Return the rows of a record's table: what, its value, which tasks."""
-    from acerl_np.problem.record_check import check_record
+    from acerl_np.problem.servable import check_record
 
     found = check_record(instance)
     load, vehicles = found.load, len(instance.layout.vehicles)
@@ -521,7 +516,7 @@ def replay_record(arguments: argparse.Namespace) -> None:
     import numpy as np
 
     from acerl_np.problem.assignments import read_assignments
-    from acerl_np.problem.instance import load_instance
+    from acerl_np.problem.bundled import load_instance
     from acerl_np.simulation.replay import replay_assignments, write_schedule
 
     instance = load_instance(

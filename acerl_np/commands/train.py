@@ -27,6 +27,7 @@ from acerl_np.commands.common import (
 from acerl_np.commands.options import add_config_options, merge_options
 from acerl_np.support.errors import ConfigError, InputError, describe
 from acerl_np.support.files import claim_folder, write_atomically
+from acerl_np.support.numbers import check_seed
 
 if TYPE_CHECKING:
     from acerl_np.evaluation.trials import Trials
@@ -195,7 +196,6 @@ def train(trainer: ACERL, options: dict[str, Any], paths: dict[str, Path]) -> in
 
 WHOLE_RANGES = (
     ("trials", 0, 1_000_000),
-    ("seed", 0, 2**63 - 1),
     ("checkpoint_generations", 1, 10_000_000),
 )
 
@@ -205,6 +205,7 @@ def check_options(options: dict[str, Any]) -> None:
     from acerl_np.support.workers import check_threads
 
     check_threads(options["threads"])
+    check_seed(options["seed"])
     for name, low, high in WHOLE_RANGES:
         value = options[name]
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
@@ -381,7 +382,7 @@ def progress_display(trainer: ACERL, *, quiet: bool) -> Iterator[Callable[[Gener
 def published_acerl(instance: Instance) -> tuple[str, str]:
     """Return the paper's makespan and tardiness of ACERL if this is the bundled instance."""
     from acerl_np.experiments.published import find_row
-    from acerl_np.problem.instance import bundled_instances, load_instance
+    from acerl_np.problem.bundled import bundled_instances, load_instance
 
     row = find_row("comparison-train", "ACERL")
     if row is None or instance.name not in row.cells or instance.name not in bundled_instances():

@@ -1,8 +1,8 @@
 """The paper's metrics: normalised makespan M, normalised tardiness C, satisfied share P; rank-sum marks.
 
 M and C normalise a policy's mean makespan and tardiness on each instance by the largest and smallest
-of a pool of policies (Eqs. 18 and 19), so they are only comparable within one pool. The pool is an
-argument here and never implied.
+among its peers (Eqs. 18 and 19), so they are only comparable among policies with the same peers. The
+peers are an argument here and never implied.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ from numpy.typing import ArrayLike
 SIGNIFICANCE = 0.05
 
 
-def normalise(values: ArrayLike, pool: ArrayLike) -> np.ndarray:
-    """Return the mean over instances of (max - F) / (max - min), max and min over a pool.
+def normalise(values: ArrayLike, peers: ArrayLike) -> np.ndarray:
+    """Return the mean over instances of (max - F) / (max - min), max and min over the peers.
 
     Parameters
     ----------
     values : array_like of float64, (n_policies, n_instances)
         Mean makespan (for M) or tardiness (for C) of each policy on each instance, s.
-    pool : array_like of float64, (n_pool, n_instances)
+    peers : array_like of float64, (n_peers, n_instances)
         The same of all policies that the largest and smallest value are taken over.
 
     Returns
     -------
     ndarray(float64, (n_policies,))
-        1 is best in the pool on every instance; instances on which the pool is constant count 1; nan
-        for a policy with an instance whose mean is nan, since no episode finished. Such means are
-        left out of the pool.
+        1 is best among the peers on every instance; instances on which the peers are equal count 1;
+        nan for a policy with an instance whose mean is nan, since no episode finished. Such means of
+        peers are passed over.
     """
     x = np.atleast_2d(np.asarray(values, np.float64))
-    reference = np.atleast_2d(np.asarray(pool, np.float64))
+    reference = np.atleast_2d(np.asarray(peers, np.float64))
     unknown = np.isnan(reference)
     largest = np.where(unknown, -np.inf, reference).max(axis=0)
     smallest = np.where(unknown, np.inf, reference).min(axis=0)
@@ -44,7 +44,22 @@ def normalise(values: ArrayLike, pool: ArrayLike) -> np.ndarray:
 
 
 def satisfied_share(tardiness: ArrayLike, cost_limit: float) -> float:
-    """Return P, the share of (instance, trial) episodes with a tardiness below the limit (Eq. 20)."""
+    """Return the metric P: the share of episodes with a tardiness below the limit (Eq. 20).
+
+    Strictly below, as in the paper, here and wherever a share of satisfied trials is shown. Ranking calls
+    a member feasible whose cost is at the limit, too.
+
+    Parameters
+    ----------
+    tardiness : array_like of float64, s
+        Of any shape; nan, where an episode did not finish, is not below the limit.
+    cost_limit : float
+        xi, s.
+
+    Returns
+    -------
+    float
+    """
     return float((np.asarray(tardiness, np.float64) < cost_limit).mean())
 
 
@@ -56,6 +71,10 @@ def rank_sum_p(sample: ArrayLike, reference: ArrayLike) -> float:
     Parameters
     ----------
     sample, reference : array_like of float64, (n,) and (m,)
+
+    Returns
+    -------
+    float
     """
     from scipy.stats import mannwhitneyu
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from acerl_np.problem.instance import instances_folder
+from acerl_np.problem.bundled import instances_folder
+from acerl_np.problem.instance import Instance
 from acerl_np.support.errors import InputError, describe
 from acerl_np.support.files import read_text, write_atomically
 from acerl_np.support.numbers import is_whole
@@ -127,3 +128,24 @@ def bundled_references() -> dict[str, Reference]:
     for path in sorted(Path(instances_folder()).glob("*/hindsight.json")):
         found.update({item.content_hash: item for item in load_references(path)})
     return found
+
+
+def find_known(
+    instances: Sequence[Instance], references: Mapping[str, Reference], cost_limit: float
+) -> list[Reference | None]:
+    """Return the reference of each instance for this limit, None where there is none.
+
+    Parameters
+    ----------
+    instances : sequence of Instance
+    references : mapping of Reference
+        By the content hash of their instances.
+    cost_limit : float
+        s.
+
+    Returns
+    -------
+    list of Reference or None
+    """
+    known = [references.get(instance.content_hash) for instance in instances]
+    return [item if item is not None and item.cost_limit == cost_limit else None for item in known]

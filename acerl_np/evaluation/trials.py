@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from acerl_np.evaluation.metrics import satisfied_share
 from acerl_np.kernels.state import N_DECISIONS, TASK_SLOTS
 from acerl_np.policies.network import Policy
 from acerl_np.policies.rules import RULES, STATIC, find_policy_name
@@ -18,7 +19,7 @@ from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.arena import Arena, play_by_rule, stream_keys
 from acerl_np.simulation.simulator import Simulator
 from acerl_np.support.errors import ConfigError, InputError, PolicyError, describe
-from acerl_np.support.numbers import is_real, is_whole
+from acerl_np.support.numbers import check_seed, is_real, is_whole
 from acerl_np.support.workers import Workers, check_threads
 
 MAX_TRIALS = 10_000_000
@@ -57,8 +58,8 @@ class Trials:
 
     @property
     def satisfied(self) -> float:
-        """Fraction of trials with tardiness below the limit (metric P)."""
-        return float((self.tardiness < self.cost_limit).mean())
+        """Fraction of trials with tardiness below the limit: the metric P."""
+        return satisfied_share(self.tardiness, self.cost_limit)
 
     @property
     def unfinished(self) -> int:
@@ -114,7 +115,7 @@ def evaluate_policy(
         By default one per core; an agent of your own is called by one.
     horizon : float, optional
         s, cut to whole ones, after which an episode is stopped, finished or not; by default never.
-        Where vehicles break down at random, `problem.tables.find_last_tick` says when.
+        Where vehicles break down at random, `problem.breakdown_limits.find_last_tick` says when.
 
     Returns
     -------
@@ -127,68 +128,77 @@ def evaluate_policy(
     ActionError
         If an agent of your own takes an illegal action.
     InputError
-        If there is no instance or no trial.
+        If there is no instance or no trial, or the horizon is unusable.
+    ConfigError
+        If the seed, the number of threads or the cost limit is unusable.
     """
     chosen = list_instances(instances)
     if not is_whole(trials) or not 1 <= trials <= MAX_TRIALS:
         raise InputError(
             f"trials: read {describe(trials)}; expected a whole number from 1 to {MAX_TRIALS:,}"
         )
-    if not is_whole(seed) or not 0 <= seed < 2**63:
-        raise ConfigError(
-            f"seed: read {describe(seed)}; expected a whole number from 0 to 2**63 - 1"
-        )
+    seed = check_seed(seed)
     if not is_real(cost_limit) and cost_limit != math.inf:
         raise ConfigError(
             f"cost_limit: read {describe(cost_limit)}; expected seconds, or infinity for no limit"
         )
     check_threads(threads)
-    trials, seed, cost_limit = int(trials), int(seed), float(cost_limit)
+    trials, cost_limit = int(trials), float(cost_limit)
     if not chosen:
         raise InputError("no instances; expected at least one")
-    shape = (len(chosen), trials)
-    names = tuple(instance.name for instance in chosen)
     if isinstance(policy, str):
         policy = find_policy_name(policy)
         if policy == STATIC:
             return _evaluate_static(chosen, trials, seed, cost_limit, horizon, threads)
-    elif isinstance(policy, Policy):
-        for instance in chosen:
-            policy.check_fits(instance)
-    elif callable(policy):
+    elif not isinstance(policy, Policy):
+        if not callable(policy):
+            raise PolicyError(
+                f"policy: read {describe(policy)}; expected a Policy, a name or a function of "
+                "observations and masks"
+            )
         return _evaluate_agent(policy, chosen, trials, seed, cost_limit, horizon)
-    else:
-        raise PolicyError(
-            f"policy: read {describe(policy)}; expected a Policy, a name or a function of observations "
-            "and masks"
-        )
     rows = np.repeat(np.arange(len(chosen)), trials)
     keys = stream_keys(chosen, trials, seed)
-    workers = Workers(threads)
-    try:
-        if isinstance(policy, str):
-            problem = build_problem(chosen, horizon=horizon)
-            played = play_by_rule(problem, RULES[policy], rows, keys, workers)
-        else:
-            problem = build_problem(
-                chosen,
-                scaling=policy.scaling,
-                task_slots=policy.task_slots,
-                n_vehicles=policy.n_vehicles,
-                horizon=horizon,
-            )
-            arena = Arena(problem, policy.network, workers, shared=True)
-            played = arena.play_policy(policy.theta, rows, keys, greedy)
-    finally:
-        workers.close()
-    makespan, tardiness, decisions = played
+    makespan, tardiness, decisions = _play(policy, chosen, rows, keys, greedy, horizon, threads)
+    shape = (len(chosen), trials)
     return Trials(
-        instances=names,
+        instances=tuple(instance.name for instance in chosen),
         makespan=makespan.reshape(shape),
         tardiness=tardiness.reshape(shape),
         decisions=int(decisions.sum()),
         cost_limit=cost_limit,
     )
+
+
+def _play(
+    policy: Policy | str,
+    instances: Sequence[Instance],
+    rows: np.ndarray,
+    keys: np.ndarray,
+    greedy: bool,
+    horizon: float | None,
+    threads: int | None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Play a list of episodes by a network or a rule; return makespans, tardinesses and decisions."""
+    if isinstance(policy, Policy):
+        for instance in instances:
+            policy.check_fits(instance)
+    workers = Workers(threads)
+    try:
+        if isinstance(policy, str):
+            problem = build_problem(instances, horizon=horizon)
+            return play_by_rule(problem, RULES[policy], rows, keys, workers)
+        problem = build_problem(
+            instances,
+            scaling=policy.scaling,
+            task_slots=policy.task_slots,
+            n_vehicles=policy.n_vehicles,
+            horizon=horizon,
+        )
+        arena = Arena(problem, policy.network, workers, shared=True)
+        return arena.play_policy(policy.theta, rows, keys, greedy)
+    finally:
+        workers.close()
 
 
 def _evaluate_agent(
@@ -250,7 +260,7 @@ def _evaluate_static(
     )
     if found is None:
         raise InputError("no static plan; expected instances that can be served")
-    makespan, tardiness = found.makespan, found.tardiness
+    outcomes = found.makespan, found.tardiness, found.decisions
     if different > sought:
         played = play_static(
             [found.plan],
@@ -259,15 +269,15 @@ def _evaluate_static(
             horizon=horizon,
             threads=threads,
         )
-        makespan, tardiness = played[0][0], played[1][0]
-    makespan, tardiness = (
+        outcomes = played[0][0], played[1][0], played[2][0]
+    makespan, tardiness, decisions = (
         np.repeat(values.reshape(len(instances), different), trials // different, axis=1)
-        for values in (makespan, tardiness)
+        for values in outcomes
     )
     return Trials(
         instances=tuple(instance.name for instance in instances),
         makespan=makespan,
         tardiness=tardiness,
-        decisions=0,
+        decisions=int(decisions.sum()),
         cost_limit=cost_limit,
     )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from acerl_np.experiments.comparison import acerl_training, training_pool
+from acerl_np.experiments.comparison import acerl_training, training_peers
 from acerl_np.experiments.published import table_rows
 from acerl_np.experiments.study import Finished, Study, Training
 from acerl_np.experiments.tables import StudyTable, build_table, spread_table
-from acerl_np.problem.instance import load_suite
+from acerl_np.problem.bundled import load_suite
 
 NAME = "ablation"
 RANKINGS = {"ISR": "isr", "CF": "cf", "R": "r", "F": "f"}
@@ -54,7 +54,7 @@ def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]
                     chosen,
                     table_rows(name),
                     reference="ISR+AIS",
-                    pool=training_pool() if suite == "dmh-train" else None,
+                    peers=training_peers() if suite == "dmh-train" else None,
                     marked=False,
                 )
             )

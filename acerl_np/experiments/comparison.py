@@ -6,8 +6,9 @@ from functools import cache
 
 from acerl_np.experiments.published import PublishedRow, table_rows
 from acerl_np.experiments.study import Finished, Study, Training
-from acerl_np.experiments.tables import TRAINING_POOL, StudyTable, build_table, spread_table
-from acerl_np.problem.instance import Instance, load_suite
+from acerl_np.experiments.tables import TRAINING_PEERS, StudyTable, build_table, spread_table
+from acerl_np.problem.bundled import load_suite
+from acerl_np.problem.instance import Instance
 from acerl_np.problem.perturb import perturb
 
 NAME = "comparison"
@@ -61,7 +62,7 @@ def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]
                 rows,
                 table_rows(f"comparison-{which}"),
                 reference="ACERL",
-                pool=training_pool() if suite == "dmh-train" else None,
+                peers=training_peers() if suite == "dmh-train" else None,
             )
         )
         title = f"Spread over training seeds and blocks of trials on {suite}"
@@ -69,6 +70,6 @@ def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]
     return found
 
 
-def training_pool() -> list[PublishedRow]:
+def training_peers() -> list[PublishedRow]:
     """Return the rows that the paper's M and C on DMH-01 to -08 are normalised over."""
-    return [row for table in TRAINING_POOL for row in table_rows(table)]
+    return [row for table in TRAINING_PEERS for row in table_rows(table)]

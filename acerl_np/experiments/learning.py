@@ -7,7 +7,7 @@ from typing import Any
 from acerl_np.experiments.comparison import acerl_training
 from acerl_np.experiments.study import Finished, Study, Training
 from acerl_np.experiments.tables import StudyTable, spread_table
-from acerl_np.problem.instance import load_suite
+from acerl_np.problem.bundled import load_suite
 
 NAME = "learning"
 SUITES = ("dmh-train", "dmh-test", "dmh-noise-30")

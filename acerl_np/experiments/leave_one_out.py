@@ -7,7 +7,7 @@ import numpy as np
 from acerl_np.experiments.published import table_rows
 from acerl_np.experiments.study import Finished, Study, Training
 from acerl_np.experiments.tables import Row, StudyTable, build_table, spread_table
-from acerl_np.problem.instance import load_suite
+from acerl_np.problem.bundled import load_suite
 
 NAME = "leave-one-out"
 
@@ -44,7 +44,7 @@ def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]
                 rows,
                 published,
                 reference="ACERL",
-                pool=published,
+                peers=published,
             )
         )
         for row in rows:

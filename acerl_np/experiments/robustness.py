@@ -15,7 +15,7 @@ from acerl_np.experiments.comparison import (
 from acerl_np.experiments.published import find_row, table_rows
 from acerl_np.experiments.study import Finished, Study, Training
 from acerl_np.experiments.tables import COST_LIMIT, Row, StudyTable, build_table, show_spread
-from acerl_np.problem.instance import load_suite
+from acerl_np.problem.bundled import load_suite
 from acerl_np.support.report import Cell
 
 NAME = "robustness"
@@ -51,7 +51,7 @@ def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]
                     rows,
                     table_rows(f"robustness-{magnitude}"),
                     reference="ACERL",
-                    pool=None,
+                    peers=None,
                 )
             )
         for row in rows:
@@ -91,7 +91,7 @@ def _tabulate_draws(study: Study, results: dict[str, list[Finished]]) -> StudyTa
         for label, rows in drawn.items():
             makespan = np.array([row.makespan.mean() for row in rows])
             tardiness = np.array([row.tardiness.mean() for row in rows])
-            share = np.array([(row.tardiness < COST_LIMIT).mean() for row in rows])
+            share = np.array([satisfied_share(row.tardiness, COST_LIMIT) for row in rows])
             lines.setdefault(label, [label, rows[0].n_seeds]).append(
                 f"{show_spread(makespan, 0)} / {show_spread(tardiness, 0)} "
                 f"({show_spread(100 * share, 0)} %)"

@@ -10,22 +10,23 @@ from numpy.typing import ArrayLike
 
 from acerl_np.evaluation.metrics import compare_samples, normalise, rank_sum_p, satisfied_share
 from acerl_np.experiments.published import PublishedRow
-from acerl_np.problem.instance import Instance, display_name
+from acerl_np.problem.bundled import display_name
+from acerl_np.problem.instance import Instance
 from acerl_np.support.report import Cell, render_table
 
-TRAINING_POOL = ("comparison-train", "ablation-train", "ablation-single-train")
-TEST_POOL = ("comparison-test", "ablation-test", "ablation-single-test")
+TRAINING_PEERS = ("comparison-train", "ablation-train", "ablation-single-train")
+TEST_PEERS = ("comparison-test", "ablation-test", "ablation-single-test")
 RULE_ROWS = ("MIX", "FCFS", "EDD", "NVF", "STD", "Random")
 """Rules in the order of the paper's tables."""
 COST_LIMIT = 50.0
 """xi of the paper, s."""
 
 
-def pool_of(table: str) -> tuple[str, ...]:
-    """Return the tables whose rows form the pool of M and C of a published table."""
-    for pool in (TRAINING_POOL, TEST_POOL):
-        if table in pool:
-            return pool
+def peers_of(table: str) -> tuple[str, ...]:
+    """Return the tables whose rows are the peers of a published table: those that its M and C range over."""
+    for peers in (TRAINING_PEERS, TEST_PEERS):
+        if table in peers:
+            return peers
     return (table,)
 
 
@@ -55,7 +56,9 @@ class Row:
 
     def satisfied_by_seed(self) -> np.ndarray:
         """Return the share of trials within the limit of each seed, ndarray(float64, (n_seeds,))."""
-        return np.asarray((self.tardiness < COST_LIMIT).mean(axis=(0, 2)))
+        return np.array(
+            [satisfied_share(self.tardiness[:, k], COST_LIMIT) for k in range(self.n_seeds)]
+        )
 
     def compare(self, reference: Row, k: int) -> tuple[str, str]:
         """Mark makespan and tardiness on instance k against the reference's, by the seeds' means."""
@@ -93,7 +96,7 @@ def build_table(
     published: Sequence[PublishedRow],
     *,
     reference: str,
-    pool: Sequence[PublishedRow] | None,
+    peers: Sequence[PublishedRow] | None,
     marked: bool = True,
 ) -> StudyTable:
     """Lay out a table as the paper does, its values beside the measured ones.
@@ -107,10 +110,10 @@ def build_table(
         The paper's rows of this table, in its order.
     reference : str
         Label that the others are compared with.
-    pool : sequence of PublishedRow or None
+    peers : sequence of PublishedRow or None
         Rows that the paper's M and C are normalised over, and here the measured ones', too; None where
-        the paper's records are others of the same name: then the measured rows are their own pool, and
-        nothing is subtracted.
+        the paper's records are others of the same name: then the measured rows are peers of each other,
+        and nothing is subtracted.
     marked : bool
         Whether the paper's table prints marks.
 
@@ -124,7 +127,7 @@ def build_table(
     paper_of = {row.policy: row for row in published}
     labels = [row.policy for row in published]
     labels += [row.label for row in measured if row.label not in labels]
-    pools = _find_pools(measured, pool, shown)
+    peer_values = _find_peer_values(measured, peers, shown)
     rows: list[list[Cell]] = []
     rules: list[int] = []
     marks: list[list[tuple[str, str]]] = []
@@ -137,9 +140,9 @@ def build_table(
             if marked and base is not None and row is not base:
                 pairs = [row.compare(base, k) for k in range(len(shown))]
                 marks.append(pairs)
-            rows.append([label, "measured", row.n_seeds, *_measured_cells(row, pairs, pools)])
+            rows.append([label, "measured", row.n_seeds, *_measured_cells(row, pairs, peer_values)])
         if paper is not None:
-            source = "paper" if pool is not None else "paper, other records"
+            source = "paper" if peers is not None else "paper, other records"
             cells = [paper.cells[key] for key in shown]
             if label != reference:
                 paper_marks.append([(cell.makespan_mark, cell.tardiness_mark) for cell in cells])
@@ -149,54 +152,55 @@ def build_table(
             ]
             summary = f"{paper.m:.2f}/{paper.c:.2f} ({paper.p:.0%})"
             rows.append([label if row is None else "", source, None, *line, summary])
-        if row is not None and paper is not None and pool is not None:
-            rows.append(["", "difference", None, *_differences(row, paper, shown, pools)])
+        if row is not None and paper is not None and peers is not None:
+            rows.append(["", "difference", None, *_differences(row, paper, shown, peer_values)])
     if marked:
         rules.append(len(rows))
         rows.append(["+/~/-", "measured", None, *_count_marks(marks, len(shown)), None])
         if paper_marks:
             rows.append(["", "paper", None, *_count_marks(paper_marks, len(shown)), None])
-    notes = [_explain(measured, pool, reference, marked), *_find_better_rules(measured, base)]
+    notes = [_explain(measured, peers, reference, marked), *_find_better_rules(measured, base)]
     header = ["policy", "source", "seeds", *shown, "M/C (P)"]
     return StudyTable(name, title, header, rows, rules[1:], notes)
 
 
-def _find_pools(
-    measured: Sequence[Row], pool: Sequence[PublishedRow] | None, shown: Sequence[str]
+def _find_peer_values(
+    measured: Sequence[Row], peers: Sequence[PublishedRow] | None, shown: Sequence[str]
 ) -> tuple[np.ndarray, np.ndarray]:
-    if pool is None:
+    """Return the peers' makespans and tardinesses, ndarray(float64, (n_peers, n_instances)) each, s."""
+    if peers is None:
         means = [row.means() for row in measured]
         return np.array([mean[0] for mean in means]), np.array([mean[1] for mean in means])
-    cells = [[row.cells[key] for key in shown] for row in pool]
+    cells = [[row.cells[key] for key in shown] for row in peers]
     return (
         np.array([[cell.makespan for cell in line] for line in cells]),
         np.array([[cell.tardiness for cell in line] for line in cells]),
     )
 
 
-def score(row: Row, pools: tuple[np.ndarray, np.ndarray]) -> tuple[float, float, float]:
-    """Return M, C and P of a row, M and C normalised over pools of makespans and tardinesses."""
+def score(row: Row, peers: tuple[np.ndarray, np.ndarray]) -> tuple[float, float, float]:
+    """Return M, C and P of a row, M and C over the peers' makespans and tardinesses."""
     makespan, tardiness = row.means()
     return (
-        float(normalise(makespan, pools[0])[0]),
-        float(normalise(tardiness, pools[1])[0]),
+        float(normalise(makespan, peers[0])[0]),
+        float(normalise(tardiness, peers[1])[0]),
         satisfied_share(row.tardiness, COST_LIMIT),
     )
 
 
 def _measured_cells(
-    row: Row, pairs: Sequence[tuple[str, str]], pools: tuple[np.ndarray, np.ndarray]
+    row: Row, pairs: Sequence[tuple[str, str]], peers: tuple[np.ndarray, np.ndarray]
 ) -> list[Cell]:
     makespan, tardiness = row.means()
     line: list[Cell] = [
         f"{makespan[k]:.1f}{pair[0]}/{tardiness[k]:.1f}{pair[1]}" for k, pair in enumerate(pairs)
     ]
-    m, c, p = score(row, pools)
+    m, c, p = score(row, peers)
     return [*line, f"{m:.2f}/{c:.2f} ({p:.0%})"]
 
 
 def _differences(
-    row: Row, paper: PublishedRow, shown: Sequence[str], pools: tuple[np.ndarray, np.ndarray]
+    row: Row, paper: PublishedRow, shown: Sequence[str], peers: tuple[np.ndarray, np.ndarray]
 ) -> list[Cell]:
     makespan, tardiness = row.means()
     cells = [paper.cells[key] for key in shown]
@@ -204,7 +208,7 @@ def _differences(
         f"{makespan[k] - cell.makespan:+.1f}/{tardiness[k] - cell.tardiness:+.1f}"
         for k, cell in enumerate(cells)
     ]
-    m, c, p = score(row, pools)
+    m, c, p = score(row, peers)
     return [*line, f"{m - paper.m:+.2f}/{c - paper.c:+.2f} ({100 * (p - paper.p):+.0f})"]
 
 
@@ -220,7 +224,7 @@ def _count_marks(marks: Sequence[Sequence[tuple[str, str]]], n_instances: int) -
 
 
 def _explain(
-    measured: Sequence[Row], pool: Sequence[PublishedRow] | None, reference: str, marked: bool
+    measured: Sequence[Row], peers: Sequence[PublishedRow] | None, reference: str, marked: bool
 ) -> str:
     trials = measured[0].makespan.shape[2] if measured else 0
     text = f"Cells: mean makespan/tardiness (s) over the seeds, {trials} trials each. "
@@ -229,10 +233,10 @@ def _explain(
             f"Marks against {reference}: two-sided rank-sum test at 5 % on the means of the seeds (of a "
             f"rule, of blocks of {trials} trials); + better, ~ similar, - worse. "
         )
-    if pool is None:
+    if peers is None:
         text += (
             "The paper's records of this suite are not published: its rows are of others with the same "
-            "names, and its M and C of another pool. M and C of measured rows are over these rows."
+            "names, and its M and C over other rows. M and C of measured rows are over these rows."
         )
     else:
         text += "M and C of all rows are normalised over the paper's own rows, as printed there."

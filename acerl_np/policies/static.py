@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -61,6 +61,8 @@ class StaticResult:
     ----------
     plan : StaticPlan
     makespan, tardiness : ndarray(float64, (n_instances,)), s
+        nan where an episode did not finish.
+    decisions : ndarray(int64, (n_instances,))
     candidates : int
         Plans that were tried.
     """
@@ -68,6 +70,7 @@ class StaticResult:
     plan: StaticPlan
     makespan: np.ndarray
     tardiness: np.ndarray
+    decisions: np.ndarray
     candidates: int
 
 
@@ -78,7 +81,7 @@ def play_static(
     keys: np.ndarray | None = None,
     horizon: float | None = None,
     threads: int | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Play every instance by every plan.
 
     Parameters
@@ -96,11 +99,12 @@ def play_static(
     -------
     makespan, tardiness : ndarray(float64, (n_plans, n_instances)), s
         nan where an episode did not finish.
+    decisions : ndarray(int64, (n_plans, n_instances))
     """
-    pool = list({id(instance): instance for instance in instances}.values())
-    position = {id(instance): k for k, instance in enumerate(pool)}
+    different = list({id(instance): instance for instance in instances}.values())
+    position = {id(instance): k for k, instance in enumerate(different)}
     rows = np.array([position[id(instance)] for instance in instances], np.int64)
-    problem = build_problem(pool, horizon=horizon)
+    problem = build_problem(different, horizon=horizon)
     n_vehicles = problem.vehicle.shape[1]
     orders = np.zeros((len(plans), n_vehicles), np.int32)
     rules = np.zeros((len(plans), n_vehicles), np.int32)
@@ -111,6 +115,7 @@ def play_static(
     if keys is None:
         keys = np.zeros((n, 4), np.uint32)
     makespan, tardiness = np.empty((len(plans), n)), np.empty((len(plans), n))
+    decisions = np.empty((len(plans), n), np.int64)
     at_once = max(1, MAX_EPISODES // n)
     workers = Workers(threads)
     try:
@@ -125,10 +130,12 @@ def play_static(
                 np.tile(keys, (count, 1)),
                 workers,
             )
-            makespan[some], tardiness[some] = (values.reshape(count, n) for values in played[:2])
+            makespan[some], tardiness[some], decisions[some] = (
+                values.reshape(count, n) for values in played
+            )
     finally:
         workers.close()
-    return makespan, tardiness
+    return makespan, tardiness, decisions
 
 
 def find_static(
@@ -165,54 +172,57 @@ def find_static(
     -------
     StaticResult or None
         None if no plan that was tried is within the limit.
+
+    Raises
+    ------
+    InputError
+        If there is no instance, or an option is unusable.
     """
     chosen = list_instances(instances)
     if not chosen:
         raise InputError("no instances; expected at least one")
     n_vehicles = max(len(instance.layout.vehicles) for instance in chosen)
 
-    def score(plans: Sequence[StaticPlan]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        makespan, tardiness = play_static(
+    def find_best(plans: Sequence[StaticPlan]) -> tuple[float, StaticResult]:
+        makespan, tardiness, decisions = play_static(
             plans, chosen, keys=keys, horizon=horizon, threads=threads
         )
         value = makespan.mean(axis=1)
-        value[np.isnan(value)] = np.inf  # some episode did not finish
         if within_limit:
             # An excess outweighs any makespan, so that a local search first finds a way in.
             value = value + 1e9 * np.maximum(0.0, tardiness - cost_limit).sum(axis=1)
             value[(tardiness >= cost_limit).any(axis=1)] += 1e9
-        return value, makespan, tardiness
+        value[np.isnan(value)] = np.inf  # some episode did not finish
+        k = int(value.argmin())
+        result = StaticResult(plans[k], makespan[k], tardiness[k], decisions[k], len(plans))
+        return float(value[k]), result
 
     if math.factorial(n_vehicles) * N_RULES**n_vehicles <= MAX_CANDIDATES:
-        plans = [
-            StaticPlan(order, rules)
-            for order in itertools.permutations(range(n_vehicles))
-            for rules in itertools.product(range(N_RULES), repeat=n_vehicles)
-        ]
-        value, makespan, tardiness = score(plans)
-        tried = len(plans)
+        best = find_best(
+            [
+                StaticPlan(order, rules)
+                for order in itertools.permutations(range(n_vehicles))
+                for rules in itertools.product(range(N_RULES), repeat=n_vehicles)
+            ]
+        )[1]
     else:
-        plans, value, makespan, tardiness, tried = _search_static(n_vehicles, score, seed)
-    best = int(value.argmin())
-    if within_limit and (tardiness[best] >= cost_limit).any():
+        best = _search_static(n_vehicles, find_best, seed)
+    if within_limit and not (best.tardiness < cost_limit).all():
         return None
-    return StaticResult(plans[best], makespan[best], tardiness[best], tried)
+    return best
 
 
 def _search_static(
     n_vehicles: int,
-    score: Callable[[Sequence[StaticPlan]], tuple[np.ndarray, np.ndarray, np.ndarray]],
+    find_best: Callable[[Sequence[StaticPlan]], tuple[float, StaticResult]],
     seed: int,
-) -> tuple[list[StaticPlan], np.ndarray, np.ndarray, np.ndarray, int]:
+) -> StaticResult:
+    """Change one rule or swap two vehicles of the best plan so far until that helps no more."""
     key = np.empty(4, np.uint32)
     derive_key(seed, SEARCH, n_vehicles, 0, key)
     order = tuple(range(n_vehicles))
-    plans = [StaticPlan(order, (rule,) * n_vehicles) for rule in range(N_RULES)]
-    value, makespan, tardiness = score(plans)
-    best = int(value.argmin())
-    plan, found = plans[best], value[best]
-    kept = makespan[best], tardiness[best]
-    tried = len(plans)
+    value, best = find_best([StaticPlan(order, (rule,) * n_vehicles) for rule in range(N_RULES)])
+    tried = best.candidates
     batch, idle, draw = 64, 0, 0
     while tried < MAX_CANDIDATES // 10 and idle < 6:
         neighbours = []
@@ -221,18 +231,16 @@ def _search_static(
             kind = draw_uniform(key, draw, 2)
             draw += 1
             if kind < 0.5:
-                rules = list(plan.rules)
+                rules = list(best.plan.rules)
                 rules[a] = int(draw_uniform(key, draw, 3) * N_RULES)
-                neighbours.append(StaticPlan(plan.order, tuple(rules)))
+                neighbours.append(StaticPlan(best.plan.order, tuple(rules)))
             else:
-                swapped = list(plan.order)
+                swapped = list(best.plan.order)
                 swapped[a], swapped[b] = swapped[b], swapped[a]
-                neighbours.append(StaticPlan(tuple(swapped), plan.rules))
-        value, makespan, tardiness = score(neighbours)
+                neighbours.append(StaticPlan(tuple(swapped), best.plan.rules))
+        new_value, new = find_best(neighbours)
         tried += batch
-        best = int(value.argmin())
         idle += 1
-        if value[best] < found:
-            plan, found, idle = neighbours[best], value[best], 0
-            kept = makespan[best], tardiness[best]
-    return [plan], np.array([found]), kept[0][None], kept[1][None], tried
+        if new_value < value:
+            value, best, idle = new_value, new, 0
+    return replace(best, candidates=tried)

@@ -8,7 +8,8 @@ from datetime import datetime
 
 import numpy as np
 
-from acerl_np.problem.instance import MAX_TASKS, Instance
+from acerl_np.problem.instance import Instance
+from acerl_np.problem.limits import MAX_TASKS
 from acerl_np.problem.rows import TimeColumn, count_seconds, is_blank, parse_csv, read_id
 from acerl_np.support.errors import RecordError
 from acerl_np.support.files import read_text

@@ -7,9 +7,12 @@ import math
 import numpy as np
 
 from acerl_np.kernels.random import GENERATION, derive_key, draw_uniform
-from acerl_np.problem.instance import MAX_TASKS, Instance
-from acerl_np.problem.layout import MAX_NUMBER, Layout, shorten
+from acerl_np.problem.instance import Instance
+from acerl_np.problem.json_tree import shorten
+from acerl_np.problem.layout import Layout
+from acerl_np.problem.limits import MAX_NUMBER, MAX_TASKS
 from acerl_np.support.errors import InputError
+from acerl_np.support.numbers import check_seed
 
 PROCESSES = ("uniform", "poisson", "bursts")
 MIN_RATE, MAX_RATE = 1e-3, 1e6
@@ -147,8 +150,7 @@ def generate_record(
             )
     if handling_time is not None:
         _check_bounds("handling time", handling_time, MAX_HANDLING)
-    if not 0 <= seed < 2**63:
-        raise InputError(f"seed: read {seed}; expected a whole number from 0 to 2**63 - 1")
+    seed = check_seed(seed)
     span = 3600.0 * tasks / rate
     if span > MAX_NUMBER / 10:
         raise InputError(

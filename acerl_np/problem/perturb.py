@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import os
-from datetime import UTC, datetime, timedelta, timezone
 from typing import Literal, get_args
 
 import numpy as np
 
 from acerl_np.kernels.random import PERTURBATION, derive_key, draw_uniform
-from acerl_np.problem.instance import (
-    OPTIONAL_COLUMNS,
-    REQUIRED_COLUMNS,
-    TIME_ZERO_COLUMN,
-    Instance,
-)
-from acerl_np.support.errors import ConfigError, InputError, describe
-from acerl_np.support.files import write_atomically
-from acerl_np.support.numbers import is_whole
+from acerl_np.problem.instance import Instance
+from acerl_np.support.errors import InputError, describe
+from acerl_np.support.numbers import check_seed, is_whole
 
 MAX_MAGNITUDE = 1_000_000
 
@@ -77,17 +67,14 @@ def perturb(
             f"magnitude: read {describe(magnitude)}; expected a whole number from 0 to "
             f"{MAX_MAGNITUDE:,}"
         )
-    if not is_whole(seed) or not 0 <= seed < 2**63:
-        raise ConfigError(
-            f"seed: read {describe(seed)}; expected a whole number from 0 to 2**63 - 1"
-        )
+    seed = check_seed(seed)
     if zeros not in get_args(Zeros):
         raise InputError(
             f"zeros: read {describe(zeros)}; expected one of {', '.join(get_args(Zeros))}"
         )
     key = np.empty(4, np.uint32)
     content = int.from_bytes(bytes.fromhex(instance.content_hash[:16]), signed=True)
-    derive_key(int(seed), PERTURBATION, content, int(magnitude), key)
+    derive_key(seed, PERTURBATION, content, int(magnitude), key)
     rows = instance.rows()
     for k, row in enumerate(rows):
         if zeros == "move" or row["arrival_time"] > 0.0:
@@ -95,77 +82,3 @@ def perturb(
             row["arrival_time"] = max(0.0, row["arrival_time"] + noise)
     name = f"{instance.name}-N{magnitude}" if name is None else name
     return Instance.from_rows(name, instance.layout, rows, epoch=instance.epoch)
-
-
-def format_record(instance: Instance) -> str:
-    """Return an instance's tasks as CSV; optional columns only where they are used.
-
-    Arrivals are timestamps if the instance has an epoch, to the microsecond; expiries are seconds. The
-    moment of time zero is named where no task arrives at it. Breakdowns are not in it.
-
-    Parameters
-    ----------
-    instance : Instance
-
-    Raises
-    ------
-    InputError
-        If an arrival lies beyond the last year of the calendar.
-    """
-    rows = instance.rows()
-    columns = [*REQUIRED_COLUMNS]
-    columns += [name for name in OPTIONAL_COLUMNS if any(row[name] for row in rows)]
-    if instance.epoch is not None:
-        zero = _fix_offset(instance.epoch)
-        if instance.arrival[0] > 0.0:
-            columns.append(TIME_ZERO_COLUMN)
-        for row in rows:
-            row["arrival_time"] = _show_moment(zero, row["arrival_time"], row["task"])
-            row[TIME_ZERO_COLUMN] = zero.isoformat()
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    for row in rows:
-        writer.writerow([_plain(row[name]) for name in columns])
-    return text.getvalue()
-
-
-def write_record(instance: Instance, path: str | os.PathLike[str]) -> None:
-    """Write an instance's tasks as `format_record` gives them, atomically.
-
-    Parameters
-    ----------
-    instance : Instance
-    path : path-like
-
-    Raises
-    ------
-    InputError
-        As `format_record`.
-    StorageError
-        If the file cannot be written.
-    """
-    write_atomically(path, format_record(instance).encode())
-
-
-def _fix_offset(moment: datetime) -> datetime:
-    """Return a moment with an offset in whole minutes that no clock change alters, or without one."""
-    offset = moment.utcoffset()
-    if offset is None:
-        return moment
-    return moment.astimezone(UTC if offset % timedelta(minutes=1) else timezone(offset))
-
-
-def _show_moment(zero: datetime, seconds: float, task: str) -> str:
-    try:
-        return (zero + timedelta(seconds=seconds)).isoformat()
-    except OverflowError as error:
-        raise InputError(
-            f"task '{task}': arrives {seconds:g} s after {zero}; expected a moment before the year 10000"
-        ) from error
-
-
-def _plain(value: str | float) -> str:
-    if isinstance(value, str):
-        return value
-    return str(int(value)) if value == int(value) else repr(value)

@@ -11,7 +11,8 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
-from acerl_np.problem.layout import MAX_NUMBER, shorten
+from acerl_np.problem.json_tree import shorten
+from acerl_np.problem.limits import MAX_NUMBER
 from acerl_np.support.errors import RecordError
 
 TIMESTAMP = re.compile(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -35,6 +34,8 @@ from acerl_np.kernels.state import (
     TRUNCATES,
     Problem,
 )
+from acerl_np.problem.breakdown_limits import MAX_HORIZON as MAX_HORIZON
+from acerl_np.problem.breakdown_limits import check_tries, find_last_tick
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import (
     MAX_TASK_SLOTS,
@@ -45,20 +46,6 @@ from acerl_np.problem.layout import (
 )
 from acerl_np.support.errors import AcerlError, InputError, describe
 from acerl_np.support.numbers import is_real, is_whole
-
-MAX_HORIZON = 1e15
-"""Latest horizon, s."""
-
-RANDOM_HORIZON = 100
-"""Where vehicles break down at random an episode might never end, so without a horizon it is stopped
-after so many times the time that the slowest vehicle alone would need, if it never broke down."""
-
-MAX_TRIES = 1000
-"""Most tries that a task may take in the mean until a vehicle has served it without a random failure."""
-
-MAX_CYCLES = 1_000_000
-"""Mean times from failure to failure of the vehicle that fails most often, after which an episode is
-stopped in any case: a kernel cannot be interrupted."""
 
 MAX_SCALE = 1e18
 MIN_DIVISOR = 1e-10
@@ -194,7 +181,7 @@ def build_problem(
         vehicles as that.
     horizon : float, optional
         s, cut to whole ones, after which an episode is stopped, finished or not; by default never.
-        Where vehicles break down at random, `find_last_tick` says when.
+        Where vehicles break down at random, `breakdown_limits.find_last_tick` says when.
 
     Returns
     -------
@@ -256,7 +243,7 @@ def build_problem(
         )
     for instance in instances:
         if instance.layout.has_random_breakdowns:
-            _check_tries(instance)
+            check_tries(instance)
     scaling = find_scaling(instances) if scaling is None else check_scaling(scaling)
 
     problem = _allocate_problem(
@@ -267,62 +254,6 @@ def build_problem(
         if instance.layout.has_random_breakdowns:
             problem.instance[i, HORIZON] = find_last_tick(instance, horizon)
     return problem
-
-
-def find_last_tick(instance: Instance, horizon: float | None = None) -> int:
-    """Return the tick at which an episode with random breakdowns is stopped.
-
-    Parameters
-    ----------
-    instance : Instance
-    horizon : float, optional
-        s; by default `RANDOM_HORIZON` says when. `MAX_CYCLES` comes first if it is earlier.
-    """
-    models = [vehicle.random_breakdowns for vehicle in instance.layout.vehicles]
-    cycle = min(
-        model.mean_time_between_failures + model.mean_time_to_repair
-        for model in models
-        if model is not None
-    )
-    if horizon is None:
-        horizon = RANDOM_HORIZON * _measure_alone(instance)
-    return int(min(horizon, MAX_CYCLES * cycle, MAX_HORIZON))
-
-
-def _check_tries(instance: Instance) -> None:
-    """Refuse random breakdowns so frequent that some task would hardly ever be finished."""
-    loaded = instance.layout.routes.distance[instance.pickup, instance.delivery]
-    # What every try takes at least: the way to the delivery, without any to the pickup.
-    least = np.full(instance.n_tasks, np.inf)
-    shown = np.zeros(instance.n_tasks)
-    for vehicle in instance.layout.vehicles:
-        able = (vehicle.capacity == 0.0) | (instance.demand <= vehicle.capacity)
-        seconds = loaded / vehicle.speed + instance.handling_time
-        model = vehicle.random_breakdowns
-        uptime = np.inf if model is None else model.mean_time_between_failures
-        failures = np.where(able, seconds / uptime, np.inf)
-        shown = np.where(failures < least, seconds, shown)
-        least = np.minimum(least, failures)
-    worst = int(np.argmax(np.where(np.isfinite(least), least, 0.0)))
-    if np.isfinite(least[worst]) and least[worst] > math.log(MAX_TRIES):
-        mean = shown[worst] / least[worst]
-        raise InputError(
-            f"{instance.name}: task '{instance.tasks[worst]}' takes at least {shown[worst]:.0f} s, and "
-            f"vehicles break down at random every {mean:g} s in the mean: expected a mean time between "
-            f"failures of at least {math.ceil(shown[worst] / math.log(MAX_TRIES))} s"
-        )
-
-
-def _measure_alone(instance: Instance) -> float:
-    """Return when the slowest vehicle alone would be done at the latest, s."""
-    distance = instance.layout.routes.distance
-    ways = distance[:, instance.pickup]
-    approach = np.where(np.isfinite(ways), ways, 0.0).max(axis=0)
-    slowest = min(vehicle.speed for vehicle in instance.layout.vehicles)
-    metres = float((approach + distance[instance.pickup, instance.delivery]).sum())
-    work = metres / slowest + float(instance.handling_time.sum())
-    due = float((instance.arrival + instance.expiry).max())
-    return due + work
 
 
 def _allocate_problem(

@@ -1,9 +1,14 @@
-"""Kinds of numbers that callers may give: Python's and NumPy's alike."""
+"""Kinds of numbers that callers may give, Python's and NumPy's alike, and the check of seeds."""
 
 from __future__ import annotations
 
 import math
 from numbers import Integral, Real
+from typing import Any
+
+from acerl_np.support.errors import ConfigError, describe
+
+MAX_SEED = 2**63 - 1
 
 
 def is_whole(value: object) -> bool:
@@ -19,3 +24,30 @@ def is_real(value: object) -> bool:
         return math.isfinite(value)
     except OverflowError:  # a whole number beyond every float
         return False
+
+
+def check_seed(seed: Any, name: str = "seed") -> int:
+    """Return a seed as Python's int.
+
+    Parameters
+    ----------
+    seed : int
+        Python's or NumPy's; what else is given is refused.
+    name : str
+        What the caller calls it, for the error: "--seed" in a command.
+
+    Returns
+    -------
+    int
+        From 0 to `MAX_SEED`.
+
+    Raises
+    ------
+    ConfigError
+        If it is no whole number from 0 to `MAX_SEED`.
+    """
+    if not is_whole(seed) or not 0 <= seed <= MAX_SEED:
+        raise ConfigError(
+            f"{name}: read {describe(seed)}; expected a whole number from 0 to 2**63 - 1"
+        )
+    return int(seed)

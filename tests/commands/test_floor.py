@@ -14,8 +14,8 @@ import pytest
 import acerl_np
 from acerl_np.commands.floor import HEIGHT, MARK, WIDTH, draw_text
 from acerl_np.commands.main import main
-from acerl_np.problem.check import find_no_return, find_unreachable
 from acerl_np.problem.layout import Site
+from acerl_np.problem.servable import find_no_return, find_unreachable
 
 DATA = Path(__file__).parents[1] / "data"
 HALL, PLANT = str(DATA / "hall.lif.json"), str(DATA / "plant.xml")

@@ -16,8 +16,8 @@ from acerl_np.evaluation import hindsight
 from acerl_np.evaluation.hindsight import find_hindsight, find_references, replay
 from acerl_np.evaluation.references import bundled_references, load_references, save_references
 from acerl_np.policies.static import StaticPlan
-from acerl_np.problem.instance import bundled_instances
-from acerl_np.problem.perturb import write_record
+from acerl_np.problem.bundled import bundled_instances
+from acerl_np.problem.records import write_record
 
 needs_jit = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many thousands of episodes")
 

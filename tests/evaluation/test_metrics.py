@@ -7,7 +7,7 @@ import pytest
 
 from acerl_np.evaluation.metrics import compare_samples, normalise, satisfied_share
 from acerl_np.experiments.published import find_row, published_rows, table_rows
-from acerl_np.experiments.tables import pool_of
+from acerl_np.experiments.tables import peers_of
 
 ROWS = [row for row in published_rows() if row.cells]
 
@@ -23,14 +23,16 @@ def test_the_paper_has_343_rows_of_cells():
 @pytest.mark.parametrize("table", sorted({row.table for row in ROWS}))
 def test_printed_scores_follow_from_the_printed_cells(table):
     rows = table_rows(table)
-    pool = [row for name in pool_of(table) for row in table_rows(name)]
+    peers = [row for name in peers_of(table) for row in table_rows(name)]
     for field, printed in (("makespan", "m"), ("tardiness", "c")):
-        scores = normalise([cells(row, field) for row in rows], [cells(row, field) for row in pool])
+        scores = normalise(
+            [cells(row, field) for row in rows], [cells(row, field) for row in peers]
+        )
         expected = np.array([getattr(row, printed) for row in rows])
         assert np.abs(scores - expected).max() < 0.006
 
 
-def test_a_smaller_pool_gives_other_scores():
+def test_fewer_peers_give_other_scores():
     rows = table_rows("ablation-train")
     own = normalise(
         [cells(row, "makespan") for row in rows], [cells(row, "makespan") for row in rows]
@@ -47,9 +49,9 @@ def test_rows_of_the_paper_are_found_by_table_and_policy():
 
 
 def test_normalise_by_hand():
-    pool = [[100.0, 10.0], [200.0, 10.0], [150.0, 30.0]]
-    assert normalise([[150.0, 20.0]], pool) == pytest.approx([(0.5 + 0.5) / 2])
-    assert normalise(pool, pool) == pytest.approx([1.0, 0.5, 0.25])
+    peers = [[100.0, 10.0], [200.0, 10.0], [150.0, 30.0]]
+    assert normalise([[150.0, 20.0]], peers) == pytest.approx([(0.5 + 0.5) / 2])
+    assert normalise(peers, peers) == pytest.approx([1.0, 0.5, 0.25])
 
 
 def test_an_instance_without_spread_counts_one():
@@ -75,6 +77,6 @@ def test_equal_constant_samples_are_similar():
     assert compare_samples(np.full(30, 7.0), np.full(30, 8.0)) == "+"
 
 
-def test_a_policy_without_a_finished_episode_is_left_out_of_the_pool():
+def test_a_policy_without_a_finished_episode_is_left_out_of_the_peers():
     values = np.array([[1.0, 5.0], [3.0, 9.0], [np.nan, 7.0]])
     assert np.array_equal(normalise(values, values), [1.0, 0.0, np.nan], equal_nan=True)

@@ -41,7 +41,7 @@ def build(measured, **options):
         "measured": measured,
         "published": table_rows("comparison-train"),
         "reference": "ACERL",
-        "pool": comparison.training_pool(),
+        "peers": comparison.training_peers(),
     }
     return build_table(**{**defaults, **options})
 
@@ -64,7 +64,7 @@ def test_marks_compare_the_means_of_the_seeds():
     assert not any("EDD" in note for note in table.notes)
 
 
-def test_same_records_share_the_papers_pool():
+def test_same_records_share_the_papers_peers():
     """A row that equals the paper's gets the paper's M, C and P, and the difference is zero."""
     paper = next(row for row in table_rows("comparison-train") if row.policy == "ACERL")
     cells = [paper.cells[item.name] for item in TRAIN]
@@ -80,11 +80,11 @@ def test_same_records_share_the_papers_pool():
 
 
 def test_other_records_of_the_same_name_are_not_compared():
-    table = build([make_row("ACERL", 1900, 30), make_row("EDD", 1950, 60)], pool=None)
+    table = build([make_row("ACERL", 1900, 30), make_row("EDD", 1950, 60)], peers=None)
     rows = find_rows(table, "ACERL")
     assert set(rows) == {"measured", "paper, other records"}
     assert not any("difference" in row for row in table.rows)
-    # The measured rows are their own pool.
+    # The measured rows are peers of each other.
     assert rows["measured"][-1] == "1.00/1.00 (100%)"
     assert find_rows(table, "EDD")["measured"][-1] == "0.00/0.00 (0%)"
     assert "not published" in table.notes[0]

@@ -82,15 +82,38 @@ def test_the_best_static_plans_of_dmh(suite):
 
 def test_a_static_plan_plays_as_the_oracle_does(suite):
     plan = StaticPlan(order=(2, 0, 1), rules=(1, 2, 3))
-    makespan, tardiness = play_static([plan], suite[:2])
+    makespan, tardiness, decisions = play_static([plan], suite[:2])
     for k in range(2):
         episode = NaiveEpisode(suite[k].layout.to_dict(), suite[k].rows())
+        taken = 0
         while not episode.done:
             mask = episode.mask()
             vehicle = next(v for v in plan.order if mask[4 * v])
             episode.step(4 * vehicle + plan.rules[vehicle])
+            taken += 1
+        assert decisions[0, k] == taken
         assert makespan[0, k] == episode.makespan
         assert tardiness[0, k] == pytest.approx(episode.tardiness, abs=1e-9)
+
+
+@needs_jit
+def test_the_decisions_of_static_plans_are_counted(suite):
+    """As many as an agent takes that follows the same plan, in every trial."""
+    plan = find_static(suite[:2]).plan
+
+    def follow(observation, mask):
+        vehicles = np.array([next((v for v in plan.order if row[4 * v]), 0) for row in mask])
+        return 4 * vehicles + np.array(plan.rules)[vehicles]
+
+    for trials in (1, 3):
+        own = acerl_np.evaluate_policy(follow, suite[:2], trials=trials, threads=1)
+        static = acerl_np.evaluate_policy("Static", suite[:2], trials=trials, threads=1)
+        assert static.decisions == own.decisions > 60 * trials - 1
+        assert (static.makespan == own.makespan).all()
+
+
+def test_no_static_plan_within_the_limit_leaves_an_episode_unfinished(suite):
+    assert find_static(suite[0], within_limit=True, horizon=100.0) is None
 
 
 def test_no_static_plan_keeps_a_limit_of_zero(suite):

@@ -1007,7 +1007,8 @@ def test_limits(tmp_path, monkeypatch):
     path = tmp_path / "tasks.csv"
     path.write_text(RECORD)
     instance = small_instance()
-    monkeypatch.setattr("acerl_np.problem.instance.MAX_TASKS", 2)
+    for module in ("records", "task_rows"):
+        monkeypatch.setattr(f"acerl_np.problem.{module}.MAX_TASKS", 2)
     with pytest.raises(RecordError) as caught:
         load_instance(path, layout=small_layout())
     check_message(caught.value, path, ["line 4", "more than 2 tasks"])

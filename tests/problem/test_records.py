@@ -27,11 +27,12 @@ from acerl_np import (
 )
 from acerl_np.commands.main import main
 from acerl_np.problem.assignments import read_assignments
+from acerl_np.problem.bundled import bundled_instances
 from acerl_np.problem.generate import find_task_sites, generate_record
-from acerl_np.problem.instance import bundled_instances
 from acerl_np.problem.offered_load import measure_load, measure_service_time
-from acerl_np.problem.perturb import perturb, write_record
-from acerl_np.problem.record_check import check_record
+from acerl_np.problem.perturb import perturb
+from acerl_np.problem.records import write_record
+from acerl_np.problem.servable import check_record
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.replay import SCHEDULE_COLUMNS, replay_assignments, write_schedule
 from acerl_np.training.checkpoint import pack_instances, unpack_instances
@@ -530,7 +531,7 @@ def test_bundled_instances_take_no_breakdowns_from_beside(tmp_path, monkeypatch)
     for name in ("DMH-01.csv", "layout.json"):
         (folder / name).write_bytes((source.parent / name).read_bytes())
     write(folder / "breakdowns.csv", BROKEN, "v0,1,1")
-    monkeypatch.setattr("acerl_np.problem.instance.instances_folder", lambda: folder.parent)
+    monkeypatch.setattr("acerl_np.problem.bundled.instances_folder", lambda: folder.parent)
     bundled_instances.cache_clear()
     try:
         assert list(bundled_instances()) == ["DMH-01"]

@@ -36,9 +36,10 @@ from acerl_np.kernels.update import Noise
 from acerl_np.policies import static as static_module
 from acerl_np.policies.static import StaticPlan, find_static, play_static
 from acerl_np.problem.assignments import read_assignments
+from acerl_np.problem.breakdown_limits import MAX_CYCLES, RANDOM_HORIZON, find_last_tick
 from acerl_np.problem.layout import Breakdown, RandomBreakdowns
 from acerl_np.problem.offered_load import measure_load
-from acerl_np.problem.tables import MAX_CYCLES, RANDOM_HORIZON, build_problem, find_last_tick
+from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.arena import Arena, stream_keys
 from acerl_np.simulation.replay import replay_assignments
 from acerl_np.support.workers import Workers

@@ -7,13 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from acerl_np.problem.layout import (
-    MAX_EDGES,
-    MAX_NUMBER,
-    MAX_SITES,
-    MAX_SITES_WITH_ZERO_EDGES,
-    shorten,
-)
+from acerl_np.problem.json_tree import shorten
+from acerl_np.problem.limits import MAX_EDGES, MAX_NUMBER, MAX_SITES
+from acerl_np.problem.routes import MAX_SITES_WITH_ZERO_EDGES
 from acerl_np.support.errors import LayoutError
 from acerl_np.support.numbers import is_real
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from acerl_np.problem.importers.lif import import_lif
 from acerl_np.problem.importers.opentcs import import_opentcs
-from acerl_np.problem.layout import shorten
+from acerl_np.problem.json_tree import shorten
 from acerl_np.support.errors import LayoutError
 from acerl_np.support.files import read_text
 

@@ -18,7 +18,7 @@ from acerl_np.problem.importers.common import (
     read_name,
     read_number,
 )
-from acerl_np.problem.layout import parse_json, shorten
+from acerl_np.problem.json_tree import parse_json, shorten
 from acerl_np.support.errors import LayoutError
 
 MAX_DEGREE = 20

@@ -7,7 +7,8 @@ from typing import Any
 from xml.etree import ElementTree
 
 from acerl_np.problem.importers.common import Draft, Station, read_flag, read_name, read_number
-from acerl_np.problem.layout import MAX_NUMBER, MAX_VEHICLES, MIN_SPEED, shorten
+from acerl_np.problem.json_tree import shorten
+from acerl_np.problem.limits import MAX_NUMBER, MAX_VEHICLES, MIN_SPEED
 from acerl_np.support.errors import LayoutError
 
 MAX_ELEMENTS = 1_000_000

@@ -1,13 +1,101 @@
-"""What a task record asks of its fleet, and what in it nobody could do."""
+"""What could not be served: on a floor, in a record, and what a record asks of its fleet."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from acerl_np.problem.instance import Instance
+from acerl_np.problem.layout import Layout
 from acerl_np.problem.offered_load import Load, measure_load
+from acerl_np.support.errors import RecordError
+
+if TYPE_CHECKING:
+    from acerl_np.problem.instance import Instance
+
+
+def find_unreachable(layout: Layout, most: int = 5) -> tuple[int, list[tuple[str, str]]]:
+    """Count the ordered pairs of sites, first to second, without a way along the edges.
+
+    Parameters
+    ----------
+    layout : Layout
+    most : int
+        How many pairs are returned: a floor in pieces has millions.
+
+    Returns
+    -------
+    count : int
+    pairs : list of (str, str)
+        The first of them.
+    """
+    cut = np.isinf(layout.routes.distance)
+    first = np.flatnonzero(cut.any(axis=1))[:most]
+    pairs = [
+        (layout.sites[a].id, layout.sites[b].id)
+        for a in first
+        for b in np.flatnonzero(cut[a])[:most]
+    ]
+    return int(cut.sum()), pairs[:most]
+
+
+def find_no_return(layout: Layout) -> dict[str, list[str]]:
+    """Return, by vehicle, the sites that it can reach and from which it cannot come back to its start.
+
+    Parameters
+    ----------
+    layout : Layout
+    """
+    finite = np.isfinite(layout.routes.distance)
+    found = {}
+    for vehicle in layout.vehicles:
+        start = layout.site_index[vehicle.start]
+        lost = np.flatnonzero(finite[start] & ~finite[:, start])
+        if lost.size:
+            found[vehicle.id] = [layout.sites[k].id for k in lost]
+    return found
+
+
+def refuse_unservable(instance: Instance, places: Sequence[str]) -> None:
+    """Refuse a record that some vehicle could not finish from wherever it may stand.
+
+    Parameters
+    ----------
+    instance : Instance
+    places : sequence of str
+        Where each task stands, for the error.
+
+    Raises
+    ------
+    RecordError
+        With the first task that may be impossible to reach or to carry.
+    """
+    distance = instance.layout.routes.distance
+    sites = instance.layout.sites
+    starts = {instance.layout.site_index[vehicle.start] for vehicle in instance.layout.vehicles}
+    origins = sorted(starts | {int(site) for site in instance.delivery})
+    largest = max(vehicle.capacity or math.inf for vehicle in instance.layout.vehicles)
+    for k, place in enumerate(places):
+        pickup, delivery = int(instance.pickup[k]), int(instance.delivery[k])
+        for origin in origins:
+            if math.isinf(distance[origin, pickup]):
+                raise RecordError(
+                    f"{place}: pickup: '{sites[pickup].id}' cannot be reached from "
+                    f"'{sites[origin].id}'; expected a way along the edges"
+                )
+        if math.isinf(distance[pickup, delivery]):
+            raise RecordError(
+                f"{place}: delivery: '{sites[delivery].id}' cannot be reached from "
+                f"'{sites[pickup].id}'; expected a way along the edges"
+            )
+        if instance.demand[k] > largest:
+            raise RecordError(
+                f"{place}: demand: {instance.demand[k]:g} exceeds every vehicle's capacity; "
+                f"expected at most {largest:g}"
+            )
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,138 @@
+"""Policies side by side on the same records, and beside hindsight: the figures of the tables, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from acerl_np.evaluation.metrics import normalise
+from acerl_np.evaluation.references import Reference, bundled_references, find_known
+from acerl_np.evaluation.trials import Trials
+from acerl_np.policies.static import StaticResult, find_static
+from acerl_np.problem.instance import Instance
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Figures of several policies on the same records.
+
+    Attributes
+    ----------
+    makespan, tardiness : ndarray(float64, (n_policies, n_instances)), s
+        Means over the finished trials; nan where none finished.
+    m, c, p : ndarray(float64, (n_policies,))
+        The paper's metrics; the peers of M and C are the policies compared here.
+    hindsight : tuple of Reference
+        One for each record; empty if that of some record is not known.
+    above_hindsight : ndarray(float64, (n_policies,))
+        Mean makespan over that of hindsight, minus 1; nan where it is not known.
+    of_the_way : ndarray(float64, (n_policies,))
+        Share of the way from the best static plan to hindsight, in mean makespan; nan where either is
+        not known or there is no way between them.
+    """
+
+    makespan: np.ndarray
+    tardiness: np.ndarray
+    m: np.ndarray
+    c: np.ndarray
+    p: np.ndarray
+    hindsight: tuple[Reference, ...]
+    above_hindsight: np.ndarray
+    of_the_way: np.ndarray
+
+
+def compare_trials(
+    instances: Sequence[Instance],
+    results: Sequence[Trials],
+    references: Mapping[str, Reference],
+) -> Comparison:
+    """Compare policies by their trials on the same records.
+
+    Parameters
+    ----------
+    instances : sequence of Instance
+    results : sequence of Trials
+        One for each policy, on all the instances, with one cost limit.
+    references : mapping of Reference
+        By the content hash of their instances; those of another cost limit are passed over.
+
+    Returns
+    -------
+    Comparison
+    """
+    makespan = np.array([trials.mean_makespan() for trials in results])
+    tardiness = np.array([trials.mean_tardiness() for trials in results])
+    limit = results[0].cost_limit
+    known = find_known(instances, references, limit)
+    hindsight = tuple(item for item in known if item is not None)
+    above = np.full(len(results), np.nan)
+    way = above.copy()
+    if len(hindsight) < len(instances):
+        hindsight = ()
+    else:
+        mean = makespan.mean(axis=1)
+        best = float(np.mean([item.makespan for item in hindsight]))
+        above = mean / best - 1.0
+        static = find_static(instances, cost_limit=limit)
+        start = best if static is None else float(static.makespan.mean())
+        if start > best:
+            way = (start - mean) / (start - best)
+    return Comparison(
+        makespan=makespan,
+        tardiness=tardiness,
+        m=normalise(makespan, makespan),
+        c=normalise(tardiness, tardiness),
+        p=np.array([trials.satisfied for trials in results]),
+        hindsight=hindsight,
+        above_hindsight=above,
+        of_the_way=way,
+    )
+
+
+@dataclass(frozen=True)
+class Hindsight:
+    """The best that is known for one record.
+
+    Attributes
+    ----------
+    found : Reference or None
+        What a search found.
+    static : StaticResult or None
+        The best static plan within the limit.
+    stored : Reference or None
+        What comes with the package.
+    """
+
+    found: Reference | None
+    static: StaticResult | None
+    stored: Reference | None
+
+
+def compare_references(
+    instances: Sequence[Instance], found: Sequence[Reference | None], *, cost_limit: float = 50.0
+) -> list[Hindsight]:
+    """Put what a search found beside the best static plan and the bundled reference of each record.
+
+    Parameters
+    ----------
+    instances : sequence of Instance
+    found : sequence of Reference or None
+        One for each instance.
+    cost_limit : float
+        s; the static plans keep the tardiness below it.
+
+    Returns
+    -------
+    list of Hindsight
+    """
+    stored = bundled_references()
+    return [
+        Hindsight(
+            reference,
+            find_static(instance, cost_limit=cost_limit, within_limit=True),
+            stored.get(instance.content_hash),
+        )
+        for instance, reference in zip(instances, found, strict=True)
+    ]

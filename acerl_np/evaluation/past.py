@@ -1,0 +1,62 @@
+"""Past assignments judged as policies are: played in the simulator, trial by trial."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from acerl_np.evaluation.trials import Trials
+from acerl_np.problem.assignments import Assignments
+from acerl_np.simulation.arena import stream_keys
+from acerl_np.simulation.replay import replay_assignments
+
+
+def play_past(
+    past: Sequence[Assignments],
+    *,
+    trials: int = 30,
+    seed: int = 0,
+    cost_limit: float = 50.0,
+    horizon: float | None = None,
+) -> Trials:
+    """Play past assignments; only random breakdowns are drawn, those that policies meet with this seed.
+
+    Parameters
+    ----------
+    past : sequence of Assignments
+        One for each record.
+    trials : int
+        Episodes for each record; all equal where no vehicle breaks down at random.
+    seed : int
+    cost_limit : float
+        xi, s.
+    horizon : float, optional
+        s after which an episode is stopped, finished or not; by default as `build_problem` says.
+
+    Returns
+    -------
+    Trials
+
+    Raises
+    ------
+    InputError
+        If the horizon is unusable.
+    """
+    shape = (len(past), trials)
+    makespan, tardiness, decisions = np.empty(shape), np.empty(shape), 0
+    for i, item in enumerate(past):
+        random = item.instance.layout.has_random_breakdowns
+        different = trials if random else 1
+        for trial, key in enumerate(stream_keys([item.instance], different, seed)):
+            played = replay_assignments(item, horizon=horizon, key=key)
+            which = trial if random else slice(None)
+            makespan[i, which], tardiness[i, which] = played.makespan, played.tardiness
+            decisions += played.decisions * (trials // different)
+    return Trials(
+        instances=tuple(item.instance.name for item in past),
+        makespan=makespan,
+        tardiness=tardiness,
+        decisions=decisions,
+        cost_limit=cost_limit,
+    )

@@ -1,0 +1,164 @@
+"""Instances, suites and layouts found by name: those that come with the package, or your own files."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from functools import cache
+from pathlib import Path
+
+from acerl_np.problem.instance import Instance
+from acerl_np.problem.layout import Layout
+from acerl_np.problem.records import BREAKDOWNS_FILE, read_record
+from acerl_np.support.errors import InputError, LayoutError, RecordError
+from acerl_np.support.files import path_exists
+
+
+def instances_folder() -> Path:
+    """Return the folder of the bundled instances: inside an installed package, beside it in a clone."""
+    package = Path(__file__).resolve().parent.parent
+    installed = package / "instances"
+    return installed if installed.is_dir() else package.parent / "instances"
+
+
+@cache
+def bundled_instances() -> dict[str, Path]:
+    """Return the record files of the bundled instances by name."""
+    files = sorted(instances_folder().glob("*/*.csv"))
+    return {path.stem: path for path in files if path.name != BREAKDOWNS_FILE}
+
+
+@cache
+def bundled_suites() -> dict[str, list[str]]:
+    """Return the names of the bundled suites and of the instances in each."""
+    suites: dict[str, list[str]] = json.loads(
+        (instances_folder() / "suites.json").read_text(encoding="utf-8")
+    )
+    return suites
+
+
+@cache
+def _load_bundled_layout(name: str) -> Layout:
+    return Layout.load(instances_folder() / name / "layout.json")
+
+
+def load_layout(layout: str | os.PathLike[str]) -> Layout:
+    """Load a layout: a JSON path, or the name of a bundled layout such as "dmh".
+
+    Raises
+    ------
+    LayoutError
+        If it is neither, or the file does not describe a layout.
+    """
+    name = os.fspath(layout)
+    bundled = sorted(path.parent.name for path in instances_folder().glob("*/layout.json"))
+    if name in bundled and not Path(name).is_file():
+        return _load_bundled_layout(name)
+    if not path_exists(name):
+        raise LayoutError(
+            f"{name}: no such layout; expected a JSON file or a bundled layout ({', '.join(bundled)})"
+        )
+    return Layout.load(layout)
+
+
+def find_breakdowns(instance: str | os.PathLike[str]) -> Path | None:
+    """Return the file of breakdowns beside an own task record, None if there is none.
+
+    Parameters
+    ----------
+    instance : str or path-like
+        As `load_instance` takes it; a bundled instance has no such file.
+    """
+    path = Path(instance)
+    if os.fspath(instance) in bundled_instances() and not path.is_file():
+        return None
+    beside = path.parent / BREAKDOWNS_FILE
+    return beside if beside.is_file() else None
+
+
+def load_instance(
+    instance: str | os.PathLike[str],
+    *,
+    layout: str | os.PathLike[str] | Layout | None = None,
+    breakdowns: str | os.PathLike[str] | None = None,
+    servable: bool = True,
+) -> Instance:
+    """Load an instance: a bundled one by name, or your own task record.
+
+    Parameters
+    ----------
+    instance : str or path-like
+        A bundled name such as "DMH-01", or the path of a task CSV.
+    layout : str, path-like or Layout, optional
+        A JSON path or the name of a bundled layout such as "dmh"; by default `layout.json` beside
+        the CSV.
+    breakdowns : path-like, optional
+        CSV of breakdowns that replace those that the layout lists, or "none" for no breakdowns; by
+        default `breakdowns.csv` beside the CSV of the tasks, if there is one.
+    servable : bool
+        Refuse a record some of whose tasks may be impossible to reach or to carry.
+
+    Returns
+    -------
+    Instance
+
+    Raises
+    ------
+    RecordError, LayoutError
+        If the record, its layout or its breakdowns cannot be read or used; one line that names
+        file, line, field, what was read and what was expected.
+    """
+    name = os.fspath(instance)
+    bundled = bundled_instances()
+    path = Path(name)
+    own = name not in bundled or path.is_file()
+    if not own:
+        path = bundled[name]
+    elif not path_exists(path):
+        raise RecordError(
+            f"{name}: no such task record; expected a CSV file or a bundled instance "
+            f"({next(iter(bundled))} ... {list(bundled)[-1]})"
+        )
+    if layout is None:
+        beside = path.parent / "layout.json"
+        if not own:
+            layout = _load_bundled_layout(path.parent.name)
+        elif not beside.is_file():
+            raise LayoutError(
+                f"{beside}: no such layout; expected it beside the task record, or a layout named "
+                "with layout= (--layout)"
+            )
+        else:
+            layout = Layout.load(beside)
+    elif not isinstance(layout, Layout):
+        layout = load_layout(layout)
+    if breakdowns is None:
+        breakdowns = find_breakdowns(instance)
+    return read_record(path, layout, breakdowns=breakdowns, servable=servable)
+
+
+def display_name(name: str) -> str:
+    """Return an instance's name as tables show it: DMH-N10-01 is the paper's DMH±10-01."""
+    match = re.fullmatch(r"(.+)-N(\d+)-(\d+)", name)
+    return f"{match[1]}±{match[2]}-{match[3]}" if match else name
+
+
+def load_suite(name: str, *, breakdowns: str | os.PathLike[str] | None = None) -> list[Instance]:
+    """Load all instances of a bundled suite, such as "dmh-train".
+
+    Parameters
+    ----------
+    name : str
+    breakdowns : path-like, optional
+        As in `load_instance`, for each of them.
+
+    Raises
+    ------
+    InputError
+        If there is no such suite, or the breakdowns cannot be read or used.
+    """
+    suites = bundled_suites()
+    if name not in suites:
+        raise InputError(f"suite '{name}': unknown; expected one of {', '.join(suites)}")
+    return [load_instance(instance, breakdowns=breakdowns) for instance in suites[name]]

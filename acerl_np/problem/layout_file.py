@@ -1,0 +1,208 @@
+"""The JSON form of a layout: its fields read and checked, and written."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from acerl_np.problem.json_tree import Reader, shorten
+from acerl_np.problem.limits import (
+    MAX_BREAKDOWNS,
+    MAX_EDGES,
+    MAX_NUMBER,
+    MAX_SITES,
+    MAX_TASK_SLOTS,
+    MAX_VEHICLES,
+    MIN_SPEED,
+)
+from acerl_np.problem.parts import (
+    MEAN_TIMES,
+    SCALING_DIVISORS,
+    SCALING_PAIRS,
+    Breakdown,
+    Edge,
+    RandomBreakdowns,
+    Site,
+    Vehicle,
+)
+from acerl_np.support.errors import LayoutError
+from acerl_np.support.numbers import is_real
+
+if TYPE_CHECKING:
+    from acerl_np.problem.layout import Layout
+
+
+def read_fields(data: object, default_name: str) -> dict[str, Any]:
+    """Return the arguments of `Layout` that parsed JSON describes.
+
+    Parameters
+    ----------
+    data : object
+        Format in `instances/README.md`.
+    default_name : str
+        Name of a layout that has none.
+
+    Returns
+    -------
+    dict
+
+    Raises
+    ------
+    LayoutError
+        If a key is unknown or missing, or a value is of the wrong kind or out of range.
+    """
+    reader = Reader(data, "")
+    reader.check_keys(
+        required={"format", "sites", "edges", "vehicles"},
+        optional={"name", "task_slots", "truncate_distances", "routes", "scaling"},
+    )
+    if reader.raw("format") != 1 or isinstance(reader.raw("format"), bool):
+        reader.fail("format", "1")
+    sites = tuple(_read_site(item) for item in reader.items("sites", 1, MAX_SITES))
+    points = {site.id: site for site in sites}
+    edges = tuple(_read_edge(item, points) for item in reader.items("edges", 0, MAX_EDGES))
+    vehicles = tuple(_read_vehicle(item) for item in reader.items("vehicles", 1, MAX_VEHICLES))
+    routes = []
+    for k, route in enumerate(reader.entries("routes", 0, MAX_SITES**2)):
+        if not isinstance(route, list) or not all(isinstance(site, str) for site in route):
+            raise LayoutError(f"routes[{k}]: read {shorten(route)}; expected a list of site ids")
+        routes.append(tuple(route))
+    return {
+        "name": reader.text("name", default_name),
+        "sites": sites,
+        "edges": edges,
+        "vehicles": vehicles,
+        "task_slots": int(reader.number("task_slots", 30, 1, MAX_TASK_SLOTS, whole=True)),
+        "truncate_distances": reader.flag("truncate_distances", False),
+        "named_routes": tuple(routes),
+        "scaling": _read_scaling(reader),
+    }
+
+
+def write_fields(layout: Layout) -> dict[str, Any]:
+    """Return a layout as `read_fields` reads it, every field given.
+
+    Parameters
+    ----------
+    layout : Layout
+
+    Returns
+    -------
+    dict
+    """
+    data: dict[str, Any] = {
+        "format": 1,
+        "name": layout.name,
+        "task_slots": layout.task_slots,
+        "truncate_distances": layout.truncate_distances,
+        "sites": [
+            {"id": site.id, "x": site.x, "y": site.y, "kind": site.kind} for site in layout.sites
+        ],
+        "edges": [
+            {"a": edge.a, "b": edge.b, "length": edge.length, "one_way": edge.one_way}
+            for edge in layout.edges
+        ],
+        "routes": [list(route) for route in layout.named_routes],
+        "vehicles": [
+            {
+                "id": vehicle.id,
+                "start": vehicle.start,
+                "speed": vehicle.speed,
+                "capacity": vehicle.capacity,
+                "breakdowns": [
+                    {"time": item.time, "repair_time": item.repair_time}
+                    for item in vehicle.breakdowns
+                ],
+                **(
+                    {"random_breakdowns": asdict(vehicle.random_breakdowns)}
+                    if vehicle.random_breakdowns is not None
+                    else {}
+                ),
+            }
+            for vehicle in layout.vehicles
+        ],
+    }
+    if layout.scaling is not None:
+        data["scaling"] = {
+            key: list(value) if key in SCALING_PAIRS else value
+            for key, value in layout.scaling.items()
+        }
+    return data
+
+
+def _read_site(item: Reader) -> Site:
+    item.check_keys({"id", "x", "y"}, {"kind"})
+    return Site(
+        id=item.text("id"),
+        x=item.number("x", None, -MAX_NUMBER),
+        y=item.number("y", None, -MAX_NUMBER),
+        kind=item.text("kind", ""),
+    )
+
+
+def _read_edge(item: Reader, points: Mapping[str, Site]) -> Edge:
+    item.check_keys({"a", "b"}, {"length", "one_way"})
+    a, b = item.text("a"), item.text("b")
+    euclidean = 0.0
+    if a in points and b in points:
+        euclidean = math.hypot(points[a].x - points[b].x, points[a].y - points[b].y)
+    return Edge(
+        a=a,
+        b=b,
+        length=item.number("length", euclidean, 0.0, 4 * MAX_NUMBER),
+        one_way=item.flag("one_way", False),
+    )
+
+
+def _read_vehicle(item: Reader) -> Vehicle:
+    item.check_keys({"id", "start"}, {"speed", "capacity", "breakdowns", "random_breakdowns"})
+    breakdowns = []
+    for entry in item.items("breakdowns", 0, MAX_BREAKDOWNS):
+        entry.check_keys({"time", "repair_time"}, set())
+        breakdowns.append(
+            Breakdown(
+                time=entry.number("time", None, 0.0),
+                repair_time=entry.number("repair_time", None, 0.0),
+            )
+        )
+    return Vehicle(
+        id=item.text("id"),
+        start=item.text("start"),
+        speed=item.number("speed", 1.0, MIN_SPEED),
+        capacity=item.number("capacity", 0.0, 0.0),
+        breakdowns=tuple(breakdowns),
+        random_breakdowns=_read_random_breakdowns(item),
+    )
+
+
+def _read_random_breakdowns(vehicle: Reader) -> RandomBreakdowns | None:
+    if "random_breakdowns" not in vehicle.data:
+        return None
+    item = Reader(vehicle.raw("random_breakdowns"), vehicle.name("random_breakdowns"))
+    item.check_keys(set(MEAN_TIMES), set())
+    return RandomBreakdowns(
+        **{key: item.number(key, None, least) for key, least in MEAN_TIMES.items()}
+    )
+
+
+def _read_scaling(reader: Reader) -> dict[str, Any] | None:
+    if "scaling" not in reader.data:
+        return None
+    item = Reader(reader.raw("scaling"), "scaling")
+    item.check_keys({*SCALING_PAIRS, *SCALING_DIVISORS}, set())
+    scaling: dict[str, Any] = {}
+    for key in SCALING_PAIRS:
+        pair = item.raw(key)
+        if (
+            not isinstance(pair, list)
+            or len(pair) != 2
+            or not all(is_real(value) and abs(value) <= MAX_NUMBER for value in pair)
+            or pair[1] < 1e-9
+        ):
+            item.fail(key, "[middle, half width], both numbers, the half width above 0")
+        scaling[key] = (float(pair[0]), float(pair[1]))
+    for key in SCALING_DIVISORS:
+        scaling[key] = item.number(key, None, 1e-9)
+    return scaling

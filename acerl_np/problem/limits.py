@@ -1,0 +1,17 @@
+"""Sizes and numbers that layouts and records may hold."""
+
+from __future__ import annotations
+
+MAX_SITES = 5_000
+MAX_EDGES = 100_000
+MAX_VEHICLES = 1_000
+MAX_TASK_SLOTS = 10_000
+MAX_BREAKDOWNS = 10_000
+"""Listed breakdowns of one vehicle."""
+
+MAX_TASKS = 100_000
+MAX_NUMBER = 1e9
+"""Largest coordinate, length, time, speed or load that is accepted."""
+
+MIN_SPEED = 1e-6
+"""m/s."""

@@ -1,0 +1,183 @@
+"""Shortest routes between all sites of a floor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from acerl_np.problem.parts import Edge
+from acerl_np.support.errors import LayoutError
+
+MAX_SITES_WITH_ZERO_EDGES = 300
+"""Edges of no length need every route looked at one by one."""
+
+TOLERANCE = 1e-9
+"""Metres within which two routes count as equally long."""
+
+
+@dataclass(frozen=True)
+class Routes:
+    """Shortest routes between all ordered pairs of S sites.
+
+    Attributes
+    ----------
+    distance : ndarray(float64, (S, S)), m
+        inf where there is no way.
+    edge_length : ndarray(float64, (S, S)), m
+        inf where there is no edge.
+    next_site : ndarray(int32, (S, S))
+        The site after a on the route from a to b; a itself where a = b or there is no way.
+    explicit : dict
+        Routes by (a, b), as sites, that `next_site` does not lead along: named ones, and some over
+        edges of no length.
+    """
+
+    distance: np.ndarray
+    edge_length: np.ndarray
+    next_site: np.ndarray
+    explicit: dict[tuple[int, int], tuple[int, ...]]
+
+
+def find_routes(
+    sites: Mapping[str, int],
+    edges: Sequence[Edge],
+    named_routes: Sequence[Sequence[str]],
+) -> Routes:
+    """Find a shortest route between all ordered pairs of sites.
+
+    Parameters
+    ----------
+    sites : mapping of int
+        Position of each site by its id.
+    edges : sequence of Edge
+        Between these sites.
+    named_routes : sequence of sequences of str
+        Routes to take where several are equally short; of unknown sites they are passed over.
+
+    Returns
+    -------
+    Routes
+        Ties go to the first by the sites' order.
+
+    Raises
+    ------
+    LayoutError
+        If lengths of edges are too short to tell routes apart, or too many routes may have loops.
+    """
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import shortest_path
+
+    n_sites = len(sites)
+    edge_length = np.full((n_sites, n_sites), np.inf)
+    for edge in edges:
+        a, b = sites[edge.a], sites[edge.b]
+        edge_length[a, b] = min(edge_length[a, b], edge.length)
+        if not edge.one_way:
+            edge_length[b, a] = min(edge_length[b, a], edge.length)
+    starts, ends = np.nonzero(np.isfinite(edge_length))
+    lengths = edge_length[starts, ends]
+    # Before SciPy 1.15 the shortest paths take indices of 32 bits only.
+    ways = starts.astype(np.int32), ends.astype(np.int32)
+    graph = csr_array((lengths, ways), shape=(n_sites, n_sites))
+    distance = shortest_path(graph, method="D", directed=True)
+
+    _check_shortest_edge(lengths, distance)
+
+    # Going through edges by descending end, the first neighbour on a shortest route stays.
+    next_site = np.tile(np.arange(n_sites, dtype=np.int32)[:, None], (1, n_sites))
+    finite = np.isfinite(distance)
+    slack = TOLERANCE * np.maximum(1.0, np.where(finite, distance, 1.0))
+    for k in np.argsort(-ends, kind="stable"):
+        a, b = starts[k], ends[k]
+        shortest = finite[a] & (lengths[k] + distance[b] <= distance[a] + slack[a])
+        shortest[a] = False
+        next_site[a, shortest] = b
+    explicit: dict[tuple[int, int], tuple[int, ...]] = {}
+    if (lengths == 0.0).any():
+        explicit = _route_over_zero_edges(edge_length, distance, slack, next_site)
+    for route in named_routes:
+        if len(route) > 1 and all(site in sites for site in route):
+            indices = tuple(sites[site] for site in route)
+            explicit[indices[0], indices[-1]] = indices
+    return Routes(
+        distance=distance, edge_length=edge_length, next_site=next_site, explicit=explicit
+    )
+
+
+def _check_shortest_edge(lengths: np.ndarray, distance: np.ndarray) -> None:
+    """Refuse lengths within the tolerance of routes: a vehicle could go to and fro for ever."""
+    positive = lengths[lengths > 0.0]
+    if not len(positive):
+        return
+    longest = float(distance[np.isfinite(distance)].max())
+    # Every step over an edge of no length may be off by the tolerance.
+    steps = 2 if len(positive) == len(lengths) else len(distance)
+    least = steps * TOLERANCE * max(1.0, longest)
+    if positive.min() <= least:
+        raise LayoutError(
+            f"edges: one is {positive.min():g} m long and the longest route {longest:g} m; "
+            f"expected lengths of 0 or above {least:g} m"
+        )
+
+
+def _route_over_zero_edges(
+    edge_length: np.ndarray, distance: np.ndarray, slack: np.ndarray, next_site: np.ndarray
+) -> dict[tuple[int, int], tuple[int, ...]]:
+    """Find the first shortest route that visits no site twice, where edges of no length allow loops.
+
+    `next_site` is set to the first step of each route; routes that it does not lead along are
+    returned.
+    """
+    n_sites = len(distance)
+    if n_sites > MAX_SITES_WITH_ZERO_EDGES:
+        raise LayoutError(
+            f"edges: some have length 0 on a floor of {n_sites} sites; expected lengths above 0, or at "
+            f"most {MAX_SITES_WITH_ZERO_EDGES} sites"
+        )
+    neighbours = [np.flatnonzero(np.isfinite(row)).tolist() for row in edge_length]
+
+    def leads_on(a: int, b: int, target: int) -> bool:
+        step = edge_length[a, b] + distance[b, target]
+        return bool(step <= distance[a, target] + slack[a, target])
+
+    def arrives(site: int, target: int, visited: set[int]) -> bool:
+        # A step of positive length never comes back, so only steps of no length are followed.
+        seen, stack = {site}, [site]
+        while stack:
+            a = stack.pop()
+            if a == target:
+                return True
+            for b in neighbours[a]:
+                if b not in visited and b not in seen and leads_on(a, b, target):
+                    if edge_length[a, b] > 0.0:
+                        return True
+                    seen.add(b)
+                    stack.append(b)
+        return False
+
+    routes: dict[tuple[int, int], tuple[int, ...]] = {}
+    for a, target in zip(*np.nonzero(np.isfinite(distance)), strict=True):
+        route = [int(a)]
+        while route[-1] != target:
+            here, visited = route[-1], set(route)
+            route.append(
+                next(
+                    b
+                    for b in neighbours[here]
+                    if b not in visited
+                    and leads_on(here, b, target)
+                    and (edge_length[here, b] > 0.0 or arrives(b, int(target), visited))
+                )
+            )
+        routes[int(a), int(target)] = tuple(route)
+    for (start, target), steps in routes.items():
+        if len(steps) > 1:
+            next_site[start, target] = steps[1]
+    return {
+        ends: steps
+        for ends, steps in routes.items()
+        if any(next_site[a, ends[1]] != b for a, b in pairwise(steps))
+    }

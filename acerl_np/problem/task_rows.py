@@ -1,0 +1,168 @@
+"""Rows of a task record as columns: what each field holds, and times counted from time zero."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from acerl_np.problem.json_tree import shorten
+from acerl_np.problem.layout import Layout
+from acerl_np.problem.limits import MAX_TASKS
+from acerl_np.problem.rows import (
+    TimeColumn,
+    count_seconds,
+    describe_kind,
+    is_blank,
+    read_id,
+    read_moment,
+    read_number,
+)
+from acerl_np.support.errors import RecordError
+
+REQUIRED_COLUMNS = ("task", "pickup", "delivery", "arrival_time", "expiry_time")
+OPTIONAL_COLUMNS = ("handling_time", "demand")
+TIME_ZERO_COLUMN = "time_zero"
+"""Optional column of a record with timestamps: the moment of time zero, the same on every line."""
+
+
+class Task(NamedTuple):
+    """A row of a record: sites as positions in the layout, times in seconds."""
+
+    id: str
+    pickup: int
+    delivery: int
+    arrival: float
+    expiry: float
+    handling_time: float
+    demand: float
+
+
+def read_tasks(
+    rows: Sequence[Mapping[str, Any]],
+    places: Sequence[str],
+    layout: Layout,
+    epoch: datetime | None,
+) -> tuple[list[Task], datetime | None]:
+    """Read the rows of a record, in their order.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        As `Instance.from_rows` takes them.
+    places : sequence of str
+        Where each row stood, for errors.
+    layout : Layout
+    epoch : datetime or None
+        The moment of time zero; by default that of the rows, else the first arrival if arrivals are
+        timestamps.
+
+    Returns
+    -------
+    tasks : list of Task
+    epoch : datetime or None
+        None if the record counts seconds.
+
+    Raises
+    ------
+    RecordError
+        If a value is missing, malformed or out of range, a column holds both seconds and timestamps, a
+        task stands twice, or a site is unknown.
+    """
+    if not rows:
+        raise RecordError("no tasks; expected at least one")
+    if len(rows) > MAX_TASKS:
+        raise RecordError(f"{len(rows):,} tasks; expected at most {MAX_TASKS:,}")
+    arrival_column, expiry_column = TimeColumn("arrival_time"), TimeColumn("expiry_time")
+    seen: dict[str, str] = {}
+    ends: list[tuple[int, int]] = []
+    arrivals, expiries, numbers = [], [], []
+    for place, row in zip(places, rows, strict=True):
+        task = read_id(row, "task", place)
+        if task in seen:
+            raise RecordError(
+                f"{place}: task: '{task}' stands already on {seen[task]}; expected each task once"
+            )
+        seen[task] = place
+        ends.append(_read_ends(row, place, layout))
+        arrivals.append(arrival_column.read(row, place))
+        expiries.append(expiry_column.read(row, place))
+        handling_time = read_number(row, "handling_time", place, 0.0)
+        numbers.append((handling_time, read_number(row, "demand", place, 0.0, unit="")))
+    if epoch is None:
+        epoch = _read_time_zero(rows, places, arrivals[0])
+    if epoch is None:
+        epoch = min((item for item in arrivals if isinstance(item, datetime)), default=None)
+    tasks = []
+    for k, (task, place) in enumerate(seen.items()):
+        arrival, expiry = _count_times(arrivals[k], expiries[k], epoch, place)
+        tasks.append(Task(task, *ends[k], arrival, expiry, *numbers[k]))
+    return tasks, epoch
+
+
+def _read_ends(row: Mapping[str, Any], place: str, layout: Layout) -> tuple[int, int]:
+    """Return pickup and delivery as positions in the layout's sites."""
+    ends = []
+    for column in ("pickup", "delivery"):
+        site = read_id(row, column, place)
+        if site not in layout.site_index:
+            raise RecordError(
+                f"{place}: {column}: unknown site '{site}'; "
+                f"expected a site of layout '{layout.name}'"
+            )
+        ends.append(layout.site_index[site])
+    pickup, delivery = ends
+    if pickup == delivery:
+        raise RecordError(
+            f"{place}: delivery: '{read_id(row, 'delivery', place)}' is also the pickup; "
+            "expected another site"
+        )
+    return pickup, delivery
+
+
+def _read_time_zero(
+    rows: Sequence[Mapping[str, Any]], places: Sequence[str], arrival: float | datetime
+) -> datetime | None:
+    """Return the moment that the rows name as time zero, None if they name none."""
+    zero, first = None, ""
+    for place, row in zip(places, rows, strict=True):
+        value = row.get(TIME_ZERO_COLUMN)
+        if is_blank(value):
+            continue
+        moment = read_moment(value)
+        expected = ""
+        if not isinstance(arrival, datetime):
+            expected = "none, as arrival_time is in seconds"
+        elif moment is None or describe_kind(moment) != describe_kind(arrival):
+            expected = f"{describe_kind(arrival)}, as in arrival_time"
+        elif zero is not None and moment != zero:
+            expected = f"the moment of {first}, {zero.isoformat()}"
+        if expected:
+            shown = value.isoformat() if isinstance(value, datetime) else value
+            raise RecordError(
+                f"{place}: {TIME_ZERO_COLUMN}: read {shorten(shown)}; expected {expected}"
+            )
+        zero, first = (moment, place) if zero is None else (zero, first)
+    return zero
+
+
+def _count_times(
+    arrival: float | datetime, expiry: float | datetime, epoch: datetime | None, place: str
+) -> tuple[float, float]:
+    """Return an arrival in seconds from time zero, and an expiry in seconds from the arrival."""
+    seconds = count_seconds(arrival, epoch, "arrival_time", place)
+    if isinstance(arrival, datetime) and seconds < 0.0:
+        raise RecordError(
+            f"{place}: arrival_time: read {shorten(arrival.isoformat())}; expected a moment not "
+            f"before time zero ({epoch})"
+        )
+    if not isinstance(expiry, datetime):
+        return seconds, expiry
+    due = count_seconds(expiry, epoch, "expiry_time", place)
+    left = (expiry - arrival).total_seconds() if isinstance(arrival, datetime) else due - seconds
+    if left < 0.0:
+        raise RecordError(
+            f"{place}: expiry_time: read {shorten(expiry.isoformat())}, {-left:g} s before the "
+            "task's arrival; expected a moment at or after it"
+        )
+    return seconds, left
