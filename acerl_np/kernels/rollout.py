@@ -22,7 +22,13 @@ from acerl_np.kernels.network import (
 from acerl_np.kernels.observation import list_actions, list_features
 from acerl_np.kernels.random import ACTION, LANES, derive_key, draw_uniform
 from acerl_np.kernels.rules import N_RULES, select_task
-from acerl_np.kernels.state import MAKESPAN, N_DECISIONS, PHASE, RUNNING, TARDINESS
+from acerl_np.kernels.state import (
+    EPISODE_N_DECISIONS,
+    EPISODE_PHASE,
+    OUTCOME_MAKESPAN,
+    OUTCOME_TARDINESS,
+    RUNNING,
+)
 from acerl_np.kernels.update import perturb_member
 from acerl_np.support.compiled import inner_kernel, kernel
 
@@ -221,7 +227,7 @@ def play_members(
         while running:
             running = False
             for b in range(n_tile):
-                if state.episode[b, PHASE] == RUNNING:
+                if state.episode[b, EPISODE_PHASE] == RUNNING:
                     action = choose_action(
                         problem,
                         state,
@@ -231,14 +237,14 @@ def play_members(
                         0 if shared else b,
                         greedy,
                         work.keys[b],
-                        state.episode[b, N_DECISIONS],
+                        state.episode[b, EPISODE_N_DECISIONS],
                     )
                     apply_action(problem, state, b, action)
                     running = True
         for row in range(n_tile):
-            makespan[episode + row] = state.outcome[row, MAKESPAN]
-            tardiness[episode + row] = state.outcome[row, TARDINESS]
-            decisions[episode + row] = state.episode[row, N_DECISIONS]
+            makespan[episode + row] = state.outcome[row, OUTCOME_MAKESPAN]
+            tardiness[episode + row] = state.outcome[row, OUTCOME_TARDINESS]
+            decisions[episode + row] = state.episode[row, EPISODE_N_DECISIONS]
         episode += n_tile
 
 
@@ -267,13 +273,13 @@ def advance_batch(problem, state, rows, restart, choices, index, value, legal, o
         b = rows[position]
         if restart:
             start_episode(problem, state, b, choices[position])
-        elif state.episode[b, PHASE] == RUNNING:
+        elif state.episode[b, EPISODE_PHASE] == RUNNING:
             apply_action(problem, state, b, np.int32(choices[position]))
         for k in range(observation.shape[1]):
             observation[b, k] = np.float32(0.0)
         for k in range(mask.shape[1]):
             mask[b, k] = False
-        if state.episode[b, PHASE] != RUNNING:
+        if state.episode[b, EPISODE_PHASE] != RUNNING:
             continue
         n = list_features(problem, state, b, index, value)
         for k in range(n):
