@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from acerl_np.kernels.events import (
@@ -27,14 +29,13 @@ from acerl_np.kernels.state import (
     INSTANCE_N_TASKS,
     INSTANCE_N_VEHICLES,
     NEVER,
-    OUTCOME_MAKESPAN,
-    OUTCOME_TARDINESS,
     RUNNING,
     STOPPED,
     STUCK,
     TASK_VEHICLE,
     VEHICLE_STATUS,
     may_carry,
+    write_outcome,
 )
 from acerl_np.support.compiled import inner_kernel, kernel
 
@@ -106,79 +107,82 @@ def decide_by_rule(problem, state, b, rule, key):
     advance_events(problem, state, b)
 
 
+class Plans(NamedTuple):
+    """Static plans, one for each episode.
+
+    Attributes
+    ----------
+    orders : ndarray(int32, (n_episodes, n_vehicles)), vehicles, the preferred one first
+    rules : ndarray(int32, (n_episodes, n_vehicles)), the rule of each vehicle
+    """
+
+    orders: np.ndarray
+    rules: np.ndarray
+
+
 @kernel
-def play_rules(problem, state, rule, instances, keys, first, last, makespan, tardiness, decisions):
-    """Play episodes first to last - 1 by one rule, in lockstep tiles.
+def play_rules(problem, state, rule, episodes, piece, outcome):
+    """Play a piece of a list of episodes by one rule, in lockstep tiles.
 
     Parameters
     ----------
     problem : Problem
     state : State
+        A row per episode of a tile.
     rule : int
         A rule of `rules.py`, MIX or RANDOM.
-    instances : ndarray(int64, (n_episodes,))
-    keys : ndarray(uint32, (n_episodes, 4))
-        Streams of the draws, random breakdowns included.
-    makespan, tardiness : ndarray(float64, (n_episodes,))
-        Output, s; nan for an episode that cannot end.
-    decisions : ndarray(int64, (n_episodes,))
-        Output.
+    episodes : Episodes
+    piece : tuple of int, (first, last + 1)
+        The episodes to play.
+    outcome : Outcome
+        Output: the entries of these episodes.
     """
     tile = len(state.episode)
-    episode = first
+    episode, last = piece
     while episode < last:
         n_tile = min(tile, last - episode)
         for b in range(n_tile):
-            state.breakdown_key[b] = keys[episode + b]
-            start_episode(problem, state, b, instances[episode + b])
+            state.breakdown_key[b] = episodes.keys[episode + b]
+            start_episode(problem, state, b, episodes.instances[episode + b])
         running = True
         while running:
             running = False
             for b in range(n_tile):
                 if state.episode[b, EPISODE_PHASE] == RUNNING:
-                    decide_by_rule(problem, state, b, rule, keys[episode + b])
+                    decide_by_rule(problem, state, b, rule, episodes.keys[episode + b])
                     running = True
         for b in range(n_tile):
-            makespan[episode + b] = state.outcome[b, OUTCOME_MAKESPAN]
-            tardiness[episode + b] = state.outcome[b, OUTCOME_TARDINESS]
-            decisions[episode + b] = state.episode[b, EPISODE_N_DECISIONS]
+            write_outcome(state, b, outcome, episode + b)
         episode += n_tile
 
 
 @kernel
-def play_plans(
-    problem, state, instances, orders, rules, keys, first, last, makespan, tardiness, decisions
-):
-    """Play episodes first to last - 1 by static plans: the first vehicle in order acts by its rule.
+def play_plans(problem, state, plans, episodes, piece, outcome):
+    """Play a piece of a list of episodes by static plans: the first vehicle in order acts by its rule.
 
-    Parameters not named here are those of `play_rules`; one row of `state` is used.
+    Parameters not named here are those of `play_rules`; one row of `state` is used, and the keys are read
+    for random breakdowns only.
 
     Parameters
     ----------
-    orders : ndarray(int32, (n_episodes, n_vehicles))
-        Vehicles, the preferred one first.
-    rules : ndarray(int32, (n_episodes, n_vehicles))
-        The rule of each vehicle.
-    keys : ndarray(uint32, (n_episodes, 4))
-        Streams of the random breakdowns.
+    plans : Plans
     """
+    first, last = piece
     for episode in range(first, last):
-        i = instances[episode]
-        state.breakdown_key[0] = keys[episode]
+        i = episodes.instances[episode]
+        state.breakdown_key[0] = episodes.keys[episode]
         start_episode(problem, state, 0, i)
         while state.episode[0, EPISODE_PHASE] == RUNNING:
-            for k in range(orders.shape[1]):
-                v = orders[episode, k]
+            for k in range(plans.orders.shape[1]):
+                v = plans.orders[episode, k]
                 if v < problem.instance[i, INSTANCE_N_VEHICLES] and has_choice(
                     problem, state, 0, v
                 ):
-                    position = select_task(problem, state, 0, v, rules[episode, v])
+                    position = select_task(problem, state, 0, v, plans.rules[episode, v])
                     assign_task(problem, state, 0, v, position)
                     break
             advance_events(problem, state, 0)
-        makespan[episode] = state.outcome[0, OUTCOME_MAKESPAN]
-        tardiness[episode] = state.outcome[0, OUTCOME_TARDINESS]
-        decisions[episode] = state.episode[0, EPISODE_N_DECISIONS]
+        write_outcome(state, 0, outcome, episode)
 
 
 @inner_kernel

@@ -5,9 +5,12 @@ Most task slots are empty, so features are listed as (index, value) pairs; every
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from acerl_np.kernels.events import has_choice, locate_vehicle
+from acerl_np.kernels.network import Features, allocate_features
 from acerl_np.kernels.rules import N_RULES
 from acerl_np.kernels.state import (
     BROKEN,
@@ -51,19 +54,46 @@ N_VEHICLE_FEATURES = 3
 """Features of a vehicle before its ways to the waiting tasks: speed, status, capacity."""
 
 
+class View(NamedTuple):
+    """What is seen in B episodes, and the scratch to list it in.
+
+    Attributes
+    ----------
+    observation : ndarray(float32, (B, n_features)), zero in episodes that are over
+    mask : ndarray(bool, (B, n_actions)), legal actions, all False in episodes that are over
+    features : Features
+    legal : ndarray(int32, (n_actions,))
+    """
+
+    observation: np.ndarray
+    mask: np.ndarray
+    features: Features
+    legal: np.ndarray
+
+
+def allocate_view(n_episodes: int, n_features: int, n_actions: int) -> View:
+    """Return a `View` of `n_episodes` in which nothing is seen."""
+    return View(
+        observation=np.zeros((n_episodes, n_features), np.float32),
+        mask=np.zeros((n_episodes, n_actions), np.bool_),
+        features=allocate_features(n_features),
+        legal=np.empty(n_actions, np.int32),
+    )
+
+
 @inner_kernel
-def append_feature(index, value, n, position, feature):
-    """Append a feature to the list unless it is zero; return the list's new length."""
+def append_feature(features, n, position, feature):
+    """Append a feature to the list of n unless it is zero; return the list's new length."""
     narrow = np.float32(feature)
     if narrow != np.float32(0.0):
-        index[n] = position
-        value[n] = narrow
+        features.index[n] = position
+        features.value[n] = narrow
         n += 1
     return n
 
 
 @inner_kernel
-def list_features(problem, state, b, index, value):
+def list_features(problem, state, b, features):
     """List the non-zero features of episode b in ascending order and return their number.
 
     Parameters
@@ -72,9 +102,7 @@ def list_features(problem, state, b, index, value):
     state : State
         The positions of working vehicles are brought up to date.
     b : int
-    index : ndarray(int32, (n_features,))
-        Output.
-    value : ndarray(float32, (n_features,))
+    features : Features
         Output.
 
     Returns
@@ -97,23 +125,23 @@ def list_features(problem, state, b, index, value):
         expiry = problem.record[i, task, RECORD_EXPIRY]
         demand = problem.record[i, task, RECORD_DEMAND]
         x = (loaded - scale[SCALING_DISTANCE_MID]) / scale[SCALING_DISTANCE_HALF]
-        n = append_feature(index, value, n, first, x)
+        n = append_feature(features, n, first, x)
         x = (waiting - scale[SCALING_WAITING_MID]) / scale[SCALING_WAITING_HALF]
-        n = append_feature(index, value, n, first + 1, x)
+        n = append_feature(features, n, first + 1, x)
         x = (expiry - scale[SCALING_EXPIRY_MID]) / scale[SCALING_EXPIRY_HALF]
-        n = append_feature(index, value, n, first + 2, x)
+        n = append_feature(features, n, first + 2, x)
         x = (demand - scale[SCALING_DEMAND_MID]) / scale[SCALING_DEMAND_HALF]
-        n = append_feature(index, value, n, first + 3, x)
+        n = append_feature(features, n, first + 3, x)
     for v in range(problem.instance[i, INSTANCE_N_VEHICLES]):
         if state.vehicle[b, v, VEHICLE_STATUS] == WORKING:
             locate_vehicle(problem, state, b, v, now)
         first = N_TASK_FEATURES * slots + v * (N_VEHICLE_FEATURES + slots)
         x = problem.fleet[i, v, FLEET_SPEED] / scale[SCALING_SPEED]
-        n = append_feature(index, value, n, first, x)
+        n = append_feature(features, n, first, x)
         x = state.vehicle[b, v, VEHICLE_STATUS] / np.float64(BROKEN)
-        n = append_feature(index, value, n, first + 1, x)
+        n = append_feature(features, n, first + 1, x)
         x = problem.fleet[i, v, FLEET_CAPACITY] / scale[SCALING_CAPACITY]
-        n = append_feature(index, value, n, first + 2, x)
+        n = append_feature(features, n, first + 2, x)
         site = state.vehicle[b, v, VEHICLE_SITE]
         for k in range(seen):
             task = state.pool[b, k]
@@ -121,7 +149,7 @@ def list_features(problem, state, b, index, value):
             total = distance[site, pickup] + distance[pickup, problem.ends[i, task, ENDS_DELIVERY]]
             total = measure_distance(total, truncate)
             x = (total - scale[SCALING_TOTAL_MID]) / scale[SCALING_TOTAL_HALF]
-            n = append_feature(index, value, n, first + N_VEHICLE_FEATURES + k, x)
+            n = append_feature(features, n, first + N_VEHICLE_FEATURES + k, x)
     return n
 
 
@@ -141,3 +169,23 @@ def list_actions(problem, state, b, legal):
                 legal[n] = v * N_RULES + rule
                 n += 1
     return n
+
+
+@inner_kernel
+def clear_view(view, b):
+    """Let nothing be seen in episode b."""
+    for k in range(view.observation.shape[1]):
+        view.observation[b, k] = np.float32(0.0)
+    for k in range(view.mask.shape[1]):
+        view.mask[b, k] = False
+
+
+@inner_kernel
+def write_view(problem, state, b, view):
+    """Write what is seen in episode b, which runs, over a cleared row of `view`."""
+    n = list_features(problem, state, b, view.features)
+    for k in range(n):
+        view.observation[b, view.features.index[k]] = view.features.value[k]
+    n = list_actions(problem, state, b, view.legal)
+    for k in range(n):
+        view.mask[b, view.legal[k]] = True

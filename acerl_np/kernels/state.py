@@ -235,6 +235,46 @@ def allocate_state(problem: Problem, n_episodes: int) -> State:
     )
 
 
+class Episodes(NamedTuple):
+    """A list of episodes to play.
+
+    Attributes
+    ----------
+    instances : ndarray(int64, (n_episodes,)), row of `Problem` of each
+    keys : ndarray(uint32, (n_episodes, 4)), streams of the draws, random breakdowns included
+    """
+
+    instances: np.ndarray
+    keys: np.ndarray
+
+
+class Outcome(NamedTuple):
+    """What came out of a list of episodes.
+
+    Attributes
+    ----------
+    makespan, tardiness : ndarray(float64, (n_episodes,)), s, nan for an episode that cannot end
+    decisions : ndarray(int64, (n_episodes,))
+    """
+
+    makespan: np.ndarray
+    tardiness: np.ndarray
+    decisions: np.ndarray
+
+
+def allocate_outcome(n_episodes: int) -> Outcome:
+    """Return an `Outcome` with room for `n_episodes`."""
+    return Outcome(np.empty(n_episodes), np.empty(n_episodes), np.empty(n_episodes, np.int64))
+
+
+@inner_kernel
+def write_outcome(state, b, outcome, episode):
+    """Write how row b of the State ended to entry `episode` of an `Outcome`."""
+    outcome.makespan[episode] = state.outcome[b, OUTCOME_MAKESPAN]
+    outcome.tardiness[episode] = state.outcome[b, OUTCOME_TARDINESS]
+    outcome.decisions[episode] = state.episode[b, EPISODE_N_DECISIONS]
+
+
 @inner_kernel
 def round_sum(x):
     """Round to 1e-9, so that the noise of a floating-point sum moves neither a tick nor a tie."""

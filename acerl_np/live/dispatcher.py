@@ -15,6 +15,7 @@ import numpy as np
 
 from acerl_np.kernels.live import decide_by_named_rule, decide_by_network, look
 from acerl_np.kernels.network import sum_columns
+from acerl_np.kernels.observation import allocate_view
 from acerl_np.kernels.random import ACTION, derive_key
 from acerl_np.kernels.rollout import allocate_workspace
 from acerl_np.kernels.state import (
@@ -386,12 +387,9 @@ class Dispatcher:
         n_vehicles = self._problem.fleet.shape[1]
         slots = int(self._problem.instance[0, INSTANCE_TASK_SLOTS])
         n_features = count_features(slots, n_vehicles)
-        observation = np.zeros(n_features, np.float32)
-        mask = np.zeros(count_actions(n_vehicles), np.bool_)
-        index, value = np.empty(n_features + 1, np.int32), np.empty(n_features + 1, np.float32)
-        legal = np.empty(len(mask), np.int32)
-        look(self._problem, self._state, index, value, legal, observation, mask)
-        return observation, mask
+        view = allocate_view(1, n_features, count_actions(n_vehicles))
+        look(self._problem, self._state, view)
+        return view.observation[0], view.mask[0]
 
     def assign(self, now: float, vehicle: str, task: str) -> Assignment:
         """Record an assignment that somebody else has decided.
@@ -696,7 +694,6 @@ class Dispatcher:
             v, position, rule = decide_by_network(
                 self._problem,
                 self._state,
-                self.policy.network,
                 self._work,
                 self.greedy,
                 self._key,

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from acerl_np.kernels.observation import allocate_view
 from acerl_np.kernels.random import BREAKDOWN, derive_key
 from acerl_np.kernels.rollout import advance_batch
 from acerl_np.kernels.state import (
@@ -157,11 +158,7 @@ class Simulator:
         self._starts = [0] * n_episodes
         self._seed_all(seed)
         self.state = allocate_state(self.problem, self.n_episodes)
-        self._observation = np.zeros((self.n_episodes, self.n_features), np.float32)
-        self._mask = np.zeros((self.n_episodes, self.n_actions), np.bool_)
-        self._index = np.zeros(self.n_features, np.int32)
-        self._value = np.zeros(self.n_features, np.float32)
-        self._legal = np.zeros(self.n_actions, np.int32)
+        self._view = allocate_view(self.n_episodes, self.n_features, self.n_actions)
         self.reset()
 
     @property
@@ -189,12 +186,12 @@ class Simulator:
     @property
     def observation(self) -> np.ndarray:
         """Features of each episode's decision, float32 (B, n_features); zero once it is over."""
-        return self._observation.copy()
+        return self._view.observation.copy()
 
     @property
     def action_mask(self) -> np.ndarray:
         """Legal actions, bool (B, n_actions); all False once the episode is over."""
-        return self._mask.copy()
+        return self._view.mask.copy()
 
     @property
     def time(self) -> np.ndarray:
@@ -310,12 +307,12 @@ class Simulator:
                 f"expected integers of shape ({self.n_episodes},)"
             )
         running = ~self.done
-        legal = find_legal(self._mask, chosen)
+        legal = find_legal(self._view.mask, chosen)
         if (running & ~legal).any():
             b = int(np.argmax(running & ~legal))
             raise ActionError(
                 f"episode {b} at {self.state.episode[b, EPISODE_TIME]} s: action {chosen[b]} is illegal; "
-                f"expected one of {np.flatnonzero(self._mask[b]).tolist()}"
+                f"expected one of {np.flatnonzero(self._view.mask[b]).tolist()}"
             )
         self._advance(False, self._rows, chosen.astype(np.int64))
 
@@ -373,18 +370,7 @@ class Simulator:
                 key = self.state.breakdown_key[b]
                 derive_key(self._seeds[b], BREAKDOWN, self._starts[b], 0, key)
                 self._starts[b] += 1
-        advance_batch(
-            self.problem,
-            self.state,
-            rows,
-            restart,
-            choices,
-            self._index,
-            self._value,
-            self._legal,
-            self._observation,
-            self._mask,
-        )
+        advance_batch(self.problem, self.state, rows, restart, choices, self._view)
 
 
 def _read_keys(keys: ArrayLike, n_episodes: int) -> np.ndarray:
