@@ -55,10 +55,10 @@ def logits_of(policy, observation, keep_zeros=False):
     observation = np.asarray(observation, np.float32)
     if keep_zeros:
         listed = n
-        features.index[:n], features.value[:n] = np.arange(n), observation
+        features.position[:n], features.value[:n] = np.arange(n), observation
     else:
         listed = list_nonzero(observation, features)
-        assert features.index[:listed].tolist() == np.flatnonzero(observation).tolist()
+        assert features.position[:listed].tolist() == np.flatnonzero(observation).tolist()
         assert features.value[:listed].tolist() == observation[observation != 0].tolist()
     logits = np.empty(policy.n_actions, np.float32)
     widest = policy.sizes.max()

@@ -41,12 +41,12 @@ class Features(NamedTuple):
 
     Attributes
     ----------
-    index : ndarray(int32, (n_features + 1,)), ascending positions
+    position : ndarray(int32, (n_features + 1,)), ascending
     value : ndarray(float32, (n_features + 1,))
         One entry more than there are features: it may be written, not read.
     """
 
-    index: np.ndarray
+    position: np.ndarray
     value: np.ndarray
 
 
@@ -101,23 +101,23 @@ def sum_columns(network, theta, total):
 @inner_kernel
 def add_inputs(features, n, weights, n_out, out):
     """Add the value of each of n features times its row of `weights` to `out`, in their order."""
-    index, value = features.index, features.value
+    position, value = features.position, features.value
     first = np.int64(0)
     while first + 64 <= n_out:
-        add_64(index, value, n, weights, n_out, first, out)
+        add_64(position, value, n, weights, n_out, first, out)
         first += 64
     while first + 16 <= n_out:
-        add_16(index, value, n, weights, n_out, first, out)
+        add_16(position, value, n, weights, n_out, first, out)
         first += 16
     # The output layer has four columns for each vehicle, twelve on the DMH floor.
     while first + 12 <= n_out:
-        add_12(index, value, n, weights, n_out, first, out)
+        add_12(position, value, n, weights, n_out, first, out)
         first += 12
     while first + 4 <= n_out:
-        add_4(index, value, n, weights, n_out, first, out)
+        add_4(position, value, n, weights, n_out, first, out)
         first += 4
     for k in range(n):
-        row = index[k] * n_out
+        row = position[k] * n_out
         for j in range(first, n_out):
             out[j] += value[k] * weights[row + j]
 
@@ -188,7 +188,7 @@ def forward(network, theta, column_sums, features, n, layers):
             n_active = 0
             for j in range(n_out):
                 x = out[j]
-                active.index[n_active] = j
+                active.position[n_active] = j
                 active.value[n_active] = x
                 n_active += 1 if x > F(0.0) else 0
 
@@ -241,7 +241,7 @@ def list_nonzero(observation, features):
     n = 0
     for k in range(len(observation)):
         x = observation[k]
-        features.index[n] = k
+        features.position[n] = k
         features.value[n] = x
         n += 1 if x != F(0.0) else 0
     return n

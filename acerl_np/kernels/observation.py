@@ -86,7 +86,7 @@ def append_feature(features, n, position, feature):
     """Append a feature to the list of n unless it is zero; return the list's new length."""
     narrow = np.float32(feature)
     if narrow != np.float32(0.0):
-        features.index[n] = position
+        features.position[n] = position
         features.value[n] = narrow
         n += 1
     return n
@@ -185,7 +185,7 @@ def write_view(problem, state, b, view):
     """Write what is seen in episode b, which runs, over a cleared row of `view`."""
     n = list_features(problem, state, b, view.features)
     for k in range(n):
-        view.observation[b, view.features.index[k]] = view.features.value[k]
+        view.observation[b, view.features.position[k]] = view.features.value[k]
     n = list_actions(problem, state, b, view.legal)
     for k in range(n):
         view.mask[b, view.legal[k]] = True
