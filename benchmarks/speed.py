@@ -22,7 +22,7 @@ import numpy as np
 import acerl_np
 from acerl_np.evolution import Strategy, rank_utilities
 from acerl_np.kernels.network import (
-    Network,
+    Features,
     forward,
     list_nonzero,
     make_network,
@@ -84,21 +84,18 @@ def perturb_members(
 
 
 @numba.njit(nogil=True)
-def pass_forward(network: Network, work: Workspace, lists: Lists) -> None:
+def pass_forward(work: Workspace, lists: Lists) -> None:
     """The forward pass of every decision, four networks in turn as in a tile."""
     for k in range(len(lists.count)):
         row = k % len(work.theta)
+        features = Features(lists.index[k], lists.value[k])
         forward(
-            network,
+            work.network,
             work.theta[row],
             work.column_sums[row],
-            lists.index[k],
-            lists.value[k],
+            features,
             lists.count[k],
-            work.hidden,
-            work.active_index,
-            work.active_value,
-            work.logits,
+            work.layers,
         )
 
 
@@ -165,7 +162,7 @@ def list_features(observations: np.ndarray) -> Lists:
     shape = (len(observations), SIZES[0] + 1)
     lists = Lists(np.zeros(shape, np.int32), np.zeros(shape, np.float32), np.zeros(shape[0], int))
     for k, observation in enumerate(observations):
-        lists.count[k] = list_nonzero(observation, lists.index[k], lists.value[k])
+        lists.count[k] = list_nonzero(observation, Features(lists.index[k], lists.value[k]))
     return lists
 
 
@@ -209,7 +206,7 @@ def main() -> None:
         "sfc64": lambda: generator.standard_normal(out=reference, dtype=np.float32),
         "normals": lambda: draw_blocks(key, n_blocks, bits, noise),
         "perturb": lambda: perturb_members(theta, POPULATION, key, bits, noise, work.theta),
-        "forward": lambda: pass_forward(network, work, lists),
+        "forward": lambda: pass_forward(work, lists),
         "matmul": lambda: np.matmul(observations, weights, out=dense),
         "rules": lambda: acerl_np.evaluate_policy("MIX", suite, trials=100, threads=1),
         "cache": lambda: [work.theta.max() for _ in range(20)],

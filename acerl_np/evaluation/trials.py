@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.evaluation.metrics import satisfied_share
-from acerl_np.kernels.state import N_DECISIONS, TASK_SLOTS
+from acerl_np.kernels.state import EPISODE_N_DECISIONS, INSTANCE_TASK_SLOTS
 from acerl_np.policies.network import Policy
 from acerl_np.policies.rules import RULES, STATIC, find_policy_name
 from acerl_np.policies.static import find_static, play_static
@@ -220,15 +220,15 @@ def _evaluate_agent(
         simulator = Simulator(
             entries[some],
             scaling=problem.scaling[0],
-            task_slots=int(problem.instance[0, TASK_SLOTS]),
-            n_vehicles=problem.vehicle.shape[1],
+            task_slots=int(problem.instance[0, INSTANCE_TASK_SLOTS]),
+            n_vehicles=problem.fleet.shape[1],
             horizon=horizon,
             breakdown_keys=keys[some],
         )
         while not simulator.done.all():
             simulator.step(agent(simulator.observation, simulator.action_mask))
         makespan[some], tardiness[some] = simulator.makespan, simulator.tardiness
-        decisions += int(simulator.state.episode[:, N_DECISIONS].sum())
+        decisions += int(simulator.state.episode[:, EPISODE_N_DECISIONS].sum())
     shape = (len(instances), trials)
     return Trials(
         instances=tuple(instance.name for instance in instances),

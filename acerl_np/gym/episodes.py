@@ -9,7 +9,14 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from acerl_np.kernels.state import FINISH, STATUS, TASK, TIME, VEHICLE, WORKING
+from acerl_np.kernels.state import (
+    EPISODE_TIME,
+    TASK_FINISH,
+    TASK_VEHICLE,
+    VEHICLE_STATUS,
+    VEHICLE_TASK,
+    WORKING,
+)
 from acerl_np.problem.instance import Instance, bundled_suites, load_instance, load_suite
 from acerl_np.simulation.simulator import Simulator, find_legal
 from acerl_np.simulation.view import describe_episode, draw_episode
@@ -143,10 +150,10 @@ def delay_so_far(simulator: Simulator, b: int) -> float:
     """Return the mean delay of the tasks of a stopped episode, unfinished ones as if finished now."""
     instance, state = simulator.instances[b], simulator.state
     n, fleet = instance.n_tasks, len(instance.layout.vehicles)
-    served = state.task[b, :n, VEHICLE] >= 0
+    served = state.task[b, :n, TASK_VEHICLE] >= 0
     vehicles = state.vehicle[b, :fleet]
-    served[vehicles[vehicles[:, STATUS] == WORKING, TASK]] = False
-    finish = np.where(served, state.task[b, :n, FINISH], state.episode[b, TIME])
+    served[vehicles[vehicles[:, VEHICLE_STATUS] == WORKING, VEHICLE_TASK]] = False
+    finish = np.where(served, state.task[b, :n, TASK_FINISH], state.episode[b, EPISODE_TIME])
     return float(np.maximum(finish - (instance.arrival + instance.expiry), 0.0).mean())
 
 

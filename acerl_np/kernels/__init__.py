@@ -1,4 +1,7 @@
 """Compiled functions on plain arrays: the simulator, the network, the random streams, ranking, update.
 
-Nothing here raises, allocates in a loop or knows a file. Arrays are checked once, by the callers.
+Nothing here raises or knows a file, and no loop over decisions allocates; the hindsight search sorts each
+level into a new array. Arrays are checked once, by the callers. `state` names the arrays, their fields and
+the index letters. Functions named `allocate_...` and `make_...` are plain Python: they return what the
+kernels work on.
 """

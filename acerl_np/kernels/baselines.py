@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from acerl_np.kernels.events import (
@@ -16,25 +18,24 @@ from acerl_np.kernels.events import (
 from acerl_np.kernels.random import draw_uniform
 from acerl_np.kernels.rules import N_RULES, select_task
 from acerl_np.kernels.state import (
-    HORIZON,
+    EPISODE_INSTANCE,
+    EPISODE_N_DECISIONS,
+    EPISODE_N_FINISHED,
+    EPISODE_PHASE,
+    EPISODE_POOL_SIZE,
+    EPISODE_TIME,
     IDLE,
-    INSTANCE,
-    MAKESPAN,
-    N_DECISIONS,
-    N_FINISHED,
-    N_TASKS,
-    N_VEHICLES,
+    INSTANCE_HORIZON,
+    INSTANCE_N_TASKS,
+    INSTANCE_N_VEHICLES,
     NEVER,
-    PHASE,
-    POOL_SIZE,
     RUNNING,
-    STATUS,
     STOPPED,
     STUCK,
-    TARDINESS,
-    TIME,
-    VEHICLE,
+    TASK_VEHICLE,
+    VEHICLE_STATUS,
     may_carry,
+    write_outcome,
 )
 from acerl_np.support.compiled import inner_kernel, kernel
 
@@ -45,7 +46,7 @@ MIX, RANDOM = 6, 7
 @inner_kernel
 def choose_vehicle(problem, state, b, uniform):
     """Return one of the vehicles that have a choice, each with the same probability."""
-    n_vehicles = problem.instance[state.episode[b, INSTANCE], N_VEHICLES]
+    n_vehicles = problem.instance[state.episode[b, EPISODE_INSTANCE], INSTANCE_N_VEHICLES]
     n = 0
     for v in range(n_vehicles):
         if has_choice(problem, state, b, v):
@@ -62,13 +63,13 @@ def choose_vehicle(problem, state, b, uniform):
 @inner_kernel
 def choose_task(problem, state, b, v, uniform):
     """Return the position of one of the waiting tasks that v may carry, each equally probable."""
-    i = state.episode[b, INSTANCE]
+    i = state.episode[b, EPISODE_INSTANCE]
     n = 0
-    for k in range(state.episode[b, POOL_SIZE]):
+    for k in range(state.episode[b, EPISODE_POOL_SIZE]):
         if may_carry(problem, i, v, state.pool[b, k]):
             n += 1
     k = int(uniform * n)
-    for position in range(state.episode[b, POOL_SIZE]):
+    for position in range(state.episode[b, EPISODE_POOL_SIZE]):
         if may_carry(problem, i, v, state.pool[b, position]):
             if k == 0:
                 return position
@@ -99,88 +100,95 @@ def pick_by_rule(problem, state, b, rule, key, decision):
 @inner_kernel
 def decide_by_rule(problem, state, b, rule, key):
     """Take one decision of episode b by a rule, and advance it."""
-    v, position, _ = pick_by_rule(problem, state, b, rule, key, state.episode[b, N_DECISIONS])
+    v, position, _ = pick_by_rule(
+        problem, state, b, rule, key, state.episode[b, EPISODE_N_DECISIONS]
+    )
     assign_task(problem, state, b, v, position)
     advance_events(problem, state, b)
 
 
+class Plans(NamedTuple):
+    """Static plans, one for each episode.
+
+    Attributes
+    ----------
+    orders : ndarray(int32, (n_episodes, n_vehicles)), vehicles, the preferred one first
+    rules : ndarray(int32, (n_episodes, n_vehicles)), the rule of each vehicle
+    """
+
+    orders: np.ndarray
+    rules: np.ndarray
+
+
 @kernel
-def play_rules(problem, state, rule, instances, keys, first, last, makespan, tardiness, decisions):
-    """Play episodes first to last - 1 by one rule, in lockstep tiles.
+def play_rules(problem, state, rule, episodes, piece, outcome):
+    """Play a piece of a list of episodes by one rule, in lockstep tiles.
 
     Parameters
     ----------
     problem : Problem
     state : State
+        A row per episode of a tile.
     rule : int
         A rule of `rules.py`, MIX or RANDOM.
-    instances : ndarray(int64, (n_episodes,))
-    keys : ndarray(uint32, (n_episodes, 4))
-        Streams of the draws, random breakdowns included.
-    makespan, tardiness : ndarray(float64, (n_episodes,))
-        Output, s; nan for an episode that cannot end.
-    decisions : ndarray(int64, (n_episodes,))
-        Output.
+    episodes : Episodes
+    piece : tuple of int, (first, last + 1)
+        The episodes to play.
+    outcome : Outcome
+        Output: the entries of these episodes.
     """
     tile = len(state.episode)
-    episode = first
+    episode, last = piece
     while episode < last:
         n_tile = min(tile, last - episode)
         for b in range(n_tile):
-            state.breakdown_key[b] = keys[episode + b]
-            start_episode(problem, state, b, instances[episode + b])
+            state.breakdown_key[b] = episodes.keys[episode + b]
+            start_episode(problem, state, b, episodes.instances[episode + b])
         running = True
         while running:
             running = False
             for b in range(n_tile):
-                if state.episode[b, PHASE] == RUNNING:
-                    decide_by_rule(problem, state, b, rule, keys[episode + b])
+                if state.episode[b, EPISODE_PHASE] == RUNNING:
+                    decide_by_rule(problem, state, b, rule, episodes.keys[episode + b])
                     running = True
         for b in range(n_tile):
-            makespan[episode + b] = state.outcome[b, MAKESPAN]
-            tardiness[episode + b] = state.outcome[b, TARDINESS]
-            decisions[episode + b] = state.episode[b, N_DECISIONS]
+            write_outcome(state, b, outcome, episode + b)
         episode += n_tile
 
 
 @kernel
-def play_plans(
-    problem, state, instances, orders, rules, keys, first, last, makespan, tardiness, decisions
-):
-    """Play episodes first to last - 1 by static plans: the first vehicle in order acts by its rule.
+def play_plans(problem, state, plans, episodes, piece, outcome):
+    """Play a piece of a list of episodes by static plans: the first vehicle in order acts by its rule.
 
-    Parameters not named here are those of `play_rules`; one row of `state` is used.
+    Parameters not named here are those of `play_rules`; one row of `state` is used, and the keys are read
+    for random breakdowns only.
 
     Parameters
     ----------
-    orders : ndarray(int32, (n_episodes, n_vehicles))
-        Vehicles, the preferred one first.
-    rules : ndarray(int32, (n_episodes, n_vehicles))
-        The rule of each vehicle.
-    keys : ndarray(uint32, (n_episodes, 4))
-        Streams of the random breakdowns.
+    plans : Plans
     """
+    first, last = piece
     for episode in range(first, last):
-        i = instances[episode]
-        state.breakdown_key[0] = keys[episode]
+        i = episodes.instances[episode]
+        state.breakdown_key[0] = episodes.keys[episode]
         start_episode(problem, state, 0, i)
-        while state.episode[0, PHASE] == RUNNING:
-            for k in range(orders.shape[1]):
-                v = orders[episode, k]
-                if v < problem.instance[i, N_VEHICLES] and has_choice(problem, state, 0, v):
-                    position = select_task(problem, state, 0, v, rules[episode, v])
+        while state.episode[0, EPISODE_PHASE] == RUNNING:
+            for k in range(plans.orders.shape[1]):
+                v = plans.orders[episode, k]
+                if v < problem.instance[i, INSTANCE_N_VEHICLES] and has_choice(
+                    problem, state, 0, v
+                ):
+                    position = select_task(problem, state, 0, v, plans.rules[episode, v])
                     assign_task(problem, state, 0, v, position)
                     break
             advance_events(problem, state, 0)
-        makespan[episode] = state.outcome[0, MAKESPAN]
-        tardiness[episode] = state.outcome[0, TARDINESS]
-        decisions[episode] = state.episode[0, N_DECISIONS]
+        write_outcome(state, 0, outcome, episode)
 
 
 @inner_kernel
 def find_waiting(state, b, task):
     """Return the position of `task` in the pool, -1 if it does not wait."""
-    for position in range(state.episode[b, POOL_SIZE]):
+    for position in range(state.episode[b, EPISODE_POOL_SIZE]):
         if state.pool[b, position] == task:
             return position
     return -1
@@ -195,13 +203,13 @@ def assign_due(problem, state, b, order, bounds, start_tick, head):
     int
         Tick at which the next recorded task of an idle vehicle is due, `NEVER` if there is none.
     """
-    now = state.episode[b, TIME]
+    now = state.episode[b, EPISODE_TIME]
     next_tick = NEVER
-    for v in range(problem.instance[state.episode[b, INSTANCE], N_VEHICLES]):
-        if state.vehicle[b, v, STATUS] != IDLE:
+    for v in range(problem.instance[state.episode[b, EPISODE_INSTANCE], INSTANCE_N_VEHICLES]):
+        if state.vehicle[b, v, VEHICLE_STATUS] != IDLE:
             continue
         # A task of an idle vehicle is finished, or a breakdown has taken it off the vehicle.
-        while head[v] < bounds[v + 1] and state.task[b, order[head[v]], VEHICLE] == v:
+        while head[v] < bounds[v + 1] and state.task[b, order[head[v]], TASK_VEHICLE] == v:
             head[v] += 1
         if head[v] == bounds[v + 1]:
             continue
@@ -243,16 +251,16 @@ def play_assignments(problem, state, instance, order, bounds, start_tick, head):
         head[v] = bounds[v]
     # No assignment is possible before the first decision: no task waits for a vehicle that is free.
     start_episode(problem, state, 0, instance)
-    while state.episode[0, PHASE] == RUNNING:
-        if state.episode[0, N_FINISHED] == problem.instance[instance, N_TASKS]:
+    while state.episode[0, EPISODE_PHASE] == RUNNING:
+        if state.episode[0, EPISODE_N_FINISHED] == problem.instance[instance, INSTANCE_N_TASKS]:
             finish_episode(problem, state, 0)
             break
         due = assign_due(problem, state, 0, order, bounds, start_tick, head)
         tick = min(due, find_next_tick(problem, state, 0))
         if tick == NEVER:
-            state.episode[0, PHASE] = STUCK
-        elif tick > problem.instance[instance, HORIZON]:
-            state.episode[0, TIME] = problem.instance[instance, HORIZON]
-            state.episode[0, PHASE] = STOPPED
+            state.episode[0, EPISODE_PHASE] = STUCK
+        elif tick > problem.instance[instance, INSTANCE_HORIZON]:
+            state.episode[0, EPISODE_TIME] = problem.instance[instance, INSTANCE_HORIZON]
+            state.episode[0, EPISODE_PHASE] = STOPPED
         else:
             process_tick(problem, state, 0, tick)

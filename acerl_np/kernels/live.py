@@ -6,18 +6,16 @@ stay where the last event has put them; the clock stands at 0, and waiting times
 
 from __future__ import annotations
 
-import numpy as np
-
 from acerl_np.kernels.baselines import pick_by_rule
 from acerl_np.kernels.events import is_decision_due
-from acerl_np.kernels.observation import list_actions, list_features
+from acerl_np.kernels.observation import clear_view, write_view
 from acerl_np.kernels.rollout import choose_action
 from acerl_np.kernels.rules import N_RULES, select_task
 from acerl_np.support.compiled import kernel
 
 
 @kernel
-def decide_by_network(problem, state, network, work, greedy, key, decision):
+def decide_by_network(problem, state, work, greedy, key, decision):
     """Return the vehicle, its task's position in the pool, and the rule that picked it.
 
     Parameters
@@ -25,9 +23,8 @@ def decide_by_network(problem, state, network, work, greedy, key, decision):
     problem : Problem
     state : State
         Row 0 is read.
-    network : Network
     work : Workspace
-        Holds the network in row 0.
+        Its first network decides.
     greedy : bool
     key : ndarray(uint32, (4,))
         Stream of the draws.
@@ -41,7 +38,7 @@ def decide_by_network(problem, state, network, work, greedy, key, decision):
     """
     if not is_decision_due(problem, state, 0):
         return -1, -1, -1
-    action = choose_action(problem, state, 0, network, work, 0, greedy, key, decision)
+    action = choose_action(problem, state, 0, work, 0, greedy, key, decision)
     v, rule = action // N_RULES, action % N_RULES
     return v, select_task(problem, state, 0, v, rule), rule
 
@@ -71,25 +68,15 @@ def decide_by_named_rule(problem, state, rule, key, decision):
 
 
 @kernel
-def look(problem, state, index, value, legal, observation, mask):
-    """Write the observation and the legal actions of row 0.
+def look(problem, state, view):
+    """Write what is seen in row 0, and which actions are legal.
 
     Parameters
     ----------
     problem : Problem
     state : State
-    index, value, legal
-        Scratch, as in `list_features` and `list_actions`.
-    observation : ndarray(float32, (n_features,))
-        Output.
-    mask : ndarray(bool, (n_actions,))
-        Output.
+    view : View
+        Output: row 0.
     """
-    observation[:] = np.float32(0.0)
-    mask[:] = False
-    n = list_features(problem, state, 0, index, value)
-    for k in range(n):
-        observation[index[k]] = value[k]
-    n = list_actions(problem, state, 0, legal)
-    for k in range(n):
-        mask[legal[k]] = True
+    clear_view(view, 0)
+    write_view(problem, state, 0, view)

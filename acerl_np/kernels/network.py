@@ -36,6 +36,36 @@ class Network(NamedTuple):
     standardises: bool
 
 
+class Features(NamedTuple):
+    """The features of one observation that are not zero.
+
+    Attributes
+    ----------
+    position : ndarray(int32, (n_features + 1,)), ascending
+    value : ndarray(float32, (n_features + 1,))
+        One entry more than there are features: it may be written, not read.
+    """
+
+    position: np.ndarray
+    value: np.ndarray
+
+
+class Layers(NamedTuple):
+    """Scratch of one forward pass, and its logits.
+
+    Attributes
+    ----------
+    hidden : ndarray(float32, (at least the widest layer,))
+    active : Features
+        The units that are not zero after ReLU, with room for the widest layer.
+    logits : ndarray(float32, (n_actions,))
+    """
+
+    hidden: np.ndarray
+    active: Features
+    logits: np.ndarray
+
+
 def make_network(
     sizes: Sequence[int], *, has_biases: bool = True, standardises: bool = True
 ) -> Network:
@@ -47,6 +77,11 @@ def count_parameters(sizes: Sequence[int], has_biases: bool = True) -> int:
     """Return the number of parameters of a network with these layer sizes."""
     extra = 1 if has_biases else 0
     return sum((n_in + extra) * n_out for n_in, n_out in pairwise(sizes))
+
+
+def allocate_features(n: int) -> Features:
+    """Return room for `n` features."""
+    return Features(np.empty(n + 1, np.int32), np.empty(n + 1, np.float32))
 
 
 @kernel
@@ -64,32 +99,31 @@ def sum_columns(network, theta, total):
 
 
 @inner_kernel
-def add_inputs(index, value, n, weights, n_out, out):
-    """Add `value[k]` times row `index[k]` of `weights` to `out`, k ascending."""
+def add_inputs(features, n, weights, n_out, out):
+    """Add the value of each of n features times its row of `weights` to `out`, in their order."""
+    position, value = features.position, features.value
     first = np.int64(0)
     while first + 64 <= n_out:
-        add_64(index, value, n, weights, n_out, first, out)
+        add_64(position, value, n, weights, n_out, first, out)
         first += 64
     while first + 16 <= n_out:
-        add_16(index, value, n, weights, n_out, first, out)
+        add_16(position, value, n, weights, n_out, first, out)
         first += 16
     # The output layer has four columns for each vehicle, twelve on the DMH floor.
     while first + 12 <= n_out:
-        add_12(index, value, n, weights, n_out, first, out)
+        add_12(position, value, n, weights, n_out, first, out)
         first += 12
     while first + 4 <= n_out:
-        add_4(index, value, n, weights, n_out, first, out)
+        add_4(position, value, n, weights, n_out, first, out)
         first += 4
     for k in range(n):
-        row = index[k] * n_out
+        row = position[k] * n_out
         for j in range(first, n_out):
             out[j] += value[k] * weights[row + j]
 
 
 @kernel
-def forward(
-    network, theta, column_sums, index, value, n, hidden, active_index, active_value, logits
-):
+def forward(network, theta, column_sums, features, n, layers):
     """Compute the logits of one observation.
 
     The observation x is standardised over all its entries, empty slots included:
@@ -102,19 +136,11 @@ def forward(
     theta : ndarray(float32, (n_parameters,))
     column_sums : ndarray(float32, (sizes[1],))
         From `sum_columns`.
-    index : ndarray(int32, (n_features,))
-        Ascending positions of the non-zero features.
-    value : ndarray(float32, (n_features,))
-        Their values.
+    features : Features
     n : int
-        Their number.
-    hidden : ndarray(float32, (max(sizes),))
-        Scratch.
-    active_index : ndarray(int32, (max(sizes) + 1,))
-    active_value : ndarray(float32, (max(sizes) + 1,))
-        Scratch: the units that are not zero after ReLU.
-    logits : ndarray(float32, (n_actions,))
-        Output.
+        Number of features that are listed.
+    layers : Layers
+        Output: the logits.
     """
     sizes = network.sizes
     shift = F(0.0)
@@ -123,7 +149,7 @@ def forward(
         total = 0.0
         squares = 0.0
         for k in range(n):
-            x = np.float64(value[k])
+            x = np.float64(features.value[k])
             total += x
             squares += x * x
         mean = total / sizes[0]
@@ -131,6 +157,7 @@ def forward(
         shift = F(mean)
         scale = F(1.0 / (np.sqrt(variance) + 1e-5))
 
+    active = layers.active
     n_layers = len(sizes) - 1
     offset = 0
     n_active = n
@@ -142,10 +169,10 @@ def forward(
         # Without biases this slice is not read.
         bias = theta[offset : offset + n_out]
         offset += n_out if network.has_biases else 0
-        out = logits[:n_out] if layer == n_layers - 1 else hidden[:n_out]
+        out = layers.logits[:n_out] if layer == n_layers - 1 else layers.hidden[:n_out]
         if layer == 0:
             out[:] = F(0.0)
-            add_inputs(index, value, n, weights, n_out, out)
+            add_inputs(features, n, weights, n_out, out)
             for j in range(n_out):
                 out[j] = (out[j] - shift * column_sums[j]) * scale
             if network.has_biases:
@@ -156,13 +183,13 @@ def forward(
             if network.has_biases:
                 for j in range(n_out):
                     out[j] = bias[j]
-            add_inputs(active_index, active_value, n_active, weights, n_out, out)
+            add_inputs(active, n_active, weights, n_out, out)
         if layer < n_layers - 1:
             n_active = 0
             for j in range(n_out):
                 x = out[j]
-                active_index[n_active] = j
-                active_value[n_active] = x
+                active.position[n_active] = j
+                active.value[n_active] = x
                 n_active += 1 if x > F(0.0) else 0
 
 
@@ -209,13 +236,13 @@ def choose_sampled(logits, legal, n_legal, uniform, weight):
 
 
 @kernel
-def list_nonzero(observation, index, value):
-    """List the non-zero entries of a dense observation; return their number."""
+def list_nonzero(observation, features):
+    """List the non-zero entries of a dense observation in `features`; return their number."""
     n = 0
     for k in range(len(observation)):
         x = observation[k]
-        index[n] = k
-        value[n] = x
+        features.position[n] = k
+        features.value[n] = x
         n += 1 if x != F(0.0) else 0
     return n
 
@@ -241,12 +268,10 @@ def act_batch(network, theta, column_sums, observation, mask, uniforms, actions)
     widest = 0
     for size in sizes:
         widest = max(widest, size)
-    index = np.empty(n_features + 1, np.int32)
-    value = np.empty(n_features + 1, np.float32)
-    hidden = np.empty(widest, np.float32)
-    active_index = np.empty(widest + 1, np.int32)
-    active_value = np.empty(widest + 1, np.float32)
+    features = Features(np.empty(n_features + 1, np.int32), np.empty(n_features + 1, np.float32))
+    active = Features(np.empty(widest + 1, np.int32), np.empty(widest + 1, np.float32))
     logits = np.empty(n_actions, np.float32)
+    layers = Layers(np.empty(widest, np.float32), active, logits)
     legal = np.empty(n_actions, np.int32)
     weight = np.empty(n_actions, np.float64)
     for row in range(len(observation)):
@@ -258,19 +283,8 @@ def act_batch(network, theta, column_sums, observation, mask, uniforms, actions)
         if n_legal == 0:
             actions[row] = -1
             continue
-        n = list_nonzero(observation[row], index, value)
-        forward(
-            network,
-            theta,
-            column_sums,
-            index,
-            value,
-            n,
-            hidden,
-            active_index,
-            active_value,
-            logits,
-        )
+        n = list_nonzero(observation[row], features)
+        forward(network, theta, column_sums, features, n, layers)
         if len(uniforms) == 0:
             actions[row] = choose_greedy(logits, legal, n_legal)
         else:

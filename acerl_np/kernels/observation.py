@@ -5,46 +5,95 @@ Most task slots are empty, so features are listed as (index, value) pairs; every
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from acerl_np.kernels.events import has_choice, locate_vehicle
+from acerl_np.kernels.network import Features, allocate_features
 from acerl_np.kernels.rules import N_RULES
 from acerl_np.kernels.state import (
-    CAPACITY,
-    DELIVERY,
-    DEMAND,
-    EXPIRY,
-    INSTANCE,
-    LAYOUT,
-    LOADED,
-    N_VEHICLES,
-    PICKUP,
-    POOL_SIZE,
-    SITE,
-    SPEED,
-    STATUS,
-    TASK_SLOTS,
-    TIME,
-    TRUNCATES,
+    BROKEN,
+    ENDS_DELIVERY,
+    ENDS_PICKUP,
+    EPISODE_INSTANCE,
+    EPISODE_POOL_SIZE,
+    EPISODE_TIME,
+    FLEET_CAPACITY,
+    FLEET_SPEED,
+    INSTANCE_LAYOUT,
+    INSTANCE_N_VEHICLES,
+    INSTANCE_TASK_SLOTS,
+    INSTANCE_TRUNCATES,
+    RECORD_DEMAND,
+    RECORD_EXPIRY,
+    RECORD_LOADED,
+    SCALING_CAPACITY,
+    SCALING_DEMAND_HALF,
+    SCALING_DEMAND_MID,
+    SCALING_DISTANCE_HALF,
+    SCALING_DISTANCE_MID,
+    SCALING_EXPIRY_HALF,
+    SCALING_EXPIRY_MID,
+    SCALING_SPEED,
+    SCALING_TOTAL_HALF,
+    SCALING_TOTAL_MID,
+    SCALING_WAITING_HALF,
+    SCALING_WAITING_MID,
+    VEHICLE_SITE,
+    VEHICLE_STATUS,
     WORKING,
     measure_distance,
 )
 from acerl_np.support.compiled import inner_kernel
 
+N_TASK_FEATURES = 4
+"""Features of a waiting task, in this order: loaded way, waiting time, expiry, demand."""
+
+N_VEHICLE_FEATURES = 3
+"""Features of a vehicle before its ways to the waiting tasks: speed, status, capacity."""
+
+
+class View(NamedTuple):
+    """What is seen in B episodes, and the scratch to list it in.
+
+    Attributes
+    ----------
+    observation : ndarray(float32, (B, n_features)), zero in episodes that are over
+    mask : ndarray(bool, (B, n_actions)), legal actions, all False in episodes that are over
+    features : Features
+    legal : ndarray(int32, (n_actions,))
+    """
+
+    observation: np.ndarray
+    mask: np.ndarray
+    features: Features
+    legal: np.ndarray
+
+
+def allocate_view(n_episodes: int, n_features: int, n_actions: int) -> View:
+    """Return a `View` of `n_episodes` in which nothing is seen."""
+    return View(
+        observation=np.zeros((n_episodes, n_features), np.float32),
+        mask=np.zeros((n_episodes, n_actions), np.bool_),
+        features=allocate_features(n_features),
+        legal=np.empty(n_actions, np.int32),
+    )
+
 
 @inner_kernel
-def append_feature(index, value, n, position, feature):
-    """Append a feature to the list unless it is zero; return the list's new length."""
+def append_feature(features, n, position, feature):
+    """Append a feature to the list of n unless it is zero; return the list's new length."""
     narrow = np.float32(feature)
     if narrow != np.float32(0.0):
-        index[n] = position
-        value[n] = narrow
+        features.position[n] = position
+        features.value[n] = narrow
         n += 1
     return n
 
 
 @inner_kernel
-def list_features(problem, state, b, index, value):
+def list_features(problem, state, b, features):
     """List the non-zero features of episode b in ascending order and return their number.
 
     Parameters
@@ -53,50 +102,54 @@ def list_features(problem, state, b, index, value):
     state : State
         The positions of working vehicles are brought up to date.
     b : int
-    index : ndarray(int32, (n_features,))
-        Output.
-    value : ndarray(float32, (n_features,))
+    features : Features
         Output.
 
     Returns
     -------
     int
     """
-    i = state.episode[b, INSTANCE]
-    now = state.episode[b, TIME]
+    i = state.episode[b, EPISODE_INSTANCE]
+    now = state.episode[b, EPISODE_TIME]
     scale = problem.scaling[i]
-    slots = problem.instance[i, TASK_SLOTS]
-    seen = min(state.episode[b, POOL_SIZE], slots)
-    distance = problem.distance[problem.instance[i, LAYOUT]]
-    truncate = problem.instance[i, TRUNCATES]
+    slots = problem.instance[i, INSTANCE_TASK_SLOTS]
+    seen = min(state.episode[b, EPISODE_POOL_SIZE], slots)
+    distance = problem.distance[problem.instance[i, INSTANCE_LAYOUT]]
+    truncate = problem.instance[i, INSTANCE_TRUNCATES]
     n = np.int64(0)
     for k in range(seen):
         task = state.pool[b, k]
         waiting = np.float64(now) - state.waiting_since[b, task]
-        n = append_feature(
-            index, value, n, 4 * k, (problem.task[i, task, LOADED] - scale[0]) / scale[1]
-        )
-        n = append_feature(index, value, n, 4 * k + 1, (waiting - scale[2]) / scale[3])
-        n = append_feature(
-            index, value, n, 4 * k + 2, (problem.task[i, task, EXPIRY] - scale[4]) / scale[5]
-        )
-        n = append_feature(
-            index, value, n, 4 * k + 3, (problem.task[i, task, DEMAND] - scale[6]) / scale[7]
-        )
-    for v in range(problem.instance[i, N_VEHICLES]):
-        if state.vehicle[b, v, STATUS] == WORKING:
+        first = N_TASK_FEATURES * k
+        loaded = problem.record[i, task, RECORD_LOADED]
+        expiry = problem.record[i, task, RECORD_EXPIRY]
+        demand = problem.record[i, task, RECORD_DEMAND]
+        x = (loaded - scale[SCALING_DISTANCE_MID]) / scale[SCALING_DISTANCE_HALF]
+        n = append_feature(features, n, first, x)
+        x = (waiting - scale[SCALING_WAITING_MID]) / scale[SCALING_WAITING_HALF]
+        n = append_feature(features, n, first + 1, x)
+        x = (expiry - scale[SCALING_EXPIRY_MID]) / scale[SCALING_EXPIRY_HALF]
+        n = append_feature(features, n, first + 2, x)
+        x = (demand - scale[SCALING_DEMAND_MID]) / scale[SCALING_DEMAND_HALF]
+        n = append_feature(features, n, first + 3, x)
+    for v in range(problem.instance[i, INSTANCE_N_VEHICLES]):
+        if state.vehicle[b, v, VEHICLE_STATUS] == WORKING:
             locate_vehicle(problem, state, b, v, now)
-        base = 4 * slots + v * (3 + slots)
-        n = append_feature(index, value, n, base, problem.vehicle[i, v, SPEED] / scale[10])
-        n = append_feature(index, value, n, base + 1, state.vehicle[b, v, STATUS] / 2.0)
-        n = append_feature(index, value, n, base + 2, problem.vehicle[i, v, CAPACITY] / scale[11])
-        site = state.vehicle[b, v, SITE]
+        first = N_TASK_FEATURES * slots + v * (N_VEHICLE_FEATURES + slots)
+        x = problem.fleet[i, v, FLEET_SPEED] / scale[SCALING_SPEED]
+        n = append_feature(features, n, first, x)
+        x = state.vehicle[b, v, VEHICLE_STATUS] / np.float64(BROKEN)
+        n = append_feature(features, n, first + 1, x)
+        x = problem.fleet[i, v, FLEET_CAPACITY] / scale[SCALING_CAPACITY]
+        n = append_feature(features, n, first + 2, x)
+        site = state.vehicle[b, v, VEHICLE_SITE]
         for k in range(seen):
             task = state.pool[b, k]
-            pickup = problem.task_ends[i, task, PICKUP]
-            total = distance[site, pickup] + distance[pickup, problem.task_ends[i, task, DELIVERY]]
+            pickup = problem.ends[i, task, ENDS_PICKUP]
+            total = distance[site, pickup] + distance[pickup, problem.ends[i, task, ENDS_DELIVERY]]
             total = measure_distance(total, truncate)
-            n = append_feature(index, value, n, base + 3 + k, (total - scale[8]) / scale[9])
+            x = (total - scale[SCALING_TOTAL_MID]) / scale[SCALING_TOTAL_HALF]
+            n = append_feature(features, n, first + N_VEHICLE_FEATURES + k, x)
     return n
 
 
@@ -110,9 +163,29 @@ def list_actions(problem, state, b, legal):
         Output.
     """
     n = 0
-    for v in range(problem.instance[state.episode[b, INSTANCE], N_VEHICLES]):
+    for v in range(problem.instance[state.episode[b, EPISODE_INSTANCE], INSTANCE_N_VEHICLES]):
         if has_choice(problem, state, b, v):
             for rule in range(N_RULES):
                 legal[n] = v * N_RULES + rule
                 n += 1
     return n
+
+
+@inner_kernel
+def clear_view(view, b):
+    """Let nothing be seen in episode b."""
+    for k in range(view.observation.shape[1]):
+        view.observation[b, k] = np.float32(0.0)
+    for k in range(view.mask.shape[1]):
+        view.mask[b, k] = False
+
+
+@inner_kernel
+def write_view(problem, state, b, view):
+    """Write what is seen in episode b, which runs, over a cleared row of `view`."""
+    n = list_features(problem, state, b, view.features)
+    for k in range(n):
+        view.observation[b, view.features.position[k]] = view.features.value[k]
+    n = list_actions(problem, state, b, view.legal)
+    for k in range(n):
+        view.mask[b, view.legal[k]] = True

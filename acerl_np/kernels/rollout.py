@@ -12,50 +12,48 @@ import numpy as np
 
 from acerl_np.kernels.events import advance_events, assign_task, start_episode
 from acerl_np.kernels.network import (
+    Features,
+    Layers,
     Network,
+    allocate_features,
     choose_greedy,
     choose_sampled,
     count_parameters,
     forward,
     sum_columns,
 )
-from acerl_np.kernels.observation import list_actions, list_features
+from acerl_np.kernels.observation import clear_view, list_actions, list_features, write_view
 from acerl_np.kernels.random import ACTION, LANES, derive_key, draw_uniform
 from acerl_np.kernels.rules import N_RULES, select_task
-from acerl_np.kernels.state import MAKESPAN, N_DECISIONS, PHASE, RUNNING, TARDINESS
+from acerl_np.kernels.state import EPISODE_N_DECISIONS, EPISODE_PHASE, RUNNING, write_outcome
 from acerl_np.kernels.update import perturb_member
 from acerl_np.support.compiled import inner_kernel, kernel
 
 
 class Workspace(NamedTuple):
-    """A worker's own arrays, allocated once; a tile of T episodes, N networks.
+    """A worker's own arrays, allocated once; a tile of T episodes, N networks of one shape.
 
     Attributes
     ----------
-    theta : ndarray(float32, (N, at least n_parameters)), the members' parameters
+    network : Network
+    theta : ndarray(float32, (N, at least n_parameters)), the networks' parameters
     column_sums : ndarray(float32, (N, at least n_first)), see `network.sum_columns`
-    keys : ndarray(uint32, (T, 4)), keys of the members' action streams
+    keys : ndarray(uint32, (T, 4)), keys of the episodes' action streams
     noise_key : ndarray(uint32, (4,))
     bits : ndarray(uint32, (4, LANES)); normals : ndarray(float32, (4, LANES))
-    feature : ndarray(int32, (n_features + 1,)); value : ndarray(float32, (n_features + 1,))
-    hidden : ndarray(float32, (at least widest,))
-    active_index : ndarray(int32, (widest + 1,)); active_value : ndarray(float32, (widest + 1,))
-    logits : ndarray(float32, (n_actions,))
+    features : Features; layers : Layers
     legal : ndarray(int32, (n_actions,)); weight : ndarray(float64, (n_actions,))
     """
 
+    network: Network
     theta: np.ndarray
     column_sums: np.ndarray
     keys: np.ndarray
     noise_key: np.ndarray
     bits: np.ndarray
     normals: np.ndarray
-    feature: np.ndarray
-    value: np.ndarray
-    hidden: np.ndarray
-    active_index: np.ndarray
-    active_value: np.ndarray
-    logits: np.ndarray
+    features: Features
+    layers: Layers
     legal: np.ndarray
     weight: np.ndarray
 
@@ -72,32 +70,33 @@ def allocate_rows(n_rows: int, n: int) -> np.ndarray:
     return memory[first : first + n_rows * width].reshape(n_rows, width)
 
 
-def allocate_workspace(network: Network, tile: int, n_members: int) -> Workspace:
+def allocate_workspace(network: Network, tile: int, n_networks: int) -> Workspace:
     """Return a `Workspace` for tiles of `tile` episodes.
 
     Parameters
     ----------
     network : Network
     tile : int
-    n_members : int
+    n_networks : int
         Networks that are held at a time: `tile`, or 1 if the episodes share one.
     """
     sizes = network.sizes
     n_parameters = count_parameters(sizes.tolist(), network.has_biases)
     n_features, n_actions, widest = int(sizes[0]), int(sizes[-1]), int(sizes.max())
     return Workspace(
-        theta=allocate_rows(n_members, n_parameters),
-        column_sums=allocate_rows(n_members, int(sizes[1])),
+        network=network,
+        theta=allocate_rows(n_networks, n_parameters),
+        column_sums=allocate_rows(n_networks, int(sizes[1])),
         keys=np.empty((tile, 4), np.uint32),
         noise_key=np.empty(4, np.uint32),
         bits=np.empty((4, LANES), np.uint32),
         normals=np.empty((4, LANES), np.float32),
-        feature=np.empty(n_features + 1, np.int32),
-        value=np.empty(n_features + 1, np.float32),
-        hidden=allocate_rows(1, widest)[0],
-        active_index=np.empty(widest + 1, np.int32),
-        active_value=np.empty(widest + 1, np.float32),
-        logits=np.empty(n_actions, np.float32),
+        features=allocate_features(n_features),
+        layers=Layers(
+            hidden=allocate_rows(1, widest)[0],
+            active=allocate_features(widest),
+            logits=np.empty(n_actions, np.float32),
+        ),
         legal=np.empty(n_actions, np.int32),
         weight=np.empty(n_actions, np.float64),
     )
@@ -112,134 +111,156 @@ def apply_action(problem, state, b, action):
 
 
 @inner_kernel
-def choose_action(problem, state, b, network, work, row, greedy, key, decision):
+def choose_action(problem, state, b, work, row, greedy, key, decision):
     """Return the action that the network in `row` of the workspace takes in episode b.
 
     It is the most probable one, or drawn: draw (decision, 0) of the stream of `key`.
     """
-    n = list_features(problem, state, b, work.feature, work.value)
-    forward(
-        network,
-        work.theta[row],
-        work.column_sums[row],
-        work.feature,
-        work.value,
-        n,
-        work.hidden,
-        work.active_index,
-        work.active_value,
-        work.logits,
-    )
+    n = list_features(problem, state, b, work.features)
+    forward(work.network, work.theta[row], work.column_sums[row], work.features, n, work.layers)
+    logits = work.layers.logits
     n_legal = list_actions(problem, state, b, work.legal)
     if greedy:
-        return choose_greedy(work.logits, work.legal, n_legal)
+        return choose_greedy(logits, work.legal, n_legal)
     uniform = draw_uniform(key, decision, 0)
-    return choose_sampled(work.logits, work.legal, n_legal, uniform, work.weight)
+    return choose_sampled(logits, work.legal, n_legal, uniform, work.weight)
 
 
 @kernel
-def play_members(
+def play_tile(problem, state, work, greedy, instances, first, outcome):
+    """Play the episodes of one tile side by side, by the networks that the workspace holds.
+
+    Episode b is that of network b, or of the only one. The draws, random breakdowns included, come from
+    `work.keys[b]`.
+
+    Parameters
+    ----------
+    problem : Problem
+    state : State
+    work : Workspace
+    greedy : bool
+    instances : ndarray(int64, (n_tile,))
+        At most as many as `state` has rows.
+    first : int
+        Entry of `outcome` of the tile's first episode.
+    outcome : Outcome
+        Output: n_tile entries.
+    """
+    n_tile = len(instances)
+    for b in range(n_tile):
+        for word in range(4):
+            state.breakdown_key[b, word] = work.keys[b, word]
+        start_episode(problem, state, b, instances[b])
+    is_shared = len(work.theta) == 1
+    running = True
+    while running:
+        running = False
+        for b in range(n_tile):
+            if state.episode[b, EPISODE_PHASE] == RUNNING:
+                row = 0 if is_shared else b
+                decision = state.episode[b, EPISODE_N_DECISIONS]
+                action = choose_action(problem, state, b, work, row, greedy, work.keys[b], decision)
+                apply_action(problem, state, b, action)
+                running = True
+    for b in range(n_tile):
+        write_outcome(state, b, outcome, first + b)
+
+
+@kernel
+def play_population(
     problem,
     state,
-    network,
     work,
     theta,
     noise_std,
     noise,
-    greedy,
     instances,
-    keys,
-    first,
-    last,
-    makespan,
-    tardiness,
-    decisions,
+    piece,
+    outcome,
 ):
-    """Play episodes first to last - 1, by perturbed policies or all by one (Algorithm 3).
+    """Let members of a generation play an episode each (Algorithm 1, lines 7 to 12; Algorithm 3).
 
-    With noise, episode i is that of member i of a generation (Algorithm 1, lines 7 to 12): it uses
-    theta + sigma eps_i, and its actions are keyed by (seed, generation, i). Without, all use theta,
-    and those of episode i by `keys[i]`. Random breakdowns come from the streams of the actions.
+    Member m uses theta + sigma eps_m. Its actions and the random breakdowns that it meets are keyed by
+    (seed, generation, m).
 
     Parameters
     ----------
     problem : Problem
     state : State
         A row per episode of a tile.
-    network : Network
     work : Workspace
-        With noise it holds as many networks as `state` has rows.
+        It holds as many networks as `state` has rows.
     theta : ndarray(float32, (n_parameters,))
     noise_std : float
-        sigma; 0 for no noise.
+        sigma.
     noise : Noise
         The generation's.
-    greedy : bool
-    instances : ndarray(int64, (n_episodes,))
-    keys : ndarray(uint32, (n_episodes, 4))
-        Streams of the draws; not read with noise.
-    first, last : int
-    makespan, tardiness : ndarray(float64, (n_episodes,))
-        Output, s; nan for an episode that cannot end.
-    decisions : ndarray(int64, (n_episodes,))
-        Output.
+    instances : ndarray(int64, (n_members,))
+        Row of `problem` that each member plays.
+    piece : tuple of int, (first, last + 1)
+        The members to play.
+    outcome : Outcome
+        Output: the entries of these members.
     """
-    tile = len(state.episode)
-    shared = noise_std == 0.0
-    if shared:
-        for k in range(len(theta)):
-            work.theta[0, k] = theta[k]
-        sum_columns(network, theta, work.column_sums[0])
-    episode = first
-    while episode < last:
-        n_tile = min(tile, last - episode)
-        for row in range(n_tile):
-            if shared:
-                for word in range(4):
-                    work.keys[row, word] = keys[episode + row, word]
-            else:
-                perturb_member(
-                    theta,
-                    noise_std,
-                    noise,
-                    episode + row,
-                    work.noise_key,
-                    work.bits,
-                    work.normals,
-                    work.theta[row],
-                )
-                sum_columns(network, work.theta[row], work.column_sums[row])
-                derive_key(noise.seed, ACTION, noise.generation, episode + row, work.keys[row])
-            for word in range(4):
-                state.breakdown_key[row, word] = work.keys[row, word]
-            start_episode(problem, state, row, instances[episode + row])
-        running = True
-        while running:
-            running = False
-            for b in range(n_tile):
-                if state.episode[b, PHASE] == RUNNING:
-                    action = choose_action(
-                        problem,
-                        state,
-                        b,
-                        network,
-                        work,
-                        0 if shared else b,
-                        greedy,
-                        work.keys[b],
-                        state.episode[b, N_DECISIONS],
-                    )
-                    apply_action(problem, state, b, action)
-                    running = True
-        for row in range(n_tile):
-            makespan[episode + row] = state.outcome[row, MAKESPAN]
-            tardiness[episode + row] = state.outcome[row, TARDINESS]
-            decisions[episode + row] = state.episode[row, N_DECISIONS]
-        episode += n_tile
+    tile = min(len(state.episode), len(work.theta))
+    first, last = piece
+    while first < last:
+        n_tile = min(tile, last - first)
+        for b in range(n_tile):
+            member = first + b
+            perturb_member(
+                theta,
+                noise_std,
+                noise,
+                member,
+                work.noise_key,
+                work.bits,
+                work.normals,
+                work.theta[b],
+            )
+            sum_columns(work.network, work.theta[b], work.column_sums[b])
+            derive_key(noise.seed, ACTION, noise.generation, member, work.keys[b])
+        play_tile(problem, state, work, False, instances[first : first + n_tile], first, outcome)
+        first += n_tile
 
 
 @kernel
-def advance_batch(problem, state, rows, restart, choices, index, value, legal, observation, mask):
+def play_policy(problem, state, work, theta, greedy, episodes, piece, outcome):
+    """Let one policy play a piece of a list of episodes (Algorithm 3).
+
+    Parameters
+    ----------
+    problem : Problem
+    state : State
+        A row per episode of a tile.
+    work : Workspace
+        It holds one network.
+    theta : ndarray(float32, (n_parameters,))
+    greedy : bool
+    episodes : Episodes
+    piece : tuple of int, (first, last + 1)
+        The episodes to play.
+    outcome : Outcome
+        Output: the entries of these episodes.
+    """
+    for row in range(len(work.theta)):
+        for k in range(len(theta)):
+            work.theta[row, k] = theta[k]
+        sum_columns(work.network, theta, work.column_sums[row])
+    tile = len(state.episode)
+    first, last = piece
+    while first < last:
+        n_tile = min(tile, last - first)
+        for b in range(n_tile):
+            for word in range(4):
+                work.keys[b, word] = episodes.keys[first + b, word]
+        some = episodes.instances[first : first + n_tile]
+        play_tile(problem, state, work, greedy, some, first, outcome)
+        first += n_tile
+
+
+@kernel
+def advance_batch(problem, state, rows, restart, choices, view):
     """Restart some rows or take one decision in each that still runs; write what is seen then.
 
     Parameters
@@ -252,28 +273,15 @@ def advance_batch(problem, state, rows, restart, choices, index, value, legal, o
     restart : bool
     choices : ndarray(int64, (n,))
         Instances to restart on, or legal actions; those of rows that are over are ignored.
-    index, value, legal
-        Scratch, as in `list_features` and `list_actions`.
-    observation : ndarray(float32, (B, n_features))
-        Output; zero in rows that are over.
-    mask : ndarray(bool, (B, n_actions))
-        Output; all False in rows that are over.
+    view : View
+        Output: these rows.
     """
-    for position in range(len(rows)):
-        b = rows[position]
+    for k in range(len(rows)):
+        b = rows[k]
         if restart:
-            start_episode(problem, state, b, choices[position])
-        elif state.episode[b, PHASE] == RUNNING:
-            apply_action(problem, state, b, np.int32(choices[position]))
-        for k in range(observation.shape[1]):
-            observation[b, k] = np.float32(0.0)
-        for k in range(mask.shape[1]):
-            mask[b, k] = False
-        if state.episode[b, PHASE] != RUNNING:
-            continue
-        n = list_features(problem, state, b, index, value)
-        for k in range(n):
-            observation[b, index[k]] = value[k]
-        n = list_actions(problem, state, b, legal)
-        for k in range(n):
-            mask[b, legal[k]] = True
+            start_episode(problem, state, b, choices[k])
+        elif state.episode[b, EPISODE_PHASE] == RUNNING:
+            apply_action(problem, state, b, np.int32(choices[k]))
+        clear_view(view, b)
+        if state.episode[b, EPISODE_PHASE] == RUNNING:
+            write_view(problem, state, b, view)

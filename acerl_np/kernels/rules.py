@@ -8,16 +8,16 @@ from __future__ import annotations
 import numpy as np
 
 from acerl_np.kernels.state import (
-    ARRIVAL,
-    DELIVERY,
-    EXPIRY,
-    INSTANCE,
-    LAYOUT,
-    PICKUP,
-    POOL_SIZE,
-    SITE,
-    TIME,
-    TRUNCATES,
+    ENDS_DELIVERY,
+    ENDS_PICKUP,
+    EPISODE_INSTANCE,
+    EPISODE_POOL_SIZE,
+    EPISODE_TIME,
+    INSTANCE_LAYOUT,
+    INSTANCE_TRUNCATES,
+    RECORD_ARRIVAL,
+    RECORD_EXPIRY,
+    VEHICLE_SITE,
     may_carry,
     measure_distance,
     round_sum,
@@ -36,44 +36,48 @@ def select_task(problem, state, b, v, rule):
 
     Returns -1 when the vehicle may carry none of the waiting tasks.
     """
-    i = state.episode[b, INSTANCE]
-    distance = problem.distance[problem.instance[i, LAYOUT]]
-    site = state.vehicle[b, v, SITE]
-    now = np.float64(state.episode[b, TIME])
+    i = state.episode[b, EPISODE_INSTANCE]
+    distance = problem.distance[problem.instance[i, INSTANCE_LAYOUT]]
+    site = state.vehicle[b, v, VEHICLE_SITE]
+    now = np.float64(state.episode[b, EPISODE_TIME])
     due_weight = 0.0
     distance_weight = 0.0
     if rule == AHP:
         count = 0
-        for k in range(state.episode[b, POOL_SIZE]):
+        for k in range(state.episode[b, EPISODE_POOL_SIZE]):
             task = state.pool[b, k]
             if may_carry(problem, i, v, task):
                 count += 1
-                due_weight += problem.task[i, task, ARRIVAL] + problem.task[i, task, EXPIRY]
+                due_weight += (
+                    problem.record[i, task, RECORD_ARRIVAL] + problem.record[i, task, RECORD_EXPIRY]
+                )
                 distance_weight += distance[
-                    problem.task_ends[i, task, PICKUP], problem.task_ends[i, task, DELIVERY]
+                    problem.ends[i, task, ENDS_PICKUP], problem.ends[i, task, ENDS_DELIVERY]
                 ]
         due_weight = 0.37 * count / due_weight if due_weight > 0.0 else 0.0
         distance_weight = 0.63 * count / distance_weight if distance_weight > 0.0 else 0.0
     best = -1
     best_key = np.inf
-    for k in range(state.episode[b, POOL_SIZE]):
+    for k in range(state.episode[b, EPISODE_POOL_SIZE]):
         task = state.pool[b, k]
         if not may_carry(problem, i, v, task):
             continue
-        pickup = problem.task_ends[i, task, PICKUP]
-        loaded = distance[pickup, problem.task_ends[i, task, DELIVERY]]
+        pickup = problem.ends[i, task, ENDS_PICKUP]
+        loaded = distance[pickup, problem.ends[i, task, ENDS_DELIVERY]]
         if rule == FCFS:
-            key = problem.task[i, task, ARRIVAL]
+            key = problem.record[i, task, RECORD_ARRIVAL]
         elif rule == EDD:
-            key = problem.task[i, task, ARRIVAL] + problem.task[i, task, EXPIRY]
+            key = problem.record[i, task, RECORD_ARRIVAL] + problem.record[i, task, RECORD_EXPIRY]
         elif rule == NVF:
-            key = measure_distance(distance[site, pickup], problem.instance[i, TRUNCATES])
+            key = measure_distance(distance[site, pickup], problem.instance[i, INSTANCE_TRUNCATES])
         elif rule == STD:
-            key = measure_distance(distance[site, pickup] + loaded, problem.instance[i, TRUNCATES])
+            key = measure_distance(
+                distance[site, pickup] + loaded, problem.instance[i, INSTANCE_TRUNCATES]
+            )
         elif rule == LWT:
             key = -round_sum(now - state.waiting_since[b, task])
         else:
-            due = problem.task[i, task, ARRIVAL] + problem.task[i, task, EXPIRY]
+            due = problem.record[i, task, RECORD_ARRIVAL] + problem.record[i, task, RECORD_EXPIRY]
             key = -round_sum(due_weight * due + distance_weight * loaded)
         if key < best_key:
             best_key = key

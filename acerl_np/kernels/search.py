@@ -13,31 +13,31 @@ from acerl_np.kernels.random import SEARCH, derive_key, draw_uniform
 from acerl_np.kernels.rollout import apply_action
 from acerl_np.kernels.rules import N_RULES, select_task
 from acerl_np.kernels.state import (
-    ARRIVAL,
-    BREAKDOWN_AT,
-    DELIVERY,
-    EVENT_TICK,
-    EXPIRY,
-    FINISH,
+    ENDS_DELIVERY,
+    ENDS_PICKUP,
+    EPISODE_INSTANCE,
+    EPISODE_N_ARRIVED,
+    EPISODE_PHASE,
+    EPISODE_POOL_SIZE,
+    EPISODE_TIME,
     FINISHED,
-    HALTED_TOWARDS,
     IDLE,
-    INSTANCE,
-    LAYOUT,
-    MAKESPAN,
-    N_ARRIVED,
-    N_TASKS,
-    N_VEHICLES,
-    PHASE,
-    PICKUP,
-    POOL_SIZE,
+    INSTANCE_LAYOUT,
+    INSTANCE_N_TASKS,
+    INSTANCE_N_VEHICLES,
+    OUTCOME_MAKESPAN,
+    OUTCOME_TARDINESS,
+    RECORD_ARRIVAL,
+    RECORD_EXPIRY,
     RUNNING,
-    SITE,
-    STATUS,
-    TARDINESS,
-    TASK,
-    TIME,
-    VEHICLE,
+    TASK_FINISH,
+    TASK_VEHICLE,
+    VEHICLE_BREAKDOWN_AT,
+    VEHICLE_EVENT_TICK,
+    VEHICLE_HALTED_TOWARDS,
+    VEHICLE_SITE,
+    VEHICLE_STATUS,
+    VEHICLE_TASK,
     copy_row,
 )
 from acerl_np.support.compiled import inner_kernel, kernel
@@ -46,10 +46,10 @@ from acerl_np.support.compiled import inner_kernel, kernel
 @inner_kernel
 def has_alternatives(problem, state, b):
     """Whether the decision of episode b could assign more than one (vehicle, task) pair."""
-    if state.episode[b, POOL_SIZE] > 1:
+    if state.episode[b, EPISODE_POOL_SIZE] > 1:
         return True
     n = 0
-    for v in range(problem.instance[state.episode[b, INSTANCE], N_VEHICLES]):
+    for v in range(problem.instance[state.episode[b, EPISODE_INSTANCE], INSTANCE_N_VEHICLES]):
         if has_choice(problem, state, b, v):
             n += 1
     return n > 1
@@ -63,9 +63,9 @@ def play_genes(problem, state, b, instance, genes, actions, is_open):
     vehicle that has one acts by the same rule.
     """
     start_episode(problem, state, b, instance)
-    n_vehicles = problem.instance[instance, N_VEHICLES]
+    n_vehicles = problem.instance[instance, INSTANCE_N_VEHICLES]
     k = 0
-    while state.episode[b, PHASE] == RUNNING and k < len(actions):
+    while state.episode[b, EPISODE_PHASE] == RUNNING and k < len(actions):
         is_open[k] = has_alternatives(problem, state, b)
         v = genes[k] // N_RULES
         while not has_choice(problem, state, b, v):
@@ -83,14 +83,14 @@ def score_episode(problem, state, b, cost_limit, mean_weight):
     The mean finish leads across the plateaus of the makespan; a tardiness at or above the limit
     costs more the larger it is.
     """
-    if state.episode[b, PHASE] != FINISHED:
+    if state.episode[b, EPISODE_PHASE] != FINISHED:
         return np.inf
-    n = problem.instance[state.episode[b, INSTANCE], N_TASKS]
+    n = problem.instance[state.episode[b, EPISODE_INSTANCE], INSTANCE_N_TASKS]
     total = 0.0
     for task in range(n):
-        total += np.float64(state.task[b, task, FINISH])
-    score = state.outcome[b, MAKESPAN] + mean_weight * total / n
-    excess = state.outcome[b, TARDINESS] - cost_limit
+        total += np.float64(state.task[b, task, TASK_FINISH])
+    score = state.outcome[b, OUTCOME_MAKESPAN] + mean_weight * total / n
+    excess = state.outcome[b, OUTCOME_TARDINESS] - cost_limit
     if excess >= 0.0:
         score += 20.0 + 10.0 * excess
     return score
@@ -128,7 +128,7 @@ def anneal_actions(
     mean_weight = 0.1 if chain % 2 == 0 else 0.3
     key = np.empty(4, np.uint32)
     derive_key(seed, SEARCH, content, chain, key)
-    n_genes = problem.instance[instance, N_VEHICLES] * N_RULES
+    n_genes = problem.instance[instance, INSTANCE_N_VEHICLES] * N_RULES
     genes = np.empty(n_max, np.int32)
     candidate = np.empty(n_max, np.int32)
     actions = np.empty(n_max, np.int32)
@@ -155,9 +155,12 @@ def anneal_actions(
             candidate[place] = np.int32(draw_uniform(key, step, 2 * k + 2) * n_genes)
         n = play_genes(problem, state, 0, instance, candidate, actions, was_open)
         score = score_episode(problem, state, 0, cost_limit, mean_weight)
-        makespan, tardiness = state.outcome[0, MAKESPAN], state.outcome[0, TARDINESS]
+        makespan, tardiness = (
+            state.outcome[0, OUTCOME_MAKESPAN],
+            state.outcome[0, OUTCOME_TARDINESS],
+        )
         better = makespan < outcome[0] or (makespan == outcome[0] and tardiness < outcome[1])
-        if state.episode[0, PHASE] == FINISHED and tardiness < cost_limit and better:
+        if state.episode[0, EPISODE_PHASE] == FINISHED and tardiness < cost_limit and better:
             outcome[0] = makespan
             outcome[1] = tardiness
             best_actions[:] = -1
@@ -179,31 +182,35 @@ def estimate_rest(problem, state, b, approach, delay_weight, most_delay):
     The vehicles' clocks, plus the loaded ways and `approach` metres of empty way for every task not
     yet assigned, plus `delay_weight` times the delay that is certain or likely by now.
     """
-    i = state.episode[b, INSTANCE]
-    distance = problem.distance[problem.instance[i, LAYOUT]]
-    now = np.float64(state.episode[b, TIME])
+    i = state.episode[b, EPISODE_INSTANCE]
+    distance = problem.distance[problem.instance[i, INSTANCE_LAYOUT]]
+    now = np.float64(state.episode[b, EPISODE_TIME])
     estimate = 0.0
-    for v in range(problem.instance[i, N_VEHICLES]):
-        idle = state.vehicle[b, v, STATUS] == IDLE
-        estimate += now if idle else np.float64(state.vehicle[b, v, EVENT_TICK])
+    for v in range(problem.instance[i, INSTANCE_N_VEHICLES]):
+        idle = state.vehicle[b, v, VEHICLE_STATUS] == IDLE
+        estimate += now if idle else np.float64(state.vehicle[b, v, VEHICLE_EVENT_TICK])
     delay = 0.0
-    for task in range(problem.instance[i, N_TASKS]):
-        v = state.task[b, task, VEHICLE]
+    for task in range(problem.instance[i, INSTANCE_N_TASKS]):
+        v = state.task[b, task, TASK_VEHICLE]
         rest = (
-            distance[problem.task_ends[i, task, PICKUP], problem.task_ends[i, task, DELIVERY]]
+            distance[problem.ends[i, task, ENDS_PICKUP], problem.ends[i, task, ENDS_DELIVERY]]
             + approach
         )
         if v < 0:
             estimate += rest
-        if task < state.episode[b, N_ARRIVED]:
+        if task < state.episode[b, EPISODE_N_ARRIVED]:
             if v < 0:
                 finish = now + rest
-            elif state.vehicle[b, v, TASK] == task:
-                finish = np.float64(state.vehicle[b, v, EVENT_TICK])
+            elif state.vehicle[b, v, VEHICLE_TASK] == task:
+                finish = np.float64(state.vehicle[b, v, VEHICLE_EVENT_TICK])
             else:
-                finish = np.float64(state.task[b, task, FINISH])
+                finish = np.float64(state.task[b, task, TASK_FINISH])
             delay += max(
-                0.0, finish - (problem.task[i, task, ARRIVAL] + problem.task[i, task, EXPIRY])
+                0.0,
+                finish
+                - (
+                    problem.record[i, task, RECORD_ARRIVAL] + problem.record[i, task, RECORD_EXPIRY]
+                ),
             )
     return np.inf if delay >= most_delay else estimate + delay_weight * delay
 
@@ -220,18 +227,18 @@ def mix_hash(h, x):
 @inner_kernel
 def hash_row(problem, state, b):
     """Hash what decides the rest of an episode: clock, waiting tasks as a set, vehicles."""
-    h = mix_hash(np.uint64(1), state.episode[b, TIME])
+    h = mix_hash(np.uint64(1), state.episode[b, EPISODE_TIME])
     waiting = np.uint64(0)
-    for k in range(state.episode[b, POOL_SIZE]):
+    for k in range(state.episode[b, EPISODE_POOL_SIZE]):
         waiting = np.uint64(waiting + mix_hash(np.uint64(2), state.pool[b, k]))
     h = mix_hash(h, waiting)
-    for v in range(problem.instance[state.episode[b, INSTANCE], N_VEHICLES]):
-        h = mix_hash(h, state.vehicle[b, v, STATUS])
-        h = mix_hash(h, state.vehicle[b, v, SITE])
-        h = mix_hash(h, state.vehicle[b, v, TASK] + 1)
-        h = mix_hash(h, state.vehicle[b, v, EVENT_TICK])
-        h = mix_hash(h, state.vehicle[b, v, HALTED_TOWARDS] + 1)
-        h = mix_hash(h, state.vehicle[b, v, BREAKDOWN_AT])
+    for v in range(problem.instance[state.episode[b, EPISODE_INSTANCE], INSTANCE_N_VEHICLES]):
+        h = mix_hash(h, state.vehicle[b, v, VEHICLE_STATUS])
+        h = mix_hash(h, state.vehicle[b, v, VEHICLE_SITE])
+        h = mix_hash(h, state.vehicle[b, v, VEHICLE_TASK] + 1)
+        h = mix_hash(h, state.vehicle[b, v, VEHICLE_EVENT_TICK])
+        h = mix_hash(h, state.vehicle[b, v, VEHICLE_HALTED_TOWARDS] + 1)
+        h = mix_hash(h, state.vehicle[b, v, VEHICLE_BREAKDOWN_AT])
     return h
 
 
@@ -298,7 +305,7 @@ def search_beam(
     """
     width = origin.shape[1]
     n_levels = origin.shape[0]
-    most_delay = cost_limit * problem.instance[instance, N_TASKS]
+    most_delay = cost_limit * problem.instance[instance, INSTANCE_N_TASKS]
     outcome[0] = np.inf
     outcome[1] = np.inf
     start_episode(problem, parents, 0, instance)
@@ -306,7 +313,7 @@ def search_beam(
     for level in range(n_levels):
         n_children = 0
         for b in range(n):
-            for v in range(problem.instance[instance, N_VEHICLES]):
+            for v in range(problem.instance[instance, INSTANCE_N_VEHICLES]):
                 if not has_choice(problem, parents, b, v):
                     continue
                 for rule in range(N_RULES):
@@ -321,10 +328,10 @@ def search_beam(
                     assign_task(problem, children, width, v, position)
                     advance_events(problem, children, width)
                     action = v * N_RULES + rule
-                    if children.episode[width, PHASE] != RUNNING:
+                    if children.episode[width, EPISODE_PHASE] != RUNNING:
                         makespan, tardiness = (
-                            children.outcome[width, MAKESPAN],
-                            children.outcome[width, TARDINESS],
+                            children.outcome[width, OUTCOME_MAKESPAN],
+                            children.outcome[width, OUTCOME_TARDINESS],
                         )
                         if tardiness < cost_limit and makespan < outcome[0]:
                             outcome[0] = makespan

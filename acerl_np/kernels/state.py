@@ -1,11 +1,17 @@
 """The arrays that kernels work on: what never changes (`Problem`) and one row per episode (`State`).
 
+Fields of one kind share an array, and the last index names the field: what is read together lies in
+one cache line, and a call passes few arrays (numba passes each as seven words or more). A field's name
+begins with that of its array, in capitals: `state.vehicle[b, v, VEHICLE_TASK]`,
+`problem.record[i, task, RECORD_ARRIVAL]`. No two arrays of the two share a name, so a field in the wrong
+place can be seen. `N_..._FIELDS` counts the fields of an array.
+
+Index letters of all kernels: b episode (a row of `State`), i instance, v vehicle, task a task by its row
+in the record, site a site of the layout; k counts anything else, such as positions in the pool.
+
 Sizes: I instances, L layouts, S sites, V vehicles of the largest fleet, M tasks of the longest
 record, K breakdowns, B episodes. Rows of smaller instances are padded and the padding is never read.
 Times are seconds, ticks whole seconds, lengths metres.
-
-Fields of one kind share an array, and the last index names the field: what is read together lies in
-one cache line, and a call passes few arrays (numba passes each as seven words or more).
 """
 
 from __future__ import annotations
@@ -19,45 +25,95 @@ from acerl_np.support.compiled import inner_kernel
 NEVER = np.int64(2**62)
 """A tick that is never reached."""
 
+# Values of VEHICLE_STATUS, VEHICLE_LEG and EPISODE_PHASE.
 IDLE, WORKING, BROKEN = 0, 1, 2
 TO_PICKUP, TO_DELIVERY, ARRIVED = 0, 1, 2
 RUNNING, FINISHED, STUCK, STOPPED = 0, 1, 2, 3
 
-SCALES = 12
-"""Feature constants of an instance: (mid, half) of distance, waiting, expiry, demand and total
-distance, then the divisors of speed and capacity."""
-
 # Fields of Problem.
-NEXT_SITE, NAMED_ROUTE = range(2)
-LAYOUT, TRUNCATES, N_TASKS, N_VEHICLES, TASK_SLOTS, HORIZON = range(6)
-PICKUP, DELIVERY = range(2)
-ARRIVAL, EXPIRY, HANDLING, DEMAND, LOADED = range(5)
-SPEED, CAPACITY, MEAN_UPTIME, MEAN_REPAIR = range(4)
-BREAKDOWN_TICK, REPAIR_TICKS = range(2)
+N_WAY_FIELDS = 2
+WAY_NEXT_SITE, WAY_NAMED_ROUTE = range(N_WAY_FIELDS)
+
+N_INSTANCE_FIELDS = 6
+(
+    INSTANCE_LAYOUT,
+    INSTANCE_TRUNCATES,
+    INSTANCE_N_TASKS,
+    INSTANCE_N_VEHICLES,
+    INSTANCE_TASK_SLOTS,
+    INSTANCE_HORIZON,
+) = range(N_INSTANCE_FIELDS)
+
+N_ENDS_FIELDS = 2
+ENDS_PICKUP, ENDS_DELIVERY = range(N_ENDS_FIELDS)
+
+N_RECORD_FIELDS = 5
+RECORD_ARRIVAL, RECORD_EXPIRY, RECORD_HANDLING, RECORD_DEMAND, RECORD_LOADED = range(
+    N_RECORD_FIELDS
+)
+
+N_FLEET_FIELDS = 4
+FLEET_SPEED, FLEET_CAPACITY, FLEET_MEAN_UPTIME, FLEET_MEAN_REPAIR = range(N_FLEET_FIELDS)
+
+N_BREAKDOWN_FIELDS = 2
+BREAKDOWN_TICK, BREAKDOWN_REPAIR_TICKS = range(N_BREAKDOWN_FIELDS)
+
+N_SCALING_FIELDS = 12
+(
+    SCALING_DISTANCE_MID,
+    SCALING_DISTANCE_HALF,
+    SCALING_WAITING_MID,
+    SCALING_WAITING_HALF,
+    SCALING_EXPIRY_MID,
+    SCALING_EXPIRY_HALF,
+    SCALING_DEMAND_MID,
+    SCALING_DEMAND_HALF,
+    SCALING_TOTAL_MID,
+    SCALING_TOTAL_HALF,
+    SCALING_SPEED,
+    SCALING_CAPACITY,
+) = range(N_SCALING_FIELDS)
 
 # Fields of State.
-INSTANCE, PHASE, TIME, N_ARRIVED, N_FINISHED, N_DECISIONS, POOL_SIZE = range(7)
-MAKESPAN, TARDINESS = range(2)
-VEHICLE, START, FINISH = range(3)
+N_EPISODE_FIELDS = 7
 (
-    STATUS,
-    SITE,
-    TASK,
-    EVENT_TICK,
-    BREAKDOWN_AT,
-    NEXT_BREAKDOWN,
-    N_REPAIRS,
-    HALTED_TOWARDS,
-    HIDDEN,
-    REVERSED,
-    LEG,
-    EDGE_FROM,
-    EDGE_TO,
-    EDGE_TICK,
-    EDGE_END_TICK,
-    ROUTE_INDEX,
-) = range(16)
-HALTED_AT, EDGE_OFFSET = range(2)
+    EPISODE_INSTANCE,
+    EPISODE_PHASE,
+    EPISODE_TIME,
+    EPISODE_N_ARRIVED,
+    EPISODE_N_FINISHED,
+    EPISODE_N_DECISIONS,
+    EPISODE_POOL_SIZE,
+) = range(N_EPISODE_FIELDS)
+
+N_OUTCOME_FIELDS = 2
+OUTCOME_MAKESPAN, OUTCOME_TARDINESS = range(N_OUTCOME_FIELDS)
+
+N_TASK_FIELDS = 3
+TASK_VEHICLE, TASK_START, TASK_FINISH = range(N_TASK_FIELDS)
+
+N_VEHICLE_FIELDS = 16
+(
+    VEHICLE_STATUS,
+    VEHICLE_SITE,
+    VEHICLE_TASK,
+    VEHICLE_EVENT_TICK,
+    VEHICLE_BREAKDOWN_AT,
+    VEHICLE_NEXT_BREAKDOWN,
+    VEHICLE_N_REPAIRS,
+    VEHICLE_HALTED_TOWARDS,
+    VEHICLE_HIDDEN,
+    VEHICLE_REVERSED,
+    VEHICLE_LEG,
+    VEHICLE_EDGE_FROM,
+    VEHICLE_EDGE_TO,
+    VEHICLE_EDGE_TICK,
+    VEHICLE_EDGE_END_TICK,
+    VEHICLE_ROUTE_INDEX,
+) = range(N_VEHICLE_FIELDS)
+
+N_PLACE_FIELDS = 2
+PLACE_HALTED_AT, PLACE_EDGE_OFFSET = range(N_PLACE_FIELDS)
 
 
 class Problem(NamedTuple):
@@ -67,32 +123,36 @@ class Problem(NamedTuple):
     ----------
     distance : ndarray(float64, (L, S, S)), m, shortest-path lengths, inf where there is no way
     edge_length : ndarray(float64, (L, S, S)), m, inf where there is no edge
-    way : ndarray(int32, (L, S, S, 2)), how to get from site a to site b
-        NEXT_SITE : the site after a on the default route
-        NAMED_ROUTE : index of the second site of the named route in `route_sites`, or -1
+    way : ndarray(int32, (L, S, S, N_WAY_FIELDS)), how to get from site a to site b
+        WAY_NEXT_SITE : the site after a on the default route
+        WAY_NAMED_ROUTE : index of the second site of the named route in `route_sites`, or -1
     route_sites : ndarray(int32, (n,)), the named routes one after the other
-    instance : ndarray(int64, (I, 6))
-        LAYOUT : the instance's layout
-        TRUNCATES : whether distances are truncated to whole metres, 0 or 1
-        N_TASKS, N_VEHICLES
-        TASK_SLOTS : waiting tasks that the network sees, the same for all instances
-        HORIZON : tick after which an episode is stopped, `NEVER` for none
-    task_ends : ndarray(int32, (I, M, 2)), the sites PICKUP and DELIVERY
-    task : ndarray(float64, (I, M, 5))
-        ARRIVAL, EXPIRY, HANDLING : s
-        DEMAND : units of load
-        LOADED : m, pickup to delivery as rules measure it
+    instance : ndarray(int64, (I, N_INSTANCE_FIELDS))
+        INSTANCE_LAYOUT : the instance's layout
+        INSTANCE_TRUNCATES : whether distances are truncated to whole metres, 0 or 1
+        INSTANCE_N_TASKS, INSTANCE_N_VEHICLES
+        INSTANCE_TASK_SLOTS : waiting tasks that the network sees, the same for all instances
+        INSTANCE_HORIZON : tick after which an episode is stopped, `NEVER` for none
+    ends : ndarray(int32, (I, M, N_ENDS_FIELDS)), the sites of each task
+        ENDS_PICKUP, ENDS_DELIVERY
+    record : ndarray(float64, (I, M, N_RECORD_FIELDS)), the tasks as they are given
+        RECORD_ARRIVAL, RECORD_EXPIRY, RECORD_HANDLING : s; expiry is relative to arrival
+        RECORD_DEMAND : units of load
+        RECORD_LOADED : m, pickup to delivery as rules measure it
     arrival_tick : ndarray(int64, (I, M)), non-decreasing along a row
-    vehicle : ndarray(float64, (I, V, 4))
-        SPEED : m/s
-        CAPACITY : units of load, 0 is unlimited
-        MEAN_UPTIME : s, mean time between random failures, 0 for none
-        MEAN_REPAIR : s, mean time to repair them
+    fleet : ndarray(float64, (I, V, N_FLEET_FIELDS)), the vehicles as they are given
+        FLEET_SPEED : m/s
+        FLEET_CAPACITY : units of load, 0 is unlimited
+        FLEET_MEAN_UPTIME : s, mean time between random failures, 0 for none
+        FLEET_MEAN_REPAIR : s, mean time to repair them
     start_site : ndarray(int32, (I, V))
-    breakdown : ndarray(int64, (I, V, K, 2)), listed ones by time
+    breakdown : ndarray(int64, (I, V, K, N_BREAKDOWN_FIELDS)), listed ones by time
         BREAKDOWN_TICK : `NEVER` after the last
-        REPAIR_TICKS
-    scaling : ndarray(float64, (I, 12)), see `SCALES`
+        BREAKDOWN_REPAIR_TICKS
+    scaling : ndarray(float64, (I, N_SCALING_FIELDS)), feature constants
+        SCALING_..._MID, SCALING_..._HALF : a feature x is seen as (x - mid) / half; DISTANCE, m, pickup to
+            delivery; WAITING, EXPIRY, s; DEMAND, units of load; TOTAL, m, vehicle to pickup to delivery
+        SCALING_SPEED, SCALING_CAPACITY : divisors
     """
 
     distance: np.ndarray
@@ -100,10 +160,10 @@ class Problem(NamedTuple):
     way: np.ndarray
     route_sites: np.ndarray
     instance: np.ndarray
-    task_ends: np.ndarray
-    task: np.ndarray
+    ends: np.ndarray
+    record: np.ndarray
     arrival_tick: np.ndarray
-    vehicle: np.ndarray
+    fleet: np.ndarray
     start_site: np.ndarray
     breakdown: np.ndarray
     scaling: np.ndarray
@@ -114,37 +174,38 @@ class State(NamedTuple):
 
     Attributes
     ----------
-    episode : ndarray(int64, (B, 7))
-        INSTANCE : row of `Problem`
-        PHASE : RUNNING, FINISHED, STUCK (nothing will ever happen) or STOPPED (at the horizon)
-        TIME : tick
-        N_ARRIVED, N_FINISHED, N_DECISIONS
-        POOL_SIZE : waiting tasks
-    outcome : ndarray(float64, (B, 2)), MAKESPAN and TARDINESS, s, nan until finished
+    episode : ndarray(int64, (B, N_EPISODE_FIELDS))
+        EPISODE_INSTANCE : row of `Problem`
+        EPISODE_PHASE : RUNNING, FINISHED, STUCK (nothing will ever happen) or STOPPED (at the horizon)
+        EPISODE_TIME : tick
+        EPISODE_N_ARRIVED, EPISODE_N_FINISHED, EPISODE_N_DECISIONS
+        EPISODE_POOL_SIZE : waiting tasks
+    outcome : ndarray(float64, (B, N_OUTCOME_FIELDS)), s, nan until finished
+        OUTCOME_MAKESPAN, OUTCOME_TARDINESS
     pool : ndarray(int32, (B, M)), waiting tasks in pool order
     waiting_since : ndarray(float64, (B, M)), s, per task
-    task : ndarray(int64, (B, M, 3))
-        VEHICLE : -1 while unassigned
-        START, FINISH : ticks of the last assignment and of the finish
-    vehicle : ndarray(int64, (B, V, 16))
-        STATUS : IDLE, WORKING or BROKEN
-        SITE : the last visited site as rules and observation see it
-        TASK : -1 when not working
-        EVENT_TICK : finish of a working, repair of a broken vehicle
-        BREAKDOWN_AT : tick of the next breakdown, listed or random, of a vehicle that is not broken
-        NEXT_BREAKDOWN : index into `Problem.breakdown`
-        N_REPAIRS : repairs so far
-        HALTED_TOWARDS : next site of a vehicle that broke down while working and has not set out since,
-            SITE itself at the end of its way; else -1
-        HIDDEN : 1 on the first trip after such a halt: SITE stays
-        REVERSED : 1 on that trip's first edge if it is driven backwards
-        LEG : TO_PICKUP, TO_DELIVERY or ARRIVED
-        EDGE_FROM, EDGE_TO : the edge that a working vehicle is on
-        EDGE_TICK, EDGE_END_TICK : when it entered and when it leaves that edge
-        ROUTE_INDEX : index of EDGE_TO in `Problem.route_sites`, or -1
-    place : ndarray(float64, (B, V, 2))
-        HALTED_AT : m that a halted vehicle stands past SITE, 0 at the site
-        EDGE_OFFSET : m past EDGE_FROM at EDGE_TICK
+    task : ndarray(int64, (B, M, N_TASK_FIELDS))
+        TASK_VEHICLE : -1 while unassigned
+        TASK_START, TASK_FINISH : ticks of the last assignment and of the finish
+    vehicle : ndarray(int64, (B, V, N_VEHICLE_FIELDS))
+        VEHICLE_STATUS : IDLE, WORKING or BROKEN
+        VEHICLE_SITE : the last visited site as rules and observation see it
+        VEHICLE_TASK : -1 when not working
+        VEHICLE_EVENT_TICK : finish of a working, repair of a broken vehicle
+        VEHICLE_BREAKDOWN_AT : tick of the next breakdown, listed or random, of a vehicle that is not broken
+        VEHICLE_NEXT_BREAKDOWN : index into `Problem.breakdown`
+        VEHICLE_N_REPAIRS : repairs so far
+        VEHICLE_HALTED_TOWARDS : next site of a vehicle that broke down while working and has not set out
+            since, VEHICLE_SITE itself at the end of its way; else -1
+        VEHICLE_HIDDEN : 1 on the first trip after such a halt: VEHICLE_SITE stays
+        VEHICLE_REVERSED : 1 on that trip's first edge if it is driven backwards
+        VEHICLE_LEG : TO_PICKUP, TO_DELIVERY or ARRIVED
+        VEHICLE_EDGE_FROM, VEHICLE_EDGE_TO : the edge that a working vehicle is on
+        VEHICLE_EDGE_TICK, VEHICLE_EDGE_END_TICK : when it entered and when it leaves that edge
+        VEHICLE_ROUTE_INDEX : index of VEHICLE_EDGE_TO in `Problem.route_sites`, or -1
+    place : ndarray(float64, (B, V, N_PLACE_FIELDS))
+        PLACE_HALTED_AT : m that a halted vehicle stands past VEHICLE_SITE, 0 at the site
+        PLACE_EDGE_OFFSET : m past VEHICLE_EDGE_FROM at VEHICLE_EDGE_TICK
     breakdown_key : ndarray(uint32, (B, 4)), stream of the random breakdowns; set before an episode starts
     """
 
@@ -160,18 +221,58 @@ class State(NamedTuple):
 
 def allocate_state(problem: Problem, n_episodes: int) -> State:
     """Return a `State` of `n_episodes` rows for any instance of `problem`; nothing is started yet."""
-    n_tasks = problem.task.shape[1]
-    n_vehicles = problem.vehicle.shape[1]
+    n_tasks = problem.record.shape[1]
+    n_vehicles = problem.fleet.shape[1]
     return State(
-        episode=np.zeros((n_episodes, POOL_SIZE + 1), np.int64),
-        outcome=np.zeros((n_episodes, TARDINESS + 1)),
+        episode=np.zeros((n_episodes, N_EPISODE_FIELDS), np.int64),
+        outcome=np.zeros((n_episodes, N_OUTCOME_FIELDS)),
         pool=np.zeros((n_episodes, n_tasks), np.int32),
         waiting_since=np.zeros((n_episodes, n_tasks)),
-        task=np.zeros((n_episodes, n_tasks, FINISH + 1), np.int64),
-        vehicle=np.zeros((n_episodes, n_vehicles, ROUTE_INDEX + 1), np.int64),
-        place=np.zeros((n_episodes, n_vehicles, EDGE_OFFSET + 1)),
+        task=np.zeros((n_episodes, n_tasks, N_TASK_FIELDS), np.int64),
+        vehicle=np.zeros((n_episodes, n_vehicles, N_VEHICLE_FIELDS), np.int64),
+        place=np.zeros((n_episodes, n_vehicles, N_PLACE_FIELDS)),
         breakdown_key=np.zeros((n_episodes, 4), np.uint32),
     )
+
+
+class Episodes(NamedTuple):
+    """A list of episodes to play.
+
+    Attributes
+    ----------
+    instances : ndarray(int64, (n_episodes,)), row of `Problem` of each
+    keys : ndarray(uint32, (n_episodes, 4)), streams of the draws, random breakdowns included
+    """
+
+    instances: np.ndarray
+    keys: np.ndarray
+
+
+class Outcome(NamedTuple):
+    """What came out of a list of episodes.
+
+    Attributes
+    ----------
+    makespan, tardiness : ndarray(float64, (n_episodes,)), s, nan for an episode that cannot end
+    decisions : ndarray(int64, (n_episodes,))
+    """
+
+    makespan: np.ndarray
+    tardiness: np.ndarray
+    decisions: np.ndarray
+
+
+def allocate_outcome(n_episodes: int) -> Outcome:
+    """Return an `Outcome` with room for `n_episodes`."""
+    return Outcome(np.empty(n_episodes), np.empty(n_episodes), np.empty(n_episodes, np.int64))
+
+
+@inner_kernel
+def write_outcome(state, b, outcome, episode):
+    """Write how row b of the State ended to entry `episode` of an `Outcome`."""
+    outcome.makespan[episode] = state.outcome[b, OUTCOME_MAKESPAN]
+    outcome.tardiness[episode] = state.outcome[b, OUTCOME_TARDINESS]
+    outcome.decisions[episode] = state.episode[b, EPISODE_N_DECISIONS]
 
 
 @inner_kernel
@@ -196,8 +297,8 @@ def count_ticks(seconds):
 @inner_kernel
 def may_carry(problem, i, v, task):
     """Whether vehicle v of instance i has the capacity for `task`."""
-    capacity = problem.vehicle[i, v, CAPACITY]
-    return capacity == 0.0 or problem.task[i, task, DEMAND] <= capacity
+    capacity = problem.fleet[i, v, FLEET_CAPACITY]
+    return capacity == 0.0 or problem.record[i, task, RECORD_DEMAND] <= capacity
 
 
 @inner_kernel

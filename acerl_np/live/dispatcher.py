@@ -15,28 +15,29 @@ import numpy as np
 
 from acerl_np.kernels.live import decide_by_named_rule, decide_by_network, look
 from acerl_np.kernels.network import sum_columns
+from acerl_np.kernels.observation import allocate_view
 from acerl_np.kernels.random import ACTION, derive_key
 from acerl_np.kernels.rollout import allocate_workspace
 from acerl_np.kernels.state import (
-    ARRIVAL,
     ARRIVED,
     BROKEN,
-    DELIVERY,
-    DEMAND,
-    EDGE_FROM,
-    EXPIRY,
-    HALTED_TOWARDS,
-    HANDLING,
+    ENDS_DELIVERY,
+    ENDS_PICKUP,
+    EPISODE_POOL_SIZE,
     IDLE,
-    LEG,
-    LOADED,
-    PICKUP,
-    POOL_SIZE,
-    SCALES,
-    SITE,
-    STATUS,
-    TASK,
-    TASK_SLOTS,
+    INSTANCE_TASK_SLOTS,
+    N_SCALING_FIELDS,
+    RECORD_ARRIVAL,
+    RECORD_DEMAND,
+    RECORD_EXPIRY,
+    RECORD_HANDLING,
+    RECORD_LOADED,
+    VEHICLE_EDGE_FROM,
+    VEHICLE_HALTED_TOWARDS,
+    VEHICLE_LEG,
+    VEHICLE_SITE,
+    VEHICLE_STATUS,
+    VEHICLE_TASK,
     WORKING,
     allocate_state,
 )
@@ -266,7 +267,9 @@ class Dispatcher:
 
         if isinstance(self.policy, str):
             self._rule = RULES[self.policy]
-            self._problem = build_live_problem(layout, FIRST_ROOM, scaling=np.ones(SCALES))
+            self._problem = build_live_problem(
+                layout, FIRST_ROOM, scaling=np.ones(N_SCALING_FIELDS)
+            )
         else:
             self.policy.check_layout(layout, "dispatcher")
             self._problem = build_live_problem(
@@ -282,9 +285,9 @@ class Dispatcher:
         self._state = allocate_state(self._problem, 1)
         self._free = list(range(FIRST_ROOM - 1, -1, -1))
         for v in range(len(self._names)):
-            self._state.vehicle[0, v, LEG] = ARRIVED
-            self._state.vehicle[0, v, TASK] = -1
-            self._state.vehicle[0, v, HALTED_TOWARDS] = -1
+            self._state.vehicle[0, v, VEHICLE_LEG] = ARRIVED
+            self._state.vehicle[0, v, VEHICLE_TASK] = -1
+            self._state.vehicle[0, v, VEHICLE_HALTED_TOWARDS] = -1
             self._set_vehicle(v, IDLE, int(self._problem.start_site[0, v]))
         self._choose()  # compile or load the kernels now, not at the first decision
 
@@ -303,7 +306,7 @@ class Dispatcher:
     @property
     def idle(self) -> tuple[str, ...]:
         """Names of the idle vehicles."""
-        status = self._state.vehicle[0, :, STATUS]
+        status = self._state.vehicle[0, :, VEHICLE_STATUS]
         return tuple(name for v, name in enumerate(self._names) if status[v] == IDLE)
 
     def feed(self, event: Event) -> None:
@@ -381,15 +384,12 @@ class Dispatcher:
         """
         self._check_time(now, "observe")
         self._tell_waiting(now)
-        n_vehicles = self._problem.vehicle.shape[1]
-        slots = int(self._problem.instance[0, TASK_SLOTS])
+        n_vehicles = self._problem.fleet.shape[1]
+        slots = int(self._problem.instance[0, INSTANCE_TASK_SLOTS])
         n_features = count_features(slots, n_vehicles)
-        observation = np.zeros(n_features, np.float32)
-        mask = np.zeros(count_actions(n_vehicles), np.bool_)
-        index, value = np.empty(n_features + 1, np.int32), np.empty(n_features + 1, np.float32)
-        legal = np.empty(len(mask), np.int32)
-        look(self._problem, self._state, index, value, legal, observation, mask)
-        return observation, mask
+        view = allocate_view(1, n_features, count_actions(n_vehicles))
+        look(self._problem, self._state, view)
+        return view.observation[0], view.mask[0]
 
     def assign(self, now: float, vehicle: str, task: str) -> Assignment:
         """Record an assignment that somebody else has decided.
@@ -415,7 +415,7 @@ class Dispatcher:
         """
         self._check_time(now, "assign")
         v = self._find_vehicle(vehicle, "assign")
-        if self._state.vehicle[0, v, STATUS] != IDLE:
+        if self._state.vehicle[0, v, VEHICLE_STATUS] != IDLE:
             raise EventError(f"assign at {now} s: vehicle '{vehicle}' is not idle")
         position = next((k for k, item in enumerate(self._pool) if item.event.task == task), None)
         if position is None:
@@ -455,7 +455,10 @@ class Dispatcher:
             ],
             "pool": list(self.waiting),
             "vehicles": [
-                {"status": int(row[STATUS]), "site": self.layout.sites[int(row[SITE])].id}
+                {
+                    "status": int(row[VEHICLE_STATUS]),
+                    "site": self.layout.sites[int(row[VEHICLE_SITE])].id,
+                }
                 for row in vehicle[: len(self._names)]
             ],
         }
@@ -596,7 +599,7 @@ class Dispatcher:
     ) -> None:
         what = f"{type(event).__name__} at {event.time} s"
         v = self._find_vehicle(event.vehicle, what)
-        status, site = (int(x) for x in self._state.vehicle[0, v, [STATUS, SITE]])
+        status, site = (int(x) for x in self._state.vehicle[0, v, [VEHICLE_STATUS, VEHICLE_SITE]])
         is_status = {IDLE: "idle", WORKING: "working", BROKEN: "broken"}[status]
         expected = {
             VehicleIdle: ("working",),
@@ -628,8 +631,8 @@ class Dispatcher:
 
     def _set_vehicle(self, v: int, status: int, site: int) -> None:
         row = self._state.vehicle[0, v]
-        row[STATUS] = status
-        row[SITE] = row[EDGE_FROM] = site
+        row[VEHICLE_STATUS] = status
+        row[VEHICLE_SITE] = row[VEHICLE_EDGE_FROM] = site
 
     def _enter(self, event: TaskArrived, since: float) -> _Task:
         """Give a task a row of the tables."""
@@ -638,11 +641,13 @@ class Dispatcher:
         row = self._free.pop()
         index = self.layout.site_index
         pickup, delivery = index[event.pickup], index[event.delivery]
-        self._problem.task_ends[0, row, [PICKUP, DELIVERY]] = pickup, delivery
-        values = self._problem.task[0, row]
-        values[ARRIVAL], values[EXPIRY] = event.time, event.expiry
-        values[HANDLING], values[DEMAND] = event.handling_time, event.demand
-        values[LOADED] = measure_loaded(self.layout, self._problem.distance[0, pickup, delivery])
+        self._problem.ends[0, row, [ENDS_PICKUP, ENDS_DELIVERY]] = pickup, delivery
+        values = self._problem.record[0, row]
+        values[RECORD_ARRIVAL], values[RECORD_EXPIRY] = event.time, event.expiry
+        values[RECORD_HANDLING], values[RECORD_DEMAND] = event.handling_time, event.demand
+        values[RECORD_LOADED] = measure_loaded(
+            self.layout, self._problem.distance[0, pickup, delivery]
+        )
         task = _Task(event, row, since)
         self._tasks[event.task] = task
         return task
@@ -653,14 +658,14 @@ class Dispatcher:
 
     def _make_room(self) -> None:
         """Double the rows of the tables."""
-        n = self._problem.task.shape[1]
+        n = self._problem.record.shape[1]
 
         def double(array: np.ndarray) -> np.ndarray:
             return np.concatenate([array, np.zeros_like(array)], axis=1)
 
         self._problem = self._problem._replace(
-            task_ends=double(self._problem.task_ends),
-            task=double(self._problem.task),
+            ends=double(self._problem.ends),
+            record=double(self._problem.record),
             arrival_tick=double(self._problem.arrival_tick),
         )
         self._state = self._state._replace(
@@ -671,7 +676,7 @@ class Dispatcher:
         self._free = list(range(2 * n - 1, n - 1, -1))
 
     def _write_pool(self) -> None:
-        self._state.episode[0, POOL_SIZE] = len(self._pool)
+        self._state.episode[0, EPISODE_POOL_SIZE] = len(self._pool)
         self._state.pool[0, : len(self._pool)] = [task.row for task in self._pool]
 
     def _tell_waiting(self, now: float) -> None:
@@ -689,7 +694,6 @@ class Dispatcher:
             v, position, rule = decide_by_network(
                 self._problem,
                 self._state,
-                self.policy.network,
                 self._work,
                 self.greedy,
                 self._key,
@@ -701,7 +705,7 @@ class Dispatcher:
         task = self._pool.pop(position)
         task.vehicle = v
         self._carried[v] = task
-        self._set_vehicle(v, WORKING, int(self._state.vehicle[0, v, SITE]))
+        self._set_vehicle(v, WORKING, int(self._state.vehicle[0, v, VEHICLE_SITE]))
         self._write_pool()
         self._decisions += 1
         return Assignment(self._names[v], task.event.task, rule)

@@ -105,7 +105,7 @@ def play_static(
     position = {id(instance): k for k, instance in enumerate(different)}
     rows = np.array([position[id(instance)] for instance in instances], np.int64)
     problem = build_problem(different, horizon=horizon)
-    n_vehicles = problem.vehicle.shape[1]
+    n_vehicles = problem.fleet.shape[1]
     orders = np.zeros((len(plans), n_vehicles), np.int32)
     rules = np.zeros((len(plans), n_vehicles), np.int32)
     for k, plan in enumerate(plans):

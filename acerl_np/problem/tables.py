@@ -7,31 +7,50 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from acerl_np.kernels.observation import N_TASK_FEATURES, N_VEHICLE_FEATURES
 from acerl_np.kernels.rules import N_RULES
 from acerl_np.kernels.state import (
-    ARRIVAL,
+    BREAKDOWN_REPAIR_TICKS,
     BREAKDOWN_TICK,
-    CAPACITY,
-    DELIVERY,
-    DEMAND,
-    EXPIRY,
-    HANDLING,
-    HORIZON,
-    LAYOUT,
-    LOADED,
-    MEAN_REPAIR,
-    MEAN_UPTIME,
-    N_TASKS,
-    N_VEHICLES,
-    NAMED_ROUTE,
+    ENDS_DELIVERY,
+    ENDS_PICKUP,
+    FLEET_CAPACITY,
+    FLEET_MEAN_REPAIR,
+    FLEET_MEAN_UPTIME,
+    FLEET_SPEED,
+    INSTANCE_HORIZON,
+    INSTANCE_LAYOUT,
+    INSTANCE_N_TASKS,
+    INSTANCE_N_VEHICLES,
+    INSTANCE_TASK_SLOTS,
+    INSTANCE_TRUNCATES,
+    N_BREAKDOWN_FIELDS,
+    N_ENDS_FIELDS,
+    N_FLEET_FIELDS,
+    N_INSTANCE_FIELDS,
+    N_RECORD_FIELDS,
+    N_SCALING_FIELDS,
+    N_WAY_FIELDS,
     NEVER,
-    NEXT_SITE,
-    PICKUP,
-    REPAIR_TICKS,
-    SCALES,
-    SPEED,
-    TASK_SLOTS,
-    TRUNCATES,
+    RECORD_ARRIVAL,
+    RECORD_DEMAND,
+    RECORD_EXPIRY,
+    RECORD_HANDLING,
+    RECORD_LOADED,
+    SCALING_CAPACITY,
+    SCALING_DEMAND_HALF,
+    SCALING_DEMAND_MID,
+    SCALING_DISTANCE_HALF,
+    SCALING_DISTANCE_MID,
+    SCALING_EXPIRY_HALF,
+    SCALING_EXPIRY_MID,
+    SCALING_SPEED,
+    SCALING_TOTAL_HALF,
+    SCALING_TOTAL_MID,
+    SCALING_WAITING_HALF,
+    SCALING_WAITING_MID,
+    WAY_NAMED_ROUTE,
+    WAY_NEXT_SITE,
     Problem,
 )
 from acerl_np.problem.breakdown_limits import MAX_HORIZON as MAX_HORIZON
@@ -51,7 +70,16 @@ MAX_SCALE = 1e18
 MIN_DIVISOR = 1e-10
 """Feature constants within these leave every feature of every layout a finite float32."""
 
-DIVISORS = [1, 3, 5, 7, 9, 10, 11]
+RANGES = (
+    (SCALING_DISTANCE_MID, SCALING_DISTANCE_HALF),
+    (SCALING_WAITING_MID, SCALING_WAITING_HALF),
+    (SCALING_EXPIRY_MID, SCALING_EXPIRY_HALF),
+    (SCALING_DEMAND_MID, SCALING_DEMAND_HALF),
+    (SCALING_TOTAL_MID, SCALING_TOTAL_HALF),
+)
+"""Feature constants that are a range: its mid, and its half width."""
+
+DIVISORS = [*(half for _, half in RANGES), SCALING_SPEED, SCALING_CAPACITY]
 """Which of the feature constants are divisors."""
 
 MAX_TABLE_BYTES = 4 * 2**30
@@ -74,7 +102,7 @@ def check_scaling(
     Parameters
     ----------
     scaling : array_like of float, (12,)
-        As `kernels.state.SCALES` lists them.
+        As `kernels.state.Problem` lists them.
     error : callable
         Kind of the error.
 
@@ -91,11 +119,11 @@ def check_scaling(
         constants = np.array(scaling, np.float64)
     except (TypeError, ValueError):
         constants = np.empty(0)
-    if constants.shape != (SCALES,) or not (
+    if constants.shape != (N_SCALING_FIELDS,) or not (
         (np.abs(constants) <= MAX_SCALE).all() and (constants[DIVISORS] >= MIN_DIVISOR).all()
     ):
         raise error(
-            f"scaling: expected {SCALES} numbers of at most {MAX_SCALE:g}, "
+            f"scaling: expected {N_SCALING_FIELDS} numbers of at most {MAX_SCALE:g}, "
             f"divisors of at least {MIN_DIVISOR:g}"
         )
     return constants
@@ -110,7 +138,7 @@ def find_scaling(instances: Sequence[Instance]) -> np.ndarray:
     Returns
     -------
     ndarray(float64, (12,))
-        As `kernels.state.SCALES` lists them.
+        As `kernels.state.Problem` lists them.
     """
     own = [scaling_of(instance.layout) for instance in instances]
     if own[0] is not None and all(
@@ -131,29 +159,29 @@ def find_scaling(instances: Sequence[Instance]) -> np.ndarray:
     expiry = np.concatenate([instance.expiry for instance in instances])
     demand = np.concatenate([instance.demand for instance in instances])
     fleet = [vehicle for instance in instances for vehicle in instance.layout.vehicles]
-    scaling = np.empty(SCALES)
-    ranges = [
+    scaling = np.empty(N_SCALING_FIELDS)
+    seen = (
         np.concatenate(distances),
         np.array([0.0, expiry.max()]),
         expiry,
         demand,
         np.concatenate(totals),
-    ]
-    for k, values in enumerate(ranges):
+    )
+    for (mid, half), values in zip(RANGES, seen, strict=True):
         low, high = float(values.min()), float(values.max())
-        scaling[2 * k] = (low + high) / 2.0
+        scaling[mid] = (low + high) / 2.0
         # A range within rounding error is empty.
         empty = high - low <= 1e-9 * max(1.0, abs(high))
-        scaling[2 * k + 1] = 1.0 if empty else (high - low) / 2.0
-    scaling[10] = max(vehicle.speed for vehicle in fleet)
+        scaling[half] = 1.0 if empty else (high - low) / 2.0
+    scaling[SCALING_SPEED] = max(vehicle.speed for vehicle in fleet)
     capacity = max(vehicle.capacity for vehicle in fleet)
-    scaling[11] = max(capacity, 1e-9) if capacity else 1.0
+    scaling[SCALING_CAPACITY] = max(capacity, 1e-9) if capacity else 1.0
     return scaling
 
 
 def count_features(task_slots: int, n_vehicles: int) -> int:
     """Return the length of an observation."""
-    return 4 * task_slots + n_vehicles * (3 + task_slots)
+    return N_TASK_FEATURES * task_slots + n_vehicles * (N_VEHICLE_FEATURES + task_slots)
 
 
 def count_actions(n_vehicles: int) -> int:
@@ -252,7 +280,7 @@ def build_problem(
     for i, instance in enumerate(instances):
         _fill_instance(problem, i, instance)
         if instance.layout.has_random_breakdowns:
-            problem.instance[i, HORIZON] = find_last_tick(instance, horizon)
+            problem.instance[i, INSTANCE_HORIZON] = find_last_tick(instance, horizon)
     return problem
 
 
@@ -272,31 +300,33 @@ def _allocate_problem(
     problem = Problem(
         distance=np.full((n_layouts, n_sites, n_sites), np.inf),
         edge_length=np.full((n_layouts, n_sites, n_sites), np.inf),
-        way=np.zeros((n_layouts, n_sites, n_sites, 2), np.int32),
+        way=np.zeros((n_layouts, n_sites, n_sites, N_WAY_FIELDS), np.int32),
         route_sites=_stack_routes(layouts),
-        instance=np.zeros((n_instances, HORIZON + 1), np.int64),
-        task_ends=np.zeros((n_instances, n_tasks, DELIVERY + 1), np.int32),
-        task=np.zeros((n_instances, n_tasks, LOADED + 1)),
+        instance=np.zeros((n_instances, N_INSTANCE_FIELDS), np.int64),
+        ends=np.zeros((n_instances, n_tasks, N_ENDS_FIELDS), np.int32),
+        record=np.zeros((n_instances, n_tasks, N_RECORD_FIELDS)),
         arrival_tick=np.full((n_instances, n_tasks), NEVER),
-        vehicle=np.zeros((n_instances, fleet, MEAN_REPAIR + 1)),
+        fleet=np.zeros((n_instances, fleet, N_FLEET_FIELDS)),
         start_site=np.zeros((n_instances, fleet), np.int32),
-        breakdown=np.zeros((n_instances, fleet, n_breakdowns, REPAIR_TICKS + 1), np.int64),
+        breakdown=np.zeros((n_instances, fleet, n_breakdowns, N_BREAKDOWN_FIELDS), np.int64),
         scaling=np.tile(np.asarray(scaling, np.float64), (len(layout_of), 1)),
     )
-    problem.way[..., NAMED_ROUTE] = -1
-    problem.instance[:, LAYOUT] = layout_of
-    problem.instance[:, TASK_SLOTS] = task_slots or max(layout.task_slots for layout in layouts)
-    problem.instance[:, HORIZON] = NEVER if horizon is None else int(horizon)
-    problem.vehicle[..., SPEED] = 1.0
+    problem.way[..., WAY_NAMED_ROUTE] = -1
+    problem.instance[:, INSTANCE_LAYOUT] = layout_of
+    problem.instance[:, INSTANCE_TASK_SLOTS] = task_slots or max(
+        layout.task_slots for layout in layouts
+    )
+    problem.instance[:, INSTANCE_HORIZON] = NEVER if horizon is None else int(horizon)
+    problem.fleet[..., FLEET_SPEED] = 1.0
     problem.breakdown[..., BREAKDOWN_TICK] = NEVER
     position = 0
     for k, layout in enumerate(layouts):
         size = len(layout.sites)
         problem.distance[k, :size, :size] = layout.routes.distance
         problem.edge_length[k, :size, :size] = layout.routes.edge_length
-        problem.way[k, :size, :size, NEXT_SITE] = layout.routes.next_site
+        problem.way[k, :size, :size, WAY_NEXT_SITE] = layout.routes.next_site
         for ends, route in layout.routes.explicit.items():
-            problem.way[k, *ends, NAMED_ROUTE] = position
+            problem.way[k, *ends, WAY_NAMED_ROUTE] = position
             position += len(route) - 1
     return problem
 
@@ -350,33 +380,33 @@ def measure_loaded(layout: Layout, metres: np.ndarray) -> np.ndarray:
 def _fill_instance(problem: Problem, i: int, instance: Instance) -> None:
     layout = instance.layout
     n = instance.n_tasks
-    problem.instance[i, N_TASKS] = n
-    problem.task_ends[i, :n, PICKUP] = instance.pickup
-    problem.task_ends[i, :n, DELIVERY] = instance.delivery
-    problem.task[i, :n, ARRIVAL] = instance.arrival
-    problem.task[i, :n, EXPIRY] = instance.expiry
-    problem.task[i, :n, HANDLING] = instance.handling_time
-    problem.task[i, :n, DEMAND] = instance.demand
+    problem.instance[i, INSTANCE_N_TASKS] = n
+    problem.ends[i, :n, ENDS_PICKUP] = instance.pickup
+    problem.ends[i, :n, ENDS_DELIVERY] = instance.delivery
+    problem.record[i, :n, RECORD_ARRIVAL] = instance.arrival
+    problem.record[i, :n, RECORD_EXPIRY] = instance.expiry
+    problem.record[i, :n, RECORD_HANDLING] = instance.handling_time
+    problem.record[i, :n, RECORD_DEMAND] = instance.demand
     problem.arrival_tick[i, :n] = np.ceil(instance.arrival).astype(np.int64)
     loaded = layout.routes.distance[instance.pickup, instance.delivery]
-    problem.task[i, :n, LOADED] = measure_loaded(layout, loaded)
+    problem.record[i, :n, RECORD_LOADED] = measure_loaded(layout, loaded)
     _fill_fleet(problem, i, layout)
 
 
 def _fill_fleet(problem: Problem, i: int, layout: Layout, *, with_breakdowns: bool = True) -> None:
-    problem.instance[i, TRUNCATES] = layout.truncate_distances
-    problem.instance[i, N_VEHICLES] = len(layout.vehicles)
+    problem.instance[i, INSTANCE_TRUNCATES] = layout.truncate_distances
+    problem.instance[i, INSTANCE_N_VEHICLES] = len(layout.vehicles)
     for v, vehicle in enumerate(layout.vehicles):
-        problem.vehicle[i, v, SPEED] = vehicle.speed
-        problem.vehicle[i, v, CAPACITY] = vehicle.capacity
+        problem.fleet[i, v, FLEET_SPEED] = vehicle.speed
+        problem.fleet[i, v, FLEET_CAPACITY] = vehicle.capacity
         problem.start_site[i, v] = layout.site_index[vehicle.start]
         if not with_breakdowns:
             continue
         if vehicle.random_breakdowns is not None:
             model = vehicle.random_breakdowns
-            problem.vehicle[i, v, MEAN_UPTIME] = model.mean_time_between_failures
-            problem.vehicle[i, v, MEAN_REPAIR] = model.mean_time_to_repair
+            problem.fleet[i, v, FLEET_MEAN_UPTIME] = model.mean_time_between_failures
+            problem.fleet[i, v, FLEET_MEAN_REPAIR] = model.mean_time_to_repair
         events = sorted(vehicle.breakdowns, key=lambda item: item.time)
         for k, event in enumerate(events):
             problem.breakdown[i, v, k, BREAKDOWN_TICK] = int(np.ceil(event.time))
-            problem.breakdown[i, v, k, REPAIR_TICKS] = int(np.ceil(event.repair_time))
+            problem.breakdown[i, v, k, BREAKDOWN_REPAIR_TICKS] = int(np.ceil(event.repair_time))

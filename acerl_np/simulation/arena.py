@@ -11,15 +11,23 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from acerl_np.kernels.baselines import play_plans, play_rules
+from acerl_np.kernels.baselines import Plans, play_plans, play_rules
 from acerl_np.kernels.network import Network
 from acerl_np.kernels.random import EVALUATION, derive_key
 from acerl_np.kernels.rollout import (
     Workspace,
     allocate_workspace,
-    play_members,
+    play_policy,
+    play_population,
 )
-from acerl_np.kernels.state import Problem, State, allocate_state
+from acerl_np.kernels.state import (
+    Episodes,
+    Outcome,
+    Problem,
+    State,
+    allocate_outcome,
+    allocate_state,
+)
 from acerl_np.kernels.update import Noise
 from acerl_np.problem.instance import Instance
 from acerl_np.support.workers import Workers
@@ -30,8 +38,6 @@ TILE = 4
 EPISODE_TILE = 64
 """Episodes of one shared policy that a worker plays side by side."""
 
-
-NO_NOISE = Noise(0, 0, 0, False)
 
 MAX_PIECE = 64
 """Most tiles of one call: a call cannot be interrupted."""
@@ -138,8 +144,21 @@ class Arena:
             Minus the makespan, and the tardiness, s.
         decisions : ndarray(int64, (population,))
         """
-        keys = np.empty((0, 4), np.uint32)
-        makespan, tardiness, decisions = self._play(theta, noise_std, noise, False, instances, keys)
+
+        def play(state: State, work: Workspace, piece: tuple[int, int], outcome: Outcome) -> None:
+            play_population(
+                self.problem,
+                state,
+                work,
+                theta,
+                noise_std,
+                noise,
+                instances,
+                piece,
+                outcome,
+            )
+
+        makespan, tardiness, decisions = self._play(len(instances), play)
         return -makespan, tardiness, decisions
 
     def play_policy(
@@ -164,45 +183,25 @@ class Arena:
         makespan, tardiness : ndarray(float64, (n_episodes,)), s
         decisions : ndarray(int64, (n_episodes,))
         """
-        return self._play(theta, 0.0, NO_NOISE, greedy, instances, keys)
+        episodes = Episodes(instances, keys)
 
-    def _play(
-        self,
-        theta: np.ndarray,
-        noise_std: float,
-        noise: Noise,
-        greedy: bool,
-        instances: np.ndarray,
-        keys: np.ndarray,
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        n = len(instances)
-        makespan, tardiness = np.empty(n), np.empty(n)
-        decisions = np.empty(n, np.int64)
+        def play(state: State, work: Workspace, piece: tuple[int, int], outcome: Outcome) -> None:
+            play_policy(self.problem, state, work, theta, greedy, episodes, piece, outcome)
 
-        def play(piece: tuple[int, int]) -> None:
+        return self._play(len(instances), play)
+
+    def _play(self, n: int, play: Callable[..., None]) -> Outcome:
+        outcome = allocate_outcome(n)
+
+        def play_piece(piece: tuple[int, int]) -> None:
             state, work = self._spaces.get()
             try:
-                play_members(
-                    self.problem,
-                    state,
-                    self.network,
-                    work,
-                    theta,
-                    noise_std,
-                    noise,
-                    greedy,
-                    instances,
-                    keys,
-                    *piece,
-                    makespan,
-                    tardiness,
-                    decisions,
-                )
+                play(state, work, piece, outcome)
             finally:
                 self._spaces.put((state, work))
 
-        self.workers.run(play, deal_episodes(n, self.tile, self.workers.threads))
-        return makespan, tardiness, decisions
+        self.workers.run(play_piece, deal_episodes(n, self.tile, self.workers.threads))
+        return outcome
 
 
 def play_by_rule(
@@ -225,9 +224,10 @@ def play_by_rule(
     makespan, tardiness : ndarray(float64, (n_episodes,)), s
     decisions : ndarray(int64, (n_episodes,))
     """
+    episodes = Episodes(instances, keys)
 
-    def play(state: State, first: int, last: int, *out: np.ndarray) -> None:
-        play_rules(problem, state, rule, instances, keys, first, last, *out)
+    def play(state: State, piece: tuple[int, int], outcome: Outcome) -> None:
+        play_rules(problem, state, rule, episodes, piece, outcome)
 
     return _play_tiles(problem, len(instances), EPISODE_TILE, play, workers)
 
@@ -257,9 +257,10 @@ def play_by_plan(
     makespan, tardiness : ndarray(float64, (n_episodes,)), s
     decisions : ndarray(int64, (n_episodes,))
     """
+    plans, episodes = Plans(orders, rules), Episodes(instances, keys)
 
-    def play(state: State, first: int, last: int, *out: np.ndarray) -> None:
-        play_plans(problem, state, instances, orders, rules, keys, first, last, *out)
+    def play(state: State, piece: tuple[int, int], outcome: Outcome) -> None:
+        play_plans(problem, state, plans, episodes, piece, outcome)
 
     return _play_tiles(problem, len(instances), EPISODE_TILE, play, workers)
 
@@ -270,9 +271,8 @@ def _play_tiles(
     tile: int,
     play: Callable[..., None],
     workers: Workers,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    makespan, tardiness = np.empty(n), np.empty(n)
-    decisions = np.empty(n, np.int64)
+) -> Outcome:
+    outcome = allocate_outcome(n)
     states: queue.SimpleQueue[State] = queue.SimpleQueue()
     for _ in range(workers.threads):
         states.put(allocate_state(problem, min(tile, n)))
@@ -280,9 +280,9 @@ def _play_tiles(
     def play_piece(piece: tuple[int, int]) -> None:
         state = states.get()
         try:
-            play(state, *piece, makespan, tardiness, decisions)
+            play(state, piece, outcome)
         finally:
             states.put(state)
 
     workers.run(play_piece, deal_episodes(n, tile, workers.threads))
-    return makespan, tardiness, decisions
+    return outcome

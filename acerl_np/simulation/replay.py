@@ -11,14 +11,14 @@ import numpy as np
 
 from acerl_np.kernels.baselines import play_assignments
 from acerl_np.kernels.state import (
-    FINISH,
-    MAKESPAN,
-    N_DECISIONS,
-    START,
-    STATUS,
-    TARDINESS,
-    TASK,
-    VEHICLE,
+    EPISODE_N_DECISIONS,
+    OUTCOME_MAKESPAN,
+    OUTCOME_TARDINESS,
+    TASK_FINISH,
+    TASK_START,
+    TASK_VEHICLE,
+    VEHICLE_STATUS,
+    VEHICLE_TASK,
     WORKING,
     allocate_state,
 )
@@ -105,16 +105,16 @@ def replay_assignments(
         np.ceil(np.maximum(assignments.start, 0.0)).astype(np.int64),
         np.empty(fleet, np.int64),
     )
-    served = state.task[0, :n, VEHICLE] >= 0
+    served = state.task[0, :n, TASK_VEHICLE] >= 0
     vehicles = state.vehicle[0, :fleet]
-    served[vehicles[vehicles[:, STATUS] == WORKING, TASK]] = False
+    served[vehicles[vehicles[:, VEHICLE_STATUS] == WORKING, VEHICLE_TASK]] = False
     return Replay(
         assignments=assignments,
-        makespan=float(state.outcome[0, MAKESPAN]),
-        tardiness=float(state.outcome[0, TARDINESS]),
-        start=np.where(served, state.task[0, :n, START], np.nan),
-        finish=np.where(served, state.task[0, :n, FINISH], np.nan),
-        decisions=int(state.episode[0, N_DECISIONS]),
+        makespan=float(state.outcome[0, OUTCOME_MAKESPAN]),
+        tardiness=float(state.outcome[0, OUTCOME_TARDINESS]),
+        start=np.where(served, state.task[0, :n, TASK_START], np.nan),
+        finish=np.where(served, state.task[0, :n, TASK_FINISH], np.nan),
+        decisions=int(state.episode[0, EPISODE_N_DECISIONS]),
     )
 
 

@@ -8,20 +8,21 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from acerl_np.kernels.observation import allocate_view
 from acerl_np.kernels.random import BREAKDOWN, derive_key
 from acerl_np.kernels.rollout import advance_batch
 from acerl_np.kernels.state import (
-    FINISH,
-    MAKESPAN,
-    PHASE,
+    EPISODE_PHASE,
+    EPISODE_TIME,
+    INSTANCE_TASK_SLOTS,
+    OUTCOME_MAKESPAN,
+    OUTCOME_TARDINESS,
     RUNNING,
-    START,
-    STATUS,
-    TARDINESS,
-    TASK,
-    TASK_SLOTS,
-    TIME,
-    VEHICLE,
+    TASK_FINISH,
+    TASK_START,
+    TASK_VEHICLE,
+    VEHICLE_STATUS,
+    VEHICLE_TASK,
     WORKING,
     allocate_state,
 )
@@ -157,11 +158,7 @@ class Simulator:
         self._starts = [0] * n_episodes
         self._seed_all(seed)
         self.state = allocate_state(self.problem, self.n_episodes)
-        self._observation = np.zeros((self.n_episodes, self.n_features), np.float32)
-        self._mask = np.zeros((self.n_episodes, self.n_actions), np.bool_)
-        self._index = np.zeros(self.n_features, np.int32)
-        self._value = np.zeros(self.n_features, np.float32)
-        self._legal = np.zeros(self.n_actions, np.int32)
+        self._view = allocate_view(self.n_episodes, self.n_features, self.n_actions)
         self.reset()
 
     @property
@@ -178,48 +175,48 @@ class Simulator:
     def n_features(self) -> int:
         """Length of an observation."""
         return count_features(
-            int(self.problem.instance[0, TASK_SLOTS]), self.problem.vehicle.shape[1]
+            int(self.problem.instance[0, INSTANCE_TASK_SLOTS]), self.problem.fleet.shape[1]
         )
 
     @property
     def n_actions(self) -> int:
         """Number of actions, legal or not: vehicle * 4 + rule."""
-        return count_actions(self.problem.vehicle.shape[1])
+        return count_actions(self.problem.fleet.shape[1])
 
     @property
     def observation(self) -> np.ndarray:
         """Features of each episode's decision, float32 (B, n_features); zero once it is over."""
-        return self._observation.copy()
+        return self._view.observation.copy()
 
     @property
     def action_mask(self) -> np.ndarray:
         """Legal actions, bool (B, n_actions); all False once the episode is over."""
-        return self._mask.copy()
+        return self._view.mask.copy()
 
     @property
     def time(self) -> np.ndarray:
         """Clock of each episode, float64 (B,), s."""
-        return self.state.episode[:, TIME].astype(np.float64)
+        return self.state.episode[:, EPISODE_TIME].astype(np.float64)
 
     @property
     def done(self) -> np.ndarray:
         """Whether each episode is over, bool (B,)."""
-        return np.asarray(self.state.episode[:, PHASE] != RUNNING)
+        return np.asarray(self.state.episode[:, EPISODE_PHASE] != RUNNING)
 
     @property
     def status(self) -> np.ndarray:
         """How each episode stands, str (B,): see `STATUS_NAMES`."""
-        return np.asarray(STATUS_NAMES[self.state.episode[:, PHASE]])
+        return np.asarray(STATUS_NAMES[self.state.episode[:, EPISODE_PHASE]])
 
     @property
     def makespan(self) -> np.ndarray:
         """Latest finish of each episode, float64 (B,), s; nan until finished (Eq. 1)."""
-        return self.state.outcome[:, MAKESPAN].copy()
+        return self.state.outcome[:, OUTCOME_MAKESPAN].copy()
 
     @property
     def tardiness(self) -> np.ndarray:
         """Mean delay of the tasks of each episode, float64 (B,), s; nan until finished (Eq. 2)."""
-        return self.state.outcome[:, TARDINESS].copy()
+        return self.state.outcome[:, OUTCOME_TARDINESS].copy()
 
     def reset(self, *, seed: int | None = None) -> None:
         """Start every episode anew and advance it to its first decision.
@@ -310,12 +307,12 @@ class Simulator:
                 f"expected integers of shape ({self.n_episodes},)"
             )
         running = ~self.done
-        legal = find_legal(self._mask, chosen)
+        legal = find_legal(self._view.mask, chosen)
         if (running & ~legal).any():
             b = int(np.argmax(running & ~legal))
             raise ActionError(
-                f"episode {b} at {self.state.episode[b, TIME]} s: action {chosen[b]} is illegal; "
-                f"expected one of {np.flatnonzero(self._mask[b]).tolist()}"
+                f"episode {b} at {self.state.episode[b, EPISODE_TIME]} s: action {chosen[b]} is illegal; "
+                f"expected one of {np.flatnonzero(self._view.mask[b]).tolist()}"
             )
         self._advance(False, self._rows, chosen.astype(np.int64))
 
@@ -333,11 +330,11 @@ class Simulator:
         """
         instance = self.pool[self.choices[b]]
         n = instance.n_tasks
-        vehicle = self.state.task[b, :n, VEHICLE]
-        start = self.state.task[b, :n, START]
+        vehicle = self.state.task[b, :n, TASK_VEHICLE]
+        start = self.state.task[b, :n, TASK_START]
         fleet = len(instance.layout.vehicles)
         vehicles = self.state.vehicle[b, :fleet]
-        working = vehicles[vehicles[:, STATUS] == WORKING, TASK]
+        working = vehicles[vehicles[:, VEHICLE_STATUS] == WORKING, VEHICLE_TASK]
         served = [
             task
             for task in np.argsort(start, kind="stable")
@@ -347,7 +344,7 @@ class Simulator:
             task=tuple(instance.tasks[task] for task in served),
             vehicle=tuple(instance.layout.vehicles[vehicle[task]].id for task in served),
             start=start[served].astype(np.float64),
-            finish=self.state.task[b, served, FINISH].astype(np.float64),
+            finish=self.state.task[b, served, TASK_FINISH].astype(np.float64),
         )
 
     def _check_seedable(self) -> None:
@@ -373,18 +370,7 @@ class Simulator:
                 key = self.state.breakdown_key[b]
                 derive_key(self._seeds[b], BREAKDOWN, self._starts[b], 0, key)
                 self._starts[b] += 1
-        advance_batch(
-            self.problem,
-            self.state,
-            rows,
-            restart,
-            choices,
-            self._index,
-            self._value,
-            self._legal,
-            self._observation,
-            self._mask,
-        )
+        advance_batch(self.problem, self.state, rows, restart, choices, self._view)
 
 
 def _read_keys(keys: ArrayLike, n_episodes: int) -> np.ndarray:

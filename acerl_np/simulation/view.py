@@ -7,21 +7,21 @@ import numpy as np
 from acerl_np.kernels.state import (
     ARRIVED,
     BROKEN,
-    EDGE_FROM,
-    EDGE_OFFSET,
-    EDGE_TICK,
-    EDGE_TO,
-    HALTED_AT,
-    HALTED_TOWARDS,
+    EPISODE_N_FINISHED,
+    EPISODE_POOL_SIZE,
+    EPISODE_TIME,
     IDLE,
-    LEG,
-    N_FINISHED,
-    POOL_SIZE,
-    SITE,
-    STATUS,
-    TASK,
-    TIME,
+    PLACE_EDGE_OFFSET,
+    PLACE_HALTED_AT,
     TO_DELIVERY,
+    VEHICLE_EDGE_FROM,
+    VEHICLE_EDGE_TICK,
+    VEHICLE_EDGE_TO,
+    VEHICLE_HALTED_TOWARDS,
+    VEHICLE_LEG,
+    VEHICLE_SITE,
+    VEHICLE_STATUS,
+    VEHICLE_TASK,
     WORKING,
 )
 from acerl_np.problem.layout import Layout
@@ -62,7 +62,7 @@ def describe_episode(simulator: Simulator, b: int) -> str:
     sites = instance.layout.sites
     lines = [
         f"{instance.name} at {simulator.time[b]:g} s: "
-        f"{state.episode[b, N_FINISHED]} of {instance.n_tasks} tasks finished"
+        f"{state.episode[b, EPISODE_N_FINISHED]} of {instance.n_tasks} tasks finished"
     ]
     if simulator.done[b]:
         lines[0] += (
@@ -71,11 +71,13 @@ def describe_episode(simulator: Simulator, b: int) -> str:
         )
     for v, vehicle in enumerate(instance.layout.vehicles):
         row = state.vehicle[b, v]
-        line = f"  {vehicle.id}: {STATUSES[int(row[STATUS])]} at {sites[row[SITE]].id}"
-        if row[STATUS] == WORKING:
-            line += f", task {instance.tasks[row[TASK]]}"
+        line = (
+            f"  {vehicle.id}: {STATUSES[int(row[VEHICLE_STATUS])]} at {sites[row[VEHICLE_SITE]].id}"
+        )
+        if row[VEHICLE_STATUS] == WORKING:
+            line += f", task {instance.tasks[row[VEHICLE_TASK]]}"
         lines.append(line)
-    for task in state.pool[b, : state.episode[b, POOL_SIZE]]:
+    for task in state.pool[b, : state.episode[b, EPISODE_POOL_SIZE]]:
         due = instance.arrival[task] + instance.expiry[task]
         lines.append(
             f"  waiting: {instance.tasks[task]} from {sites[instance.pickup[task]].id} "
@@ -106,7 +108,7 @@ def draw_episode(simulator: Simulator, b: int) -> np.ndarray:
     state = simulator.state
     layout = instance.layout
     places, picture = _draw_floor(layout)
-    waiting = state.pool[b, : state.episode[b, POOL_SIZE]]
+    waiting = state.pool[b, : state.episode[b, EPISODE_POOL_SIZE]]
     sites, counts = np.unique(instance.pickup[waiting], return_counts=True)
     for site, count in zip(sites, counts, strict=True):
         column, row = places[site]
@@ -118,9 +120,9 @@ def draw_episode(simulator: Simulator, b: int) -> np.ndarray:
         beside = standing.get((column, row), 0)
         standing[column, row] = beside + 1
         column += (2 * DOT + 1) * beside
-        status = int(state.vehicle[b, v, STATUS])
+        status = int(state.vehicle[b, v, VEHICLE_STATUS])
         _fill_disc(picture, column, row, DOT, COLOURS[status])
-        if status == WORKING and state.vehicle[b, v, LEG] == TO_DELIVERY:
+        if status == WORKING and state.vehicle[b, v, VEHICLE_LEG] == TO_DELIVERY:
             _fill_disc(picture, column, row, DOT // 2, WAITING)
     layouts = {id(item.layout): item.layout for item in simulator.pool}.values()
     height, width = np.max([_measure_floor(item)[1] for item in layouts], axis=0)
@@ -158,13 +160,13 @@ def _locate(simulator: Simulator, b: int, v: int, places: np.ndarray) -> np.ndar
     """Return where vehicle v stands or drives, as column and row."""
     layout = simulator.instances[b].layout
     row, place = simulator.state.vehicle[b, v], simulator.state.place[b, v]
-    start, end, metres = row[SITE], row[SITE], 0.0
-    if row[STATUS] == WORKING and row[LEG] != ARRIVED:
-        start, end = row[EDGE_FROM], row[EDGE_TO]
-        seconds = simulator.state.episode[b, TIME] - row[EDGE_TICK]
-        metres = place[EDGE_OFFSET] + seconds * layout.vehicles[v].speed
-    elif row[STATUS] != WORKING and row[HALTED_TOWARDS] >= 0:
-        end, metres = row[HALTED_TOWARDS], place[HALTED_AT]
+    start, end, metres = row[VEHICLE_SITE], row[VEHICLE_SITE], 0.0
+    if row[VEHICLE_STATUS] == WORKING and row[VEHICLE_LEG] != ARRIVED:
+        start, end = row[VEHICLE_EDGE_FROM], row[VEHICLE_EDGE_TO]
+        seconds = simulator.state.episode[b, EPISODE_TIME] - row[VEHICLE_EDGE_TICK]
+        metres = place[PLACE_EDGE_OFFSET] + seconds * layout.vehicles[v].speed
+    elif row[VEHICLE_STATUS] != WORKING and row[VEHICLE_HALTED_TOWARDS] >= 0:
+        end, metres = row[VEHICLE_HALTED_TOWARDS], place[PLACE_HALTED_AT]
     length = layout.routes.edge_length[start, end]
     part = min(metres / length, 1.0) if 0.0 < length < np.inf else 0.0
     return np.asarray(places[start] + part * (places[end] - places[start]))

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from acerl_np.kernels.network import (
+    Layers,
+    allocate_features,
     choose_greedy,
     choose_sampled,
     count_parameters,
@@ -49,29 +51,19 @@ def make_policy(hidden=(5,), seed=0, task_slots=SLOTS, n_vehicles=VEHICLES, **ki
 def logits_of(policy, observation, keep_zeros=False):
     """Logits by the kernel; optionally zeros are listed like other features."""
     n = policy.n_features
-    index, value = np.zeros(n + 1, np.int32), np.zeros(n + 1, np.float32)
+    features = allocate_features(n)
     observation = np.asarray(observation, np.float32)
     if keep_zeros:
         listed = n
-        index[:n], value[:n] = np.arange(n), observation
+        features.position[:n], features.value[:n] = np.arange(n), observation
     else:
-        listed = list_nonzero(observation, index, value)
-        assert index[:listed].tolist() == np.flatnonzero(observation).tolist()
-        assert value[:listed].tolist() == observation[observation != 0].tolist()
+        listed = list_nonzero(observation, features)
+        assert features.position[:listed].tolist() == np.flatnonzero(observation).tolist()
+        assert features.value[:listed].tolist() == observation[observation != 0].tolist()
     logits = np.empty(policy.n_actions, np.float32)
     widest = policy.sizes.max()
-    forward(
-        policy.network,
-        policy.theta,
-        policy.column_sums,
-        index,
-        value,
-        listed,
-        np.empty(widest, np.float32),
-        np.empty(widest + 1, np.int32),
-        np.empty(widest + 1, np.float32),
-        logits,
-    )
+    layers = Layers(np.empty(widest, np.float32), allocate_features(widest), logits)
+    forward(policy.network, policy.theta, policy.column_sums, features, listed, layers)
     return logits
 
 

@@ -336,8 +336,7 @@ def test_any_number_of_tasks_waits(policy):
                 dispatcher.feed(VehicleIdle(300.0 + k, vehicle, "st2"))
             assert len(dispatcher.decide(300.0 + k)) == 3
         assert len(dispatcher.waiting) == 0
-        # Room that is larger than it need be shows only inside.
-        assert dispatcher._problem.task.shape[1] == 512
+        assert dispatcher._problem.record.shape[1] == 512
 
 
 def test_a_policy_of_another_floor_is_refused(policy):

@@ -26,7 +26,7 @@ from acerl_np import (
     load_layout,
     load_suite,
 )
-from acerl_np.kernels.state import LAYOUT, NAMED_ROUTE
+from acerl_np.kernels.state import INSTANCE_LAYOUT, WAY_NAMED_ROUTE
 from acerl_np.problem.tables import build_problem, find_scaling, scaling_of
 
 DMH = [f"DMH-{k:02d}" for k in range(1, 9)]
@@ -897,10 +897,10 @@ def test_named_routes_in_the_tables():
     small = small_instance(layout=floor(routes=[["D", "C", "B"], ["A", "B", "C"]]))
     instances = [load_instance("DMH-01"), small, small_instance(), load_instance("DMH-02")]
     problem = build_problem(instances)
-    assert problem.instance[:, LAYOUT].tolist() == [0, 1, 2, 0]
-    for instance, layout_row in zip(instances, problem.instance[:, LAYOUT], strict=True):
+    assert problem.instance[:, INSTANCE_LAYOUT].tolist() == [0, 1, 2, 0]
+    for instance, layout_row in zip(instances, problem.instance[:, INSTANCE_LAYOUT], strict=True):
         layout = instance.layout
-        table = problem.way[layout_row, ..., NAMED_ROUTE]
+        table = problem.way[layout_row, ..., WAY_NAMED_ROUTE]
         assert (table >= 0).sum() == len(layout.named_routes)
         for route in layout.named_routes:
             positions = [layout.site_index[site] for site in route]

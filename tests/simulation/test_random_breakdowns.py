@@ -31,7 +31,7 @@ from acerl_np import (
 from acerl_np.commands.main import main
 from acerl_np.evaluation import trials as trials_module
 from acerl_np.evaluation.hindsight import find_hindsight
-from acerl_np.kernels.state import N_REPAIRS, STATUS
+from acerl_np.kernels.state import VEHICLE_N_REPAIRS, VEHICLE_STATUS
 from acerl_np.kernels.update import Noise
 from acerl_np.policies import static as static_module
 from acerl_np.policies.static import StaticPlan, find_static, play_static
@@ -132,7 +132,7 @@ def test_times_are_exponential_with_the_means_asked_for():
     row = {"task": "t", "pickup": "A", "delivery": "B", "arrival_time": end, "expiry_time": 9}
     n = 400
     simulator = Simulator(Instance.from_rows("late", layout, [row]), n_episodes=n, seed=5)
-    repairs = simulator.state.vehicle[:, 0, N_REPAIRS]
+    repairs = simulator.state.vehicle[:, 0, VEHICLE_N_REPAIRS]
     # A cycle lasts 500 + 0.5 and 100 + 0.5 + 1 s in the mean, whole ticks and the breakdown's own.
     cycle, variance = 602.0, 500.0**2 + 100.0**2
     expected, spread = end / cycle, np.sqrt(end * variance / cycle**3 / n)
@@ -457,7 +457,7 @@ def test_a_simulator_without_them_draws_nothing():
     simulator = Simulator(load_instance("DMH-01"), seed=9)
     simulator.reset(seed=4)
     assert not simulator.state.breakdown_key.any()
-    assert (simulator.state.vehicle[..., STATUS] == 0).all()
+    assert (simulator.state.vehicle[..., VEHICLE_STATUS] == 0).all()
 
 
 def test_the_load_counts_on_the_availability():

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from worlds import RAW, SCALED, floors, make_task, straight_floor, worlds
 
 from acerl_np import ActionError, InputError, Instance, Layout, Simulator, load_instance
-from acerl_np.kernels.state import N_DECISIONS, allocate_state, copy_row
+from acerl_np.kernels.state import EPISODE_N_DECISIONS, allocate_state, copy_row
 from acerl_np.problem.tables import find_scaling
 
 # Random floors, fleets and tasks
@@ -466,7 +466,7 @@ def test_illegal_actions_change_nothing(actions):
     for array, other in zip(before, copy_of(simulator), strict=True):
         np.testing.assert_array_equal(array, other)
     simulator.step([0, 0, 0])
-    assert simulator.state.episode[:, N_DECISIONS].tolist() == [2, 2, 2]
+    assert simulator.state.episode[:, EPISODE_N_DECISIONS].tolist() == [2, 2, 2]
 
 
 def test_illegal_action_is_named():
