@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from acerl_np.commands.common import (
     add_breakdowns,
     add_random_breakdowns,
-    announce_compilation,
     load_instances,
     report_unfinished,
 )
@@ -168,9 +167,6 @@ def run(arguments: argparse.Namespace) -> int:
                     file=sys.stderr,
                 )
     past = load_assignments(arguments.replay, instances)
-    static = "Static" in policies or knows_all(instances, references, arguments.cost_limit)
-    needed = {"training": True, "static": static, "replay": bool(past)}
-    announce_compilation(*(part for part, use in needed.items() if use))
     from acerl_np.evaluation.trials import evaluate_policy
 
     labels = [
