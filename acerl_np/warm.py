@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass
 
+import numba
 import numpy as np
 
 from acerl_np.evaluation.hindsight import find_hindsight
@@ -16,12 +15,12 @@ from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Edge, Layout, Site, Vehicle
 from acerl_np.simulation.replay import replay_assignments
 from acerl_np.simulation.simulator import Simulator
-from acerl_np.support import compiled
 from acerl_np.support.errors import InputError, describe
+from acerl_np.support.machine_code import silence
 from acerl_np.training.acerl import ACERL
 from acerl_np.training.config import Config
 
-__all__ = ["PARTS", "is_compiled", "warm_up"]
+__all__ = ["PARTS", "warm_up"]
 
 
 def _make_instance() -> Instance:
@@ -46,6 +45,10 @@ def _train() -> None:
     simulator.step(policy.act(simulator.observation, simulator.action_mask))
 
 
+def _play_rule() -> None:
+    evaluate_policy("EDD", _make_instance(), trials=1, threads=1)
+
+
 def _replay() -> None:
     one = np.zeros(1, np.int32)
     replay_assignments(Assignments(_make_instance(), one, one, np.zeros(1), np.full(1, np.nan)))
@@ -59,82 +62,40 @@ def _search() -> None:
     find_hindsight(_make_instance(), effort=0.001)
 
 
-@dataclass(frozen=True)
-class Part:
-    """Kernels that are compiled together.
-
-    Attributes
-    ----------
-    what : str
-        What they are for.
-    seconds : int
-        About how long that takes alone, s.
-    run : callable
-        Uses each of them once.
-    """
-
-    what: str
-    seconds: int
-    run: Callable[[], None]
-
-
-PARTS = {
-    "training": Part("training and evaluation", 20, _train),
-    "replay": Part("replays", 7, _replay),
-    "static": Part("static plans", 7, _find_static),
-    "search": Part("hindsight", 15, _search),
+PARTS: dict[str, Callable[[], None]] = {
+    "training": _train,
+    "rules": _play_rule,
+    "replay": _replay,
+    "static": _find_static,
+    "search": _search,
 }
 """What can be compiled ahead: most users need "training" alone, which does not wait for the others."""
 
 
-def _check_part(part: str) -> None:
-    if part not in PARTS:
-        raise InputError(f"part: read {describe(part)}; expected one of {', '.join(PARTS)}")
-
-
-def is_compiled(part: str = "training") -> bool:
-    """Whether an earlier process left machine code of exactly these kernels.
-
-    Parameters
-    ----------
-    part : str
-        One of `PARTS`.
-
-    Raises
-    ------
-    InputError
-        If there is no such part.
-    """
-    _check_part(part)
-    if part == "training":
-        return compiled.is_compiled()
-    folder = compiled.cache_folder()
-    return folder is not None and (folder / part).exists()
-
-
-def warm_up(part: str = "training") -> None:
+def warm_up(part: str = "training", *, quiet: bool = False) -> None:
     """Compile the kernels of a part, or load what an earlier process compiled.
+
+    Without it, each kernel is compiled or loaded when it is first used. The first one that a process
+    compiles is announced by a line on the standard error stream; to load says nothing.
 
     The machine code is kept in the user's cache folder (`NUMBA_CACHE_DIR` or `XDG_CACHE_HOME` move
     it); a changed kernel or another version of numba is compiled anew.
 
     Parameters
     ----------
-    part : {"training", "replay", "static", "search"}
-        Training, rules and policies; past assignments; static plans; hindsight.
+    part : {"training", "rules", "replay", "static", "search"}
+        Training and policies; dispatching rules; past assignments; static plans; hindsight.
+    quiet : bool
+        Announce nothing, neither now nor later in this process.
 
     Raises
     ------
     InputError
         If there is no such part.
     """
-    _check_part(part)
-    PARTS[part].run()
-    if part == "training":
-        compiled.mark_compiled()
-        return
-    folder = compiled.cache_folder()
-    if folder is not None:
-        # Only the announcement of the next compilation depends on it.
-        with contextlib.suppress(OSError):
-            (folder / part).touch()
+    if part not in PARTS:
+        raise InputError(f"part: read {describe(part)}; expected one of {', '.join(PARTS)}")
+    if quiet:
+        silence()
+    if not numba.config.DISABLE_JIT:
+        PARTS[part]()

@@ -1,4 +1,4 @@
-"""What several commands share: naming instances, making folders, announcing compilation."""
+"""What several commands share: naming instances, making folders, compiling ahead."""
 
 from __future__ import annotations
 
@@ -231,25 +231,21 @@ def report_unfinished(name: str, trials: Trials) -> None:
         )
 
 
-def announce_compilation(*parts: str) -> None:
-    """Say once on a machine that kernels are being compiled, and compile them.
+def compile_ahead(*parts: str, quiet: bool = False) -> None:
+    """Compile or load kernels before a command begins to take its time; say how long compiling took.
 
     Parameters
     ----------
     *parts : str
-        Of `acerl_np.warm.PARTS`; by default "training".
+        Of `acerl_np.warm.PARTS`.
+    quiet : bool
+        Say nothing about compiling, neither now nor later.
     """
-    from acerl_np.warm import PARTS, is_compiled, warm_up
+    from acerl_np.support.machine_code import count_compiled
+    from acerl_np.warm import warm_up
 
-    for part in parts or ("training",):
-        if is_compiled(part):
-            continue
-        what, seconds = PARTS[part].what, PARTS[part].seconds
-        print(
-            f"compiling kernels for {what}, once on this machine (about {seconds} s) ...",
-            file=sys.stderr,
-            flush=True,
-        )
-        started = time.perf_counter()
-        warm_up(part)
+    started, before = time.perf_counter(), count_compiled()
+    for part in parts:
+        warm_up(part, quiet=quiet)
+    if count_compiled() > before and not quiet:
         print(f"compiled in {time.perf_counter() - started:.0f} s", file=sys.stderr, flush=True)

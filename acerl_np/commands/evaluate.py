@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from acerl_np.commands.common import (
     add_breakdowns,
     add_random_breakdowns,
-    announce_compilation,
     load_instances,
     report_unfinished,
 )
@@ -156,14 +155,9 @@ def run(arguments: argparse.Namespace) -> int:
     instances = load_instances(arguments, "dmh-train")
     check_names(instances)
     check_fit(arguments.policies, policies, instances)
-    from acerl_np.evaluation.references import find_known
 
     references = gather_references(arguments, instances)
     past = load_assignments(arguments.replay, instances)
-    complete = None not in find_known(instances, references, arguments.cost_limit)
-    static = "Static" in policies or complete
-    needed = {"training": True, "static": static, "replay": bool(past)}
-    announce_compilation(*(part for part, use in needed.items() if use))
     from acerl_np.evaluation.comparison import compare_trials
 
     labels = [

@@ -7,7 +7,7 @@ import importlib
 import sys
 import time
 
-from acerl_np.commands.common import announce_compilation, make_folder
+from acerl_np.commands.common import compile_ahead, make_folder
 from acerl_np.commands.ranges import Range, check_ranges
 from acerl_np.support.files import write_atomically
 from acerl_np.support.report import FORMATS, name_cells, render_json
@@ -92,7 +92,7 @@ def run(arguments: argparse.Namespace) -> int:
     from acerl_np.experiments.study import Study
 
     folder = make_folder(arguments.out)
-    announce_compilation()
+    compile_ahead("training")
     started = time.perf_counter()
     last = [0.0]
 

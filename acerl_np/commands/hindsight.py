@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from acerl_np.commands.common import (
     add_data_arguments,
     add_random_breakdowns,
-    announce_compilation,
+    compile_ahead,
     load_instances,
     vary_breakdowns,
 )
@@ -78,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
     instances = choose_instances(arguments)
     for instance in instances:
         check_future(instance)
-    announce_compilation("search", "static")
+    compile_ahead("search", "static")
     started = time.perf_counter()
     references = find_references(
         instances,

@@ -14,7 +14,6 @@ from acerl_np.commands.common import (
     OFFERED_LOAD,
     add_breakdowns,
     add_data_arguments,
-    announce_compilation,
     load_instances,
     make_folder,
     vary_breakdowns,
@@ -524,7 +523,6 @@ def replay_record(arguments: argparse.Namespace) -> None:
     )
     [instance] = vary_breakdowns([instance], "none")
     assignments = read_assignments(arguments.assignments, instance)
-    announce_compilation("replay")
     played = replay_assignments(assignments)
     late = played.finish > instance.arrival + instance.expiry + 1e-9
     behind = played.start - assignments.start

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from acerl_np.commands.common import (
     add_data_arguments,
     add_random_breakdowns,
-    announce_compilation,
+    compile_ahead,
     load_instances,
     make_folder,
     make_new_folder,
@@ -128,9 +128,12 @@ def run(arguments: argparse.Namespace) -> int:
     }
     options, settings = merge_options(given, DEFAULTS)
     check_options(options)
-    if not options["quiet"]:
-        announce_compilation()
+    if options["quiet"]:
+        from acerl_np.support.machine_code import silence
+
+        silence()
     trainer = make_trainer(given, options, settings)
+    compile_ahead("training", quiet=options["quiet"])
     with prepare_folder(options, given) as folder:
         names = ("policy.npz", "run.npz", "config.json", "history.csv", "curves.csv")
         paths = {name: folder / name for name in names}

@@ -1,136 +1,81 @@
-"""How kernels are compiled and where the machine code is kept.
+"""How kernels are compiled: with which options, and with machine code kept where numba allows it.
 
-numba's own cache looks only at the file of the function that it caches. A kernel that calls kernels
-of other files would then be served stale after one of those changed. Here one stamp covers them all:
-the sources of every kernel, the package's version, and those of numba, llvmlite and NumPy.
+What is not in numba's reference may be missing from its next version. Kernels are then compiled
+without it, with a warning.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import os
-import shutil
-import sys
-import time
+import warnings
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-import llvmlite
 import numba
-import numpy as np
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
+
+from acerl_np.support.machine_code import NOT_KEPT, warn_once
 
 Function = Callable[..., Any]
 
-UNUSED_SECONDS = 30 * 86400.0
-"""Age of machine code that no process has loaded since, after which it is deleted."""
+KERNEL = {"no_cfunc_wrapper": True}
+INNER_KERNEL = {
+    "forceinline": True,
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+    "_nrt": False,
+}
 
 
-@cache
-def source_stamp() -> str:
-    """Return the hash of all kernel sources, of the package's version and of the compiler's.
-
-    Returns
-    -------
-    str
-        32 hexadecimal digits; other digits mean that no cached machine code may be used.
-    """
-    digest = hashlib.sha256(
-        f"{sys.version} numba {numba.__version__} llvmlite {llvmlite.__version__} "
-        f"numpy {np.__version__}".encode()
-    )
-    kernels = Path(__file__).parent.parent / "kernels"
-    # The package's own file holds its version.
-    own = [kernels.parent / "__init__.py", Path(__file__)]
-    for path in [*own, *sorted(kernels.glob("*.py"))]:
-        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()[:32]
-
-
-def _is_private(folder: Path) -> bool:
-    """Whether only this user can have written below `folder` (machine code is loaded from it)."""
-    if not hasattr(os, "getuid"):
-        return True
-    status = folder.stat()
-    return status.st_uid == os.getuid() and not status.st_mode & 0o022
-
-
-@cache
-def cache_folder() -> Path | None:
-    """Return the folder of the machine code, or None when no folder can be written.
-
-    `NUMBA_CACHE_DIR` comes first, then the user's cache folder, then the package's own folder.
-    """
-    home_cache = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
-    candidates = [Path(home_cache) / "acerl_np", Path(__file__).parent / "__pycache__"]
-    if numba.config.CACHE_DIR:
-        candidates.insert(0, Path(numba.config.CACHE_DIR) / "acerl_np")
-    for candidate in candidates:
-        folder = candidate / f"kernels-{source_stamp()}"
-        try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if os.access(folder, os.W_OK | os.X_OK) and _is_private(folder):
-                os.utime(folder)  # says when it was last used, see `mark_compiled`
-                return folder
-        except OSError:
-            continue
+def _do_nothing():
     return None
 
 
-def is_compiled() -> bool:
-    """Whether an earlier process left machine code of exactly these kernels."""
-    folder = cache_folder()
-    return folder is not None and (folder / "complete").exists()
+def _is_known(option: str, value: bool) -> bool:
+    """Whether numba takes this option; it need not say so before it compiles."""
+    with contextlib.suppress(Exception):
+        from acerl_np.support.numba_cache import check_options
+
+        check_options(numba.njit(**{option: value})(_do_nothing))
+        return True
+    # Slower, and asks no private part.
+    with contextlib.suppress(Exception):
+        numba.njit(**{option: value})(_do_nothing).compile(())
+        return True
+    return False
 
 
-def mark_compiled() -> None:
-    """Record that every kernel has been compiled, and drop machine code that is no longer used."""
-    folder = cache_folder()
-    if folder is None:
-        return
-    # Only the announcement of the next compilation depends on it.
-    with contextlib.suppress(OSError):
-        (folder / "complete").touch()
-        for other in folder.parent.glob("kernels-*"):
-            if time.time() - other.stat().st_mtime > UNUSED_SECONDS:
-                shutil.rmtree(other, ignore_errors=True)
+@cache
+def _find_unknown_options() -> frozenset[str]:
+    """Return the options that this version of numba does not take, with a warning if there are any."""
+    unknown = [name for name, value in INNER_KERNEL.items() if not _is_known(name, value)]
+    if unknown:
+        warnings.warn(
+            f"acerl_np: kernels are compiled without {', '.join(unknown)} and may run slower: "
+            f"numba {numba.__version__} does not take such an option",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    return frozenset(unknown)
 
 
-class _Locator(_CacheLocator):
-    """Tell numba's cache to use `cache_folder` and `source_stamp`."""
+def _keep(dispatcher: Function) -> None:
+    """Keep the machine code of a kernel if this version of numba allows it."""
+    try:
+        from acerl_np.support.numba_cache import keep_machine_code
 
-    def __init__(self, py_func: Callable[..., Any]) -> None:
-        self._name = f"{py_func.__module__}.{py_func.__code__.co_firstlineno}"
-
-    def get_cache_path(self) -> str:
-        return str(cache_folder())
-
-    def get_source_stamp(self) -> str:
-        return source_stamp()
-
-    def get_disambiguator(self) -> str:
-        return self._name
-
-    @classmethod
-    def from_function(cls, py_func: Callable[..., Any], py_file: str) -> _Locator | None:
-        return cls(py_func)
+        keep_machine_code(dispatcher)
+    except Exception as error:  # whatever has changed in numba: the kernel works without
+        warn_once(NOT_KEPT, error)
 
 
-class _CacheImpl(CompileResultCacheImpl):
-    _locator_classes = (_Locator,)
-
-
-class _Cache(FunctionCache):
-    _impl_class = _CacheImpl
-
-
-def _compile(function: Function, **options: bool) -> Function:
-    dispatcher = numba.njit(nogil=True, error_model="numpy", **options)(function)
-    if dispatcher is not function and cache_folder() is not None:
-        dispatcher._cache = _Cache(function)
+def _compile(function: Function, options: dict[str, bool]) -> Function:
+    if numba.config.DISABLE_JIT:
+        return function
+    unknown = _find_unknown_options()
+    known = {name: value for name, value in options.items() if name not in unknown}
+    dispatcher = numba.njit(nogil=True, error_model="numpy", **known)(function)
+    _keep(dispatcher)
     return dispatcher
 
 
@@ -140,7 +85,7 @@ def kernel(function: Function) -> Function:
     Floating-point operations are never reordered or contracted, so that a result does not depend on
     how a loop was cut into tiles or vectorised.
     """
-    return _compile(function, no_cfunc_wrapper=True)
+    return _compile(function, KERNEL)
 
 
 def inner_kernel(function: Function) -> Function:
@@ -149,6 +94,4 @@ def inner_kernel(function: Function) -> Function:
     A call that stays a call would copy every field of every array that it passes, hundreds of words
     for a problem and a state; inlined, that costs nothing, and loops can still be vectorised.
     """
-    return _compile(
-        function, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False
-    )
+    return _compile(function, INNER_KERNEL)

@@ -16,6 +16,7 @@ import pytest
 
 import acerl_np
 from acerl_np.commands.main import COMMANDS, main
+from acerl_np.support import machine_code
 from acerl_np.support.workers import MAX_THREADS
 
 SMALL = ["--generations", "3", "--population", "8", "--hidden", "6", "--trials", "2"]
@@ -407,26 +408,32 @@ PAST = "task,vehicle,start\n" + "".join(f"task_{k},v{k % 3},{k}\n" for k in rang
 @pytest.mark.parametrize(
     ("words", "parts"),
     [
-        ("evaluate EDD --trials 1 --cost-limit 49", ["training"]),
-        ("evaluate EDD --trials 1", ["training", "static"]),
-        ("evaluate Static --trials 1 --cost-limit 49", ["training", "static"]),
-        ("evaluate EDD --trials 1 --cost-limit 49 --tasks DMH-01 --replay past.csv", None),
-        ("records replay past.csv --tasks DMH-01", ["replay"]),
-        ("hindsight DMH-01 --effort 0.001", ["search", "static"]),
         ("train --generations 0 --trials 0", ["training"]),
+        ("train --generations 0 --trials 0 --quiet", ["training"]),
+        ("hindsight DMH-01 --effort 0.001", ["search", "static"]),
+        ("evaluate EDD --trials 1 --cost-limit 49", []),
         ("records check DMH-01", []),
     ],
 )
-def test_what_a_command_compiles_is_announced(tmp_path, monkeypatch, capsys, words, parts):
+def test_what_takes_time_is_compiled_ahead(tmp_path, monkeypatch, capsys, words, parts):
     monkeypatch.chdir(tmp_path)
-    Path("past.csv").write_text(PAST)
+    acerl_np.warm_up("rules")
+    capsys.readouterr()
     done = []
-    monkeypatch.setattr("acerl_np.warm.is_compiled", lambda part: False)
-    monkeypatch.setattr("acerl_np.warm.warm_up", done.append)
+
+    def compile_part(part, *, quiet):
+        assert quiet == ("--quiet" in words)
+        done.append(part)
+        machine_code.note_compiling()
+
+    monkeypatch.setattr(machine_code, "_said", machine_code._Said())
+    monkeypatch.setattr("acerl_np.warm.warm_up", compile_part)
     assert main(words.split()) == 0
-    assert done == (["training", "replay"] if parts is None else parts)
+    assert done == parts
     err = capsys.readouterr().err
-    assert err.count("compiling kernels for") == err.count("compiled in") == len(done)
+    spoken = bool(parts) and "--quiet" not in words
+    assert err.count("acerl_np: compiling kernels, once on this machine") == spoken
+    assert err.count("compiled in") == spoken
 
 
 @needs_jit
@@ -453,14 +460,16 @@ def test_replays_are_compiled_once(tmp_path, monkeypatch):
     (tmp_path / "past.csv").write_text(PAST)
     words = ["records", "replay", "past.csv", "--tasks", "DMH-01"]
     errors = [call(*words, cwd=tmp_path)[2] for _ in range(2)]
-    assert "compiling kernels for replays, once on this machine" in errors[0]
-    assert errors[1] == ""
-    hits = (
-        "from acerl_np.kernels.baselines import play_assignments as f; import acerl_np.warm as w; "
+    assert errors == ["acerl_np: compiling kernels, once on this machine (up to 40 s) ...\n", ""]
+    # What a part compiles is what its use needs.
+    program = "import acerl_np, acerl_np.support.machine_code as m; acerl_np.warm_up('replay'); "
+    program += "print(m.count_compiled())"
+    shown = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
-    hits += "w.warm_up('replay'); print(sum(f.stats.cache_hits.values()), w.is_compiled('replay'))"
-    shown = subprocess.run([sys.executable, "-c", hits], capture_output=True, text=True, check=True)
-    assert shown.stdout == "1 True\n"
+    assert shown.stdout == "0\n"
+    with pytest.raises(acerl_np.InputError, match="part: read all; expected one of training"):
+        acerl_np.warm_up("all")
 
 
 @needs_jit

@@ -10,9 +10,11 @@ import time
 from pathlib import Path
 
 import numba
+import numpy as np
 import pytest
 
 import acerl_np
+from acerl_np.kernels.update import find_noise
 
 pytestmark = pytest.mark.skipif(
     bool(numba.config.DISABLE_JIT), reason="without the compiler there is no machine code"
@@ -39,8 +41,20 @@ def package(tmp_path):
     return tmp_path / "src" / "acerl_np"
 
 
-def run(package, program=PROGRAM):
-    """Return the words that a fresh process prints that imports this copy."""
+ANNOUNCED = "acerl_np: compiling kernels, once on this machine (up to 40 s) ...\n"
+
+# Compiles in half a second, and calls kernels of another file.
+SMALL = """
+import numpy as np
+from acerl_np.kernels.update import find_noise
+key = np.empty(4, np.uint32)
+find_noise(1, 2, 3, False, key)
+print(key.tobytes().hex())
+"""
+
+
+def run_process(package, program, **variables):
+    """Return the result of a fresh process that imports this copy."""
     environment = os.environ | {
         "PYTHONPATH": str(package.parent),
         "XDG_CACHE_HOME": str(package.parent.parent / "cache"),
@@ -48,10 +62,19 @@ def run(package, program=PROGRAM):
     }
     environment.pop("NUMBA_CACHE_DIR", None)
     done = subprocess.run(
-        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, cwd="/"
+        [sys.executable, "-c", program],
+        env=environment | variables,
+        capture_output=True,
+        text=True,
+        cwd="/",
     )
     assert done.returncode == 0, done.stderr
-    return done.stdout.split()
+    return done
+
+
+def run(package, program=PROGRAM):
+    """Return the words that a fresh process prints that imports this copy."""
+    return run_process(package, program).stdout.split()
 
 
 def replace(path, old, new):
@@ -86,7 +109,7 @@ def test_machine_code_is_kept_and_never_stale(package):
 
 
 def test_another_version_of_the_package_has_its_own_machine_code(package):
-    stamp = "from acerl_np.support.compiled import source_stamp; print(source_stamp())"
+    stamp = "from acerl_np.support.machine_code import source_stamp; print(source_stamp())"
     first = run(package, stamp)
     assert run(package, stamp) == first
     init = package / "__init__.py"
@@ -100,8 +123,67 @@ def test_machine_code_that_is_no_longer_used_is_dropped(package):
         (cache / name).mkdir(parents=True)
         (cache / name / "code").write_text("x")
         os.utime(cache / name, (time.time() - 86400 * days,) * 2)
-    run(package, "from acerl_np.support.compiled import mark_compiled; mark_compiled()")
+    run(package, SMALL)
     kept = {path.name for path in cache.iterdir()}
     assert "kernels-old" not in kept
     assert {"kernels-recent", "other-old"} < kept
     assert len(kept) == 3
+
+
+def test_compiling_is_announced_once_and_loading_is_not(package):
+    threads = """
+from concurrent.futures import ThreadPoolExecutor
+with ThreadPoolExecutor(2) as pool:  # one specialisation each
+    list(pool.map(lambda seed: find_noise(seed, 2, 3, False, key), [np.int32(1), np.uint8(1)]))
+"""
+    done = run_process(package, SMALL.replace("find_noise(1, 2, 3, False, key)", threads))
+    assert done.stderr == ANNOUNCED
+    again = run_process(package, SMALL.replace("find_noise(1, 2, 3, False, key)", threads))
+    assert (again.stdout, again.stderr) == (done.stdout, "")
+    quiet = "from acerl_np.support.machine_code import silence\nsilence()\n"
+    assert run_process(package, quiet + SMALL).stderr == ""
+    assert run_process(package, SMALL, NUMBA_DISABLE_JIT="1").stdout == done.stdout
+
+
+def test_machine_code_that_no_folder_can_hold_is_announced(package):
+    no_folder = "import acerl_np.support.machine_code as m\nm.cache_folder = lambda: None\n"
+    done = run_process(package, no_folder + SMALL)
+    assert "kernels, for this process alone, as no folder for them can be written" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert folders(package) == []
+
+
+NOT_KEPT = "compiled kernels are not kept, each process compiles them anew"
+CHANGED_NUMBA = {
+    "del caching._CacheLocator": NOT_KEPT,
+    "del caching.Cache.load_overload, caching._Cache.load_overload": NOT_KEPT,
+    # A cache at another place would have another stamp.
+    "numba.config.CACHE_LOCATOR_CLASSES = 'UserWideCacheLocator'": NOT_KEPT,
+    "caching.FunctionCache.save_overload = None": NOT_KEPT,
+    "del cpu._options_mixin._nrt": "kernels are compiled without _nrt and may run slower",
+}
+
+
+@pytest.mark.parametrize("change", list(CHANGED_NUMBA))
+def test_private_parts_of_numba_may_change(package, change):
+    program = f"import numba\nfrom numba.core import caching, cpu\n{change}\n{SMALL}"
+    done = run_process(package, program)
+    key = np.empty(4, np.uint32)
+    find_noise(1, 2, 3, False, key)
+    assert done.stdout.strip() == key.tobytes().hex()
+    assert done.stderr.count("Warning: ") == 1
+    assert f"RuntimeWarning: acerl_np: {CHANGED_NUMBA[change]}" in done.stderr
+    assert f"numba {numba.__version__}" in done.stderr
+
+
+def test_damaged_machine_code_is_compiled_anew(package):
+    first = run_process(package, SMALL).stdout
+    [folder] = folders(package)
+    for path in folder.iterdir():
+        path.write_bytes(path.read_bytes()[:-100])
+    done = run_process(package, SMALL)
+    assert done.stdout == first
+    assert done.stderr.count("Warning: ") == 1
+    assert "kept machine code of kernels cannot be read, and is compiled anew" in done.stderr
+    again = run_process(package, SMALL)
+    assert (again.stdout, again.stderr) == (first, "")
