@@ -1,5 +1,7 @@
 """What all tests share: a Hypothesis profile for compiled kernels and for kernels run as Python."""
 
+from pathlib import Path
+
 import numba
 import pytest
 from hypothesis import HealthCheck, settings
@@ -15,3 +17,13 @@ settings.load_profile("acerl_np")
 
 # What helpers assert is shown as fully as in a test.
 pytest.register_assert_rewrite("episodes")
+
+KERNELS = Path(__file__).parent / "kernels"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """What is in the kernels' folder need not say of each test that it is one of kernels."""
+    for item in items:
+        if KERNELS in item.path.parents:
+            item.add_marker(pytest.mark.oracle)
