@@ -1,4 +1,9 @@
-"""What all tests share: a Hypothesis profile for compiled kernels and for kernels run as Python."""
+"""What all tests share: a Hypothesis profile for compiled kernels and for kernels run as Python.
+
+Tests lie in folders named like the package's rooms; those of the whole project, and what several of them
+use, lie here: slow, obvious versions (`naive`, `naive_evolution`), random floors and records (`worlds`),
+episodes beside the slow simulator's (`episodes`), short trainings (`runs`), hostile inputs (`fuzz`).
+"""
 
 from pathlib import Path
 
