@@ -93,6 +93,7 @@ def two_vehicles() -> acerl_np.Instance:
     return acerl_np.Instance.from_rows("two vehicles", layout, tasks)
 
 
+@pytest.mark.oracle
 @pytest.mark.parametrize(
     ("cost_limit", "makespan"),
     # The tardiness of the fastest is 62.5 s, the least one 45 s; the limit is strict.

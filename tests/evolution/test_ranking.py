@@ -47,6 +47,7 @@ def sort_members(returns, penalties, p_f, seed=0, generation=0, instance=0):
 # Intrinsic stochastic ranking
 
 
+@pytest.mark.oracle
 @given(small, probabilities, seeds, generations, st.integers(0, 2**31 - 1))
 @example([(-1.0, 60.0), (-2.0, 55.0), (0.0, 70.0), (-1.0, 50.0)], 0.45, 2**63 - 1, 2**40, 7)
 def test_order_equals_the_slow_bubble_sort(rows, p_f, seed, generation, instance):
@@ -61,6 +62,7 @@ def test_order_equals_the_slow_bubble_sort(rows, p_f, seed, generation, instance
     assert sorted(order) == list(range(len(rows)))
 
 
+@pytest.mark.oracle
 @settings(max_examples=15 if numba.config.DISABLE_JIT else 50)
 @given(
     st.lists(st.tuples(quarter_returns, quarter_costs, st.integers(0, 3)), min_size=1, max_size=20),

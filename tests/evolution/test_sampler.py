@@ -66,6 +66,7 @@ def test_the_metric_is_the_mean_of_the_buffers_terms(history, advantage):
     assert ((u >= 0) & (u <= 1)).all()
 
 
+@pytest.mark.oracle
 @given(histories(), seeds, st.integers(0, 2**31), st.integers(1, 20))
 def test_instances_dealt_equal_the_slow_ones(history, seed, generation, n_groups):
     sampler, buffers = replay(history, seed=seed)

@@ -26,6 +26,7 @@ def random_theta(size):
 # Ask
 
 
+@pytest.mark.oracle
 @pytest.mark.parametrize("antithetic", [False, True])
 @pytest.mark.parametrize("size", SIZES)
 def test_members_are_theta_plus_sigma_times_noise(size, antithetic):
@@ -95,6 +96,7 @@ def test_members_use_the_decayed_noise():
 # Estimate
 
 
+@pytest.mark.oracle
 @pytest.mark.parametrize("antithetic", [False, True])
 @pytest.mark.parametrize("size", SIZES)
 def test_gradient_equals_the_slow_sum(size, antithetic):

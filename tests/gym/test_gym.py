@@ -375,6 +375,7 @@ def equal(ours, theirs):
             np.testing.assert_array_equal(value, other, err_msg=key)
 
 
+@pytest.mark.oracle
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("options", [{}, {"horizon": 250.0}, {"illegal": "redraw"}], ids=str)
 @pytest.mark.parametrize("model", [None, RandomBreakdowns(150.0, 30.0)], ids=["", "random"])

@@ -189,7 +189,8 @@ def test_other_initial_parameters(has_biases):
     for layer, n_in in ((torch[:first], sizes[0]), (torch[first:], sizes[1])):
         bound = 1 / np.sqrt(n_in)
         assert (abs(layer) <= bound).all()
-        assert abs(layer).max() > 0.9 * bound if JIT else True
+        if JIT:  # otherwise the draws are few
+            assert abs(layer).max() > 0.9 * bound
         assert abs(layer.astype(float).var() / (bound**2 / 3) - 1) < 6 / np.sqrt(layer.size)
 
 

@@ -73,6 +73,7 @@ class EventLog(naive.NaiveEpisode):
         return events
 
 
+@pytest.mark.oracle
 @pytest.mark.parametrize("episode", range(48) if JIT else (0, 17))
 def test_recorded_episodes_look_and_go_the_same(policy, episode):
     """Every observation, mask and assignment of the public reference simulator's episodes."""

@@ -43,6 +43,7 @@ def test_rules_meet_the_recorded_expectations(suite, rule):
             assert abs(values.mean() - float(expected[instance.name][column])) < 4 * error
 
 
+@pytest.mark.oracle
 @pytest.mark.parametrize("rule", list(RULES))
 def test_rules_play_as_the_oracle_does(suite, rule):
     instance = suite[2]
@@ -80,6 +81,7 @@ def test_the_best_static_plans_of_dmh(suite):
     assert (within.tardiness < 50.0).all()
 
 
+@pytest.mark.oracle
 def test_a_static_plan_plays_as_the_oracle_does(suite):
     plan = StaticPlan(order=(2, 0, 1), rules=(1, 2, 3))
     makespan, tardiness, decisions = play_static([plan], suite[:2])

@@ -988,6 +988,7 @@ class SlowReplay(naive.NaiveEpisode):
             self._process_tick()
 
 
+@pytest.mark.oracle
 @given(worlds(), st.data())
 def test_replays_as_the_slow_one_does(tmp_path_factory, world, data):
     instance = world.instance()

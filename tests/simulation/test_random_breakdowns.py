@@ -67,6 +67,7 @@ def play_first(simulator):
 # The simulator
 
 
+@pytest.mark.oracle
 @settings(max_examples=100 if JIT else 15)
 @given(worlds(), st.data(), st.integers(0, 2**63 - 1), st.integers(0, 2))
 def test_equals_slow_simulator(world, data, seed, n_resets):

@@ -76,6 +76,7 @@ def test_all_recorded_episodes_in_one_batch():
     replay(Simulator([load_instance(RECORDED["instance"][e]) for e in episodes]), episodes)
 
 
+@pytest.mark.oracle
 @pytest.mark.parametrize("episode", SINGLE_EPISODES)
 def test_recorded_episode_alone(episode):
     replay(Simulator(load_instance(RECORDED["instance"][episode])), [episode])

@@ -19,16 +19,20 @@ from acerl_np.problem.tables import find_scaling
 # Random floors, fleets and tasks
 
 
+@pytest.mark.oracle
 @given(worlds())
 def test_equals_slow_simulator(world):
     play_and_compare(world)
 
 
+@pytest.mark.oracle
 @given(worlds(floors(zero_lengths=True)))
 def test_equals_slow_simulator_with_edges_of_no_length(world):
     play_and_compare(world)
 
 
+@pytest.mark.oracle
+@settings(max_examples=10 if numba.config.DISABLE_JIT else 40)  # each example is several worlds
 @given(st.lists(worlds(), min_size=2, max_size=3), st.integers(0, 2), st.booleans())
 def test_padding_is_inert(batch, n_spare, twice):
     """Instances of unlike sizes in one batch: each episode is the one that is played alone."""
@@ -140,6 +144,7 @@ def test_rare_cases_occur():
 # An episode traced by hand
 
 
+@pytest.mark.oracle
 def test_episode_traced_by_hand():
     fcfs, _, nvf, std = range(4)
     v, w = 0, 4  # first action of each vehicle
@@ -366,6 +371,7 @@ def test_schedule_of_a_running_episode_with_padding():
     assert simulator.schedule(0).task == ("t0",)
 
 
+@pytest.mark.oracle
 def test_large_fleet_equals_slow_simulator():
     generator = np.random.default_rng(7)
     n_vehicles, n_tasks = 200, 100 if numba.config.DISABLE_JIT else 1000
@@ -562,6 +568,7 @@ def play_on(simulator, n_steps=10**6):
         n_steps -= 1
 
 
+@pytest.mark.oracle
 def test_a_restart_leaves_the_other_episodes_alone():
     suite = [load_instance("DMH-01"), load_instance("DMH-02")]
     simulator, untouched = Simulator(suite, n_episodes=4), Simulator(suite, n_episodes=4)
@@ -621,6 +628,7 @@ def test_bad_restarts_change_nothing(episodes, choices, text):
 # The horizon
 
 
+@pytest.mark.oracle
 @pytest.mark.parametrize("horizon", [0, 100, 1000.7])
 def test_an_episode_is_stopped_at_the_horizon(horizon):
     """All that happens up to the horizon happens; then the episode is over and has no makespan."""
@@ -668,6 +676,7 @@ def copy(source, i, target, j):
     copy_row(source, i, target, j)
 
 
+@pytest.mark.oracle
 def test_a_copied_row_is_whole():
     """Search copies partial schedules; a field left out would be that of another one."""
     problem = Simulator(load_instance("DMH-01")).problem

@@ -316,6 +316,7 @@ def play_population(instances, theta, sigma, seed, generation, antithetic, dealt
     return played
 
 
+@pytest.mark.oracle
 @pytest.mark.parametrize("antithetic", [False, True])
 def test_a_members_rollout_is_its_episode_in_the_simulator(antithetic):
     instances = load_instances()
@@ -386,6 +387,7 @@ class SlowTrainer:
         return returns, costs, dealt, sigma
 
 
+@pytest.mark.oracle
 @pytest.mark.parametrize(
     "options",
     [
