@@ -45,6 +45,17 @@ def add_data_arguments(
     add_breakdowns(parser)
 
 
+def add_layout(parser: argparse.ArgumentParser, *, required: bool = False) -> None:
+    """Declare --layout of one floor."""
+    default = "" if required else " (default: layout.json beside the record)"
+    parser.add_argument(
+        "--layout",
+        metavar="LAYOUT.json",
+        required=required,
+        help=f"floor and fleet: a JSON file or 'dmh'{default}",
+    )
+
+
 def add_breakdowns(parser: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:
     """Declare --breakdowns."""
     parser.add_argument(

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
-import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from acerl_np.commands.common import (
@@ -24,16 +21,16 @@ from acerl_np.commands.common import (
     report_unfinished,
     vary_breakdowns,
 )
+from acerl_np.commands.interruption import catch_signals
 from acerl_np.commands.options import add_config_options, merge_options
+from acerl_np.commands.progress import show_progress
+from acerl_np.commands.summary import summarise
 from acerl_np.support.errors import ConfigError, InputError, describe
 from acerl_np.support.files import claim_folder, write_atomically
 from acerl_np.support.numbers import check_seed
 
 if TYPE_CHECKING:
-    from acerl_np.evaluation.trials import Trials
-    from acerl_np.problem.instance import Instance
     from acerl_np.training.acerl import ACERL
-    from acerl_np.training.history import Generation
 
 DESCRIPTION = """\
 Train a dispatching policy with ACERL (Algorithm 1 of the paper).
@@ -183,7 +180,7 @@ def train(trainer: ACERL, options: dict[str, Any], paths: dict[str, Path]) -> in
     save()
     with catch_signals() as caught:
         last_save, last_generation = time.perf_counter(), trainer.generation
-        with progress_display(trainer, quiet=options["quiet"]) as show:
+        with show_progress(trainer, quiet=options["quiet"]) as show:
             while not trainer.done and caught() is None:
                 show(trainer.step())
                 if (
@@ -313,135 +310,3 @@ def write_config(path: Path, trainer: ACERL) -> None:
         "config": trainer.config.to_dict(),
     }
     write_atomically(path, (json.dumps(data, indent=2) + "\n").encode())
-
-
-@contextmanager
-def catch_signals() -> Iterator[Callable[[], int | None]]:
-    """Note Ctrl-C and SIGTERM instead of stopping at once; a second Ctrl-C stops."""
-    caught: list[int] = []
-
-    def note(number: int, frame: FrameType | None) -> None:
-        if caught:
-            raise KeyboardInterrupt
-        caught.append(number)
-
-    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield lambda: caught[0] if caught else None
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-@contextmanager
-def progress_display(trainer: ACERL, *, quiet: bool) -> Iterator[Callable[[Generation], None]]:
-    """Show generation, population means, speed and time left on the standard error stream."""
-    if quiet or trainer.done:
-        yield lambda record: None
-        return
-    from tqdm import tqdm
-
-    total = trainer.config.generations
-    first = trainer.generation
-    terminal = sys.stderr.isatty()
-    started = time.perf_counter()
-    before = trainer.history[-1].decisions if trainer.history else 0
-    bar = tqdm(
-        total=total,
-        initial=first,
-        unit="gen",
-        disable=not terminal,
-        dynamic_ncols=True,
-        bar_format="generation {n_fmt}/{total_fmt} |{bar:20}| {postfix} [{elapsed}, {remaining} left]",
-    )
-    step = max(1, total // 8)
-
-    def show(record: Generation) -> None:
-        elapsed = time.perf_counter() - started
-        rate = (record.decisions - before) / max(elapsed, 1e-9)
-        text = (
-            f"return {record.return_mean:.1f}, tardiness {record.cost_mean:.1f}, "
-            f"satisfied {record.satisfied:.0%}, {rate / 1e3:,.0f}k decisions/s"
-        )
-        if record.failed:
-            text += f", {record.failed} members did not finish"
-        if terminal:
-            bar.set_postfix_str(text, refresh=False)
-            bar.update()
-        elif record.generation % step == 0 or record.generation == total:
-            left = elapsed / (record.generation - first) * (total - record.generation)
-            print(
-                f"generation {record.generation}/{total}: {text}, {left:.0f} s left",
-                file=sys.stderr,
-                flush=True,
-            )
-
-    try:
-        yield show
-    finally:
-        bar.close()
-
-
-def published_acerl(instance: Instance) -> tuple[str, str]:
-    """Return the paper's makespan and tardiness of ACERL if this is the bundled instance."""
-    from acerl_np.experiments.published import find_row
-    from acerl_np.problem.bundled import bundled_instances, load_instance
-
-    row = find_row("comparison-train", "ACERL")
-    if row is None or instance.name not in row.cells or instance.name not in bundled_instances():
-        return "", ""
-    # The paper's unseen instances are not published, so only its training instances can be compared.
-    if load_instance(instance.name).content_hash != instance.content_hash:
-        return "", ""
-    cell = row.cells[instance.name]
-    return f"{cell.makespan:.1f}", f"{cell.tardiness:.1f}"
-
-
-def show_mean(value: float) -> str:
-    """Return a mean with one digit, or a dash where no episode finished."""
-    return "-" if math.isnan(value) else f"{value:.1f}"
-
-
-def summarise(instances: Sequence[Instance], trials: Trials) -> str:
-    """Return the final table: means over the trials beside the paper's figures."""
-    import numpy as np
-
-    from acerl_np.support.report import render_table
-
-    rows: list[list[str]] = []
-    paper = []
-    makespan, tardiness = trials.mean_makespan(), trials.mean_tardiness()
-    for k, instance in enumerate(instances):
-        published = published_acerl(instance)
-        if published[0]:
-            paper.append([float(value) for value in published])
-        inside = float((trials.tardiness[k] < trials.cost_limit).mean())
-        rows.append(
-            [
-                instance.name,
-                show_mean(makespan[k]),
-                show_mean(tardiness[k]),
-                f"{inside:.0%}",
-                *published,
-            ]
-        )
-    means = ["", ""]
-    if len(paper) == len(instances):
-        means = [f"{value:.1f}" for value in np.mean(paper, axis=0)]
-    rows.append(
-        [
-            "mean",
-            show_mean(makespan.mean()),
-            show_mean(tardiness.mean()),
-            f"{trials.satisfied:.0%}",
-            *means,
-        ]
-    )
-    header = ["instance", "makespan", "tardiness", "satisfied", "paper makespan", "paper tardiness"]
-    if not paper:
-        header, rows = header[:4], [row[:4] for row in rows]
-    title = (
-        f"Means over {trials.makespan.shape[1]} trials; satisfied: tardiness below "
-        f"{trials.cost_limit:g} s"
-    )
-    return f"{title}\n{render_table(header, rows, rules=[len(rows) - 1])}"

@@ -9,7 +9,7 @@ import numpy as np
 from acerl_np.evaluation.trials import Trials
 from acerl_np.problem.assignments import Assignments
 from acerl_np.simulation.arena import stream_keys
-from acerl_np.simulation.replay import replay_assignments
+from acerl_np.simulation.replay import Replay, replay_assignments
 
 
 def play_past(
@@ -60,3 +60,15 @@ def play_past(
         decisions=decisions,
         cost_limit=cost_limit,
     )
+
+
+def count_late(replay: Replay) -> int:
+    """Return how many tasks of a replay were finished after they were due."""
+    instance = replay.assignments.instance
+    # Finishes are whole seconds; due times may be off by rounding.
+    return int(np.count_nonzero(replay.finish > instance.arrival + instance.expiry + 1e-9))
+
+
+def measure_delays(replay: Replay) -> np.ndarray:
+    """Return how far each task's simulated start is behind the recorded one, float64 (n_tasks,), s."""
+    return np.asarray(replay.start - replay.assignments.start)

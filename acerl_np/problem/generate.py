@@ -125,38 +125,15 @@ def generate_record(
     ------
     InputError
         If an argument is out of range, or the floor has no two such sites.
+    ConfigError
+        If the seed is no usable number.
     """
-    if not 1 <= tasks <= MAX_TASKS:
-        raise InputError(f"tasks: read {tasks}; expected a whole number from 1 to {MAX_TASKS:,}")
     if process not in PROCESSES:
         raise InputError(f"process: read {process}; expected one of {', '.join(PROCESSES)}")
-    if not MIN_RATE <= rate <= MAX_RATE:
-        raise InputError(
-            f"rate: read {rate}; expected tasks per hour from {MIN_RATE:g} to {MAX_RATE:g}"
-        )
-    if not 1 <= burst_size <= MAX_TASKS:
-        raise InputError(
-            f"burst size: read {burst_size}; expected a whole number from 1 to {MAX_TASKS:,}"
-        )
-    if not 0.0 <= slack <= MAX_SLACK:
-        raise InputError(f"slack: read {slack}; expected a number from 0 to {MAX_SLACK:g}")
-    if demand is not None:
-        _check_bounds("demand", demand, MAX_NUMBER)
-        largest = max(vehicle.capacity or math.inf for vehicle in layout.vehicles)
-        if demand[1] > largest:
-            raise InputError(
-                f"demand: read {demand[1]:g}; expected at most {largest:g}, the largest capacity of the "
-                "fleet"
-            )
-    if handling_time is not None:
-        _check_bounds("handling time", handling_time, MAX_HANDLING)
+    _check_numbers(tasks, rate, burst_size, slack)
+    _check_draws(layout, demand, handling_time)
     seed = check_seed(seed)
     span = 3600.0 * tasks / rate
-    if span > MAX_NUMBER / 10:
-        raise InputError(
-            f"rate: read {rate}: {tasks} tasks would take {span:g} s; expected at most "
-            f"{MAX_NUMBER / 10:g} s"
-        )
     chosen = find_task_sites(layout, sites)
     distance = layout.routes.distance[np.ix_(chosen, chosen)]
     speed = sum(vehicle.speed for vehicle in layout.vehicles) / len(layout.vehicles)
@@ -183,6 +160,40 @@ def generate_record(
             }
         )
     return Instance.from_rows(name, layout, rows)
+
+
+def _check_numbers(tasks: int, rate: float, burst_size: int, slack: float) -> None:
+    for what, value, low, high, expected in (
+        ("tasks", tasks, 1, MAX_TASKS, f"a whole number from 1 to {MAX_TASKS:,}"),
+        ("rate", rate, MIN_RATE, MAX_RATE, f"tasks per hour from {MIN_RATE:g} to {MAX_RATE:g}"),
+        ("burst size", burst_size, 1, MAX_TASKS, f"a whole number from 1 to {MAX_TASKS:,}"),
+        ("slack", slack, 0.0, MAX_SLACK, f"a number from 0 to {MAX_SLACK:g}"),
+    ):
+        if not low <= value <= high:
+            raise InputError(f"{what}: read {value}; expected {expected}")
+    span = 3600.0 * tasks / rate
+    if span > MAX_NUMBER / 10:
+        raise InputError(
+            f"rate: read {rate}: {tasks} tasks would take {span:g} s; expected at most "
+            f"{MAX_NUMBER / 10:g} s"
+        )
+
+
+def _check_draws(
+    layout: Layout,
+    demand: tuple[float, float] | None,
+    handling_time: tuple[float, float] | None,
+) -> None:
+    if demand is not None:
+        _check_bounds("demand", demand, MAX_NUMBER)
+        largest = max(vehicle.capacity or math.inf for vehicle in layout.vehicles)
+        if demand[1] > largest:
+            raise InputError(
+                f"demand: read {demand[1]:g}; expected at most {largest:g}, the largest capacity of the "
+                "fleet"
+            )
+    if handling_time is not None:
+        _check_bounds("handling time", handling_time, MAX_HANDLING)
 
 
 def _check_bounds(what: str, bounds: tuple[float, float], most: float) -> None:

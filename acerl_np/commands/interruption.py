@@ -1,0 +1,26 @@
+"""Ctrl-C and SIGTERM noted instead of obeyed at once, so that a command can save first."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+
+@contextmanager
+def catch_signals() -> Iterator[Callable[[], int | None]]:
+    """Note Ctrl-C and SIGTERM instead of stopping at once; a second Ctrl-C stops."""
+    caught: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        if caught:
+            raise KeyboardInterrupt
+        caught.append(number)
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: caught[0] if caught else None
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

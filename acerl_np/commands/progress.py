@@ -1,0 +1,62 @@
+"""What a training shows while it runs."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from acerl_np.training.acerl import ACERL
+    from acerl_np.training.history import Generation
+
+
+@contextmanager
+def show_progress(trainer: ACERL, *, quiet: bool) -> Iterator[Callable[[Generation], None]]:
+    """Show generation, population means, speed and time left on the standard error stream."""
+    if quiet or trainer.done:
+        yield lambda record: None
+        return
+    from tqdm import tqdm
+
+    total = trainer.config.generations
+    first = trainer.generation
+    terminal = sys.stderr.isatty()
+    started = time.perf_counter()
+    before = trainer.history[-1].decisions if trainer.history else 0
+    bar = tqdm(
+        total=total,
+        initial=first,
+        unit="gen",
+        disable=not terminal,
+        dynamic_ncols=True,
+        bar_format="generation {n_fmt}/{total_fmt} |{bar:20}| {postfix} [{elapsed}, {remaining} left]",
+    )
+    step = max(1, total // 8)
+
+    def show(record: Generation) -> None:
+        elapsed = time.perf_counter() - started
+        rate = (record.decisions - before) / max(elapsed, 1e-9)
+        text = (
+            f"return {record.return_mean:.1f}, tardiness {record.cost_mean:.1f}, "
+            f"satisfied {record.satisfied:.0%}, {rate / 1e3:,.0f}k decisions/s"
+        )
+        if record.failed:
+            text += f", {record.failed} members did not finish"
+        if terminal:
+            bar.set_postfix_str(text, refresh=False)
+            bar.update()
+        elif record.generation % step == 0 or record.generation == total:
+            left = elapsed / (record.generation - first) * (total - record.generation)
+            print(
+                f"generation {record.generation}/{total}: {text}, {left:.0f} s left",
+                file=sys.stderr,
+                flush=True,
+            )
+
+    try:
+        yield show
+    finally:
+        bar.close()

@@ -1,0 +1,60 @@
+"""What a training has achieved: its trials beside the paper's figures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from acerl_np.support.report import render_table
+
+if TYPE_CHECKING:
+    from acerl_np.evaluation.trials import Trials
+    from acerl_np.experiments.published import PublishedCell
+    from acerl_np.problem.instance import Instance
+
+
+def find_published(instance: Instance) -> PublishedCell | None:
+    """Return what the paper prints of ACERL on this instance, None if this is none of its records."""
+    from acerl_np.experiments.published import find_row
+    from acerl_np.problem.bundled import bundled_instances, load_instance
+
+    row = find_row("comparison-train", "ACERL")
+    if row is None or instance.name not in row.cells or instance.name not in bundled_instances():
+        return None
+    # The paper's unseen instances are not published, so only its training instances can be compared.
+    if load_instance(instance.name).content_hash != instance.content_hash:
+        return None
+    return row.cells[instance.name]
+
+
+def summarise(instances: Sequence[Instance], trials: Trials) -> str:
+    """Return the final table: means over the trials beside the paper's figures."""
+    import numpy as np
+
+    from acerl_np.evaluation.metrics import satisfied_share
+
+    def show_mean(value: float) -> str:
+        return "-" if math.isnan(value) else f"{value:.1f}"
+
+    rows: list[list[str]] = []
+    makespan, tardiness = trials.mean_makespan(), trials.mean_tardiness()
+    cells = [find_published(instance) for instance in instances]
+    paper = [(cell.makespan, cell.tardiness) for cell in cells if cell is not None]
+    for k, (instance, cell) in enumerate(zip(instances, cells, strict=True)):
+        inside = satisfied_share(trials.tardiness[k], trials.cost_limit)
+        row = [instance.name, show_mean(makespan[k]), show_mean(tardiness[k]), f"{inside:.0%}"]
+        row += ["", ""] if cell is None else [f"{cell.makespan:.1f}", f"{cell.tardiness:.1f}"]
+        rows.append(row)
+    mean = ["mean", show_mean(makespan.mean()), show_mean(tardiness.mean())]
+    mean.append(f"{trials.satisfied:.0%}")
+    mean += [f"{x:.1f}" for x in np.mean(paper, axis=0)] if len(paper) == len(rows) else ["", ""]
+    rows.append(mean)
+    header = ["instance", "makespan", "tardiness", "satisfied", "paper makespan", "paper tardiness"]
+    if not paper:
+        header, rows = header[:4], [row[:4] for row in rows]
+    title = (
+        f"Means over {trials.makespan.shape[1]} trials; satisfied: tardiness below "
+        f"{trials.cost_limit:g} s"
+    )
+    return f"{title}\n{render_table(header, rows, rules=[len(rows) - 1])}"
