@@ -154,8 +154,9 @@ class Study:
         key = self._key(training, seed)
         safe = "".join(letter if letter.isalnum() else "-" for letter in training.label)
         path = self.folder / "runs" / f"{safe}-seed{seed}-{key[:12]}.npz"
-        if path.exists():
-            return self._load(path, training, seed)
+        # Studies call the same training by different labels.
+        for finished in path.parent.glob(f"*-{key[:12]}.npz"):
+            return self._load(finished, training, seed)
         trainer = ACERL(list(training.instances), training.config, seed=seed, threads=1)
         probabilities = []
         while not trainer.done:

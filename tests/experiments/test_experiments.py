@@ -1,5 +1,7 @@
 """The studies' tables on made-up trials, and when a finished training is used again."""
 
+from dataclasses import replace
+
 import numba
 import numpy as np
 import pytest
@@ -180,15 +182,17 @@ def test_a_finished_training_is_reused_only_if_nothing_has_changed(changed, tmp_
         before = set((tmp_path / "runs").glob("*"))
         results = study.run([training])
         trained.append(len(set((tmp_path / "runs").glob("*")) - before))
-        return results["row"][0]
+        return results[training.label][0]
 
     first = run(*make())
     again = run(*make())
-    assert trained == [1, 0]
+    study, training = make()
+    run(study, replace(training, label="another name"))
+    assert trained == [1, 0, 0]
     np.testing.assert_array_equal(first.makespan["s"], again.makespan["s"])
     assert first.probabilities.shape == first.counts.shape
     if changed == "code":
         monkeypatch.setattr("acerl_np.experiments.study.result_stamp", lambda: "other")
     options = {"trials": {"trials": 3}, "config": {"p_f": 0.3}, "suite": {"suite": 2}}
     run(*make(**options.get(changed, {})))
-    assert trained == [1, 0, 1]
+    assert trained == [1, 0, 0, 1]
