@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from acerl_np.evaluation.trials import Trials, evaluate_policy
-    from acerl_np.live.dispatcher import (
+    from acerl_np.live.dispatcher import Dispatcher
+    from acerl_np.live.events import (
         Assignment,
-        Dispatcher,
         TaskArrived,
         TaskCancelled,
         VehicleBroke,
@@ -51,9 +51,9 @@ _HOMES = {
     "training.acerl": ("ACERL",),
     "training.config": ("Config",),
     "training.history": ("Generation",),
-    "live.dispatcher": (
+    "live.dispatcher": ("Dispatcher",),
+    "live.events": (
         "Assignment",
-        "Dispatcher",
         "TaskArrived",
         "TaskCancelled",
         "VehicleBroke",

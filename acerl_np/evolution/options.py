@@ -11,12 +11,11 @@ from acerl_np.evolution.ranking import Ranking, Shaping
 from acerl_np.evolution.sampler import Advantage, Sampler
 from acerl_np.evolution.spreads import Adapt, Step
 from acerl_np.support.errors import ConfigError, describe
-from acerl_np.support.numbers import is_whole
+from acerl_np.support.numbers import check_seed, is_whole
 
-MAX_SEED = 2**63 - 1
 MOST = sys.float_info.max
 
-WHOLES = {"population": 2, "noise_decay_every": 1, "n_instances": 1, "seed": 0}
+WHOLES = {"population": 2, "noise_decay_every": 1, "n_instances": 1}
 """Whole numbers and the least that each may be."""
 
 REALS: dict[str, tuple[float, float, str]] = {
@@ -61,10 +60,7 @@ def check_options(options: dict[str, Any]) -> dict[str, Any]:
                 f"{name}: read {describe(clean[name])}; expected a whole number of at least {least}"
             )
         clean[name] = int(clean[name])
-    if clean["seed"] > MAX_SEED:
-        raise ConfigError(
-            f"seed: read {clean['seed']}; expected a whole number from 0 to 2**63 - 1"
-        )
+    clean["seed"] = check_seed(clean["seed"])
     for name, (low, high, expected) in REALS.items():
         clean[name] = _read_real(name, clean[name], low, high, expected)
     clean["antithetic"] = bool(clean["antithetic"])

@@ -9,7 +9,7 @@ import json
 import math
 import os
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -41,9 +41,19 @@ from acerl_np.kernels.state import (
     WORKING,
     allocate_state,
 )
+from acerl_np.live.events import (
+    Assignment,
+    Event,
+    TaskArrived,
+    TaskCancelled,
+    VehicleBroke,
+    VehicleIdle,
+    VehiclePassed,
+    VehicleRepaired,
+)
 from acerl_np.policies.network import Policy
 from acerl_np.policies.rules import RULES, find_policy_name
-from acerl_np.problem.instance import load_layout
+from acerl_np.problem.bundled import load_layout
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.tables import (
     build_live_problem,
@@ -53,139 +63,13 @@ from acerl_np.problem.tables import (
 )
 from acerl_np.support.errors import EventError, InputError, PolicyError, describe
 from acerl_np.support.files import read_arrays, take_kind, write_arrays
-from acerl_np.support.numbers import is_real, is_whole
+from acerl_np.support.numbers import check_seed, is_real
 
 FORMAT = 1
 FIRST_ROOM = 64
 """Tasks that there is room for at first; the room doubles when it is full."""
 
 RULE_NAMES = {number: name for name, number in RULES.items()}
-
-
-@dataclass(frozen=True)
-class TaskArrived:
-    """A task begins to wait.
-
-    Attributes
-    ----------
-    time : float
-        s; the same clock for all events.
-    task : str
-        Not the name of a task that waits or is under way.
-    pickup, delivery : str
-        Different sites.
-    expiry : float
-        s after `time` at which it is due.
-    handling_time : float
-        s.
-    demand : float
-        Units of load.
-    """
-
-    time: float
-    task: str
-    pickup: str
-    delivery: str
-    expiry: float
-    handling_time: float = 0.0
-    demand: float = 0.0
-
-
-@dataclass(frozen=True)
-class TaskCancelled:
-    """A waiting task is withdrawn.
-
-    Attributes
-    ----------
-    time : float
-        s.
-    task : str
-    """
-
-    time: float
-    task: str
-
-
-@dataclass(frozen=True)
-class VehicleIdle:
-    """A working vehicle has delivered its task and stands at a site.
-
-    Attributes
-    ----------
-    time : float
-        s.
-    vehicle, site : str
-    """
-
-    time: float
-    vehicle: str
-    site: str
-
-
-@dataclass(frozen=True)
-class VehiclePassed:
-    """A vehicle that works, or that somebody moves while it is idle, has reached a site.
-
-    Attributes
-    ----------
-    time : float
-        s.
-    vehicle, site : str
-    """
-
-    time: float
-    vehicle: str
-    site: str
-
-
-@dataclass(frozen=True)
-class VehicleBroke:
-    """A vehicle breaks down; its task, if it has one, waits again, last in the pool.
-
-    Attributes
-    ----------
-    time : float
-        s.
-    vehicle : str
-    """
-
-    time: float
-    vehicle: str
-
-
-@dataclass(frozen=True)
-class VehicleRepaired:
-    """A broken vehicle is idle again, where it broke down or at `site`.
-
-    Attributes
-    ----------
-    time : float
-        s.
-    vehicle : str
-    site : str or None
-    """
-
-    time: float
-    vehicle: str
-    site: str | None = None
-
-
-Event = TaskArrived | TaskCancelled | VehicleIdle | VehiclePassed | VehicleBroke | VehicleRepaired
-
-
-class Assignment(NamedTuple):
-    """Who takes which task.
-
-    Attributes
-    ----------
-    vehicle, task : str
-    rule : str
-        The dispatching rule that picked the task: FCFS, EDD, NVF, STD, LWT, AHP, or Random.
-    """
-
-    vehicle: str
-    task: str
-    rule: str
 
 
 @dataclass
@@ -250,11 +134,7 @@ class Dispatcher:
                 f"policy: read {describe(policy)}; expected a Policy or a rule's name"
             )
         self.greedy = bool(greedy)
-        if not is_whole(seed) or not 0 <= seed < 2**63:
-            raise InputError(
-                f"seed: read {describe(seed)}; expected a whole number from 0 to 2**63 - 1"
-            )
-        self.seed = int(seed)
+        self.seed = check_seed(seed)
         self._key = np.empty(4, np.uint32)
         derive_key(self.seed, ACTION, 0, 0, self._key)
         self._vehicles = {vehicle.id: v for v, vehicle in enumerate(layout.vehicles)}

@@ -17,16 +17,14 @@ from acerl_np.policies.network import Policy, initial_parameters
 from acerl_np.problem.instance import Instance, check_names, list_instances
 from acerl_np.problem.tables import build_problem, count_actions, count_features, find_scaling
 from acerl_np.simulation.arena import Arena
-from acerl_np.support.errors import CheckpointError, ConfigError, describe, make_printable
+from acerl_np.support.errors import CheckpointError, describe, make_printable
 from acerl_np.support.files import write_atomically
-from acerl_np.support.numbers import is_whole
+from acerl_np.support.numbers import check_seed
 from acerl_np.support.workers import Workers
 from acerl_np.training.checkpoint import MAX_COUNT, check_array, load_checkpoint, save_checkpoint
 from acerl_np.training.config import Config
 from acerl_np.training.curves import Curve, CurvePoint, format_curves
 from acerl_np.training.history import Generation, format_history, pack_history, unpack_history
-
-MAX_SEED = 2**63 - 1
 
 UNUSABLE = (KeyError, TypeError, ValueError, AttributeError, OverflowError)
 """What the contents of a file that holds something else may raise."""
@@ -86,12 +84,8 @@ class ACERL:
     ) -> None:
         self.instances = list_instances(instances)
         self.config = Config() if config is None else config
-        if not is_whole(seed) or not 0 <= seed <= MAX_SEED:
-            raise ConfigError(
-                f"seed: read {describe(seed)}; expected a whole number from 0 to 2**63 - 1"
-            )
+        seed = self.seed = check_seed(seed)
         check_names(self.instances)
-        seed = self.seed = int(seed)
         self.history: list[Generation] = []
         self._seconds = 0.0
         self._decisions = 0

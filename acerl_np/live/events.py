@@ -1,0 +1,132 @@
+"""What a control system tells the dispatcher, and what the dispatcher answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+@dataclass(frozen=True)
+class TaskArrived:
+    """A task begins to wait.
+
+    Attributes
+    ----------
+    time : float
+        s; the same clock for all events.
+    task : str
+        Not the name of a task that waits or is under way.
+    pickup, delivery : str
+        Different sites.
+    expiry : float
+        s after `time` at which it is due.
+    handling_time : float
+        s.
+    demand : float
+        Units of load.
+    """
+
+    time: float
+    task: str
+    pickup: str
+    delivery: str
+    expiry: float
+    handling_time: float = 0.0
+    demand: float = 0.0
+
+
+@dataclass(frozen=True)
+class TaskCancelled:
+    """A waiting task is withdrawn.
+
+    Attributes
+    ----------
+    time : float
+        s.
+    task : str
+    """
+
+    time: float
+    task: str
+
+
+@dataclass(frozen=True)
+class VehicleIdle:
+    """A working vehicle has delivered its task and stands at a site.
+
+    Attributes
+    ----------
+    time : float
+        s.
+    vehicle, site : str
+    """
+
+    time: float
+    vehicle: str
+    site: str
+
+
+@dataclass(frozen=True)
+class VehiclePassed:
+    """A vehicle that works, or that somebody moves while it is idle, has reached a site.
+
+    Attributes
+    ----------
+    time : float
+        s.
+    vehicle, site : str
+    """
+
+    time: float
+    vehicle: str
+    site: str
+
+
+@dataclass(frozen=True)
+class VehicleBroke:
+    """A vehicle breaks down; its task, if it has one, waits again, last in the pool.
+
+    Attributes
+    ----------
+    time : float
+        s.
+    vehicle : str
+    """
+
+    time: float
+    vehicle: str
+
+
+@dataclass(frozen=True)
+class VehicleRepaired:
+    """A broken vehicle is idle again, where it broke down or at `site`.
+
+    Attributes
+    ----------
+    time : float
+        s.
+    vehicle : str
+    site : str or None
+    """
+
+    time: float
+    vehicle: str
+    site: str | None = None
+
+
+Event = TaskArrived | TaskCancelled | VehicleIdle | VehiclePassed | VehicleBroke | VehicleRepaired
+
+
+class Assignment(NamedTuple):
+    """Who takes which task.
+
+    Attributes
+    ----------
+    vehicle, task : str
+    rule : str
+        The dispatching rule that picked the task: FCFS, EDD, NVF, STD, LWT, AHP, or Random.
+    """
+
+    vehicle: str
+    task: str
+    rule: str
