@@ -157,12 +157,12 @@ def invert(probability, u):
 
 
 def penalty(cost, cost_limit):
-    """Squared violation of one cost (Eq. 7)."""
+    """Squared violation of one cost (Eq. 8)."""
     return (cost - cost_limit) ** 2 if cost > cost_limit else 0.0
 
 
 def bubble_sort(returns, penalties, p_f, draw):
-    """Members from best to worst (Algorithm 3); `draw(sweep, j)` is uniform in [0, 1)."""
+    """Members from best to worst (Algorithm 4); `draw(sweep, j)` is uniform in [0, 1)."""
     order = list(range(len(returns)))
     for sweep in range(len(order)):
         for j in range(len(order) - 1):
@@ -287,7 +287,7 @@ class RewardBuffers:
 
 
 def estimate_gradient(utilities, noise, noise_std):
-    """1 / (lambda sigma) sum_i f_i eps_i with stored noise (Eq. 10; mirrored noise: Eq. 11)."""
+    """1 / (lambda sigma) sum_i f_i eps_i with stored noise (Eq. 11; mirrored noise: Eq. 12)."""
     total = np.zeros(np.shape(noise)[1])
     for f, eps in zip(utilities, noise, strict=True):
         total += f * eps

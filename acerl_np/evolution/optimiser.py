@@ -362,7 +362,7 @@ class Evolution:
                     "returns: the step is not finite; expected smaller returns or costs"
                 )
             self._search.tell(utilities, noise)  # line 17
-            self.sampler.update(ids, j_r)  # lines 11 to 14
+            self.sampler.update(ids, j_r)  # lines 11 and 13
             summary = summarise(j_r, j_c, good, feasible)
         self._best = best
         self._dealt = None

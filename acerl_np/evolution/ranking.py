@@ -20,6 +20,9 @@ Shaping = Literal["standardised", "rank"]
 def penalise(costs: ArrayLike, cost_limit: float) -> np.ndarray:
     """Return the penalty phi = max(0, J_C - xi)^2 of each cost (Eq. 8).
 
+    A member is feasible, its penalty 0, up to a cost of exactly xi; the metric P counts what is below xi
+    (`evaluation.metrics.satisfied_share`), as the paper has both.
+
     Parameters
     ----------
     costs : array_like of float, (n,)

@@ -17,7 +17,8 @@ from acerl_np.kernels.state import (
     VEHICLE_TASK,
     WORKING,
 )
-from acerl_np.problem.instance import Instance, bundled_suites, load_instance, load_suite
+from acerl_np.problem.bundled import bundled_suites, load_instance, load_suite
+from acerl_np.problem.instance import Instance
 from acerl_np.simulation.simulator import Simulator, find_legal
 from acerl_np.simulation.view import describe_episode, draw_episode
 from acerl_np.support.errors import InputError, describe

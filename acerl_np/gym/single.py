@@ -49,7 +49,7 @@ class DMHEnv(gymnasium.Env[np.ndarray, Any]):
         or takes the one that options={"instance": ...} names or is. Default "DMH-01".
     horizon : float, optional
         s, cut to whole ones, after which an episode is truncated; by default never. Where vehicles
-        break down at random, `problem.tables.find_last_tick` says when.
+        break down at random, `problem.breakdown_limits.find_last_tick` says when.
     illegal : {"error", "redraw"}
         What becomes of an illegal action: an `ActionError`, or a legal one drawn uniformly with
         `np_random`.

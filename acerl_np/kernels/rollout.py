@@ -178,7 +178,7 @@ def play_population(
     piece,
     outcome,
 ):
-    """Let members of a generation play an episode each (Algorithm 1, lines 7 to 12; Algorithm 3).
+    """Let members of a generation play an episode each (Algorithm 1, lines 6, 8 and 10; Algorithm 3).
 
     Member m uses theta + sigma eps_m. Its actions and the random breakdowns that it meets are keyed by
     (seed, generation, m).

@@ -191,18 +191,3 @@ def check_names(instances: Iterable[Instance]) -> None:
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError(f"instance '{twice}' is given twice; expected different names")
-
-
-def __getattr__(name: str) -> Any:
-    # Names that have moved to `bundled`.
-    if name in (
-        "bundled_instances",
-        "bundled_suites",
-        "load_instance",
-        "load_layout",
-        "load_suite",
-    ):
-        from acerl_np.problem import bundled
-
-        return getattr(bundled, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

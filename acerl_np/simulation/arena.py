@@ -126,7 +126,7 @@ class Arena:
         noise: Noise,
         instances: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Let every member of a generation play one episode (Algorithm 1, lines 7 to 12).
+        """Let every member of a generation play one episode (Algorithm 1, lines 6, 8 and 10).
 
         Parameters
         ----------

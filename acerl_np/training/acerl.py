@@ -184,7 +184,7 @@ class ACERL:
         search, noise_std = self.search, self.search.noise_std
         noise = search.noise()  # line 6
         instances = self.sampler.deal(noise)  # line 9
-        returns, costs, decisions = self._arena.play_population(  # lines 7, 8, 10
+        returns, costs, decisions = self._arena.play_population(  # lines 8 and 10
             search.theta, noise_std, noise, instances
         )
         self.sampler.update(instances, returns)  # lines 11, 13
