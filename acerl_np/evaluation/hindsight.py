@@ -14,8 +14,15 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from acerl_np.evaluation.references import Reference
-from acerl_np.kernels.rules import N_RULES
-from acerl_np.kernels.search import anneal_actions, search_beam
+from acerl_np.kernels.random import SEARCH, derive_key
+from acerl_np.kernels.search import (
+    Guide,
+    Style,
+    allocate_beam,
+    allocate_found,
+    anneal_actions,
+    search_beam,
+)
 from acerl_np.kernels.state import allocate_state
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.tables import build_problem
@@ -23,12 +30,25 @@ from acerl_np.simulation.simulator import Simulator
 from acerl_np.support.errors import InputError
 from acerl_np.support.workers import count_cores
 
-BEAMS = ((40.0, 0.05), (20.0, 0.05))
-"""(approach in m per 60 m of mean loaded way, delay weight) of each beam, see `estimate_rest`."""
+BEAMS = (Guide(approach=40.0, delay_weight=0.05), Guide(approach=20.0, delay_weight=0.05))
+"""Beams that are searched one after the other: they err differently. In the stored references of the DMH
+records a vehicle drives 41 to 58 m to a pickup in the mean, and half of these ways are shorter than 30 to
+60 m."""
+
+STYLES = (Style(most_changes=6.0, mean_weight=0.1), Style(most_changes=4.0, mean_weight=0.3))
+"""How annealing chains move in turn; no style was best on all of the bundled records."""
 
 BEAM_WIDTH = 40_000
 ANNEALING_CHAINS = 16
 ANNEALING_STEPS = 20_000
+"""Partial schedules of a level, chains and steps of a chain at effort 1: about seven seconds of a core for a
+DMH record."""
+
+DMH_TASKS, DMH_VEHICLES = 30, 3
+"""Size of a DMH record, which effort 1 is measured on."""
+
+LEAST_WIDTH, LEAST_STEPS = 8, 200
+"""What remains of a beam and of a chain however large the record or small the effort."""
 
 
 def replay(instance: Instance, actions: Sequence[int]) -> tuple[float, float]:
@@ -64,6 +84,16 @@ def check_future(instance: Instance) -> None:
         )
 
 
+def _measure_size(instance: Instance) -> float:
+    """Return how many times the work of a DMH record the same search of this one would be.
+
+    The work of a level grows with the fleet and the record, and so does the number of levels. What is
+    smaller than a DMH record has fewer schedules, too, and counts as one.
+    """
+    n_vehicles = len(instance.layout.vehicles)
+    return max(1.0, (instance.n_tasks / DMH_TASKS) ** 2 * (n_vehicles / DMH_VEHICLES))
+
+
 def find_hindsight(
     instance: Instance, *, cost_limit: float = 50.0, effort: float = 1.0, seed: int = 0
 ) -> Reference | None:
@@ -93,45 +123,32 @@ def find_hindsight(
     """
     check_future(instance)
     problem = build_problem([instance])
-    n_vehicles = len(instance.layout.vehicles)
     n_breakdowns = sum(len(vehicle.breakdowns) for vehicle in instance.layout.vehicles)
+    # Each task is assigned once, and once more after a breakdown on its way.
     n_levels = instance.n_tasks + n_breakdowns
-    # The work of a level grows with the fleet and the record, and so does the number of levels. What is
-    # smaller than a DMH record has fewer schedules, too, and gets no more.
-    size = max(1.0, (instance.n_tasks / 30.0) ** 2 * (n_vehicles / 3.0))
-    width = max(8, int(effort * BEAM_WIDTH / size))
-    n_children = width * min(N_RULES * n_vehicles, 12)
-    states = [allocate_state(problem, width + 1) for _ in range(2)]
-    scratch = (
-        np.empty((n_levels, width), np.int32),
-        np.empty((n_levels, width), np.int32),
-        np.empty(n_children),
-        np.empty(n_children, np.uint64),
-        np.empty(n_children, np.int32),
-        np.empty(n_children, np.int32),
-        np.empty(4 * width, np.uint64),
-    )
+    size = _measure_size(instance)
+    found = allocate_found(n_levels)
     best: tuple[float, float, tuple[int, ...]] = (math.inf, math.inf, ())
-    actions = np.empty(n_levels, np.int32)
-    outcome = np.empty(2)
 
     def keep() -> None:
         nonlocal best
-        if math.isfinite(outcome[0]) and (outcome[0], outcome[1]) < best[:2]:
-            sequence = tuple(int(action) for action in actions if action >= 0)
-            best = (float(outcome[0]), float(outcome[1]), sequence)
+        makespan, tardiness = (float(x) for x in found.outcome)
+        if math.isfinite(makespan) and (makespan, tardiness) < best[:2]:
+            best = (makespan, tardiness, tuple(int(x) for x in found.actions if x >= 0))
 
-    for approach, delay_weight in BEAMS:
-        search_beam(
-            problem, *states, 0, cost_limit, approach, delay_weight, *scratch, actions, outcome
-        )
+    beam = allocate_beam(problem, max(LEAST_WIDTH, int(effort * BEAM_WIDTH / size)), n_levels)
+    for guide in BEAMS:
+        search_beam(problem, beam, 0, guide, cost_limit, found)
         keep()
-    del states, scratch
+    del beam
     state = allocate_state(problem, 1)
     content = int.from_bytes(bytes.fromhex(instance.content_hash[:16]), signed=True)
-    steps = max(200, int(effort * ANNEALING_STEPS / size))
+    steps = max(LEAST_STEPS, int(effort * ANNEALING_STEPS / size))
+    key = np.empty(4, np.uint32)
     for chain in range(ANNEALING_CHAINS):
-        anneal_actions(problem, state, 0, seed, content, chain, steps, cost_limit, actions, outcome)
+        derive_key(seed, SEARCH, content, chain, key)
+        style = STYLES[chain % len(STYLES)]
+        anneal_actions(problem, state, 0, key, style, steps, cost_limit, found)
         keep()
     if not best[2]:
         return None

@@ -6,10 +6,12 @@ action strings. Both play the exact simulator; neither proves a bound.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from acerl_np.kernels.events import advance_events, assign_task, has_choice, start_episode
-from acerl_np.kernels.random import SEARCH, derive_key, draw_uniform
+from acerl_np.kernels.random import draw_uniform
 from acerl_np.kernels.rollout import apply_action
 from acerl_np.kernels.rules import N_RULES, select_task
 from acerl_np.kernels.state import (
@@ -25,22 +27,139 @@ from acerl_np.kernels.state import (
     INSTANCE_LAYOUT,
     INSTANCE_N_TASKS,
     INSTANCE_N_VEHICLES,
+    N_OUTCOME_FIELDS,
     OUTCOME_MAKESPAN,
     OUTCOME_TARDINESS,
+    PLACE_EDGE_OFFSET,
+    PLACE_HALTED_AT,
     RECORD_ARRIVAL,
     RECORD_EXPIRY,
     RUNNING,
     TASK_FINISH,
     TASK_VEHICLE,
     VEHICLE_BREAKDOWN_AT,
+    VEHICLE_EDGE_FROM,
+    VEHICLE_EDGE_TICK,
+    VEHICLE_EDGE_TO,
     VEHICLE_EVENT_TICK,
     VEHICLE_HALTED_TOWARDS,
+    VEHICLE_HIDDEN,
+    VEHICLE_LEG,
+    VEHICLE_REVERSED,
+    VEHICLE_ROUTE_INDEX,
     VEHICLE_SITE,
     VEHICLE_STATUS,
     VEHICLE_TASK,
+    WORKING,
+    Problem,
+    State,
+    allocate_state,
     copy_row,
 )
 from acerl_np.support.compiled import inner_kernel, kernel
+
+LATE_PENALTY = 20.0
+"""What annealing adds, s, once the tardiness reaches the limit: a sequence within the limit is worth so
+much makespan."""
+
+LATE_WEIGHT = 10.0
+"""What it adds for each second of tardiness above the limit, so that the way back pays at every step."""
+
+COLDEST, HEAT = 0.2, 12.0
+"""Temperature of annealing at the end, s, and what it is above that at the beginning: at first a sequence
+that is 12 s worse is accepted about every third time, at the end hardly one that is 1 s worse."""
+
+ACCEPT_DRAW = 99
+"""Draw of an annealing step that decides whether it is accepted: after those of any `Style`'s changes."""
+
+PLACES = 4
+"""Places of the table of hashes for each row of a beam: at a quarter full a probe or two suffice."""
+
+
+class Style(NamedTuple):
+    """How an annealing chain moves.
+
+    Attributes
+    ----------
+    most_changes : float, actions that a step changes at most; few are likelier than many; below 40
+    mean_weight : float, weight of the mean finish in the score, see `score_episode`
+    """
+
+    most_changes: float
+    mean_weight: float
+
+
+class Guide(NamedTuple):
+    """How a beam estimates what a partial schedule will cost, see `estimate_rest`.
+
+    Attributes
+    ----------
+    approach : float, m, empty way that each task not yet assigned is expected to take
+    delay_weight : float, what a second of delay counts
+    """
+
+    approach: float
+    delay_weight: float
+
+
+class Found(NamedTuple):
+    """The best action sequence that a search has found below the limit.
+
+    Attributes
+    ----------
+    actions : ndarray(int32, (n_max,)), -1 after its end
+    outcome : ndarray(float64, (N_OUTCOME_FIELDS,)), s, fields as in `State`; inf if there is none
+    """
+
+    actions: np.ndarray
+    outcome: np.ndarray
+
+
+class Beam(NamedTuple):
+    """Scratch of a beam: W partial schedules a level, their children C.
+
+    Attributes
+    ----------
+    parents, children : State, W rows each, and one more to try an action in
+    origin, taken : ndarray(int32, (n_levels, W)), row in the level before, and action, of each that stayed
+    estimates : ndarray(float64, (C,))
+    hashes : ndarray(uint64, (C,))
+    child_of, child_action : ndarray(int32, (C,)), parent and action of each child
+    table : ndarray(uint64, (PLACES * W,)), hashes of the level, 0 where a place is free
+    """
+
+    parents: State
+    children: State
+    origin: np.ndarray
+    taken: np.ndarray
+    estimates: np.ndarray
+    hashes: np.ndarray
+    child_of: np.ndarray
+    child_action: np.ndarray
+    table: np.ndarray
+
+
+def allocate_found(n_max: int) -> Found:
+    """Return a `Found` with room for sequences of `n_max` actions; it holds none."""
+    return Found(np.full(n_max, -1, np.int32), np.full(N_OUTCOME_FIELDS, np.inf))
+
+
+def allocate_beam(problem: Problem, width: int, n_levels: int) -> Beam:
+    """Return a `Beam` of `width` rows with room for every child that a level can have."""
+    n_vehicles, n_tasks = problem.fleet.shape[1], problem.record.shape[1]
+    # A vehicle's rules pick different tasks, or the same one, which counts once.
+    n_children = width * n_vehicles * min(N_RULES, n_tasks)
+    return Beam(
+        parents=allocate_state(problem, width + 1),
+        children=allocate_state(problem, width + 1),
+        origin=np.empty((n_levels, width), np.int32),
+        taken=np.empty((n_levels, width), np.int32),
+        estimates=np.empty(n_children),
+        hashes=np.empty(n_children, np.uint64),
+        child_of=np.empty(n_children, np.int32),
+        child_action=np.empty(n_children, np.int32),
+        table=np.empty(PLACES * width, np.uint64),
+    )
 
 
 @inner_kernel
@@ -92,18 +211,36 @@ def score_episode(problem, state, b, cost_limit, mean_weight):
     score = state.outcome[b, OUTCOME_MAKESPAN] + mean_weight * total / n
     excess = state.outcome[b, OUTCOME_TARDINESS] - cost_limit
     if excess >= 0.0:
-        score += 20.0 + 10.0 * excess
+        score += LATE_PENALTY + LATE_WEIGHT * excess
     return score
 
 
-@kernel
-def anneal_actions(
-    problem, state, instance, seed, content, chain, n_steps, cost_limit, best_actions, outcome
-):
-    """Anneal the action sequence of one instance; keep the best that is within the limit.
+@inner_kernel
+def clear_found(found):
+    """Let `found` hold no sequence."""
+    found.actions[:] = -1
+    found.outcome[:] = np.inf
 
-    Chains differ in their draws and, odd from even, in how they move: no setting was best on all of
-    the bundled records.
+
+@inner_kernel
+def change_genes(genes, is_open, used, n_genes, key, step, most_changes):
+    """Change one gene or a few, by draws 0 to 2 * most_changes of an annealing step.
+
+    A decision without alternatives passes its change on to the next that has some.
+    """
+    n_changes = 1 + np.int64(most_changes * draw_uniform(key, step, 0) ** 2)
+    for k in range(n_changes):
+        place = min(np.int64(used * draw_uniform(key, step, 2 * k + 1)), used - 1)
+        tries = 0
+        while not is_open[place] and tries < used:
+            place = (place + 1) % used
+            tries += 1
+        genes[place] = np.int32(draw_uniform(key, step, 2 * k + 2) * n_genes)
+
+
+@kernel
+def anneal_actions(problem, state, instance, key, style, n_steps, cost_limit, found):
+    """Anneal the action sequence of one instance; keep the best that is within the limit.
 
     Parameters
     ----------
@@ -112,22 +249,17 @@ def anneal_actions(
         Row 0 is used.
     instance : int
         Row of `problem`.
-    seed, content, chain : int
-        Key of the search's draws.
+    key : ndarray(uint32, (4,))
+        Stream of the draws.
+    style : Style
     n_steps : int
         Episodes to play.
     cost_limit : float
         s; the tardiness of a kept sequence is below it.
-    best_actions : ndarray(int32, (n_max,))
-        Output: the best sequence, -1 after its end.
-    outcome : ndarray(float64, (2,))
-        Output: its makespan and tardiness, s; inf if none was within the limit.
+    found : Found
+        Output.
     """
-    n_max = len(best_actions)
-    most_changes = 6.0 if chain % 2 == 0 else 4.0
-    mean_weight = 0.1 if chain % 2 == 0 else 0.3
-    key = np.empty(4, np.uint32)
-    derive_key(seed, SEARCH, content, chain, key)
+    n_max = len(found.actions)
     n_genes = problem.instance[instance, INSTANCE_N_VEHICLES] * N_RULES
     genes = np.empty(n_max, np.int32)
     candidate = np.empty(n_max, np.int32)
@@ -137,37 +269,30 @@ def anneal_actions(
     for k in range(n_max):
         genes[k] = np.int32(draw_uniform(key, 0, k) * n_genes)
     used = play_genes(problem, state, 0, instance, genes, actions, is_open)
-    current = score_episode(problem, state, 0, cost_limit, mean_weight)
-    outcome[0] = np.inf
-    outcome[1] = np.inf
+    current = score_episode(problem, state, 0, cost_limit, style.mean_weight)
+    clear_found(found)
+    best = found.outcome
     for step in range(1, n_steps + 1):
         heat = 1.0 - step / n_steps
-        temperature = 0.2 + 12.0 * heat * heat
+        temperature = COLDEST + HEAT * heat * heat
         candidate[:] = genes
-        n_changes = 1 + np.int64(most_changes * draw_uniform(key, step, 0) ** 2)
-        for k in range(n_changes):
-            place = min(np.int64(used * draw_uniform(key, step, 2 * k + 1)), used - 1)
-            # A decision without alternatives passes its change on to the next that has some.
-            tries = 0
-            while not is_open[place] and tries < used:
-                place = (place + 1) % used
-                tries += 1
-            candidate[place] = np.int32(draw_uniform(key, step, 2 * k + 2) * n_genes)
+        change_genes(candidate, is_open, used, n_genes, key, step, style.most_changes)
         n = play_genes(problem, state, 0, instance, candidate, actions, was_open)
-        score = score_episode(problem, state, 0, cost_limit, mean_weight)
-        makespan, tardiness = (
-            state.outcome[0, OUTCOME_MAKESPAN],
-            state.outcome[0, OUTCOME_TARDINESS],
+        score = score_episode(problem, state, 0, cost_limit, style.mean_weight)
+        makespan = state.outcome[0, OUTCOME_MAKESPAN]
+        tardiness = state.outcome[0, OUTCOME_TARDINESS]
+        better = makespan < best[OUTCOME_MAKESPAN] or (
+            makespan == best[OUTCOME_MAKESPAN] and tardiness < best[OUTCOME_TARDINESS]
         )
-        better = makespan < outcome[0] or (makespan == outcome[0] and tardiness < outcome[1])
         if state.episode[0, EPISODE_PHASE] == FINISHED and tardiness < cost_limit and better:
-            outcome[0] = makespan
-            outcome[1] = tardiness
-            best_actions[:] = -1
-            best_actions[:n] = actions[:n]
+            best[OUTCOME_MAKESPAN] = makespan
+            best[OUTCOME_TARDINESS] = tardiness
+            found.actions[:] = -1
+            found.actions[:n] = actions[:n]
         accept = score <= current
         if not accept:
-            accept = draw_uniform(key, step, 99) < np.exp((current - score) / temperature)
+            uniform = draw_uniform(key, step, ACCEPT_DRAW)
+            accept = uniform < np.exp((current - score) / temperature)
         if accept:
             genes[:] = candidate
             is_open[:] = was_open
@@ -176,11 +301,11 @@ def anneal_actions(
 
 
 @inner_kernel
-def estimate_rest(problem, state, b, approach, delay_weight, most_delay):
-    """Estimate how much a partial schedule will cost; smaller is better, inf if it is too late already.
+def estimate_rest(problem, state, b, guide, most_delay):
+    """Estimate how much a partial schedule will cost; smaller is better, inf if it will be too late.
 
-    The vehicles' clocks, plus the loaded ways and `approach` metres of empty way for every task not
-    yet assigned, plus `delay_weight` times the delay that is certain or likely by now.
+    The vehicles' clocks, plus the loaded way and the approach of every task not yet assigned, at 1 m/s,
+    plus the weight of the delay that is certain or likely by now.
     """
     i = state.episode[b, EPISODE_INSTANCE]
     distance = problem.distance[problem.instance[i, INSTANCE_LAYOUT]]
@@ -194,7 +319,7 @@ def estimate_rest(problem, state, b, approach, delay_weight, most_delay):
         v = state.task[b, task, TASK_VEHICLE]
         rest = (
             distance[problem.ends[i, task, ENDS_PICKUP], problem.ends[i, task, ENDS_DELIVERY]]
-            + approach
+            + guide.approach
         )
         if v < 0:
             estimate += rest
@@ -212,7 +337,36 @@ def estimate_rest(problem, state, b, approach, delay_weight, most_delay):
                     problem.record[i, task, RECORD_ARRIVAL] + problem.record[i, task, RECORD_EXPIRY]
                 ),
             )
-    return np.inf if delay >= most_delay else estimate + delay_weight * delay
+    return np.inf if delay >= most_delay else estimate + guide.delay_weight * delay
+
+
+HASHED = (
+    VEHICLE_STATUS,
+    VEHICLE_SITE,
+    VEHICLE_TASK,
+    VEHICLE_EVENT_TICK,
+    VEHICLE_HALTED_TOWARDS,
+    VEHICLE_BREAKDOWN_AT,
+)
+"""Fields that decide what a vehicle can do next, and when. Some are left over from before, such as the last
+finish of an idle vehicle: they keep apart what is the same, but make nothing the same that differs."""
+
+HASHED_ON_THE_WAY = (
+    VEHICLE_HIDDEN,
+    VEHICLE_REVERSED,
+    VEHICLE_LEG,
+    VEHICLE_EDGE_FROM,
+    VEHICLE_EDGE_TO,
+    VEHICLE_EDGE_TICK,
+    VEHICLE_ROUTE_INDEX,
+)
+"""Fields that decide, besides, where a working vehicle is that will break down before it is done."""
+
+
+@inner_kernel
+def read_bits(x):
+    """Return the bits of a float64 as an integer."""
+    return np.float64(x).view(np.int64)
 
 
 @inner_kernel
@@ -226,19 +380,28 @@ def mix_hash(h, x):
 
 @inner_kernel
 def hash_row(problem, state, b):
-    """Hash what decides the rest of an episode: clock, waiting tasks as a set, vehicles."""
+    """Hash what decides the rest of an episode: clock, waiting tasks, vehicles.
+
+    The waiting tasks count in pool order, which settles the rules' ties. Since when they wait does not
+    count: no rule that is an action asks. Breakdowns are listed ones.
+    """
+    n_waiting = state.episode[b, EPISODE_POOL_SIZE]
     h = mix_hash(np.uint64(1), state.episode[b, EPISODE_TIME])
-    waiting = np.uint64(0)
-    for k in range(state.episode[b, EPISODE_POOL_SIZE]):
-        waiting = np.uint64(waiting + mix_hash(np.uint64(2), state.pool[b, k]))
-    h = mix_hash(h, waiting)
+    h = mix_hash(h, n_waiting)
+    for k in range(n_waiting):
+        h = mix_hash(h, state.pool[b, k])
     for v in range(problem.instance[state.episode[b, EPISODE_INSTANCE], INSTANCE_N_VEHICLES]):
-        h = mix_hash(h, state.vehicle[b, v, VEHICLE_STATUS])
-        h = mix_hash(h, state.vehicle[b, v, VEHICLE_SITE])
-        h = mix_hash(h, state.vehicle[b, v, VEHICLE_TASK] + 1)
-        h = mix_hash(h, state.vehicle[b, v, VEHICLE_EVENT_TICK])
-        h = mix_hash(h, state.vehicle[b, v, VEHICLE_HALTED_TOWARDS] + 1)
-        h = mix_hash(h, state.vehicle[b, v, VEHICLE_BREAKDOWN_AT])
+        vehicle, place = state.vehicle[b, v], state.place[b, v]
+        for field in HASHED:
+            h = mix_hash(h, vehicle[field])
+        if vehicle[VEHICLE_HALTED_TOWARDS] >= 0:
+            h = mix_hash(h, read_bits(place[PLACE_HALTED_AT]))
+        breaks = vehicle[VEHICLE_BREAKDOWN_AT] <= vehicle[VEHICLE_EVENT_TICK]
+        if vehicle[VEHICLE_STATUS] == WORKING and breaks:
+            # Where it will halt follows from where it is.
+            for field in HASHED_ON_THE_WAY:
+                h = mix_hash(h, vehicle[field])
+            h = mix_hash(h, read_bits(place[PLACE_EDGE_OFFSET]))
     return h
 
 
@@ -255,25 +418,81 @@ def is_new(table, h):
     return True
 
 
+@inner_kernel
+def keep_sequence(beam, level, b, action, found):
+    """Write the actions that led to row b of a level, and the last one, to `found`."""
+    found.actions[:] = -1
+    found.actions[level] = action
+    row = b
+    for back in range(level - 1, -1, -1):
+        found.actions[back] = beam.taken[back, row]
+        row = beam.origin[back, row]
+
+
+@inner_kernel
+def expand_parent(problem, beam, level, b, n, guide, cost_limit, found):
+    """Try every action of parent b; append the children to the n of before, return their number.
+
+    A child whose episode is over is no child: it may be the best found.
+    """
+    parents, children = beam.parents, beam.children
+    i = parents.episode[b, EPISODE_INSTANCE]
+    most_delay = cost_limit * problem.instance[i, INSTANCE_N_TASKS]
+    trial = beam.origin.shape[1]
+    for v in range(problem.instance[i, INSTANCE_N_VEHICLES]):
+        if not has_choice(problem, parents, b, v):
+            continue
+        for rule in range(N_RULES):
+            position = select_task(problem, parents, b, v, rule)
+            repeated = False
+            for other in range(rule):
+                if select_task(problem, parents, b, v, other) == position:
+                    repeated = True
+            if repeated:
+                continue
+            copy_row(parents, b, children, trial)
+            assign_task(problem, children, trial, v, position)
+            advance_events(problem, children, trial)
+            action = v * N_RULES + rule
+            if children.episode[trial, EPISODE_PHASE] != RUNNING:
+                makespan = children.outcome[trial, OUTCOME_MAKESPAN]
+                tardiness = children.outcome[trial, OUTCOME_TARDINESS]
+                if tardiness < cost_limit and makespan < found.outcome[OUTCOME_MAKESPAN]:
+                    found.outcome[OUTCOME_MAKESPAN] = makespan
+                    found.outcome[OUTCOME_TARDINESS] = tardiness
+                    keep_sequence(beam, level, b, action, found)
+                continue
+            estimate = estimate_rest(problem, children, trial, guide, most_delay)
+            if estimate < np.inf:
+                beam.estimates[n] = estimate
+                beam.hashes[n] = hash_row(problem, children, trial)
+                beam.child_of[n] = b
+                beam.child_action[n] = action
+                n += 1
+    return n
+
+
+@inner_kernel
+def select_children(problem, beam, level, order):
+    """Make rows of the first different children in `order`; return their number, at most W."""
+    width = beam.origin.shape[1]
+    beam.table[:] = np.uint64(0)
+    n = 0
+    for k in order:
+        if n == width:
+            break
+        if is_new(beam.table, beam.hashes[k]):
+            b, action = beam.child_of[k], beam.child_action[k]
+            copy_row(beam.parents, b, beam.children, n)
+            apply_action(problem, beam.children, n, action)
+            beam.origin[level, n] = b
+            beam.taken[level, n] = action
+            n += 1
+    return n
+
+
 @kernel
-def search_beam(
-    problem,
-    parents,
-    children,
-    instance,
-    cost_limit,
-    approach,
-    delay_weight,
-    origin,
-    taken,
-    estimates,
-    hashes,
-    child_of,
-    child_action,
-    table,
-    best_actions,
-    outcome,
-):
+def search_beam(problem, beam, instance, guide, cost_limit, found):
     """Search the best action sequence of one instance by a beam over partial schedules.
 
     All partial schedules of a level have taken the same number of decisions. Of those that agree in
@@ -282,89 +501,38 @@ def search_beam(
     Parameters
     ----------
     problem : Problem
-    parents, children : State
-        W rows each, and one more in `children` to try an action in.
+    beam : Beam
+        From `allocate_beam`: the children of a level must fit.
     instance : int
         Row of `problem`.
+    guide : Guide
     cost_limit : float
         s; the tardiness of a kept sequence is below it.
-    approach : float
-        m, see `estimate_rest`.
-    delay_weight : float
-    origin, taken : ndarray(int32, (n_levels, W))
-        Scratch: parent and action of every partial schedule.
-    estimates : ndarray(float64, (n,)); hashes : ndarray(uint64, (n,))
-    child_of, child_action : ndarray(int32, (n,))
-        Scratch for the children of a level; those beyond n are dropped.
-    table : ndarray(uint64, (4 W,))
-        Scratch.
-    best_actions : ndarray(int32, (n_levels,))
-        Output: the best sequence, -1 after its end.
-    outcome : ndarray(float64, (2,))
-        Output: its makespan and tardiness, s; inf if none was within the limit.
+    found : Found
+        Output; as long as the beam has levels.
     """
-    width = origin.shape[1]
-    n_levels = origin.shape[0]
-    most_delay = cost_limit * problem.instance[instance, INSTANCE_N_TASKS]
-    outcome[0] = np.inf
-    outcome[1] = np.inf
-    start_episode(problem, parents, 0, instance)
+    clear_found(found)
+    start_episode(problem, beam.parents, 0, instance)
     n = 1
-    for level in range(n_levels):
+    for level in range(len(beam.origin)):
         n_children = 0
         for b in range(n):
-            for v in range(problem.instance[instance, INSTANCE_N_VEHICLES]):
-                if not has_choice(problem, parents, b, v):
-                    continue
-                for rule in range(N_RULES):
-                    position = select_task(problem, parents, b, v, rule)
-                    repeated = False
-                    for other in range(rule):
-                        if select_task(problem, parents, b, v, other) == position:
-                            repeated = True
-                    if repeated or n_children >= len(estimates):
-                        continue
-                    copy_row(parents, b, children, width)
-                    assign_task(problem, children, width, v, position)
-                    advance_events(problem, children, width)
-                    action = v * N_RULES + rule
-                    if children.episode[width, EPISODE_PHASE] != RUNNING:
-                        makespan, tardiness = (
-                            children.outcome[width, OUTCOME_MAKESPAN],
-                            children.outcome[width, OUTCOME_TARDINESS],
-                        )
-                        if tardiness < cost_limit and makespan < outcome[0]:
-                            outcome[0] = makespan
-                            outcome[1] = tardiness
-                            best_actions[:] = -1
-                            best_actions[level] = action
-                            row = b
-                            for back in range(level - 1, -1, -1):
-                                best_actions[back] = taken[back, row]
-                                row = origin[back, row]
-                        continue
-                    estimate = estimate_rest(
-                        problem, children, width, approach, delay_weight, most_delay
-                    )
-                    if estimate < np.inf:
-                        estimates[n_children] = estimate
-                        hashes[n_children] = hash_row(problem, children, width)
-                        child_of[n_children] = b
-                        child_action[n_children] = action
-                        n_children += 1
-        order = np.argsort(estimates[:n_children], kind="mergesort")
-        table[:] = np.uint64(0)
-        n = 0
-        for k in order:
-            if n == width:
-                break
-            if is_new(table, hashes[k]):
-                b, action = child_of[k], child_action[k]
-                copy_row(parents, b, children, n)
-                apply_action(problem, children, n, action)
-                origin[level, n] = b
-                taken[level, n] = action
-                n += 1
-        parents, children = children, parents
+            n_children = expand_parent(
+                problem, beam, level, b, n_children, guide, cost_limit, found
+            )
+        order = np.argsort(beam.estimates[:n_children], kind="mergesort")
+        n = select_children(problem, beam, level, order)
         if n == 0:
             return
+        # The children are the parents of the next level.
+        beam = Beam(
+            beam.children,
+            beam.parents,
+            beam.origin,
+            beam.taken,
+            beam.estimates,
+            beam.hashes,
+            beam.child_of,
+            beam.child_action,
+            beam.table,
+        )

@@ -15,6 +15,21 @@ from acerl_np.commands.main import main
 from acerl_np.evaluation import hindsight
 from acerl_np.evaluation.hindsight import find_hindsight, find_references, replay
 from acerl_np.evaluation.references import bundled_references, load_references, save_references
+from acerl_np.kernels.search import hash_row
+from acerl_np.kernels.state import (
+    EPISODE_POOL_SIZE,
+    EPISODE_TIME,
+    IDLE,
+    PLACE_EDGE_OFFSET,
+    PLACE_HALTED_AT,
+    VEHICLE_BREAKDOWN_AT,
+    VEHICLE_EDGE_TICK,
+    VEHICLE_EVENT_TICK,
+    VEHICLE_HALTED_TOWARDS,
+    VEHICLE_STATUS,
+    VEHICLE_TASK,
+    WORKING,
+)
 from acerl_np.policies.static import StaticPlan
 from acerl_np.problem.bundled import bundled_instances
 from acerl_np.problem.records import write_record
@@ -108,6 +123,66 @@ def test_the_search_finds_the_exhaustive_optimum(cost_limit, makespan, monkeypat
     found = find_hindsight(instance, cost_limit=cost_limit, effort=0.01)
     assert (found.makespan if found else math.inf) == makespan
     assert search_exhaustively(instance, cost_limit) == makespan
+
+
+@numba.njit
+def hash_first(problem, state):
+    return hash_row(problem, state, 0)
+
+
+def make_row():
+    """A row with two waiting tasks, and vehicles: halted in mid-edge, working until it breaks, working."""
+    simulator = acerl_np.Simulator(acerl_np.load_instance("DMH-01"))
+    state = simulator.state
+    state.episode[0, EPISODE_POOL_SIZE] = 2
+    state.pool[0, :2] = 4, 7
+    vehicles = state.vehicle[0]
+    vehicles[:, VEHICLE_HALTED_TOWARDS] = 3, -1, -1
+    vehicles[:, VEHICLE_STATUS] = IDLE, WORKING, WORKING
+    vehicles[1:, VEHICLE_TASK] = 1, 2
+    vehicles[:, VEHICLE_EVENT_TICK] = 300
+    vehicles[:, VEHICLE_BREAKDOWN_AT] = 400, 300, 301
+    state.place[0] = 1.5
+    return simulator.problem, state
+
+
+DECISIVE = {
+    "clock": lambda state: state.episode.__setitem__((0, EPISODE_TIME), 99),
+    "pool order": lambda state: state.pool.__setitem__((0, slice(2)), (7, 4)),
+    "another task waits": lambda state: state.pool.__setitem__((0, 1), 8),
+    "where it halted": lambda state: state.place.__setitem__((0, 0, PLACE_HALTED_AT), 1.25),
+    "when it entered the edge": lambda state: state.vehicle.__setitem__(
+        (0, 1, VEHICLE_EDGE_TICK), 77
+    ),
+    "where on the edge": lambda state: state.place.__setitem__((0, 1, PLACE_EDGE_OFFSET), 0.25),
+    "its task": lambda state: state.vehicle.__setitem__((0, 2, VEHICLE_TASK), 3),
+}
+IDLE_TALK = {
+    "since when a task waits": lambda state: state.waiting_since.__setitem__((0, 4), 33.0),
+    "the edge of a vehicle that will not break": lambda state: state.vehicle.__setitem__(
+        (0, 2, VEHICLE_EDGE_TICK), 77
+    ),
+    "where one that has set out halted": lambda state: state.place.__setitem__(
+        (0, 2, PLACE_HALTED_AT), 9.0
+    ),
+    "what is behind the pool": lambda state: state.pool.__setitem__((0, 2), 9),
+}
+
+
+@pytest.mark.parametrize("change", DECISIVE)
+def test_schedules_that_go_on_differently_are_not_taken_for_one(change):
+    problem, state = make_row()
+    before = hash_first(problem, state)
+    DECISIVE[change](state)
+    assert hash_first(problem, state) != before
+
+
+@pytest.mark.parametrize("change", IDLE_TALK)
+def test_schedules_that_go_on_alike_are_taken_for_one(change):
+    problem, state = make_row()
+    before = hash_first(problem, state)
+    IDLE_TALK[change](state)
+    assert hash_first(problem, state) == before
 
 
 @needs_jit
