@@ -13,8 +13,8 @@ from acerl_np.training.config import CHOICES, Config, read_toml
 HELP = {
     "generations": "G, generations to train",
     "population": "lambda, members of a generation, each plays one episode",
-    "learning_rate": "alpha, step along the estimated gradient; with --shaping rank use about 1/100 of it. On "
-    "DMH 0.12 with --outcome best --curve-every 1 --curve-trials 2 keeps the limit in 99 %% of the "
+    "learning_rate": "alpha, step along the estimated gradient; with --shaping rank use about 1/100 of it. "
+    "On DMH 0.12 with --outcome best --curve-every 1 --curve-trials 2 keeps the limit in 99 %% of the "
     "trials instead of 91 %% (docs/learning.md)",
     "noise_std": "sigma, standard deviation of the parameter noise",
     "noise_decay": "factor on sigma after every --noise-decay-every generations",
