@@ -8,7 +8,7 @@ bound.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy as np
 from acerl_np.evaluation.references import Reference
 from acerl_np.kernels.random import SEARCH, derive_key
 from acerl_np.kernels.search import (
+    Found,
     Guide,
     Style,
     allocate_beam,
@@ -94,6 +95,30 @@ def _measure_size(instance: Instance) -> float:
     return max(1.0, (instance.n_tasks / DMH_TASKS) ** 2 * (n_vehicles / DMH_VEHICLES))
 
 
+def _search(instance: Instance, cost_limit: float, effort: float, seed: int) -> Iterator[Found]:
+    """Yield what each search finds, in one `Found` that the next search writes over."""
+    problem = build_problem([instance])
+    n_breakdowns = sum(len(vehicle.breakdowns) for vehicle in instance.layout.vehicles)
+    # Each task is assigned once, and once more after a breakdown on its way.
+    n_levels = instance.n_tasks + n_breakdowns
+    size = _measure_size(instance)
+    found = allocate_found(n_levels)
+    beam = allocate_beam(problem, max(LEAST_WIDTH, int(effort * BEAM_WIDTH / size)), n_levels)
+    for guide in BEAMS:
+        search_beam(problem, beam, 0, guide, cost_limit, found)
+        yield found
+    del beam
+    state = allocate_state(problem, 1)
+    content = int.from_bytes(bytes.fromhex(instance.content_hash[:16]), signed=True)
+    steps = max(LEAST_STEPS, int(effort * ANNEALING_STEPS / size))
+    key = np.empty(4, np.uint32)
+    for chain in range(ANNEALING_CHAINS):
+        derive_key(seed, SEARCH, content, chain, key)
+        style = STYLES[chain % len(STYLES)]
+        anneal_actions(problem, state, 0, key, style, steps, cost_limit, found)
+        yield found
+
+
 def find_hindsight(
     instance: Instance, *, cost_limit: float = 50.0, effort: float = 1.0, seed: int = 0
 ) -> Reference | None:
@@ -122,34 +147,11 @@ def find_hindsight(
         If vehicles break down at random: then no future is known.
     """
     check_future(instance)
-    problem = build_problem([instance])
-    n_breakdowns = sum(len(vehicle.breakdowns) for vehicle in instance.layout.vehicles)
-    # Each task is assigned once, and once more after a breakdown on its way.
-    n_levels = instance.n_tasks + n_breakdowns
-    size = _measure_size(instance)
-    found = allocate_found(n_levels)
     best: tuple[float, float, tuple[int, ...]] = (math.inf, math.inf, ())
-
-    def keep() -> None:
-        nonlocal best
+    for found in _search(instance, cost_limit, effort, seed):
         makespan, tardiness = (float(x) for x in found.outcome)
         if math.isfinite(makespan) and (makespan, tardiness) < best[:2]:
             best = (makespan, tardiness, tuple(int(x) for x in found.actions if x >= 0))
-
-    beam = allocate_beam(problem, max(LEAST_WIDTH, int(effort * BEAM_WIDTH / size)), n_levels)
-    for guide in BEAMS:
-        search_beam(problem, beam, 0, guide, cost_limit, found)
-        keep()
-    del beam
-    state = allocate_state(problem, 1)
-    content = int.from_bytes(bytes.fromhex(instance.content_hash[:16]), signed=True)
-    steps = max(LEAST_STEPS, int(effort * ANNEALING_STEPS / size))
-    key = np.empty(4, np.uint32)
-    for chain in range(ANNEALING_CHAINS):
-        derive_key(seed, SEARCH, content, chain, key)
-        style = STYLES[chain % len(STYLES)]
-        anneal_actions(problem, state, 0, key, style, steps, cost_limit, found)
-        keep()
     if not best[2]:
         return None
     makespan, tardiness = replay(instance, best[2])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import random
 from dataclasses import replace
 
 import numba
@@ -15,7 +16,7 @@ from acerl_np.commands.main import main
 from acerl_np.evaluation import hindsight
 from acerl_np.evaluation.hindsight import find_hindsight, find_references, replay
 from acerl_np.evaluation.references import bundled_references, load_references, save_references
-from acerl_np.kernels.search import hash_row
+from acerl_np.kernels.search import estimate_rest, hash_row
 from acerl_np.kernels.state import (
     EPISODE_POOL_SIZE,
     EPISODE_TIME,
@@ -183,6 +184,68 @@ def test_schedules_that_go_on_alike_are_taken_for_one(change):
     before = hash_first(problem, state)
     IDLE_TALK[change](state)
     assert hash_first(problem, state) == before
+
+
+@numba.njit
+def estimate_first(problem, state, guide, most_delay):
+    return estimate_rest(problem, state, 0, guide, most_delay)
+
+
+def search_slowly(instance, width, guide, cost_limit):
+    """The beam as one would write it: lists that hold every child, each played from the start."""
+    best, best_actions = math.inf, ()
+    level = [()]
+    while level:
+        children = []
+        for parent in level:
+            simulator = acerl_np.Simulator(instance)
+            for action in parent:
+                simulator.step([action])
+            for action in simulator.action_mask[0].nonzero()[0].tolist():
+                simulator = acerl_np.Simulator(instance)
+                for taken in (*parent, action):
+                    simulator.step([taken])
+                if simulator.done[0]:
+                    if simulator.tardiness[0] < cost_limit and simulator.makespan[0] < best:
+                        best, best_actions = simulator.makespan[0], (*parent, action)
+                    continue
+                row = simulator.problem, simulator.state
+                estimate = estimate_first(*row, guide, cost_limit * instance.n_tasks)
+                if estimate < math.inf:
+                    children.append((estimate, hash_first(*row), (*parent, action)))
+        children.sort(key=lambda child: child[0])
+        different = {}
+        for _, row_hash, actions in children:
+            different.setdefault(row_hash, actions)
+        level = list(different.values())[:width]
+    return best, best_actions
+
+
+def make_fleet(seed, n_vehicles, n_tasks):
+    """Many tasks that wait from the start, for vehicles that stand and drive differently."""
+    rng = random.Random(seed)
+    record = acerl_np.load_instance("DMH-01")
+    layout = record.layout.to_dict()
+    sites = [site["id"] for site in layout["sites"]]
+    layout["vehicles"] = [
+        {"id": f"v{k}", "start": rng.choice(sites), "speed": rng.choice([0.5, 1, 2])}
+        for k in range(n_vehicles)
+    ]
+    rows = [{**row, "arrival_time": 0} for row in record.rows()[:n_tasks]]
+    return acerl_np.Instance.from_rows("fleet", acerl_np.Layout.from_dict(layout), rows)
+
+
+@needs_jit
+@pytest.mark.parametrize(("seed", "n_vehicles", "n_tasks"), [(4, 8, 12), (1, 6, 10), (3, 5, 8)])
+def test_a_beam_considers_every_child_of_every_parent(seed, n_vehicles, n_tasks, monkeypatch):
+    """Up to 32 children a decision: all of them compete, also those of the last parents."""
+    monkeypatch.setattr(hindsight, "ANNEALING_CHAINS", 0)
+    monkeypatch.setattr(hindsight, "BEAMS", hindsight.BEAMS[:1])
+    monkeypatch.setattr(hindsight, "BEAM_WIDTH", 8)
+    instance = make_fleet(seed, n_vehicles, n_tasks)
+    found = find_hindsight(instance, cost_limit=1e6)
+    expected = search_slowly(instance, 8, hindsight.BEAMS[0], 1e6)
+    assert (found.makespan, found.actions) == expected
 
 
 @needs_jit
