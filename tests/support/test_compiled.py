@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import acerl_np
-from acerl_np.kernels.update import find_noise
+from acerl_np.kernels.update import Noise, find_stream
 
 pytestmark = pytest.mark.skipif(
     bool(numba.config.DISABLE_JIT), reason="without the compiler there is no machine code"
@@ -46,9 +46,9 @@ ANNOUNCED = "acerl_np: compiling kernels, once on this machine (up to 40 s) ...\
 # Compiles in half a second, and calls kernels of another file.
 SMALL = """
 import numpy as np
-from acerl_np.kernels.update import find_noise
+from acerl_np.kernels.update import Noise, find_stream
 key = np.empty(4, np.uint32)
-find_noise(1, 2, 3, False, key)
+find_stream(Noise(1, 2, 8, False), 3, key)
 print(key.tobytes().hex())
 """
 
@@ -134,11 +134,20 @@ def test_compiling_is_announced_once_and_loading_is_not(package):
     threads = """
 from concurrent.futures import ThreadPoolExecutor
 with ThreadPoolExecutor(2) as pool:  # one specialisation each
-    list(pool.map(lambda seed: find_noise(seed, 2, 3, False, key), [np.int32(1), np.uint8(1)]))
+    list(
+        pool.map(
+            lambda seed: find_stream(Noise(seed, 2, 8, False), 3, key),
+            [np.int32(1), np.uint8(1)],
+        )
+    )
 """
-    done = run_process(package, SMALL.replace("find_noise(1, 2, 3, False, key)", threads))
+    done = run_process(
+        package, SMALL.replace("find_stream(Noise(1, 2, 8, False), 3, key)", threads)
+    )
     assert done.stderr == ANNOUNCED
-    again = run_process(package, SMALL.replace("find_noise(1, 2, 3, False, key)", threads))
+    again = run_process(
+        package, SMALL.replace("find_stream(Noise(1, 2, 8, False), 3, key)", threads)
+    )
     assert (again.stdout, again.stderr) == (done.stdout, "")
     quiet = "from acerl_np.support.machine_code import silence\nsilence()\n"
     assert run_process(package, quiet + SMALL).stderr == ""
@@ -169,7 +178,7 @@ def test_private_parts_of_numba_may_change(package, change):
     program = f"import numba\nfrom numba.core import caching, cpu\n{change}\n{SMALL}"
     done = run_process(package, program)
     key = np.empty(4, np.uint32)
-    find_noise(1, 2, 3, False, key)
+    find_stream(Noise(1, 2, 8, False), 3, key)
     assert done.stdout.strip() == key.tobytes().hex()
     assert done.stderr.count("Warning: ") == 1
     assert f"RuntimeWarning: acerl_np: {CHANGED_NUMBA[change]}" in done.stderr
