@@ -127,7 +127,7 @@ def test_rare_cases_occur():
     """The worlds above are worth comparing: what is rare on a real floor happens in them."""
     count = Counter()
 
-    @settings(max_examples=400, derandomize=True, database=None, phases=[Phase.generate])
+    @settings(max_examples=600, derandomize=True, database=None, phases=[Phase.generate])
     @given(worlds())
     def play(world):
         slow = WatchedEpisode(world.layout, world.rows)
