@@ -3,8 +3,9 @@
 Nothing here knows vehicles or tasks, so it serves any constrained black-box problem.
 """
 
-from acerl_np.evolution.optimiser import Best, Evolution, Report
+from acerl_np.evolution.optimiser import Evolution
 from acerl_np.evolution.ranking import Ranker, Ranking, penalise, rank_utilities, sum_violations
+from acerl_np.evolution.records import Best, Report
 from acerl_np.evolution.sampler import InstanceSampler, make_sampler
 from acerl_np.evolution.search import Search, Spread
 from acerl_np.evolution.spreads import Adapt

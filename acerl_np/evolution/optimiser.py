@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.evolution.options import check_options
 from acerl_np.evolution.ranking import Ranker, Ranking, Shaping
+from acerl_np.evolution.records import Best, Report, summarise
 from acerl_np.evolution.sampler import Advantage, Sampler, check_ids, make_sampler
 from acerl_np.evolution.search import Search
 from acerl_np.evolution.spreads import (
@@ -21,75 +21,11 @@ from acerl_np.evolution.spreads import (
     Step,
     is_usable,
 )
-from acerl_np.evolution.summary import summarise
 from acerl_np.support.errors import ConfigError, InputError
 
 MAX_MATRIX = 100
 """Most parameters of an adapted matrix: larger ones, whose decomposition libraries share out among
 threads, would give other bytes on other machines."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Best:
-    """The best feasible member so far: the largest return with a cost within the limit.
-
-    Attributes
-    ----------
-    parameters : ndarray(float64, (n_parameters,))
-        As they were evaluated, so inside the bounds.
-    return_ : float
-    cost : float
-    instance : int
-        The instance it was evaluated on; nothing is known about the others.
-    generation : int
-        1 for the first.
-    """
-
-    parameters: np.ndarray
-    return_: float
-    cost: float
-    instance: int
-    generation: int
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """What one generation did.
-
-    Attributes
-    ----------
-    generation : int
-        1 for the first.
-    return_mean, return_std : float
-        Of the returns of the members that did not fail; nan if all did.
-    cost_mean : float
-        Mean of their costs.
-    satisfied : float
-        Share of all members that are feasible: cost at most the limit.
-    noise_std : float
-        Largest standard deviation of the noise; `sigma` is another name of it.
-    counts : tuple of int
-        Members that were evaluated on each instance.
-    failed : int
-        Members whose return or cost was not finite; they rank below all others of their instance.
-    best_return : float
-        Return of the best feasible member so far; nan without one.
-    """
-
-    generation: int
-    return_mean: float
-    return_std: float
-    cost_mean: float
-    satisfied: float
-    noise_std: float
-    counts: tuple[int, ...]
-    failed: int
-    best_return: float
-
-    @property
-    def sigma(self) -> float:
-        """Largest standard deviation of the noise."""
-        return self.noise_std
 
 
 class Evolution:

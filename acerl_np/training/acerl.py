@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from acerl_np.evolution import Ranker, Strategy, make_sampler
-from acerl_np.evolution.summary import summarise
+from acerl_np.evolution.records import summarise
 from acerl_np.kernels.network import count_parameters, make_network
 from acerl_np.policies.network import Policy, initial_parameters
 from acerl_np.problem.instance import Instance, check_names, list_instances

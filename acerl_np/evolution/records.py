@@ -1,0 +1,102 @@
+"""What a generation did: the numbers that both faces of the search record, and `Evolution`'s report."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Best:
+    """The best feasible member so far: the largest return with a cost within the limit.
+
+    Attributes
+    ----------
+    parameters : ndarray(float64, (n_parameters,))
+        As they were evaluated, so inside the bounds.
+    return_ : float
+    cost : float
+    instance : int
+        The instance it was evaluated on; nothing is known about the others.
+    generation : int
+        1 for the first.
+    """
+
+    parameters: np.ndarray
+    return_: float
+    cost: float
+    instance: int
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What one generation did.
+
+    Attributes
+    ----------
+    generation : int
+        1 for the first.
+    return_mean, return_std : float
+        Of the returns of the members that did not fail; nan if all did.
+    cost_mean : float
+        Mean of their costs.
+    satisfied : float
+        Share of all members that are feasible: cost at most the limit.
+    noise_std : float
+        Largest standard deviation of the noise; `sigma` is another name of it.
+    counts : tuple of int
+        Members that were evaluated on each instance.
+    failed : int
+        Members whose return or cost was not finite; they rank below all others of their instance.
+    best_return : float
+        Return of the best feasible member so far; nan without one.
+    """
+
+    generation: int
+    return_mean: float
+    return_std: float
+    cost_mean: float
+    satisfied: float
+    noise_std: float
+    counts: tuple[int, ...]
+    failed: int
+    best_return: float
+
+    @property
+    def sigma(self) -> float:
+        """Largest standard deviation of the noise."""
+        return self.noise_std
+
+
+def summarise(
+    returns: np.ndarray, costs: np.ndarray, good: np.ndarray, within: np.ndarray
+) -> dict[str, Any]:
+    """Return the means of a generation.
+
+    Parameters
+    ----------
+    returns, costs : ndarray(float64, (population,))
+    good : ndarray(bool, (population,))
+        Members that could be evaluated.
+    within : ndarray(bool, (population,))
+        Members that keep the limit.
+
+    Returns
+    -------
+    dict
+        return_mean, return_std and cost_mean of the good members, nan without one; satisfied, the share
+        of all members within the limit; failed, how many are not good.
+    """
+    known_returns, known_costs = returns[good], costs[good]
+    n = len(known_returns)
+    return {
+        "return_mean": float(known_returns.mean()) if n else math.nan,
+        "return_std": float(known_returns.std()) if n else math.nan,
+        "cost_mean": float(known_costs.mean()) if n else math.nan,
+        "satisfied": float(within.sum() / len(returns)),
+        "failed": len(returns) - n,
+    }
