@@ -14,16 +14,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from acerl_np.evaluation.references import Reference
+from acerl_np.kernels.annealing import Style, anneal_actions
+from acerl_np.kernels.beam import Guide, allocate_beam, search_beam
 from acerl_np.kernels.random import SEARCH, derive_key
-from acerl_np.kernels.search import (
-    Found,
-    Guide,
-    Style,
-    allocate_beam,
-    allocate_found,
-    anneal_actions,
-    search_beam,
-)
+from acerl_np.kernels.search import Found, allocate_found
 from acerl_np.kernels.state import allocate_state
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.tables import build_problem

@@ -16,7 +16,7 @@ from acerl_np.commands.main import main
 from acerl_np.evaluation import hindsight
 from acerl_np.evaluation.hindsight import find_hindsight, find_references, replay
 from acerl_np.evaluation.references import bundled_references, load_references, save_references
-from acerl_np.kernels.search import estimate_rest, hash_row
+from acerl_np.kernels.beam import estimate_rest, hash_row
 from acerl_np.kernels.state import (
     EPISODE_POOL_SIZE,
     EPISODE_TIME,

@@ -1,0 +1,184 @@
+"""Simulated annealing of the action string of an episode whose future is known."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from acerl_np.kernels.events import has_choice, start_episode
+from acerl_np.kernels.random import draw_uniform
+from acerl_np.kernels.rollout import apply_action
+from acerl_np.kernels.rules import N_RULES
+from acerl_np.kernels.search import clear_found
+from acerl_np.kernels.state import (
+    EPISODE_INSTANCE,
+    EPISODE_PHASE,
+    EPISODE_POOL_SIZE,
+    FINISHED,
+    INSTANCE_N_TASKS,
+    INSTANCE_N_VEHICLES,
+    OUTCOME_MAKESPAN,
+    OUTCOME_TARDINESS,
+    RUNNING,
+    TASK_FINISH,
+)
+from acerl_np.support.compiled import inner_kernel, kernel
+
+LATE_PENALTY = 20.0
+"""What annealing adds, s, once the tardiness reaches the limit: a sequence within the limit is worth so
+much makespan."""
+
+LATE_WEIGHT = 10.0
+"""What it adds for each second of tardiness above the limit, so that the way back pays at every step."""
+
+COLDEST, HEAT = 0.2, 12.0
+"""Temperature of annealing at the end, s, and what it is above that at the beginning: at first a sequence
+that is 12 s worse is accepted about every third time, at the end hardly one that is 1 s worse."""
+
+ACCEPT_DRAW = 99
+"""Draw of an annealing step that decides whether it is accepted: after those of any `Style`'s changes."""
+
+
+class Style(NamedTuple):
+    """How an annealing chain moves.
+
+    Attributes
+    ----------
+    most_changes : float, actions that a step changes at most; few are likelier than many; below 40
+    mean_weight : float, weight of the mean finish in the score, see `score_episode`
+    """
+
+    most_changes: float
+    mean_weight: float
+
+
+@inner_kernel
+def has_alternatives(problem, state, b):
+    """Whether the decision of episode b could assign more than one (vehicle, task) pair."""
+    if state.episode[b, EPISODE_POOL_SIZE] > 1:
+        return True
+    n = 0
+    for v in range(problem.instance[state.episode[b, EPISODE_INSTANCE], INSTANCE_N_VEHICLES]):
+        if has_choice(problem, state, b, v):
+            n += 1
+    return n > 1
+
+
+@inner_kernel
+def play_genes(problem, state, b, instance, genes, actions, is_open):
+    """Play row b by a gene string and write the actions taken; return their number.
+
+    Gene k is the action that decision k would take; where its vehicle has no choice, the next
+    vehicle that has one acts by the same rule.
+    """
+    start_episode(problem, state, b, instance)
+    n_vehicles = problem.instance[instance, INSTANCE_N_VEHICLES]
+    k = 0
+    while state.episode[b, EPISODE_PHASE] == RUNNING and k < len(actions):
+        is_open[k] = has_alternatives(problem, state, b)
+        v = genes[k] // N_RULES
+        while not has_choice(problem, state, b, v):
+            v = (v + 1) % n_vehicles
+        actions[k] = v * N_RULES + genes[k] % N_RULES
+        apply_action(problem, state, b, actions[k])
+        k += 1
+    return k
+
+
+@inner_kernel
+def score_episode(problem, state, b, cost_limit, mean_weight):
+    """Return what the search minimises: makespan, a little of the mean finish, and a penalty.
+
+    The mean finish leads across the plateaus of the makespan; a tardiness at or above the limit
+    costs more the larger it is.
+    """
+    if state.episode[b, EPISODE_PHASE] != FINISHED:
+        return np.inf
+    n = problem.instance[state.episode[b, EPISODE_INSTANCE], INSTANCE_N_TASKS]
+    total = 0.0
+    for task in range(n):
+        total += np.float64(state.task[b, task, TASK_FINISH])
+    score = state.outcome[b, OUTCOME_MAKESPAN] + mean_weight * total / n
+    excess = state.outcome[b, OUTCOME_TARDINESS] - cost_limit
+    if excess >= 0.0:
+        score += LATE_PENALTY + LATE_WEIGHT * excess
+    return score
+
+
+@inner_kernel
+def change_genes(genes, is_open, used, n_genes, key, step, most_changes):
+    """Change one gene or a few, by draws 0 to 2 * most_changes of an annealing step.
+
+    A decision without alternatives passes its change on to the next that has some.
+    """
+    n_changes = 1 + np.int64(most_changes * draw_uniform(key, step, 0) ** 2)
+    for k in range(n_changes):
+        place = min(np.int64(used * draw_uniform(key, step, 2 * k + 1)), used - 1)
+        tries = 0
+        while not is_open[place] and tries < used:
+            place = (place + 1) % used
+            tries += 1
+        genes[place] = np.int32(draw_uniform(key, step, 2 * k + 2) * n_genes)
+
+
+@kernel
+def anneal_actions(problem, state, instance, key, style, n_steps, cost_limit, found):
+    """Anneal the action sequence of one instance; keep the best that is within the limit.
+
+    Parameters
+    ----------
+    problem : Problem
+    state : State
+        Row 0 is used.
+    instance : int
+        Row of `problem`.
+    key : ndarray(uint32, (4,))
+        Stream of the draws.
+    style : Style
+    n_steps : int
+        Episodes to play.
+    cost_limit : float
+        s; the tardiness of a kept sequence is below it.
+    found : Found
+        Output.
+    """
+    n_max = len(found.actions)
+    n_genes = problem.instance[instance, INSTANCE_N_VEHICLES] * N_RULES
+    genes = np.empty(n_max, np.int32)
+    candidate = np.empty(n_max, np.int32)
+    actions = np.empty(n_max, np.int32)
+    is_open = np.zeros(n_max, np.bool_)
+    was_open = np.zeros(n_max, np.bool_)
+    for k in range(n_max):
+        genes[k] = np.int32(draw_uniform(key, 0, k) * n_genes)
+    used = play_genes(problem, state, 0, instance, genes, actions, is_open)
+    current = score_episode(problem, state, 0, cost_limit, style.mean_weight)
+    clear_found(found)
+    best = found.outcome
+    for step in range(1, n_steps + 1):
+        heat = 1.0 - step / n_steps
+        temperature = COLDEST + HEAT * heat * heat
+        candidate[:] = genes
+        change_genes(candidate, is_open, used, n_genes, key, step, style.most_changes)
+        n = play_genes(problem, state, 0, instance, candidate, actions, was_open)
+        score = score_episode(problem, state, 0, cost_limit, style.mean_weight)
+        makespan = state.outcome[0, OUTCOME_MAKESPAN]
+        tardiness = state.outcome[0, OUTCOME_TARDINESS]
+        better = makespan < best[OUTCOME_MAKESPAN] or (
+            makespan == best[OUTCOME_MAKESPAN] and tardiness < best[OUTCOME_TARDINESS]
+        )
+        if state.episode[0, EPISODE_PHASE] == FINISHED and tardiness < cost_limit and better:
+            best[OUTCOME_MAKESPAN] = makespan
+            best[OUTCOME_TARDINESS] = tardiness
+            found.actions[:] = -1
+            found.actions[:n] = actions[:n]
+        accept = score <= current
+        if not accept:
+            uniform = draw_uniform(key, step, ACCEPT_DRAW)
+            accept = uniform < np.exp((current - score) / temperature)
+        if accept:
+            genes[:] = candidate
+            is_open[:] = was_open
+            current = score
+            used = n

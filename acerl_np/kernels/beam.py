@@ -1,0 +1,349 @@
+"""A beam over the partial schedules of an episode whose future is known."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from acerl_np.kernels.events import advance_events, assign_task, has_choice, start_episode
+from acerl_np.kernels.rollout import apply_action
+from acerl_np.kernels.rules import N_RULES, select_task
+from acerl_np.kernels.search import clear_found
+from acerl_np.kernels.state import (
+    ENDS_DELIVERY,
+    ENDS_PICKUP,
+    EPISODE_INSTANCE,
+    EPISODE_N_ARRIVED,
+    EPISODE_PHASE,
+    EPISODE_POOL_SIZE,
+    EPISODE_TIME,
+    IDLE,
+    INSTANCE_LAYOUT,
+    INSTANCE_N_TASKS,
+    INSTANCE_N_VEHICLES,
+    OUTCOME_MAKESPAN,
+    OUTCOME_TARDINESS,
+    PLACE_EDGE_OFFSET,
+    PLACE_HALTED_AT,
+    RECORD_ARRIVAL,
+    RECORD_EXPIRY,
+    RUNNING,
+    TASK_FINISH,
+    TASK_VEHICLE,
+    VEHICLE_BREAKDOWN_AT,
+    VEHICLE_EDGE_FROM,
+    VEHICLE_EDGE_TICK,
+    VEHICLE_EDGE_TO,
+    VEHICLE_EVENT_TICK,
+    VEHICLE_HALTED_TOWARDS,
+    VEHICLE_HIDDEN,
+    VEHICLE_LEG,
+    VEHICLE_REVERSED,
+    VEHICLE_ROUTE_INDEX,
+    VEHICLE_SITE,
+    VEHICLE_STATUS,
+    VEHICLE_TASK,
+    WORKING,
+    Problem,
+    State,
+    allocate_state,
+    copy_row,
+)
+from acerl_np.support.compiled import inner_kernel, kernel
+
+PLACES = 4
+"""Places of the table of hashes for each row of a beam: at a quarter full a probe or two suffice."""
+
+
+class Guide(NamedTuple):
+    """How a beam estimates what a partial schedule will cost, see `estimate_rest`.
+
+    Attributes
+    ----------
+    approach : float, m, empty way that each task not yet assigned is expected to take
+    delay_weight : float, what a second of delay counts
+    """
+
+    approach: float
+    delay_weight: float
+
+
+class Beam(NamedTuple):
+    """Scratch of a beam: W partial schedules a level, their children C.
+
+    Attributes
+    ----------
+    parents, children : State, W rows each, and one more to try an action in
+    origin, taken : ndarray(int32, (n_levels, W)), row in the level before, and action, of each that stayed
+    estimates : ndarray(float64, (C,))
+    hashes : ndarray(uint64, (C,))
+    child_of, child_action : ndarray(int32, (C,)), parent and action of each child
+    table : ndarray(uint64, (PLACES * W,)), hashes of the level, 0 where a place is free
+    """
+
+    parents: State
+    children: State
+    origin: np.ndarray
+    taken: np.ndarray
+    estimates: np.ndarray
+    hashes: np.ndarray
+    child_of: np.ndarray
+    child_action: np.ndarray
+    table: np.ndarray
+
+
+def allocate_beam(problem: Problem, width: int, n_levels: int) -> Beam:
+    """Return a `Beam` of `width` rows with room for every child that a level can have."""
+    n_vehicles, n_tasks = problem.fleet.shape[1], problem.record.shape[1]
+    # A vehicle's rules pick different tasks, or the same one, which counts once.
+    n_children = width * n_vehicles * min(N_RULES, n_tasks)
+    return Beam(
+        parents=allocate_state(problem, width + 1),
+        children=allocate_state(problem, width + 1),
+        origin=np.empty((n_levels, width), np.int32),
+        taken=np.empty((n_levels, width), np.int32),
+        estimates=np.empty(n_children),
+        hashes=np.empty(n_children, np.uint64),
+        child_of=np.empty(n_children, np.int32),
+        child_action=np.empty(n_children, np.int32),
+        table=np.empty(PLACES * width, np.uint64),
+    )
+
+
+@inner_kernel
+def estimate_rest(problem, state, b, guide, most_delay):
+    """Estimate how much a partial schedule will cost; smaller is better, inf if it will be too late.
+
+    The vehicles' clocks, plus the loaded way and the approach of every task not yet assigned, at 1 m/s,
+    plus the weight of the delay that is certain or likely by now.
+    """
+    i = state.episode[b, EPISODE_INSTANCE]
+    distance = problem.distance[problem.instance[i, INSTANCE_LAYOUT]]
+    now = np.float64(state.episode[b, EPISODE_TIME])
+    estimate = 0.0
+    for v in range(problem.instance[i, INSTANCE_N_VEHICLES]):
+        idle = state.vehicle[b, v, VEHICLE_STATUS] == IDLE
+        estimate += now if idle else np.float64(state.vehicle[b, v, VEHICLE_EVENT_TICK])
+    delay = 0.0
+    for task in range(problem.instance[i, INSTANCE_N_TASKS]):
+        v = state.task[b, task, TASK_VEHICLE]
+        rest = (
+            distance[problem.ends[i, task, ENDS_PICKUP], problem.ends[i, task, ENDS_DELIVERY]]
+            + guide.approach
+        )
+        if v < 0:
+            estimate += rest
+        if task < state.episode[b, EPISODE_N_ARRIVED]:
+            if v < 0:
+                finish = now + rest
+            elif state.vehicle[b, v, VEHICLE_TASK] == task:
+                finish = np.float64(state.vehicle[b, v, VEHICLE_EVENT_TICK])
+            else:
+                finish = np.float64(state.task[b, task, TASK_FINISH])
+            delay += max(
+                0.0,
+                finish
+                - (
+                    problem.record[i, task, RECORD_ARRIVAL] + problem.record[i, task, RECORD_EXPIRY]
+                ),
+            )
+    return np.inf if delay >= most_delay else estimate + guide.delay_weight * delay
+
+
+HASHED = (
+    VEHICLE_STATUS,
+    VEHICLE_SITE,
+    VEHICLE_TASK,
+    VEHICLE_EVENT_TICK,
+    VEHICLE_HALTED_TOWARDS,
+    VEHICLE_BREAKDOWN_AT,
+)
+"""Fields that decide what a vehicle can do next, and when. Some are left over from before, such as the last
+finish of an idle vehicle: they keep apart what is the same, but make nothing the same that differs."""
+
+HASHED_ON_THE_WAY = (
+    VEHICLE_HIDDEN,
+    VEHICLE_REVERSED,
+    VEHICLE_LEG,
+    VEHICLE_EDGE_FROM,
+    VEHICLE_EDGE_TO,
+    VEHICLE_EDGE_TICK,
+    VEHICLE_ROUTE_INDEX,
+)
+"""Fields that decide, besides, where a working vehicle is that will break down before it is done."""
+
+
+@inner_kernel
+def read_bits(x):
+    """Return the bits of a float64 as an integer."""
+    return np.float64(x).view(np.int64)
+
+
+@inner_kernel
+def mix_hash(h, x):
+    """Mix the integer x into the hash h (the finaliser of splitmix64)."""
+    z = np.uint64(h) ^ np.uint64(x)
+    z = np.uint64(z * np.uint64(0x9E3779B97F4A7C15))
+    z = np.uint64((z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9))
+    return np.uint64(z ^ (z >> np.uint64(27)))
+
+
+@inner_kernel
+def hash_row(problem, state, b):
+    """Hash what decides the rest of an episode: clock, waiting tasks, vehicles.
+
+    The waiting tasks count in pool order, which settles the rules' ties. Since when they wait does not
+    count: no rule that is an action asks. Breakdowns are listed ones.
+    """
+    n_waiting = state.episode[b, EPISODE_POOL_SIZE]
+    h = mix_hash(np.uint64(1), state.episode[b, EPISODE_TIME])
+    h = mix_hash(h, n_waiting)
+    for k in range(n_waiting):
+        h = mix_hash(h, state.pool[b, k])
+    for v in range(problem.instance[state.episode[b, EPISODE_INSTANCE], INSTANCE_N_VEHICLES]):
+        vehicle, place = state.vehicle[b, v], state.place[b, v]
+        for field in HASHED:
+            h = mix_hash(h, vehicle[field])
+        if vehicle[VEHICLE_HALTED_TOWARDS] >= 0:
+            h = mix_hash(h, read_bits(place[PLACE_HALTED_AT]))
+        breaks = vehicle[VEHICLE_BREAKDOWN_AT] <= vehicle[VEHICLE_EVENT_TICK]
+        if vehicle[VEHICLE_STATUS] == WORKING and breaks:
+            # Where it will halt follows from where it is.
+            for field in HASHED_ON_THE_WAY:
+                h = mix_hash(h, vehicle[field])
+            h = mix_hash(h, read_bits(place[PLACE_EDGE_OFFSET]))
+    return h
+
+
+@inner_kernel
+def is_new(table, h):
+    """Enter h into an open-addressing table; return False if it stands there already."""
+    size = np.uint64(len(table))
+    place = h % size
+    while table[place] != np.uint64(0):
+        if table[place] == h:
+            return False
+        place = (place + np.uint64(1)) % size
+    table[place] = h
+    return True
+
+
+@inner_kernel
+def keep_sequence(beam, level, b, action, found):
+    """Write the actions that led to row b of a level, and the last one, to `found`."""
+    found.actions[:] = -1
+    found.actions[level] = action
+    row = b
+    for back in range(level - 1, -1, -1):
+        found.actions[back] = beam.taken[back, row]
+        row = beam.origin[back, row]
+
+
+@inner_kernel
+def expand_parent(problem, beam, level, b, n, guide, cost_limit, found):
+    """Try every action of parent b; append the children to the n of before, return their number.
+
+    A child whose episode is over is no child: it may be the best found.
+    """
+    parents, children = beam.parents, beam.children
+    i = parents.episode[b, EPISODE_INSTANCE]
+    most_delay = cost_limit * problem.instance[i, INSTANCE_N_TASKS]
+    trial = beam.origin.shape[1]
+    for v in range(problem.instance[i, INSTANCE_N_VEHICLES]):
+        if not has_choice(problem, parents, b, v):
+            continue
+        for rule in range(N_RULES):
+            position = select_task(problem, parents, b, v, rule)
+            repeated = False
+            for other in range(rule):
+                if select_task(problem, parents, b, v, other) == position:
+                    repeated = True
+            if repeated:
+                continue
+            copy_row(parents, b, children, trial)
+            assign_task(problem, children, trial, v, position)
+            advance_events(problem, children, trial)
+            action = v * N_RULES + rule
+            if children.episode[trial, EPISODE_PHASE] != RUNNING:
+                makespan = children.outcome[trial, OUTCOME_MAKESPAN]
+                tardiness = children.outcome[trial, OUTCOME_TARDINESS]
+                if tardiness < cost_limit and makespan < found.outcome[OUTCOME_MAKESPAN]:
+                    found.outcome[OUTCOME_MAKESPAN] = makespan
+                    found.outcome[OUTCOME_TARDINESS] = tardiness
+                    keep_sequence(beam, level, b, action, found)
+                continue
+            estimate = estimate_rest(problem, children, trial, guide, most_delay)
+            if estimate < np.inf:
+                beam.estimates[n] = estimate
+                beam.hashes[n] = hash_row(problem, children, trial)
+                beam.child_of[n] = b
+                beam.child_action[n] = action
+                n += 1
+    return n
+
+
+@inner_kernel
+def select_children(problem, beam, level, order):
+    """Make rows of the first different children in `order`; return their number, at most W."""
+    width = beam.origin.shape[1]
+    beam.table[:] = np.uint64(0)
+    n = 0
+    for k in order:
+        if n == width:
+            break
+        if is_new(beam.table, beam.hashes[k]):
+            b, action = beam.child_of[k], beam.child_action[k]
+            copy_row(beam.parents, b, beam.children, n)
+            apply_action(problem, beam.children, n, action)
+            beam.origin[level, n] = b
+            beam.taken[level, n] = action
+            n += 1
+    return n
+
+
+@kernel
+def search_beam(problem, beam, instance, guide, cost_limit, found):
+    """Search the best action sequence of one instance by a beam over partial schedules.
+
+    All partial schedules of a level have taken the same number of decisions. Of those that agree in
+    `hash_row` the one of smallest estimate stays; of the rest the W best.
+
+    Parameters
+    ----------
+    problem : Problem
+    beam : Beam
+        From `allocate_beam`: the children of a level must fit.
+    instance : int
+        Row of `problem`.
+    guide : Guide
+    cost_limit : float
+        s; the tardiness of a kept sequence is below it.
+    found : Found
+        Output; as long as the beam has levels.
+    """
+    clear_found(found)
+    start_episode(problem, beam.parents, 0, instance)
+    n = 1
+    for level in range(len(beam.origin)):
+        n_children = 0
+        for b in range(n):
+            n_children = expand_parent(
+                problem, beam, level, b, n_children, guide, cost_limit, found
+            )
+        order = np.argsort(beam.estimates[:n_children], kind="mergesort")
+        n = select_children(problem, beam, level, order)
+        if n == 0:
+            return
+        # The children are the parents of the next level.
+        beam = Beam(
+            beam.children,
+            beam.parents,
+            beam.origin,
+            beam.taken,
+            beam.estimates,
+            beam.hashes,
+            beam.child_of,
+            beam.child_action,
+            beam.table,
+        )
