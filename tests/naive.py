@@ -105,11 +105,6 @@ class Floor:
         return None
 
 
-def shortest_distances(layout: dict[str, Any]) -> dict[tuple[str, str], float]:
-    """The shortest-path length of every ordered pair of sites, inf where there is no path."""
-    return Floor(layout).distances
-
-
 def route(layout: dict[str, Any], a: str, b: str) -> list[str]:
     """The sites a vehicle passes from `a` to `b`, both included."""
     return Floor(layout).route(a, b)

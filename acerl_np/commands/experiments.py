@@ -14,12 +14,13 @@ from acerl_np.support.report import FORMATS, name_cells, render_json
 
 DESCRIPTION = """\
 Repeat a study of the paper: train every row with every seed, play the suites, and print the paper's
-tables with its values beside the measured ones.
+tables with its values beside the measured ones ("learning" is a study of our own, with a p value a row).
 
 Marks compare with ACERL by a two-sided rank-sum test at 5 % on the means of the training seeds: + better,
 ~ similar, - worse. On DMH-01 to -08 M and C are normalised over the paper's own rows, so they can be
-compared with the printed ones. The paper's noised records are not published: beside ours, of the same
-names, its figures stand for themselves, and nothing is subtracted.
+compared with the printed ones. Where the paper prints no marks (ablation) there are none. The paper's noised
+records are not published: beside ours, of the same names, its figures stand for themselves, and nothing is
+subtracted.
 
 Every finished training is kept in --out, so an interrupted study goes on where it stopped.
 """
@@ -83,6 +84,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         )
 
 
+class Progress:
+    """A line every two seconds on the standard error stream; trainings that were kept cost no time."""
+
+    def __init__(self) -> None:
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin a study."""
+        self.started = self.shown = time.perf_counter()
+        self.trained = 0
+
+    def report(self, done: int, total: int, label: str, trained: bool) -> None:
+        """Say that another training is finished, now or by an earlier study."""
+        now = time.perf_counter()
+        self.trained += trained
+        if done < total and now - self.shown < 2.0:
+            return
+        self.shown = now
+        elapsed = now - self.started
+        left = (
+            f", about {elapsed / self.trained * (total - done):.0f} s left" if self.trained else ""
+        )
+        print(
+            f"{done}/{total} trainings, {label}, {elapsed:.0f} s{left}", file=sys.stderr, flush=True
+        )
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Run the study; return the exit status."""
     from acerl_np.support.workers import check_threads
@@ -93,16 +121,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     folder = make_folder(arguments.out)
     compile_ahead("training")
-    started = time.perf_counter()
-    last = [0.0]
-
-    def report(done: int, total: int, label: str) -> None:
-        elapsed = time.perf_counter() - started
-        if done == total or elapsed - last[0] >= 2.0:
-            last[0] = elapsed
-            left = elapsed / done * (total - done)
-            line = f"{done}/{total} trainings, {label}, {elapsed:.0f} s, about {left:.0f} s left"
-            print(line, file=sys.stderr, flush=True)
+    progress = Progress()
 
     study = Study(
         folder,
@@ -110,12 +129,12 @@ def run(arguments: argparse.Namespace) -> int:
         trials=arguments.trials,
         generations=arguments.generations,
         threads=arguments.threads,
-        report=report,
+        report=progress.report,
     )
     documents: list[dict[str, object]] = []
     for name in PAPER if arguments.study == "all" else [arguments.study]:
         module = importlib.import_module(f"acerl_np.experiments.{name.replace('-', '_')}")
-        started = time.perf_counter()
+        progress.restart()
         results = study.run(module.trainings(study))
         files = study.write_records(results, name)
         for table in module.tables(study, results):

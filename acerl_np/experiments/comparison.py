@@ -6,7 +6,7 @@ from functools import cache
 
 from acerl_np.experiments.published import PublishedRow, table_rows
 from acerl_np.experiments.study import Finished, Study, Training
-from acerl_np.experiments.tables import TRAINING_PEERS, StudyTable, build_table, spread_table
+from acerl_np.experiments.tables import StudyTable, build_table, peers_of, spread_table
 from acerl_np.problem.bundled import load_suite
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.perturb import perturb
@@ -72,4 +72,4 @@ def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]
 
 def training_peers() -> list[PublishedRow]:
     """Return the rows that the paper's M and C on DMH-01 to -08 are normalised over."""
-    return [row for table in TRAINING_PEERS for row in table_rows(table)]
+    return [row for table in peers_of("comparison-train") for row in table_rows(table)]

@@ -99,7 +99,8 @@ def _tabulate_draws(study: Study, results: dict[str, list[Finished]]) -> StudyTa
     header = ["policy", "seeds", *(f"±{magnitude}" for magnitude in MAGNITUDES)]
     note = (
         f"Mean ± standard deviation over {len(DRAWS)} further draws (seeds {DRAWS[0]} to {DRAWS[-1]}) of "
-        "eight records: makespan / tardiness (s), share of trials within the limit."
+        "eight records, each the mean over all seeds or blocks of trials: makespan / tardiness (s), share of "
+        "trials within the limit. The spread between seeds is not in it."
     )
     title = "Further draws of each noised suite"
     return StudyTable("robustness-draws", title, header, list(lines.values()), notes=[note])

@@ -11,6 +11,7 @@ from pathlib import Path
 import llvmlite
 import numba
 import numpy as np
+import scipy
 
 ROOTS = ("acerl_np.training.acerl", "acerl_np.evaluation.trials")
 """Modules that train and judge; all that they import decides a result as well."""
@@ -79,7 +80,9 @@ def result_stamp() -> str:
     str
         64 hexadecimal digits; comments and docstrings do not change them.
     """
-    versions = f"numpy {np.__version__} numba {numba.__version__} llvmlite {llvmlite.__version__}"
+    versions = " ".join(
+        f"{module.__name__} {module.__version__}" for module in (np, scipy, numba, llvmlite)
+    )
     digest = hashlib.sha256(versions.encode())
     for name, path in find_modules().items():
         digest.update(f"\0{name}\0{strip_source(path.read_bytes())}".encode())

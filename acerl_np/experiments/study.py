@@ -27,6 +27,9 @@ from acerl_np.training.config import Config
 from acerl_np.training.curves import CURVE_COLUMNS
 from acerl_np.training.history import HISTORY_COLUMNS
 
+FORM = 1
+"""Of what is stored of a finished training: another number, and older files are not used."""
+
 
 @dataclass(frozen=True)
 class Training:
@@ -88,7 +91,7 @@ class Study:
     threads : int, optional
         Trainings at a time; by default one per core.
     report : callable, optional
-        Called with (finished, total, label) after every training.
+        Called with (finished, total, label, whether it was trained now) after every training.
     """
 
     def __init__(
@@ -99,7 +102,7 @@ class Study:
         trials: int = 30,
         generations: int | None = None,
         threads: int | None = None,
-        report: Callable[[int, int, str], object] | None = None,
+        report: Callable[[int, int, str, bool], object] | None = None,
     ) -> None:
         self.folder = folder
         self.seeds = seeds
@@ -132,11 +135,11 @@ class Study:
             nonlocal done
             if self.stop.is_set():
                 return None
-            finished = self._train(*job)
+            finished, trained = self._train(*job)
             with lock:
                 done += 1
                 if self.report is not None:
-                    self.report(done, len(jobs), f"{job[0].label} seed {job[1]}")
+                    self.report(done, len(jobs), f"{job[0].label} seed {job[1]}", trained)
             return finished
 
         results: dict[str, list[Finished]] = {training.label: [] for training in trainings}
@@ -150,13 +153,14 @@ class Study:
                 raise
         return results
 
-    def _train(self, training: Training, seed: int) -> Finished:
+    def _train(self, training: Training, seed: int) -> tuple[Finished, bool]:
+        """Return a training and whether it was trained now."""
         key = self._key(training, seed)
         safe = "".join(letter if letter.isalnum() else "-" for letter in training.label)
         path = self.folder / "runs" / f"{safe}-seed{seed}-{key[:12]}.npz"
         # Studies call the same training by different labels.
         for finished in path.parent.glob(f"*-{key[:12]}.npz"):
-            return self._load(finished, training, seed)
+            return self._load(finished, training, seed), False
         trainer = ACERL(list(training.instances), training.config, seed=seed, threads=1)
         probabilities = []
         while not trainer.done:
@@ -192,11 +196,14 @@ class Study:
             arrays[f"tardiness.{name}"] = trials.tardiness
         path.parent.mkdir(parents=True, exist_ok=True)
         write_arrays(path, arrays)
-        return self._load(path, training, seed)
+        return self._load(path, training, seed), True
 
     def _load(self, path: Path, training: Training, seed: int) -> Finished:
         arrays = read_arrays(path, InputError)
         names = [name for name, _ in training.suites]
+        missing = {f"makespan.{name}" for name in names} - set(arrays)
+        if missing:
+            raise InputError(f"{path}: read no '{min(missing)}'; delete the file to train anew")
         return Finished(
             seed,
             tuple(instance.name for instance in training.instances),
@@ -212,6 +219,7 @@ class Study:
     def _key(self, training: Training, seed: int) -> str:
         """Hash all that decides a run: settings, instances, trials, and the code that computes it."""
         content = {
+            "form": FORM,
             "config": training.config.to_dict(),
             "seed": seed,
             "trials": self.trials,

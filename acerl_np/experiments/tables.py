@@ -18,6 +18,8 @@ TRAINING_PEERS = ("comparison-train", "ablation-train", "ablation-single-train")
 TEST_PEERS = ("comparison-test", "ablation-test", "ablation-single-test")
 RULE_ROWS = ("MIX", "FCFS", "EDD", "NVF", "STD", "Random")
 """Rules in the order of the paper's tables."""
+FEW_SEEDS = 4
+"""Below so many a side, no rank-sum test reaches 5 %."""
 COST_LIMIT = 50.0
 """xi of the paper, s."""
 
@@ -231,8 +233,10 @@ def _explain(
     if marked:
         text += (
             f"Marks against {reference}: two-sided rank-sum test at 5 % on the means of the seeds (of a "
-            f"rule, of blocks of {trials} trials); + better, ~ similar, - worse. "
+            f"rule, of blocks of {trials} trials), each for itself; + better, ~ not told apart, - worse. "
         )
+        if measured and min(row.n_seeds for row in measured) < FEW_SEEDS:
+            text += f"Below {FEW_SEEDS} seeds no difference can show. "
     if peers is None:
         text += (
             "The paper's records of this suite are not published: its rows are of others with the same "
@@ -259,7 +263,7 @@ def _find_better_rules(measured: Sequence[Row], reference: Row | None) -> list[s
         ]
         if parts:
             notes.append(f"{row.label} is better than {reference.label} {' and '.join(parts)}")
-    return [f"{'; '.join(notes)} records."] if notes else []
+    return [f"At 5 %, each test for itself: {'; '.join(notes)} records."] if notes else []
 
 
 def spread_table(name: str, title: str, rows: Sequence[Row], reference: str) -> StudyTable:
@@ -300,8 +304,8 @@ def spread_table(name: str, title: str, rows: Sequence[Row], reference: str) -> 
         )
     header = ["policy", "seeds", "makespan", "p", "tardiness", "satisfied %", "p"]
     note = (
-        "Mean ± standard deviation over the training seeds; p: two-sided rank-sum test of the seeds' means "
-        f"against {reference}."
+        "Mean ± standard deviation over the training seeds, of a rule over blocks of trials; p: two-sided "
+        f"rank-sum test of these means against {reference}."
     )
     return StudyTable(name, title, header, lines, notes=[note])
 

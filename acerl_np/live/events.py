@@ -124,7 +124,8 @@ class Assignment(NamedTuple):
     ----------
     vehicle, task : str
     rule : str
-        The dispatching rule that picked the task: FCFS, EDD, NVF, STD, LWT, AHP, or Random.
+        The dispatching rule that picked the task: FCFS, EDD, NVF, STD, LWT, AHP, or Random; "manual" for an
+        assignment that somebody else has decided.
     """
 
     vehicle: str

@@ -100,7 +100,7 @@ class _Said:
         self.lock = threading.Lock()
         self.compiled = 0
         self.announced = False
-        self.warned = False
+        self.warned: set[str] = set()
 
 
 _said = _Said()
@@ -142,7 +142,7 @@ NOT_READ = "kept machine code of kernels cannot be read, and is compiled anew"
 
 
 def warn_once(what: str, error: Exception) -> None:
-    """Warn, once in a process, of something that is wrong with keeping machine code.
+    """Warn, once in a process of each, of something that is wrong with keeping machine code.
 
     Parameters
     ----------
@@ -152,9 +152,9 @@ def warn_once(what: str, error: Exception) -> None:
         Why.
     """
     with _said.lock:
-        if _said.warned:
+        if what in _said.warned:
             return
-        _said.warned = True
+        _said.warned.add(what)
     warnings.warn(
         f"acerl_np: {what}: numba {numba.__version__}: {type(error).__name__}: {error}",
         RuntimeWarning,

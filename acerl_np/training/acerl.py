@@ -187,9 +187,9 @@ class ACERL:
         returns, costs, decisions = self._arena.play_population(  # lines 8 and 10
             search.theta, noise_std, noise, instances
         )
-        self.sampler.update(instances, returns)  # lines 11, 13
         utilities = self._rank(returns, costs, instances, noise)  # lines 12, 14, 16
-        search.tell(utilities, noise)  # line 17
+        search.tell(utilities, noise)  # line 17; a step that is refused changes nothing
+        self.sampler.update(instances, returns)  # lines 11, 13
         self._decisions += int(decisions.sum())
         self._seconds += time.perf_counter() - started
         self._record(returns, costs, instances, noise_std)

@@ -47,8 +47,9 @@ class CurvePoint:
         own, rival = self.satisfied.mean(), other.satisfied.mean()
         if own != rival:
             return bool(own > rival)
-        # nan, an unfinished trial, beats nothing.
-        return bool(self.makespan.mean() < other.makespan.mean())
+        # nan, an unfinished trial, is the longest day of all.
+        mine, theirs = (np.nan_to_num(x.makespan.mean(), nan=np.inf) for x in (self, other))
+        return bool(mine < theirs)
 
 
 class Curve:
@@ -141,21 +142,22 @@ class Curve:
             If an array has another shape or kind, or numbers that no look has.
         """
         every = self.config.curve_every
-        due = list(range(0, generation + 1, every)) if every and generation else []
+        due = list(range(0, generation + 1, every)) if every else []
         when, columns = arrays["curve.when"], [arrays[f"curve.{name}"] for name in VALUES]
-        check_array("curve.when", when, (len(due), 2), "i")
-        if when[:, 0].tolist() != due:
+        check_array("curve.when", when, (len(when), 2), "i")
+        # A stop between a step and its look leaves the last one out; the next step makes it up.
+        if when[:, 0].tolist() not in (due, due[:-1]):
             raise CheckpointError(
                 f"curve.when: read generations {when[:5, 0].tolist()}; expected {due[:5]}"
             )
         for name, array in zip(VALUES, columns, strict=True):
-            shape = (len(due), self._shape[0])
+            shape = (len(when), self._shape[0])
             # The means of episodes that were stopped are nan.
             check_array(f"curve.{name}", array, shape, "f", finite=False)
             check_array(
                 f"curve.{name}", np.nan_to_num(array, posinf=np.inf, neginf=-np.inf), shape, "f"
             )
-        kept = n_parameters if self.config.outcome == "best" and due else 0
+        kept = n_parameters if self.config.outcome == "best" and len(when) else 0
         check_array("curve.best_theta", arrays["curve.best_theta"], (kept,), "f")
         for (look, taken), *means in zip(when.tolist(), *columns, strict=True):
             self.points.append(CurvePoint(look, taken, *means))

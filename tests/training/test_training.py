@@ -34,6 +34,7 @@ from acerl_np.problem.tables import build_problem, find_scaling
 from acerl_np.simulation.arena import Arena, stream_keys
 from acerl_np.support.files import read_arrays, write_arrays
 from acerl_np.support.workers import Workers
+from acerl_np.training.curves import CurvePoint
 
 JIT = not numba.config.DISABLE_JIT
 SAMPLERS = ("ais", "uniform", "random", "single")
@@ -585,6 +586,47 @@ def test_curves_and_the_best_theta_survive_a_stop(outcome, tmp_path):
         texts.append((tmp_path / f"{number}.csv").read_text())
     assert texts[0] == texts[1]
     assert len(texts[0].splitlines()) == 1 + 5 * len(straight.instances)
+
+
+def make_point(makespan, satisfied):
+    values = np.array(makespan, float), np.zeros(len(makespan)), np.array(satisfied, float)
+    return CurvePoint(0, 0, *values)
+
+
+def test_the_better_look():
+    """First the share within the limit, then the makespan; an unfinished day is the longest."""
+    good, late = make_point([100, 120], [1, 1]), make_point([90, 90], [1, 0.5])
+    assert good.beats(late) and not late.beats(good)
+    shorter, stuck = make_point([100, 119], [1, 1]), make_point([100, np.nan], [1, 1])
+    assert shorter.beats(good) and not good.beats(shorter)
+    assert good.beats(stuck) and not stuck.beats(good)
+    assert not good.beats(good) and not stuck.beats(stuck)
+
+
+@pytest.mark.parametrize("generation", [0, 2])
+def test_a_stop_between_a_step_and_its_look_is_made_up(generation, tmp_path, monkeypatch):
+    """Ctrl-C in the library may fall anywhere; what is saved then can be resumed all the same."""
+    options = {"curve_every": 2, "outcome": "best", "generations": 4}
+    straight = train(seed=5, **options)
+    trainer = ACERL(load_instances(), make_config(**options), seed=5, threads=1)
+    for _ in range(generation - 1):
+        trainer.step()
+
+    def interrupt(*arguments):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        name = "play_policy" if generation else "play_population"
+        patch.setattr(f"acerl_np.simulation.arena.Arena.{name}", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            trainer.step()
+    assert trainer.generation == generation
+    assert len(trainer.curve) == 1
+    trainer.save(tmp_path / "run.npz")
+    resumed = ACERL.resume(tmp_path / "run.npz", threads=1)
+    resumed.run()
+    assert fingerprint(resumed, tmp_path) == fingerprint(straight, tmp_path)
+    assert [point.generation for point in resumed.curve] == [0, 2, 4]
 
 
 def test_looks_change_no_training(tmp_path):
