@@ -55,7 +55,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--effort",
         type=float,
         default=1.0,
-        help="factor on the work; 1 is about seven seconds of a core a record (default: 1)",
+        help="factor on the work; 1 is about seven seconds of a core a record, and 150 MB a thread "
+        "(default: 1)",
     )
     parser.add_argument("--seed", type=int, default=0, help="seed of the search (default: 0)")
     parser.add_argument("--threads", type=int, help="records at a time (default: one per core)")
