@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Literal, Protocol, get_args
 
 import numpy as np
@@ -88,7 +89,7 @@ class InstanceSampler(Protocol):
         ...
 
 
-class _Counting:
+class _Counting(ABC):
     """What all samplers share: the number of episodes per instance, and keyed draws."""
 
     statistics: tuple[str, ...] = ("count",)
@@ -100,9 +101,9 @@ class _Counting:
         self.seed = seed
         self.count = np.zeros(n_instances, np.int64)
 
+    @abstractmethod
     def assign(self, n_groups: int, generation: int) -> np.ndarray:
         """Return the instance of each of `n_groups` members or antithetic pairs, int64."""
-        raise NotImplementedError
 
     def deal(self, noise: Noise) -> np.ndarray:
         """Return the instance of each member, int64; members that share a stream share theirs."""
