@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +13,7 @@ from acerl_np.kernels.ranking import rank_members
 from acerl_np.kernels.update import Noise
 from acerl_np.support.errors import ConfigError, InputError
 
-Ranking = Literal["isr", "cf", "r", "f"]
+Ranking = Literal["isr", "cf", "r", "f", "penalty"]
 Shaping = Literal["standardised", "rank"]
 
 
@@ -73,36 +73,44 @@ def standardise(x: np.ndarray) -> np.ndarray:
     return np.asarray(deviation / std)
 
 
+class Limits(NamedTuple):
+    """How costs count.
+
+    Attributes
+    ----------
+    cost_limit : float
+        xi.
+    p_f : float
+        Probability of comparing by return although a member is infeasible.
+    penalty : float
+        Of a unit of cost beyond the limit less the margin, in units of the return.
+    margin : float
+    """
+
+    cost_limit: float
+    p_f: float
+    penalty: float
+    margin: float
+
+
 def _score_isr(
-    returns: np.ndarray,
-    costs: np.ndarray,
-    cost_limit: float,
-    p_f: float,
-    key: tuple[int, int, int],
+    returns: np.ndarray, costs: np.ndarray, limits: Limits, key: tuple[int, int, int]
 ) -> np.ndarray:
     order = np.empty(len(returns), np.int64)
-    rank_members(returns, penalise(costs, cost_limit), p_f, *key, order)
+    rank_members(returns, penalise(costs, limits.cost_limit), limits.p_f, *key, order)
     score = np.empty(len(returns))
     score[order] = np.arange(len(returns), 0, -1)  # the best of mu' members gets mu' (line 22)
     return score
 
 
 def _score_cf(
-    returns: np.ndarray,
-    costs: np.ndarray,
-    cost_limit: float,
-    p_f: float,
-    key: tuple[int, int, int],
+    returns: np.ndarray, costs: np.ndarray, limits: Limits, key: tuple[int, int, int]
 ) -> np.ndarray:
     return np.asarray(returns - costs)
 
 
 def _score_r(
-    returns: np.ndarray,
-    costs: np.ndarray,
-    cost_limit: float,
-    p_f: float,
-    key: tuple[int, int, int],
+    returns: np.ndarray, costs: np.ndarray, limits: Limits, key: tuple[int, int, int]
 ) -> np.ndarray:
     score = np.empty(len(returns))
     score[np.argsort(-returns, kind="stable")] = np.arange(len(returns), 0, -1)
@@ -110,25 +118,31 @@ def _score_r(
 
 
 def _score_f(
-    returns: np.ndarray,
-    costs: np.ndarray,
-    cost_limit: float,
-    p_f: float,
-    key: tuple[int, int, int],
+    returns: np.ndarray, costs: np.ndarray, limits: Limits, key: tuple[int, int, int]
 ) -> np.ndarray:
     return returns.copy()
 
 
-Score = Callable[
-    [np.ndarray, np.ndarray, float, float, tuple[int, int, int]],
-    np.ndarray,
-]
+def _score_penalty(
+    returns: np.ndarray, costs: np.ndarray, limits: Limits, key: tuple[int, int, int]
+) -> np.ndarray:
+    excess = np.maximum(0.0, costs - (limits.cost_limit - limits.margin))
+    return np.asarray(returns - limits.penalty * excess)
 
-SCORES: dict[str, Score] = {"isr": _score_isr, "cf": _score_cf, "r": _score_r, "f": _score_f}
+
+Score = Callable[[np.ndarray, np.ndarray, Limits, tuple[int, int, int]], np.ndarray]
+
+SCORES: dict[str, Score] = {
+    "isr": _score_isr,
+    "cf": _score_cf,
+    "r": _score_r,
+    "f": _score_f,
+    "penalty": _score_penalty,
+}
 """How the members of one instance are scored.
 
 isr: intrinsic stochastic ranking (Algorithm 4); cf: return minus cost; r: rank of the return;
-f: the return itself.
+f: the return itself; penalty: the return less a penalty for cost near and beyond the limit.
 """
 
 
@@ -141,6 +155,8 @@ def rank_utilities(
     shaping: Shaping = "standardised",
     cost_limit: float = 50.0,
     p_f: float = 0.5,
+    penalty: float = 3.0,
+    margin: float = 5.0,
     seed: int = 0,
     generation: int = 0,
 ) -> np.ndarray:
@@ -153,7 +169,7 @@ def rank_utilities(
     returns, costs : array_like of float, (n_members,)
         J_R and J_C.
     instance_ids : array_like of int, (n_members,)
-    ranking : {"isr", "cf", "r", "f"}
+    ranking : {"isr", "cf", "r", "f", "penalty"}
         How members of one instance are scored, see `SCORES`.
     shaping : {"standardised", "rank"}
         Scores standardised within the instance and then over the population, or as they are.
@@ -161,6 +177,8 @@ def rank_utilities(
         xi.
     p_f : float
         Probability of comparing by return although a member is infeasible, in [0, 1].
+    penalty, margin : float
+        With "penalty": the return less penalty * max(0, cost - (cost_limit - margin)).
     seed, generation : int
         Key of the ranking's draws.
 
@@ -189,6 +207,7 @@ def rank_utilities(
             "expected three equally long vectors, the ids whole numbers"
         )
     check_ranking(ranking, shaping, p_f)
+    limits = Limits(cost_limit, p_f, penalty, margin)
     utilities = np.zeros(len(j_r))
     if len(j_r) == 0:
         return utilities
@@ -199,7 +218,7 @@ def rank_utilities(
         key = (seed, generation, int(instance))
         score = np.empty(len(members))
         if len(good):
-            scored = SCORES[ranking](j_r[good], j_c[good], cost_limit, p_f, key)
+            scored = SCORES[ranking](j_r[good], j_c[good], limits, key)
             # Ranks count the members below, so those that failed take the lowest places.
             score[valid] = scored + (len(bad) if ranking in ("isr", "r") else 0)
             lowest = 1.0 if ranking in ("isr", "r") else float(scored.min()) - 1.0
@@ -229,6 +248,8 @@ class Ranker:
     shaping: Shaping = "standardised"
     cost_limit: float = 50.0
     p_f: float = 0.5
+    penalty: float = 3.0
+    margin: float = 5.0
 
     def __post_init__(self) -> None:
         check_ranking(self.ranking, self.shaping, self.p_f)
@@ -245,9 +266,38 @@ class Ranker:
             shaping=self.shaping,
             cost_limit=self.cost_limit,
             p_f=self.p_f,
+            penalty=self.penalty,
+            margin=self.margin,
             seed=noise.seed,
             generation=noise.generation,
         )
+
+    def rank_population(
+        self, returns: np.ndarray, costs: np.ndarray, rows: np.ndarray, noise: Noise
+    ) -> np.ndarray:
+        """Return a utility per member from its K episodes, ndarray(float64, (population,)).
+
+        Members are ranked within each of the records that they played, and a member's utility is the mean
+        over its own. With "penalty" and common records it is the score of its mean return, less the mean
+        penalty.
+
+        Parameters
+        ----------
+        returns, costs : ndarray(float64, (population, K))
+        rows : ndarray(int64, (population, K))
+            The record of each episode.
+        noise : Noise
+        """
+        if rows.shape[1] > 1 and self.ranking == "penalty":
+            # Standardised within each record, records of long and of short days would count alike.
+            scores = returns - self.penalty * np.maximum(
+                0.0, costs - (self.cost_limit - self.margin)
+            )
+            means = scores.mean(axis=1)
+            zeros = np.zeros(len(means), np.int64)
+            return rank_utilities(means, zeros.astype(np.float64), zeros, ranking="f")
+        utilities = self(returns.ravel(), costs.ravel(), rows.ravel(), noise)
+        return utilities.reshape(rows.shape).mean(axis=1)
 
 
 def check_ranking(ranking: str, shaping: str, p_f: float) -> None:

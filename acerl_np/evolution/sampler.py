@@ -251,11 +251,15 @@ class AdaptiveSampler(_Counting):
 
 
 class UniformSampler(_Counting):
-    """Each instance equally often, fixed: member index modulo the number of instances."""
+    """Each instance equally often: member index modulo the number of instances.
+
+    Where that does not go evenly, the next generation goes on with the next instance.
+    """
 
     def assign(self, n_groups: int, generation: int) -> np.ndarray:
-        """Return group k's instance, k modulo the number of instances."""
-        return np.arange(n_groups) % self.n_instances
+        """Return group k's instance, k modulo the number of instances, from where the last one ended."""
+        first = generation * n_groups % self.n_instances
+        return (first + np.arange(n_groups)) % self.n_instances
 
 
 class RandomSampler(_Counting):

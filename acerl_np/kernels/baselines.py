@@ -10,6 +10,7 @@ from acerl_np.kernels.events import (
     advance_events,
     assign_task,
     find_next_tick,
+    find_waiting,
     finish_episode,
     has_choice,
     process_tick,
@@ -183,15 +184,6 @@ def play_plans(problem, state, plans, episodes, piece, outcome):
                     break
             advance_events(problem, state, 0)
         write_outcome(state, 0, outcome, episode)
-
-
-@inner_kernel
-def find_waiting(state, b, task):
-    """Return the position of `task` in the pool, -1 if it does not wait."""
-    for position in range(state.episode[b, EPISODE_POOL_SIZE]):
-        if state.pool[b, position] == task:
-            return position
-    return -1
 
 
 @inner_kernel

@@ -212,6 +212,15 @@ def assign_task(problem, state, b, v, position):
 
 
 @inner_kernel
+def find_waiting(state, b, task):
+    """Return the position of `task` in the pool, -1 if it does not wait."""
+    for position in range(state.episode[b, EPISODE_POOL_SIZE]):
+        if state.pool[b, position] == task:
+            return position
+    return -1
+
+
+@inner_kernel
 def break_vehicle(problem, state, b, v):
     """Break vehicle v down now: it stands where it was a tick ago and gives its task back."""
     i = state.episode[b, EPISODE_INSTANCE]

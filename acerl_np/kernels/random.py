@@ -31,6 +31,8 @@ SEARCH = np.int64(8)
 BREAKDOWN = np.int64(9)
 GENERATION = np.int64(10)
 CURVE = np.int64(11)
+RECORD = np.int64(12)
+LOOKAHEAD = np.int64(13)
 
 LANES = 512
 """Counters that one call of `fill_normals` consumes; it yields 4 * LANES normals."""

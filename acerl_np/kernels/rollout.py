@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from acerl_np.kernels.events import advance_events, assign_task, start_episode
+from acerl_np.kernels.events import advance_events, assign_task, find_waiting, start_episode
 from acerl_np.kernels.network import (
     Features,
     Layers,
@@ -25,7 +25,18 @@ from acerl_np.kernels.network import (
 from acerl_np.kernels.observation import clear_view, list_actions, list_features, write_view
 from acerl_np.kernels.random import ACTION, LANES, derive_key, draw_uniform
 from acerl_np.kernels.rules import N_RULES, select_task
-from acerl_np.kernels.state import EPISODE_N_DECISIONS, EPISODE_PHASE, RUNNING, write_outcome
+from acerl_np.kernels.state import (
+    EPISODE_INSTANCE,
+    EPISODE_N_DECISIONS,
+    EPISODE_PHASE,
+    IDLE,
+    INSTANCE_N_TASKS,
+    INSTANCE_N_VEHICLES,
+    RUNNING,
+    VEHICLE_STATUS,
+    may_carry,
+    write_outcome,
+)
 from acerl_np.kernels.update import perturb_member
 from acerl_np.support.compiled import inner_kernel, kernel
 
@@ -127,7 +138,7 @@ def choose_action(problem, state, b, work, row, greedy, key, decision):
 
 
 @kernel
-def play_tile(problem, state, work, greedy, instances, first, outcome):
+def play_tile(problem, state, work, greedy, instances, entries, outcome):
     """Play the episodes of one tile side by side, by the networks that the workspace holds.
 
     Episode b is that of network b, or of the only one. The draws, random breakdowns included, come from
@@ -141,8 +152,8 @@ def play_tile(problem, state, work, greedy, instances, first, outcome):
     greedy : bool
     instances : ndarray(int64, (n_tile,))
         At most as many as `state` has rows.
-    first : int
-        Entry of `outcome` of the tile's first episode.
+    entries : tuple of int, (first, step)
+        Entry of `outcome` of the tile's first episode, and from one episode's to the next.
     outcome : Outcome
         Output: n_tile entries.
     """
@@ -163,7 +174,7 @@ def play_tile(problem, state, work, greedy, instances, first, outcome):
                 apply_action(problem, state, b, action)
                 running = True
     for b in range(n_tile):
-        write_outcome(state, b, outcome, first + b)
+        write_outcome(state, b, outcome, entries[0] + b * entries[1])
 
 
 @kernel
@@ -178,10 +189,10 @@ def play_population(
     piece,
     outcome,
 ):
-    """Let members of a generation play an episode each (Algorithm 1, lines 6, 8 and 10; Algorithm 3).
+    """Let members of a generation play K episodes each (Algorithm 1, lines 6, 8 and 10; Algorithm 3).
 
-    Member m uses theta + sigma eps_m. Its actions and the random breakdowns that it meets are keyed by
-    (seed, generation, m).
+    Member m uses theta + sigma eps_m. Its actions in its episode k, and the random breakdowns that it
+    meets, are keyed by (seed, generation, m K + k). The paper has K = 1.
 
     Parameters
     ----------
@@ -195,15 +206,16 @@ def play_population(
         sigma.
     noise : Noise
         The generation's.
-    instances : ndarray(int64, (n_members,))
-        Row of `problem` that each member plays.
+    instances : ndarray(int64, (n_members, K))
+        Rows of `problem` that each member plays.
     piece : tuple of int, (first, last + 1)
         The members to play.
     outcome : Outcome
-        Output: the entries of these members.
+        Output: entries m K + k of these members.
     """
     tile = min(len(state.episode), len(work.theta))
     first, last = piece
+    n_each = instances.shape[1]
     while first < last:
         n_tile = min(tile, last - first)
         for b in range(n_tile):
@@ -219,8 +231,12 @@ def play_population(
                 work.theta[b],
             )
             sum_columns(work.network, work.theta[b], work.column_sums[b])
-            derive_key(noise.seed, ACTION, noise.generation, member, work.keys[b])
-        play_tile(problem, state, work, False, instances[first : first + n_tile], first, outcome)
+        for k in range(n_each):
+            for b in range(n_tile):
+                entry = (first + b) * n_each + k
+                derive_key(noise.seed, ACTION, noise.generation, entry, work.keys[b])
+            some = instances[first : first + n_tile, k]
+            play_tile(problem, state, work, False, some, (first * n_each + k, n_each), outcome)
         first += n_tile
 
 
@@ -255,7 +271,7 @@ def play_policy(problem, state, work, theta, greedy, episodes, piece, outcome):
             for word in range(4):
                 work.keys[b, word] = episodes.keys[first + b, word]
         some = episodes.instances[first : first + n_tile]
-        play_tile(problem, state, work, greedy, some, first, outcome)
+        play_tile(problem, state, work, greedy, some, (first, 1), outcome)
         first += n_tile
 
 
@@ -282,6 +298,57 @@ def advance_batch(problem, state, rows, restart, choices, view):
             start_episode(problem, state, b, choices[k])
         elif state.episode[b, EPISODE_PHASE] == RUNNING:
             apply_action(problem, state, b, np.int32(choices[k]))
+        clear_view(view, b)
+        if state.episode[b, EPISODE_PHASE] == RUNNING:
+            write_view(problem, state, b, view)
+
+
+@kernel
+def find_impossible(problem, state, vehicles, tasks):
+    """Return the first running episode whose assignment is impossible, -1 if there is none.
+
+    Parameters
+    ----------
+    problem : Problem
+    state : State
+        B rows.
+    vehicles, tasks : ndarray(int64, (B,))
+        Entries of episodes that are over are ignored.
+    """
+    for b in range(len(state.episode)):
+        if state.episode[b, EPISODE_PHASE] != RUNNING:
+            continue
+        i = state.episode[b, EPISODE_INSTANCE]
+        v, task = vehicles[b], tasks[b]
+        if not 0 <= v < problem.instance[i, INSTANCE_N_VEHICLES]:
+            return b
+        if not 0 <= task < problem.instance[i, INSTANCE_N_TASKS]:
+            return b
+        waits = find_waiting(state, b, task) >= 0
+        is_idle = state.vehicle[b, v, VEHICLE_STATUS] == IDLE
+        if not (waits and is_idle and may_carry(problem, i, v, task)):
+            return b
+    return -1
+
+
+@kernel
+def assign_batch(problem, state, vehicles, tasks, view):
+    """Carry out a possible assignment in each row that runs, advance it, and write what is seen then.
+
+    Parameters
+    ----------
+    problem : Problem
+    state : State
+        B rows.
+    vehicles, tasks : ndarray(int64, (B,))
+    view : View
+        Output.
+    """
+    for b in range(len(state.episode)):
+        if state.episode[b, EPISODE_PHASE] != RUNNING:
+            continue
+        assign_task(problem, state, b, vehicles[b], find_waiting(state, b, tasks[b]))
+        advance_events(problem, state, b)
         clear_view(view, b)
         if state.episode[b, EPISODE_PHASE] == RUNNING:
             write_view(problem, state, b, view)

@@ -74,6 +74,9 @@ N_SCALING_FIELDS = 12
     SCALING_CAPACITY,
 ) = range(N_SCALING_FIELDS)
 
+N_UNIT_FIELDS = 2
+UNIT_METRES, UNIT_SECONDS = range(N_UNIT_FIELDS)
+
 # Fields of State.
 N_EPISODE_FIELDS = 7
 (
@@ -153,6 +156,9 @@ class Problem(NamedTuple):
         SCALING_..._MID, SCALING_..._HALF : a feature x is seen as (x - mid) / half; DISTANCE, m, pickup to
             delivery; WAITING, EXPIRY, s; DEMAND, units of load; TOTAL, m, vehicle to pickup to delivery
         SCALING_SPEED, SCALING_CAPACITY : divisors
+    unit : ndarray(float64, (I, N_UNIT_FIELDS)), what index policies measure in
+        UNIT_METRES : m, mean distance between two sites of the floor
+        UNIT_SECONDS : s, time that it takes at the fleet's mean speed
     """
 
     distance: np.ndarray
@@ -167,6 +173,7 @@ class Problem(NamedTuple):
     start_site: np.ndarray
     breakdown: np.ndarray
     scaling: np.ndarray
+    unit: np.ndarray
 
 
 class State(NamedTuple):
@@ -242,10 +249,12 @@ class Episodes(NamedTuple):
     ----------
     instances : ndarray(int64, (n_episodes,)), row of `Problem` of each
     keys : ndarray(uint32, (n_episodes, 4)), streams of the draws, random breakdowns included
+    rows : ndarray(int64, (n_episodes,)), which of a decider's functions plays each
     """
 
     instances: np.ndarray
     keys: np.ndarray
+    rows: np.ndarray
 
 
 class Outcome(NamedTuple):

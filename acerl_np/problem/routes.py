@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -39,6 +40,12 @@ class Routes:
     edge_length: np.ndarray
     next_site: np.ndarray
     explicit: dict[tuple[int, int], tuple[int, ...]]
+
+    @cached_property
+    def mean_distance(self) -> float:
+        """Mean distance of two different sites that have a way between them, m; 0 without any."""
+        near = np.isfinite(self.distance) & ~np.eye(len(self.distance), dtype=bool)
+        return float(self.distance[near].mean()) if near.any() else 0.0
 
 
 def find_routes(

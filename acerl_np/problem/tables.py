@@ -30,6 +30,7 @@ from acerl_np.kernels.state import (
     N_INSTANCE_FIELDS,
     N_RECORD_FIELDS,
     N_SCALING_FIELDS,
+    N_UNIT_FIELDS,
     N_WAY_FIELDS,
     NEVER,
     RECORD_ARRIVAL,
@@ -49,6 +50,8 @@ from acerl_np.kernels.state import (
     SCALING_TOTAL_MID,
     SCALING_WAITING_HALF,
     SCALING_WAITING_MID,
+    UNIT_METRES,
+    UNIT_SECONDS,
     WAY_NAMED_ROUTE,
     WAY_NEXT_SITE,
     Problem,
@@ -310,6 +313,7 @@ def _allocate_problem(
         start_site=np.zeros((n_instances, fleet), np.int32),
         breakdown=np.zeros((n_instances, fleet, n_breakdowns, N_BREAKDOWN_FIELDS), np.int64),
         scaling=np.tile(np.asarray(scaling, np.float64), (len(layout_of), 1)),
+        unit=np.ones((n_instances, N_UNIT_FIELDS)),
     )
     problem.way[..., WAY_NAMED_ROUTE] = -1
     problem.instance[:, INSTANCE_LAYOUT] = layout_of
@@ -396,6 +400,11 @@ def _fill_instance(problem: Problem, i: int, instance: Instance) -> None:
 def _fill_fleet(problem: Problem, i: int, layout: Layout, *, with_breakdowns: bool = True) -> None:
     problem.instance[i, INSTANCE_TRUNCATES] = layout.truncate_distances
     problem.instance[i, INSTANCE_N_VEHICLES] = len(layout.vehicles)
+    # A floor of one site, or a fleet of one place, has no distances to measure in.
+    metres = layout.routes.mean_distance or 1.0
+    speed = float(np.mean([vehicle.speed for vehicle in layout.vehicles]))
+    problem.unit[i, UNIT_METRES] = metres
+    problem.unit[i, UNIT_SECONDS] = metres / speed
     for v, vehicle in enumerate(layout.vehicles):
         problem.fleet[i, v, FLEET_SPEED] = vehicle.speed
         problem.fleet[i, v, FLEET_CAPACITY] = vehicle.capacity

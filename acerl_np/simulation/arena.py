@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from acerl_np.kernels.baselines import Plans, play_plans, play_rules
+from acerl_np.kernels.deciders import Decider, play_episodes
 from acerl_np.kernels.network import Network
 from acerl_np.kernels.random import EVALUATION, derive_key
 from acerl_np.kernels.rollout import (
@@ -125,8 +126,10 @@ class Arena:
         noise_std: float,
         noise: Noise,
         instances: np.ndarray,
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Let every member of a generation play one episode (Algorithm 1, lines 6, 8 and 10).
+        *,
+        problem: Problem | None = None,
+    ) -> Outcome:
+        """Let every member of a generation play K episodes (Algorithm 1, lines 6, 8 and 10; there K = 1).
 
         Parameters
         ----------
@@ -135,19 +138,22 @@ class Arena:
             sigma, above 0.
         noise : Noise
             The generation's.
-        instances : ndarray(int64, (population,))
-            Row of `problem` that each member plays.
+        instances : ndarray(int64, (population, K))
+            Rows of `problem` that each member plays.
+        problem : Problem, optional
+            Other records of the same sizes; by default those of the arena.
 
         Returns
         -------
-        returns, costs : ndarray(float64, (population,))
-            Minus the makespan, and the tardiness, s.
-        decisions : ndarray(int64, (population,))
+        Outcome
+            population * K entries, member by member.
         """
+
+        records = self.problem if problem is None else problem
 
         def play(state: State, work: Workspace, piece: tuple[int, int], outcome: Outcome) -> None:
             play_population(
-                self.problem,
+                records,
                 state,
                 work,
                 theta,
@@ -158,8 +164,7 @@ class Arena:
                 outcome,
             )
 
-        makespan, tardiness, decisions = self._play(len(instances), play)
-        return -makespan, tardiness, decisions
+        return self._play(len(instances), play, instances.size)
 
     def play_policy(
         self,
@@ -190,8 +195,8 @@ class Arena:
 
         return self._play(len(instances), play)
 
-    def _play(self, n: int, play: Callable[..., None]) -> Outcome:
-        outcome = allocate_outcome(n)
+    def _play(self, n: int, play: Callable[..., None], n_entries: int | None = None) -> Outcome:
+        outcome = allocate_outcome(n if n_entries is None else n_entries)
 
         def play_piece(piece: tuple[int, int]) -> None:
             state, work = self._spaces.get()
@@ -202,6 +207,52 @@ class Arena:
 
         self.workers.run(play_piece, deal_episodes(n, self.tile, self.workers.threads))
         return outcome
+
+
+def play_list(
+    problem: Problem,
+    prepare: Callable[[], Decider],
+    instances: np.ndarray,
+    keys: np.ndarray,
+    workers: Workers,
+    *,
+    rows: np.ndarray | None = None,
+) -> Outcome:
+    """Play every episode of a list by a decider.
+
+    Parameters
+    ----------
+    problem : Problem
+    prepare : callable
+        Returns the decider, with scratch of its own for each worker.
+    instances : ndarray(int64, (n_episodes,))
+    keys : ndarray(uint32, (n_episodes, 4))
+        Streams of the draws, random breakdowns included.
+    workers : Workers
+    rows : ndarray(int64, (n_episodes,)), optional
+        Which of the decider's functions plays each episode; by default the first.
+
+    Returns
+    -------
+    Outcome
+    """
+    n = len(instances)
+    if rows is None:
+        rows = np.zeros(n, np.int64)
+    episodes, outcome = Episodes(instances, keys, rows), allocate_outcome(n)
+    spaces: queue.SimpleQueue[tuple[State, Decider]] = queue.SimpleQueue()
+    for _ in range(min(workers.threads, n)):
+        spaces.put((allocate_state(problem, 1), prepare()))
+
+    def play_piece(piece: tuple[int, int]) -> None:
+        state, decider = spaces.get()
+        try:
+            play_episodes(problem, state, decider, episodes, piece, outcome)
+        finally:
+            spaces.put((state, decider))
+
+    workers.run(play_piece, deal_episodes(n, EPISODE_TILE, workers.threads))
+    return outcome
 
 
 def play_by_rule(

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.kernels.observation import allocate_view
 from acerl_np.kernels.random import BREAKDOWN, derive_key
-from acerl_np.kernels.rollout import advance_batch
+from acerl_np.kernels.deciders import Decider, decide_rows
+from acerl_np.kernels.rollout import advance_batch, assign_batch, find_impossible
 from acerl_np.kernels.state import (
     EPISODE_PHASE,
+    EPISODE_POOL_SIZE,
     EPISODE_TIME,
     INSTANCE_TASK_SLOTS,
     OUTCOME_MAKESPAN,
@@ -24,6 +26,7 @@ from acerl_np.kernels.state import (
     VEHICLE_STATUS,
     VEHICLE_TASK,
     WORKING,
+    Problem,
     allocate_state,
 )
 from acerl_np.problem.instance import Instance, list_instances
@@ -33,6 +36,22 @@ from acerl_np.support.numbers import is_whole
 
 STATUS_NAMES = np.array(["running", "finished", "stuck", "stopped"])
 """All tasks served; nothing can happen any more though tasks wait; stopped at the horizon."""
+
+
+class Chooser(Protocol):
+    """A policy of any form, as the simulator asks it."""
+
+    def check_fits(self, instance: Instance) -> None:
+        """Refuse an instance that the policy cannot serve."""
+        ...
+
+    def fit_problem(self, problem: Problem) -> Problem:
+        """Return the tables as the policy sees them."""
+        ...
+
+    def make_decider(self, problem: Problem, greedy: bool | None = None) -> Decider:
+        """Return what decides, with scratch of its own."""
+        ...
 
 
 class Schedule(NamedTuple):
@@ -315,6 +334,83 @@ class Simulator:
                 f"expected one of {np.flatnonzero(self._view.mask[b]).tolist()}"
             )
         self._advance(False, self._rows, chosen.astype(np.int64))
+
+    def decide(
+        self, policy: Chooser, *, rng: np.random.Generator | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the assignments that a policy of any form chooses; nothing is changed.
+
+        Parameters
+        ----------
+        policy : Policy, IndexPolicy, StaticPlan or Lookahead
+        rng : numpy.random.Generator, optional
+            Keys of the draws; by default nothing is drawn.
+
+        Returns
+        -------
+        vehicles, tasks : ndarray(int64, (B,))
+            As `assign` takes them; -1 where the episode is over.
+
+        Raises
+        ------
+        PolicyError
+            If the policy does not fit an instance.
+        """
+        for instance in self.pool:
+            policy.check_fits(instance)
+        keys = np.zeros((self.n_episodes, 4), np.uint32)
+        if rng is not None:
+            keys = rng.integers(2**32, size=keys.shape, dtype=np.uint32)
+        problem = policy.fit_problem(self.problem)
+        decider = policy.make_decider(problem, rng is None)
+        chosen = np.empty((self.n_episodes, 3), np.int64)
+        decide_rows(problem, self.state, decider, keys, chosen)
+        vehicles, positions = chosen[:, 0].copy(), chosen[:, 1]
+        tasks = np.where(
+            positions >= 0, self.state.pool[self._rows, np.maximum(0, positions)], np.int64(-1)
+        )
+        return vehicles, tasks
+
+    def assign(self, vehicles: ArrayLike, tasks: ArrayLike) -> None:
+        """Take one decision in every episode that is not over, by vehicle and task.
+
+        Parameters
+        ----------
+        vehicles, tasks : array_like of int, (B,)
+            Positions in the layout's fleet and in the record, whose tasks are sorted by arrival; entries of
+            finished episodes are ignored.
+
+        Raises
+        ------
+        ActionError
+            If an array has another shape or type, or an assignment is impossible; no episode is changed.
+        """
+        chosen = np.stack(
+            [self._read_choices("vehicles", vehicles), self._read_choices("tasks", tasks)]
+        )
+        b = find_impossible(self.problem, self.state, chosen[0], chosen[1])
+        if b >= 0:
+            instance = self.pool[self.choices[b]]
+            waiting = self.state.pool[b, : self.state.episode[b, EPISODE_POOL_SIZE]]
+            raise ActionError(
+                f"episode {b} at {self.state.episode[b, EPISODE_TIME]} s: vehicle {chosen[0, b]} with task "
+                f"{chosen[1, b]} is impossible; expected an idle vehicle of "
+                f"{len(instance.layout.vehicles)} and one of the waiting tasks {waiting.tolist()} that it "
+                "may carry"
+            )
+        assign_batch(self.problem, self.state, chosen[0], chosen[1], self._view)
+
+    def _read_choices(self, name: str, values: ArrayLike) -> np.ndarray:
+        try:
+            read = np.asarray(values)
+        except ValueError as error:
+            raise ActionError(f"{name}: {error}; expected integers") from error
+        if read.shape != (self.n_episodes,) or read.dtype.kind not in "iu":
+            raise ActionError(
+                f"{name}: read {read.dtype} of shape {read.shape}; "
+                f"expected integers of shape ({self.n_episodes},)"
+            )
+        return read.astype(np.int64)
 
     def schedule(self, b: int) -> Schedule:
         """Return the tasks of episode `b` that are finished so far.

@@ -10,31 +10,31 @@ from typing import Any
 
 import numpy as np
 
-from acerl_np.evolution import Ranker, Strategy, make_sampler
+from acerl_np.evolution import Ranker, make_sampler
 from acerl_np.evolution.records import summarise
-from acerl_np.kernels.network import count_parameters, make_network
-from acerl_np.policies.network import Policy, initial_parameters
+from acerl_np.evolution.search import Average, Search
+from acerl_np.policies.index import IndexPolicy
+from acerl_np.policies.network import Policy
 from acerl_np.problem.instance import Instance, check_names, list_instances
-from acerl_np.problem.tables import build_problem, count_actions, count_features, find_scaling
-from acerl_np.simulation.arena import Arena
-from acerl_np.support.errors import CheckpointError, describe, make_printable
+from acerl_np.support.errors import CheckpointError, InputError, describe, make_printable
 from acerl_np.support.files import write_atomically
 from acerl_np.support.numbers import check_seed
 from acerl_np.support.workers import Workers
 from acerl_np.training.checkpoint import MAX_COUNT, check_array, load_checkpoint, save_checkpoint
 from acerl_np.training.config import Config
 from acerl_np.training.curves import Curve, CurvePoint, format_curves
+from acerl_np.training.forms import (
+    count_form_parameters,
+    make_form,
+    make_search,
+    pack_search,
+    restore_search,
+)
 from acerl_np.training.history import Generation, format_history, pack_history, unpack_history
+from acerl_np.training.records import TrainingRecords
 
-UNUSABLE = (KeyError, TypeError, ValueError, AttributeError, OverflowError)
+UNUSABLE = (KeyError, TypeError, ValueError, AttributeError, OverflowError, InputError)
 """What the contents of a file that holds something else may raise."""
-
-
-def find_layer_sizes(instances: Sequence[Instance], hidden: Sequence[int]) -> list[int]:
-    """Return the layer sizes of a network for the largest of these instances' floors."""
-    slots = max(instance.layout.task_slots for instance in instances)
-    fleet = max(len(instance.layout.vehicles) for instance in instances)
-    return [count_features(slots, fleet), *hidden, count_actions(fleet)]
 
 
 class ACERL:
@@ -90,44 +90,12 @@ class ACERL:
         self._seconds = 0.0
         self._decisions = 0
 
-        scaling = find_scaling(self.instances) if self.instances else None
-        self._problem = build_problem(self.instances, scaling=scaling, horizon=self.config.horizon)
-        slots = [instance.layout.task_slots for instance in self.instances]
-        fleets = [len(instance.layout.vehicles) for instance in self.instances]
-        self._shape: dict[str, Any] = {
-            "hidden": self.config.hidden,
-            "task_slots": max(slots),
-            "n_vehicles": max(fleets),
-            "scaling": scaling,
-            "smallest": (min(slots), min(fleets)),
-            "has_biases": self.config.biases,
-            "standardises": self.config.standardise,
-        }
-        sizes = find_layer_sizes(self.instances, self.config.hidden)
-        network = make_network(
-            sizes, has_biases=self.config.biases, standardises=self.config.standardise
-        )
         self._workers = Workers(threads)
-        self._arena = Arena(self._problem, network, self._workers, tile=tile)
-        shared = Arena(self._problem, network, self._workers, shared=True)
-        self._curve = Curve(self.instances, shared, self.config, seed)
-        theta = initial_parameters(
-            sizes,
-            seed,
-            initialisation=self.config.initialisation,
-            has_biases=self.config.biases,
-        )
-        self.search = Strategy(
-            theta,
-            seed=seed,
-            population=self.config.population,
-            learning_rate=self.config.learning_rate,
-            noise_std=self.config.noise_std,
-            noise_decay=self.config.noise_decay,
-            noise_decay_every=self.config.noise_decay_every,
-            antithetic=self.config.antithetic,
-            workers=self._workers,
-        )
+        self._form = make_form(self.instances, self.config, self._workers, tile)
+        start = self._form.start(seed)
+        self.search = make_search(start, self.config, seed, self._workers)
+        self._curve = Curve(self.instances, self._form, self.config, seed)
+        self._average = Average(self.search.mean)
         self.sampler = make_sampler(
             self.config.sampler,
             len(self.instances),
@@ -135,8 +103,14 @@ class ACERL:
             alpha_u=self.config.alpha_u,
             advantage=self.config.advantage,
         )
+        self._records = TrainingRecords(self._form.problem, self.sampler, self.config)
         self._rank = Ranker(
-            self.config.ranking, self.config.shaping, self.config.cost_limit, self.config.p_f
+            self.config.ranking,
+            self.config.shaping,
+            self.config.cost_limit,
+            self.config.p_f,
+            self.config.penalty,
+            self.config.margin,
         )
 
     @property
@@ -144,7 +118,7 @@ class ACERL:
         return [instance.name for instance in self.instances]
 
     @property
-    def strategy(self) -> Strategy:
+    def strategy(self) -> Search[Any]:
         """Another name of `search`."""
         return self.search
 
@@ -155,7 +129,9 @@ class ACERL:
 
     @property
     def done(self) -> bool:
-        """Whether all generations are finished."""
+        """Whether all generations are finished, or all decisions taken."""
+        if self.config.decisions is not None:
+            return self._decisions >= self.config.decisions
         return self.generation >= self.config.generations
 
     @property
@@ -164,13 +140,22 @@ class ACERL:
         return self._curve.points
 
     @property
-    def policy(self) -> Policy:
-        """The policy pi_theta as trained so far: of the last generation, or of the best look."""
-        theta = self._curve.choose(self.search.theta, self.generation, self._decisions)
-        return Policy(theta, **self._shape)
+    def policy(self) -> Policy | IndexPolicy:
+        """The policy as trained so far: `Config.outcome` says of which generations."""
+        return self._form.make_policy(self._choose())
+
+    def _choose(self) -> np.ndarray:
+        if self.config.outcome == "average":
+            return self._average.theta
+        return self._curve.choose(self.search.mean, self.generation, self._decisions)
 
     def _observe(self) -> None:
-        self._curve.observe(self.search.theta, self.generation, self._decisions)
+        self._curve.observe(self._present(), self.generation, self._decisions)
+
+    def _present(self) -> np.ndarray:
+        """Return the parameters that a look shows."""
+        is_average = self.config.outcome == "average"
+        return self._average.theta if is_average else self.search.mean
 
     def step(self) -> Generation:
         """Train one generation (Algorithm 1, lines 5 to 17).
@@ -181,18 +166,19 @@ class ACERL:
         """
         self._observe()
         started = time.perf_counter()
-        search, noise_std = self.search, self.search.noise_std
+        search, sigma = self.search, float(self.search.sigma.max())
         noise = search.noise()  # line 6
-        instances = self.sampler.deal(noise)  # line 9
-        returns, costs, decisions = self._arena.play_population(  # lines 8 and 10
-            search.theta, noise_std, noise, instances
-        )
-        utilities = self._rank(returns, costs, instances, noise)  # lines 12, 14, 16
+        dealt = self._records.deal(noise)  # line 9
+        outcome = self._form.play(search, noise, dealt)  # lines 8 and 10
+        returns = -outcome.makespan.reshape(dealt.rows.shape)
+        costs = outcome.tardiness.reshape(dealt.rows.shape)
+        utilities = self._rank.rank_population(returns, costs, dealt.rows, noise)  # 12, 14, 16
         search.tell(utilities, noise)  # line 17; a step that is refused changes nothing
-        self.sampler.update(instances, returns)  # lines 11, 13
-        self._decisions += int(decisions.sum())
+        self.sampler.update(dealt.records.ravel(), returns.ravel())  # lines 11, 13
+        self._average.add(search.mean, self.generation)
+        self._decisions += int(outcome.decisions.sum())
         self._seconds += time.perf_counter() - started
-        self._record(returns, costs, instances, noise_std)
+        self._record(returns.ravel(), costs.ravel(), dealt.records.ravel(), sigma)
         self._observe()
         return self.history[-1]
 
@@ -245,7 +231,7 @@ class ACERL:
         """
         points = list(self.curve)
         if points and points[-1].generation != self.generation:
-            points.append(self._curve.look(self.search.theta, self.generation, self._decisions))
+            points.append(self._curve.look(self._present(), self.generation, self._decisions))
         write_atomically(path, format_curves(points, self._names).encode())
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -263,12 +249,14 @@ class ACERL:
                 "config": self.config.to_dict(),
                 "seed": self.seed,
                 "generation": self.generation,
-                "noise_std": self.search.noise_std,
+                "noise_std": float(self.search.sigma.max()),
                 "decisions": self._decisions,
             },
             instances=self.instances,
             arrays={
-                "theta": self.search.theta,
+                "theta": self.search.mean,
+                **pack_search(self.search),
+                **self._average.pack(),
                 **pack_history(self.history, len(self.instances)),
                 **self._curve.pack(),
                 **sampler,
@@ -305,7 +293,7 @@ class ACERL:
                 {**settings["config"], "hidden": tuple(settings["config"]["hidden"])}
             )
             # Before anything is allocated for the network that the settings describe.
-            expected = count_parameters(find_layer_sizes(instances, config.hidden))
+            expected = count_form_parameters(instances, config)
             if arrays["theta"].shape != (expected,):
                 raise CheckpointError(
                     f"theta: read shape {arrays['theta'].shape}; expected ({expected},)"
@@ -334,7 +322,8 @@ class ACERL:
                 f"decisions: read {describe(decisions)}; expected a count from 0 to {MAX_COUNT:,}"
             )
         theta = arrays["theta"]
-        check_array("theta", theta, self.search.theta.shape, "f")
+        check_array("theta", theta, self.search.mean.shape, "f")
+        check_array("average", arrays["average"], theta.shape, "f")
         sampler = {}
         for name, own in self.sampler.get_state().items():
             sampler[name] = array = arrays[f"sampler.{name}"]
@@ -345,8 +334,8 @@ class ACERL:
                 raise CheckpointError(f"sampler.{name}: not finite; expected finite numbers")
         self.history.extend(unpack_history(arrays, generation, len(self.instances)))
         self._curve.restore(arrays, generation, theta.size)
-        self.search.mean = theta.astype(np.float32)
-        self.search.generation = generation
+        restore_search(self.search, theta, generation, arrays)
+        self._average.restore(arrays["average"])
         self.sampler.set_state(sampler)
         self._decisions = decisions
         self._seconds = self.history[-1].seconds if self.history else 0.0

@@ -15,7 +15,7 @@ from acerl_np.problem.layout import Layout
 from acerl_np.support.errors import CheckpointError, make_printable
 from acerl_np.support.files import read_arrays, take_kind, write_arrays
 
-FORMAT = 3
+FORMAT = 4
 
 MAX_COUNT = 2**53
 """Largest number of episodes of a checkpoint; sums stay far from overflow."""

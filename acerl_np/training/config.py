@@ -10,13 +10,20 @@ from typing import Any, Literal, get_args
 from acerl_np.evolution.ranking import Ranking, Shaping
 from acerl_np.evolution.sampler import Advantage, Sampler
 from acerl_np.evolution.spreads import MIN_NOISE_STD
+from acerl_np.policies.index import KNOWLEDGE, MAX_HIDDEN
 from acerl_np.policies.network import Initialisation
 from acerl_np.problem.tables import MAX_HORIZON
 from acerl_np.support.errors import ConfigError, describe, make_printable
 from acerl_np.support.files import read_text
 from acerl_np.support.numbers import is_real, is_whole
 
-Outcome = Literal["last", "best"]
+Form = Literal["network", "index"]
+SpreadName = Literal["one", "diagonal", "full"]
+Outcome = Literal["last", "best", "average"]
+Preset = Literal["paper", "best"]
+
+LARGE_BUDGET = 5_000_000
+"""Decisions from which the preset "best" takes hidden units."""
 
 
 @dataclass(frozen=True)
@@ -25,8 +32,13 @@ class Config:
 
     Attributes
     ----------
+    form : {"network", "index"}
+        What is trained: the paper's network that sees all waiting tasks and chooses a vehicle and a rule,
+        or a function that scores every pair of an idle vehicle and a waiting task.
     generations : int
         G, generations to train.
+    decisions : int or None
+        Train until so many decisions are taken, instead of `generations`.
     population : int
         lambda, members of a generation.
     learning_rate : float
@@ -42,16 +54,37 @@ class Config:
         Probability of comparing by return although a member is infeasible.
     alpha_u : float
         Exploration factor of the instance sampler.
-    ranking : {"isr", "cf", "r", "f"}
-        Intrinsic stochastic ranking, return - cost, rank of the return, the return.
-    sampler : {"ais", "uniform", "random", "single"}
+    ranking : {"isr", "cf", "r", "f", "penalty"}
+        Intrinsic stochastic ranking, return - cost, rank of the return, the return; or the return less
+        `penalty` times the cost beyond the limit less `margin`.
+    penalty : float
+        s of makespan per s of tardiness beyond the limit less the margin.
+    margin : float
+        s below the limit from which tardiness is penalised.
+    records_per_member : int
+        1: each member plays one record, which the sampler deals to it. K above 1: all members of a
+        generation play the same K records, and a member's utility is its mean over them.
+    perturb : int
+        Training records are drawn anew each generation: arrivals moved by whole seconds within +-m, m
+        from 0 to this number; arrivals of 0 stay.
+    synthetic : float
+        Share of records that are synthetic days: tasks drawn anew from the records' pairs of sites, times
+        and expiries.
+    spread : {"one", "diagonal", "full"}
+        Of the search: the paper's one sigma that decays, or an adapted covariance, diagonal or full
+        (CMA-ES), for index policies.
+    knowledge : tuple of str or None
+        What an index policy may look at that not every floor knows: "breakdowns" (planned ones), "tasks"
+        (how many are still to come), "time", "vehicles" (their names). By default the breakdowns, if a
+        layout lists any.
+    population    sampler : {"ais", "uniform", "random", "single"}
         Adaptive, each instance equally often, independent draws, the first instance only.
     shaping : {"standardised", "rank"}
         Utilities standardised within the instance and over the population, or the literal ranks.
     antithetic : bool
         Mirrored pairs of members.
     hidden : tuple of int
-        Sizes of the hidden layers.
+        Sizes of the hidden layers; an index policy has none or one.
     advantage : {"paper", "released"}
         Sign of the sampler's metric u.
     initialisation : {"he", "torch", "small"}
@@ -65,9 +98,9 @@ class Config:
         Generations between two looks at theta on every training record, 0 for none.
     curve_trials : int
         Episodes per record and look.
-    outcome : {"last", "best"}
-        The policy is the last theta, or the one of the best look: the largest share of trials within the
-        limit, then the smallest mean makespan.
+    outcome : {"last", "best", "average"}
+        The policy is the last theta; the one of the best look: the largest share of trials within the
+        limit, then the smallest mean makespan; or the mean of all thetas, the late ones weighing more.
     horizon : float or None
         s after which an episode is stopped; a member that has not finished ranks worst.
 
@@ -77,7 +110,9 @@ class Config:
         If a value has the wrong type or lies outside its range; the message names the field.
     """
 
+    form: Form = "network"
     generations: int = 128
+    decisions: int | None = None
     population: int = 256
     learning_rate: float = 0.06
     noise_std: float = 0.1
@@ -87,7 +122,14 @@ class Config:
     p_f: float = 0.5
     alpha_u: float = 1.0
     ranking: Ranking = "isr"
+    penalty: float = 3.0
+    margin: float = 5.0
     sampler: Sampler = "ais"
+    records_per_member: int = 1
+    perturb: int = 0
+    synthetic: float = 0.0
+    spread: SpreadName = "one"
+    knowledge: tuple[str, ...] | None = None
     shaping: Shaping = "standardised"
     antithetic: bool = False
     hidden: tuple[int, ...] = (128, 128)
@@ -128,6 +170,10 @@ class Config:
             if not is_real(horizon) or not 0.0 < self.horizon <= MAX_HORIZON:  # type: ignore[operator]
                 _fail("horizon", horizon, f"seconds above 0 to {MAX_HORIZON:g}")
             object.__setattr__(self, "horizon", float(self.horizon))  # type: ignore[arg-type]
+        if self.decisions is not None:
+            if not is_whole(self.decisions) or not 1 <= self.decisions <= MAX_DECISIONS:
+                _fail("decisions", self.decisions, f"a whole number from 1 to {MAX_DECISIONS:,}")
+            object.__setattr__(self, "decisions", int(self.decisions))
         hidden = self.hidden
         if (
             not isinstance(hidden, tuple | list)
@@ -136,10 +182,62 @@ class Config:
         ):
             _fail("hidden", hidden, "at most 10 layer sizes from 1 to 4096")
         object.__setattr__(self, "hidden", tuple(int(n) for n in hidden))
+        self._check_form()
+
+    def _check_form(self) -> None:
+        """Refuse what does not fit the form of the policy."""
+        if self.knowledge is not None:
+            given = self.knowledge
+            if not isinstance(given, tuple | list) or not all(kind in KNOWLEDGE for kind in given):
+                _fail("knowledge", given, f"some of {', '.join(KNOWLEDGE)}")
+            kinds = tuple(kind for kind in KNOWLEDGE if kind in given)
+            object.__setattr__(self, "knowledge", kinds)
+        if self.form == "network":
+            if self.spread != "one":
+                _fail("spread", self.spread, "one with form network")
+            if self.knowledge is not None:
+                _fail("knowledge", self.knowledge, "none with form network")
+        elif len(self.hidden) > 1 or any(n > MAX_HIDDEN for n in self.hidden):
+            _fail("hidden", self.hidden, f"at most one layer of {MAX_HIDDEN} with form index")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the options as plain values, ready for JSON."""
-        return {**asdict(self), "hidden": list(self.hidden)}
+        data = {**asdict(self), "hidden": list(self.hidden)}
+        if self.knowledge is not None:
+            data["knowledge"] = list(self.knowledge)
+        return data
+
+    @classmethod
+    def preset(cls, name: Preset, **options: Any) -> Config:
+        """Return a configuration by name, with other options on top.
+
+        "paper" is ACERL as published. "best" trains an index policy, for days that nobody has seen: linear
+        below 5 million decisions, with eight hidden units from there on (`docs/learning.md`).
+
+        Parameters
+        ----------
+        name : {"paper", "best"}
+        **options
+            Fields of this class; with "best", `decisions` also chooses the form's size.
+
+        Raises
+        ------
+        ConfigError
+            If there is no such preset, a key is unknown or a value is not usable.
+
+        Examples
+        --------
+        >>> import acerl_np
+        >>> acerl_np.Config.preset("best", decisions=10_000_000).hidden
+        (8,)
+        """
+        if name not in get_args(Preset):
+            _fail("preset", name, f"one of {', '.join(get_args(Preset))}")
+        if name == "paper":
+            return cls.from_dict(options)
+        budget = options.get("decisions", BEST["decisions"])
+        is_large = is_whole(budget) and budget >= LARGE_BUDGET
+        return cls.from_dict({**BEST, **(BEST_LARGE if is_large else {}), **options})
 
     @classmethod
     def from_dict(cls, options: Mapping[str, Any]) -> Config:
@@ -159,12 +257,44 @@ class Config:
         return cls(**options)
 
 
+MAX_DECISIONS = 10**15
+
+BEST: dict[str, Any] = {
+    "form": "index",
+    "decisions": 1_070_000,
+    "hidden": (),
+    "spread": "full",
+    "population": 12,
+    "learning_rate": 1.0,
+    "noise_std": 0.3,
+    "noise_decay": 1.0,
+    "records_per_member": 16,
+    "perturb": 20,
+    "ranking": "penalty",
+    "penalty": 3.0,
+    "margin": 5.0,
+    "sampler": "uniform",
+    "outcome": "average",
+    "curve_trials": 1,
+}
+"""The preset "best" below `LARGE_BUDGET`."""
+
+BEST_LARGE: dict[str, Any] = {
+    "hidden": (8,),
+    "spread": "diagonal",
+    "population": 24,
+    "records_per_member": 32,
+}
+"""What it has otherwise from there on."""
+
 WHOLE_RANGES = {
     "generations": (0, 10_000_000),
     "population": (2, 1_000_000),
     "noise_decay_every": (1, 10_000_000),
     "curve_every": (0, 10_000_000),
     "curve_trials": (1, 100_000),
+    "records_per_member": (1, 100_000),
+    "perturb": (0, 1_000_000),
 }
 REAL_RANGES = {
     "learning_rate": (0.0, 1e6, False),
@@ -173,8 +303,13 @@ REAL_RANGES = {
     "cost_limit": (0.0, 1e9, False),
     "p_f": (0.0, 1.0, False),
     "alpha_u": (0.0, 1e6, False),
+    "penalty": (0.0, 1e6, False),
+    "margin": (0.0, 1e9, False),
+    "synthetic": (0.0, 1.0, False),
 }
 CHOICES: dict[str, tuple[str, ...]] = {
+    "form": get_args(Form),
+    "spread": get_args(SpreadName),
     "ranking": get_args(Ranking),
     "sampler": get_args(Sampler),
     "shaping": get_args(Shaping),

@@ -11,10 +11,11 @@ import numpy as np
 
 from acerl_np.kernels.random import CURVE
 from acerl_np.problem.instance import Instance
-from acerl_np.simulation.arena import Arena, stream_keys
+from acerl_np.simulation.arena import stream_keys
 from acerl_np.support.errors import CheckpointError
 from acerl_np.training.checkpoint import check_array
 from acerl_np.training.config import Config
+from acerl_np.training.forms import Form
 
 CURVE_COLUMNS = ("generation", "decisions", "instance", "makespan", "tardiness", "satisfied")
 VALUES = CURVE_COLUMNS[3:]
@@ -61,9 +62,9 @@ class Curve:
     Parameters
     ----------
     instances : sequence of Instance
-        The rows of the arena's problem.
-    arena : Arena
-        For one shared network.
+        The rows of the form's problem.
+    form : Form
+        Plays theta.
     config : Config
     seed : int
 
@@ -74,9 +75,9 @@ class Curve:
     """
 
     def __init__(
-        self, instances: Sequence[Instance], arena: Arena, config: Config, seed: int
+        self, instances: Sequence[Instance], form: Form, config: Config, seed: int
     ) -> None:
-        self.arena = arena
+        self.form = form
         self.config = config
         self.points: list[CurvePoint] = []
         self._rows = np.repeat(np.arange(len(instances)), config.curve_trials)
@@ -98,7 +99,7 @@ class Curve:
         """Return how `theta` does; the look of this generation if there is one."""
         if self.points and self.points[-1].generation == generation:
             return self.points[-1]
-        makespan, tardiness, _ = self.arena.play_policy(theta, self._rows, self._keys, False)
+        makespan, tardiness, _ = self.form.look(theta, self._rows, self._keys)
         makespan, tardiness = makespan.reshape(self._shape), tardiness.reshape(self._shape)
         return CurvePoint(
             generation,

@@ -1,0 +1,448 @@
+"""Index policies: one small function scores every pair of an idle vehicle and a waiting task.
+
+A pair is described by features in units of the floor, so that one function serves any floor and fleet:
+times are divided by the time that a vehicle takes for the mean distance between two sites.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from acerl_np.kernels.events import has_choice
+from acerl_np.kernels.random import draw_uniform
+from acerl_np.kernels.state import (
+    BREAKDOWN_TICK,
+    BROKEN,
+    ENDS_DELIVERY,
+    ENDS_PICKUP,
+    EPISODE_INSTANCE,
+    EPISODE_N_ARRIVED,
+    EPISODE_POOL_SIZE,
+    EPISODE_TIME,
+    FLEET_MEAN_UPTIME,
+    FLEET_SPEED,
+    IDLE,
+    INSTANCE_LAYOUT,
+    INSTANCE_N_TASKS,
+    INSTANCE_N_VEHICLES,
+    NEVER,
+    PLACE_HALTED_AT,
+    RECORD_ARRIVAL,
+    RECORD_EXPIRY,
+    RECORD_HANDLING,
+    UNIT_METRES,
+    UNIT_SECONDS,
+    VEHICLE_EVENT_TICK,
+    VEHICLE_HALTED_TOWARDS,
+    VEHICLE_NEXT_BREAKDOWN,
+    VEHICLE_SITE,
+    VEHICLE_STATUS,
+    VEHICLE_TASK,
+    WORKING,
+    may_carry,
+)
+from acerl_np.support.compiled import inner_kernel
+
+F = np.float32
+
+N_INDEX_FEATURES = 26
+(
+    APPROACH,
+    LOADED,
+    SLACK,
+    URGENCY,
+    LATENESS,
+    WAITING,
+    OTHER_SOONEST,
+    OTHER_LATENESS,
+    NEXT_PICKUP,
+    MEAN_PICKUP,
+    NEXT_SLACK,
+    EARLIER_DUE,
+    CROWD_APPROACH,
+    CROWD_SLACK,
+    CROWD,
+    IDLE_SHARE,
+    BREAKS,
+    WASTED,
+    MARGIN,
+    MARGIN_LOADED,
+    LAST_APPROACH,
+    LAST_LOADED,
+    LAST_OVERSHOOT,
+    ARRIVED_APPROACH,
+    TIME_APPROACH,
+    TIME_SLACK,
+) = range(N_INDEX_FEATURES)
+
+FAR = 4.0
+"""Units of time at which features that may grow without end are cut."""
+
+
+class Index(NamedTuple):
+    """Index functions of one shape, one in each row.
+
+    The parameters of a row: a weight per feature that is used; then, with hidden units, the weights of the
+    first layer, input-major, its biases, and the units' output weights; then a bias per vehicle if
+    vehicles are told apart. A score is the linear part plus that of the hidden units (ReLU).
+
+    Attributes
+    ----------
+    parameters : ndarray(float32, (N, n_parameters))
+    used : ndarray(int32, (n_used,)), features, ascending
+    n_hidden : int
+    n_names : int
+        Vehicles that are told apart, 0 for none.
+    knows_breakdowns, knows_rest : bool
+        Whether listed breakdowns, and the number and times of tasks, are looked at.
+    """
+
+    parameters: np.ndarray
+    used: np.ndarray
+    n_hidden: int
+    n_names: int
+    knows_breakdowns: bool
+    knows_rest: bool
+
+
+class Pairs(NamedTuple):
+    """Scratch of one decision, and the pairs that it is between.
+
+    Attributes
+    ----------
+    n : ndarray(int64, (1,)), number of pairs
+    vehicle, position : ndarray(int32, (V * M,)), idle vehicle, and position of the task in the pool
+    score : ndarray(float64, (V * M,))
+    weight : ndarray(float64, (V * M,)), scratch of a draw
+    soonest, second : ndarray(float64, (M,)), s until a vehicle is at a task's pickup: the first, the next
+    first : ndarray(int64, (M,)), the vehicle that is there first
+    nearest, mean : ndarray(float64, (M,)), m from a task's delivery to the other pickups
+    tightest : ndarray(float64, (M,)), least slack of the other tasks begun at a task's delivery at time 0
+    earlier : ndarray(float64, (M,)), share of the other tasks that are due earlier
+    approach : ndarray(float64, (M,)), s from a vehicle to the pickups
+    x : ndarray(float32, (N_INDEX_FEATURES,)), features of one pair
+    hidden : ndarray(float32, (n_hidden,))
+    """
+
+    n: np.ndarray
+    vehicle: np.ndarray
+    position: np.ndarray
+    score: np.ndarray
+    weight: np.ndarray
+    soonest: np.ndarray
+    second: np.ndarray
+    first: np.ndarray
+    nearest: np.ndarray
+    mean: np.ndarray
+    tightest: np.ndarray
+    earlier: np.ndarray
+    approach: np.ndarray
+    x: np.ndarray
+    hidden: np.ndarray
+
+
+def allocate_pairs(n_vehicles: int, n_tasks: int, n_hidden: int) -> Pairs:
+    """Return room for every pair of so many vehicles and tasks."""
+    n = n_vehicles * n_tasks
+    return Pairs(
+        n=np.zeros(1, np.int64),
+        vehicle=np.empty(n, np.int32),
+        position=np.empty(n, np.int32),
+        score=np.empty(n),
+        weight=np.empty(n),
+        soonest=np.empty(n_tasks),
+        second=np.empty(n_tasks),
+        first=np.empty(n_tasks, np.int64),
+        nearest=np.empty(n_tasks),
+        mean=np.empty(n_tasks),
+        tightest=np.empty(n_tasks),
+        earlier=np.empty(n_tasks),
+        approach=np.empty(n_tasks),
+        x=np.zeros(N_INDEX_FEATURES, np.float32),
+        hidden=np.empty(n_hidden, np.float32),
+    )
+
+
+@inner_kernel
+def measure_approach(problem, state, b, v, pickup):
+    """Return the metres from where an idle or broken vehicle truly stands to a pickup."""
+    layout = problem.instance[state.episode[b, EPISODE_INSTANCE], INSTANCE_LAYOUT]
+    site = state.vehicle[b, v, VEHICLE_SITE]
+    ahead = state.vehicle[b, v, VEHICLE_HALTED_TOWARDS]
+    metres = problem.distance[layout, site, pickup]
+    done = state.place[b, v, PLACE_HALTED_AT]
+    if ahead < 0 or done == 0.0:
+        return metres
+    length = problem.edge_length[layout, site, ahead]
+    onward = length - done + problem.distance[layout, ahead, pickup]
+    if problem.edge_length[layout, ahead, site] < np.inf:
+        return min(onward, done + metres)
+    return onward
+
+
+@inner_kernel
+def find_soonest(problem, state, b, index, pairs):
+    """Find which vehicle could be first at each waiting task's pickup, and how soon the next one could.
+
+    Returns
+    -------
+    tuple of (float, float, int)
+        Ticks at which the working vehicles that finish last and next to last do so, and the last one.
+    """
+    i = state.episode[b, EPISODE_INSTANCE]
+    distance = problem.distance[problem.instance[i, INSTANCE_LAYOUT]]
+    now = np.float64(state.episode[b, EPISODE_TIME])
+    size = state.episode[b, EPISODE_POOL_SIZE]
+    for k in range(size):
+        pairs.soonest[k] = np.inf
+        pairs.second[k] = np.inf
+        pairs.first[k] = -1
+    last, before, last_vehicle = now, now, -1
+    for v in range(problem.instance[i, INSTANCE_N_VEHICLES]):
+        status = state.vehicle[b, v, VEHICLE_STATUS]
+        if status == BROKEN and not (
+            index.knows_breakdowns and problem.fleet[i, v, FLEET_MEAN_UPTIME] == 0.0
+        ):
+            continue  # nobody knows how long the repair will take
+        wait = 0.0
+        if status != IDLE:
+            free = np.float64(state.vehicle[b, v, VEHICLE_EVENT_TICK])
+            wait = max(0.0, free - now)
+            if status == WORKING:
+                if free > last:
+                    last, before, last_vehicle = free, last, v
+                else:
+                    before = max(before, free)
+        speed = problem.fleet[i, v, FLEET_SPEED]
+        for k in range(size):
+            pickup = problem.ends[i, state.pool[b, k], ENDS_PICKUP]
+            if status == WORKING:
+                site = problem.ends[i, state.vehicle[b, v, VEHICLE_TASK], ENDS_DELIVERY]
+                metres = distance[site, pickup]
+            else:
+                metres = measure_approach(problem, state, b, v, pickup)
+            there = wait + metres / speed
+            if there < pairs.soonest[k]:
+                pairs.second[k] = pairs.soonest[k]
+                pairs.soonest[k] = there
+                pairs.first[k] = v
+            else:
+                pairs.second[k] = min(pairs.second[k], there)
+    return last, before, last_vehicle
+
+
+@inner_kernel
+def compare_tasks(problem, state, b, pairs):
+    """Find for each waiting task how well another one would follow it, and how many are due earlier."""
+    i = state.episode[b, EPISODE_INSTANCE]
+    distance = problem.distance[problem.instance[i, INSTANCE_LAYOUT]]
+    seconds = problem.unit[i, UNIT_SECONDS] / problem.unit[i, UNIT_METRES]
+    size = state.episode[b, EPISODE_POOL_SIZE]
+    for k in range(size):
+        # The time by which each task must be begun at its pickup; `approach` serves as scratch.
+        task = state.pool[b, k]
+        loaded = distance[problem.ends[i, task, ENDS_PICKUP], problem.ends[i, task, ENDS_DELIVERY]]
+        due = problem.record[i, task, RECORD_ARRIVAL] + problem.record[i, task, RECORD_EXPIRY]
+        pairs.approach[k] = due - problem.record[i, task, RECORD_HANDLING] - loaded * seconds
+    for k in range(size):
+        task = state.pool[b, k]
+        due = problem.record[i, task, RECORD_ARRIVAL] + problem.record[i, task, RECORD_EXPIRY]
+        delivery = problem.ends[i, task, ENDS_DELIVERY]
+        nearest, total, tightest = np.inf, 0.0, np.inf
+        earlier = 0
+        for j in range(size):
+            if j == k:
+                continue
+            other = state.pool[b, j]
+            metres = distance[delivery, problem.ends[i, other, ENDS_PICKUP]]
+            nearest = min(nearest, metres)
+            total += metres
+            tightest = min(tightest, pairs.approach[j] - metres * seconds)
+            if (
+                problem.record[i, other, RECORD_ARRIVAL] + problem.record[i, other, RECORD_EXPIRY]
+                < due
+            ):
+                earlier += 1
+        others = max(1, size - 1)
+        pairs.nearest[k] = nearest if size > 1 else 0.0
+        pairs.mean[k] = total / others
+        pairs.tightest[k] = tightest
+        pairs.earlier[k] = earlier / others
+
+
+@inner_kernel
+def clip(x, low, high):
+    """Return x cut to the range from low to high."""
+    return min(max(x, low), high)
+
+
+@inner_kernel
+def write_features(problem, state, b, index, v, k, n_idle, busy, pairs):
+    """Write the features of the pair of vehicle v and the task at position k of the pool into `pairs.x`.
+
+    Parameters
+    ----------
+    n_idle : int
+        Idle vehicles.
+    busy : tuple of (float, float, int)
+        From `find_soonest`.
+    pairs : Pairs
+        Input: what `find_soonest` and `compare_tasks` found, and `approach`. Output: `x`.
+    """
+    i = state.episode[b, EPISODE_INSTANCE]
+    layout = problem.instance[i, INSTANCE_LAYOUT]
+    now = np.float64(state.episode[b, EPISODE_TIME])
+    size = state.episode[b, EPISODE_POOL_SIZE]
+    n_vehicles = problem.instance[i, INSTANCE_N_VEHICLES]
+    per_second = 1.0 / problem.unit[i, UNIT_SECONDS]
+    per_metre = 1.0 / problem.unit[i, UNIT_METRES]
+    x = pairs.x
+    task = state.pool[b, k]
+    pickup = problem.ends[i, task, ENDS_PICKUP]
+    due = problem.record[i, task, RECORD_ARRIVAL] + problem.record[i, task, RECORD_EXPIRY]
+    speed = problem.fleet[i, v, FLEET_SPEED]
+    approach = pairs.approach[k]
+    loaded = (
+        problem.distance[layout, pickup, problem.ends[i, task, ENDS_DELIVERY]] / speed
+        + problem.record[i, task, RECORD_HANDLING]
+    )
+    finish = now + approach + loaded
+    slack = (due - finish) * per_second
+    a, c = approach * per_second, loaded * per_second
+    eased = clip(slack, 0.0, FAR)
+    x[APPROACH] = a
+    x[LOADED] = c
+    x[SLACK] = eased
+    x[URGENCY] = clip(1.0 - slack, 0.0, 1.0)
+    x[LATENESS] = max(0.0, -slack)
+    x[WAITING] = (now - state.waiting_since[b, task]) * per_second
+
+    other = pairs.second[k] if pairs.first[k] == v else pairs.soonest[k]
+    x[OTHER_SOONEST] = min(other * per_second, FAR)
+    x[OTHER_LATENESS] = clip((now + other + loaded - due) * per_second, 0.0, FAR)
+
+    x[NEXT_PICKUP] = pairs.nearest[k] * per_metre
+    x[MEAN_PICKUP] = pairs.mean[k] * per_metre
+    x[NEXT_SLACK] = clip((pairs.tightest[k] - finish) * per_second, -FAR, FAR)
+    x[EARLIER_DUE] = pairs.earlier[k]
+
+    crowd = min(1.0, 0.5 * size / n_vehicles)
+    x[CROWD_APPROACH] = crowd * a
+    x[CROWD_SLACK] = crowd * eased
+    x[CROWD] = crowd
+    x[IDLE_SHARE] = n_idle / n_vehicles
+    if index.knows_breakdowns:
+        margin = FAR
+        following = state.vehicle[b, v, VEHICLE_NEXT_BREAKDOWN]
+        x[BREAKS] = F(0.0)
+        x[WASTED] = F(0.0)
+        if following < problem.breakdown.shape[2]:
+            tick = problem.breakdown[i, v, following, BREAKDOWN_TICK]
+            if tick < NEVER:
+                breaks = np.float64(tick) < finish
+                x[BREAKS] = F(1.0) if breaks else F(0.0)
+                x[WASTED] = (np.float64(tick) - now) * per_second if breaks else 0.0
+                margin = clip((np.float64(tick) - finish) * per_second, 0.0, FAR)
+        x[MARGIN] = margin
+        x[MARGIN_LOADED] = min(margin, 1.0) * c
+    if index.knows_rest:
+        n_tasks = problem.instance[i, INSTANCE_N_TASKS]
+        arrived = state.episode[b, EPISODE_N_ARRIVED] / n_tasks
+        last, before, last_vehicle = busy
+        over = 1.0 if arrived == 1.0 else 0.0
+        end = before if last_vehicle == v else last
+        x[LAST_APPROACH] = over * a
+        x[LAST_LOADED] = over * c
+        x[LAST_OVERSHOOT] = over * clip((finish - end) * per_second, 0.0, FAR)
+        x[ARRIVED_APPROACH] = arrived * a
+        fraction = now / problem.record[i, n_tasks - 1, RECORD_ARRIVAL]
+        x[TIME_APPROACH] = min(1.0, fraction) * a
+        x[TIME_SLACK] = min(1.0, fraction) * eased
+
+
+@inner_kernel
+def score_pair(index, row, v, x, hidden):
+    """Return the index of a pair by the function in a row of `index`."""
+    parameters = index.parameters[row]
+    n = len(index.used)
+    score = F(0.0)
+    for k in range(n):
+        score += parameters[k] * x[index.used[k]]
+    width = index.n_hidden
+    position = n
+    if width > 0:
+        bias = parameters[n + n * width :]
+        for j in range(width):
+            hidden[j] = bias[j]
+        for k in range(n):
+            value = x[index.used[k]]
+            weights = parameters[n + k * width :]
+            for j in range(width):
+                hidden[j] += value * weights[j]
+        output = parameters[n + (n + 1) * width :]
+        for j in range(width):
+            score += output[j] * max(F(0.0), hidden[j])
+        position += (n + 2) * width
+    if v < index.n_names:
+        score += parameters[position + v]
+    return np.float64(score)
+
+
+@inner_kernel
+def score_pairs(problem, state, b, index, row, pairs):
+    """Score every pair of episode b that is possible; list them by vehicle, then by place in the pool."""
+    i = state.episode[b, EPISODE_INSTANCE]
+    size = state.episode[b, EPISODE_POOL_SIZE]
+    busy = find_soonest(problem, state, b, index, pairs)
+    compare_tasks(problem, state, b, pairs)
+    n_idle = 0
+    for v in range(problem.instance[i, INSTANCE_N_VEHICLES]):
+        n_idle += 1 if state.vehicle[b, v, VEHICLE_STATUS] == IDLE else 0
+    n = 0
+    for v in range(problem.instance[i, INSTANCE_N_VEHICLES]):
+        if not has_choice(problem, state, b, v):
+            continue
+        speed = problem.fleet[i, v, FLEET_SPEED]
+        for k in range(size):
+            pickup = problem.ends[i, state.pool[b, k], ENDS_PICKUP]
+            pairs.approach[k] = measure_approach(problem, state, b, v, pickup) / speed
+        for k in range(size):
+            if may_carry(problem, i, v, state.pool[b, k]):
+                write_features(problem, state, b, index, v, k, n_idle, busy, pairs)
+                pairs.vehicle[n] = v
+                pairs.position[n] = k
+                pairs.score[n] = score_pair(index, row, v, pairs.x, pairs.hidden)
+                n += 1
+    pairs.n[0] = n
+
+
+@inner_kernel
+def choose_pair(problem, state, b, index, row, greedy, key, decision, pairs):
+    """Return vehicle and pool position of the pair of largest score, or one drawn from the softmax.
+
+    The first of equals wins. Draw (decision, 0) of the stream of `key` samples; -1 twice without a pair.
+    """
+    score_pairs(problem, state, b, index, row, pairs)
+    n = pairs.n[0]
+    if n == 0:
+        return np.int64(-1), np.int64(-1)
+    best = 0
+    for k in range(1, n):
+        if pairs.score[k] > pairs.score[best]:
+            best = k
+    if not greedy:
+        highest = pairs.score[best]
+        total = 0.0
+        for k in range(n):
+            pairs.weight[k] = np.exp(pairs.score[k] - highest)
+            total += pairs.weight[k]
+        remaining = draw_uniform(key, decision, np.int64(0)) * total
+        best = n - 1
+        for k in range(n):
+            remaining -= pairs.weight[k]
+            if remaining < 0.0:
+                best = k
+                break
+    return np.int64(pairs.vehicle[best]), np.int64(pairs.position[best])

@@ -1,0 +1,146 @@
+"""Training records drawn anew: perturbed copies, and synthetic days made of the records' own tasks."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from acerl_np.kernels.random import RECORD, derive_key, draw_uniform
+from acerl_np.kernels.state import (
+    ENDS_DELIVERY,
+    ENDS_PICKUP,
+    INSTANCE_LAYOUT,
+    INSTANCE_N_TASKS,
+    N_RECORD_FIELDS,
+    NEVER,
+    RECORD_ARRIVAL,
+    RECORD_EXPIRY,
+)
+from acerl_np.support.compiled import inner_kernel, kernel
+
+
+@inner_kernel
+def copy_setting(source, i, target, k):
+    """Copy what is no task of instance i of one Problem to row k of another one of the same layouts."""
+    for field in range(source.instance.shape[1]):
+        target.instance[k, field] = source.instance[i, field]
+    for v in range(source.fleet.shape[1]):
+        for field in range(source.fleet.shape[2]):
+            target.fleet[k, v, field] = source.fleet[i, v, field]
+        target.start_site[k, v] = source.start_site[i, v]
+        for n in range(source.breakdown.shape[2]):
+            for field in range(source.breakdown.shape[3]):
+                target.breakdown[k, v, n, field] = source.breakdown[i, v, n, field]
+    for field in range(source.scaling.shape[1]):
+        target.scaling[k, field] = source.scaling[i, field]
+    for field in range(source.unit.shape[1]):
+        target.unit[k, field] = source.unit[i, field]
+
+
+@inner_kernel
+def copy_task(source, i, task, target, k, position):
+    """Copy a task of instance i of one Problem to a row of another one, arrival tick included."""
+    for field in range(N_RECORD_FIELDS):
+        target.record[k, position, field] = source.record[i, task, field]
+    target.ends[k, position, ENDS_PICKUP] = source.ends[i, task, ENDS_PICKUP]
+    target.ends[k, position, ENDS_DELIVERY] = source.ends[i, task, ENDS_DELIVERY]
+    target.arrival_tick[k, position] = source.arrival_tick[i, task]
+
+
+@inner_kernel
+def find_tick(arrival):
+    """Return the tick at which a task of this arrival joins the pool."""
+    return np.int64(np.ceil(arrival))
+
+
+@inner_kernel
+def place_task(target, k, position, arrival):
+    """Give the task at `position`, the last of row k so far, its arrival, and sort it in, stably."""
+    target.record[k, position, RECORD_ARRIVAL] = arrival
+    target.arrival_tick[k, position] = find_tick(arrival)
+    while position > 0 and target.record[k, position - 1, RECORD_ARRIVAL] > arrival:
+        for field in range(N_RECORD_FIELDS):
+            held = target.record[k, position, field]
+            target.record[k, position, field] = target.record[k, position - 1, field]
+            target.record[k, position - 1, field] = held
+        for field in range(target.ends.shape[2]):
+            end = target.ends[k, position, field]
+            target.ends[k, position, field] = target.ends[k, position - 1, field]
+            target.ends[k, position - 1, field] = end
+        tick = target.arrival_tick[k, position]
+        target.arrival_tick[k, position] = target.arrival_tick[k, position - 1]
+        target.arrival_tick[k, position - 1] = tick
+        position -= 1
+
+
+@inner_kernel
+def perturb_arrival(arrival, magnitude, uniform):
+    """Return an arrival moved by whole seconds within +-magnitude, cut at 0; an arrival of 0 stays."""
+    if arrival <= 0.0:
+        return arrival
+    noise = np.floor(uniform * (2 * magnitude + 1)) - magnitude
+    return max(0.0, arrival + noise)
+
+
+@inner_kernel
+def draw_relative(source, i, key, task, draw):
+    """Return an instance of the floor of instance i, and one of its tasks, all alike probable."""
+    layout = source.instance[i, INSTANCE_LAYOUT]
+    n = 0
+    for other in range(len(source.instance)):
+        if source.instance[other, INSTANCE_LAYOUT] == layout:
+            n += source.instance[other, INSTANCE_N_TASKS]
+    k = np.int64(draw_uniform(key, task, draw) * n)
+    for other in range(len(source.instance)):
+        if source.instance[other, INSTANCE_LAYOUT] == layout:
+            if k < source.instance[other, INSTANCE_N_TASKS]:
+                return other, k
+            k -= source.instance[other, INSTANCE_N_TASKS]
+    return i, np.int64(0)
+
+
+@kernel
+def draw_records(source, target, bases, magnitude, synthetic, seed, generation, key):
+    """Fill rows of `target` with variants of records of `source`.
+
+    Row k is record bases[k], every arrival moved by whole seconds within +-m, m drawn from 0 to
+    `magnitude`; arrivals of 0 stay. Or it is a synthetic day on its floor: as many tasks, each with the
+    pickup and delivery of one, the arrival of another and the expiry of a third task of `source`. Draws
+    are keyed by (seed, generation, k).
+
+    Parameters
+    ----------
+    source : Problem
+    target : Problem
+        Output: the first len(bases) instances. It has the layouts of `source`.
+    bases : ndarray(int64, (n,))
+    magnitude : int
+        s.
+    synthetic : float
+        Probability of a synthetic day.
+    seed, generation : int
+    key : ndarray(uint32, (4,))
+        Scratch.
+    """
+    for k in range(len(bases)):
+        i = bases[k]
+        derive_key(seed, RECORD, generation, k, key)
+        copy_setting(source, i, target, k)
+        n_tasks = source.instance[i, INSTANCE_N_TASKS]
+        own = np.floor(draw_uniform(key, 0, 1) * (magnitude + 1))
+        is_synthetic = draw_uniform(key, 0, 2) < synthetic
+        for task in range(target.record.shape[1]):
+            if task >= n_tasks:
+                target.arrival_tick[k, task] = NEVER
+                continue
+            if is_synthetic:
+                other, its = draw_relative(source, i, key, task, np.int64(3))
+                copy_task(source, other, its, target, k, task)
+                other, its = draw_relative(source, i, key, task, np.int64(4))
+                target.record[k, task, RECORD_EXPIRY] = source.record[other, its, RECORD_EXPIRY]
+                other, its = draw_relative(source, i, key, task, np.int64(5))
+                arrival = source.record[other, its, RECORD_ARRIVAL]
+            else:
+                copy_task(source, i, task, target, k, task)
+                arrival = source.record[i, task, RECORD_ARRIVAL]
+            uniform = draw_uniform(key, task, 0)
+            place_task(target, k, task, perturb_arrival(arrival, own, uniform))

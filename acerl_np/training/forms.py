@@ -1,0 +1,280 @@
+"""What is trained: the paper's network, or an index function; how each starts, plays and becomes a policy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from acerl_np.evolution import Strategy
+from acerl_np.evolution.covariance import DiagonalCovariance, FullCovariance
+from acerl_np.evolution.search import Search
+from acerl_np.evolution.spreads import OneSigma
+from acerl_np.kernels.deciders import make_index_decider, make_network_decider
+from acerl_np.kernels.network import count_parameters, make_network
+from acerl_np.kernels.random import ACTION, derive_key
+from acerl_np.kernels.state import Outcome, Problem
+from acerl_np.kernels.update import Noise
+from acerl_np.policies.index import IndexPolicy, IndexShape, Knowledge
+from acerl_np.policies.network import Policy, initial_parameters
+from acerl_np.problem.instance import Instance
+from acerl_np.problem.tables import build_problem, count_actions, count_features, find_scaling
+from acerl_np.simulation.arena import Arena, play_list
+from acerl_np.support.workers import Workers
+from acerl_np.training.config import Config
+from acerl_np.training.records import Dealt
+
+
+class Form(Protocol):
+    """How parameters are played."""
+
+    problem: Problem
+    """The training records as this form sees them."""
+
+    def start(self, seed: int) -> np.ndarray:
+        """Return the first parameters, (n_parameters,)."""
+        ...
+
+    def play(self, search: Search[Any], noise: Noise, dealt: Dealt) -> Outcome:
+        """Let every member play its records: population * K entries, member by member."""
+        ...
+
+    def look(self, theta: np.ndarray, instances: np.ndarray, keys: np.ndarray) -> Outcome:
+        """Let one policy play a list of episodes on the training records."""
+        ...
+
+    def make_policy(self, theta: np.ndarray) -> Policy | IndexPolicy:
+        """Return the policy of these parameters."""
+        ...
+
+
+def find_layer_sizes(instances: Sequence[Instance], hidden: Sequence[int]) -> list[int]:
+    """Return the layer sizes of a network for the largest of these instances' floors."""
+    slots = max(instance.layout.task_slots for instance in instances)
+    fleet = max(len(instance.layout.vehicles) for instance in instances)
+    return [count_features(slots, fleet), *hidden, count_actions(fleet)]
+
+
+class NetworkForm:
+    """The paper's network: members are perturbed where they are played.
+
+    Parameters
+    ----------
+    instances : sequence of Instance
+        The training records.
+    config : Config
+    workers : Workers
+    tile : int, optional
+        As `Arena`.
+    """
+
+    def __init__(
+        self,
+        instances: Sequence[Instance],
+        config: Config,
+        workers: Workers,
+        tile: int | None = None,
+    ) -> None:
+        self.config = config
+        self.workers = workers
+        scaling = find_scaling(instances) if instances else None
+        self.problem = build_problem(instances, scaling=scaling, horizon=config.horizon)
+        slots = [instance.layout.task_slots for instance in instances]
+        fleets = [len(instance.layout.vehicles) for instance in instances]
+        self.sizes = find_layer_sizes(instances, config.hidden)
+        self._shape: dict[str, Any] = {
+            "hidden": config.hidden,
+            "task_slots": max(slots),
+            "n_vehicles": max(fleets),
+            "scaling": scaling,
+            "smallest": (min(slots), min(fleets)),
+            "has_biases": config.biases,
+            "standardises": config.standardise,
+        }
+        self.network = make_network(
+            self.sizes, has_biases=config.biases, standardises=config.standardise
+        )
+        self._arena = Arena(self.problem, self.network, workers, tile=tile)
+
+    def start(self, seed: int) -> np.ndarray:
+        """Return the first weights and biases, ndarray(float32, (n_parameters,))."""
+        return initial_parameters(
+            self.sizes,
+            seed,
+            initialisation=self.config.initialisation,
+            has_biases=self.config.biases,
+        )
+
+    def play(self, search: Search[Any], noise: Noise, dealt: Dealt) -> Outcome:
+        """Perturb the members, and let each play its records (Algorithm 1, lines 6, 8 and 10)."""
+        sigma = float(search.sigma)
+        return self._arena.play_population(
+            search.mean, sigma, noise, dealt.rows, problem=dealt.problem
+        )
+
+    def look(self, theta: np.ndarray, instances: np.ndarray, keys: np.ndarray) -> Outcome:
+        """Let one network play a list of episodes on the training records; actions are sampled."""
+        return play_list(
+            self.problem,
+            lambda: make_network_decider(self.network, theta[np.newaxis], False),
+            instances,
+            keys,
+            self.workers,
+        )
+
+    def make_policy(self, theta: np.ndarray) -> Policy:
+        """Return the policy of these parameters."""
+        return Policy(theta, **self._shape)
+
+
+class IndexForm:
+    """An index function: all members fit into one small table; the best pair is taken, nothing drawn.
+
+    Parameters
+    ----------
+    instances : sequence of Instance
+        The training records.
+    config : Config
+    workers : Workers
+    """
+
+    def __init__(self, instances: Sequence[Instance], config: Config, workers: Workers) -> None:
+        self.workers = workers
+        self.problem = build_problem(instances, horizon=config.horizon)
+        self.shape = find_index_shape(instances, config)
+
+    def start(self, seed: int) -> np.ndarray:
+        """Return the first parameters, ndarray(float64, (n_parameters,))."""
+        return self.shape.start(seed)
+
+    def play(self, search: Search[Any], noise: Noise, dealt: Dealt) -> Outcome:
+        """Let every member play its records (Algorithm 1, lines 6, 8 and 10)."""
+        index = self.shape.build(search.place(noise))
+        population, each = dealt.rows.shape
+        keys = np.empty((each, 4), np.uint32)
+        for k in range(each):
+            # All members of a record meet the same random breakdowns.
+            derive_key(noise.seed, ACTION, noise.generation, k, keys[k])
+        return play_list(
+            dealt.problem,
+            lambda: make_index_decider(index, dealt.problem, True),
+            dealt.rows.ravel(),
+            np.tile(keys, (population, 1)),
+            self.workers,
+            rows=np.repeat(np.arange(population), each),
+        )
+
+    def look(self, theta: np.ndarray, instances: np.ndarray, keys: np.ndarray) -> Outcome:
+        """Let one function play a list of episodes on the training records."""
+        index = self.shape.build(theta[np.newaxis])
+        return play_list(
+            self.problem,
+            lambda: make_index_decider(index, self.problem, True),
+            instances,
+            keys,
+            self.workers,
+        )
+
+    def make_policy(self, theta: np.ndarray) -> IndexPolicy:
+        """Return the policy of these parameters."""
+        return IndexPolicy(
+            theta,
+            hidden=self.shape.hidden,
+            knowledge=self.shape.knowledge,
+            vehicles=self.shape.vehicles,
+        )
+
+
+def find_index_shape(instances: Sequence[Instance], config: Config) -> IndexShape:
+    """Return what index policies trained on these records look at.
+
+    Planned breakdowns are looked at if a layout lists any, unless the configuration says otherwise.
+    """
+    knowledge: tuple[Knowledge, ...]
+    if config.knowledge is not None:
+        knowledge = config.knowledge  # type: ignore[assignment]
+    else:
+        lists_any = any(
+            vehicle.breakdowns for instance in instances for vehicle in instance.layout.vehicles
+        )
+        knowledge = ("breakdowns",) if lists_any else ()
+    fleets = [tuple(vehicle.id for vehicle in item.layout.vehicles) for item in instances]
+    names = max(fleets, key=len, default=()) if "vehicles" in knowledge else ()
+    return IndexShape(knowledge, sum(config.hidden), names)
+
+
+def make_form(
+    instances: Sequence[Instance], config: Config, workers: Workers, tile: int | None = None
+) -> NetworkForm | IndexForm:
+    """Return the form that the configuration names."""
+    if config.form == "index":
+        return IndexForm(instances, config, workers)
+    return NetworkForm(instances, config, workers, tile)
+
+
+def make_search(start: np.ndarray, config: Config, seed: int, workers: Workers) -> Search[Any]:
+    """Return the search that the configuration names, at its start."""
+    if config.form == "network":
+        return Strategy(
+            start,
+            seed=seed,
+            population=config.population,
+            learning_rate=config.learning_rate,
+            noise_std=config.noise_std,
+            noise_decay=config.noise_decay,
+            noise_decay_every=config.noise_decay_every,
+            antithetic=config.antithetic,
+            workers=workers,
+        )
+    decay = config.noise_decay, config.noise_decay_every
+    first = np.full(start.size, config.noise_std)
+    spread: OneSigma | FullCovariance | DiagonalCovariance
+    if config.spread == "one":
+        spread = OneSigma(config.noise_std, *decay, workers)
+        start = start.astype(np.float32)
+    elif config.spread == "full":
+        spread = FullCovariance(first, *decay)
+    else:
+        spread = DiagonalCovariance(first, *decay)
+    return Search(
+        start,
+        spread,
+        seed=seed,
+        population=config.population,
+        learning_rate=config.learning_rate,
+        antithetic=config.antithetic,
+    )
+
+
+def pack_search(search: Search[Any]) -> dict[str, np.ndarray]:
+    """Return what a search has adapted as arrays of a checkpoint, beside its mean."""
+    spread = search.spread
+    return (
+        {} if isinstance(spread, OneSigma) else {f"spread.{k}": v for k, v in spread.pack().items()}
+    )
+
+
+def restore_search(
+    search: Search[Any], mean: np.ndarray, generation: int, arrays: dict[str, np.ndarray]
+) -> None:
+    """Set a search to a mean, a generation and what `pack_search` returned.
+
+    Raises
+    ------
+    InputError
+        If an array is missing or no search reaches it.
+    """
+    if not isinstance(search.spread, OneSigma):
+        own = {k.removeprefix("spread."): v for k, v in arrays.items() if k.startswith("spread.")}
+        search.spread = search.spread.unpack(own)
+    search.mean = mean.astype(search.mean.dtype)
+    search.generation = generation
+
+
+def count_form_parameters(instances: Sequence[Instance], config: Config) -> int:
+    """Return the number of parameters of the form, before anything is allocated for it."""
+    if config.form == "index":
+        return find_index_shape(instances, config).n_parameters
+    sizes = find_layer_sizes(instances, config.hidden)
+    return count_parameters(sizes, config.biases)

@@ -1,0 +1,102 @@
+"""What the members of a generation play: training records as they are, or drawn anew."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from acerl_np.evolution import InstanceSampler
+from acerl_np.kernels.state import Problem
+from acerl_np.kernels.update import Noise
+from acerl_np.kernels.variation import draw_records
+from acerl_np.training.config import Config
+
+
+class Dealt(NamedTuple):
+    """The records of a generation.
+
+    Attributes
+    ----------
+    problem : Problem
+    rows : ndarray(int64, (population, K)), row of `problem` that each member plays
+    records : ndarray(int64, (population, K)), the training record that each row was made of
+    """
+
+    problem: Problem
+    rows: np.ndarray
+    records: np.ndarray
+
+
+class TrainingRecords:
+    """Deals the training records, or variants of them, to the members of each generation.
+
+    Parameters
+    ----------
+    problem : Problem
+        The training records.
+    sampler : InstanceSampler
+        Chooses among them.
+    config : Config
+        `records_per_member`, `perturb` and `synthetic` are read.
+    """
+
+    def __init__(self, problem: Problem, sampler: InstanceSampler, config: Config) -> None:
+        self.problem = problem
+        self.sampler = sampler
+        self.config = config
+        self._varies = config.perturb > 0 or config.synthetic > 0.0
+        shared = config.records_per_member > 1
+        n = config.records_per_member if shared else len(problem.instance)
+        self._drawn = _allocate_variants(problem, n) if self._varies else problem
+        self._key = np.empty(4, np.uint32)
+
+    def deal(self, noise: Noise) -> Dealt:
+        """Return what the members of a generation play (Algorithm 1, line 9)."""
+        each = self.config.records_per_member
+        if each == 1:
+            # The paper's way: a record for each member. All members of a record play the same variant.
+            records = self.sampler.deal(noise)[:, np.newaxis]
+            if self._varies:
+                self._draw(np.arange(len(self.problem.instance)), noise)
+            return Dealt(self._drawn, records, records)
+        chosen = self.sampler.assign(each, noise.generation)
+        everyone = (noise.population, each)
+        records = np.ascontiguousarray(np.broadcast_to(chosen, everyone))
+        if not self._varies:
+            return Dealt(self.problem, records, records)
+        self._draw(chosen, noise)
+        rows = np.ascontiguousarray(np.broadcast_to(np.arange(each), everyone))
+        return Dealt(self._drawn, rows, records)
+
+    def _draw(self, records: np.ndarray, noise: Noise) -> None:
+        draw_records(
+            self.problem,
+            self._drawn,
+            records.astype(np.int64),
+            self.config.perturb,
+            self.config.synthetic,
+            noise.seed,
+            noise.generation,
+            self._key,
+        )
+
+
+def _allocate_variants(problem: Problem, n: int) -> Problem:
+    """Return tables of the same layouts with room for n instances."""
+    per_instance = (
+        "instance",
+        "ends",
+        "record",
+        "arrival_tick",
+        "fleet",
+        "start_site",
+        "breakdown",
+        "scaling",
+        "unit",
+    )
+    room = {
+        name: np.zeros((n, *getattr(problem, name).shape[1:]), getattr(problem, name).dtype)
+        for name in per_instance
+    }
+    return problem._replace(**room)
