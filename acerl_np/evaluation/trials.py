@@ -11,7 +11,9 @@ from numpy.typing import ArrayLike
 
 from acerl_np.evaluation.metrics import satisfied_share
 from acerl_np.kernels.state import EPISODE_N_DECISIONS, INSTANCE_TASK_SLOTS
+from acerl_np.policies.files import AnyPolicy
 from acerl_np.policies.network import Policy
+from acerl_np.policies.origin import warn_of_difference
 from acerl_np.policies.rules import RULES, STATIC, find_policy_name
 from acerl_np.policies.static import find_static, play_static
 from acerl_np.problem.instance import Instance, list_instances
@@ -84,7 +86,7 @@ def _mean_finished(values: np.ndarray) -> np.ndarray:
 
 
 def evaluate_policy(
-    policy: Policy | str | Agent,
+    policy: AnyPolicy | str | Agent,
     instances: Instance | Sequence[Instance],
     *,
     trials: int = 30,
@@ -131,6 +133,11 @@ def evaluate_policy(
         If there is no instance or no trial, or the horizon is unusable.
     ConfigError
         If the seed, the number of threads or the cost limit is unusable.
+
+    Warns
+    -----
+    PolicyWarning
+        Once, if a policy was trained for another floor or fleet; breakdowns do not count.
     """
     chosen = list_instances(instances)
     if not is_whole(trials) or not 1 <= trials <= MAX_TRIALS:
@@ -150,7 +157,11 @@ def evaluate_policy(
         policy = find_policy_name(policy)
         if policy == STATIC:
             return _evaluate_static(chosen, trials, seed, cost_limit, horizon, threads)
-    elif not isinstance(policy, Policy):
+    elif isinstance(policy, Policy):
+        for instance in chosen:
+            policy.check_fits(instance)
+        warn_of_difference(policy, [(item.name, item.layout) for item in chosen])
+    else:
         if not callable(policy):
             raise PolicyError(
                 f"policy: read {describe(policy)}; expected a Policy, a name or a function of "
@@ -180,9 +191,6 @@ def _play(
     threads: int | None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Play a list of episodes by a network or a rule; return makespans, tardinesses and decisions."""
-    if isinstance(policy, Policy):
-        for instance in instances:
-            policy.check_fits(instance)
     workers = Workers(threads)
     try:
         if isinstance(policy, str):

@@ -14,6 +14,7 @@ from acerl_np.evolution import Ranker, Strategy, make_sampler
 from acerl_np.evolution.records import summarise
 from acerl_np.kernels.network import count_parameters, make_network
 from acerl_np.policies.network import Policy, initial_parameters
+from acerl_np.policies.origin import Origin
 from acerl_np.problem.instance import Instance, check_names, list_instances
 from acerl_np.problem.tables import build_problem, count_actions, count_features, find_scaling
 from acerl_np.simulation.arena import Arena
@@ -102,6 +103,7 @@ class ACERL:
             "smallest": (min(slots), min(fleets)),
             "has_biases": self.config.biases,
             "standardises": self.config.standardise,
+            "origin": Origin.of(self.instances),
         }
         sizes = find_layer_sizes(self.instances, self.config.hidden)
         network = make_network(
