@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         VehiclePassed,
         VehicleRepaired,
     )
+    from acerl_np.policies.files import load_policy
     from acerl_np.policies.network import Policy
     from acerl_np.problem.bundled import load_instance, load_layout, load_suite
     from acerl_np.problem.instance import Instance
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
         LayoutError,
         MissingExtraError,
         PolicyError,
+        PolicyWarning,
         RecordError,
         StorageError,
     )
@@ -71,10 +73,12 @@ _HOMES = {
         "LayoutError",
         "MissingExtraError",
         "PolicyError",
+        "PolicyWarning",
         "RecordError",
         "StorageError",
     ),
     "evaluation.trials": ("Trials", "evaluate_policy"),
+    "policies.files": ("load_policy",),
     "policies.network": ("Policy",),
     "problem.bundled": ("load_instance", "load_layout", "load_suite"),
     "problem.instance": ("Instance",),
@@ -104,6 +108,7 @@ __all__ = [
     "MissingExtraError",
     "Policy",
     "PolicyError",
+    "PolicyWarning",
     "RandomBreakdowns",
     "RecordError",
     "Schedule",
@@ -120,6 +125,7 @@ __all__ = [
     "evaluate_policy",
     "load_instance",
     "load_layout",
+    "load_policy",
     "load_suite",
     "perturb",
     "warm_up",

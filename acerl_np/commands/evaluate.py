@@ -6,6 +6,7 @@ import argparse
 import csv
 import io
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from acerl_np.commands.common import (
     report_unfinished,
 )
 from acerl_np.commands.ranges import COST_LIMIT, Range, check_ranges
-from acerl_np.support.errors import InputError, PolicyError, make_printable
+from acerl_np.support.errors import InputError, PolicyError, PolicyWarning, make_printable
 from acerl_np.support.files import path_exists, write_atomically
 from acerl_np.support.numbers import check_seed
 from acerl_np.support.report import FORMATS, Cell, render_table
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from acerl_np.evaluation.comparison import Comparison
     from acerl_np.evaluation.references import Reference
     from acerl_np.evaluation.trials import Trials
-    from acerl_np.policies.network import Policy
+    from acerl_np.policies.files import AnyPolicy
     from acerl_np.problem.assignments import Assignments
     from acerl_np.problem.instance import Instance
 
@@ -108,18 +109,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--trials-csv", metavar="FILE.csv", help="write every single trial")
 
 
-def load_policy(name: str) -> Policy | str:
+def find_policy(name: str) -> AnyPolicy | str:
     """Return the policy in a file, or the name of a known policy."""
-    from acerl_np.policies.network import Policy
+    from acerl_np.policies.files import load_policy
     from acerl_np.policies.rules import find_policy_name
 
     if name.endswith(".npz") or path_exists(name):
-        return Policy.load(name)
+        policy: AnyPolicy = load_policy(name)
+        return policy
     return find_policy_name(name)
 
 
 def check_fit(
-    names: Sequence[str], policies: Sequence[Policy | str], instances: Sequence[Instance]
+    names: Sequence[str], policies: Sequence[AnyPolicy | str], instances: Sequence[Instance]
 ) -> None:
     """Refuse a policy that was trained for floors of another size.
 
@@ -127,7 +129,7 @@ def check_fit(
     ----------
     names : sequence of str
         What the policies are called in the error, such as the names of their files.
-    policies : sequence of Policy or str
+    policies : sequence of AnyPolicy or str
         Rules, given by name, fit all floors.
     instances : sequence of Instance
 
@@ -145,16 +147,30 @@ def check_fit(
                 raise PolicyError(f"{name}: {error}") from error
 
 
+def report_differences(
+    names: Sequence[str], policies: Sequence[AnyPolicy | str], instances: Sequence[Instance]
+) -> None:
+    """Say on the standard error stream which policies were trained for another floor or fleet."""
+    from acerl_np.policies.origin import describe_difference
+
+    layouts = [(instance.name, instance.layout) for instance in instances]
+    for name, policy in zip(names, policies, strict=True):
+        line = describe_difference(policy, layouts)
+        if line is not None:
+            print(f"{make_printable(name)}: {line}", file=sys.stderr)
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Evaluate, show and write; return the exit status."""
     from acerl_np.problem.instance import check_names
 
     check_ranges(arguments, RANGES)
     check_seed(arguments.seed, "--seed")
-    policies = [load_policy(name) for name in arguments.policies]
+    policies = [find_policy(name) for name in arguments.policies]
     instances = load_instances(arguments, "dmh-train")
     check_names(instances)
     check_fit(arguments.policies, policies, instances)
+    report_differences(arguments.policies, policies, instances)
 
     references = gather_references(arguments, instances)
     past = load_assignments(arguments.replay, instances)
@@ -165,7 +181,9 @@ def run(arguments: argparse.Namespace) -> int:
         for name, policy in zip(arguments.policies, policies, strict=True)
     ]
     labels += ["replay"] if past else []
-    results = play(arguments, policies, instances, past)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PolicyWarning)  # said above, by the files' names
+        results = play(arguments, policies, instances, past)
     if arguments.trials_csv is not None:
         write_trials(arguments.trials_csv, labels, results)
     comparison = compare_trials(instances, results, references)
@@ -202,7 +220,7 @@ def gather_references(
 
 def play(
     arguments: argparse.Namespace,
-    policies: Sequence[Policy | str],
+    policies: Sequence[AnyPolicy | str],
     instances: list[Instance],
     past: list[Assignments],
 ) -> list[Trials]:

@@ -61,6 +61,7 @@ DEFAULTS: dict[str, Any] = {
     "trials": 30,
     "checkpoint_every": 10.0,
     "checkpoint_generations": 10_000_000,
+    "no_records": False,
     "quiet": False,
 }
 """Options of the command that are no field of `Config`."""
@@ -107,6 +108,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         metavar="N",
         help="also save a checkpoint every N generations (default: no)",
+    )
+    run.add_argument(
+        "--no-records",
+        action="store_const",
+        const=True,
+        help="leave the training records out of policy.npz; their names and fingerprints stay",
     )
     run.add_argument(
         "--config", metavar="FILE.toml", help="options as TOML; the command line comes first"
@@ -190,7 +197,10 @@ def train(trainer: ACERL, options: dict[str, Any], paths: dict[str, Path]) -> in
                     save()
                     last_save, last_generation = time.perf_counter(), trainer.generation
         save()
-        trainer.policy.save(paths["policy.npz"])
+        policy = trainer.policy
+        if options["no_records"] and policy.origin is not None:
+            policy.origin = policy.origin.without_records()
+        policy.save(paths["policy.npz"])
         return None if trainer.done else caught()
 
 
@@ -217,8 +227,9 @@ def check_options(options: dict[str, Any]) -> None:
         raise ConfigError(
             f"checkpoint_every: read {describe(every)}; expected seconds from 0 to 1e9"
         )
-    if not isinstance(options["quiet"], bool):
-        raise ConfigError(f"quiet: read {describe(options['quiet'])}; expected true or false")
+    for name in ("no_records", "quiet"):
+        if not isinstance(options[name], bool):
+            raise ConfigError(f"{name}: read {describe(options[name])}; expected true or false")
     for name in ("suite", "layout", "breakdowns", "random_breakdowns", "out"):
         if not isinstance(options[name], str | None):
             raise ConfigError(f"{name}: read {describe(options[name])}; expected a text")

@@ -10,13 +10,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.evaluation.metrics import satisfied_share
+from acerl_np.kernels.deciders import make_rule_decider
 from acerl_np.kernels.state import EPISODE_N_DECISIONS, INSTANCE_TASK_SLOTS
+from acerl_np.policies.files import AnyPolicy
+from acerl_np.policies.index import IndexPolicy
 from acerl_np.policies.network import Policy
+from acerl_np.policies.origin import warn_of_difference
 from acerl_np.policies.rules import RULES, STATIC, find_policy_name
 from acerl_np.policies.static import find_static, play_static
 from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.problem.tables import build_problem
-from acerl_np.simulation.arena import Arena, play_by_rule, stream_keys
+from acerl_np.simulation.arena import play_list, stream_keys
 from acerl_np.simulation.simulator import Simulator
 from acerl_np.support.errors import ConfigError, InputError, PolicyError, describe
 from acerl_np.support.numbers import check_seed, is_real, is_whole
@@ -84,12 +88,12 @@ def _mean_finished(values: np.ndarray) -> np.ndarray:
 
 
 def evaluate_policy(
-    policy: Policy | str | Agent,
+    policy: AnyPolicy | str | Agent,
     instances: Instance | Sequence[Instance],
     *,
     trials: int = 30,
     seed: int = 0,
-    greedy: bool = False,
+    greedy: bool | None = None,
     cost_limit: float = 50.0,
     threads: int | None = None,
     horizon: float | None = None,
@@ -106,9 +110,9 @@ def evaluate_policy(
     instances : Instance or sequence of Instance
     trials : int
     seed : int
-    greedy : bool
-        Take a trained policy's most probable action; by default actions are sampled, as in training
-        and in the paper.
+    greedy : bool, optional
+        Take what a trained policy likes best, or sample; by default as in its training: networks sample,
+        as in the paper, index policies do not.
     cost_limit : float
         xi, s.
     threads : int, optional
@@ -131,6 +135,11 @@ def evaluate_policy(
         If there is no instance or no trial, or the horizon is unusable.
     ConfigError
         If the seed, the number of threads or the cost limit is unusable.
+
+    Warns
+    -----
+    PolicyWarning
+        Once, if a policy was trained for another floor or fleet; breakdowns do not count.
     """
     chosen = list_instances(instances)
     if not is_whole(trials) or not 1 <= trials <= MAX_TRIALS:
@@ -150,7 +159,11 @@ def evaluate_policy(
         policy = find_policy_name(policy)
         if policy == STATIC:
             return _evaluate_static(chosen, trials, seed, cost_limit, horizon, threads)
-    elif not isinstance(policy, Policy):
+    elif isinstance(policy, Policy | IndexPolicy):
+        for instance in chosen:
+            policy.check_fits(instance)
+        warn_of_difference(policy, [(item.name, item.layout) for item in chosen])
+    else:
         if not callable(policy):
             raise PolicyError(
                 f"policy: read {describe(policy)}; expected a Policy, a name or a function of "
@@ -171,32 +184,23 @@ def evaluate_policy(
 
 
 def _play(
-    policy: Policy | str,
+    policy: Policy | IndexPolicy | str,
     instances: Sequence[Instance],
     rows: np.ndarray,
     keys: np.ndarray,
-    greedy: bool,
+    greedy: bool | None,
     horizon: float | None,
     threads: int | None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Play a list of episodes by a network or a rule; return makespans, tardinesses and decisions."""
-    if isinstance(policy, Policy):
-        for instance in instances:
-            policy.check_fits(instance)
     workers = Workers(threads)
     try:
+        problem = build_problem(instances, horizon=horizon)
         if isinstance(policy, str):
-            problem = build_problem(instances, horizon=horizon)
-            return play_by_rule(problem, RULES[policy], rows, keys, workers)
-        problem = build_problem(
-            instances,
-            scaling=policy.scaling,
-            task_slots=policy.task_slots,
-            n_vehicles=policy.n_vehicles,
-            horizon=horizon,
-        )
-        arena = Arena(problem, policy.network, workers, shared=True)
-        return arena.play_policy(policy.theta, rows, keys, greedy)
+            rule = RULES[policy]
+            return play_list(problem, lambda: make_rule_decider(rule), rows, keys, workers)
+        problem = policy.fit_problem(problem)
+        return play_list(problem, lambda: policy.make_decider(problem, greedy), rows, keys, workers)
     finally:
         workers.close()
 

@@ -1,8 +1,6 @@
-"""Policies without a network, played in the same lockstep: dispatching rules, random ones, fixed plans."""
+"""Policies without parameters: dispatching rules, random ones, and past assignments."""
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import numpy as np
 
@@ -96,94 +94,6 @@ def pick_by_rule(problem, state, b, rule, key, decision):
     if rule == MIX:
         used = np.int64(draw_uniform(key, decision, np.int64(1)) * N_RULES)
     return np.int64(v), np.int64(select_task(problem, state, b, v, used)), used
-
-
-@inner_kernel
-def decide_by_rule(problem, state, b, rule, key):
-    """Take one decision of episode b by a rule, and advance it."""
-    v, position, _ = pick_by_rule(
-        problem, state, b, rule, key, state.episode[b, EPISODE_N_DECISIONS]
-    )
-    assign_task(problem, state, b, v, position)
-    advance_events(problem, state, b)
-
-
-class Plans(NamedTuple):
-    """Static plans, one for each episode.
-
-    Attributes
-    ----------
-    orders : ndarray(int32, (n_episodes, n_vehicles)), vehicles, the preferred one first
-    rules : ndarray(int32, (n_episodes, n_vehicles)), the rule of each vehicle
-    """
-
-    orders: np.ndarray
-    rules: np.ndarray
-
-
-@kernel
-def play_rules(problem, state, rule, episodes, piece, outcome):
-    """Play a piece of a list of episodes by one rule, in lockstep tiles.
-
-    Parameters
-    ----------
-    problem : Problem
-    state : State
-        A row per episode of a tile.
-    rule : int
-        A rule of `rules.py`, MIX or RANDOM.
-    episodes : Episodes
-    piece : tuple of int, (first, last + 1)
-        The episodes to play.
-    outcome : Outcome
-        Output: the entries of these episodes.
-    """
-    tile = len(state.episode)
-    episode, last = piece
-    while episode < last:
-        n_tile = min(tile, last - episode)
-        for b in range(n_tile):
-            state.breakdown_key[b] = episodes.keys[episode + b]
-            start_episode(problem, state, b, episodes.instances[episode + b])
-        running = True
-        while running:
-            running = False
-            for b in range(n_tile):
-                if state.episode[b, EPISODE_PHASE] == RUNNING:
-                    decide_by_rule(problem, state, b, rule, episodes.keys[episode + b])
-                    running = True
-        for b in range(n_tile):
-            write_outcome(state, b, outcome, episode + b)
-        episode += n_tile
-
-
-@kernel
-def play_plans(problem, state, plans, episodes, piece, outcome):
-    """Play a piece of a list of episodes by static plans: the first vehicle in order acts by its rule.
-
-    Parameters not named here are those of `play_rules`; one row of `state` is used, and the keys are read
-    for random breakdowns only.
-
-    Parameters
-    ----------
-    plans : Plans
-    """
-    first, last = piece
-    for episode in range(first, last):
-        i = episodes.instances[episode]
-        state.breakdown_key[0] = episodes.keys[episode]
-        start_episode(problem, state, 0, i)
-        while state.episode[0, EPISODE_PHASE] == RUNNING:
-            for k in range(plans.orders.shape[1]):
-                v = plans.orders[episode, k]
-                if v < problem.instance[i, INSTANCE_N_VEHICLES] and has_choice(
-                    problem, state, 0, v
-                ):
-                    position = select_task(problem, state, 0, v, plans.rules[episode, v])
-                    assign_task(problem, state, 0, v, position)
-                    break
-            advance_events(problem, state, 0)
-        write_outcome(state, 0, outcome, episode)
 
 
 @inner_kernel

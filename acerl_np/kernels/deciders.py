@@ -49,8 +49,8 @@ class Decider(NamedTuple):
         Whether a network or an index function takes the best it knows; else it draws.
     rule : int
         A rule of `rules.py`, MIX or RANDOM.
-    order, rules : ndarray(int32, (n_vehicles,))
-        A static plan: vehicles, the preferred one first, and the rule of each vehicle.
+    orders, rules : ndarray(int32, (N, n_vehicles))
+        Static plans: vehicles, the preferred one first, and the rule of each vehicle.
     index : Index
     pairs : Pairs
     work : Workspace
@@ -60,21 +60,21 @@ class Decider(NamedTuple):
     kind: int
     greedy: bool
     rule: int
-    order: np.ndarray
+    orders: np.ndarray
     rules: np.ndarray
     index: Index
     pairs: Pairs
     work: Workspace
 
 
-_NO_PLAN = np.empty(0, np.int32)
+_NO_PLAN = np.empty((0, 0), np.int32)
 _NOTHING = Decider(
     BY_RULE,
     True,
     0,
     _NO_PLAN,
     _NO_PLAN,
-    Index(np.empty((0, 0), np.float32), _NO_PLAN, 0, 0, False, False),
+    Index(np.empty((0, 0), np.float32), np.empty(0, np.int32), 0, 0, False, False),
     allocate_pairs(0, 0, 0),
     allocate_workspace(make_network([1, 1, 1]), 1, 1),
 )
@@ -85,9 +85,9 @@ def make_rule_decider(rule: int) -> Decider:
     return _NOTHING._replace(kind=BY_RULE, rule=rule)
 
 
-def make_plan_decider(order: np.ndarray, rules: np.ndarray) -> Decider:
-    """Return the decider that follows a static plan (ndarray(int32, (n_vehicles,)) each)."""
-    return _NOTHING._replace(kind=BY_PLAN, order=order, rules=rules)
+def make_plan_decider(orders: np.ndarray, rules: np.ndarray) -> Decider:
+    """Return the decider that follows static plans, a row each (ndarray(int32, (N, n_vehicles)))."""
+    return _NOTHING._replace(kind=BY_PLAN, orders=orders, rules=rules)
 
 
 def make_network_decider(network: Network, thetas: np.ndarray, greedy: bool) -> Decider:
@@ -111,7 +111,7 @@ def decide(problem, state, b, decider, row, key, decision):
     """Return the vehicle, its task's position in the pool, and the rule that picked it or `NO_RULE`.
 
     -1 three times where no vehicle has a choice. Draws are (decision, 0) and (decision, 1) of the stream
-    of `key`; `row` says which of several networks or index functions decides.
+    of `key`; `row` says which of several networks, index functions or plans decides.
     """
     nothing = np.int64(-1)
     if decider.kind == BY_INDEX:
@@ -122,12 +122,12 @@ def decide(problem, state, b, decider, row, key, decision):
     if decider.kind == BY_RULE:
         return pick_by_rule(problem, state, b, decider.rule, key, decision)
     if decider.kind == BY_PLAN:
-        for k in range(len(decider.order)):
-            v = np.int64(decider.order[k])
+        for k in range(decider.orders.shape[1]):
+            v = np.int64(decider.orders[row, k])
             if v < problem.instance[
                 state.episode[b, EPISODE_INSTANCE], INSTANCE_N_VEHICLES
             ] and has_choice(problem, state, b, v):
-                rule = np.int64(decider.rules[v])
+                rule = np.int64(decider.rules[row, v])
                 return v, np.int64(select_task(problem, state, b, v, rule)), rule
         return nothing, nothing, nothing
     if not is_decision_due(problem, state, b):

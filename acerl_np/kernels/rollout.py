@@ -241,41 +241,6 @@ def play_population(
 
 
 @kernel
-def play_policy(problem, state, work, theta, greedy, episodes, piece, outcome):
-    """Let one policy play a piece of a list of episodes (Algorithm 3).
-
-    Parameters
-    ----------
-    problem : Problem
-    state : State
-        A row per episode of a tile.
-    work : Workspace
-        It holds one network.
-    theta : ndarray(float32, (n_parameters,))
-    greedy : bool
-    episodes : Episodes
-    piece : tuple of int, (first, last + 1)
-        The episodes to play.
-    outcome : Outcome
-        Output: the entries of these episodes.
-    """
-    for row in range(len(work.theta)):
-        for k in range(len(theta)):
-            work.theta[row, k] = theta[k]
-        sum_columns(work.network, theta, work.column_sums[row])
-    tile = len(state.episode)
-    first, last = piece
-    while first < last:
-        n_tile = min(tile, last - first)
-        for b in range(n_tile):
-            for word in range(4):
-                work.keys[b, word] = episodes.keys[first + b, word]
-        some = episodes.instances[first : first + n_tile]
-        play_tile(problem, state, work, greedy, some, (first, 1), outcome)
-        first += n_tile
-
-
-@kernel
 def advance_batch(problem, state, rows, restart, choices, view):
     """Restart some rows or take one decision in each that still runs; write what is seen then.
 

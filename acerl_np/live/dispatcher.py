@@ -51,7 +51,9 @@ from acerl_np.live.events import (
     VehiclePassed,
     VehicleRepaired,
 )
+from acerl_np.policies.files import pack_policy, unpack_policy
 from acerl_np.policies.network import Policy
+from acerl_np.policies.origin import warn_of_difference
 from acerl_np.policies.rules import RULES, find_policy_name
 from acerl_np.problem.bundled import load_layout
 from acerl_np.problem.layout import Layout
@@ -106,6 +108,11 @@ class Dispatcher:
     InputError
         If the layout or the seed is not usable.
 
+    Warns
+    -----
+    PolicyWarning
+        If a policy was trained for another floor or fleet; breakdowns do not count.
+
     Examples
     --------
     >>> import acerl_np
@@ -152,6 +159,7 @@ class Dispatcher:
             )
         else:
             self.policy.check_layout(layout, "dispatcher")
+            warn_of_difference(self.policy, [("dispatcher", layout)])
             self._problem = build_live_problem(
                 layout,
                 FIRST_ROOM,
@@ -348,7 +356,7 @@ class Dispatcher:
             "state": np.frombuffer(json.dumps(data).encode(), np.uint8),
         }
         if isinstance(self.policy, Policy):
-            arrays |= {f"policy.{name}": a for name, a in self.policy.to_arrays().items()}
+            arrays |= {f"policy.{name}": a for name, a in pack_policy(self.policy).items()}
         write_arrays(path, arrays)
 
     @classmethod
@@ -372,13 +380,7 @@ class Dispatcher:
         take_kind(path, arrays, "dispatcher", FORMAT, InputError, noun="a dispatcher")
         try:
             data = json.loads(arrays["state"].tobytes().decode())
-            policy: Policy | str = data["rule"] or Policy.from_arrays(
-                {
-                    name.removeprefix("policy."): array
-                    for name, array in arrays.items()
-                    if name.startswith("policy.")
-                }
-            )
+            policy = data["rule"] or _unpack_policy(arrays)
             dispatcher = cls(
                 Layout.from_dict(data["layout"]), policy, greedy=data["greedy"], seed=data["seed"]
             )
@@ -589,3 +591,13 @@ class Dispatcher:
         self._write_pool()
         self._decisions += 1
         return Assignment(self._names[v], task.event.task, rule)
+
+
+def _unpack_policy(arrays: dict[str, np.ndarray]) -> Any:
+    own = {
+        name.removeprefix("policy."): array
+        for name, array in arrays.items()
+        if name.startswith("policy.")
+    }
+    # Dispatchers that were saved before there were other forms say none.
+    return unpack_policy({"form": np.array("network"), **own})

@@ -21,11 +21,12 @@ from acerl_np.kernels.index import Index
 from acerl_np.kernels.random import INITIAL
 from acerl_np.kernels.state import Problem
 from acerl_np.kernels.update import fill_stream
+from acerl_np.policies.files import load_form, save_policy
+from acerl_np.policies.origin import Origin, pack_origin, unpack_origin
 from acerl_np.support.errors import PolicyError, describe
 from acerl_np.support.numbers import is_whole
 
 if TYPE_CHECKING:
-    from acerl_np.policies.origin import Origin
     from acerl_np.problem.instance import Instance
     from acerl_np.problem.layout import Layout
     from acerl_np.simulation.simulator import Simulator
@@ -218,6 +219,11 @@ class IndexPolicy:
 
     form: ClassVar[str] = "index"
 
+    @property
+    def portable(self) -> bool:
+        """Whether it serves any floor and fleet: it does unless it tells vehicles apart."""
+        return not self.shape.vehicles
+
     def __init__(
         self,
         theta: ArrayLike,
@@ -342,9 +348,10 @@ class IndexPolicy:
                 f"tells apart {', '.join(own[:10])}, in this order"
             )
 
-    def to_arrays(self) -> dict[str, np.ndarray]:
-        """Return what `from_arrays` needs, as plain arrays."""
+    def to_arrays(self, *, with_origin: bool = True) -> dict[str, np.ndarray]:
+        """Return what `from_arrays` needs, as plain arrays, with or without the origin."""
         return {
+            **(pack_origin(self.origin) if with_origin else {}),
             "theta": self.theta,
             "hidden": np.array(self.shape.hidden),
             "features": _pack_names(feature.name for feature in self.features),
@@ -382,6 +389,7 @@ class IndexPolicy:
             hidden=int(arrays["hidden"]),
             knowledge=knowledge,
             vehicles=vehicles,
+            origin=unpack_origin(arrays),
         )
         own = [feature.name for feature in policy.features]
         if features != own:
@@ -389,6 +397,28 @@ class IndexPolicy:
                 f"features: read {', '.join(features[:40])}; expected {', '.join(own)} (train anew)"
             )
         return policy
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the policy to an `.npz` file, atomically.
+
+        Raises
+        ------
+        StorageError
+            If the file cannot be written.
+        """
+        save_policy(path, self)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> IndexPolicy:
+        """Read an index policy; pickles are never loaded.
+
+        Raises
+        ------
+        PolicyError
+            If the file is missing, damaged, of another format version, or holds no policy or one of
+            another form (`acerl_np.load_policy` reads every form).
+        """
+        return load_form(path, cls)
 
 
 def _pack_names(names: Iterable[str]) -> np.ndarray:

@@ -5,23 +5,25 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from acerl_np.kernels.deciders import Decider, make_network_decider
 from acerl_np.kernels.network import act_batch, count_parameters, make_network, sum_columns
 from acerl_np.kernels.random import INITIAL, derive_key, fill_uniforms
+from acerl_np.kernels.state import INSTANCE_TASK_SLOTS, Problem
 from acerl_np.kernels.update import fill_stream
+from acerl_np.policies.files import load_form, save_policy
+from acerl_np.policies.origin import Origin, pack_origin, unpack_origin
 from acerl_np.problem.tables import check_scaling, count_actions, count_features
 from acerl_np.support.errors import PolicyError
-from acerl_np.support.files import read_arrays, take_kind, write_arrays
 
 if TYPE_CHECKING:
     from acerl_np.problem.instance import Instance
     from acerl_np.problem.layout import Layout
-
-FORMAT = 2
+    from acerl_np.simulation.simulator import Simulator
 
 MAX_PARAMETERS = 100_000_000
 
@@ -96,12 +98,16 @@ class Policy:
     has_biases : bool
     standardises : bool
         Whether an observation is standardised before the first layer.
+    origin : Origin, optional
+        Floors, fleets and records of its training.
 
     Raises
     ------
     PolicyError
         If the sizes contradict each other or a number is not finite.
     """
+
+    form: ClassVar[str] = "network"
 
     def __init__(
         self,
@@ -114,7 +120,9 @@ class Policy:
         smallest: tuple[int, int] | None = None,
         has_biases: bool = True,
         standardises: bool = True,
+        origin: Origin | None = None,
     ) -> None:
+        self.origin = origin
         self.hidden = tuple(int(size) for size in hidden)
         self.task_slots = int(task_slots)
         self.n_vehicles = int(n_vehicles)
@@ -214,6 +222,37 @@ class Policy:
         act_batch(self.network, self.theta, self.column_sums, x, mask, uniforms, actions)
         return actions
 
+    def make_decider(self, problem: Problem, greedy: bool | None = None) -> Decider:
+        """Return what decides for this policy on instances of `problem`; it samples unless told otherwise."""
+        return make_network_decider(self.network, self.theta[np.newaxis], bool(greedy))
+
+    def fit_problem(self, problem: Problem) -> Problem:
+        """Return `problem` with this policy's feature constants and task slots."""
+        instance = problem.instance.copy()
+        instance[:, INSTANCE_TASK_SLOTS] = self.task_slots
+        return problem._replace(
+            instance=instance, scaling=np.tile(self.scaling, (len(instance), 1))
+        )
+
+    def choose(
+        self, sim: Simulator, *, rng: np.random.Generator | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Choose an assignment in every episode that is not over.
+
+        Parameters
+        ----------
+        sim : Simulator
+        rng : numpy.random.Generator, optional
+            Sample from the masked softmax; by default the most probable action is taken.
+
+        Returns
+        -------
+        vehicles, tasks : ndarray(int64, (B,))
+            Positions in the layout's fleet and in the record, as `Simulator.assign` takes them; -1 where
+            the episode is over.
+        """
+        return sim.decide(self, rng=rng)
+
     def check_fits(self, instance: Instance) -> None:
         """Refuse an instance of another floor's size.
 
@@ -249,9 +288,10 @@ class Policy:
                     f"this policy was trained for {expected}"
                 )
 
-    def to_arrays(self) -> dict[str, np.ndarray]:
-        """Return what `from_arrays` needs, as plain arrays."""
+    def to_arrays(self, *, with_origin: bool = True) -> dict[str, np.ndarray]:
+        """Return what `from_arrays` needs, as plain arrays, with or without the origin."""
         return {
+            **(pack_origin(self.origin) if with_origin else {}),
             "theta": self.theta,
             "hidden": np.array(self.hidden, np.int64),
             "task_slots": np.array(self.task_slots),
@@ -301,6 +341,7 @@ class Policy:
             smallest=(int(arrays["smallest"][0]), int(arrays["smallest"][1])),
             has_biases=bool(arrays["has_biases"]),
             standardises=bool(arrays["standardises"]),
+            origin=unpack_origin(arrays),
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -311,20 +352,16 @@ class Policy:
         StorageError
             If the file cannot be written.
         """
-        write_arrays(path, {"kind": "policy", "format": FORMAT, **self.to_arrays()})
+        save_policy(path, self)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Policy:
-        """Read a policy; pickles are never loaded.
+        """Read a network; pickles are never loaded.
 
         Raises
         ------
         PolicyError
-            If the file is missing, damaged, of another format version, or holds no policy.
+            If the file is missing, damaged, of another format version, or holds no policy or one of
+            another form (`acerl_np.load_policy` reads every form).
         """
-        arrays = read_arrays(path, PolicyError)
-        take_kind(path, arrays, "policy", FORMAT, PolicyError, noun="a policy file")
-        try:
-            return cls.from_arrays(arrays)
-        except PolicyError as error:
-            raise PolicyError(f"{path}: {error}") from error
+        return load_form(path, cls)

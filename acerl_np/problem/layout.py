@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import hashlib
+import json
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -139,6 +141,21 @@ class Layout:
         """Shortest routes between all pairs of sites; ties go to the first by the sites' order."""
         return find_routes(self.site_index, self.edges, self.named_routes)
 
+    @cached_property
+    def floor_hash(self) -> str:
+        """SHA-256 of the floor: sites, edges, routes, truncated distances; no name, no fleet.
+
+        Task slots and scaling are not in it: they say what a network sees, not where vehicles drive.
+        """
+        data = self.to_dict()
+        parts = ("sites", "edges", "routes", "truncate_distances")
+        return _hash({key: data[key] for key in parts})
+
+    @cached_property
+    def fleet_hash(self) -> str:
+        """SHA-256 of the fleet in its order: ids, starts, speeds, capacities; no breakdowns."""
+        return hash_fleet(self.vehicles)
+
     def with_breakdowns(self, breakdowns: Mapping[str, Sequence[Breakdown]]) -> Layout:
         """Return this floor and fleet with other breakdowns; the routes are shared, not found anew.
 
@@ -233,6 +250,17 @@ class Layout:
     def to_dict(self) -> dict[str, Any]:
         """Return the layout as `from_dict` reads it, every field given."""
         return write_fields(self)
+
+
+def hash_fleet(vehicles: Iterable[Vehicle]) -> str:
+    """Return the SHA-256 of vehicles in this order: ids, starts, speeds, capacities."""
+    # Whole numbers and minus zero count as the numbers that a file gives.
+    return _hash([[v.id, v.start, float(v.speed), float(v.capacity) + 0.0] for v in vehicles])
+
+
+def _hash(data: object) -> str:
+    canonical = json.dumps(data, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 def _check_unique(what: str, ids: Sequence[str]) -> None:

@@ -98,10 +98,11 @@ def write_fields(layout: Layout) -> dict[str, Any]:
         "task_slots": layout.task_slots,
         "truncate_distances": layout.truncate_distances,
         "sites": [
-            {"id": site.id, "x": site.x, "y": site.y, "kind": site.kind} for site in layout.sites
+            {"id": site.id, "x": _write(site.x), "y": _write(site.y), "kind": site.kind}
+            for site in layout.sites
         ],
         "edges": [
-            {"a": edge.a, "b": edge.b, "length": edge.length, "one_way": edge.one_way}
+            {"a": edge.a, "b": edge.b, "length": _write(edge.length), "one_way": edge.one_way}
             for edge in layout.edges
         ],
         "routes": [list(route) for route in layout.named_routes],
@@ -109,10 +110,10 @@ def write_fields(layout: Layout) -> dict[str, Any]:
             {
                 "id": vehicle.id,
                 "start": vehicle.start,
-                "speed": vehicle.speed,
-                "capacity": vehicle.capacity,
+                "speed": _write(vehicle.speed),
+                "capacity": _write(vehicle.capacity),
                 "breakdowns": [
-                    {"time": item.time, "repair_time": item.repair_time}
+                    {"time": _write(item.time), "repair_time": _write(item.repair_time)}
                     for item in vehicle.breakdowns
                 ],
                 **(
@@ -126,10 +127,15 @@ def write_fields(layout: Layout) -> dict[str, Any]:
     }
     if layout.scaling is not None:
         data["scaling"] = {
-            key: list(value) if key in SCALING_PAIRS else value
+            key: [_write(x) for x in value] if key in SCALING_PAIRS else _write(value)
             for key, value in layout.scaling.items()
         }
     return data
+
+
+def _write(number: float) -> float:
+    """Return a number as reading gives it, so that a layout read again has the same content."""
+    return float(number) + 0.0  # minus zero is zero
 
 
 def _read_site(item: Reader) -> Site:

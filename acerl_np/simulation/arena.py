@@ -11,14 +11,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from acerl_np.kernels.baselines import Plans, play_plans, play_rules
-from acerl_np.kernels.deciders import Decider, play_episodes
+from acerl_np.kernels.deciders import Decider, make_plan_decider, play_episodes
 from acerl_np.kernels.network import Network
 from acerl_np.kernels.random import EVALUATION, derive_key
 from acerl_np.kernels.rollout import (
     Workspace,
     allocate_workspace,
-    play_policy,
     play_population,
 )
 from acerl_np.kernels.state import (
@@ -36,8 +34,8 @@ from acerl_np.support.workers import Workers
 TILE = 4
 """Members that a worker plays side by side; their weights fit a core's second-level cache."""
 
-EPISODE_TILE = 64
-"""Episodes of one shared policy that a worker plays side by side."""
+LIST_TILE = 16
+"""Episodes of a list that a worker takes at least."""
 
 
 MAX_PIECE = 64
@@ -85,15 +83,13 @@ def stream_keys(
 
 
 class Arena:
-    """Where networks of one shape play the instances of one problem.
+    """Where the members of a population, networks of one shape, play the instances of one problem.
 
     Parameters
     ----------
     problem : Problem
     network : Network
     workers : Workers
-    shared : bool
-        Whether all episodes use one network (`play_policy`), or each its own (`play_population`).
     tile : int, optional
         Episodes that a worker plays side by side; no result depends on it.
     """
@@ -104,19 +100,18 @@ class Arena:
         network: Network,
         workers: Workers,
         *,
-        shared: bool = False,
         tile: int | None = None,
     ) -> None:
         self.problem = problem
         self.network = network
         self.workers = workers
-        self.tile = tile or (EPISODE_TILE if shared else TILE)
+        self.tile = tile or TILE
         self._spaces: queue.SimpleQueue[tuple[State, Workspace]] = queue.SimpleQueue()
         for _ in range(workers.threads):
             self._spaces.put(
                 (
                     allocate_state(problem, self.tile),
-                    allocate_workspace(network, self.tile, 1 if shared else self.tile),
+                    allocate_workspace(network, self.tile, self.tile),
                 )
             )
 
@@ -165,35 +160,6 @@ class Arena:
             )
 
         return self._play(len(instances), play, instances.size)
-
-    def play_policy(
-        self,
-        theta: np.ndarray,
-        instances: np.ndarray,
-        keys: np.ndarray,
-        greedy: bool,
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Let one policy play every episode of a list.
-
-        Parameters
-        ----------
-        theta : ndarray(float32, (n_parameters,))
-        instances : ndarray(int64, (n_episodes,))
-        keys : ndarray(uint32, (n_episodes, 4))
-            Streams of the draws, random breakdowns included.
-        greedy : bool
-
-        Returns
-        -------
-        makespan, tardiness : ndarray(float64, (n_episodes,)), s
-        decisions : ndarray(int64, (n_episodes,))
-        """
-        episodes = Episodes(instances, keys)
-
-        def play(state: State, work: Workspace, piece: tuple[int, int], outcome: Outcome) -> None:
-            play_policy(self.problem, state, work, theta, greedy, episodes, piece, outcome)
-
-        return self._play(len(instances), play)
 
     def _play(self, n: int, play: Callable[..., None], n_entries: int | None = None) -> Outcome:
         outcome = allocate_outcome(n if n_entries is None else n_entries)
@@ -251,36 +217,8 @@ def play_list(
         finally:
             spaces.put((state, decider))
 
-    workers.run(play_piece, deal_episodes(n, EPISODE_TILE, workers.threads))
+    workers.run(play_piece, deal_episodes(n, LIST_TILE, workers.threads))
     return outcome
-
-
-def play_by_rule(
-    problem: Problem, rule: int, instances: np.ndarray, keys: np.ndarray, workers: Workers
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Play every episode of a list by one dispatching rule.
-
-    Parameters
-    ----------
-    problem : Problem
-    rule : int
-        As `kernels.baselines.play_rules`.
-    instances : ndarray(int64, (n_episodes,))
-    keys : ndarray(uint32, (n_episodes, 4))
-        Streams of the draws, random breakdowns included.
-    workers : Workers
-
-    Returns
-    -------
-    makespan, tardiness : ndarray(float64, (n_episodes,)), s
-    decisions : ndarray(int64, (n_episodes,))
-    """
-    episodes = Episodes(instances, keys)
-
-    def play(state: State, piece: tuple[int, int], outcome: Outcome) -> None:
-        play_rules(problem, state, rule, episodes, piece, outcome)
-
-    return _play_tiles(problem, len(instances), EPISODE_TILE, play, workers)
 
 
 def play_by_plan(
@@ -298,7 +236,7 @@ def play_by_plan(
     problem : Problem
     instances : ndarray(int64, (n_episodes,))
     orders, rules : ndarray(int32, (n_episodes, n_vehicles))
-        As `kernels.baselines.play_plans`.
+        As `kernels.deciders.Decider`.
     keys : ndarray(uint32, (n_episodes, 4))
         Streams of the random breakdowns.
     workers : Workers
@@ -308,32 +246,11 @@ def play_by_plan(
     makespan, tardiness : ndarray(float64, (n_episodes,)), s
     decisions : ndarray(int64, (n_episodes,))
     """
-    plans, episodes = Plans(orders, rules), Episodes(instances, keys)
-
-    def play(state: State, piece: tuple[int, int], outcome: Outcome) -> None:
-        play_plans(problem, state, plans, episodes, piece, outcome)
-
-    return _play_tiles(problem, len(instances), EPISODE_TILE, play, workers)
-
-
-def _play_tiles(
-    problem: Problem,
-    n: int,
-    tile: int,
-    play: Callable[..., None],
-    workers: Workers,
-) -> Outcome:
-    outcome = allocate_outcome(n)
-    states: queue.SimpleQueue[State] = queue.SimpleQueue()
-    for _ in range(workers.threads):
-        states.put(allocate_state(problem, min(tile, n)))
-
-    def play_piece(piece: tuple[int, int]) -> None:
-        state = states.get()
-        try:
-            play(state, piece, outcome)
-        finally:
-            states.put(state)
-
-    workers.run(play_piece, deal_episodes(n, tile, workers.threads))
-    return outcome
+    return play_list(
+        problem,
+        lambda: make_plan_decider(orders, rules),
+        instances,
+        keys,
+        workers,
+        rows=np.arange(len(instances)),
+    )

@@ -58,6 +58,10 @@ class PolicyError(InputError):
     """A policy file is malformed, or a policy does not fit an observation or a floor."""
 
 
+class PolicyWarning(UserWarning):
+    """A policy is used on another floor or fleet than it was trained for."""
+
+
 class CheckpointError(InputError):
     """A checkpoint is malformed, of another format, or does not fit what is asked of it."""
 

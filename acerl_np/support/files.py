@@ -250,12 +250,12 @@ def take_kind(
     path: str | os.PathLike[str],
     arrays: dict[str, np.ndarray],
     kind: str,
-    version: int,
+    version: int | tuple[int, ...],
     error: type[InputError],
     *,
     noun: str,
     advice: str = "",
-) -> None:
+) -> int:
     """Take "kind" and "format" out of a file's arrays, and refuse a file of another kind or version.
 
     Parameters
@@ -265,13 +265,18 @@ def take_kind(
     arrays : dict of ndarray
         From `read_arrays`.
     kind : str
-    version : int
-        The format that this version of the package writes.
+    version : int or tuple of int
+        The format, or the formats, that this version of the package reads.
     error : type of InputError
     noun : str
         What the file should hold, as in "a checkpoint".
     advice : str
         Added to the message about another version.
+
+    Returns
+    -------
+    int
+        The file's format.
 
     Raises
     ------
@@ -282,7 +287,10 @@ def take_kind(
     if found is None or str(found) != kind:
         what = "something else" if found is None else describe(found)
         raise error(f"{path}: holds {what}; expected {noun}")
-    if stored is None or stored.dtype.kind not in "iu" or stored.tolist() != version:
+    known = version if isinstance(version, tuple) else (version,)
+    if stored is None or stored.dtype.kind not in "iu" or stored.tolist() not in known:
+        formats = f"format{'s' if len(known) > 1 else ''} {' and '.join(map(str, known))}"
         raise error(
-            f"{path}: {kind} format {describe(stored)}; this version reads format {version}{advice}"
+            f"{path}: {kind} format {describe(stored)}; this version reads {formats}{advice}"
         )
+    return int(stored)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Any
 
 import numpy as np
 
 from acerl_np.problem.instance import Instance
-from acerl_np.problem.layout import Layout
+from acerl_np.problem.packing import (
+    UNUSABLE,
+    pack_instances,
+    pack_json,
+    unpack_instances,
+    unpack_json,
+)
 from acerl_np.support.errors import CheckpointError, make_printable
 from acerl_np.support.files import read_arrays, take_kind, write_arrays
 
@@ -19,55 +23,6 @@ FORMAT = 4
 
 MAX_COUNT = 2**53
 """Largest number of episodes of a checkpoint; sums stay far from overflow."""
-
-
-def _pack(data: object) -> np.ndarray:
-    return np.frombuffer(json.dumps(data, sort_keys=True).encode(), np.uint8)
-
-
-def _unpack(array: np.ndarray) -> Any:
-    return json.loads(array.tobytes().decode())
-
-
-def pack_instances(instances: Sequence[Instance]) -> np.ndarray:
-    """Return instances with their layouts and content hashes as bytes (ndarray(uint8))."""
-    layouts: list[Layout] = []
-    records = []
-    for instance in instances:
-        if instance.layout not in layouts:
-            layouts.append(instance.layout)
-        records.append(
-            {
-                "name": instance.name,
-                "layout": layouts.index(instance.layout),
-                "tasks": instance.rows(),
-                "hash": instance.content_hash,
-                **({"epoch": instance.epoch.isoformat()} if instance.epoch is not None else {}),
-            }
-        )
-    return _pack({"layouts": [layout.to_dict() for layout in layouts], "instances": records})
-
-
-def unpack_instances(array: np.ndarray) -> list[Instance]:
-    """Return the instances that `pack_instances` stored.
-
-    Raises
-    ------
-    CheckpointError
-        If a content hash does not fit its instance.
-    """
-    data = _unpack(array)
-    layouts = [Layout.from_dict(layout) for layout in data["layouts"]]
-    instances = []
-    for record in data["instances"]:
-        epoch = datetime.fromisoformat(record["epoch"]) if "epoch" in record else None
-        instance = Instance.from_rows(
-            record["name"], layouts[record["layout"]], record["tasks"], epoch=epoch
-        )
-        if instance.content_hash != record["hash"]:
-            raise CheckpointError(f"instance '{instance.name}' does not fit its content hash")
-        instances.append(instance)
-    return instances
 
 
 def save_checkpoint(
@@ -97,7 +52,7 @@ def save_checkpoint(
         {
             "kind": "checkpoint",
             "format": FORMAT,
-            "settings": _pack(settings),
+            "settings": pack_json(settings),
             "instances": pack_instances(instances),
             **{f"state.{name}": array for name, array in arrays.items()},
         },
@@ -131,16 +86,9 @@ def load_checkpoint(
         advice=" (resume with the version that wrote it, or train anew)",
     )
     try:
-        settings = _unpack(stored.pop("settings"))
+        settings = unpack_json(stored.pop("settings"))
         instances = unpack_instances(stored.pop("instances"))
-    except (
-        LookupError,
-        TypeError,
-        ValueError,
-        AttributeError,
-        ArithmeticError,
-        RecursionError,
-    ) as error:
+    except UNUSABLE as error:
         reason = make_printable(str(error)[:400])
         raise CheckpointError(f"{path}: not a usable checkpoint: {reason}") from error
     arrays = {name.removeprefix("state."): array for name, array in stored.items()}

@@ -18,6 +18,7 @@ from acerl_np.kernels.state import Outcome, Problem
 from acerl_np.kernels.update import Noise
 from acerl_np.policies.index import IndexPolicy, IndexShape, Knowledge
 from acerl_np.policies.network import Policy, initial_parameters
+from acerl_np.policies.origin import Origin
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.tables import build_problem, count_actions, count_features, find_scaling
 from acerl_np.simulation.arena import Arena, play_list
@@ -91,6 +92,7 @@ class NetworkForm:
             "smallest": (min(slots), min(fleets)),
             "has_biases": config.biases,
             "standardises": config.standardise,
+            "origin": Origin.of(instances),
         }
         self.network = make_network(
             self.sizes, has_biases=config.biases, standardises=config.standardise
@@ -143,6 +145,7 @@ class IndexForm:
         self.workers = workers
         self.problem = build_problem(instances, horizon=config.horizon)
         self.shape = find_index_shape(instances, config)
+        self.origin = Origin.of(instances)
 
     def start(self, seed: int) -> np.ndarray:
         """Return the first parameters, ndarray(float64, (n_parameters,))."""
@@ -183,6 +186,7 @@ class IndexForm:
             hidden=self.shape.hidden,
             knowledge=self.shape.knowledge,
             vehicles=self.shape.vehicles,
+            origin=self.origin,
         )
 
 

@@ -30,12 +30,12 @@ from acerl_np.problem.assignments import read_assignments
 from acerl_np.problem.bundled import bundled_instances
 from acerl_np.problem.generate import find_task_sites, generate_record
 from acerl_np.problem.offered_load import measure_load, measure_service_time
+from acerl_np.problem.packing import pack_instances, unpack_instances
 from acerl_np.problem.perturb import perturb
 from acerl_np.problem.records import write_record
 from acerl_np.problem.servable import check_record
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.replay import SCHEDULE_COLUMNS, replay_assignments, write_schedule
-from acerl_np.training.checkpoint import pack_instances, unpack_instances
 
 HEADER = "task,pickup,delivery,arrival_time,expiry_time"
 FLEET = [{"id": "v", "start": "A"}, {"id": "w", "start": "C"}]

@@ -1,0 +1,166 @@
+"""Policy files: one kind of file for policies of every form."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
+
+import numpy as np
+
+from acerl_np.support.errors import PolicyError, describe
+from acerl_np.support.files import read_arrays, take_kind, write_arrays
+
+if TYPE_CHECKING:
+    from acerl_np.policies.origin import Origin
+    from acerl_np.problem.instance import Instance
+    from acerl_np.problem.layout import Layout
+
+FORMAT = 3
+OLD_FORMAT = 2
+"""Networks alone, without form and origin; still read."""
+
+FORMS = {
+    "index": ("acerl_np.policies.index", "IndexPolicy"),
+    "network": ("acerl_np.policies.network", "Policy"),
+}
+"""Module and class of each form of policy; a module is imported when a policy of its form is read."""
+
+
+class AnyPolicy(Protocol):
+    """What policies of all forms have.
+
+    Attributes
+    ----------
+    form : str
+        A key of `FORMS`.
+    origin : Origin or None
+        Where it comes from, if that is known.
+    """
+
+    form: ClassVar[str]
+    origin: Origin | None
+
+    def to_arrays(self, *, with_origin: bool = True) -> dict[str, np.ndarray]:
+        """Return what `from_arrays` needs, as plain arrays."""
+
+    def check_fits(self, instance: Instance) -> None:
+        """Refuse an instance that it cannot play."""
+
+    def check_layout(self, layout: Layout, name: str) -> None:
+        """Refuse a floor and fleet that it cannot serve; `name` is what the message calls it."""
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write it as `save_policy`."""
+
+
+P = TypeVar("P", bound=AnyPolicy)
+
+
+def pack_policy(policy: AnyPolicy) -> dict[str, np.ndarray]:
+    """Return a policy with its form and its origin as plain arrays."""
+    return {"form": np.array(policy.form), **policy.to_arrays()}
+
+
+def unpack_policy(arrays: Mapping[str, np.ndarray]) -> AnyPolicy:
+    """Return the policy that `pack_policy` stored.
+
+    Raises
+    ------
+    PolicyError
+        If its form is unknown, or the arrays hold no policy of that form.
+    """
+    module, name = FORMS[_find_form(arrays)]
+    found = getattr(importlib.import_module(module), name)
+    own = {key: array for key, array in arrays.items() if key != "form"}
+    policy: AnyPolicy = found.from_arrays(own)
+    return policy
+
+
+def _find_form(arrays: Mapping[str, np.ndarray]) -> str:
+    form = arrays.get("form")
+    text = str(form) if form is not None and form.dtype.kind == "U" and form.ndim == 0 else None
+    if text not in FORMS:
+        found = "nothing" if form is None else describe(form)
+        raise PolicyError(f"form: read {found}; expected one of {', '.join(FORMS)}")
+    return text
+
+
+def save_policy(path: str | os.PathLike[str], policy: AnyPolicy) -> None:
+    """Write a policy of any form to an `.npz` file, atomically.
+
+    Parameters
+    ----------
+    path : path-like
+    policy : AnyPolicy
+
+    Raises
+    ------
+    StorageError
+        If the file cannot be written.
+    """
+    write_arrays(path, {"kind": "policy", "format": FORMAT, **pack_policy(policy)})
+
+
+def load_policy(path: str | os.PathLike[str]) -> Any:
+    """Read a policy of whichever form the file holds; pickles are never loaded.
+
+    Parameters
+    ----------
+    path : path-like
+
+    Returns
+    -------
+    Policy or StaticPlan
+        Of the form that was saved.
+
+    Raises
+    ------
+    PolicyError
+        If the file is missing, damaged, of another format version, or holds no policy.
+    """
+    return _unpack(path, _read(path))
+
+
+def load_form(path: str | os.PathLike[str], kind: type[P]) -> P:
+    """Read a policy of one form, as `load_policy`.
+
+    Parameters
+    ----------
+    path : path-like
+    kind : type
+        Its class.
+
+    Raises
+    ------
+    PolicyError
+        Also if the file holds a policy of another form.
+    """
+    arrays = _read(path)
+    form = str(arrays.get("form"))
+    if form in FORMS and form != kind.form:
+        raise PolicyError(
+            f"{path}: holds a policy of form '{form}', expected '{kind.form}'; "
+            "acerl_np.load_policy reads every form"
+        )
+    policy = _unpack(path, arrays)
+    if not isinstance(policy, kind):
+        raise PolicyError(f"{path}: holds no {kind.__name__}")
+    return policy
+
+
+def _read(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
+    arrays = read_arrays(path, PolicyError)
+    formats = (OLD_FORMAT, FORMAT)
+    found = take_kind(path, arrays, "policy", formats, PolicyError, noun="a policy file")
+    if found == OLD_FORMAT:
+        arrays["form"] = np.array("network")
+    return arrays
+
+
+def _unpack(path: str | os.PathLike[str], arrays: dict[str, np.ndarray]) -> AnyPolicy:
+    try:
+        return unpack_policy(arrays)
+    except PolicyError as error:
+        raise PolicyError(f"{path}: {error}") from error

@@ -1,0 +1,341 @@
+"""Where a policy comes from: the floors and fleets that it was trained for, and on which records."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from acerl_np import __version__
+from acerl_np.problem.instance import Instance, list_instances
+from acerl_np.problem.layout import Layout, hash_fleet
+from acerl_np.problem.packing import (
+    UNUSABLE,
+    pack_instances,
+    pack_json,
+    unpack_instances,
+    unpack_json,
+)
+from acerl_np.support.errors import (
+    InputError,
+    PolicyError,
+    PolicyWarning,
+    describe,
+    make_printable,
+)
+from acerl_np.support.files import MAX_TEXT_BYTES
+
+PREFIX = "origin."
+"""Before the names of an origin's arrays among those of its policy."""
+
+SHOWN = 8
+"""Most vehicles, and half of the most floors, that a line names."""
+
+HASH = re.compile("[0-9a-f]{64}")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A floor with a fleet.
+
+    Attributes
+    ----------
+    floor : str
+        Name of the layout, for messages.
+    floor_hash : str
+        `Layout.floor_hash`.
+    vehicles : tuple of str
+        Ids, in the layout's order.
+    fleet_hash : str
+        `Layout.fleet_hash`.
+    """
+
+    floor: str
+    floor_hash: str
+    vehicles: tuple[str, ...]
+    fleet_hash: str
+
+    @classmethod
+    def of(cls, layout: Layout) -> Place:
+        """Return the floor and the fleet of a layout."""
+        vehicles = tuple(vehicle.id for vehicle in layout.vehicles)
+        return cls(layout.name, layout.floor_hash, vehicles, layout.fleet_hash)
+
+    def has_fleet_of(self, layout: Layout, *, ordered: bool) -> bool:
+        """Whether a layout has this fleet; `ordered`: in this order, too."""
+        if layout.fleet_hash == self.fleet_hash:
+            return True
+        by_id = {vehicle.id: vehicle for vehicle in layout.vehicles}
+        if ordered or by_id.keys() != set(self.vehicles):
+            return False
+        return hash_fleet(by_id[name] for name in self.vehicles) == self.fleet_hash
+
+
+@dataclass(frozen=True)
+class TrainingRecord:
+    """Name and content hash of a record that a policy was trained on."""
+
+    name: str
+    content_hash: str
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a policy comes from.
+
+    Attributes
+    ----------
+    places : tuple of Place
+        The different floors and fleets of training; breakdowns are no part of them.
+    records : tuple of TrainingRecord
+        What it was trained on, in order.
+    version : str
+        Of acerl_np.
+    history : tuple of Instance
+        The training records themselves; empty if they were left out. Two origins are equal without them.
+    """
+
+    places: tuple[Place, ...]
+    records: tuple[TrainingRecord, ...]
+    version: str
+    history: tuple[Instance, ...] = field(default=(), compare=False, repr=False)
+
+    @classmethod
+    def of(cls, instances: Instance | Sequence[Instance], keep_records: bool = True) -> Origin:
+        """Return the origin of a policy that is trained on these records by this version.
+
+        Parameters
+        ----------
+        instances : Instance or sequence of Instance
+        keep_records : bool
+            Keep the records themselves as `history`.
+
+        Raises
+        ------
+        InputError
+            If there is no instance.
+        """
+        chosen = list_instances(instances)
+        if not chosen:
+            raise InputError("no instances; expected at least one")
+        places: dict[tuple[str, str], Place] = {}
+        for instance in chosen:
+            place = Place.of(instance.layout)
+            places.setdefault((place.floor_hash, place.fleet_hash), place)
+        return cls(
+            places=tuple(places.values()),
+            records=tuple(TrainingRecord(item.name, item.content_hash) for item in chosen),
+            version=__version__,
+            history=tuple(chosen) if keep_records else (),
+        )
+
+    def without_records(self) -> Origin:
+        """Return this origin without the records themselves; their names and hashes stay."""
+        return replace(self, history=())
+
+    def compare(self, layout: Layout, *, ordered: bool = True) -> list[str]:
+        """Say in what a layout differs from those of training, by content and not by name.
+
+        Parameters
+        ----------
+        layout : Layout
+        ordered : bool
+            Whether the order of the vehicles matters.
+
+        Returns
+        -------
+        list of str
+            A line about the floor, one about the fleet; none where floor and fleet equal those of one
+            of the training's layouts.
+        """
+        here = [place for place in self.places if place.floor_hash == layout.floor_hash]
+        own = Place.of(layout)
+        lines = []
+        if not here:
+            known = [_name_floor(place) for place in self.places]
+            lines.append(
+                f"floor: trained on {_list_some(known, SHOWN // 2)}, read {_name_floor(own)}"
+            )
+        near = here or list(self.places)
+        if not any(place.has_fleet_of(layout, ordered=ordered) for place in near):
+            lines.append(_tell_fleets(near, own))
+        return lines
+
+    @cached_property
+    def _arrays(self) -> dict[str, np.ndarray]:
+        data = {
+            "version": self.version,
+            "places": [{**vars(place), "vehicles": list(place.vehicles)} for place in self.places],
+            "records": [vars(record) for record in self.records],
+        }
+        arrays = {"facts": pack_json(data)}
+        if self.history:
+            arrays["history"] = pack_instances(self.history)
+        return arrays
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Return what `from_arrays` needs, as plain arrays."""
+        return dict(self._arrays)
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Origin:
+        """Build an origin from `to_arrays`.
+
+        Raises
+        ------
+        PolicyError
+            If an array is missing, holds something else, or does not fit the other.
+        """
+        try:
+            if unknown := set(arrays) - {"facts", "history"}:
+                raise PolicyError(f"unknown entry '{describe(min(unknown))}'")
+            for name, array in arrays.items():
+                if array.dtype != np.uint8 or array.ndim != 1 or array.size > MAX_TEXT_BYTES:
+                    raise PolicyError(f"{name}: read {array.dtype} of shape {array.shape}")
+            data = unpack_json(arrays["facts"])
+            origin = cls(
+                tuple(_read_place(item) for item in data["places"]),
+                tuple(
+                    TrainingRecord(_read_text(item["name"]), _read_hash(item["content_hash"]))
+                    for item in data["records"]
+                ),
+                _read_text(data["version"]),
+            )
+            if not origin.places:
+                raise PolicyError("no floor")
+            if "history" not in arrays:
+                return origin
+            # What a record asks of its fleet matters to those who play it.
+            history = unpack_instances(arrays["history"], servable=False)
+            found = cls.of(history)
+            if (found.places, found.records) != (origin.places, origin.records):
+                raise PolicyError("the records do not fit their names and hashes")
+            return replace(origin, history=tuple(history))
+        except UNUSABLE as error:
+            reason = make_printable(str(error)[:400])
+            raise PolicyError(f"origin: {reason}; the file holds no usable origin") from error
+
+
+def _read_text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise PolicyError(f"read {describe(value)}; expected a text")
+    return value
+
+
+def _read_hash(value: Any) -> str:
+    if not HASH.fullmatch(_read_text(value)):
+        raise PolicyError(f"read {describe(value)}; expected a hash of 64 digits")
+    return str(value)
+
+
+def _read_place(item: Any) -> Place:
+    return Place(
+        _read_text(item["floor"]),
+        _read_hash(item["floor_hash"]),
+        tuple(_read_text(name) for name in item["vehicles"]),
+        _read_hash(item["fleet_hash"]),
+    )
+
+
+def _name_floor(place: Place) -> str:
+    return f"'{describe(place.floor)}' (hash {place.floor_hash[:12]})"
+
+
+def _list_some(names: Sequence[str], most: int) -> str:
+    text = ", ".join(names[:most])
+    return text if len(names) <= most else f"{text}, ... ({len(names)})"
+
+
+def _name_fleet(place: Place) -> str:
+    return _list_some([describe(name) for name in place.vehicles], SHOWN)
+
+
+def _tell_fleets(places: Sequence[Place], own: Place) -> str:
+    known = list(dict.fromkeys(_name_fleet(place) for place in places))
+    read = _name_fleet(own)
+    if read not in known:
+        more = " or others" if len(known) > SHOWN // 2 else ""
+        return f"fleet: trained for {' or '.join(known[: SHOWN // 2])}{more}; read {read}"
+    place = next(place for place in places if _name_fleet(place) == read)
+    what = "other starts, speeds or capacities" if place.vehicles == own.vehicles else "others"
+    return (
+        f"fleet: trained for {read} (hash {place.fleet_hash[:12]}); "
+        f"read {what} (hash {own.fleet_hash[:12]})"
+    )
+
+
+def pack_origin(origin: Origin | None) -> dict[str, np.ndarray]:
+    """Return the arrays of an origin as they stand among those of its policy; none without one."""
+    if origin is None:
+        return {}
+    return {f"{PREFIX}{name}": array for name, array in origin.to_arrays().items()}
+
+
+def unpack_origin(arrays: Mapping[str, np.ndarray]) -> Origin | None:
+    """Return the origin among a policy's arrays, None if there is none.
+
+    Raises
+    ------
+    PolicyError
+        As `Origin.from_arrays`.
+    """
+    own = {
+        name.removeprefix(PREFIX): array
+        for name, array in arrays.items()
+        if name.startswith(PREFIX)
+    }
+    return Origin.from_arrays(own) if own else None
+
+
+def describe_difference(policy: object, layouts: Iterable[tuple[str, Layout]]) -> str | None:
+    """Say in one line where a policy is used elsewhere than it was trained for.
+
+    Parameters
+    ----------
+    policy : object
+        One of any form; what has no origin differs in nothing. Its attribute `ordered` says whether the
+        order of the vehicles matters to it, it does by default; one that is `portable` serves any.
+    layouts : iterable of (str, Layout)
+        What is used, by the names that the line shows.
+
+    Returns
+    -------
+    str or None
+        The differences of the first that differs, and how many more differ; None if none does.
+    """
+    origin = getattr(policy, "origin", None)
+    if not isinstance(origin, Origin) or getattr(policy, "portable", False):
+        return None
+    ordered = bool(getattr(policy, "ordered", True))
+    first, more = "", 0
+    for name, layout in layouts:
+        lines = origin.compare(layout, ordered=ordered)
+        if lines and first:
+            more += 1
+        elif lines:
+            first = f"{make_printable(name)}: {'; '.join(lines)}"
+    if not first:
+        return None
+    return f"{first} (and {more} more)" if more else first
+
+
+def warn_of_difference(
+    policy: object, layouts: Iterable[tuple[str, Layout]], *, stacklevel: int = 3
+) -> None:
+    """Warn once where a policy is used elsewhere than it was trained for, as `describe_difference` says.
+
+    Parameters
+    ----------
+    policy : object
+    layouts : iterable of (str, Layout)
+    stacklevel : int
+        Whose line the warning names; by default that of the caller's caller.
+    """
+    line = describe_difference(policy, layouts)
+    if line is not None:
+        warnings.warn(f"policy: {line}", PolicyWarning, stacklevel=stacklevel)

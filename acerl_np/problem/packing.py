@@ -1,0 +1,89 @@
+"""Instances and plain data as arrays of bytes, as files of arrays hold them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+from acerl_np.problem.instance import Instance
+from acerl_np.problem.layout import Layout
+from acerl_np.support.errors import RecordError
+
+UNUSABLE = (
+    LookupError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+)
+"""What unpacking may raise where the bytes hold something else."""
+
+
+def pack_json(data: object) -> np.ndarray:
+    """Return plain values as the bytes of their JSON text (ndarray(uint8))."""
+    return np.frombuffer(json.dumps(data, sort_keys=True).encode(), np.uint8)
+
+
+def unpack_json(array: np.ndarray) -> Any:
+    """Return the plain values that `pack_json` stored."""
+    return json.loads(array.tobytes().decode())
+
+
+def pack_instances(instances: Sequence[Instance]) -> np.ndarray:
+    """Return instances with their layouts and content hashes as bytes (ndarray(uint8))."""
+    layouts: list[Layout] = []
+    records = []
+    for instance in instances:
+        if instance.layout not in layouts:
+            layouts.append(instance.layout)
+        records.append(
+            {
+                "name": instance.name,
+                "layout": layouts.index(instance.layout),
+                "tasks": instance.rows(),
+                "hash": instance.content_hash,
+                **({"epoch": instance.epoch.isoformat()} if instance.epoch is not None else {}),
+            }
+        )
+    return pack_json({"layouts": [layout.to_dict() for layout in layouts], "instances": records})
+
+
+def unpack_instances(array: np.ndarray, *, servable: bool = True) -> list[Instance]:
+    """Return the instances that `pack_instances` stored.
+
+    Parameters
+    ----------
+    array : ndarray(uint8)
+    servable : bool
+        Refuse records some of whose tasks may be impossible to reach or to carry.
+
+    Returns
+    -------
+    list of Instance
+
+    Raises
+    ------
+    RecordError
+        If a content hash does not fit its instance; other contents raise what `UNUSABLE` lists.
+    """
+    data = unpack_json(array)
+    layouts = [Layout.from_dict(layout) for layout in data["layouts"]]
+    instances = []
+    for record in data["instances"]:
+        epoch = datetime.fromisoformat(record["epoch"]) if "epoch" in record else None
+        instance = Instance.from_rows(
+            record["name"],
+            layouts[record["layout"]],
+            record["tasks"],
+            epoch=epoch,
+            servable=servable,
+        )
+        if instance.content_hash != record["hash"]:
+            raise RecordError(f"instance '{instance.name}' does not fit its content hash")
+        instances.append(instance)
+    return instances

@@ -1,0 +1,383 @@
+"""Policy files of every form, where a policy comes from, and where it says that it is used elsewhere."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from dataclasses import replace
+
+import numba
+import numpy as np
+import pytest
+
+import acerl_np
+from acerl_np import (
+    ACERL,
+    Config,
+    Dispatcher,
+    InputError,
+    Instance,
+    Layout,
+    Policy,
+    PolicyError,
+    PolicyWarning,
+    RandomBreakdowns,
+    evaluate_policy,
+    load_instance,
+    load_layout,
+    load_policy,
+    load_suite,
+)
+from acerl_np.commands.main import main
+from acerl_np.policies.origin import Origin
+from acerl_np.problem.layout import Breakdown, Edge, Site, Vehicle
+from acerl_np.problem.packing import pack_instances, pack_json, unpack_instances
+from acerl_np.support.files import read_arrays, write_arrays
+
+JIT = not numba.config.DISABLE_JIT
+needs_jit = pytest.mark.skipif(not JIT, reason="whole episodes")
+UNTRAINED = Config(generations=0, hidden=(2,))
+
+
+@pytest.fixture(scope="module")
+def suite():
+    return load_suite("dmh-train")[:2]
+
+
+@pytest.fixture(scope="module")
+def policy(suite):
+    return ACERL(suite, UNTRAINED, threads=1).policy
+
+
+def change(layout, **fields):
+    return Layout.from_dict({**layout.to_dict(), **fields})
+
+
+def reverse(layout):
+    return change(layout, vehicles=layout.to_dict()["vehicles"][::-1])
+
+
+def move(instance, layout):
+    return Instance.from_rows(instance.name, layout, instance.rows())
+
+
+def warnings_of(function, *arguments, **options):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        function(*arguments, **options)
+    return [str(item.message) for item in caught if item.category is PolicyWarning]
+
+
+# Files
+
+
+def test_a_policy_comes_back_with_its_origin(policy, suite, tmp_path):
+    policy.save(tmp_path / "policy.npz")
+    for loaded in (load_policy(tmp_path / "policy.npz"), Policy.load(tmp_path / "policy.npz")):
+        assert isinstance(loaded, Policy)
+        assert loaded.theta.tobytes() == policy.theta.tobytes()
+        assert loaded.origin == policy.origin == Origin.of(suite)
+        assert [item.rows() for item in loaded.origin.history] == [item.rows() for item in suite]
+        assert [item.layout for item in loaded.origin.history] == [item.layout for item in suite]
+        loaded.save(tmp_path / "again.npz")
+        assert (tmp_path / "again.npz").read_bytes() == (tmp_path / "policy.npz").read_bytes()
+    origin = loaded.origin
+    assert origin.version == acerl_np.__version__
+    assert [item.name for item in origin.records] == ["DMH-01", "DMH-02"]
+    assert [item.content_hash for item in origin.records] == [i.content_hash for i in suite]
+    assert [place.vehicles for place in origin.places] == [("v0", "v1", "v2")]
+    bare = Policy.from_arrays(policy.to_arrays(with_origin=False))
+    assert bare.origin is None
+    assert policy.to_arrays().keys() > bare.to_arrays().keys()
+
+
+def test_records_may_be_left_out(policy, suite, tmp_path):
+    short = Policy.from_arrays(policy.to_arrays())
+    short.origin = policy.origin.without_records()
+    short.save(tmp_path / "short.npz")
+    policy.save(tmp_path / "long.npz")
+    loaded = load_policy(tmp_path / "short.npz")
+    assert loaded.origin == policy.origin == Origin.of(suite, keep_records=False)
+    assert loaded.origin.history == ()
+    sizes = [(tmp_path / name).stat().st_size for name in ("short.npz", "long.npz")]
+    assert sizes[1] - sizes[0] > 5_000
+
+
+def test_networks_of_format_2_are_read(policy, tmp_path):
+    arrays = policy.to_arrays(with_origin=False)
+    write_arrays(tmp_path / "old.npz", {"kind": "policy", "format": 2, **arrays})
+    for loaded in (load_policy(tmp_path / "old.npz"), Policy.load(tmp_path / "old.npz")):
+        assert loaded.theta.tobytes() == policy.theta.tobytes()
+        assert loaded.origin is None
+
+
+def facts(**changed):
+    def make(origin):
+        data = json.loads(origin.to_arrays()["facts"].tobytes())
+        return pack_json({**data, **changed})
+
+    return make
+
+
+REFUSED = {
+    "no form": ("form", None, "form: read nothing; expected one of network"),
+    "a form of nobody": ("form", np.array("a\nb"), r"form: read a\\nb; expected one of network"),
+    "forms": ("form", np.array(["network"]), "form: read .* expected one of network"),
+    "a format to come": ("format", 4, "format 4; this version reads formats 2 and 3"),
+    "records alone": ("origin.facts", None, "origin: .*; the file holds no usable origin"),
+    "more": ("origin.more", np.zeros(1, np.uint8), "unknown entry 'more'"),
+    "no text": ("origin.facts", np.full(9, 255, np.uint8), "origin: .*decode"),
+    "deep": ("origin.facts", np.full(10**5, ord("["), np.uint8), "origin: "),
+    "numbers": ("origin.facts", np.zeros(3), "facts: read float64"),
+    "no list": ("origin.facts", pack_json([1]), "origin: "),
+    "no places": ("origin.facts", facts(places=[]), "origin: no floor"),
+    "a place": ("origin.facts", facts(places=[{"floor": "dmh"}]), "origin: "),
+    "no hash": ("origin.facts", facts(records=[{"name": "a", "content_hash": "b"}]), "read b"),
+    "no name": ("origin.facts", facts(records=[{"name": 1, "content_hash": "b"}]), "read 1"),
+    "other records": ("origin.facts", facts(records=[]), "the records do not fit"),
+    "no version": ("origin.facts", facts(version=None), "read None; expected a text"),
+    "history": ("origin.history", pack_json({"layouts": [], "instances": []}), "no instances"),
+    "other history": (
+        "origin.history",
+        lambda origin: pack_instances(origin.history[:1]),
+        "the records do not fit their names and hashes",
+    ),
+}
+
+
+@pytest.mark.parametrize(("name", "value", "message"), REFUSED.values(), ids=REFUSED)
+def test_damaged_files_are_refused_in_one_line(policy, tmp_path, name, value, message):
+    path = tmp_path / "policy.npz"
+    policy.save(path)
+    arrays = read_arrays(path, PolicyError)
+    if value is None:
+        del arrays[name]
+    else:
+        arrays[name] = value(policy.origin) if callable(value) else value
+    write_arrays(path, arrays)
+    for load in (load_policy, Policy.load):
+        with pytest.raises(PolicyError, match=message) as caught:
+            load(path)
+        assert str(caught.value).startswith(f"{path}: ")
+        assert "\n" not in str(caught.value)
+
+
+def test_a_record_that_was_changed_is_refused(suite):
+    data = json.loads(pack_instances(suite).tobytes())
+    data["instances"][0]["tasks"][3]["arrival_time"] += 1
+    arrays = {**Origin.of(suite).to_arrays(), "history": pack_json(data)}
+    with pytest.raises(PolicyError, match="'DMH-01' does not fit its content hash"):
+        Origin.from_arrays(arrays)
+
+
+def test_a_huge_origin_is_refused_before_it_is_read(suite, monkeypatch):
+    monkeypatch.setattr("acerl_np.policies.origin.MAX_TEXT_BYTES", 10_000)
+    monkeypatch.setattr("acerl_np.policies.origin.unpack_json", lambda array: 1 / 0)
+    with pytest.raises(PolicyError, match="history: read uint8 of shape"):
+        Origin.from_arrays(Origin.of(suite).to_arrays())
+
+
+def test_layouts_of_whole_numbers_come_back():
+    layout = Layout(
+        "whole",
+        (Site("a", 0, -0.0), Site("b", 3, 0)),
+        (Edge("a", "b", 3),),
+        (Vehicle("v", "a", speed=2, capacity=5, breakdowns=(Breakdown(9, 1),)),),
+        scaling={
+            **dict.fromkeys(("distance", "waiting", "expiry", "demand", "total_distance"), (1, 2)),
+            "speed": 1,
+            "capacity": 1,
+        },
+    )
+    row = {"task": "t", "pickup": "a", "delivery": "b", "arrival_time": 0, "expiry_time": 9}
+    instance = Instance.from_rows("whole", layout, [row])
+    again = unpack_instances(pack_instances([instance]))[0]
+    assert again.content_hash == instance.content_hash
+    assert Origin.of(again) == Origin.of(instance)
+    # Also a layout of other numbers, whose text was never read.
+    assert Layout.from_dict(layout.to_dict()).fleet_hash == layout.fleet_hash
+
+
+# Where a policy comes from
+
+
+def test_a_layout_is_compared_by_content(suite):
+    origin = Origin.of(suite)
+    layout = suite[0].layout
+    same = [
+        change(layout, name="renamed"),
+        layout.with_breakdowns({}),
+        layout.with_breakdowns({"v1": [Breakdown(5.0, 6.0)]}),
+        layout.with_random_breakdowns(RandomBreakdowns(300.0, 60.0)),
+        change(layout, task_slots=20),
+    ]
+    for other in same:
+        assert origin.compare(other) == []
+    data = layout.to_dict()
+    edges = [{**data["edges"][0], "length": data["edges"][0]["length"] + 5}, *data["edges"][1:]]
+    floor = change(layout, edges=edges, routes=[])
+    lines = origin.compare(floor)
+    hashes = layout.floor_hash[:12], floor.floor_hash[:12]
+    assert lines == [f"floor: trained on 'dmh' (hash {hashes[0]}), read 'dmh' (hash {hashes[1]})"]
+    assert origin.compare(reverse(layout)) == [
+        "fleet: trained for v0, v1, v2; read v2, v1, v0",
+    ]
+    assert origin.compare(reverse(layout), ordered=False) == []
+    fast = [{**vehicle, "speed": 2.0} for vehicle in data["vehicles"]]
+    fast = change(layout, vehicles=fast)
+    for order in (True, False):
+        assert origin.compare(fast, ordered=order) == [
+            f"fleet: trained for v0, v1, v2 (hash {layout.fleet_hash[:12]}); "
+            f"read other starts, speeds or capacities (hash {fast.fleet_hash[:12]})"
+        ]
+    assert len(origin.compare(reverse(floor))) == 2
+    assert len({item.floor_hash for item in (layout, fast, reverse(layout), *same)}) == 1
+    for field in ("truncate_distances", "routes", "sites"):
+        sites = [{**data["sites"][0], "x": 1.5}, *data["sites"][1:]]
+        value = {"truncate_distances": False, "routes": [], "sites": sites}[field]
+        assert origin.compare(change(layout, **{field: value}))[0].startswith("floor: ")
+
+
+def test_one_of_several_floors_is_enough(suite):
+    layout = suite[0].layout
+    two = change(layout, name="two", vehicles=layout.to_dict()["vehicles"][:2])
+    other = change(layout, name="other", truncate_distances=False)
+    origin = Origin.of([suite[0], move(suite[0], two), move(suite[1], other), suite[1]])
+    assert [place.floor for place in origin.places] == ["dmh", "two", "other"]
+    for known in (layout, two, other):
+        assert origin.compare(known) == []
+    # A pair that was never trained on is one line about the fleet of this floor.
+    assert origin.compare(reverse(two)) == [
+        "fleet: trained for v0, v1, v2 or v0, v1; read v1, v0",
+    ]
+    mixed = change(other, vehicles=two.to_dict()["vehicles"])
+    assert origin.compare(mixed) == ["fleet: trained for v0, v1, v2; read v0, v1"]
+    assert Origin.from_arrays(origin.to_arrays()) == origin
+
+
+def test_a_large_fleet_and_odd_names_stay_on_one_line():
+    names = [f"v{k}" for k in range(20)]
+    layout = Layout(
+        "a\nb",
+        (Site("a", 0, 0), Site("b", 3, 0)),
+        (Edge("a", "b", 3),),
+        tuple(Vehicle(name, "a") for name in names),
+    )
+    row = {"task": "t", "pickup": "a", "delivery": "b", "arrival_time": 0, "expiry_time": 9}
+    origin = Origin.of(Instance.from_rows("large", layout, [row]))
+    other = replace(
+        layout,
+        vehicles=(*layout.vehicles[:-1], Vehicle("w\t", "a")),
+        sites=(Site("a", 1, 0), Site("b", 3, 0)),
+    )
+    lines = origin.compare(other)
+    assert lines[0].startswith(r"floor: trained on 'a\nb' (hash ")
+    assert lines[1].startswith("fleet: trained for v0, v1, v2, v3, v4, v5, v6, v7, ... (20) (hash ")
+    assert "read others (hash " in lines[1]
+    assert all(line.isprintable() for line in lines)
+
+
+def test_no_instance_is_no_origin():
+    with pytest.raises(InputError, match="no instances"):
+        Origin.of([])
+
+
+# What is said
+
+
+@needs_jit
+def test_trials_elsewhere_warn_once(policy, suite):
+    assert warnings_of(evaluate_policy, policy, suite, trials=2) == []
+    same = [*load_suite("dmh-test")[:2], load_instance("DMH-N30-01")]
+    same.append(replace(suite[0], layout=suite[0].layout.with_breakdowns({})))
+    assert warnings_of(evaluate_policy, policy, same, trials=1) == []
+    reversed_fleet = [move(item, reverse(item.layout)) for item in load_suite("dmh-train")[:3]]
+    found = warnings_of(evaluate_policy, policy, [suite[0], *reversed_fleet], trials=2)
+    assert found == [
+        "policy: DMH-01: fleet: trained for v0, v1, v2; read v2, v1, v0 (and 2 more)",
+    ]
+    other = move(suite[0], change(suite[0].layout, name="hall", truncate_distances=False))
+    found = warnings_of(evaluate_policy, policy, other, trials=1)
+    assert len(found) == 1
+    assert found[0].startswith("policy: DMH-01: floor: trained on 'dmh' (hash ")
+    assert "read 'hall'" in found[0]
+    # What has no origin cannot differ.
+    bare = Policy.from_arrays(policy.to_arrays(with_origin=False))
+    assert warnings_of(evaluate_policy, bare, other, trials=1) == []
+
+
+def test_a_policy_that_does_not_fit_is_refused_and_not_warned_of(policy, suite):
+    layout = suite[0].layout
+    two = change(layout, vehicles=layout.to_dict()["vehicles"][:2])
+    with pytest.raises(PolicyError, match="2 vehicles; this policy was trained for 3"):
+        evaluate_policy(policy, move(suite[0], two))
+    with pytest.raises(PolicyError, match="2 vehicles; this policy was trained for 3"):
+        Dispatcher(two, policy)
+
+
+def test_a_warning_names_the_callers_line(policy):
+    with pytest.warns(PolicyWarning) as caught:
+        Dispatcher(reverse(load_layout("dmh")), policy)
+    assert [item.filename for item in caught] == [__file__]
+
+
+def test_dispatchers_elsewhere_warn_once_and_keep_the_origin(policy, tmp_path):
+    layout = load_layout("dmh")
+    assert warnings_of(Dispatcher, layout, policy) == []
+    assert warnings_of(Dispatcher, layout.with_breakdowns({}), policy) == []
+    line = "policy: dispatcher: fleet: trained for v0, v1, v2; read v2, v1, v0"
+    assert warnings_of(Dispatcher, reverse(layout), policy) == [line]
+    Dispatcher(layout, policy).save(tmp_path / "live.npz")
+    loaded = Dispatcher.load(tmp_path / "live.npz").policy
+    assert loaded.origin == policy.origin
+    assert len(loaded.origin.history) == 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PolicyWarning)
+        Dispatcher(reverse(layout), policy).save(tmp_path / "live.npz")
+    assert warnings_of(Dispatcher.load, tmp_path / "live.npz") == [line]
+
+
+def test_dispatchers_without_a_form_are_read(policy, tmp_path):
+    Dispatcher("dmh", policy).save(tmp_path / "live.npz")
+    arrays = read_arrays(tmp_path / "live.npz", InputError)
+    old = {name: array for name, array in arrays.items() if name != "policy.form"}
+    old = {name: array for name, array in old.items() if not name.startswith("policy.origin")}
+    assert len(old) < len(arrays) - 1
+    write_arrays(tmp_path / "live.npz", old)
+    loaded = Dispatcher.load(tmp_path / "live.npz").policy
+    assert loaded.theta.tobytes() == policy.theta.tobytes()
+    assert loaded.origin is None
+
+
+@needs_jit
+def test_the_command_says_it_in_one_line(policy, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    policy.save("policy.npz")
+    (tmp_path / "back.json").write_text(json.dumps(reverse(load_layout("dmh")).to_dict()))
+    words = ["evaluate", "policy.npz", "EDD", "--trials", "1", "--tasks", "DMH-01", "DMH-03"]
+    assert main(words) == 0
+    assert capsys.readouterr().err == ""
+    assert main([*words, "--layout", "back.json"]) == 0
+    line = "policy.npz: DMH-01: fleet: trained for v0, v1, v2; read v2, v1, v0 (and 1 more)\n"
+    assert capsys.readouterr().err == line
+    assert main([*words, "--breakdowns", "none"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+@needs_jit
+def test_training_may_leave_its_records_out(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "quick.toml").write_text(
+        "generations = 1\npopulation = 2\nhidden = [2]\ntrials = 0\nquiet = true\n"
+    )
+    words = ["train", "DMH-01", "DMH-02", "--config", "quick.toml"]
+    assert main([*words, "--out", "with"]) == 0
+    assert main([*words, "--out", "without", "--no-records"]) == 0
+    (tmp_path / "quick.toml").write_text("no_records = 1")
+    assert main([*words, "--out", "wrong"]) == 2
+    assert "no_records: read 1; expected true or false" in capsys.readouterr().err
+    kept, left_out = (load_policy(f"{name}/policy.npz") for name in ("with", "without"))
+    assert [item.name for item in kept.origin.history] == ["DMH-01", "DMH-02"]
+    assert kept.origin == left_out.origin
+    assert left_out.origin.history == ()
+    assert kept.theta.tobytes() == left_out.theta.tobytes()
