@@ -9,6 +9,7 @@ import numpy as np
 
 from acerl_np.evaluation.hindsight import find_hindsight
 from acerl_np.evaluation.trials import evaluate_policy
+from acerl_np.policies.network import Policy
 from acerl_np.policies.static import find_static
 from acerl_np.problem.assignments import Assignments
 from acerl_np.problem.instance import Instance
@@ -42,7 +43,8 @@ def _train() -> None:
     policy = trainer.policy
     evaluate_policy(policy, instance, trials=1, threads=1)
     simulator = Simulator(instance)
-    simulator.step(policy.act(simulator.observation, simulator.action_mask))
+    if isinstance(policy, Policy):
+        simulator.step(policy.act(simulator.observation, simulator.action_mask))
 
 
 def _play_rule() -> None:

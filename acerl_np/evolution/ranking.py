@@ -297,7 +297,7 @@ class Ranker:
             zeros = np.zeros(len(means), np.int64)
             return rank_utilities(means, zeros.astype(np.float64), zeros, ranking="f")
         utilities = self(returns.ravel(), costs.ravel(), rows.ravel(), noise)
-        return utilities.reshape(rows.shape).mean(axis=1)
+        return np.asarray(utilities.reshape(rows.shape).mean(axis=1))
 
 
 def check_ranking(ranking: str, shaping: str, p_f: float) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from acerl_np.kernels.events import (
-    advance_events,
     assign_task,
     find_next_tick,
     find_waiting,
@@ -18,7 +17,6 @@ from acerl_np.kernels.random import draw_uniform
 from acerl_np.kernels.rules import N_RULES, select_task
 from acerl_np.kernels.state import (
     EPISODE_INSTANCE,
-    EPISODE_N_DECISIONS,
     EPISODE_N_FINISHED,
     EPISODE_PHASE,
     EPISODE_POOL_SIZE,
@@ -34,7 +32,6 @@ from acerl_np.kernels.state import (
     TASK_VEHICLE,
     VEHICLE_STATUS,
     may_carry,
-    write_outcome,
 )
 from acerl_np.support.compiled import inner_kernel, kernel
 

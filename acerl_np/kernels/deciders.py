@@ -51,7 +51,7 @@ class Decider(NamedTuple):
         A rule of `rules.py`, MIX or RANDOM.
     orders, rules : ndarray(int32, (N, n_vehicles))
         Static plans: vehicles, the preferred one first, and the rule of each vehicle.
-    index : Index
+    indices : Index
     pairs : Pairs
     work : Workspace
         The networks.
@@ -62,7 +62,7 @@ class Decider(NamedTuple):
     rule: int
     orders: np.ndarray
     rules: np.ndarray
-    index: Index
+    indices: Index
     pairs: Pairs
     work: Workspace
 
@@ -103,7 +103,7 @@ def make_index_decider(index: Index, problem: Problem, greedy: bool) -> Decider:
     """Return the decider that follows index functions on instances of `problem`."""
     n_vehicles, n_tasks = problem.fleet.shape[1], problem.record.shape[1]
     pairs = allocate_pairs(n_vehicles, n_tasks, index.n_hidden)
-    return _NOTHING._replace(kind=BY_INDEX, greedy=greedy, index=index, pairs=pairs)
+    return _NOTHING._replace(kind=BY_INDEX, greedy=greedy, indices=index, pairs=pairs)
 
 
 @inner_kernel
@@ -116,7 +116,7 @@ def decide(problem, state, b, decider, row, key, decision):
     nothing = np.int64(-1)
     if decider.kind == BY_INDEX:
         v, position = choose_pair(
-            problem, state, b, decider.index, row, decider.greedy, key, decision, decider.pairs
+            problem, state, b, decider.indices, row, decider.greedy, key, decision, decider.pairs
         )
         return v, position, NO_RULE
     if decider.kind == BY_RULE:

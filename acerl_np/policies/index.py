@@ -83,14 +83,14 @@ FEATURES = (
     Feature("breaks", kernel.BREAKS, "breakdowns", 0.15, "whether a planned breakdown falls into the trip"),
     Feature("wasted", kernel.WASTED, "breakdowns", 0.3, "time that such a trip lasts until the breakdown"),
     Feature("margin", kernel.MARGIN, "breakdowns", 0.5, "time from the trip's end to the next breakdown"),
-    Feature("margin_loaded", kernel.MARGIN_LOADED, "breakdowns", 0.4, "loaded, the more of that time is left"),
+    Feature("margin_loaded", kernel.MARGIN_LOADED, "breakdowns", 0.4, "loaded, the more of it is left"),
     Feature("last_approach", kernel.LAST_APPROACH, "tasks", 0.2, "approach once all tasks have arrived"),
     Feature("last_loaded", kernel.LAST_LOADED, "tasks", 0.15, "loaded once all tasks have arrived"),
     Feature(
         "last_overshoot", kernel.LAST_OVERSHOOT, "tasks", 0.2,
         "time that the trip ends after all others, once all tasks have arrived",
     ),
-    Feature("arrived_approach", kernel.ARRIVED_APPROACH, "tasks", 0.3, "approach, the more tasks have arrived"),
+    Feature("arrived_approach", kernel.ARRIVED_APPROACH, "tasks", 0.3, "approach, the more have arrived"),
     Feature("time_approach", kernel.TIME_APPROACH, "time", 0.3, "approach, the later it is"),
     Feature("time_slack", kernel.TIME_SLACK, "time", 0.4, "slack, the later it is"),
 )  # fmt: skip

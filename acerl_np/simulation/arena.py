@@ -143,7 +143,6 @@ class Arena:
         Outcome
             population * K entries, member by member.
         """
-
         records = self.problem if problem is None else problem
 
         def play(state: State, work: Workspace, piece: tuple[int, int], outcome: Outcome) -> None:

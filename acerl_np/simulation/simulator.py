@@ -8,9 +8,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
+from acerl_np.kernels.deciders import Decider, decide_rows
 from acerl_np.kernels.observation import allocate_view
 from acerl_np.kernels.random import BREAKDOWN, derive_key
-from acerl_np.kernels.deciders import Decider, decide_rows
 from acerl_np.kernels.rollout import advance_batch, assign_batch, find_impossible
 from acerl_np.kernels.state import (
     EPISODE_PHASE,
