@@ -21,6 +21,8 @@ if TYPE_CHECKING:
         VehicleRepaired,
     )
     from acerl_np.policies.files import load_policy
+    from acerl_np.policies.index import IndexPolicy
+    from acerl_np.policies.lookahead import Lookahead
     from acerl_np.policies.network import Policy
     from acerl_np.problem.bundled import load_instance, load_layout, load_suite
     from acerl_np.problem.instance import Instance
@@ -79,6 +81,8 @@ _HOMES = {
     ),
     "evaluation.trials": ("Trials", "evaluate_policy"),
     "policies.files": ("load_policy",),
+    "policies.index": ("IndexPolicy",),
+    "policies.lookahead": ("Lookahead",),
     "policies.network": ("Policy",),
     "problem.bundled": ("load_instance", "load_layout", "load_suite"),
     "problem.instance": ("Instance",),
@@ -101,10 +105,12 @@ __all__ = [
     "Dispatcher",
     "EventError",
     "Generation",
+    "IndexPolicy",
     "InputError",
     "Instance",
     "Layout",
     "LayoutError",
+    "Lookahead",
     "MissingExtraError",
     "Policy",
     "PolicyError",

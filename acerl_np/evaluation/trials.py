@@ -14,6 +14,7 @@ from acerl_np.kernels.deciders import make_rule_decider
 from acerl_np.kernels.state import EPISODE_N_DECISIONS, INSTANCE_TASK_SLOTS
 from acerl_np.policies.files import AnyPolicy
 from acerl_np.policies.index import IndexPolicy
+from acerl_np.policies.lookahead import Lookahead
 from acerl_np.policies.network import Policy
 from acerl_np.policies.origin import warn_of_difference
 from acerl_np.policies.rules import RULES, STATIC, find_policy_name
@@ -88,7 +89,7 @@ def _mean_finished(values: np.ndarray) -> np.ndarray:
 
 
 def evaluate_policy(
-    policy: AnyPolicy | str | Agent,
+    policy: AnyPolicy | Lookahead | str | Agent,
     instances: Instance | Sequence[Instance],
     *,
     trials: int = 30,
@@ -159,7 +160,7 @@ def evaluate_policy(
         policy = find_policy_name(policy)
         if policy == STATIC:
             return _evaluate_static(chosen, trials, seed, cost_limit, horizon, threads)
-    elif isinstance(policy, Policy | IndexPolicy):
+    elif isinstance(policy, Policy | IndexPolicy | Lookahead):
         for instance in chosen:
             policy.check_fits(instance)
         warn_of_difference(policy, [(item.name, item.layout) for item in chosen])
@@ -184,7 +185,7 @@ def evaluate_policy(
 
 
 def _play(
-    policy: Policy | IndexPolicy | str,
+    policy: AnyPolicy | Lookahead | str,
     instances: Sequence[Instance],
     rows: np.ndarray,
     keys: np.ndarray,
@@ -199,8 +200,8 @@ def _play(
         if isinstance(policy, str):
             rule = RULES[policy]
             return play_list(problem, lambda: make_rule_decider(rule), rows, keys, workers)
-        problem = policy.fit_problem(problem)
-        return play_list(problem, lambda: policy.make_decider(problem, greedy), rows, keys, workers)
+        problem, prepare = policy.prepare(problem, instances, greedy)
+        return play_list(problem, prepare, rows, keys, workers)
     finally:
         workers.close()
 

@@ -9,7 +9,7 @@ scheduling rules", Operations Research 25 (1977) 45-61); here the function is le
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -276,6 +276,16 @@ class IndexPolicy:
         theta = [weights.get(feature.name, 0.0) for feature in list_features(knowledge)]
         return cls(theta, knowledge=knowledge)
 
+    def replace(self, theta: ArrayLike) -> IndexPolicy:
+        """Return this policy with other parameters."""
+        return IndexPolicy(
+            theta,
+            hidden=self.shape.hidden,
+            knowledge=self.shape.knowledge,
+            vehicles=self.shape.vehicles,
+            origin=self.origin,
+        )
+
     @property
     def features(self) -> tuple[Feature, ...]:
         """The features that it looks at."""
@@ -290,13 +300,15 @@ class IndexPolicy:
         kind = f"{self.shape.hidden} hidden units" if self.shape.hidden else "linear"
         return f"IndexPolicy({len(self.features)} features, {kind}, {self.n_parameters} parameters)"
 
-    def make_decider(self, problem: Problem, greedy: bool | None = None) -> Decider:
-        """Return what decides for this policy on instances of `problem`; greedy unless told otherwise."""
-        return make_index_decider(self.index, problem, True if greedy is None else bool(greedy))
+    def prepare(
+        self, problem: Problem, instances: Sequence[Instance], greedy: bool | None = None
+    ) -> tuple[Problem, Callable[[], Decider]]:
+        """Return the tables as this policy sees them, and what makes a worker's decider.
 
-    def fit_problem(self, problem: Problem) -> Problem:
-        """Return `problem` as this policy sees it: unchanged."""
-        return problem
+        It is greedy unless told otherwise.
+        """
+        is_greedy = True if greedy is None else bool(greedy)
+        return problem, lambda: make_index_decider(self.index, problem, is_greedy)
 
     def choose(
         self, sim: Simulator, *, rng: np.random.Generator | None = None

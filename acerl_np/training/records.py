@@ -10,6 +10,7 @@ from acerl_np.evolution import InstanceSampler
 from acerl_np.kernels.state import Problem
 from acerl_np.kernels.update import Noise
 from acerl_np.kernels.variation import draw_records
+from acerl_np.problem.tables import allocate_variants
 from acerl_np.training.config import Config
 
 
@@ -48,7 +49,7 @@ class TrainingRecords:
         self._varies = config.perturb > 0 or config.synthetic > 0.0
         shared = config.records_per_member > 1
         n = config.records_per_member if shared else len(problem.instance)
-        self._drawn = _allocate_variants(problem, n) if self._varies else problem
+        self._drawn = allocate_variants(problem, n) if self._varies else problem
         self._key = np.empty(4, np.uint32)
 
     def deal(self, noise: Noise) -> Dealt:
@@ -80,23 +81,3 @@ class TrainingRecords:
             noise.generation,
             self._key,
         )
-
-
-def _allocate_variants(problem: Problem, n: int) -> Problem:
-    """Return tables of the same layouts with room for n instances."""
-    per_instance = (
-        "instance",
-        "ends",
-        "record",
-        "arrival_tick",
-        "fleet",
-        "start_site",
-        "breakdown",
-        "scaling",
-        "unit",
-    )
-    room = {
-        name: np.zeros((n, *getattr(problem, name).shape[1:]), getattr(problem, name).dtype)
-        for name in per_instance
-    }
-    return problem._replace(**room)
