@@ -97,7 +97,8 @@ class Ahead(NamedTuple):
         PAST_CLOCK : s between the day's start and the state's tick 0
         PAST_DELAY, PAST_TASKS : s of delay of the tasks that have left the tables, and their number
         PAST_HOLES : rows of the tables without a task
-    seen_ends : ndarray(int32, (n_seen, N_ENDS_FIELDS)), sites of the day's tasks so far, if no record has them
+    seen_ends : ndarray(int32, (n_seen, N_ENDS_FIELDS)), sites of the day's tasks so far, where no record
+        has them
     seen_record : ndarray(float64, (n_seen, N_RECORD_FIELDS)), times since the day's start
     agreement, deviation, weight : ndarray(float64, (H,)), see `weigh_history`
     matched : ndarray(bool, (H, M)), tasks of the history that have a counterpart in the day so far
@@ -310,7 +311,7 @@ def find_repair_end(problem, state, b, v, ahead, h, key, f):
 
 @inner_kernel
 def open_future(problem, state, b, ahead, f, h, key):
-    """Put the situation of episode b into row f of `ahead.states`, with the breakdowns of record h to come."""
+    """Put the situation of episode b into row f of `ahead.states`, with breakdowns of record h to come."""
     states, future = ahead.states, ahead.future
     copy_row(state, b, states, f)
     states.episode[f, EPISODE_INSTANCE] = f

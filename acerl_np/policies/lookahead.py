@@ -133,10 +133,10 @@ class Lookahead:
             raise InputError(
                 f"weights: read {describe(weights)}; expected one of {', '.join(get_args(Weights))}"
             )
-        for name, value in (("cost_limit", cost_limit), ("penalty", penalty), ("margin", margin)):
-            if not is_real(value) or not 0.0 <= value <= 1e9:
+        for name, real in (("cost_limit", cost_limit), ("penalty", penalty), ("margin", margin)):
+            if not is_real(real) or not 0.0 <= real <= 1e9:
                 raise InputError(
-                    f"{name}: read {describe(value)}; expected a number from 0 to 1e+09"
+                    f"{name}: read {describe(real)}; expected a number from 0 to 1e+09"
                 )
         if bases > 1 and not isinstance(policy, IndexPolicy):
             raise PolicyError(f"bases: read {bases}; expected 1, or an index policy as the base")
