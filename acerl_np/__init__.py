@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     )
     from acerl_np.policies.files import load_policy
     from acerl_np.policies.network import Policy
+    from acerl_np.policies.static import StaticPlan, fit_static
     from acerl_np.problem.bundled import load_instance, load_layout, load_suite
     from acerl_np.problem.instance import Instance
     from acerl_np.problem.layout import Layout
@@ -80,6 +81,7 @@ _HOMES = {
     "evaluation.trials": ("Trials", "evaluate_policy"),
     "policies.files": ("load_policy",),
     "policies.network": ("Policy",),
+    "policies.static": ("StaticPlan", "fit_static"),
     "problem.bundled": ("load_instance", "load_layout", "load_suite"),
     "problem.instance": ("Instance",),
     "problem.layout": ("Layout",),
@@ -113,6 +115,7 @@ __all__ = [
     "RecordError",
     "Schedule",
     "Simulator",
+    "StaticPlan",
     "StorageError",
     "TaskArrived",
     "TaskCancelled",
@@ -123,6 +126,7 @@ __all__ = [
     "VehicleRepaired",
     "__version__",
     "evaluate_policy",
+    "fit_static",
     "load_instance",
     "load_layout",
     "load_policy",

@@ -23,6 +23,7 @@ OLD_FORMAT = 2
 
 FORMS = {
     "network": ("acerl_np.policies.network", "Policy"),
+    "static": ("acerl_np.policies.static", "StaticPlan"),
 }
 """Module and class of each form of policy; a module is imported when a policy of its form is read."""
 
@@ -34,12 +35,13 @@ class AnyPolicy(Protocol):
     ----------
     form : str
         A key of `FORMS`.
-    origin : Origin or None
-        Where it comes from, if that is known.
     """
 
     form: ClassVar[str]
-    origin: Origin | None
+
+    @property
+    def origin(self) -> Origin | None:
+        """Where it comes from, if that is known."""
 
     def to_arrays(self, *, with_origin: bool = True) -> dict[str, np.ndarray]:
         """Return what `from_arrays` needs, as plain arrays."""
