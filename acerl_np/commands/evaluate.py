@@ -206,6 +206,8 @@ def run(arguments: argparse.Namespace) -> int:
     print(render_table(header, rows, arguments.format), end="")
     # A table for another program stays one.
     below = sys.stdout if arguments.format in ("text", "markdown") else sys.stderr
+    if plans and arguments.format == "markdown":
+        print()  # or they would be rows of the table
     for line in dict.fromkeys(plans):
         print(line, file=below)
     for label, trials in zip(labels, results, strict=True):

@@ -52,9 +52,8 @@ class StaticPlan:
     """
 
     form: ClassVar[str] = "static"
-    ordered: ClassVar[bool] = (
-        False  # vehicles go by their ids, in whatever order a layout lists them
-    )
+    # Vehicles go by their ids, in whatever order a layout lists them.
+    ordered: ClassVar[bool] = False
 
     order: tuple[str, ...]
     rules: Mapping[str, str]

@@ -159,6 +159,7 @@ def test_a_rule_decides_as_in_an_evaluation(rule):
     assert used == {rule} if rule != "MIX" else used == {"FCFS", "EDD", "NVF", "STD"}
 
 
+@pytest.mark.oracle
 def test_a_static_plan_decides_as_in_an_evaluation():
     """Also where the floor lists its vehicles in another order."""
     instance = load_instance("DMH-06")
