@@ -10,7 +10,7 @@ import numpy as np
 from acerl_np.evaluation.hindsight import find_hindsight
 from acerl_np.evaluation.trials import evaluate_policy
 from acerl_np.policies.network import Policy
-from acerl_np.policies.static import find_static
+from acerl_np.policies.static_search import find_static
 from acerl_np.problem.assignments import Assignments
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Edge, Layout, Site, Vehicle

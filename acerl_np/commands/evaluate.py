@@ -16,8 +16,14 @@ from acerl_np.commands.common import (
     load_instances,
     report_unfinished,
 )
+from acerl_np.commands.fitting import add_fit, fit_named
 from acerl_np.commands.ranges import COST_LIMIT, Range, check_ranges
-from acerl_np.support.errors import InputError, PolicyError, PolicyWarning, make_printable
+from acerl_np.support.errors import (
+    InputError,
+    PolicyError,
+    PolicyWarning,
+    make_printable,
+)
 from acerl_np.support.files import path_exists, write_atomically
 from acerl_np.support.numbers import check_seed
 from acerl_np.support.report import FORMATS, Cell, render_table
@@ -39,8 +45,8 @@ trials with tardiness below the limit), and how far the mean makespan is from hi
 
 Policies are files written by acerl-np train, or names: FCFS, EDD, NVF, STD, LWT, AHP (a free vehicle is
 drawn, the rule picks its task), MIX (a random rule), Random (a random task), Static (the best fixed
-vehicle order and rule per vehicle on these records). --replay adds past assignments as a row, played as
-by acerl-np records replay.
+vehicle order and rule per vehicle on the records of --fit, not on those that judge it). --replay adds past
+assignments as a row, played as by acerl-np records replay.
 """
 
 EPILOG = """\
@@ -49,7 +55,8 @@ examples:
   acerl-np evaluate policy.npz MIX --suite dmh-test --greedy --format markdown
   acerl-np evaluate policy.npz EDD --tasks week1.csv week2.csv --layout floor.json --trials-csv all.csv
   acerl-np hindsight week1.csv --layout floor.json --out best.json
-  acerl-np evaluate EDD STD Static --tasks week1.csv --layout floor.json --references best.json
+  acerl-np evaluate EDD STD Static --fit week1.csv --tasks week2.csv --layout floor.json
+  acerl-np evaluate EDD STD --tasks week1.csv --layout floor.json --references best.json
   acerl-np evaluate policy.npz EDD --replay assignments.csv --tasks week1.csv --layout floor.json
 """
 
@@ -73,6 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="LAYOUT.json",
         help="floor and fleet of the records: a JSON file or 'dmh' (default: layout.json beside each)",
     )
+    add_fit(parser)
     add_breakdowns(parser)
     add_random_breakdowns(parser)
     parser.add_argument(
@@ -169,18 +177,25 @@ def run(arguments: argparse.Namespace) -> int:
     policies = [find_policy(name) for name in arguments.policies]
     instances = load_instances(arguments, "dmh-train")
     check_names(instances)
-    check_fit(arguments.policies, policies, instances)
-    report_differences(arguments.policies, policies, instances)
-
-    references = gather_references(arguments, instances)
-    past = load_assignments(arguments.replay, instances)
-    from acerl_np.evaluation.comparison import compare_trials
-
     labels = [
         policy if isinstance(policy, str) else make_printable(name)
         for name, policy in zip(arguments.policies, policies, strict=True)
     ]
-    labels += ["replay"] if past else []
+    policies, shown = fit_named(arguments, policies, instances, labels)
+    check_fit(labels, policies, instances)
+    report_differences(labels, policies, instances)
+
+    references = gather_references(arguments, instances)
+    past = load_assignments(arguments.replay, instances)
+    from acerl_np.evaluation.comparison import compare_trials
+    from acerl_np.policies.static import StaticPlan
+
+    plans = [
+        f"{label}: {policy.describe()}"
+        for label, policy in zip(labels, policies, strict=True)
+        if isinstance(policy, StaticPlan)
+    ]
+    labels = [*shown, "replay"] if past else shown
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PolicyWarning)  # said above, by the files' names
         results = play(arguments, policies, instances, past)
@@ -189,6 +204,12 @@ def run(arguments: argparse.Namespace) -> int:
     comparison = compare_trials(instances, results, references)
     header, rows = tabulate(instances, labels, comparison)
     print(render_table(header, rows, arguments.format), end="")
+    # A table for another program stays one.
+    below = sys.stdout if arguments.format in ("text", "markdown") else sys.stderr
+    if plans and arguments.format == "markdown":
+        print()  # or they would be rows of the table
+    for line in dict.fromkeys(plans):
+        print(line, file=below)
     for label, trials in zip(labels, results, strict=True):
         report_unfinished(label, trials)
     return 0

@@ -18,7 +18,7 @@ from acerl_np.policies.lookahead import Lookahead
 from acerl_np.policies.network import Policy
 from acerl_np.policies.origin import warn_of_difference
 from acerl_np.policies.rules import RULES, STATIC, find_policy_name
-from acerl_np.policies.static import find_static, play_static
+from acerl_np.policies.static import StaticPlan, fit_static, play_plan
 from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.arena import play_list, stream_keys
@@ -34,9 +34,6 @@ Agent = Callable[[np.ndarray, np.ndarray], ArrayLike]
 
 AGENT_EPISODES = 1024
 """Episodes that an agent of your own plays side by side."""
-
-STATIC_TRIALS = 100
-"""Trials of each instance, the first ones, that the static plan is sought on."""
 
 
 @dataclass(frozen=True)
@@ -98,16 +95,17 @@ def evaluate_policy(
     cost_limit: float = 50.0,
     threads: int | None = None,
     horizon: float | None = None,
+    training: Instance | Sequence[Instance] | None = None,
 ) -> Trials:
     """Play every instance `trials` times with a policy.
 
     Parameters
     ----------
-    policy : Policy, str or callable
-        A trained policy, a name of `POLICY_NAMES` such as "EDD", or an agent of your own: a function of
-        observations (float32, (B, n_features)) and masks (bool, (B, n_actions)), as `Simulator` shows
-        them for these instances, that returns an action for each row; a row without a legal action is
-        over, and what is returned for it is ignored.
+    policy : Policy, IndexPolicy, StaticPlan, Lookahead, str or callable
+        A policy of any form, a name of `POLICY_NAMES` such as "EDD", or an agent of your own:
+        a function of observations (float32, (B, n_features)) and masks (bool, (B, n_actions)), as
+        `Simulator` shows them for these instances, that returns an action for each row; a row without a
+        legal action is over, and what is returned for it is ignored.
     instances : Instance or sequence of Instance
     trials : int
     seed : int
@@ -122,6 +120,9 @@ def evaluate_policy(
         s, cut to whole ones, after which an episode is stopped, finished or not; by default never.
         Where vehicles break down at random, `problem.breakdown_limits.find_last_tick` says when.
 
+    training : Instance or sequence of Instance, optional
+        Records that "Static" is fitted on, by `fit_static`; not those that judge it.
+
     Returns
     -------
     Trials
@@ -129,7 +130,8 @@ def evaluate_policy(
     Raises
     ------
     PolicyError
-        If the policy was trained for floors of another size, or its name is unknown.
+        If the policy was trained for floors of another size or for other vehicles, its name is unknown,
+        "Static" has no training records.
     ActionError
         If an agent of your own takes an illegal action.
     InputError
@@ -158,13 +160,17 @@ def evaluate_policy(
         raise InputError("no instances; expected at least one")
     if isinstance(policy, str):
         policy = find_policy_name(policy)
-        if policy == STATIC:
-            return _evaluate_static(chosen, trials, seed, cost_limit, horizon, threads)
-    elif isinstance(policy, Policy | IndexPolicy | Lookahead):
+    if isinstance(policy, str) and policy == STATIC:
+        policy = _fit_named(training, seed, cost_limit, horizon, threads)
+    elif training is not None:
+        raise PolicyError(f"training: given with a policy that needs none; expected '{STATIC}'")
+    if isinstance(policy, Policy | IndexPolicy | StaticPlan | Lookahead):
         for instance in chosen:
             policy.check_fits(instance)
         warn_of_difference(policy, [(item.name, item.layout) for item in chosen])
-    else:
+    if isinstance(policy, StaticPlan):
+        return _evaluate_plan(policy, chosen, trials, seed, cost_limit, horizon, threads)
+    if not isinstance(policy, Policy | IndexPolicy | Lookahead | str):
         if not callable(policy):
             raise PolicyError(
                 f"policy: read {describe(policy)}; expected a Policy, a name or a function of "
@@ -244,7 +250,24 @@ def _evaluate_agent(
     )
 
 
-def _evaluate_static(
+def _fit_named(
+    training: Instance | Sequence[Instance] | None,
+    seed: int,
+    cost_limit: float,
+    horizon: float | None,
+    threads: int | None,
+) -> StaticPlan:
+    """Return the plan that the name "Static" stands for: fitted on records named for it, never on others."""
+    if training is None:
+        raise PolicyError(
+            f"{STATIC}: no records to fit it on; expected training=records, or the plan that "
+            "fit_static(records) returns"
+        )
+    return fit_static(training, cost_limit=cost_limit, seed=seed, horizon=horizon, threads=threads)
+
+
+def _evaluate_plan(
+    plan: StaticPlan,
     instances: Sequence[Instance],
     trials: int,
     seed: int,
@@ -252,32 +275,19 @@ def _evaluate_static(
     horizon: float | None,
     threads: int | None,
 ) -> Trials:
-    """Evaluate the best static plan; without random breakdowns all trials of an instance are equal."""
+    """Evaluate a static plan; without random breakdowns all trials of an instance are equal."""
     random = any(instance.layout.has_random_breakdowns for instance in instances)
     different = trials if random else 1
-    sought = min(different, STATIC_TRIALS)
-    found = find_static(
-        [instance for instance in instances for _ in range(sought)],
-        cost_limit=cost_limit,
-        keys=stream_keys(instances, sought, seed),
+    played = play_plan(
+        plan,
+        [instance for instance in instances for _ in range(different)],
+        keys=stream_keys(instances, different, seed),
         horizon=horizon,
         threads=threads,
     )
-    if found is None:
-        raise InputError("no static plan; expected instances that can be served")
-    outcomes = found.makespan, found.tardiness, found.decisions
-    if different > sought:
-        played = play_static(
-            [found.plan],
-            [instance for instance in instances for _ in range(different)],
-            keys=stream_keys(instances, different, seed),
-            horizon=horizon,
-            threads=threads,
-        )
-        outcomes = played[0][0], played[1][0], played[2][0]
     makespan, tardiness, decisions = (
         np.repeat(values.reshape(len(instances), different), trials // different, axis=1)
-        for values in outcomes
+        for values in played
     )
     return Trials(
         instances=tuple(instance.name for instance in instances),

@@ -130,6 +130,7 @@ class Study:
         jobs = [(training, seed) for training in trainings for seed in range(self.seeds)]
         done = 0
         lock = threading.Lock()
+        result_stamp()  # before the threads: Python 3.11 may fail to parse source in several at once
 
         def work(job: tuple[Training, int]) -> Finished | None:
             nonlocal done

@@ -7,7 +7,7 @@ stay where the last event has put them; the clock stands at 0, and waiting times
 from __future__ import annotations
 
 from acerl_np.kernels.baselines import pick_by_rule
-from acerl_np.kernels.events import is_decision_due
+from acerl_np.kernels.events import has_choice, is_decision_due
 from acerl_np.kernels.observation import clear_view, write_view
 from acerl_np.kernels.rollout import choose_action
 from acerl_np.kernels.rules import N_RULES, select_task
@@ -65,6 +65,32 @@ def decide_by_named_rule(problem, state, rule, key, decision):
         -1 three times when no vehicle has a choice.
     """
     return pick_by_rule(problem, state, 0, rule, key, decision)
+
+
+@kernel
+def decide_by_plan(problem, state, order, rules):
+    """Return the vehicle, its task's position in the pool, and the rule that picked it.
+
+    Parameters
+    ----------
+    problem : Problem
+    state : State
+        Row 0 is read.
+    order : ndarray(int32, (n_vehicles,))
+        Vehicles, the preferred one first.
+    rules : ndarray(int32, (n_vehicles,))
+        The rule of each vehicle.
+
+    Returns
+    -------
+    tuple of int
+        -1 three times when no vehicle has a choice.
+    """
+    for k in range(len(order)):
+        v = order[k]
+        if has_choice(problem, state, 0, v):
+            return v, select_task(problem, state, 0, v, rules[v]), rules[v]
+    return -1, -1, -1
 
 
 @kernel

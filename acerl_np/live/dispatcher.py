@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from acerl_np.kernels.live import decide_by_named_rule, decide_by_network, look
+from acerl_np.kernels.live import decide_by_named_rule, decide_by_network, decide_by_plan, look
 from acerl_np.kernels.network import sum_columns
 from acerl_np.kernels.observation import allocate_view
 from acerl_np.kernels.random import ACTION, derive_key
@@ -55,6 +55,7 @@ from acerl_np.policies.files import pack_policy, unpack_policy
 from acerl_np.policies.network import Policy
 from acerl_np.policies.origin import warn_of_difference
 from acerl_np.policies.rules import RULES, find_policy_name
+from acerl_np.policies.static import StaticPlan
 from acerl_np.problem.bundled import load_layout
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.tables import (
@@ -93,9 +94,9 @@ class Dispatcher:
         Floor and fleet, as an object, a JSON path or the name of a bundled layout; every vehicle begins
         idle at its start site. Its breakdowns, listed or random, are ignored: `VehicleBroke` says when
         one happens.
-    policy : Policy or str
-        A trained policy, or the name of a rule such as "EDD" (the vehicle is then drawn from those
-        that have a choice, as in `evaluate_policy`).
+    policy : Policy, StaticPlan or str
+        A trained policy, a static plan, or the name of a rule such as "EDD" (the vehicle is then drawn from
+        those that have a choice, as in `evaluate_policy`).
     greedy : bool
         Take a policy's most probable action; otherwise it is sampled, as in training.
     seed : int
@@ -104,7 +105,7 @@ class Dispatcher:
     Raises
     ------
     PolicyError
-        If the policy was trained for floors of another size, or the rule is unknown.
+        If the policy was trained for floors of another size or for other vehicles, or the rule is unknown.
     InputError
         If the layout or the seed is not usable.
 
@@ -125,7 +126,7 @@ class Dispatcher:
     def __init__(
         self,
         layout: Layout | str | os.PathLike[str],
-        policy: Policy | str,
+        policy: Policy | StaticPlan | str,
         *,
         greedy: bool = True,
         seed: int = 0,
@@ -136,7 +137,7 @@ class Dispatcher:
             raise InputError(f"layout: read {describe(layout)}; expected a Layout or its file")
         self.layout = layout
         self.policy = find_policy_name(policy, tuple(RULES)) if isinstance(policy, str) else policy
-        if not isinstance(self.policy, Policy | str):
+        if not isinstance(self.policy, Policy | StaticPlan | str):
             raise PolicyError(
                 f"policy: read {describe(policy)}; expected a Policy or a rule's name"
             )
@@ -152,14 +153,20 @@ class Dispatcher:
         self._time = -math.inf
         self._decisions = 0
 
-        if isinstance(self.policy, str):
-            self._rule = RULES[self.policy]
+        if not isinstance(self.policy, str):
+            self.policy.check_layout(layout, "dispatcher")
+            warn_of_difference(self.policy, [("dispatcher", layout)])
+        if not isinstance(self.policy, Policy):
             self._problem = build_live_problem(
                 layout, FIRST_ROOM, scaling=np.ones(N_SCALING_FIELDS)
             )
+        if isinstance(self.policy, str):
+            self._rule = RULES[self.policy]
+        elif isinstance(self.policy, StaticPlan):
+            plan = self.policy.positions(layout)
+            self._order = np.array(plan.order, np.int32)
+            self._rules = np.array(plan.rules, np.int32)
         else:
-            self.policy.check_layout(layout, "dispatcher")
-            warn_of_difference(self.policy, [("dispatcher", layout)])
             self._problem = build_live_problem(
                 layout,
                 FIRST_ROOM,
@@ -355,7 +362,7 @@ class Dispatcher:
             "format": FORMAT,
             "state": np.frombuffer(json.dumps(data).encode(), np.uint8),
         }
-        if isinstance(self.policy, Policy):
+        if not isinstance(self.policy, str):
             arrays |= {f"policy.{name}": a for name, a in pack_policy(self.policy).items()}
         write_arrays(path, arrays)
 
@@ -572,6 +579,8 @@ class Dispatcher:
             v, position, rule = decide_by_named_rule(
                 self._problem, self._state, self._rule, self._key, self._decisions
             )
+        elif isinstance(self.policy, StaticPlan):
+            v, position, rule = decide_by_plan(self._problem, self._state, self._order, self._rules)
         else:
             v, position, rule = decide_by_network(
                 self._problem,

@@ -26,6 +26,7 @@ OLD_FORMAT = 2
 FORMS = {
     "index": ("acerl_np.policies.index", "IndexPolicy"),
     "network": ("acerl_np.policies.network", "Policy"),
+    "static": ("acerl_np.policies.static", "StaticPlan"),
 }
 """Module and class of each form of policy; a module is imported when a policy of its form is read."""
 
@@ -37,12 +38,13 @@ class AnyPolicy(Protocol):
     ----------
     form : str
         A key of `FORMS`.
-    origin : Origin or None
-        Where it comes from, if that is known.
     """
 
     form: ClassVar[str]
-    origin: Origin | None
+
+    @property
+    def origin(self) -> Origin | None:
+        """Where it comes from, if that is known."""
 
     def prepare(
         self, problem: Problem, instances: Sequence[Instance], greedy: bool | None = None

@@ -20,6 +20,7 @@ from acerl_np import (
     Layout,
     PolicyError,
     Simulator,
+    StaticPlan,
     TaskArrived,
     TaskCancelled,
     VehicleBroke,
@@ -156,6 +157,21 @@ def test_a_rule_decides_as_in_an_evaluation(rule):
     assert (log.makespan, len(decided)) == (trials.makespan[0, 0], trials.decisions)
     used = {name for *_, name in decided}
     assert used == {rule} if rule != "MIX" else used == {"FCFS", "EDD", "NVF", "STD"}
+
+
+@pytest.mark.oracle
+def test_a_static_plan_decides_as_in_an_evaluation():
+    """Also where the floor lists its vehicles in another order."""
+    instance = load_instance("DMH-06")
+    plan = StaticPlan(("v2", "v0", "v1"), {"v0": "NVF", "v1": "EDD", "v2": "STD"})
+    log, decided = play_live(instance, Dispatcher(instance.layout, plan))
+    trials = acerl_np.evaluate_policy(plan, instance, trials=1, threads=1)
+    assert (log.makespan, len(decided)) == (trials.makespan[0, 0], trials.decisions)
+    assert log.tardiness == pytest.approx(trials.tardiness[0, 0], rel=1e-12)
+    assert {(vehicle, rule) for _, vehicle, _, rule in decided} == set(plan.rules.items())
+    data = instance.layout.to_dict()
+    turned = Layout.from_dict({**data, "vehicles": data["vehicles"][::-1]})
+    assert play_live(instance, Dispatcher(turned, plan))[1] == decided
 
 
 @pytest.mark.parametrize("greedy", [True, False])
