@@ -11,7 +11,13 @@ from numpy.typing import ArrayLike
 
 from acerl_np.evaluation.metrics import satisfied_share
 from acerl_np.kernels.deciders import make_rule_decider
-from acerl_np.kernels.state import EPISODE_N_DECISIONS, INSTANCE_TASK_SLOTS
+from acerl_np.kernels.state import (
+    EPISODE_N_DECISIONS,
+    EPISODE_N_LATE,
+    INSTANCE_TASK_SLOTS,
+    Outcome,
+    allocate_outcome,
+)
 from acerl_np.policies.files import AnyPolicy
 from acerl_np.policies.index import IndexPolicy
 from acerl_np.policies.lookahead import Lookahead
@@ -50,6 +56,8 @@ class Trials:
         Decisions taken in all trials together.
     cost_limit : float
         xi, s.
+    late : ndarray(float64, (n_instances, n_trials))
+        Share of the tasks that were late; nan where an episode did not finish.
     """
 
     instances: tuple[str, ...]
@@ -57,6 +65,7 @@ class Trials:
     tardiness: np.ndarray
     decisions: int
     cost_limit: float
+    late: np.ndarray
 
     @property
     def satisfied(self) -> float:
@@ -75,6 +84,10 @@ class Trials:
     def mean_tardiness(self) -> np.ndarray:
         """Return the mean over the finished trials of each instance, s; nan where none finished."""
         return _mean_finished(self.tardiness)
+
+    def mean_late(self) -> np.ndarray:
+        """Return the mean share of late tasks over the finished trials of each instance."""
+        return _mean_finished(self.late)
 
 
 def _mean_finished(values: np.ndarray) -> np.ndarray:
@@ -111,7 +124,7 @@ def evaluate_policy(
     seed : int
     greedy : bool, optional
         Take what a trained policy likes best, or sample; by default as in its training: networks sample,
-        as in the paper, index policies do not.
+        as in the paper, index policies do not. A `Lookahead` draws futures only, and its base is greedy.
     cost_limit : float
         xi, s.
     threads : int, optional
@@ -119,7 +132,6 @@ def evaluate_policy(
     horizon : float, optional
         s, cut to whole ones, after which an episode is stopped, finished or not; by default never.
         Where vehicles break down at random, `problem.breakdown_limits.find_last_tick` says when.
-
     training : Instance or sequence of Instance, optional
         Records that "Static" is fitted on, by `fit_static`; not those that judge it.
 
@@ -179,14 +191,22 @@ def evaluate_policy(
         return _evaluate_agent(policy, chosen, trials, seed, cost_limit, horizon)
     rows = np.repeat(np.arange(len(chosen)), trials)
     keys = stream_keys(chosen, trials, seed)
-    makespan, tardiness, decisions = _play(policy, chosen, rows, keys, greedy, horizon, threads)
-    shape = (len(chosen), trials)
+    played = _play(policy, chosen, rows, keys, greedy, horizon, threads)
+    return _collect(chosen, played, cost_limit)
+
+
+def _collect(instances: Sequence[Instance], played: Outcome, cost_limit: float) -> Trials:
+    """Return the trials of episodes that were played instance by instance."""
+    shape = (len(instances), -1)
+    n_tasks = np.array([[instance.n_tasks] for instance in instances])
+    makespan = played.makespan.reshape(shape)
     return Trials(
-        instances=tuple(instance.name for instance in chosen),
-        makespan=makespan.reshape(shape),
-        tardiness=tardiness.reshape(shape),
-        decisions=int(decisions.sum()),
+        instances=tuple(instance.name for instance in instances),
+        makespan=makespan,
+        tardiness=played.tardiness.reshape(shape),
+        decisions=int(played.decisions.sum()),
         cost_limit=cost_limit,
+        late=np.where(np.isnan(makespan), np.nan, played.late.reshape(shape) / n_tasks),
     )
 
 
@@ -198,8 +218,8 @@ def _play(
     greedy: bool | None,
     horizon: float | None,
     threads: int | None,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Play a list of episodes by a network or a rule; return makespans, tardinesses and decisions."""
+) -> Outcome:
+    """Play a list of episodes by a trained policy or a rule."""
     workers = Workers(threads)
     try:
         problem = build_problem(instances, horizon=horizon)
@@ -223,7 +243,7 @@ def _evaluate_agent(
     """Let a Python function play all trials, many side by side."""
     entries = [instance for instance in instances for _ in range(trials)]
     keys = stream_keys(instances, trials, seed)
-    makespan, tardiness, decisions = np.empty(len(entries)), np.empty(len(entries)), 0
+    played = allocate_outcome(len(entries))
     # One set of sizes and constants for all pieces.
     problem = build_problem(instances, horizon=horizon)
     for first in range(0, len(entries), AGENT_EPISODES):
@@ -238,16 +258,10 @@ def _evaluate_agent(
         )
         while not simulator.done.all():
             simulator.step(agent(simulator.observation, simulator.action_mask))
-        makespan[some], tardiness[some] = simulator.makespan, simulator.tardiness
-        decisions += int(simulator.state.episode[:, EPISODE_N_DECISIONS].sum())
-    shape = (len(instances), trials)
-    return Trials(
-        instances=tuple(instance.name for instance in instances),
-        makespan=makespan.reshape(shape),
-        tardiness=tardiness.reshape(shape),
-        decisions=decisions,
-        cost_limit=cost_limit,
-    )
+        played.makespan[some], played.tardiness[some] = simulator.makespan, simulator.tardiness
+        played.decisions[some] = simulator.state.episode[:, EPISODE_N_DECISIONS]
+        played.late[some] = simulator.state.episode[:, EPISODE_N_LATE]
+    return _collect(instances, played, cost_limit)
 
 
 def _fit_named(
@@ -285,14 +299,6 @@ def _evaluate_plan(
         horizon=horizon,
         threads=threads,
     )
-    makespan, tardiness, decisions = (
-        np.repeat(values.reshape(len(instances), different), trials // different, axis=1)
-        for values in played
-    )
-    return Trials(
-        instances=tuple(instance.name for instance in instances),
-        makespan=makespan,
-        tardiness=tardiness,
-        decisions=int(decisions.sum()),
-        cost_limit=cost_limit,
-    )
+    # Each stands there `trials` times where all are equal.
+    repeated = Outcome(*(np.repeat(values, trials // different) for values in played))
+    return _collect(instances, repeated, cost_limit)

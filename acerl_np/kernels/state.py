@@ -78,7 +78,7 @@ N_UNIT_FIELDS = 2
 UNIT_METRES, UNIT_SECONDS = range(N_UNIT_FIELDS)
 
 # Fields of State.
-N_EPISODE_FIELDS = 7
+N_EPISODE_FIELDS = 8
 (
     EPISODE_INSTANCE,
     EPISODE_PHASE,
@@ -87,6 +87,7 @@ N_EPISODE_FIELDS = 7
     EPISODE_N_FINISHED,
     EPISODE_N_DECISIONS,
     EPISODE_POOL_SIZE,
+    EPISODE_N_LATE,
 ) = range(N_EPISODE_FIELDS)
 
 N_OUTCOME_FIELDS = 2
@@ -187,6 +188,7 @@ class State(NamedTuple):
         EPISODE_TIME : tick
         EPISODE_N_ARRIVED, EPISODE_N_FINISHED, EPISODE_N_DECISIONS
         EPISODE_POOL_SIZE : waiting tasks
+        EPISODE_N_LATE : tasks that were late, once all are finished
     outcome : ndarray(float64, (B, N_OUTCOME_FIELDS)), s, nan until finished
         OUTCOME_MAKESPAN, OUTCOME_TARDINESS
     pool : ndarray(int32, (B, M)), waiting tasks in pool order
@@ -264,16 +266,19 @@ class Outcome(NamedTuple):
     ----------
     makespan, tardiness : ndarray(float64, (n_episodes,)), s, nan for an episode that cannot end
     decisions : ndarray(int64, (n_episodes,))
+    late : ndarray(int64, (n_episodes,)), tasks that were late; 0 for an episode that cannot end
     """
 
     makespan: np.ndarray
     tardiness: np.ndarray
     decisions: np.ndarray
+    late: np.ndarray
 
 
 def allocate_outcome(n_episodes: int) -> Outcome:
     """Return an `Outcome` with room for `n_episodes`."""
-    return Outcome(np.empty(n_episodes), np.empty(n_episodes), np.empty(n_episodes, np.int64))
+    whole = np.empty(n_episodes, np.int64)
+    return Outcome(np.empty(n_episodes), np.empty(n_episodes), whole, whole.copy())
 
 
 @inner_kernel
@@ -282,6 +287,7 @@ def write_outcome(state, b, outcome, episode):
     outcome.makespan[episode] = state.outcome[b, OUTCOME_MAKESPAN]
     outcome.tardiness[episode] = state.outcome[b, OUTCOME_TARDINESS]
     outcome.decisions[episode] = state.episode[b, EPISODE_N_DECISIONS]
+    outcome.late[episode] = state.episode[b, EPISODE_N_LATE]
 
 
 @inner_kernel

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from acerl_np.kernels.deciders import Decider, make_plan_decider
-from acerl_np.kernels.state import Problem
+from acerl_np.kernels.state import Outcome, Problem
 from acerl_np.policies.files import load_form, save_policy
 from acerl_np.policies.origin import Origin, pack_origin, unpack_origin
 from acerl_np.policies.rules import find_policy_name
@@ -215,7 +215,7 @@ def play_plan(
     keys: np.ndarray,
     horizon: float | None = None,
     threads: int | None = None,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+) -> Outcome:
     """Play every instance by a plan.
 
     Parameters
@@ -231,9 +231,8 @@ def play_plan(
 
     Returns
     -------
-    makespan, tardiness : ndarray(float64, (n_instances,)), s
-        nan where an episode did not finish.
-    decisions : ndarray(int64, (n_instances,))
+    Outcome
+        One entry for each instance.
 
     Raises
     ------

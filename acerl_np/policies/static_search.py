@@ -131,7 +131,8 @@ def play_static(
                 workers,
             )
             makespan[some], tardiness[some], decisions[some] = (
-                values.reshape(count, n) for values in played
+                values.reshape(count, n)
+                for values in (played.makespan, played.tardiness, played.decisions)
             )
     finally:
         workers.close()

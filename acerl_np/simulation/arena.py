@@ -234,7 +234,7 @@ def play_by_plan(
     rules: np.ndarray,
     keys: np.ndarray,
     workers: Workers,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+) -> Outcome:
     """Play every episode of a list by its own static plan.
 
     Parameters
@@ -249,8 +249,7 @@ def play_by_plan(
 
     Returns
     -------
-    makespan, tardiness : ndarray(float64, (n_episodes,)), s
-    decisions : ndarray(int64, (n_episodes,))
+    Outcome
     """
     return play_list(
         problem,
