@@ -9,6 +9,7 @@ import numpy as np
 
 from acerl_np.evaluation.hindsight import find_hindsight
 from acerl_np.evaluation.trials import evaluate_policy
+from acerl_np.policies.lookahead import Lookahead
 from acerl_np.policies.network import Policy
 from acerl_np.policies.static_search import find_static
 from acerl_np.problem.assignments import Assignments
@@ -24,7 +25,7 @@ from acerl_np.training.config import Config
 __all__ = ["PARTS", "warm_up"]
 
 
-def _make_instance() -> Instance:
+def _make_instance(expiry: int = 9) -> Instance:
     layout = Layout(
         "two sites",
         (Site("a", 0.0, 0.0), Site("b", 1.0, 0.0)),
@@ -32,8 +33,8 @@ def _make_instance() -> Instance:
         (Vehicle("v", "a"),),
         task_slots=1,
     )
-    row = {"task": "t", "pickup": "a", "delivery": "b", "arrival_time": 0, "expiry_time": 9}
-    return Instance.from_rows("one task", layout, [row])
+    row = {"task": "t", "pickup": "a", "delivery": "b", "arrival_time": 0}
+    return Instance.from_rows("one task", layout, [{**row, "expiry_time": expiry}])
 
 
 def _train() -> None:
@@ -45,6 +46,20 @@ def _train() -> None:
     simulator = Simulator(instance)
     if isinstance(policy, Policy):
         simulator.step(policy.act(simulator.observation, simulator.action_mask))
+
+
+def _train_index() -> None:
+    instance = _make_instance()
+    config = Config.preset("best", decisions=None, generations=1, population=4)
+    trainer = ACERL(instance, config, threads=1)
+    trainer.run()
+    evaluate_policy(trainer.policy, instance, trials=1, threads=1)
+
+
+def _look_ahead() -> None:
+    instance = _make_instance()
+    ahead = Lookahead("EDD", history=_make_instance(expiry=8), futures=1)
+    evaluate_policy(ahead, instance, trials=1, threads=1)
 
 
 def _play_rule() -> None:
@@ -66,6 +81,8 @@ def _search() -> None:
 
 PARTS: dict[str, Callable[[], None]] = {
     "training": _train,
+    "index": _train_index,
+    "lookahead": _look_ahead,
     "rules": _play_rule,
     "replay": _replay,
     "static": _find_static,
@@ -85,8 +102,9 @@ def warm_up(part: str = "training", *, quiet: bool = False) -> None:
 
     Parameters
     ----------
-    part : {"training", "rules", "replay", "static", "search"}
-        Training and policies; dispatching rules; past assignments; static plans; hindsight.
+    part : {"training", "index", "lookahead", "rules", "replay", "static", "search"}
+        Training and networks; training and index policies; lookahead; dispatching rules; past
+        assignments; static plans; hindsight.
     quiet : bool
         Announce nothing, neither now nor later in this process.
 

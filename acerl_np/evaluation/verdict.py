@@ -193,10 +193,9 @@ class Verdict:
 
     def place(self) -> str:
         """Return what it was judged on, such as "3 unseen records"."""
-        several = "s" if self.n_records > 1 else ""
         if self.kind == "unseen":
-            return f"{self.n_records} unseen record{several}"
-        return f"{self.n_records} noised cop{'ies' if several else 'y'} of the training records, not unseen ones"
+            return f"{self.n_records} unseen record{'s' if self.n_records > 1 else ''}"
+        return f"{self.n_records} noised copies of the training records, not unseen ones"
 
     def sentence(self) -> str:
         """Return the verdict in one sentence."""
