@@ -301,7 +301,7 @@ class IndexPolicy:
         return f"IndexPolicy({len(self.features)} features, {kind}, {self.n_parameters} parameters)"
 
     def prepare(
-        self, problem: Problem, instances: Sequence[Instance], greedy: bool | None = None
+        self, problem: Problem, places: Sequence[Instance | Layout], greedy: bool | None = None
     ) -> tuple[Problem, Callable[[], Decider]]:
         """Return the tables as this policy sees them, and what makes a worker's decider.
 
