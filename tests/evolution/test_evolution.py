@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acerl_np.evolution import Evolution, Strategy, make_sampler, rank_utilities, sum_violations
-from acerl_np.evolution.spreads import MAX_SIGMA, MIN_SIGMA, weigh_members, weigh_places
+from acerl_np.evolution.spreads import MAX_SIGMA, MIN_SIGMA
 from acerl_np.support.errors import ConfigError, InputError
 
 ROOT = Path(__file__).parents[2]
