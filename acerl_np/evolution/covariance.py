@@ -2,10 +2,9 @@
 
 Hansen, "The CMA evolution strategy: a tutorial", arXiv:1604.00772; numbers in brackets are its equations. The
 separable form is that of Ros and Hansen, "A simple modification in CMA-ES achieving linear time and space
-complexity", PPSN 2008. Lengths are in units of the first sigma of each parameter. The root A of C = A A^T is the
-triangular one instead of the tutorial's symmetric one (as in Krause, Arbones and Igel, "CMA-ES with optimal
-covariance update and storage complexity", NIPS 2016), and the members' own normals z = A^(-1) y stand for
-C^(-1/2) y.
+complexity", PPSN 2008. Lengths are in units of the first sigma of each parameter. The root A of C = A A^T is
+the triangular one, and the members' own normals z = A^(-1) y stand for C^(-1/2) y, as in Krause, Arbones and
+Igel, "CMA-ES with optimal covariance update and storage complexity", NIPS 2016.
 """
 
 from __future__ import annotations
