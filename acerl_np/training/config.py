@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 from acerl_np.evolution.ranking import Ranking, Shaping
 from acerl_np.evolution.sampler import Advantage, Sampler
 from acerl_np.evolution.spreads import MIN_NOISE_STD
-from acerl_np.policies.index import KNOWLEDGE, MAX_HIDDEN
+from acerl_np.policies.index import FEATURES, KNOWLEDGE, MAX_HIDDEN
 from acerl_np.policies.network import Initialisation
 from acerl_np.problem.tables import MAX_HORIZON
 from acerl_np.support.errors import ConfigError, describe, make_printable
@@ -78,6 +78,8 @@ class Config:
         What an index policy may look at that not every floor knows: "breakdowns" (planned ones), "tasks"
         (how many are still to come), "time", "vehicles" (their names). By default the breakdowns, if a
         layout lists any.
+    without : tuple of str
+        Features that an index policy leaves out, for ablations.
     population    sampler : {"ais", "uniform", "random", "single"}
         Adaptive, each instance equally often, independent draws, the first instance only.
     shaping : {"standardised", "rank"}
@@ -131,6 +133,7 @@ class Config:
     synthetic: float = 0.0
     spread: SpreadName = "one"
     knowledge: tuple[str, ...] | None = None
+    without: tuple[str, ...] = ()
     shaping: Shaping = "standardised"
     antithetic: bool = False
     hidden: tuple[int, ...] = (128, 128)
@@ -191,6 +194,11 @@ class Config:
                 _fail("knowledge", given, f"some of {', '.join(KNOWLEDGE)}")
             kinds = tuple(kind for kind in KNOWLEDGE if kind in given)
             object.__setattr__(self, "knowledge", kinds)
+        known = [feature.name for feature in FEATURES]
+        left_out = self.without
+        if not isinstance(left_out, tuple | list) or not all(name in known for name in left_out):
+            _fail("without", left_out, f"some of {', '.join(known)}")
+        object.__setattr__(self, "without", tuple(left_out))
         if self.form == "network":
             if self.spread != "one":
                 _fail("spread", self.spread, "one with form network")
@@ -201,7 +209,7 @@ class Config:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the options as plain values, ready for JSON."""
-        data = {**asdict(self), "hidden": list(self.hidden)}
+        data = {**asdict(self), "hidden": list(self.hidden), "without": list(self.without)}
         if self.knowledge is not None:
             data["knowledge"] = list(self.knowledge)
         return data
@@ -261,14 +269,14 @@ BEST: dict[str, Any] = {
     "decisions": 1_070_000,
     "hidden": (),
     "spread": "full",
-    "population": 12,
+    "population": 14,
     "learning_rate": 1.0,
     "noise_std": 0.3,
     "noise_decay": 1.0,
     "records_per_member": None,
     "perturb": 20,
     "ranking": "penalty",
-    "penalty": 3.0,
+    "penalty": 4.0,
     "margin": 5.0,
     "sampler": "uniform",
     "outcome": "average",
