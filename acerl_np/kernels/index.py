@@ -366,9 +366,10 @@ def write_features(problem, state, b, index, v, k, n_idle, busy, pairs):
         x[LAST_LOADED] = over * c
         x[LAST_OVERSHOOT] = over * clip((finish - end) * per_second, 0.0, FAR)
         x[ARRIVED_APPROACH] = arrived * a
-        fraction = now / problem.record[i, n_tasks - 1, RECORD_ARRIVAL]
-        x[TIME_APPROACH] = min(1.0, fraction) * a
-        x[TIME_SLACK] = min(1.0, fraction) * eased
+        last_arrival = problem.record[i, n_tasks - 1, RECORD_ARRIVAL]
+        fraction = min(1.0, now / last_arrival) if last_arrival > 0.0 else 1.0
+        x[TIME_APPROACH] = fraction * a
+        x[TIME_SLACK] = fraction * eased
 
 
 @inner_kernel
