@@ -909,6 +909,33 @@ def test_sres_of_pymoo_agrees_on_the_optimum():
 
 
 @many_draws
+@pytest.mark.parametrize(
+    ("adapt", "name", "n", "most"),
+    [
+        # About a tenth above what these seeds need, so that a search that got slower is seen.
+        ("matrix", "sphere", 5, 900),
+        ("matrix", "sphere", 10, 1_900),
+        ("matrix", "ellipsoid", 5, 1_750),
+        ("matrix", "ellipsoid", 10, 4_600),
+        ("matrix", "Rosenbrock", 5, 2_200),
+        ("matrix", "Rosenbrock", 10, 6_300),
+        ("sigma", "ellipsoid", 20, 5_300),
+    ],
+)
+def test_smooth_functions_need_about_as_many_evaluations_as_with_pycma(adapt, name, n, most):
+    """The median of 5 seeds, at most 1.5 times that of pycma."""
+    example = load_example("evolution_against_cma")
+    seeds = range(5)
+    ours = np.median([example.count_ours(name, n, adapt, seed) for seed in seeds])
+    assert ours < most
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # without matplotlib it warns that it cannot plot
+        pytest.importorskip("cma")
+        theirs = np.median([example.count_theirs(name, n, adapt, seed) for seed in seeds])
+    assert ours < 1.5 * theirs
+
+
+@many_draws
 @pytest.mark.parametrize("seeds", [2, pytest.param(5, marks=pytest.mark.slow)])
 def test_instances_share_the_optimum_and_are_needed_together(seeds):
     """Several seeds: distance to the known optimum, mean and spread, of each sampler and each ablation."""
@@ -949,8 +976,10 @@ def test_the_instances_known_optimum_is_one():
 
 
 @many_draws
-@pytest.mark.filterwarnings("ignore")  # of pymoo
-@pytest.mark.parametrize("name", ["evolution_g_functions", "evolution_instances"])
+@pytest.mark.filterwarnings("ignore")  # of pymoo and pycma
+@pytest.mark.parametrize(
+    "name", ["evolution_g_functions", "evolution_instances", "evolution_against_cma"]
+)
 def test_examples_run_quickly(name, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", [name, "--quick"])
     load_example(name).main()
