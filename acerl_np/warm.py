@@ -46,6 +46,11 @@ def _train() -> None:
     simulator = Simulator(instance)
     if isinstance(policy, Policy):
         simulator.step(policy.act(simulator.observation, simulator.action_mask))
+    # The preset "best" besides draws its records and lets index functions decide.
+    best = ACERL(instance, Config.preset("best", decisions=1, records_per_member=2), threads=1)
+    best.run()
+    simulator.reset()
+    simulator.assign(*best.policy.choose(simulator))
 
 
 def _train_index() -> None:

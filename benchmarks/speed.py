@@ -14,6 +14,7 @@ import resource
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numba
@@ -21,6 +22,7 @@ import numpy as np
 
 import acerl_np
 from acerl_np.evolution import Strategy, rank_utilities
+from acerl_np.kernels.deciders import make_network_decider
 from acerl_np.kernels.network import (
     Features,
     forward,
@@ -30,10 +32,11 @@ from acerl_np.kernels.network import (
 )
 from acerl_np.kernels.random import BLOCK, LANES, derive_key, fill_normals
 from acerl_np.kernels.rollout import Workspace, allocate_workspace
+from acerl_np.kernels.state import Outcome
 from acerl_np.kernels.update import Noise, perturb_member
 from acerl_np.policies.network import initial_parameters
 from acerl_np.problem.tables import build_problem
-from acerl_np.simulation.arena import Arena
+from acerl_np.simulation.arena import Arena, play_list
 from acerl_np.support.workers import Workers
 
 SIZES = (219, 128, 128, 12)
@@ -175,11 +178,11 @@ def main() -> None:
     theta = initial_parameters(SIZES, 0)
     problem = build_problem(suite)
     instances = np.arange(POPULATION) % len(suite)
+    records = instances[:, np.newaxis]
     one, two = Workers(1), Workers(2)
     arenas = [Arena(problem, make_network(SIZES), workers) for workers in (one, two)]
     strategies = [Strategy(theta, population=POPULATION, workers=workers) for workers in (one, two)]
     trainers = [acerl_np.ACERL(suite, seed=0, threads=n) for n in (1, 2)]
-    shared = Arena(problem, make_network(SIZES), one, shared=True)
     rng = np.random.default_rng(0)
     utilities = rng.normal(size=POPULATION)
     returns, costs = rng.normal(size=POPULATION), rng.uniform(20.0, 80.0, POPULATION)
@@ -202,6 +205,10 @@ def main() -> None:
     far = np.ones(2**26, np.float32)
     n_blocks = 500
 
+    def play_shared() -> Outcome:
+        prepare = partial(make_network_decider, network, theta[np.newaxis], False)
+        return play_list(problem, prepare, instances, keys, one)
+
     parts: dict[str, Callable[[], object]] = {
         "sfc64": lambda: generator.standard_normal(out=reference, dtype=np.float32),
         "normals": lambda: draw_blocks(key, n_blocks, bits, noise),
@@ -211,20 +218,21 @@ def main() -> None:
         "rules": lambda: acerl_np.evaluate_policy("MIX", suite, trials=100, threads=1),
         "cache": lambda: [work.theta.max() for _ in range(20)],
         "memory": far.max,
-        "policy": lambda: shared.play_policy(theta, instances, keys, False),
-        "rollout 1": lambda: arenas[0].play_population(theta, 0.1, NOISE, instances),
+        "policy": play_shared,
+        "rollout 1": lambda: arenas[0].play_population(theta, 0.1, NOISE, records),
         "update 1": lambda: strategies[0].estimate_gradient(utilities),
         "ranking": lambda: rank_utilities(returns, costs, instances),
         "generation 1": trainers[0].step,
-        "rollout 2": lambda: arenas[1].play_population(theta, 0.1, NOISE, instances),
+        "rollout 2": lambda: arenas[1].play_population(theta, 0.1, NOISE, records),
         "update 2": lambda: strategies[1].estimate_gradient(utilities),
         "generation 2": trainers[1].step,
     }
     gained = ("rollout", "update", "generation")
     for function in parts.values():
         function()
-    decisions = int(arenas[0].play_population(theta, 0.1, NOISE, instances)[2].sum())
-    shared_decisions = int(shared.play_policy(theta, instances, keys, False)[2].sum())
+    played = arenas[0].play_population(theta, 0.1, NOISE, records)
+    decisions = int(played.decisions.sum())
+    shared_decisions = int(play_shared().decisions.sum())
     rule_decisions = acerl_np.evaluate_policy("MIX", suite, trials=100).decisions
     seconds: dict[str, list[float]] = {name: [] for name in parts}
     for _ in range(options.rounds):

@@ -204,7 +204,7 @@ def test_rollout(benchmark, suite, threads):
 
     problem = build_problem(suite)
     theta = initial_parameters(SIZES, 0)
-    instances = np.arange(256) % 8
+    instances = (np.arange(256) % 8)[:, np.newaxis]
     workers = Workers(threads)
     arena = Arena(problem, make_network(SIZES), workers)
     expected = Arena(problem, make_network(SIZES), Workers(1), tile=1).play_population(
@@ -212,7 +212,7 @@ def test_rollout(benchmark, suite, threads):
     )
     actual = arena.play_population(theta, 0.1, GENERATION, instances)
     assert all(np.array_equal(a, b) for a, b in zip(actual, expected, strict=True))
-    benchmark.extra_info["decisions"] = int(actual[2].sum())
+    benchmark.extra_info["decisions"] = int(actual.decisions.sum())
     benchmark(arena.play_population, theta, 0.1, GENERATION, instances)
     workers.close()
 

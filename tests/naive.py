@@ -276,6 +276,24 @@ class NaiveEpisode:
     # What a policy sees
 
     @property
+    def floor(self) -> Floor:
+        return self._floor
+
+    @property
+    def vehicles(self) -> list[Vehicle]:
+        return list(self._vehicles)
+
+    @property
+    def tasks(self) -> list[Task]:
+        """All tasks of the record, by arrival."""
+        return list(self._tasks)
+
+    @property
+    def waiting(self) -> list[Task]:
+        """The waiting tasks, in the order of the pool."""
+        return list(self._pool)
+
+    @property
     def pool(self) -> list[str]:
         """The ids of the waiting tasks."""
         return [task.name for task in self._pool]

@@ -225,11 +225,11 @@ def fail_some(patch, failure):
     """Every third episode of a generation fails from now on."""
     play = Arena.play_population
 
-    def play_and_fail(*arguments):
-        returns, costs, decisions = play(*arguments)
-        returns[::3] = failure
-        costs[::3] = abs(failure)
-        return returns, costs, decisions
+    def play_and_fail(*arguments, **options):
+        played = play(*arguments, **options)
+        played.makespan[::3] = -failure
+        played.tardiness[::3] = abs(failure)
+        return played
 
     patch.setattr(Arena, "play_population", play_and_fail)
 

@@ -47,7 +47,7 @@ class AnyPolicy(Protocol):
         """Where it comes from, if that is known."""
 
     def prepare(
-        self, problem: Problem, instances: Sequence[Instance], greedy: bool | None = None
+        self, problem: Problem, places: Sequence[Instance | Layout], greedy: bool | None = None
     ) -> tuple[Problem, Callable[[], Decider]]:
         """Return the tables as it sees them, and what makes a worker's decider."""
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal, get_args
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
@@ -17,12 +17,20 @@ from acerl_np.kernels.state import (
     allocate_state,
 )
 from acerl_np.kernels.update import fill_stream
+from acerl_np.policies.files import pack_policy, unpack_policy
 from acerl_np.policies.index import IndexPolicy
 from acerl_np.policies.network import Policy
 from acerl_np.policies.rules import RULES, find_policy_name
-from acerl_np.problem.instance import Instance, list_instances
+from acerl_np.problem.instance import Instance, find_layout, list_instances
+from acerl_np.problem.packing import (
+    UNUSABLE,
+    pack_instances,
+    pack_json,
+    unpack_instances,
+    unpack_json,
+)
 from acerl_np.problem.tables import allocate_variants, build_problem
-from acerl_np.support.errors import InputError, PolicyError, describe
+from acerl_np.support.errors import InputError, PolicyError, describe, make_printable
 from acerl_np.support.numbers import check_seed, is_real, is_whole
 
 if TYPE_CHECKING:
@@ -189,7 +197,7 @@ class Lookahead:
                         )
 
     def prepare(
-        self, problem: Problem, instances: Sequence[Instance], greedy: bool | None = None
+        self, problem: Problem, places: Sequence[Instance | Layout], greedy: bool | None = None
     ) -> tuple[Problem, Callable[[], Ahead]]:
         """Return the tables as the base sees them, and what makes a worker's lookahead.
 
@@ -200,36 +208,36 @@ class Lookahead:
         PolicyError
             If an instance has no historical record but itself, or the instances' floors differ.
         """
-        layout = instances[0].layout
-        for instance in instances:
-            if not _same_floor(instance.layout, layout):
+        layout = find_layout(places[0])
+        for place in places:
+            if not _same_floor(find_layout(place), layout):
                 raise PolicyError(
-                    f"{instance.name}: another floor or fleet than {instances[0].name}'s; expected the "
+                    f"{place.name}: another floor or fleet than {places[0].name}'s; expected the "
                     "same for all records of a lookahead"
                 )
         history = [move_record(record, layout) for record in self.history]
-        excluded = find_same(instances, history)
+        excluded = find_same(places, history)
         if excluded.all(axis=1).any():
             k = int(excluded.all(axis=1).argmax())
             raise PolicyError(
-                f"{instances[k].name}: no historical record but itself; expected other ones"
+                f"{places[k].name}: no historical record but itself; expected other ones"
             )
-        problem, make_base = self._prepare_base(problem, instances)
+        problem, make_base = self._prepare_base(problem, places)
         tables = build_problem(history, n_vehicles=problem.fleet.shape[1])
         return problem, lambda: self._allocate(problem, tables, excluded, make_base)
 
     def _prepare_base(
-        self, problem: Problem, instances: Sequence[Instance]
+        self, problem: Problem, places: Sequence[Instance | Layout]
     ) -> tuple[Problem, Callable[[Problem], Decider]]:
         base = self.policy
         if isinstance(base, str):
             rule = RULES[base]
             return problem, lambda tables: make_rule_decider(rule)
-        fitted = base.prepare(problem, instances, True)[0]
+        fitted = base.prepare(problem, places, True)[0]
         several = [base, *self._copies()]
 
         def make(tables: Problem) -> Decider:
-            decider: Decider = base.prepare(tables, instances, True)[1]()
+            decider: Decider = base.prepare(tables, places, True)[1]()
             if isinstance(base, IndexPolicy) and len(several) > 1:
                 parameters = np.concatenate([one.index.parameters for one in several])  # type: ignore[union-attr]
                 decider = decider._replace(indices=base.index._replace(parameters=parameters))
@@ -284,6 +292,50 @@ class Lookahead:
             total=np.zeros((self.bases, self.candidates)),
         )
 
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Return what `from_arrays` needs, as plain arrays: the base, the history and the options."""
+        base = {} if isinstance(self.policy, str) else pack_policy(self.policy)
+        options = {
+            "rule": self.policy if isinstance(self.policy, str) else None,
+            "futures": self.futures,
+            "seed": self.seed,
+            "weights": self.weights,
+            "bases": self.bases,
+            "candidates": self.candidates,
+            "cost_limit": self.cost_limit,
+            "penalty": self.penalty,
+            "margin": self.margin,
+        }
+        return {
+            **{f"base.{name}": array for name, array in base.items()},
+            "history": pack_instances(self.history),
+            "options": pack_json(options),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Lookahead:
+        """Build a lookahead from `to_arrays`.
+
+        Raises
+        ------
+        PolicyError
+            If an array is missing, or holds something else.
+        """
+        base = {
+            name.removeprefix("base."): array
+            for name, array in arrays.items()
+            if name.startswith("base.")
+        }
+        try:
+            options = unpack_json(arrays["options"])
+            rule = options.pop("rule")
+            history = unpack_instances(arrays["history"])
+            policy: Any = rule or unpack_policy(base)
+            return cls(policy, history=history, **options)
+        except UNUSABLE as error:
+            reason = make_printable(str(error)[:400])
+            raise PolicyError(f"lookahead: {reason}; expected what to_arrays returned") from error
+
     def choose(
         self, sim: Simulator, *, rng: np.random.Generator | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -319,13 +371,13 @@ def move_record(record: Instance, layout: Layout) -> Instance:
     )
 
 
-def find_same(instances: Sequence[Instance], history: Sequence[Instance]) -> np.ndarray:
+def find_same(places: Sequence[Instance | Layout], history: Sequence[Instance]) -> np.ndarray:
     """Return which historical records have an instance's own content.
 
     Returns
     -------
-    ndarray(bool, (n_instances, n_history))
-        Whether the tasks are the same, whatever their names.
+    ndarray(bool, (n_places, n_history))
+        Whether the tasks are the same, whatever their names; of a layout alone none are.
     """
 
     def read(instance: Instance) -> tuple[bytes, ...]:
@@ -340,4 +392,9 @@ def find_same(instances: Sequence[Instance], history: Sequence[Instance]) -> np.
         )
 
     known = [read(record) for record in history]
-    return np.array([[read(item) == other for other in known] for item in instances], np.bool_)
+    same = np.zeros((len(places), len(known)), np.bool_)
+    for k, place in enumerate(places):
+        if isinstance(place, Instance):
+            own = read(place)
+            same[k] = [own == other for other in known]
+    return same

@@ -223,7 +223,7 @@ class Policy:
         return actions
 
     def prepare(
-        self, problem: Problem, instances: Sequence[Instance], greedy: bool | None = None
+        self, problem: Problem, places: Sequence[Instance | Layout], greedy: bool | None = None
     ) -> tuple[Problem, Callable[[], Decider]]:
         """Return the tables with this policy's constants and slots, and what makes a worker's decider.
 

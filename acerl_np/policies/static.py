@@ -15,7 +15,7 @@ from acerl_np.policies.files import load_form, save_policy
 from acerl_np.policies.origin import Origin, pack_origin, unpack_origin
 from acerl_np.policies.rules import find_policy_name
 from acerl_np.policies.static_search import RULE_NAMES, PositionPlan, find_static
-from acerl_np.problem.instance import Instance, list_instances
+from acerl_np.problem.instance import Instance, find_layout, list_instances
 from acerl_np.problem.packing import UNUSABLE, pack_json, unpack_json
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.arena import play_by_plan, stream_keys
@@ -88,7 +88,7 @@ class StaticPlan:
         return PositionPlan(tuple(index[name] for name in self.order), tuple(rules))
 
     def prepare(
-        self, problem: Problem, instances: Sequence[Instance], greedy: bool | None = None
+        self, problem: Problem, places: Sequence[Instance | Layout], greedy: bool | None = None
     ) -> tuple[Problem, Callable[[], Decider]]:
         """Return the tables as they are, and what makes a worker's decider; `greedy` changes nothing.
 
@@ -97,7 +97,7 @@ class StaticPlan:
         PolicyError
             If the instances list the vehicles in different orders.
         """
-        found = {self.positions(instance.layout) for instance in instances}
+        found = {self.positions(find_layout(place)) for place in places}
         if len(found) > 1:
             raise PolicyError(
                 "the records list the vehicles in different orders; expected the same in all of them"

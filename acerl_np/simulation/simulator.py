@@ -31,6 +31,7 @@ from acerl_np.kernels.state import (
     allocate_state,
 )
 from acerl_np.problem.instance import Instance, list_instances
+from acerl_np.problem.layout import Layout
 from acerl_np.problem.tables import build_problem, count_actions, count_features
 from acerl_np.support.errors import ActionError, InputError, describe
 from acerl_np.support.numbers import is_whole
@@ -47,7 +48,7 @@ class Chooser(Protocol):
         ...
 
     def prepare(
-        self, problem: Problem, instances: Sequence[Instance], greedy: bool | None = None
+        self, problem: Problem, places: Sequence[Instance | Layout], greedy: bool | None = None
     ) -> tuple[Problem, Callable[[], Decider | Ahead]]:
         """Return the tables as the policy sees them, and what makes a worker's decider."""
         ...

@@ -231,11 +231,14 @@ def test_a_sampler_goes_back_to_a_state_it_had(name):
 
 def test_uniform_deals_in_turn():
     sampler = make_sampler("uniform", 3)
-    for generation in range(3):
+    turns = [[0, 1, 2, 0, 1, 2, 0, 1], [2, 0, 1, 2, 0, 1, 2, 0], [1, 2, 0, 1, 2, 0, 1, 2]]
+    for generation, expected in enumerate(turns):
         dealt = sampler.assign(8, generation)
-        assert dealt.tolist() == [0, 1, 2, 0, 1, 2, 0, 1]
+        assert dealt.tolist() == expected
         sampler.update(dealt, np.arange(8.0))
-    assert sampler.count.tolist() == [9, 9, 6]
+    assert sampler.count.tolist() == [8, 8, 8]
+    # A generation that divides evenly begins where the last one began.
+    assert [sampler.assign(6, generation)[0] for generation in range(4)] == [0] * 4
 
 
 def test_single_deals_the_first():

@@ -277,18 +277,18 @@ def test_each_member_of_a_generation_draws_its_own():
     record = load_instance("DMH-01")
     instance = Instance.from_rows("one", layout, record.rows()[:1])
     instance = vary(instance, RandomBreakdowns(60.0, 50.0))
-    generation, members = 3, np.zeros(11, np.int64)
+    generation, records = 3, np.zeros((11, 1), np.int64)
     policy = ACERL(instance, Config(hidden=(2,)), seed=6).policy
     workers = Workers(2)
-    returns, _, _ = Arena(build_problem([instance]), policy.network, workers).play_population(
-        policy.theta, 0.1, Noise(6, generation, 11, False), members
+    played = Arena(build_problem([instance]), policy.network, workers).play_population(
+        policy.theta, 0.1, Noise(6, generation, 11, False), records
     )
     workers.close()
     keys = [naive_evolution.stream_key(6, naive_evolution.ACTION, generation, k) for k in range(11)]
-    assert (-returns).tolist() == [
+    assert played.makespan.tolist() == [
         play_with_key(instance, key, lambda _, mask: mask.argmax(axis=1)) for key in keys
     ]
-    assert len(np.unique(returns)) > 1
+    assert len(np.unique(played.makespan)) > 1
 
 
 def test_more_trials_begin_with_the_same_ones():

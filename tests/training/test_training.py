@@ -210,7 +210,7 @@ def test_seconds_go_on_after_a_stop(tmp_path):
     ("changed", "message"),
     [
         ({"kind": "policy"}, "holds policy; expected a checkpoint"),
-        ({"format": 99}, "format 99; this version reads format 3"),
+        ({"format": 99}, "format 99; this version reads format 4"),
         ({"settings": None}, "not a usable checkpoint"),
         ({"settings": np.frombuffer(b"{", np.uint8)}, "not a usable checkpoint"),
         ({"settings": np.frombuffer(b"{}", np.uint8)}, "not a usable checkpoint"),
@@ -307,14 +307,14 @@ def play_episode(instance, policy, theta, key):
 
 
 def play_population(instances, theta, sigma, seed, generation, antithetic, dealt, tile=None):
-    """Returns, costs and decisions of a population by the fast kernels."""
+    """Returns, costs and decisions of a population by the fast kernels, an episode each."""
     problem = build_problem(instances, scaling=find_scaling(instances))
     workers = Workers(1)
     arena = Arena(problem, make_network([219, *HIDDEN, 12]), workers, tile=tile)
     noise = Noise(seed, generation, len(dealt), antithetic)
-    played = arena.play_population(theta, sigma, noise, np.array(dealt, np.int64))
+    played = arena.play_population(theta, sigma, noise, np.array(dealt, np.int64)[:, None])
     workers.close()
-    return played
+    return -played.makespan, played.tardiness, played.decisions
 
 
 @pytest.mark.oracle
@@ -616,8 +616,8 @@ def test_a_stop_between_a_step_and_its_look_is_made_up(generation, tmp_path, mon
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        name = "play_policy" if generation else "play_population"
-        patch.setattr(f"acerl_np.simulation.arena.Arena.{name}", interrupt)
+        name = "look" if generation else "play"
+        patch.setattr(f"acerl_np.training.forms.NetworkForm.{name}", interrupt)
         with pytest.raises(KeyboardInterrupt):
             trainer.step()
     assert trainer.generation == generation
@@ -652,7 +652,9 @@ def test_the_last_line_of_the_curves_is_the_present_theta(tmp_path):
 
 def test_defaults_of_the_configuration():
     assert Config().to_dict() == {
+        "form": "network",
         "generations": 128,
+        "decisions": None,
         "population": 256,
         "learning_rate": 0.06,
         "noise_std": 0.1,
@@ -662,7 +664,14 @@ def test_defaults_of_the_configuration():
         "p_f": 0.5,
         "alpha_u": 1.0,
         "ranking": "isr",
+        "penalty": 3.0,
+        "margin": 5.0,
         "sampler": "ais",
+        "records_per_member": 1,
+        "perturb": 0,
+        "synthetic": 0.0,
+        "spread": "one",
+        "knowledge": None,
         "shaping": "standardised",
         "antithetic": False,
         "hidden": [128, 128],
@@ -733,7 +742,7 @@ def check_shown(options):
     with pytest.raises(ConfigError) as caught:
         Config.from_dict(options)
     assert str(caught.value).isprintable()
-    assert len(str(caught.value)) < 400
+    assert len(str(caught.value)) < 500
 
 
 def test_antithetic_needs_an_even_population():
@@ -743,7 +752,7 @@ def test_antithetic_needs_an_even_population():
 
 
 def test_unknown_options_are_refused():
-    with pytest.raises(ConfigError, match=r"^sigma: unknown option; expected one of generations,"):
+    with pytest.raises(ConfigError, match=r"^sigma: unknown option; expected one of form,"):
         Config.from_dict({"sigma": 0.1})
 
 
