@@ -53,14 +53,6 @@ def _train() -> None:
     simulator.assign(*best.policy.choose(simulator))
 
 
-def _train_index() -> None:
-    instance = _make_instance()
-    config = Config.preset("best", decisions=None, generations=1, population=4)
-    trainer = ACERL(instance, config, threads=1)
-    trainer.run()
-    evaluate_policy(trainer.policy, instance, trials=1, threads=1)
-
-
 def _look_ahead() -> None:
     instance = _make_instance()
     ahead = Lookahead("EDD", history=_make_instance(expiry=8), futures=1)
@@ -86,7 +78,6 @@ def _search() -> None:
 
 PARTS: dict[str, Callable[[], None]] = {
     "training": _train,
-    "index": _train_index,
     "lookahead": _look_ahead,
     "rules": _play_rule,
     "replay": _replay,
@@ -107,9 +98,8 @@ def warm_up(part: str = "training", *, quiet: bool = False) -> None:
 
     Parameters
     ----------
-    part : {"training", "index", "lookahead", "rules", "replay", "static", "search"}
-        Training and networks; training and index policies; lookahead; dispatching rules; past
-        assignments; static plans; hindsight.
+    part : {"training", "lookahead", "rules", "replay", "static", "search"}
+        Training and policies; lookahead; dispatching rules; past assignments; static plans; hindsight.
     quiet : bool
         Announce nothing, neither now nor later in this process.
 

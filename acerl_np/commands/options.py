@@ -13,8 +13,8 @@ from acerl_np.training.config import BEST, CHOICES, Config, Preset, read_toml
 PRESETS: tuple[str, ...] = get_args(Preset)
 
 HELP = {
-    "form": "network: the paper's, sees all waiting tasks and chooses a vehicle and a rule; index: a function "
-    "that scores every pair of an idle vehicle and a waiting task, for any fleet and floor",
+    "form": "network: the paper's, sees all waiting tasks and chooses a vehicle and a rule; index: scores "
+    "every pair of an idle vehicle and a waiting task, for any fleet and floor",
     "generations": "G, generations to train",
     "decisions": "train until so many decisions are taken, instead of --generations; with --preset best 5 "
     "million or more also take eight hidden units",
@@ -34,13 +34,16 @@ HELP = {
     "penalty": "seconds of makespan per second of tardiness beyond the limit less the margin, with --ranking "
     "penalty",
     "margin": "seconds below the limit from which tardiness is penalised",
-    "records_per_member": "1: each member plays one record; K: all members play the same K records",
+    "records_per_member": "1: each member plays one record; K: all members play the same K records; K "
+    "from 2 to 32 by the budget where the preset leaves it open",
     "perturb": "draw the training records anew each generation, arrivals moved by up to so many seconds; "
     "those of 0 stay",
     "synthetic": "share of the records that are synthetic days, tasks drawn anew from the records' own",
     "spread": "of the search, one: one sigma; diagonal, full: an adapted covariance, with --form index",
     "knowledge": "what an index function may look at that not every floor knows, separated by commas: "
-    "breakdowns (planned ones), tasks (how many are to come), time, vehicles (their names); none",
+    "breakdowns (planned ones), tasks (how many are to come), time, vehicles (their names); or none",
+    "without": "features that an index function leaves out, separated by commas (acerl-np policy show names "
+    "them)",
     "sampler": "ais: adaptive; uniform: each instance equally often; random: independent draws; "
     "single: the first instance only",
     "shaping": "f, standardised: ranks standardised per instance and over the population; "
@@ -72,21 +75,22 @@ def parse_sizes(text: str) -> tuple[int, ...]:
         ) from error
 
 
-def parse_knowledge(text: str) -> tuple[str, ...]:
-    """Parse "breakdowns,tasks"; "none" or an empty text is no knowledge."""
+def parse_names(text: str) -> tuple[str, ...]:
+    """Parse "breakdowns,tasks"; "none" or an empty text names nothing."""
     names = tuple(part.strip() for part in text.split(",") if part.strip())
     return () if names == ("none",) else names
 
 
 KINDS: dict[str, tuple[Callable[[str], Any], str]] = {
     "hidden": (parse_sizes, "N,N"),
-    "knowledge": (parse_knowledge, "WHAT,WHAT"),
+    "knowledge": (parse_names, "WHAT,WHAT"),
+    "without": (parse_names, "NAME,NAME"),
     "decisions": (int, "N"),
     "horizon": (float, "X"),
 }
 """How options are read whose default does not tell, and what the help calls their value."""
 
-UNSET = {"knowledge": "breakdowns if a layout lists any"}
+UNSET = {"knowledge": "breakdowns if a layout lists any", "records_per_member": "by the budget"}
 """What a default of None means where it is not "none"."""
 
 
@@ -188,7 +192,7 @@ def _check_file(
     path: str, own: dict[str, Any], merged: Mapping[str, Any], given: Mapping[str, Any]
 ) -> None:
     """Refuse values of a file, in the light of the command line, and with the file's name."""
-    preset = given.get("preset", merged.get("preset")) or "paper"
+    preset: Any = given.get("preset", merged.get("preset")) or "paper"
     fields_given = {
         field.name: given[field.name] for field in fields(Config) if field.name in given
     }

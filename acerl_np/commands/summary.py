@@ -67,8 +67,8 @@ def tabulate_verdict(verdict: Verdict) -> tuple[str, list[str], list[list[Cell]]
     trials = sorted({row.trials for row in verdict.rows}, reverse=True)
     ahead = f" ({trials[-1]} with lookahead)" if len(trials) > 1 else ""
     title = (
-        f"Means over {trials[0]} trials{ahead}; late: share of the tasks; within: share of the trials with a\n"
-        f"tardiness below {verdict.cost_limit:g} s; beside {best}, the best rule on the training records: "
+        f"Means over {trials[0]} trials{ahead}; late: share of the tasks; within: share of the trials with "
+        f"a\ntardiness below {verdict.cost_limit:g} s; beside {best}, the best rule on the training records: "
         "makespan less\nthat of the rule, record by record, and its standard error"
     )
     header = ["policy", "makespan", "tardiness", "late", "within"]

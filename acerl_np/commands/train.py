@@ -170,9 +170,8 @@ def run(arguments: argparse.Namespace) -> int:
         silence()
     trainer, judges = make_trainer(given, options, settings)
     judged = judges.on != "nothing" and options["trials"] > 0
-    parts = ["index" if trainer.config.form == "index" else "training"]
-    parts += ["rules", "static", "lookahead"] if judged else []
-    compile_ahead(*parts, quiet=options["quiet"])
+    parts = ["rules", "static", "lookahead"] if judged else []
+    compile_ahead("training", *parts, quiet=options["quiet"])
     with prepare_folder(options, given) as folder:
         names = ("policy.npz", "run.npz", "config.json", "history.csv", "curves.csv")
         paths = {name: folder / name for name in names}

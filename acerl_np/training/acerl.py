@@ -306,6 +306,9 @@ class ACERL:
         except UNUSABLE as error:
             reason = make_printable(str(error)[:400])
             raise CheckpointError(f"{path}: not a usable checkpoint: {reason}") from error
+        if config.records_per_member is None and (generations, decisions) != (None, None):
+            # Another end must not change what is played from here on, nor after the next stop.
+            config = trainer.config = replace(config, records_per_member=trainer._records.each)
         if generations is not None:
             trainer.config = replace(config, generations=generations, decisions=None)
         elif trainer.generation > trainer.config.generations:
