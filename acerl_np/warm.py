@@ -55,7 +55,7 @@ def _train() -> None:
 
 def _look_ahead() -> None:
     instance = _make_instance()
-    ahead = Lookahead("EDD", history=_make_instance(expiry=8), futures=1)
+    ahead = Lookahead("EDD", history=[_make_instance(expiry=8)], futures=1)
     evaluate_policy(ahead, instance, trials=1, threads=1)
 
 

@@ -1,4 +1,4 @@
-"""What the name "Static" stands for in a command: a plan fitted on records named for it."""
+"""What a command makes of policies and records that are named for it: static plans."""
 
 from __future__ import annotations
 
@@ -58,7 +58,6 @@ def fit_named(
     """
     from acerl_np.policies.rules import STATIC
     from acerl_np.policies.static import fit_static
-    from acerl_np.problem.bundled import bundled_suites
 
     named = [isinstance(policy, str) and policy == STATIC for policy in policies]
     fit = arguments.fit
@@ -73,11 +72,7 @@ def fit_named(
                 "(other records than those that judge it)"
             )
         fit = [DEFAULT_FIT]
-    is_suite = len(fit) == 1 and fit[0] in bundled_suites() and not path_exists(fit[0])
-    data = {"tasks": fit, "suite": None}
-    if is_suite:
-        data = {"tasks": [], "suite": fit[0], "layout": None}
-    training = load_instances(argparse.Namespace(**{**vars(arguments), **data}))
+    training = load_named(arguments, fit)
     plan = fit_static(
         training,
         cost_limit=arguments.cost_limit,
@@ -85,11 +80,32 @@ def fit_named(
         horizon=arguments.horizon,
         threads=arguments.threads,
     )
-    on = list_some(fit if is_suite else [make_printable(item.name) for item in training], 3)
+    on = list_some(fit if is_suite(fit) else [make_printable(item.name) for item in training], 3)
     return (
         [plan if own else policy for own, policy in zip(named, policies, strict=True)],
         [f"{STATIC} (fitted on {on})" if own else x for own, x in zip(named, labels, strict=True)],
     )
+
+
+def is_suite(names: Sequence[str]) -> bool:
+    """Whether these names are that of a bundled suite, and of no file."""
+    from acerl_np.problem.bundled import bundled_suites
+
+    return len(names) == 1 and names[0] in bundled_suites() and not path_exists(names[0])
+
+
+def load_named(arguments: argparse.Namespace, names: Sequence[str]) -> list[Instance]:
+    """Load records besides those that judge, or a bundled suite; layout and breakdowns hold for them, too.
+
+    Raises
+    ------
+    InputError
+        If something cannot be loaded.
+    """
+    data: dict[str, list[str] | str | None] = {"tasks": list(names), "suite": None}
+    if is_suite(names):
+        data = {"tasks": [], "suite": names[0], "layout": None}
+    return load_instances(argparse.Namespace(**{**vars(arguments), **data}))
 
 
 def are_bundled(arguments: argparse.Namespace, instances: Sequence[Instance]) -> bool:
