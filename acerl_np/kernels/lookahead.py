@@ -227,7 +227,8 @@ def write_future(problem, state, b, ahead, f, h, key):
     """Write future f: the tasks that have arrived, then those of record h that have not.
 
     A record that agrees with the day leaves its tasks without a counterpart, moved by at most its
-    deviation; any other leaves its tasks after now, as they are.
+    deviation. Any other leaves its tasks after now, moved by at most a unit of time: a few records give many
+    futures then.
     """
     i = state.episode[b, EPISODE_INSTANCE]
     history, future = ahead.history, ahead.future
@@ -239,13 +240,14 @@ def write_future(problem, state, b, ahead, f, h, key):
     is_copy = ahead.agreement[h] > 0.5
     for task in range(history.instance[h, INSTANCE_N_TASKS]):
         arrival = history.record[h, task, RECORD_ARRIVAL]
+        uniform = draw_uniform(key, task, f + 1)
         if is_copy:
             if ahead.matched[h, task] or arrival + ahead.deviation[h] < now + clock:
                 continue
-            uniform = draw_uniform(key, task, f + 1)
             arrival = perturb_arrival(arrival, ahead.deviation[h], uniform) - clock
             arrival = max(arrival, now + 1.0)
         else:
+            arrival = perturb_arrival(arrival, np.floor(problem.unit[i, UNIT_SECONDS]), uniform)
             arrival -= clock
             if arrival <= now:
                 continue
