@@ -276,7 +276,8 @@ def write_future(state, b, ahead, f, h, key):
             arrival = perturb_arrival(arrival, ahead.deviation[h], uniform) - clock
             arrival = max(arrival, now + 1.0)
         else:
-            arrival = perturb_arrival(arrival, np.floor(problem.unit[i, UNIT_SECONDS]), uniform)
+            unit = np.floor(future.unit[0, UNIT_SECONDS])
+            arrival = perturb_arrival(arrival, unit, uniform)
             arrival -= clock
             if arrival <= now:
                 continue
@@ -464,7 +465,7 @@ def begin_lookahead(problem, state, b, ahead, key):
 @inner_kernel
 def is_repeated(ahead, h):
     """Whether all futures of record h are the same: its tasks stay where they are, and nothing is drawn."""
-    if ahead.draws or (ahead.agreement[h] > 0.5 and ahead.deviation[h] > 0.0):
+    if ahead.draws or ahead.agreement[h] <= 0.5 or ahead.deviation[h] > 0.0:
         return False
     for v in range(ahead.future.instance[0, INSTANCE_N_VEHICLES]):
         if ahead.future.fleet[0, v, FLEET_MEAN_UPTIME] > 0.0:
