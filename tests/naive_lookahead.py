@@ -134,22 +134,30 @@ class Lookahead:
         place = draw_uniform(self.key, 0, 0) + f * GOLDEN
         return pick(self.weights, place - math.floor(place))
 
+    def move(self, arrival, most, k, f):
+        """Arrival of task k of a record in future f: moved by whole seconds, but for one of 0."""
+        if arrival <= 0.0:
+            return arrival
+        noise = math.floor(draw_uniform(self.key, k, f + 1) * (2 * most + 1)) - most
+        return max(0.0, arrival + noise)
+
     def tasks_to_come(self, f):
         """Tasks of future f that have not arrived, by arrival."""
         h, now = self.record_of(f), self.slow.time
         found, record = self.matches[h], self.history[h]
+        coming = []
         if found.agreement <= 0.5:
-            coming = [(task.arrival, task) for task in record if task.arrival > now]
+            unit = math.floor(find_window(self.slow))
+            for k, task in enumerate(record):
+                arrival = self.move(task.arrival, unit, k, f)
+                if arrival > now:
+                    coming.append((arrival, task))
         else:
-            coming = []
             for k in found.left:
                 arrival = record[k].arrival
                 if arrival + found.deviation < now:
                     continue
-                if arrival > 0.0:
-                    uniform = draw_uniform(self.key, k, f + 1)
-                    noise = math.floor(uniform * (2 * found.deviation + 1)) - found.deviation
-                    arrival = max(0.0, arrival + noise)
+                arrival = self.move(arrival, found.deviation, k, f)
                 coming.append((max(arrival, now + 1.0), record[k]))
         coming.sort(key=lambda item: item[0])
         return [replace(task, arrival=a, waiting_since=a) for a, task in coming]
