@@ -182,6 +182,28 @@ def test_a_budget_of_nothing_still_answers():
     assert (only, only.futures) == (("v2", "a", "lookahead"), 0)
 
 
+def test_a_dispatcher_is_ready_when_it_is_made(monkeypatch):
+    """The first decision must not be the one that compiles."""
+    from acerl_np.live import decision
+
+    called = []
+
+    def watch(name):
+        kernel = getattr(decision, name)
+
+        def note(*arguments):
+            called.append(name)
+            return kernel(*arguments)
+
+        monkeypatch.setattr(decision, name, note)
+
+    for name in ("mix_key", "begin_lookahead", "rate_candidates", "pick_candidate"):
+        watch(name)
+    dispatcher = make()
+    assert called == ["mix_key", "begin_lookahead", "rate_candidates", "pick_candidate"]
+    assert dispatcher.decide(0.0) == []
+
+
 @pytest.mark.oracle
 def test_many_vehicles_and_tasks_in_one_moment():
     data = load_layout("dmh").to_dict()
