@@ -282,15 +282,16 @@ def test_index_policy(benchmark, suite, hidden):
 @pytest.mark.parametrize(("bases", "futures"), [(1, 32), (8, 16)])
 @pytest.mark.parametrize("weights", ["match", "even"])
 def test_lookahead(benchmark, suite, bases, futures, weights):
-    """One decision of a lookahead, six tasks waiting for one of the vehicles."""
+    """One decision of a lookahead: one of four tasks for a vehicle, with two thirds of the day to come."""
     acerl_np.warm_up("lookahead")
     day = acerl_np.perturb(suite[0], 5, seed=0)
     policy = acerl_np.Lookahead(
         make_index(0), history=suite, futures=futures, bases=bases, weights=weights
     )
     sim = acerl_np.Simulator(day)
-    while len(sim.state.pool[0, : sim.state.episode[0, EPISODE_POOL_SIZE]]) < 6:
+    for _ in range(9):
         sim.assign(*policy.policy.choose(sim))
+    assert sim.state.episode[0, EPISODE_POOL_SIZE] == 4
     ahead = policy.prepare(sim.problem, sim.pool)[1]()
     key, own = np.zeros(4, np.uint32), np.empty(4, np.uint32)
     v, position = decide_ahead(sim.problem, sim.state, 0, ahead, key, own)
