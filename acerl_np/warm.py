@@ -25,7 +25,7 @@ from acerl_np.training.config import Config
 __all__ = ["PARTS", "warm_up"]
 
 
-def _make_instance(expiry: int = 9) -> Instance:
+def _make_instance(expiry: float = 9.0) -> Instance:
     layout = Layout(
         "two sites",
         (Site("a", 0.0, 0.0), Site("b", 1.0, 0.0)),
@@ -34,7 +34,8 @@ def _make_instance(expiry: int = 9) -> Instance:
         task_slots=1,
     )
     row = {"task": "t", "pickup": "a", "delivery": "b", "arrival_time": 0}
-    return Instance.from_rows("one task", layout, [{**row, "expiry_time": expiry}])
+    row["expiry_time"] = expiry
+    return Instance.from_rows("one task", layout, [row])
 
 
 def _train() -> None:
@@ -51,12 +52,6 @@ def _train() -> None:
     best.run()
     simulator.reset()
     simulator.assign(*best.policy.choose(simulator))
-
-
-def _look_ahead() -> None:
-    instance = _make_instance()
-    ahead = Lookahead("EDD", history=[_make_instance(expiry=8)], futures=1)
-    evaluate_policy(ahead, instance, trials=1, threads=1)
 
 
 def _play_rule() -> None:
@@ -76,13 +71,20 @@ def _search() -> None:
     find_hindsight(_make_instance(), effort=0.001)
 
 
+def _look_ahead() -> None:
+    instance = _make_instance()
+    ahead = Lookahead("STD", history=_make_instance(8.0), futures=1)
+    evaluate_policy(ahead, instance, trials=1, threads=1)
+    ahead.choose(Simulator(instance))
+
+
 PARTS: dict[str, Callable[[], None]] = {
     "training": _train,
-    "lookahead": _look_ahead,
     "rules": _play_rule,
     "replay": _replay,
     "static": _find_static,
     "search": _search,
+    "lookahead": _look_ahead,
 }
 """What can be compiled ahead: most users need "training" alone, which does not wait for the others."""
 
@@ -98,8 +100,8 @@ def warm_up(part: str = "training", *, quiet: bool = False) -> None:
 
     Parameters
     ----------
-    part : {"training", "lookahead", "rules", "replay", "static", "search"}
-        Training and policies; lookahead; dispatching rules; past assignments; static plans; hindsight.
+    part : {"training", "rules", "replay", "static", "search", "lookahead"}
+        Training and policies; dispatching rules; past assignments; static plans; hindsight; lookahead.
     quiet : bool
         Announce nothing, neither now nor later in this process.
 

@@ -155,15 +155,19 @@ class LiveDecider:
         mix_key(ahead, self._key, decisions, self._own)
         problem, state = board.problem, board.state
         found = begin_lookahead(problem, state, 0, ahead, self._own)
-        if found == 0:
-            return NOTHING
         # One candidate is taken without a look at any future.
         n, seen = ahead.n_futures if found > 1 else 0, 0
-        while seen < n:
+        # Nothing is passed over where there is nothing to decide: a dispatcher's first question, which has no
+        # task, is to compile or load all that a later one needs.
+        while True:
             last = min(n, seen + CHUNK)
             rate_candidates(problem, state, 0, ahead, self._own, seen, last)
             seen = last
-            if self.budget is not None and time.perf_counter() - started >= self.budget:
+            if seen == n or self._is_over(started):
                 break
         _, _, v, position = pick_candidate(ahead)
-        return Decision(int(v), int(position), "lookahead", seen)
+        return Decision(int(v), int(position), "lookahead", seen) if found > 0 else NOTHING
+
+    def _is_over(self, started: float) -> bool:
+        """Whether a decision that began then has used up its budget."""
+        return self.budget is not None and time.perf_counter() - started >= self.budget

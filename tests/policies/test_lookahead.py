@@ -12,6 +12,7 @@ import pytest
 from acerl_np import (
     AcerlError,
     ConfigError,
+    Dispatcher,
     IndexPolicy,
     InputError,
     Instance,
@@ -21,10 +22,12 @@ from acerl_np import (
     PolicyError,
     Simulator,
     StaticPlan,
+    TaskArrived,
     evaluate_policy,
     load_instance,
     load_suite,
     perturb,
+    warm_up,
 )
 from acerl_np.kernels.lookahead import UNFINISHED, begin_lookahead, pick_candidate, rate_candidates
 from acerl_np.kernels.state import (
@@ -576,6 +579,30 @@ def test_arrays_hold_all_of_it():
         simulator = Simulator(day)
         for one, other in zip(ahead.choose(simulator), again.choose(simulator), strict=True):
             assert np.array_equal(one, other)
+
+
+@needs_jit
+def test_what_is_compiled_ahead_serves_all_of_it():
+    """Whatever looks ahead, in an evaluation, a simulator or a dispatcher."""
+    from acerl_np.kernels import deciders, lookahead
+
+    warm_up("lookahead", quiet=True)
+    kernels = [
+        getattr(lookahead, name)
+        for name in ("begin_lookahead", "rate_candidates", "pick_candidate", "play_ahead")
+    ]
+    kernels += [deciders.finish_by, deciders.decide_once]
+    before = [len(kernel.signatures) for kernel in kernels]
+    assert min(before) >= 1
+    day, history = shorten(day_of(), 4), records_of((2,))
+    for name in ("index", "network", "STD", "plan"):
+        ahead = Lookahead(BASES[name](day), history=history, futures=1)
+        evaluate_policy(ahead, day, trials=1, threads=1)
+        dispatcher = Dispatcher(day.layout, ahead)
+        for task in ("a", "b"):
+            dispatcher.feed(TaskArrived(0.0, task, "st1", "st5", 400.0))
+        assert len(dispatcher.decide(0.0)) == 2
+    assert [len(kernel.signatures) for kernel in kernels] == before == [1] * len(kernels)
 
 
 @needs_jit
