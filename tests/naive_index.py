@@ -88,6 +88,8 @@ class Look:
 
     def _fetches_in(self, rival):
         """Seconds until a rival could be at the pickup; infinite if it cannot, or nobody knows when."""
+        if not rival.can_carry(self.task):
+            return math.inf
         if rival.status == naive.WORKING:
             way = self._distance(rival.task.delivery, self.task.pickup)
             return rival.finish - self.now + way / rival.speed

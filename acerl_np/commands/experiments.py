@@ -33,7 +33,7 @@ STUDIES = {
     "ablation": "ranking, sampler, single records; 44 rows",
     "all": "these four, the paper's studies; 52 rows",
     "learning": "one setting changed at a time: what training needs; 38 rows",
-    "generalisation": "forms of policy, features, budgets, lookahead, records left out; 60 rows",
+    "generalisation": "forms of policy, features, budgets, lookahead, records left out; 77 rows",
 }
 
 PAPER = ("comparison", "robustness", "leave-one-out", "ablation")

@@ -27,7 +27,8 @@ FIRST_DRAW = 2000
 """Seeds of the judged noised copies; those that settings were chosen on lie below."""
 MAGNITUDES = (5, 30)
 BUDGETS = {"0.3": 300_000, "1.07": 1_070_000, "3": 3_000_000, "10": 10_000_000, "30": 30_000_000}
-FRESH_TRAINING, FRESH_UNSEEN = 8, 100
+FRESH_SETS, FRESH_TRAINING, FRESH_UNSEEN = 5, 8, 100
+"""Sets of fresh records: what can be learned from eight days depends on the eight."""
 
 LOOKAHEADS: dict[str, dict[str, Any]] = {
     **{f"{n}, match": {"futures": n} for n in (8, 32, 128)},
@@ -45,6 +46,7 @@ FORMS: dict[str, dict[str, Any]] = {
     "ranking isr": {"ranking": "isr"},
     "ranking isr, p_f 0": {"ranking": "isr", "p_f": 0.0},
     "not perturbed": {"perturb": 0},
+    "perturbed by 10": {"perturb": 10},
     "perturbed by 60": {"perturb": 60},
     "half synthetic": {"synthetic": 0.5},
     "all synthetic": {"synthetic": 1.0},
@@ -54,14 +56,20 @@ FORMS: dict[str, dict[str, Any]] = {
 }
 """Options beside the preset's."""
 
+FRESH_FEW: dict[str, dict[str, Any]] = {
+    "two days": {},
+    "two days, not perturbed": {"perturb": 0},
+}
+"""Options of policies that are trained on the first two of eight days."""
+
 NETWORKS: dict[str, dict[str, Any]] = {
     "network": {},
-    "network, perturbed by 20": {"perturb": 20},
+    "network, perturbed by 30": {"perturb": 30},
     "network, 4 common records": {"records_per_member": 4, "population": 64},
-    "network, 4 common records, perturbed by 20": {
+    "network, 4 common records, perturbed by 30": {
         "records_per_member": 4,
         "population": 64,
-        "perturb": 20,
+        "perturb": 30,
     },
 }
 
@@ -77,11 +85,13 @@ def noised(magnitude: int, records: Sequence[Instance]) -> tuple[Instance, ...]:
     )
 
 
-def fresh_records(n: int, first: int = 0) -> tuple[Instance, ...]:
+def fresh_records(n: int, first: int, seed: int) -> tuple[Instance, ...]:
     """Return records of one process on the DMH floor: as many tasks as in the benchmark, due as soon."""
     layout = load_layout("dmh")
     return tuple(
-        generate_record(layout, 30, rate=66.0, slack=3.2, seed=3, index=first + k, name=f"day-{k}")
+        generate_record(
+            layout, 30, rate=66.0, slack=3.2, seed=seed, index=first + k, name=f"day-{k}"
+        )
         for k in range(n)
     )
 
@@ -129,13 +139,14 @@ def trainings(study: Study) -> list[Training]:
                 {name: LOOKAHEADS[name] for name in ("32, match", "32, even")},
             )
         )
-    days = fresh_records(FRESH_TRAINING)
-    later = (("fresh", fresh_records(FRESH_UNSEEN, FRESH_TRAINING)),)
     ahead = {"32, even": LOOKAHEADS["32, even"]}
-    rows.append(Training("fresh, best", days, best(), later, ahead))
-    rows.append(Training("fresh, network", days, study.config(), later))
-    rows.append(Training("fresh, 2 days, best", days[:2], best(), later))
-    rows.append(Training("fresh, 2 days, not perturbed", days[:2], best(perturb=0), later))
+    for k in range(FRESH_SETS):
+        days = fresh_records(FRESH_TRAINING, 0, k)
+        later = (("fresh", fresh_records(FRESH_UNSEEN, FRESH_TRAINING, k)),)
+        rows.append(Training(f"fresh best, set {k}", days, best(), later, ahead))
+        rows.append(Training(f"fresh network, set {k}", days, study.config(), later))
+        for label, options in FRESH_FEW.items():
+            rows.append(Training(f"fresh {label}, set {k}", days[:2], best(**options), later))
     return rows
 
 
@@ -151,26 +162,38 @@ def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]
         title = f"Forms, features, budgets and lookahead, played on {suite}"
         found.append(spread_table(f"{NAME}-{suite.removeprefix('dmh-')}", title, rows, BASE))
     for suite in ("itself", *(f"noised-{m}" for m in MAGNITUDES)):
-        by_label: dict[str, list[Row]] = {}
-        for label in folds:
-            runs = {"left out": results[label]}
-            for row in [*study.rows(runs, suite), *study.ahead_rows(runs, suite)]:
-                by_label.setdefault(row.label, []).append(row)
-        joined = [
-            Row(
-                label,
-                np.concatenate([row.makespan for row in rows]),
-                np.concatenate([row.tardiness for row in rows]),
-            )
-            for label, rows in by_label.items()
-        ]
+        joined = _join(study, {label: results[label] for label in folds}, suite, "left out")
         title = f"Trained on the seven other records, played on {suite}"
         if joined:
             found.append(spread_table(f"{NAME}-left-out-{suite}", title, joined, "left out"))
-    runs = {label: results[label] for label in fresh}
-    rows = [*study.rows(runs, "fresh"), *study.ahead_rows(runs, "fresh")]
+    rows = []
+    for kind in ("best", "network", *FRESH_FEW):
+        own = {label: results[label] for label in fresh if label.startswith(f"fresh {kind}, set")}
+        rows += _join(study, own, "fresh", f"fresh {kind}")
     if rows:
-        rows += study.rule_rows(fresh_records(FRESH_UNSEEN, FRESH_TRAINING))
-        title = "Fresh records of one process, trained on eight"
-        found.append(spread_table(f"{NAME}-fresh", title, rows, "fresh, best"))
+        unseen = [
+            record
+            for k in range(FRESH_SETS)
+            for record in fresh_records(FRESH_UNSEEN, FRESH_TRAINING, k)
+        ]
+        rows += study.rule_rows(unseen)
+        title = "Fresh records of one process, trained on eight: five sets"
+        found.append(spread_table(f"{NAME}-fresh", title, rows, "fresh best"))
     return found
+
+
+def _join(study: Study, results: dict[str, list[Finished]], suite: str, label: str) -> list[Row]:
+    """Return the rows of several trainings as if they were one on all their records."""
+    by_label: dict[str, list[Row]] = {}
+    for runs in results.values():
+        own = {label: runs}
+        for row in [*study.rows(own, suite), *study.ahead_rows(own, suite)]:
+            by_label.setdefault(row.label, []).append(row)
+    return [
+        Row(
+            name,
+            np.concatenate([row.makespan for row in rows]),
+            np.concatenate([row.tardiness for row in rows]),
+        )
+        for name, rows in by_label.items()
+    ]

@@ -188,7 +188,7 @@ def measure_approach(problem, state, b, v, pickup):
 
 @inner_kernel
 def find_soonest(problem, state, b, index, pairs):
-    """Find which vehicle could be first at each waiting task's pickup, and how soon the next one could.
+    """Find which vehicle that may carry it could fetch each waiting task first, and how soon the next could.
 
     Returns
     -------
@@ -221,6 +221,8 @@ def find_soonest(problem, state, b, index, pairs):
                     before = max(before, free)
         speed = problem.fleet[i, v, FLEET_SPEED]
         for k in range(size):
+            if not may_carry(problem, i, v, state.pool[b, k]):
+                continue
             pickup = problem.ends[i, state.pool[b, k], ENDS_PICKUP]
             if status == WORKING:
                 site = problem.ends[i, state.vehicle[b, v, VEHICLE_TASK], ENDS_DELIVERY]

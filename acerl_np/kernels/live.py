@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from acerl_np.kernels.deciders import decide
+from acerl_np.kernels.deciders import decide_once
 from acerl_np.kernels.lookahead import derive_decision_key
 from acerl_np.kernels.observation import clear_view, write_view
 from acerl_np.support.compiled import kernel
@@ -35,7 +35,7 @@ def decide_live(problem, state, decider, key, decision):
     tuple of int
         -1 three times when no vehicle has a choice; the rule is -1 where a task was chosen without one.
     """
-    return decide(problem, state, 0, decider, np.int64(0), key, decision)
+    return decide_once(problem, state, 0, decider, np.int64(0), key, decision)
 
 
 @kernel

@@ -2,7 +2,7 @@
 
 A future is the present situation with tasks still to come, those of a historical record, and with that
 record's breakdowns. The true future is never looked at: of the episode's own record only the tasks that
-have arrived are read.
+have arrived are read, and the bases list their candidates in a future, too.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from acerl_np.kernels.deciders import BY_INDEX, Decider, decide, finish_by
+from acerl_np.kernels.deciders import BY_INDEX, Decider, decide_once, finish_by
 from acerl_np.kernels.events import (
     advance_events,
     assign_task,
@@ -20,7 +20,6 @@ from acerl_np.kernels.events import (
     plan_breakdown,
     start_episode,
 )
-from acerl_np.kernels.index import score_pairs
 from acerl_np.kernels.random import draw_uniform, draw_waiting_time
 from acerl_np.kernels.rules import N_RULES, select_task
 from acerl_np.kernels.state import (
@@ -53,7 +52,7 @@ from acerl_np.kernels.state import (
     VEHICLE_STATUS,
     Problem,
     State,
-    copy_row,
+    copy_situation,
     count_ticks,
     write_outcome,
 )
@@ -69,24 +68,30 @@ TRUST = 2.0
 UNFINISHED = 1e9
 """s, in place of the makespan of a future that cannot end."""
 
-N_PAST_FIELDS = 4
-PAST_CLOCK, PAST_DELAY, PAST_TASKS, PAST_HOLES = range(N_PAST_FIELDS)
+N_PAST_FIELDS = 5
+PAST_CLOCK, PAST_DELAY, PAST_TASKS, PAST_HOLES, PAST_SEEN = range(N_PAST_FIELDS)
+
+PRESENT, PLAYED = 0, 1
+"""Rows of `Ahead.states`."""
 
 
 class Ahead(NamedTuple):
-    """A lookahead with a worker's own scratch; H historical records, N futures, R bases, C candidates.
+    """A lookahead with a worker's own scratch; H historical records, R bases, C candidates.
 
     Attributes
     ----------
     decider : Decider
         The bases, one in each of its first R rows.
+    draws : bool
+        Whether the bases draw.
     history : Problem
         H instances, on the floor and with the fleet of the episodes.
     excluded : ndarray(bool, (I, H)), records that are no future of an instance: its own content
+    n_futures : int
     future : Problem
-        Scratch: N instances.
+        Scratch: one instance, the future at hand.
     states : State
-        Scratch: row f is the situation in future f, row N is played.
+        Scratch: row PRESENT is the situation in the future at hand, row PLAYED is played.
     seed : int
         Of the futures' draws, beside the episode's key.
     matches : bool
@@ -97,19 +102,23 @@ class Ahead(NamedTuple):
         PAST_CLOCK : s between the day's start and the state's tick 0
         PAST_DELAY, PAST_TASKS : s of delay of the tasks that have left the tables, and their number
         PAST_HOLES : rows of the tables without a task
-    seen_ends : ndarray(int32, (n_seen, N_ENDS_FIELDS)), sites of the day's tasks so far, where no record
-        has them
-    seen_record : ndarray(float64, (n_seen, N_RECORD_FIELDS)), times since the day's start
+        PAST_SEEN : tasks of the day so far in `seen_...`; -1 where the tables have them
+    seen_ends : ndarray(int32, (n, N_ENDS_FIELDS)), sites of the day's tasks so far, by arrival
+    seen_record : ndarray(float64, (n, N_RECORD_FIELDS)), times since the day's start
     agreement, deviation, weight : ndarray(float64, (H,)), see `weigh_history`
     matched : ndarray(bool, (H, M)), tasks of the history that have a counterpart in the day so far
     candidate : ndarray(int64, (R, C, 2)), vehicle and position in the pool
     n_candidates : ndarray(int64, (R,))
     total : ndarray(float64, (R, C)), sums of the futures' values
+    known : ndarray(bool, (H,)), whether `value` has the record's, which is the same in all its futures
+    value : ndarray(float64, (H, R, C)), values of the candidates in the last future of each record
     """
 
     decider: Decider
+    draws: bool
     history: Problem
     excluded: np.ndarray
+    n_futures: int
     future: Problem
     states: State
     seed: int
@@ -127,6 +136,8 @@ class Ahead(NamedTuple):
     candidate: np.ndarray
     n_candidates: np.ndarray
     total: np.ndarray
+    known: np.ndarray
+    value: np.ndarray
 
 
 @inner_kernel
@@ -188,8 +199,8 @@ def weigh_history(problem, state, b, ahead):
     for h in range(n_records):
         ahead.agreement[h] = 0.0
         if ahead.matches and not ahead.excluded[i, h]:
-            if len(ahead.seen_record) > 0:
-                n = len(ahead.seen_record)
+            n = np.int64(ahead.past[PAST_SEEN])
+            if n >= 0:
                 match_record(history, h, ahead.seen_ends, ahead.seen_record, n, now, window, ahead)
             else:
                 n = state.episode[b, EPISODE_N_ARRIVED]
@@ -223,57 +234,66 @@ def pick_record(ahead, uniform):
 
 
 @inner_kernel
-def write_future(problem, state, b, ahead, f, h, key):
-    """Write future f: the tasks that have arrived, then those of record h that have not.
+def write_present(problem, state, b, ahead):
+    """Write what all futures of a decision share: floor, fleet, tasks that have arrived, situation."""
+    i = state.episode[b, EPISODE_INSTANCE]
+    future = ahead.future
+    for field in range(problem.instance.shape[1]):
+        future.instance[0, field] = problem.instance[i, field]
+    for v in range(problem.fleet.shape[1]):
+        for field in range(problem.fleet.shape[2]):
+            future.fleet[0, v, field] = problem.fleet[i, v, field]
+        future.start_site[0, v] = problem.start_site[i, v]
+    for field in range(problem.scaling.shape[1]):
+        future.scaling[0, field] = problem.scaling[i, field]
+    for field in range(problem.unit.shape[1]):
+        future.unit[0, field] = problem.unit[i, field]
+    for task in range(state.episode[b, EPISODE_N_ARRIVED]):
+        copy_task(problem, i, task, future, 0, task)
+    copy_situation(state, b, ahead.states, PRESENT)
+    ahead.states.episode[PRESENT, EPISODE_INSTANCE] = 0
+
+
+@inner_kernel
+def write_future(state, b, ahead, f, h, key):
+    """Write what record h makes of future f: its tasks that have not arrived, and its breakdowns.
 
     A record that agrees with the day leaves its tasks without a counterpart, moved by at most its
-    deviation; any other leaves its tasks after now, as they are.
+    deviation. Any other leaves its tasks after now, moved by at most a unit of time: a few records give many
+    futures then.
     """
-    i = state.episode[b, EPISODE_INSTANCE]
     history, future = ahead.history, ahead.future
     now = np.float64(state.episode[b, EPISODE_TIME])
     clock = ahead.past[PAST_CLOCK]
     n = state.episode[b, EPISODE_N_ARRIVED]
-    for task in range(n):
-        copy_task(problem, i, task, future, f, task)
     is_copy = ahead.agreement[h] > 0.5
     for task in range(history.instance[h, INSTANCE_N_TASKS]):
         arrival = history.record[h, task, RECORD_ARRIVAL]
+        uniform = draw_uniform(key, task, f + 1)
         if is_copy:
             if ahead.matched[h, task] or arrival + ahead.deviation[h] < now + clock:
                 continue
-            uniform = draw_uniform(key, task, f + 1)
             arrival = perturb_arrival(arrival, ahead.deviation[h], uniform) - clock
             arrival = max(arrival, now + 1.0)
         else:
+            arrival = perturb_arrival(arrival, np.floor(problem.unit[i, UNIT_SECONDS]), uniform)
             arrival -= clock
             if arrival <= now:
                 continue
-        copy_task(history, h, task, future, f, n)
-        place_task(future, f, n, arrival)
+        copy_task(history, h, task, future, 0, n)
+        place_task(future, 0, n, arrival)
         n += 1
-    for task in range(n, future.record.shape[1]):
-        future.arrival_tick[f, task] = NEVER
-    for field in range(problem.instance.shape[1]):
-        future.instance[f, field] = problem.instance[i, field]
-    future.instance[f, INSTANCE_N_TASKS] = n
-    # What a horizon cuts off in the true episode counts here.
-    future.instance[f, INSTANCE_HORIZON] = problem.instance[i, INSTANCE_HORIZON]
-    for v in range(problem.fleet.shape[1]):
-        for field in range(problem.fleet.shape[2]):
-            future.fleet[f, v, field] = problem.fleet[i, v, field]
-        future.start_site[f, v] = problem.start_site[i, v]
+    future.instance[0, INSTANCE_N_TASKS] = n
+    # The true episode's horizon may have been found from the tasks that are still to come.
+    future.instance[0, INSTANCE_HORIZON] = history.instance[h, INSTANCE_HORIZON]
+    for v in range(future.breakdown.shape[1]):
         for k in range(future.breakdown.shape[2]):
             tick = history.breakdown[h, v, k, BREAKDOWN_TICK]
             ticks = history.breakdown[h, v, k, BREAKDOWN_REPAIR_TICKS]
-            future.breakdown[f, v, k, BREAKDOWN_TICK] = (
+            future.breakdown[0, v, k, BREAKDOWN_TICK] = (
                 tick - np.int64(clock) if tick < NEVER else tick
             )
-            future.breakdown[f, v, k, BREAKDOWN_REPAIR_TICKS] = ticks
-    for field in range(problem.scaling.shape[1]):
-        future.scaling[f, field] = problem.scaling[i, field]
-    for field in range(problem.unit.shape[1]):
-        future.unit[f, field] = problem.unit[i, field]
+            future.breakdown[0, v, k, BREAKDOWN_REPAIR_TICKS] = ticks
 
 
 @inner_kernel
@@ -309,22 +329,21 @@ def find_repair_end(problem, state, b, v, ahead, h, key, f):
     return max(now + 1, began + ticks + 1)
 
 
-@inner_kernel
+@kernel
 def open_future(problem, state, b, ahead, f, h, key):
-    """Put the situation of episode b into row f of `ahead.states`, with breakdowns of record h to come."""
+    """Make future f of record h the one at hand; `write_present` must have been called."""
+    write_future(state, b, ahead, f, h, key)
     states, future = ahead.states, ahead.future
-    copy_row(state, b, states, f)
-    states.episode[f, EPISODE_INSTANCE] = f
     now = state.episode[b, EPISODE_TIME]
     # Breakdowns to come must not be those that the true episode will draw.
     for word in range(4):
-        states.breakdown_key[f, word] = key[word] ^ np.uint32(f + 1)
-    for v in range(future.instance[f, INSTANCE_N_VEHICLES]):
-        states.vehicle[f, v, VEHICLE_NEXT_BREAKDOWN] = 0
-        plan_breakdown(future, states, f, v, now)
+        states.breakdown_key[PRESENT, word] = key[word] ^ np.uint32(f + 1)
+    for v in range(future.instance[0, INSTANCE_N_VEHICLES]):
+        states.vehicle[PRESENT, v, VEHICLE_NEXT_BREAKDOWN] = 0
+        plan_breakdown(future, states, PRESENT, v, now)
         if state.vehicle[b, v, VEHICLE_STATUS] == BROKEN:
             back = find_repair_end(problem, state, b, v, ahead, h, key, f)
-            states.vehicle[f, v, VEHICLE_EVENT_TICK] = back
+            states.vehicle[PRESENT, v, VEHICLE_EVENT_TICK] = back
 
 
 @inner_kernel
@@ -341,17 +360,20 @@ def add_candidate(ahead, row, v, position):
 
 
 @inner_kernel
-def list_candidates(problem, state, b, ahead, row, key):
-    """List what a base would do first, the best first.
+def list_candidates(ahead, row):
+    """List what a base would do first in the future at hand, the best first.
 
     An index function: its pairs of largest score. Others: their own choice, then what the four rules
-    pick for each vehicle.
+    pick for each vehicle. The future at hand, as a base may look at what is still to come.
     """
-    decider = ahead.decider
+    decider, future, states = ahead.decider, ahead.future, ahead.states
     ahead.n_candidates[row] = 0
+    decision = states.episode[PRESENT, EPISODE_N_DECISIONS]
+    key = states.breakdown_key[PRESENT]
+    own, its, _ = decide_once(future, states, np.int64(PRESENT), decider, row, key, decision)
+    add_candidate(ahead, row, own, its)
     if decider.kind == BY_INDEX:
         pairs = decider.pairs
-        score_pairs(problem, state, b, decider.indices, row, pairs)
         n = pairs.n[0]
         for _ in range(min(n, ahead.candidate.shape[1])):
             best = 0
@@ -361,39 +383,53 @@ def list_candidates(problem, state, b, ahead, row, key):
             add_candidate(ahead, row, np.int64(pairs.vehicle[best]), np.int64(pairs.position[best]))
             pairs.score[best] = -np.inf
         return
-    decision = state.episode[b, EPISODE_N_DECISIONS]
-    v, position, _ = decide(problem, state, b, decider, row, key, decision)
-    add_candidate(ahead, row, v, position)
-    i = state.episode[b, EPISODE_INSTANCE]
-    for v in range(problem.instance[i, INSTANCE_N_VEHICLES]):
-        if has_choice(problem, state, b, v):
+    for v in range(future.instance[0, INSTANCE_N_VEHICLES]):
+        if has_choice(future, states, PRESENT, v):
             for rule in range(N_RULES):
-                position = np.int64(select_task(problem, state, b, v, rule))
+                position = np.int64(select_task(future, states, PRESENT, v, rule))
                 add_candidate(ahead, row, np.int64(v), position)
 
 
 @kernel
-def play_out(ahead, f, row, v, position, key):
-    """Return the value of future f after an assignment, if base `row` decides from then on."""
+def play_out(ahead, row, v, position):
+    """Return the value of the future at hand after an assignment, if base `row` decides from then on."""
     states, future = ahead.states, ahead.future
-    last = len(states.episode) - 1
-    copy_row(states, f, states, last)
-    assign_task(future, states, last, v, position)
-    advance_events(future, states, last)
-    finish_by(future, states, last, ahead.decider, row, key)
-    if states.episode[last, EPISODE_PHASE] != FINISHED:
+    copy_situation(states, PRESENT, states, PLAYED)
+    key = states.breakdown_key[PLAYED]
+    finish_by(future, states, np.int64(PLAYED), ahead.decider, row, key, v, position)
+    if states.episode[PLAYED, EPISODE_PHASE] != FINISHED:
         return UNFINISHED
     past = ahead.past
-    n = future.instance[f, INSTANCE_N_TASKS]
-    delay = states.outcome[last, OUTCOME_TARDINESS] * n + past[PAST_DELAY]
+    n = future.instance[0, INSTANCE_N_TASKS]
+    delay = states.outcome[PLAYED, OUTCOME_TARDINESS] * n + past[PAST_DELAY]
     tardiness = delay / (n - past[PAST_HOLES] + past[PAST_TASKS])
     excess = max(0.0, tardiness - (ahead.cost_limit - ahead.margin))
-    return states.outcome[last, OUTCOME_MAKESPAN] + ahead.penalty * excess
+    return states.outcome[PLAYED, OUTCOME_MAKESPAN] + ahead.penalty * excess
+
+
+@inner_kernel
+def pick_future(ahead, start, f):
+    """Return the historical record of future f."""
+    place = start + f * GOLDEN
+    return pick_record(ahead, place - np.floor(place))
+
+
+@inner_kernel
+def count_candidates(ahead):
+    """Return how many different assignments are candidates, 2 for more."""
+    for row in range(len(ahead.candidate)):
+        for k in range(ahead.n_candidates[row]):
+            if (
+                ahead.candidate[row, k, 0] != ahead.candidate[0, 0, 0]
+                or ahead.candidate[row, k, 1] != ahead.candidate[0, 0, 1]
+            ):
+                return 2
+    return 1
 
 
 @kernel
 def begin_lookahead(problem, state, b, ahead, key):
-    """Weigh the history and list the candidates of episode b; return whether a decision is due.
+    """Weigh the history and list the candidates of episode b.
 
     Parameters
     ----------
@@ -403,15 +439,36 @@ def begin_lookahead(problem, state, b, ahead, key):
     ahead : Ahead
         Output: weights, candidates, sums of 0.
     key : ndarray(uint32, (4,))
-        Stream of the draws.
+        Stream of the draws, of this decision.
+
+    Returns
+    -------
+    int
+        0 if no decision is due, 1 if there is one candidate, 2 for more: then `rate_candidates` tells.
     """
     if not is_decision_due(problem, state, b):
-        return False
+        return 0
     weigh_history(problem, state, b, ahead)
+    write_present(problem, state, b, ahead)
+    h = pick_future(ahead, draw_uniform(key, np.int64(0), np.int64(0)), 0)
+    open_future(problem, state, b, ahead, np.int64(0), h, key)
     for row in range(len(ahead.candidate)):
-        list_candidates(problem, state, b, ahead, row, key)
+        list_candidates(ahead, row)
         for k in range(ahead.candidate.shape[1]):
             ahead.total[row, k] = 0.0
+    for h in range(len(ahead.known)):
+        ahead.known[h] = False
+    return count_candidates(ahead)
+
+
+@inner_kernel
+def is_repeated(ahead, h):
+    """Whether all futures of record h are the same: its tasks stay where they are, and nothing is drawn."""
+    if ahead.draws or (ahead.agreement[h] > 0.5 and ahead.deviation[h] > 0.0):
+        return False
+    for v in range(ahead.future.instance[0, INSTANCE_N_VEHICLES]):
+        if ahead.future.fleet[0, v, FLEET_MEAN_UPTIME] > 0.0:
+            return False
     return True
 
 
@@ -432,14 +489,17 @@ def rate_candidates(problem, state, b, ahead, key, first, last):
     """
     start = draw_uniform(key, np.int64(0), np.int64(0))
     for f in range(first, last):
-        place = start + f * GOLDEN
-        h = pick_record(ahead, place - np.floor(place))
-        write_future(problem, state, b, ahead, f, h, key)
-        open_future(problem, state, b, ahead, f, h, key)
+        h = pick_future(ahead, start, f)
+        if not ahead.known[h]:
+            open_future(problem, state, b, ahead, f, h, key)
+            for row in range(len(ahead.candidate)):
+                for k in range(ahead.n_candidates[row]):
+                    v, position = ahead.candidate[row, k, 0], ahead.candidate[row, k, 1]
+                    ahead.value[h, row, k] = play_out(ahead, row, v, position)
+            ahead.known[h] = is_repeated(ahead, h)
         for row in range(len(ahead.candidate)):
             for k in range(ahead.n_candidates[row]):
-                v, position = ahead.candidate[row, k, 0], ahead.candidate[row, k, 1]
-                ahead.total[row, k] += play_out(ahead, f, row, v, position, key)
+                ahead.total[row, k] += ahead.value[h, row, k]
 
 
 @kernel
@@ -471,22 +531,27 @@ def derive_decision_key(ahead, key, decision, own):
     own[1] ^= np.uint32((ahead.seed >> np.int64(32)) & low)
 
 
-@inner_kernel
+@kernel
 def decide_ahead(problem, state, b, ahead, key, own):
-    """Return vehicle and pool position that a lookahead over all its futures chooses; -1 twice if none."""
+    """Return vehicle and pool position that a lookahead over all its futures chooses; -1 twice if none.
+
+    Parameters
+    ----------
+    problem : Problem
+    state : State
+    b : int
+    ahead : Ahead
+    key : ndarray(uint32, (4,))
+        Stream of the episode's draws.
+    own : ndarray(uint32, (4,))
+        Output: key of the decision's draws.
+    """
     derive_decision_key(ahead, key, state.episode[b, EPISODE_N_DECISIONS], own)
-    if not begin_lookahead(problem, state, b, ahead, own):
+    found = begin_lookahead(problem, state, b, ahead, own)
+    if found == 0:
         return np.int64(-1), np.int64(-1)
-    same = True
-    for row in range(len(ahead.candidate)):
-        for k in range(ahead.n_candidates[row]):
-            if (
-                ahead.candidate[row, k, 0] != ahead.candidate[0, 0, 0]
-                or ahead.candidate[row, k, 1] != ahead.candidate[0, 0, 1]
-            ):
-                same = False
-    if not same:  # else there is nothing to compare
-        rate_candidates(problem, state, b, ahead, own, 0, len(ahead.future.instance))
+    if found > 1:  # else there is nothing to compare
+        rate_candidates(problem, state, b, ahead, own, np.int64(0), np.int64(ahead.n_futures))
     _, _, v, position = pick_candidate(ahead)
     return v, position
 

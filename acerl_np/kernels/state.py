@@ -335,3 +335,28 @@ def copy_row(source, i, target, j):
             target.place[j, v, k] = source.place[i, v, k]
     for k in range(source.breakdown_key.shape[1]):
         target.breakdown_key[j, k] = source.breakdown_key[i, k]
+
+
+@inner_kernel
+def copy_situation(source, i, target, j):
+    """Copy row i of the State `source` to row j of `target`, but for what belongs to tasks to come.
+
+    Nothing reads that before they arrive, so the rows' numbers of tasks may differ.
+    """
+    for k in range(source.episode.shape[1]):
+        target.episode[j, k] = source.episode[i, k]
+    for k in range(source.outcome.shape[1]):
+        target.outcome[j, k] = source.outcome[i, k]
+    for position in range(source.episode[i, EPISODE_POOL_SIZE]):
+        target.pool[j, position] = source.pool[i, position]
+    for task in range(source.episode[i, EPISODE_N_ARRIVED]):
+        target.waiting_since[j, task] = source.waiting_since[i, task]
+        for k in range(source.task.shape[2]):
+            target.task[j, task, k] = source.task[i, task, k]
+    for v in range(source.vehicle.shape[1]):
+        for k in range(source.vehicle.shape[2]):
+            target.vehicle[j, v, k] = source.vehicle[i, v, k]
+        for k in range(source.place.shape[2]):
+            target.place[j, v, k] = source.place[i, v, k]
+    for k in range(source.breakdown_key.shape[1]):
+        target.breakdown_key[j, k] = source.breakdown_key[i, k]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -50,6 +51,9 @@ from acerl_np.problem.tables import measure_loaded
 FIRST_ROOM = 64
 """Tasks that there is room for at first; the room doubles when it is full."""
 
+DAY_FIELDS = [RECORD_ARRIVAL, RECORD_EXPIRY, RECORD_HANDLING, RECORD_DEMAND]
+"""What a day keeps of a task besides its sites."""
+
 FAR_TICK = np.int64(2**40)
 """In place of a tick that nobody knows."""
 
@@ -75,38 +79,68 @@ class LiveTask:
     vehicle: int = -1
 
 
-@dataclass
 class Day:
     """What has been so far, for a lookahead.
 
-    Attributes
+    Parameters
     ----------
     start : float
         Time zero of the records, s.
-    ends : list of (int, int)
-        Sites of each task that has arrived.
-    values : list of (float, float, float, float)
-        Its arrival since the start, expiry, handling time and demand.
+
+    Attributes
+    ----------
+    n_tasks : int
+        Tasks that have arrived.
+    ends : ndarray(int32, (room, N_ENDS_FIELDS))
+        Their sites, in the first `n_tasks` rows.
+    record : ndarray(float64, (room, N_RECORD_FIELDS))
+        Their arrivals since the start, expiries, handling times and demands.
     delay : float
         s by which delivered tasks were late, together.
     delivered : int
     """
 
-    start: float = 0.0
-    ends: list[tuple[int, int]] = field(default_factory=list)
-    values: list[tuple[float, float, float, float]] = field(default_factory=list)
-    delay: float = 0.0
-    delivered: int = 0
+    def __init__(self, start: float = 0.0) -> None:
+        self.start = start
+        self.n_tasks = 0
+        self.ends = np.zeros((FIRST_ROOM, N_ENDS_FIELDS), np.int32)
+        self.record = np.zeros((FIRST_ROOM, N_RECORD_FIELDS))
+        self.delay = 0.0
+        self.delivered = 0
 
-    def tables(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the tasks by arrival, as `kernels.lookahead.Ahead` takes them."""
-        ends = np.zeros((len(self.ends), N_ENDS_FIELDS), np.int32)
-        record = np.zeros((len(self.values), N_RECORD_FIELDS))
-        if self.ends:
-            ends[:, [ENDS_PICKUP, ENDS_DELIVERY]] = self.ends
-            fields = [RECORD_ARRIVAL, RECORD_EXPIRY, RECORD_HANDLING, RECORD_DEMAND]
-            record[:, fields] = self.values
-        return ends, record
+    def add(self, pickup: int, delivery: int, values: Sequence[float]) -> None:
+        """Note a task: its sites, and its arrival since the start, expiry, handling time and demand."""
+        n = self.n_tasks
+        if n == len(self.ends):
+            # Room doubles, so that a long day costs no more per task than a short one.
+            self.ends = np.concatenate([self.ends, np.zeros_like(self.ends)])
+            self.record = np.concatenate([self.record, np.zeros_like(self.record)])
+        self.ends[n, ENDS_PICKUP], self.ends[n, ENDS_DELIVERY] = pickup, delivery
+        self.record[n, DAY_FIELDS] = values
+        self.n_tasks = n + 1
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the day as plain values."""
+        n = self.n_tasks
+        return {
+            "start": self.start,
+            "ends": self.ends[:n].tolist(),
+            "values": self.record[:n][:, DAY_FIELDS].tolist(),
+            "delay": self.delay,
+            "delivered": self.delivered,
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Day:
+        """Return the day that `to_dict` described; of nothing the first moment of one."""
+        day = cls(float(data.get("start", 0.0)))
+        for (pickup, delivery), values in zip(
+            data.get("ends", []), data.get("values", []), strict=True
+        ):
+            day.add(int(pickup), int(delivery), [float(value) for value in values])
+        day.delay = float(data.get("delay", 0.0))
+        day.delivered = int(data.get("delivered", 0))
+        return day
 
 
 class Board:

@@ -14,6 +14,7 @@ from acerl_np.kernels.lookahead import (
     PAST_CLOCK,
     PAST_DELAY,
     PAST_HOLES,
+    PAST_SEEN,
     PAST_TASKS,
     Ahead,
     begin_lookahead,
@@ -145,17 +146,19 @@ class LiveDecider:
     ) -> Decision:
         """Look ahead until all futures are seen or the time is up."""
         started = time.perf_counter()
-        ends, record = day.tables()
-        ahead = ahead._replace(seen_ends=ends, seen_record=record)
+        ahead = ahead._replace(seen_ends=day.ends, seen_record=day.record)
+        ahead.past[PAST_SEEN] = day.n_tasks
         ahead.past[PAST_CLOCK] = now - day.start
         ahead.past[PAST_DELAY] = day.delay
         ahead.past[PAST_TASKS] = day.delivered
         ahead.past[PAST_HOLES] = board.room - len(board.tasks)
         mix_key(ahead, self._key, decisions, self._own)
         problem, state = board.problem, board.state
-        if not begin_lookahead(problem, state, 0, ahead, self._own):
+        found = begin_lookahead(problem, state, 0, ahead, self._own)
+        if found == 0:
             return NOTHING
-        n, seen = len(ahead.future.instance), 0
+        # One candidate is taken without a look at any future.
+        n, seen = ahead.n_futures if found > 1 else 0, 0
         while seen < n:
             last = min(n, seen + CHUNK)
             rate_candidates(problem, state, 0, ahead, self._own, seen, last)

@@ -307,7 +307,7 @@ class Dispatcher:
         StorageError
             If the file cannot be written.
         """
-        board, day = self._board, self._day
+        board = self._board
         data = {
             "layout": self.layout.to_dict(),
             "rule": self.policy if isinstance(self.policy, str) else None,
@@ -330,7 +330,7 @@ class Dispatcher:
                 }
                 for v in range(len(self._names))
             ],
-            "day": vars(day),
+            "day": self._day.to_dict(),
         }
         arrays: dict[str, Any] = {
             "kind": "dispatcher",
@@ -392,7 +392,7 @@ class Dispatcher:
         board.restore(data["pool"])
         self._time = -math.inf if data["time"] is None else float(data["time"])
         self._decisions = int(data["decisions"])
-        self._day = _read_day(data.get("day", {}))
+        self._day = Day.from_dict(data.get("day", {}))
 
     # Events
 
@@ -455,8 +455,7 @@ class Dispatcher:
         self._board.wait(self._board.enter(event, event.time))
         day = self._day
         values = event.time - day.start, event.expiry, event.handling_time, event.demand
-        day.ends.append((pickup, delivery))
-        day.values.append(values)
+        day.add(pickup, delivery, values)
 
     def _cancel(self, event: TaskCancelled) -> None:
         task = self._board.tasks.get(event.task)
@@ -516,16 +515,6 @@ class Dispatcher:
         task = self._board.carry(v, position, self._time)
         self._decisions += 1
         return Assignment(self._names[v], task.event.task, rule, futures)
-
-
-def _read_day(data: dict[str, Any]) -> Day:
-    return Day(
-        start=float(data.get("start", 0.0)),
-        ends=[(int(a), int(b)) for a, b in data.get("ends", [])],
-        values=[tuple(float(x) for x in row) for row in data.get("values", [])],  # type: ignore[misc]
-        delay=float(data.get("delay", 0.0)),
-        delivered=int(data.get("delivered", 0)),
-    )
 
 
 def _unpack_policy(arrays: dict[str, np.ndarray]) -> Any:

@@ -134,7 +134,7 @@ class Assignment(_Assigned):
         "lookahead" where a task was chosen without one; "manual" for an assignment that somebody else has
         decided.
     futures : int
-        Futures that a lookahead saw, 0 without one; no part of the tuple.
+        Futures that a lookahead saw, 0 without one or with nothing to choose; no part of the tuple.
     """
 
     futures: int

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from acerl_np.kernels.deciders import Decider, make_rule_decider
-from acerl_np.kernels.lookahead import N_PAST_FIELDS, Ahead
+from acerl_np.kernels.deciders import BY_RULE, Decider, make_rule_decider
+from acerl_np.kernels.lookahead import N_PAST_FIELDS, PAST_SEEN, Ahead
 from acerl_np.kernels.random import LOOKAHEAD
 from acerl_np.kernels.state import (
     N_ENDS_FIELDS,
@@ -21,6 +21,7 @@ from acerl_np.policies.files import pack_policy, unpack_policy
 from acerl_np.policies.index import IndexPolicy
 from acerl_np.policies.network import Policy
 from acerl_np.policies.rules import RULES, find_policy_name
+from acerl_np.policies.static import StaticPlan
 from acerl_np.problem.instance import Instance, find_layout, list_instances
 from acerl_np.problem.packing import (
     UNUSABLE,
@@ -54,13 +55,13 @@ class Lookahead:
     At a decision, the assignments that the base likes best are each followed by the base's own decisions
     on the same futures; the least mean of makespan and penalty wins. A future is what is known now, with
     the tasks and breakdowns of a historical record still to come; never the true future, nor a record with
-    the judged one's own content. Compare rollout policies (Bertsekas, Tsitsiklis and Wu, "Rollout
-    algorithms for combinatorial optimization", Journal of Heuristics 3 (1997) 245-262).
+    the judged one's own content. A horizon stops no future. Compare rollout policies (Bertsekas, Tsitsiklis
+    and Wu, "Rollout algorithms for combinatorial optimization", Journal of Heuristics 3 (1997) 245-262).
 
     Parameters
     ----------
-    policy : Policy, IndexPolicy or str
-        The base: a trained policy or a rule's name.
+    policy : Policy, IndexPolicy, StaticPlan or str
+        The base: a policy of any form or a rule's name.
     history : sequence of Instance, optional
         Historical records, whose sites are on the floors that are played; by default the records that the
         policy was trained on, if its file has them.
@@ -97,7 +98,7 @@ class Lookahead:
 
     def __init__(
         self,
-        policy: Policy | IndexPolicy | str,
+        policy: Policy | IndexPolicy | StaticPlan | str,
         *,
         history: Instance | Sequence[Instance] | None = None,
         futures: int = 32,
@@ -111,9 +112,10 @@ class Lookahead:
     ) -> None:
         if isinstance(policy, str):
             policy = find_policy_name(policy, tuple(RULES))
-        elif not isinstance(policy, Policy | IndexPolicy):
+        elif not isinstance(policy, Policy | IndexPolicy | StaticPlan):
             raise PolicyError(
-                f"policy: read {describe(policy)}; expected a trained policy or a rule's name"
+                f"policy: read {describe(policy)}; expected a trained policy, a static plan or a "
+                "rule's name"
             )
         self.policy = policy
         self.origin: Origin | None = getattr(policy, "origin", None)
@@ -207,6 +209,8 @@ class Lookahead:
         ------
         PolicyError
             If an instance has no historical record but itself, or the instances' floors differ.
+        RecordError
+            If the fleet cannot serve a task of the history.
         """
         layout = find_layout(places[0])
         for place in places:
@@ -267,20 +271,25 @@ class Lookahead:
     ) -> Ahead:
         n_tasks = problem.record.shape[1] + history.record.shape[1]
         n_breakdowns = history.breakdown.shape[2]
-        future = allocate_variants(problem, self.futures, n_tasks, n_breakdowns)
+        future = allocate_variants(problem, 1, n_tasks, n_breakdowns)
         n_history = len(history.instance)
+        decider = make_base(future)
+        past = np.zeros(N_PAST_FIELDS)
+        past[PAST_SEEN] = -1.0
         return Ahead(
-            decider=make_base(future),
+            decider=decider,
+            draws=decider.kind == BY_RULE,
             history=history,
             excluded=excluded,
+            n_futures=self.futures,
             future=future,
-            states=allocate_state(future, self.futures + 1),
+            states=allocate_state(future, 2),
             seed=self.seed,
             matches=self.weights == "match",
             cost_limit=self.cost_limit,
             penalty=self.penalty,
             margin=self.margin,
-            past=np.zeros(N_PAST_FIELDS),
+            past=past,
             seen_ends=np.empty((0, N_ENDS_FIELDS), np.int32),
             seen_record=np.empty((0, N_RECORD_FIELDS)),
             agreement=np.zeros(n_history),
@@ -290,6 +299,8 @@ class Lookahead:
             candidate=np.zeros((self.bases, self.candidates, 2), np.int64),
             n_candidates=np.zeros(self.bases, np.int64),
             total=np.zeros((self.bases, self.candidates)),
+            known=np.zeros(n_history, np.bool_),
+            value=np.zeros((n_history, self.bases, self.candidates)),
         )
 
     def to_arrays(self) -> dict[str, np.ndarray]:
@@ -363,11 +374,18 @@ def move_record(record: Instance, layout: Layout) -> Instance:
     """Return a historical record on a floor: its tasks by their sites' ids, the breakdowns of its vehicles.
 
     Vehicles that the record's own fleet does not have break down by no list.
+
+    Raises
+    ------
+    RecordError
+        If the fleet cannot reach or carry one of its tasks.
     """
     own = {vehicle.id: vehicle.breakdowns for vehicle in record.layout.vehicles}
     listed = {vehicle.id: own.get(vehicle.id, ()) for vehicle in layout.vehicles}
+    rows = record.rows()
+    places = [f"historical record {record.name}: task '{row['task']}'" for row in rows]
     return Instance.from_rows(
-        record.name, layout.with_breakdowns(listed), record.rows(), epoch=record.epoch
+        record.name, layout.with_breakdowns(listed), rows, places, epoch=record.epoch
     )
 
 
@@ -380,16 +398,14 @@ def find_same(places: Sequence[Instance | Layout], history: Sequence[Instance]) 
         Whether the tasks are the same, whatever their names; of a layout alone none are.
     """
 
-    def read(instance: Instance) -> tuple[bytes, ...]:
+    def read(instance: Instance) -> list[tuple[Any, ...]]:
         ids = [site.id for site in instance.layout.sites]
-        return (
-            repr(
-                [(ids[a], ids[b]) for a, b in zip(instance.pickup, instance.delivery, strict=True)]
-            ).encode(),
-            instance.arrival.tobytes(),
-            instance.expiry.tobytes(),
-            instance.demand.tobytes(),
+        columns = (instance.arrival, instance.expiry, instance.demand)
+        pickup, delivery = (
+            [ids[site] for site in ends] for ends in (instance.pickup, instance.delivery)
         )
+        # Tasks of one arrival may stand in any order.
+        return sorted(zip(pickup, delivery, *(column.tolist() for column in columns), strict=True))
 
     known = [read(record) for record in history]
     same = np.zeros((len(places), len(known)), np.bool_)

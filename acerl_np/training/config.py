@@ -274,7 +274,7 @@ BEST: dict[str, Any] = {
     "noise_std": 0.3,
     "noise_decay": 1.0,
     "records_per_member": None,
-    "perturb": 20,
+    "perturb": 30,
     "ranking": "penalty",
     "penalty": 4.0,
     "margin": 5.0,
