@@ -30,7 +30,8 @@ AHEAD_TRIALS = 3
 """Futures per decision, and most trials of each record, of a row that looks ahead."""
 
 MAX_AHEAD_DECISIONS = 20_000_000
-"""Decisions that the futures of such a row may take, about half a minute of a core; else it is left out."""
+"""Decisions for three vehicles that the futures of such a row may take, about half a minute of a core;
+else it is left out."""
 
 Kind = Literal["unseen", "noised"]
 
@@ -349,8 +350,12 @@ def _count_ahead_trials(records: Sequence[Instance], futures: int, most: int) ->
     PolicyError
         If not even one is.
     """
-    # Each decision plays its candidates, five, to the end of all futures: half of the tasks in the mean.
-    each = sum(5 * futures * record.n_tasks**2 // 2 for record in records)
+    # Each decision plays its candidates, five, to the end of all futures: half of the tasks in the mean. With
+    # more than three vehicles a decision takes longer.
+    each = sum(
+        5 * futures * record.n_tasks**2 // 2 * max(3, len(record.layout.vehicles)) // 3
+        for record in records
+    )
     affordable = MAX_AHEAD_DECISIONS // max(1, each)
     if affordable == 0:
         raise PolicyError(

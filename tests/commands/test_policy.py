@@ -85,18 +85,20 @@ def test_hidden_units_and_vehicles_are_left_out_whole(records):
     shape = acerl_np.Config.preset("best", hidden=(3,), decisions=300, knowledge=("vehicles",))
     trainer = acerl_np.ACERL(records, shape, seed=1)
     trainer.run()
-    policy = trainer.policy
+    n = len(trainer.policy.features)
+    theta = trainer.policy.theta.copy()
+    theta[n + 3 * n + 3 : n + 3 * n + 6] = 2.0, -2.0, 2.0  # so that the hidden units matter
+    policy = trainer.policy.replace(theta)
     found = measure_importance(policy, records)
-    n = len(policy.features)
     assert len(found.parts) == n + 3
-    k = [feature.name for feature in policy.features].index("approach")
+    k = [feature.name for feature in policy.features].index("lateness")
     theta = policy.theta.copy()
     theta[k] = 0.0
     theta[n + 3 * k : n + 3 * k + 3] = 0.0
     copies = make_noised(records, magnitude=5)
     expected = acerl_np.evaluate_policy(policy.replace(theta), copies, trials=1).makespan.mean()
     parts = {part.name: part for part in found.parts}
-    assert parts["approach"].makespan == expected and parts["approach"].weight is None
+    assert parts["lateness"].makespan == expected and parts["lateness"].weight is None
     theta = policy.theta.copy()
     theta[-2] = 0.0
     expected = acerl_np.evaluate_policy(policy.replace(theta), copies, trials=1).makespan.mean()
