@@ -126,13 +126,26 @@ class Look:
         return (self.now - self.task.waiting_since) / self.unit
 
     def _soonest(self):
-        return min((self._fetches_in(rival) for rival in self.rivals), default=math.inf)
+        """The rival that could fetch the task first, and in how many seconds; None if none could."""
+        rival = min(self.rivals, key=self._fetches_in, default=None)
+        if rival is None or self._fetches_in(rival) == math.inf:
+            return None, math.inf
+        return rival, self._fetches_in(rival)
+
+    def is_close_call(self):
+        """Whether rounding may decide which of two unlike rivals is the first."""
+        _, least = self._soonest()
+        near = [rival for rival in self.rivals if abs(self._fetches_in(rival) - least) < 1e-9]
+        return len({rival.speed for rival in near}) > 1
 
     def other_soonest(self):
-        return min(self._soonest() / self.unit, FAR)
+        return min(self._soonest()[1] / self.unit, FAR)
 
     def other_lateness(self):
-        finish = self.now + self._soonest() + self._loaded(self.task, self.vehicle.speed)
+        rival, seconds = self._soonest()
+        if rival is None:
+            return FAR
+        finish = self.now + seconds + self._loaded(self.task, rival.speed)
         return cut((finish - self.task.due) / self.unit, 0.0, FAR)
 
     def _next_pickups(self):

@@ -121,7 +121,7 @@ class Pairs(NamedTuple):
     score : ndarray(float64, (V * M,))
     weight : ndarray(float64, (V * M,)), scratch of a draw
     soonest, second : ndarray(float64, (M,)), s until a vehicle is at a task's pickup: the first, the next
-    first : ndarray(int64, (M,)), the vehicle that is there first
+    first, after : ndarray(int64, (M,)), the vehicles that are there first and next, -1 for none
     nearest, mean : ndarray(float64, (M,)), m from a task's delivery to the other pickups
     tightest : ndarray(float64, (M,)), least slack of the other tasks begun at a task's delivery at time 0
     earlier : ndarray(float64, (M,)), share of the other tasks that are due earlier
@@ -138,6 +138,7 @@ class Pairs(NamedTuple):
     soonest: np.ndarray
     second: np.ndarray
     first: np.ndarray
+    after: np.ndarray
     nearest: np.ndarray
     mean: np.ndarray
     tightest: np.ndarray
@@ -159,6 +160,7 @@ def allocate_pairs(n_vehicles: int, n_tasks: int, n_hidden: int) -> Pairs:
         soonest=np.empty(n_tasks),
         second=np.empty(n_tasks),
         first=np.empty(n_tasks, np.int64),
+        after=np.empty(n_tasks, np.int64),
         nearest=np.empty(n_tasks),
         mean=np.empty(n_tasks),
         tightest=np.empty(n_tasks),
@@ -203,6 +205,7 @@ def find_soonest(problem, state, b, index, pairs):
         pairs.soonest[k] = np.inf
         pairs.second[k] = np.inf
         pairs.first[k] = -1
+        pairs.after[k] = -1
     last, before, last_vehicle = now, now, -1
     for v in range(problem.instance[i, INSTANCE_N_VEHICLES]):
         status = state.vehicle[b, v, VEHICLE_STATUS]
@@ -232,10 +235,12 @@ def find_soonest(problem, state, b, index, pairs):
             there = wait + metres / speed
             if there < pairs.soonest[k]:
                 pairs.second[k] = pairs.soonest[k]
+                pairs.after[k] = pairs.first[k]
                 pairs.soonest[k] = there
                 pairs.first[k] = v
-            else:
-                pairs.second[k] = min(pairs.second[k], there)
+            elif there < pairs.second[k]:
+                pairs.second[k] = there
+                pairs.after[k] = v
     return last, before, last_vehicle
 
 
@@ -315,10 +320,9 @@ def write_features(problem, state, b, index, v, k, n_idle, busy, pairs):
     due = problem.record[i, task, RECORD_ARRIVAL] + problem.record[i, task, RECORD_EXPIRY]
     speed = problem.fleet[i, v, FLEET_SPEED]
     approach = pairs.approach[k]
-    loaded = (
-        problem.distance[layout, pickup, problem.ends[i, task, ENDS_DELIVERY]] / speed
-        + problem.record[i, task, RECORD_HANDLING]
-    )
+    metres = problem.distance[layout, pickup, problem.ends[i, task, ENDS_DELIVERY]]
+    handling = problem.record[i, task, RECORD_HANDLING]
+    loaded = metres / speed + handling
     finish = now + approach + loaded
     slack = (due - finish) * per_second
     a, c = approach * per_second, loaded * per_second
@@ -330,9 +334,12 @@ def write_features(problem, state, b, index, v, k, n_idle, busy, pairs):
     x[LATENESS] = max(0.0, -slack)
     x[WAITING] = (now - state.waiting_since[b, task]) * per_second
 
-    other = pairs.second[k] if pairs.first[k] == v else pairs.soonest[k]
+    is_first = pairs.first[k] == v
+    other = pairs.second[k] if is_first else pairs.soonest[k]
+    rival = pairs.after[k] if is_first else pairs.first[k]
+    its_loaded = metres / problem.fleet[i, rival, FLEET_SPEED] + handling if rival >= 0 else 0.0
     x[OTHER_SOONEST] = min(other * per_second, FAR)
-    x[OTHER_LATENESS] = clip((now + other + loaded - due) * per_second, 0.0, FAR)
+    x[OTHER_LATENESS] = clip((now + other + its_loaded - due) * per_second, 0.0, FAR)
 
     x[NEXT_PICKUP] = pairs.nearest[k] * per_metre
     x[MEAN_PICKUP] = pairs.mean[k] * per_metre

