@@ -128,6 +128,7 @@ class Lookahead:
                 )
             history = kept
         self.history = tuple(list_instances(history))
+        self._moved: tuple[Layout, list[Instance]] | None = None
         if not self.history:
             raise InputError("history: no records; expected at least one")
         for name, value, most in (
@@ -219,7 +220,7 @@ class Lookahead:
                     f"{place.name}: another floor or fleet than {places[0].name}'s; expected the "
                     "same for all records of a lookahead"
                 )
-        history = [move_record(record, layout) for record in self.history]
+        history = self._move_history(layout)
         excluded = find_same(places, history)
         if excluded.all(axis=1).any():
             k = int(excluded.all(axis=1).argmax())
@@ -229,6 +230,12 @@ class Lookahead:
         problem, make_base = self._prepare_base(problem, places)
         tables = build_problem(history, n_vehicles=problem.fleet.shape[1])
         return problem, lambda: self._allocate(problem, tables, excluded, make_base)
+
+    def _move_history(self, layout: Layout) -> list[Instance]:
+        """Return the history on a floor; that of the last one is kept, as `choose` asks at every decision."""
+        if self._moved is None or self._moved[0] is not layout:
+            self._moved = layout, [move_record(record, layout) for record in self.history]
+        return self._moved[1]
 
     def _prepare_base(
         self, problem: Problem, places: Sequence[Instance | Layout]
@@ -273,6 +280,8 @@ class Lookahead:
         n_breakdowns = history.breakdown.shape[2]
         future = allocate_variants(problem, 1, n_tasks, n_breakdowns)
         n_history = len(history.instance)
+        # Room for more candidates than there can be pairs would be in vain.
+        most = min(self.candidates, problem.record.shape[1] * problem.fleet.shape[1])
         decider = make_base(future)
         past = np.zeros(N_PAST_FIELDS)
         past[PAST_SEEN] = -1.0
@@ -296,11 +305,11 @@ class Lookahead:
             deviation=np.zeros(n_history),
             weight=np.zeros(n_history),
             matched=np.zeros((n_history, history.record.shape[1]), np.bool_),
-            candidate=np.zeros((self.bases, self.candidates, 2), np.int64),
+            candidate=np.zeros((self.bases, most, 2), np.int64),
             n_candidates=np.zeros(self.bases, np.int64),
-            total=np.zeros((self.bases, self.candidates)),
+            total=np.zeros((self.bases, most)),
             known=np.zeros(n_history, np.bool_),
-            value=np.zeros((n_history, self.bases, self.candidates)),
+            value=np.zeros((n_history, self.bases, most)),
         )
 
     def to_arrays(self) -> dict[str, np.ndarray]:

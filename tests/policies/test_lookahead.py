@@ -478,6 +478,15 @@ def test_horizon_and_futures_that_cannot_end():
     assert np.isnan(play(ahead, hopeless)).all()
 
 
+def test_room_is_that_of_what_there_can_be():
+    """Neither futures nor candidates that cannot be take memory."""
+    day = shorten(day_of(), 5)
+    ahead = Lookahead(INDEX, history=records_of((2, 3)), futures=100_000, candidates=1000, bases=2)
+    prepared = ahead.prepare(build_problem([day]), [day])[1]()
+    assert len(prepared.future.instance) == 1 and len(prepared.states.episode) == 2
+    assert prepared.value.shape == (2, 2, 15)
+
+
 # What is refused
 
 
