@@ -555,7 +555,7 @@ def test_floors_that_do_not_fit_are_refused():
         for row in day.rows()
     ]
     foreign = Instance.from_rows("foreign", renamed, rows)
-    text = "has no site '\w+', which the historical record DMH-02.* names"
+    text = r"has no site '\w+', which the historical record DMH-02.* names"
     with pytest.raises(PolicyError, match=text) as caught:
         evaluate_policy(ahead, foreign, trials=1)
     assert "\n" not in str(caught.value)
