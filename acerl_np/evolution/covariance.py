@@ -162,11 +162,7 @@ class Covariance(ABC):
         )  # (47)
 
     def _move(self, state: State) -> Self:
-        """Return the spread with another state, or this one if a sigma would leave its limits."""
-        if not self._is_in_limits(state):
-            return self
-        if self._take_root(state.covariance) is None:
-            state = state._replace(covariance=self._widen(state.covariance))
+        """Return the spread with another state, or this one if that state is not usable."""
         try:
             return type(self)(self.first, self.decay, self.every, state=state)
         except InputError:
@@ -177,11 +173,7 @@ class Covariance(ABC):
         if not all(np.isfinite(array).all() for array in state):
             return False
         variances = self._variances(state.covariance)
-        if (
-            state.updates < 0
-            or not MIN_SIGMA <= state.size <= MAX_SIGMA
-            or (variances <= 0.0).any()
-        ):
+        if state.updates < 0 or (variances <= 0.0).any():
             return False
         with np.errstate(over="ignore", under="ignore"):
             sigma = self.first * (state.size * np.sqrt(variances))
@@ -261,11 +253,6 @@ class Covariance(ABC):
 
     @staticmethod
     @abstractmethod
-    def _widen(covariance: np.ndarray) -> np.ndarray:
-        """Return the covariance with its thinnest directions widened."""
-
-    @staticmethod
-    @abstractmethod
     def _join(outside: np.ndarray) -> np.ndarray:
         """Return what lies outside as it is ranked: members, (population, 1), or their parameters."""
 
@@ -326,12 +313,6 @@ class FullCovariance(Covariance):
         return root
 
     @staticmethod
-    def _widen(covariance: np.ndarray) -> np.ndarray:
-        widened = (1 - 10 * MIN_PIVOT) * covariance
-        np.fill_diagonal(widened, np.diagonal(covariance))
-        return widened
-
-    @staticmethod
     def _join(outside: np.ndarray) -> np.ndarray:
         return np.asarray(outside.any(axis=1, keepdims=True))
 
@@ -365,10 +346,6 @@ class DiagonalCovariance(Covariance):
     @staticmethod
     def _take_root(covariance: np.ndarray) -> np.ndarray | None:
         return np.asarray(np.sqrt(covariance)) if (covariance > 0.0).all() else None
-
-    @staticmethod
-    def _widen(covariance: np.ndarray) -> np.ndarray:
-        return covariance  # each number has an exponent of its own
 
     @staticmethod
     def _join(outside: np.ndarray) -> np.ndarray:
