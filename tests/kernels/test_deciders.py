@@ -1,0 +1,172 @@
+"""Rules, static plans and networks behind `decide`: the choices that the slow simulator makes by hand."""
+
+import naive
+import naive_evolution
+import numba
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from worlds import World, make_task, straight_floor, worlds
+
+from acerl_np import Simulator
+from acerl_np.kernels.baselines import MIX, RANDOM
+from acerl_np.kernels.deciders import (
+    NO_RULE,
+    decide_rows,
+    make_index_decider,
+    make_network_decider,
+    make_plan_decider,
+    make_rule_decider,
+)
+from acerl_np.kernels.network import make_network
+from acerl_np.policies.index import IndexShape
+from acerl_np.policies.network import initial_parameters
+from acerl_np.problem.tables import build_problem
+from acerl_np.simulation.arena import play_list
+from acerl_np.support.workers import Workers
+
+JIT = not numba.config.DISABLE_JIT
+EXAMPLES = settings(max_examples=40 if JIT else 6)
+keys = st.lists(st.integers(0, 2**32 - 1), min_size=4, max_size=4)
+
+
+def decide(simulator, decider, key):
+    """Vehicle, position and rule in the only row, and that nothing is changed by asking."""
+    before = [array.copy() for array in simulator.state]
+    chosen = np.empty((1, 3), np.int64)
+    decide_rows(simulator.problem, simulator.state, decider, np.array([key], np.uint32), chosen)
+    for array, old in zip(simulator.state, before, strict=True):
+        assert np.array_equal(array, old, equal_nan=array.dtype.kind == "f")
+    return tuple(chosen[0].tolist())
+
+
+def play_beside(world, decider, key, choose):
+    """Play an episode by a decider; `choose` lists what the slow version may take at each decision."""
+    simulator = Simulator(world.instance())
+    slow = naive.NaiveEpisode(world.layout, world.rows)
+    decision = 0
+    while not slow.done:
+        v, position, rule = decide(simulator, decider, key)
+        assert (v, position, rule) in choose(slow, simulator, decision)
+        simulator.assign([v], [simulator.state.pool[0, position]])
+        slow.assign(v, position)
+        decision += 1
+    assert decide(simulator, decider, key) == (-1, -1, -1)
+    played = play_alone(simulator.problem, decider, key)
+    assert played == (slow.makespan, simulator.tardiness[0], decision)
+
+
+def play_alone(problem, decider, key, row=0):
+    """Outcome of one episode of a list."""
+    workers = Workers(1)
+    outcome = play_list(
+        problem,
+        lambda: decider,
+        np.zeros(1, np.int64),
+        np.array([key], np.uint32),
+        workers,
+        rows=np.full(1, row),
+    )
+    workers.close()
+    return outcome.makespan[0], outcome.tardiness[0], outcome.decisions[0]
+
+
+def free_vehicles(slow):
+    return sorted({action // 4 for action, legal in enumerate(slow.mask()) if legal})
+
+
+@EXAMPLES
+@given(worlds(), keys, st.integers(0, RANDOM))
+def test_rules_draw_a_vehicle_and_pick_its_task(world, key, rule):
+    def choose(slow, _, decision):
+        free = free_vehicles(slow)
+        v = free[int(naive_evolution.uniform(key, decision, 0) * len(free))]
+        second = naive_evolution.uniform(key, decision, 1)
+        if rule == RANDOM:
+            may = [k for k, task in enumerate(slow.waiting) if slow.vehicles[v].can_carry(task)]
+            return {(v, may[int(second * len(may))], rule)}
+        used = int(second * 4) if rule == MIX else rule
+        return {(v, slow.select(v, naive.RULES[used]), used)}
+
+    play_beside(world, make_rule_decider(rule), key, choose)
+
+
+@EXAMPLES
+@given(worlds(), st.data())
+def test_plans_go_by_their_order_and_rules(world, data):
+    n = len(world.layout["vehicles"])
+    orders = [data.draw(st.permutations(range(n))) for _ in range(2)]
+    rules = [data.draw(st.lists(st.integers(0, 3), min_size=n, max_size=n)) for _ in range(2)]
+    decider = make_plan_decider(np.array(orders, np.int32), np.array(rules, np.int32))
+
+    def choose(slow, _, decision):
+        v = next(v for v in orders[0] if v in free_vehicles(slow))
+        rule = rules[0][v]
+        return {(v, slow.select(v, naive.ACTION_RULES[rule]), rule)}
+
+    play_beside(world, decider, [0] * 4, choose)
+    # A row of the table is a plan of its own.
+    problem = build_problem([world.instance()])
+    alone = make_plan_decider(decider.orders[1:].copy(), decider.rules[1:].copy())
+    assert play_alone(problem, decider, [0] * 4, 1) == play_alone(problem, alone, [0] * 4)
+
+
+@settings(max_examples=40 if JIT else 2)
+@given(worlds(), keys, st.integers(0, 2**32 - 1), st.booleans())
+def test_networks_act_on_what_they_see(world, key, seed, greedy):
+    problem = build_problem([world.instance()])
+    simulator = Simulator(world.instance())
+    sizes = [simulator.n_features, 5, simulator.n_actions]
+    network = make_network(sizes)
+    thetas = np.stack([initial_parameters(sizes, seed + k) for k in range(2)])
+    decider = make_network_decider(network, thetas, greedy)
+
+    def choose(slow, simulator, decision):
+        mask = np.array(slow.mask())
+        logits = naive_evolution.forward(sizes, thetas[0], simulator.observation[0])
+        if greedy:
+            # float32 may tell apart what is equal, and the reverse.
+            best = logits[mask].max() - 1e-4
+            actions = np.flatnonzero(mask & (logits >= best)).tolist()
+        else:
+            probability = naive_evolution.masked_softmax(logits, mask)
+            u = naive_evolution.uniform(key, decision, 0)
+            actions = [naive_evolution.invert(probability, x) for x in (u - 1e-4, u, u + 1e-4)]
+        return {
+            (action // 4, slow.select(action // 4, naive.ACTION_RULES[action % 4]), action % 4)
+            for action in actions
+        }
+
+    play_beside(world, decider, key, choose)
+    alone = make_network_decider(network, thetas[1:], greedy)
+    assert play_alone(problem, decider, key, 1) == play_alone(problem, alone, key)
+
+
+@EXAMPLES
+@given(worlds(), keys, st.integers(0, 2**32 - 1), st.booleans())
+def test_a_row_of_index_functions_is_a_function_of_its_own(world, key, seed, greedy):
+    problem = build_problem([world.instance()])
+    shape = IndexShape(("tasks",), 2)
+    thetas = np.random.default_rng(seed).normal(size=(3, shape.n_parameters))
+    together = make_index_decider(shape.build(thetas), problem, greedy)
+    for row in range(3):
+        alone = make_index_decider(shape.build(thetas[row : row + 1]), problem, greedy)
+        assert play_alone(problem, together, key, row) == play_alone(problem, alone, key)
+    simulator = Simulator(world.instance())
+    assert decide(simulator, together, key)[2] == NO_RULE
+
+
+def test_rows_that_are_over_are_passed():
+    """Beside a row that runs: nothing is chosen in them, and nothing is carried out."""
+    layout = straight_floor([{"id": "v", "start": "A", "speed": 1}], task_slots=2)
+    rows = [make_task("a", "B", "C", 0), make_task("b", "C", "B", 0)]
+    short, long = (World(layout, rows[:n], [0]).instance() for n in (1, 2))
+    simulator = Simulator([short, long])
+    simulator.assign([0, 0], [0, 1])
+    assert simulator.done.tolist() == [True, False]
+    chosen = np.empty((2, 3), np.int64)
+    key = np.zeros((2, 4), np.uint32)
+    decide_rows(simulator.problem, simulator.state, make_rule_decider(0), key, chosen)
+    assert chosen.tolist() == [[-1, -1, -1], [0, 0, 0]]
+    simulator.assign([99, 0], [-5, 0])
+    assert simulator.done.all()
