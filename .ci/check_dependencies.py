@@ -16,7 +16,7 @@ import acerl_np
 from acerl_np.commands.main import main
 from acerl_np.pictures.floor import draw_layout
 
-USED = "numpy numba llvmlite scipy tqdm gymnasium matplotlib pymoo hypothesis pytest"
+USED = "numpy numba llvmlite scipy tqdm gymnasium matplotlib pymoo cma hypothesis pytest"
 
 
 class Terminal(io.StringIO):

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
         VehicleRepaired,
     )
     from acerl_np.policies.files import load_policy
+    from acerl_np.policies.index import IndexPolicy
+    from acerl_np.policies.lookahead import Lookahead
     from acerl_np.policies.network import Policy
+    from acerl_np.policies.static import StaticPlan, fit_static
     from acerl_np.problem.bundled import load_instance, load_layout, load_suite
     from acerl_np.problem.instance import Instance
     from acerl_np.problem.layout import Layout
@@ -79,7 +82,10 @@ _HOMES = {
     ),
     "evaluation.trials": ("Trials", "evaluate_policy"),
     "policies.files": ("load_policy",),
+    "policies.index": ("IndexPolicy",),
+    "policies.lookahead": ("Lookahead",),
     "policies.network": ("Policy",),
+    "policies.static": ("StaticPlan", "fit_static"),
     "problem.bundled": ("load_instance", "load_layout", "load_suite"),
     "problem.instance": ("Instance",),
     "problem.layout": ("Layout",),
@@ -101,10 +107,12 @@ __all__ = [
     "Dispatcher",
     "EventError",
     "Generation",
+    "IndexPolicy",
     "InputError",
     "Instance",
     "Layout",
     "LayoutError",
+    "Lookahead",
     "MissingExtraError",
     "Policy",
     "PolicyError",
@@ -113,6 +121,7 @@ __all__ = [
     "RecordError",
     "Schedule",
     "Simulator",
+    "StaticPlan",
     "StorageError",
     "TaskArrived",
     "TaskCancelled",
@@ -123,6 +132,7 @@ __all__ = [
     "VehicleRepaired",
     "__version__",
     "evaluate_policy",
+    "fit_static",
     "load_instance",
     "load_layout",
     "load_policy",

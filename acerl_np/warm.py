@@ -9,8 +9,9 @@ import numpy as np
 
 from acerl_np.evaluation.hindsight import find_hindsight
 from acerl_np.evaluation.trials import evaluate_policy
+from acerl_np.policies.lookahead import Lookahead
 from acerl_np.policies.network import Policy
-from acerl_np.policies.static import find_static
+from acerl_np.policies.static_search import find_static
 from acerl_np.problem.assignments import Assignments
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Edge, Layout, Site, Vehicle
@@ -24,7 +25,7 @@ from acerl_np.training.config import Config
 __all__ = ["PARTS", "warm_up"]
 
 
-def _make_instance() -> Instance:
+def _make_instance(expiry: float = 9.0) -> Instance:
     layout = Layout(
         "two sites",
         (Site("a", 0.0, 0.0), Site("b", 1.0, 0.0)),
@@ -32,7 +33,8 @@ def _make_instance() -> Instance:
         (Vehicle("v", "a"),),
         task_slots=1,
     )
-    row = {"task": "t", "pickup": "a", "delivery": "b", "arrival_time": 0, "expiry_time": 9}
+    row = {"task": "t", "pickup": "a", "delivery": "b", "arrival_time": 0}
+    row["expiry_time"] = expiry
     return Instance.from_rows("one task", layout, [row])
 
 
@@ -69,12 +71,20 @@ def _search() -> None:
     find_hindsight(_make_instance(), effort=0.001)
 
 
+def _look_ahead() -> None:
+    instance = _make_instance()
+    ahead = Lookahead("STD", history=_make_instance(8.0), futures=1)
+    evaluate_policy(ahead, instance, trials=1, threads=1)
+    ahead.choose(Simulator(instance))
+
+
 PARTS: dict[str, Callable[[], None]] = {
     "training": _train,
     "rules": _play_rule,
     "replay": _replay,
     "static": _find_static,
     "search": _search,
+    "lookahead": _look_ahead,
 }
 """What can be compiled ahead: most users need "training" alone, which does not wait for the others."""
 
@@ -90,8 +100,8 @@ def warm_up(part: str = "training", *, quiet: bool = False) -> None:
 
     Parameters
     ----------
-    part : {"training", "rules", "replay", "static", "search"}
-        Training and policies; dispatching rules; past assignments; static plans; hindsight.
+    part : {"training", "rules", "replay", "static", "search", "lookahead"}
+        Training and policies; dispatching rules; past assignments; static plans; hindsight; lookahead.
     quiet : bool
         Announce nothing, neither now nor later in this process.
 

@@ -10,12 +10,15 @@ import pytest
 
 import acerl_np
 from acerl_np.evolution import Strategy, rank_utilities
+from acerl_np.kernels.lookahead import decide_ahead
 from acerl_np.kernels.network import act_batch, make_network
 from acerl_np.kernels.random import BLOCK, LANES, NOISE, derive_key, fill_normals
+from acerl_np.kernels.state import EPISODE_POOL_SIZE
 from acerl_np.kernels.update import Noise
+from acerl_np.policies.index import IndexShape
 from acerl_np.policies.network import initial_parameters
-from acerl_np.problem.tables import find_scaling
-from acerl_np.simulation.arena import Arena
+from acerl_np.problem.tables import build_problem, find_scaling
+from acerl_np.simulation.arena import Arena, play_list
 from acerl_np.support.workers import Workers
 
 SIZES = (219, 128, 128, 12)
@@ -200,8 +203,6 @@ def test_normals_of_numpy(benchmark):
 @pytest.mark.parametrize("threads", [1, 2])
 def test_rollout(benchmark, suite, threads):
     """256 perturbed policies play an episode each: about 8,400 decisions."""
-    from acerl_np.problem.tables import build_problem
-
     problem = build_problem(suite)
     theta = initial_parameters(SIZES, 0)
     instances = (np.arange(256) % 8)[:, np.newaxis]
@@ -248,6 +249,54 @@ def test_rules(benchmark, suite, rule):
     if benchmark.stats is not None:
         seconds = benchmark.stats.stats.median
         benchmark.extra_info["decisions_per_second"] = round(trials.decisions / seconds)
+
+
+def make_index(hidden: int) -> acerl_np.IndexPolicy:
+    """About the shortest trip, with a pull of all other features."""
+    shape = IndexShape(hidden=hidden)
+    noise = np.random.default_rng(0).normal(size=shape.n_parameters)
+    return acerl_np.IndexPolicy(shape.start(0) + 0.05 * noise, hidden=hidden)
+
+
+@pytest.mark.benchmark(group="index")
+@pytest.mark.parametrize("hidden", [0, 8])
+def test_index_policy(benchmark, suite, hidden):
+    """An index policy scores all pairs of each decision, one thread; 100 episodes of each record."""
+    policy = make_index(hidden)
+    days = [acerl_np.perturb(record, 30, seed=seed) for record in suite for seed in range(100)]
+    problem, prepare = policy.prepare(build_problem(days), days)
+    rows, keys = np.arange(len(days)), np.zeros((len(days), 4), np.uint32)
+    expected = acerl_np.evaluate_policy(policy, days, trials=1, threads=2)
+    workers = Workers(1)
+    outcome = benchmark(play_list, problem, prepare, rows, keys, workers)
+    workers.close()
+    assert np.array_equal(outcome.makespan, expected.makespan[:, 0])
+    decisions = int(outcome.decisions.sum())
+    benchmark.extra_info["decisions"] = decisions
+    if benchmark.stats is not None:
+        seconds = benchmark.stats.stats.median
+        benchmark.extra_info["decisions_per_second"] = round(decisions / seconds)
+
+
+@pytest.mark.benchmark(group="lookahead")
+@pytest.mark.parametrize(("bases", "futures"), [(1, 32), (8, 16)])
+@pytest.mark.parametrize("weights", ["match", "even"])
+def test_lookahead(benchmark, suite, bases, futures, weights):
+    """One decision of a lookahead: one of four tasks for a vehicle, with two thirds of the day to come."""
+    acerl_np.warm_up("lookahead")
+    day = acerl_np.perturb(suite[0], 5, seed=0)
+    policy = acerl_np.Lookahead(
+        make_index(0), history=suite, futures=futures, bases=bases, weights=weights
+    )
+    sim = acerl_np.Simulator(day)
+    for _ in range(9):
+        sim.assign(*policy.policy.choose(sim))
+    assert sim.state.episode[0, EPISODE_POOL_SIZE] == 4
+    ahead = policy.prepare(sim.problem, sim.pool)[1]()
+    key, own = np.zeros(4, np.uint32), np.empty(4, np.uint32)
+    v, position = decide_ahead(sim.problem, sim.state, 0, ahead, key, own)
+    assert (v, sim.state.pool[0, position]) == tuple(int(a[0]) for a in policy.choose(sim))
+    assert benchmark(decide_ahead, sim.problem, sim.state, 0, ahead, key, own) == (v, position)
 
 
 @pytest.mark.benchmark(group="ranking")

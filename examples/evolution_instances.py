@@ -39,7 +39,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "ais": {},
     "uniform": {"sampler": "uniform"},
     "random": {"sampler": "random"},
-    "ais, matrix": {"adapt": "matrix"},
+    "ais, matrix": {"adapt": "matrix", "noise_decay": None},
     "single instance": {"sampler": "single"},
     "constraint ignored": {"ranking": "r"},
 }
@@ -88,10 +88,9 @@ def search(problem: Projections, seed: int, generations: int, **options: Any) ->
         np.zeros(N_PARAMETERS),
         sigma=1.0,
         population=POPULATION,
-        noise_decay=0.001 ** (1 / generations),
         n_instances=N_INSTANCES,
         seed=seed,
-        **options,
+        **{"noise_decay": 0.001 ** (1 / generations), **options},
     )
     for _ in range(generations):
         members, ids = evolution.ask()

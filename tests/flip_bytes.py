@@ -1,4 +1,4 @@
-"""Flip every byte of a policy and of a checkpoint, one at a time: refused, or the same content?
+"""Flip every byte of a policy, a static plan and a checkpoint, one at a time: refused, or the same content?
 
 python tests/flip_bytes.py            # about a quarter of an hour; --step 50 for a sample
 
@@ -77,8 +77,10 @@ def main() -> None:
     trainer.run()
     trainer.save(folder / "run.npz")
     trainer.policy.save(folder / "policy.npz")
+    plan = acerl_np.StaticPlan(("v1", "v0"), {"v0": "EDD", "v1": "STD"}, trainer.policy.origin)
+    plan.save(folder / "plan.npz")
     failed = False
-    for name in ("policy.npz", "run.npz"):
+    for name in ("policy.npz", "plan.npz", "run.npz"):
         outcomes = flip_all(folder / name, options.step)
         print(f"{name}, {(folder / name).stat().st_size:,} bytes")
         for (region, outcome), count in sorted(outcomes.items()):

@@ -50,6 +50,7 @@ from acerl_np import (
     Policy,
     PolicyWarning,
     Simulator,
+    StaticPlan,
     evaluate_policy,
     load_policy,
 )
@@ -619,6 +620,7 @@ class Samples:
     """Valid files, made once."""
 
     policy: bytes
+    plan: bytes
     checkpoints: list[bytes]
 
 
@@ -644,11 +646,19 @@ def sample_policy() -> Policy:
     )
 
 
+def sample_plan() -> StaticPlan:
+    instance = sample_instance()
+    names = [vehicle.id for vehicle in instance.layout.vehicles]
+    return StaticPlan(tuple(names[::-1]), dict.fromkeys(names, "EDD"), Origin.of(instance))
+
+
 def make_samples(folder: Path) -> Samples:
     """Return valid archives: a policy, and checkpoints before and after some generations."""
     path = folder / "sample.npz"
     sample_policy().save(path)
     policy = path.read_bytes()
+    sample_plan().save(path)
+    plan = path.read_bytes()
     checkpoints = []
     instances = [sample_instance(), sample_instance(name="other")]
     for generations, options in ((0, {}), (2, {}), (1, {"sampler": "uniform", "antithetic": True})):
@@ -659,7 +669,7 @@ def make_samples(folder: Path) -> Samples:
         trainer.save(path)
         checkpoints.append(path.read_bytes())
     path.unlink()
-    return Samples(policy, checkpoints)
+    return Samples(policy, plan, checkpoints)
 
 
 def hostile_array(rng: random.Random, array: np.ndarray) -> Any:
@@ -810,6 +820,19 @@ def make_policy(rng: random.Random, folder: Path, samples: Samples) -> bytes:
     return seal(folder, mutate_arrays(rng, arrays))
 
 
+def make_plan(rng: random.Random, folder: Path, samples: Samples) -> bytes:
+    what = rng.random()
+    if what < 0.2:
+        return mutate_bytes(rng, samples.plan, [samples.plan, samples.policy])
+    if what < 0.4:
+        return mutate_members(rng, samples.plan)
+    arrays = read_sealed(folder, samples.plan)
+    if what < 0.8:
+        arrays["plan"] = pack(mutate_tree(rng, json.loads(arrays["plan"].tobytes())), rng)
+        return seal(folder, arrays)
+    return seal(folder, mutate_arrays(rng, arrays))
+
+
 def pack(data: Any, rng: random.Random) -> np.ndarray:
     return np.frombuffer(dump_json(data, rng).encode("utf-8", "surrogatepass"), np.uint8)
 
@@ -876,7 +899,8 @@ LINES = [
     "floor import origins.json --vehicles 1 --start s --from lif --layout-id L --out made.json",
     "floor import plant.xml --capacity 3 --out made.json",
     "floor check floor.json week.csv stamped.csv --breakdowns none",
-    "evaluate Static MIX --tasks week.csv --replay past.csv --trials 2 --random-breakdowns 90,5",
+    "evaluate Static MIX --fit other.csv --tasks week.csv --replay past.csv --trials 2 "
+    "--random-breakdowns 90,5",
     "train --resume run.npz --generations 3 --trials 0 --random-breakdowns none --out run",
     "hindsight week.csv --effort 0 --random-breakdowns none --breakdowns broken.csv",
     "floor show floor.json",
@@ -942,7 +966,16 @@ WORDS = [
         "..",
     ],
     *["--random-breakdowns", "90,5", "1,0", "1e9,1e9", "5", ",", "--horizon"],
-    *["--breakdowns", "--tasks", "--demand", "--handling-time", "--count", "--slack", "--replay"],
+    *[
+        "--breakdowns",
+        "--tasks",
+        "--fit",
+        "--demand",
+        "--handling-time",
+        "--count",
+        "--slack",
+        "--replay",
+    ],
     *[
         "none",
         "broken.csv",
@@ -1215,6 +1248,23 @@ def check_policy(path: Path) -> None:
     require(np.isfinite(trials.makespan).all(), "a makespan that is not finite")
 
 
+def check_plan(path: Path) -> None:
+    plan = load_policy(path)
+    require(isinstance(plan, StaticPlan), "a plan that has become another policy")
+    again = path.with_name("again.npz")
+    plan.save(again)
+    loaded = load_policy(again)
+    require(
+        loaded == plan and loaded.origin == plan.origin,
+        "a plan that changes when it is written and read",
+    )
+    require(plan.describe().isprintable(), "a plan in words that no terminal should see")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PolicyWarning)  # a changed origin is another floor
+        trials = evaluate_policy(plan, sample_instance(), trials=1, threads=1)
+    require(np.isfinite(trials.makespan).all(), "a makespan that is not finite")
+
+
 def has_finite_figures(record):
     """Whether a generation's figures are finite; without a finished member it has no means."""
     values = [value for value in dataclasses.asdict(record).values() if isinstance(value, float)]
@@ -1307,6 +1357,7 @@ KINDS = {
         ),
         Kind("config", "toml", lambda rng, folder, samples: make_config(rng), check_config),
         Kind("policy", "npz", make_policy, check_policy),
+        Kind("plan", "npz", make_plan, check_plan),
         Kind("checkpoint", "npz", make_checkpoint, check_checkpoint),
         Kind("command", "pickle", lambda rng, folder, samples: make_words(rng), check_words),
     )
@@ -1521,6 +1572,8 @@ def check_samples(samples: Samples, folder: Path) -> None:
     check_config(inside / "options.toml")
     os.chdir(here)
     check_policy(inside / "policy.npz")
+    (inside / "plan.npz").write_bytes(samples.plan)
+    check_plan(inside / "plan.npz")
     for data in samples.checkpoints:
         (inside / "run.npz").write_bytes(data)
         check_checkpoint(inside / "run.npz")

@@ -320,62 +320,133 @@ def estimate_gradient(utilities, noise, noise_std):
     return total / (len(noise) * noise_std)
 
 
-# Adapted step sizes
+# Adapted covariances (Hansen's tutorial, arXiv:1604.00772)
 
 
-def weigh(scores):
-    """Log weights of the places, member by member; tied members share the mean of their weights."""
-    n = len(scores)
-    if min(scores) == max(scores):
-        return [0.0] * n
-    raw = [math.log(n + 1) - math.log(place + 1) for place in range(n)]
+def place_weights(n, population, c_1, c_mu):
+    """Weights by place (49 to 53): of the mean's step, and of the covariance."""
+    raw = [math.log((population + 1) / 2) - math.log(place) for place in range(1, population + 1)]
+    good = [w for w in raw if w > 0]
+    bad = [-w for w in raw if w < 0]
+    mu_eff = math.fsum(good) ** 2 / math.fsum(w * w for w in good)
+    mu_bad = math.fsum(bad) ** 2 / math.fsum(w * w for w in bad)
+    negative = min(1 + c_1 / c_mu, 1 + 2 * mu_bad / (mu_eff + 2), (1 - c_1 - c_mu) / (n * c_mu))
+    mean = [max(w, 0) / math.fsum(good) for w in raw]
+    shape = [w / math.fsum(good) if w >= 0 else negative * w / math.fsum(bad) for w in raw]
+    return mean, shape
+
+
+def covariance_rates(n, population, speed):
+    """(c_sigma, d_sigma, c_c, c_1, c_mu) of Table 1; speed: factor on the last two."""
+    raw = [math.log((population + 1) / 2) - math.log(place) for place in range(1, population + 1)]
+    good = [w for w in raw if w > 0]
+    mu = math.fsum(good) ** 2 / math.fsum(w * w for w in good)
+    c_sigma = (mu + 2) / (n + mu + 5)
+    d_sigma = 1 + 2 * max(0, math.sqrt((mu - 1) / (n + 1)) - 1) + c_sigma
+    c_c = (4 + mu / n) / (n + 4 + 2 * mu / n)
+    c_1 = min(1, speed * 2 / ((n + 1.3) ** 2 + mu))
+    c_mu = min(1 - c_1, speed * 2 * (1 / 4 + mu + 1 / mu - 2) / ((n + 2) ** 2 + mu))
+    return c_sigma, d_sigma, c_c, c_1, c_mu
+
+
+def shared(by_place, utilities, outside):
+    """Each member's weight: those outside share the last places, tied ones those that they hold."""
+    n = len(utilities)
+    if all(outside):
+        outside = [False] * n
+
+    def is_better(a, b):
+        if outside[a] or outside[b]:
+            return outside[b] and not outside[a]
+        return utilities[a] > utilities[b]
+
     weights = []
-    for score in scores:
-        first = sum(other > score for other in scores)
-        tied = sum(other == score for other in scores)
-        shared = math.fsum(raw[first : first + tied]) / tied
-        weights.append(shared / math.fsum(raw) - 1 / n)
+    for member in range(n):
+        first = sum(is_better(other, member) for other in range(n))
+        after = sum(is_better(member, other) for other in range(n))
+        held = by_place[first : n - after]
+        weights.append(math.fsum(held) / len(held))
     return weights
 
 
-def weigh_clipped(utilities, outside):
-    """The same with the members outside behind all others, unless all are outside."""
-    if min(utilities) == max(utilities) or all(outside) or not any(outside):
-        return weigh(utilities)
-    lowest = min(utilities)
-    # Above zero as far as they are above the lowest, so that -1 is below all.
-    return weigh([-1.0 if out else u - lowest for u, out in zip(utilities, outside, strict=True)])
+def selection_variance(weights, antithetic):
+    """Variance of sum_i w_i z_i over all orders of the members: the mean of its square, pair by pair."""
+    n = len(weights)
+    if not antithetic:
+        return math.fsum(w * w for w in weights)
+    differences = [
+        (a - b) ** 2 for i, a in enumerate(weights) for j, b in enumerate(weights) if i != j
+    ]
+    return n / 2 * math.fsum(differences) / len(differences)
 
 
-def exponential(matrix):
-    """Sum of the power series of a matrix."""
-    result, term = np.eye(len(matrix)), np.eye(len(matrix))
-    for k in range(1, 80):
-        term = term @ matrix / k
-        result = result + term
-    return result
+def triangular_root(matrix):
+    """A with zeros above its diagonal and A A^T = matrix, entry by entry."""
+    n = len(matrix)
+    root = [[0.0] * n for _ in range(n)]
+    for i in range(n):
+        for j in range(i + 1):
+            rest = matrix[i][j] - math.fsum(root[i][k] * root[j][k] for k in range(j))
+            root[i][j] = math.sqrt(rest) if i == j else rest / root[j][j]
+    return root
 
 
-def adapt(kind, mean, spread, first_sigma, utilities, noise, lower, upper):
-    """One step of SNES or xNES on mean and spread, term by term (Wierstra et al. 2014)."""
-    n = len(mean)
-    matrix = np.diag(first_sigma) @ (spread if kind == "matrix" else np.diag(spread))
-    raw = np.array([mean + matrix @ eps for eps in noise])
-    outside = (raw < lower) | (raw > upper)
-    if kind == "matrix":
-        weights = weigh_clipped(utilities, outside.any(axis=1))
-        total = sum(w * eps for w, eps in zip(weights, noise, strict=True))
-        gradient = sum(
-            w * (np.outer(eps, eps) - np.eye(n)) for w, eps in zip(weights, noise, strict=True)
-        )
-        eta = (9 + 3 * math.log(n)) / (5 * n * math.sqrt(n))
-        return mean + matrix @ total, spread @ exponential(eta / 2 * gradient)
-    moved, stretched = np.array(mean), np.array(spread)
-    eta = (3 + math.log(n)) / (5 * math.sqrt(n))
-    for j in range(n):
-        weights = weigh_clipped(utilities, outside[:, j])
-        own = [float(eps[j]) for eps in noise]
-        moved[j] += matrix[j, j] * math.fsum(w * s for w, s in zip(weights, own, strict=True))
-        slope = math.fsum(w * (s * s - 1) for w, s in zip(weights, own, strict=True))
-        stretched[j] *= math.exp(eta / 2 * slope)
-    return moved, stretched
+def adapt(kind, mean, state, first, utilities, noise, lower, upper, antithetic):
+    """One generation of CMA-ES ("matrix") or sep-CMA-ES ("sigma"): the new mean and state.
+
+    state : the arrays of the spread's `pack`, here as lists and numbers; "sigma" has a diagonal
+    """
+    n, population = len(mean), len(utilities)
+    full = kind == "matrix"
+    size, updates = float(state["size"]), int(state["updates"])
+    c = [list(row) for row in (state["covariance"] if full else np.diag(state["covariance"]))]
+    root = triangular_root(c)
+    y = [[math.fsum(root[j][k] * z[k] for k in range(n)) for j in range(n)] for z in noise]
+    outside = [
+        [not lower <= mean[j] + first[j] * size * y[i][j] <= upper for j in range(n)]
+        for i in range(population)
+    ]
+    if full:
+        outside = [[any(row)] * n for row in outside]
+    c_s, d_s, c_c, c_1, c_mu = covariance_rates(n, population, 1 if full else (n + 2) / 3)
+    by_place = place_weights(n, population, c_1, c_mu)
+    # Of each parameter (with a matrix they are all the same).
+    columns = [[row[j] for row in outside] for j in range(n)]
+    w_mean = [shared(by_place[0], utilities, column) for column in columns]
+    w_shape = [shared(by_place[1], utilities, column) for column in columns]
+    z_mean = [math.fsum(w_mean[j][i] * noise[i][j] for i in range(population)) for j in range(n)]
+    y_mean = [math.fsum(root[j][k] * z_mean[k] for k in range(n)) for j in range(n)]
+    mu = [1 / selection_variance(w, antithetic) for w in w_mean]
+
+    p_s = [
+        (1 - c_s) * state["size_path"][j] + math.sqrt(c_s * (2 - c_s) * mu[j]) * z_mean[j]
+        for j in range(n)
+    ]
+    expected = math.sqrt(n) * (1 - 1 / (4 * n) + 1 / (21 * n * n))
+    length = math.sqrt(math.fsum(p * p for p in p_s))
+    new_size = size * math.exp(min(1, c_s / d_s * (length / expected - 1)))
+    corrected = length / math.sqrt(1 - (1 - c_s) ** (2 * (updates + 1)))
+    h = 1 if corrected < (1.4 + 2 / (n + 1)) * expected else 0
+    p_c = [
+        (1 - c_c) * state["shape_path"][j] + h * math.sqrt(c_c * (2 - c_c) * mu[j]) * y_mean[j]
+        for j in range(n)
+    ]
+    new = [[0.0] * n for _ in range(n)]
+    for a in range(n):
+        for b in range(n):
+            rank_mu = 0.0
+            for i in range(population):
+                w = w_shape[a][i]
+                if w < 0:
+                    w *= n / math.fsum(z * z for z in noise[i])
+                rank_mu += w * y[i][a] * y[i][b]
+            kept = 1 + c_1 * (1 - h) * c_c * (2 - c_c) - c_1 - c_mu * math.fsum(by_place[1])
+            new[a][b] = kept * c[a][b] + c_1 * p_c[a] * p_c[b] + c_mu * rank_mu
+    moved = [mean[j] + first[j] * size * y_mean[j] for j in range(n)]
+    return np.array(moved), {
+        "size": new_size,
+        "covariance": np.array(new) if full else np.diag(new),
+        "size_path": np.array(p_s),
+        "shape_path": np.array(p_c),
+        "updates": updates + 1,
+    }

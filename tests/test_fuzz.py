@@ -37,6 +37,7 @@ CASES = {
     "assignments": 300,
     "config": 120,
     "policy": 150,
+    "plan": 100,
     "checkpoint": 100,
     "command": 100,
 }

@@ -10,14 +10,21 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from acerl_np.commands.ahead import Clock, Row, add_lookahead, compile_lookahead, look_ahead
 from acerl_np.commands.common import (
     add_breakdowns,
     add_random_breakdowns,
     load_instances,
     report_unfinished,
 )
+from acerl_np.commands.fitting import add_fit, fit_named
 from acerl_np.commands.ranges import COST_LIMIT, Range, check_ranges
-from acerl_np.support.errors import InputError, PolicyError, PolicyWarning, make_printable
+from acerl_np.support.errors import (
+    InputError,
+    PolicyError,
+    PolicyWarning,
+    make_printable,
+)
 from acerl_np.support.files import path_exists, write_atomically
 from acerl_np.support.numbers import check_seed
 from acerl_np.support.report import FORMATS, Cell, render_table
@@ -39,8 +46,13 @@ trials with tardiness below the limit), and how far the mean makespan is from hi
 
 Policies are files written by acerl-np train, or names: FCFS, EDD, NVF, STD, LWT, AHP (a free vehicle is
 drawn, the rule picks its task), MIX (a random rule), Random (a random task), Static (the best fixed
-vehicle order and rule per vehicle on these records). --replay adds past assignments as a row, played as
-by acerl-np records replay.
+vehicle order and rule per vehicle on the records of --fit, not on those that judge it). --replay adds past
+assignments as a row, played as by acerl-np records replay.
+
+--lookahead N adds a row for each trained policy and rule that looks ahead: before each decision it plays
+its best assignments to the end of N sampled futures. How long a decision takes stands below the table.
+
+The suites dmh-test and dmh-noise-10 to -30 are noised copies of the training records, not unseen ones.
 """
 
 EPILOG = """\
@@ -49,13 +61,18 @@ examples:
   acerl-np evaluate policy.npz MIX --suite dmh-test --greedy --format markdown
   acerl-np evaluate policy.npz EDD --tasks week1.csv week2.csv --layout floor.json --trials-csv all.csv
   acerl-np hindsight week1.csv --layout floor.json --out best.json
-  acerl-np evaluate EDD STD Static --tasks week1.csv --layout floor.json --references best.json
+  acerl-np evaluate EDD STD Static --fit week1.csv --tasks week2.csv --layout floor.json
+  acerl-np evaluate EDD STD --tasks week1.csv --layout floor.json --references best.json
   acerl-np evaluate policy.npz EDD --replay assignments.csv --tasks week1.csv --layout floor.json
+  acerl-np evaluate policy.npz STD --tasks week3.csv --layout floor.json --lookahead 32 --history week1.csv
+  acerl-np evaluate policy.npz --suite dmh-train --lookahead 32 --weights even
 """
 
 RANGES = {
     "trials": Range(1, 1_000_000, "a number from 1 to 1,000,000"),
     "cost_limit": COST_LIMIT,
+    "lookahead": Range(1, 100_000, "a number of futures from 1 to 100,000"),
+    "bases": Range(1, 64, "a number from 1 to 64"),
 }
 
 
@@ -73,8 +90,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="LAYOUT.json",
         help="floor and fleet of the records: a JSON file or 'dmh' (default: layout.json beside each)",
     )
+    add_fit(parser)
     add_breakdowns(parser)
     add_random_breakdowns(parser)
+    add_lookahead(parser)
     parser.add_argument(
         "--trials", type=int, default=30, help="episodes per instance (default: 30)"
     )
@@ -82,7 +101,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--greedy",
         action="store_true",
-        help="take a policy's most probable action (default: sample, as in training and in the paper)",
+        help="take what a trained policy likes best (default: as in its training: networks sample, as in the "
+        "paper, index policies do not)",
     )
     parser.add_argument(
         "--cost-limit", type=float, default=50.0, help="xi, limit on the tardiness, s (default: 50)"
@@ -169,26 +189,40 @@ def run(arguments: argparse.Namespace) -> int:
     policies = [find_policy(name) for name in arguments.policies]
     instances = load_instances(arguments, "dmh-train")
     check_names(instances)
-    check_fit(arguments.policies, policies, instances)
-    report_differences(arguments.policies, policies, instances)
-
-    references = gather_references(arguments, instances)
-    past = load_assignments(arguments.replay, instances)
-    from acerl_np.evaluation.comparison import compare_trials
-
     labels = [
         policy if isinstance(policy, str) else make_printable(name)
         for name, policy in zip(arguments.policies, policies, strict=True)
     ]
-    labels += ["replay"] if past else []
+    policies, shown = fit_named(arguments, policies, instances, labels)
+    check_fit(labels, policies, instances)
+    report_differences(labels, policies, instances)
+
+    references = gather_references(arguments, instances)
+    past = load_assignments(arguments.replay, instances)
+    from acerl_np.evaluation.comparison import compare_trials
+    from acerl_np.policies.static import StaticPlan
+
+    plans = [
+        f"{label}: {policy.describe()}"
+        for label, policy in zip(labels, policies, strict=True)
+        if isinstance(policy, StaticPlan)
+    ]
+    rows = look_ahead(arguments, [Row(*x) for x in zip(shown, policies, strict=True)], instances)
+    labels = [*(row.label for row in rows), *(["replay"] if past else [])]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PolicyWarning)  # said above, by the files' names
-        results = play(arguments, policies, instances, past)
+        results, times = play(arguments, rows, instances, past)
     if arguments.trials_csv is not None:
         write_trials(arguments.trials_csv, labels, results)
     comparison = compare_trials(instances, results, references)
-    header, rows = tabulate(instances, labels, comparison)
-    print(render_table(header, rows, arguments.format), end="")
+    header, cells = tabulate(instances, labels, comparison)
+    print(render_table(header, cells, arguments.format), end="")
+    # A table for another program stays one.
+    below = sys.stdout if arguments.format in ("text", "markdown") else sys.stderr
+    if (plans or times) and arguments.format == "markdown":
+        print()  # or they would be rows of the table
+    for line in dict.fromkeys([*plans, *times]):
+        print(line, file=below)
     for label, trials in zip(labels, results, strict=True):
         report_unfinished(label, trials)
     return 0
@@ -220,27 +254,38 @@ def gather_references(
 
 def play(
     arguments: argparse.Namespace,
-    policies: Sequence[AnyPolicy | str],
+    rows: Sequence[Row],
     instances: list[Instance],
     past: list[Assignments],
-) -> list[Trials]:
-    """Return the trials of each policy and, if there are any, of the past assignments."""
+) -> tuple[list[Trials], list[str]]:
+    """Return the trials of each policy and of past assignments, if any; and how long lookahead took."""
     from acerl_np.evaluation.past import play_past
     from acerl_np.evaluation.trials import evaluate_policy
+    from acerl_np.policies.lookahead import Lookahead
 
-    results = [
-        evaluate_policy(
-            policy,
-            instances,
-            trials=arguments.trials,
-            seed=arguments.seed,
-            greedy=arguments.greedy,
-            cost_limit=arguments.cost_limit,
-            threads=arguments.threads,
-            horizon=arguments.horizon,
-        )
-        for policy in policies
-    ]
+    compile_lookahead(rows)
+    results = []
+    clock = Clock(arguments.threads)
+    for label, policy in rows:
+        clock.start()
+        try:
+            trials = evaluate_policy(
+                policy,
+                instances,
+                trials=arguments.trials,
+                seed=arguments.seed,
+                greedy=True if arguments.greedy else None,
+                cost_limit=arguments.cost_limit,
+                threads=arguments.threads,
+                horizon=arguments.horizon,
+            )
+        except PolicyError as error:
+            if isinstance(policy, Lookahead):
+                raise PolicyError(f"{label}: {error}") from error
+            raise
+        if isinstance(policy, Lookahead):
+            clock.stop(label, trials)
+        results.append(trials)
     if past:
         results.append(
             play_past(
@@ -251,7 +296,7 @@ def play(
                 horizon=arguments.horizon,
             )
         )
-    return results
+    return results, clock.lines
 
 
 def load_assignments(paths: list[str] | None, instances: list[Instance]) -> list[Assignments]:

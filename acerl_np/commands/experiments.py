@@ -14,7 +14,8 @@ from acerl_np.support.report import FORMATS, name_cells, render_json
 
 DESCRIPTION = """\
 Repeat a study of the paper: train every row with every seed, play the suites, and print the paper's
-tables with its values beside the measured ones ("learning" is a study of our own, with a p value a row).
+tables with its values beside the measured ones ("learning" and "generalisation" are studies of our own,
+with a p value a row).
 
 Marks compare with ACERL by a two-sided rank-sum test at 5 % on the means of the training seeds: + better,
 ~ similar, - worse. On DMH-01 to -08 M and C are normalised over the paper's own rows, so they can be
@@ -32,6 +33,7 @@ STUDIES = {
     "ablation": "ranking, sampler, single records; 44 rows",
     "all": "these four, the paper's studies; 52 rows",
     "learning": "one setting changed at a time: what training needs; 38 rows",
+    "generalisation": "forms of policy, features, budgets, lookahead, records left out; 77 rows",
 }
 
 PAPER = ("comparison", "robustness", "leave-one-out", "ablation")
@@ -56,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             allow_abbrev=False,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        seeds = 10 if name == "learning" else 20
+        seeds = 10 if name in ("learning", "generalisation") else 20
         study.add_argument(
             "--seeds", type=int, default=seeds, help=f"trainings per row (default: {seeds})"
         )

@@ -18,6 +18,7 @@ COMMANDS = {
     "evaluate": "play policies and rules on task records and compare them",
     "hindsight": "search the best schedules for futures that are known",
     "experiments": "repeat the paper's studies, its figures beside the measured ones",
+    "policy": "show what a policy file holds, and what each of its weights does",
     "floor": "import floors from LIF or openTCS, check them, show them",
     "records": "make task records, look through them, replay past assignments",
 }

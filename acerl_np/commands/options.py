@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
-from typing import Any
+from typing import Any, get_args
 
 from acerl_np.support.errors import ConfigError, describe
-from acerl_np.training.config import CHOICES, Config, read_toml
+from acerl_np.training.config import BEST, CHOICES, Config, Preset, read_toml
+
+PRESETS: tuple[str, ...] = get_args(Preset)
 
 HELP = {
+    "form": "network: the paper's, sees all waiting tasks and chooses a vehicle and a rule; index: scores "
+    "every pair of an idle vehicle and a waiting task, for any fleet and floor",
     "generations": "G, generations to train",
-    "population": "lambda, members of a generation, each plays one episode",
+    "decisions": "train until so many decisions are taken, instead of --generations; with --preset best 5 "
+    "million or more also take eight hidden units",
+    "population": "lambda, members of a generation",
     "learning_rate": "alpha, step along the estimated gradient; with --shaping rank use about 1/100 of it. "
     "On DMH 0.12 with --outcome best --curve-every 1 --curve-trials 2 keeps the limit in 97 %% of the "
     "trials instead of 91 %% (docs/learning.md)",
@@ -23,13 +29,28 @@ HELP = {
     "p_f": "P_f, probability of comparing two members by return although one violates the limit; on DMH "
     "0 keeps the limit in 95 %% of the trials instead of 91 %%",
     "alpha_u": "alpha_u, weight of the sampler's bonus for rarely chosen instances",
-    "ranking": "isr: intrinsic stochastic ranking; cf: return - cost; r: rank of the return; f: the return",
+    "ranking": "isr: intrinsic stochastic ranking; cf: return - cost; r: rank of the return; f: the return; "
+    "penalty: the return less --penalty times the cost beyond the limit less --margin",
+    "penalty": "seconds of makespan per second of tardiness beyond the limit less the margin, with --ranking "
+    "penalty",
+    "margin": "seconds below the limit from which tardiness is penalised",
+    "records_per_member": "1: each member plays one record; K: all members play the same K records; K "
+    "from 2 to 32 by the budget where the preset leaves it open",
+    "perturb": "draw the training records anew each generation, arrivals moved by up to so many seconds; "
+    "those of 0 stay",
+    "synthetic": "share of the records that are synthetic days, tasks drawn anew from the records' own",
+    "spread": "of the search, one: one sigma; diagonal, full: an adapted covariance, with --form index",
+    "knowledge": "what an index function may look at that not every floor knows, separated by commas: "
+    "breakdowns (planned ones), tasks (how many are to come), time, vehicles (their names); or none",
+    "without": "features that an index function leaves out, separated by commas (acerl-np policy show names "
+    "them)",
     "sampler": "ais: adaptive; uniform: each instance equally often; random: independent draws; "
     "single: the first instance only",
     "shaping": "f, standardised: ranks standardised per instance and over the population; "
     "rank: the ranks as printed in the paper",
     "antithetic": "mirrored pairs of members (the paper's antithetic estimator); needs an even population",
-    "hidden": "sizes of the hidden layers, separated by commas",
+    "hidden": "sizes of the hidden layers, separated by commas, none if empty; an index function has one at "
+    "most",
     "initialisation": "he: normal weights of variance 2/n_in, zero biases; torch: PyTorch's default for "
     "linear layers; small: he with a last layer of a hundredth",
     "biases": "biases in the network's layers",
@@ -38,7 +59,7 @@ HELP = {
     "0: none",
     "curve_trials": "episodes per record and look",
     "outcome": "last: the policy of the last generation; best: of the look with the largest share within the "
-    "limit, then the smallest makespan",
+    "limit, then the smallest makespan; average: the mean of all generations, the late ones weighing more",
     "horizon": "seconds after which an episode is stopped, finished or not",
     "advantage": "sign of the sampler's metric u: the paper's, or the released code's",
 }
@@ -54,32 +75,67 @@ def parse_sizes(text: str) -> tuple[int, ...]:
         ) from error
 
 
+def parse_names(text: str) -> tuple[str, ...]:
+    """Parse "breakdowns,tasks"; "none" or an empty text names nothing."""
+    names = tuple(part.strip() for part in text.split(",") if part.strip())
+    return () if names == ("none",) else names
+
+
+KINDS: dict[str, tuple[Callable[[str], Any], str]] = {
+    "hidden": (parse_sizes, "N,N"),
+    "knowledge": (parse_names, "WHAT,WHAT"),
+    "without": (parse_names, "NAME,NAME"),
+    "decisions": (int, "N"),
+    "horizon": (float, "X"),
+}
+"""How options are read whose default does not tell, and what the help calls their value."""
+
+UNSET = {"knowledge": "breakdowns if a layout lists any", "records_per_member": "by the budget"}
+"""What a default of None means where it is not "none"."""
+
+
+def show_default(name: str, default: object) -> str:
+    """Return an option's default, and that of the preset "best" where it is another."""
+
+    def show(value: object) -> str:
+        if isinstance(value, bool):
+            return "on" if value else "off"
+        if isinstance(value, tuple):
+            return ",".join(map(str, value)) or "none"
+        return UNSET.get(name, "none") if value is None else str(value)
+
+    text = f"(default: {show(default)})"
+    best = BEST.get(name, default)
+    return text if best == default else f"{text}, best: {show(best)}"
+
+
+def add_preset(parser: argparse.ArgumentParser) -> None:
+    """Declare --preset."""
+    parser.add_argument_group("what to train").add_argument(
+        "--preset",
+        choices=PRESETS,
+        help="paper: the network and the search of the paper; best: an index function and a search that do "
+        "better on unseen days (docs/learning.md). Options given beside it win (default: paper)",
+    )
+
+
 def add_config_options(parser: argparse.ArgumentParser) -> None:
     """Declare one option per field of `Config`."""
-    group = parser.add_argument_group("ACERL (defaults: the paper's, else the released code's)")
+    group = parser.add_argument_group(
+        "ACERL (defaults: the paper's, else the released code's; best: those of --preset best)"
+    )
     for field in fields(Config):
-        flag = f"--{field.name.replace('_', '-')}"
-        default = field.default
-        if field.name == "hidden":
-            group.add_argument(
-                flag, type=parse_sizes, metavar="N,N", help=f"{HELP[field.name]} (default: 128,128)"
-            )
-        elif isinstance(default, bool):
-            group.add_argument(
-                flag,
-                action=argparse.BooleanOptionalAction,
-                default=None,
-                help=f"{HELP[field.name]} (default: {'on' if default else 'off'})",
-            )
+        name = field.name
+        flag = f"--{name.replace('_', '-')}"
+        text = f"{HELP[name]} {show_default(name, field.default)}"
+        if isinstance(field.default, bool):
+            group.add_argument(flag, action=argparse.BooleanOptionalAction, default=None, help=text)
+        elif name in CHOICES:
+            group.add_argument(flag, choices=CHOICES[name], help=text)
         else:
-            kind = float if default is None else type(default)
-            group.add_argument(
-                flag,
-                type=kind,
-                choices=CHOICES.get(field.name),
-                metavar=None if field.name in CHOICES else "N" if kind is int else "X",
-                help=f"{HELP[field.name]} (default: {'none' if default is None else default})",
-            )
+            kind = type(field.default)
+            read, metavar = KINDS.get(name, (kind, "N" if kind is int else "X"))
+            group.add_argument(flag, type=read, metavar=metavar, help=text)
 
 
 def merge_options(
@@ -118,10 +174,31 @@ def merge_options(
                     f"{path}: {describe(key)}: unknown option; expected one of {known}"
                 )
             merged[name] = value
-        try:
-            Config.from_dict({name: merged[name] for name in names & set(merged)})
-        except ConfigError as error:
-            raise ConfigError(f"{path}: {error}") from error
+        _check_file(path, {name: merged[name] for name in names & set(merged)}, merged, given)
+    # How long to train is said once: what the command line says goes before the file.
+    for name, other in (("decisions", "generations"), ("generations", "decisions")):
+        if name in given and other not in given:
+            merged.pop(other, None)
     merged.update(given)
+    if "decisions" in merged and "generations" in merged:
+        raise ConfigError("generations: given besides decisions; expected one of the two")
+    if "generations" in merged:
+        merged["decisions"] = None
     options = {name: merged.get(name, default) for name, default in defaults.items()}
     return options, {name: merged[name] for name in names & set(merged)}
+
+
+def _check_file(
+    path: str, own: dict[str, Any], merged: Mapping[str, Any], given: Mapping[str, Any]
+) -> None:
+    """Refuse values of a file, in the light of the command line, and with the file's name."""
+    preset: Any = given.get("preset", merged.get("preset")) or "paper"
+    fields_given = {
+        field.name: given[field.name] for field in fields(Config) if field.name in given
+    }
+    try:
+        Config.preset(preset, **{**fields_given, **own})
+    except ConfigError as error:
+        # What the command line alone has wrong is no fault of the file.
+        Config.preset(given.get("preset") or "paper", **fields_given)
+        raise ConfigError(f"{path}: {error}") from error

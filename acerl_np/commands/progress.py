@@ -15,28 +15,32 @@ if TYPE_CHECKING:
 
 @contextmanager
 def show_progress(trainer: ACERL, *, quiet: bool) -> Iterator[Callable[[Generation], None]]:
-    """Show generation, population means, speed and time left on the standard error stream."""
+    """Show how far it is, population means, speed and time left on the standard error stream."""
     if quiet or trainer.done:
         yield lambda record: None
         return
     from tqdm import tqdm
 
-    total = trainer.config.generations
-    first = trainer.generation
+    budget = trainer.config.decisions
+    before = trainer.history[-1].decisions if trainer.history else 0
+    total = trainer.config.generations if budget is None else budget
+    first = trainer.generation if budget is None else before
     terminal = sys.stderr.isatty()
     started = time.perf_counter()
-    before = trainer.history[-1].decisions if trainer.history else 0
+    done = "generation {n_fmt}/{total_fmt}" if budget is None else "{n:,}/{total:,} decisions"
     bar = tqdm(
         total=total,
         initial=first,
         unit="gen",
         disable=not terminal,
         dynamic_ncols=True,
-        bar_format="generation {n_fmt}/{total_fmt} |{bar:20}| {postfix} [{elapsed}, {remaining} left]",
+        bar_format=f"{done} |{{bar:20}}| {{postfix}} [{{elapsed}}, {{remaining}} left]",
     )
     step = max(1, total // 8)
+    shown = first
 
     def show(record: Generation) -> None:
+        nonlocal shown
         elapsed = time.perf_counter() - started
         rate = (record.decisions - before) / max(elapsed, 1e-9)
         text = (
@@ -45,16 +49,16 @@ def show_progress(trainer: ACERL, *, quiet: bool) -> Iterator[Callable[[Generati
         )
         if record.failed:
             text += f", {record.failed} members did not finish"
+        # The last generation goes beyond a budget of decisions.
+        now = record.generation if budget is None else min(record.decisions, total)
         if terminal:
             bar.set_postfix_str(text, refresh=False)
-            bar.update()
-        elif record.generation % step == 0 or record.generation == total:
-            left = elapsed / (record.generation - first) * (total - record.generation)
-            print(
-                f"generation {record.generation}/{total}: {text}, {left:.0f} s left",
-                file=sys.stderr,
-                flush=True,
-            )
+            bar.update(now - bar.n)
+        elif now // step > shown // step or now >= total:
+            shown = now
+            left = elapsed / max(1, now - first) * (total - now)
+            place = f"{now:,}/{total:,} decisions" if budget else f"generation {now}/{total}"
+            print(f"{place}: {text}, {left:.0f} s left", file=sys.stderr, flush=True)
 
     try:
         yield show

@@ -6,10 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from acerl_np.support.report import render_table
+from acerl_np.support.report import Cell, render_table
 
 if TYPE_CHECKING:
     from acerl_np.evaluation.trials import Trials
+    from acerl_np.evaluation.verdict import Verdict, VerdictRow
     from acerl_np.experiments.published import PublishedCell
     from acerl_np.problem.instance import Instance
 
@@ -22,14 +23,14 @@ def find_published(instance: Instance) -> PublishedCell | None:
     row = find_row("comparison-train", "ACERL")
     if row is None or instance.name not in row.cells or instance.name not in bundled_instances():
         return None
-    # The paper's unseen instances are not published, so only its training instances can be compared.
+    # The paper's noised instances are not published, so only its training instances can be compared.
     if load_instance(instance.name).content_hash != instance.content_hash:
         return None
     return row.cells[instance.name]
 
 
-def summarise(instances: Sequence[Instance], trials: Trials) -> str:
-    """Return the final table: means over the trials beside the paper's figures."""
+def summarise(instances: Sequence[Instance], trials: Trials, *, on: str = "") -> str:
+    """Return the final table: means over the trials beside the paper's figures; `on` says which records."""
     import numpy as np
 
     from acerl_np.evaluation.metrics import satisfied_share
@@ -54,7 +55,36 @@ def summarise(instances: Sequence[Instance], trials: Trials) -> str:
     if not paper:
         header, rows = header[:4], [row[:4] for row in rows]
     title = (
-        f"Means over {trials.makespan.shape[1]} trials; satisfied: tardiness below "
-        f"{trials.cost_limit:g} s"
+        f"{on}{'means' if on else 'Means'} over {trials.makespan.shape[1]} trials; satisfied: tardiness "
+        f"below {trials.cost_limit:g} s"
     )
     return f"{title}\n{render_table(header, rows, rules=[len(rows) - 1])}"
+
+
+def tabulate_verdict(verdict: Verdict) -> tuple[str, list[str], list[list[Cell]]]:
+    """Return what the columns mean, header and rows of a verdict."""
+    best = verdict.best_rule
+    trials = sorted({row.trials for row in verdict.rows}, reverse=True)
+    ahead = f" ({trials[-1]} with lookahead)" if len(trials) > 1 else ""
+    title = (
+        f"Means over {trials[0]} trials{ahead}; late: share of the tasks; within: share of the trials with "
+        f"a\ntardiness below {verdict.cost_limit:g} s; beside {best}, the best rule on the training records: "
+        "makespan less\nthat of the rule, record by record, and its standard error"
+    )
+    header = ["policy", "makespan", "tardiness", "late", "within"]
+    header += [f"beside {best}, s", f"beside {best}, %"]
+    return title, header, [_show_row(row) for row in verdict.rows]
+
+
+def _show_row(row: VerdictRow) -> list[Cell]:
+    def show(value: float, form: str) -> str:
+        return "-" if math.isnan(value) else f"{value:{form}}"
+
+    cells: list[Cell] = [row.label, show(row.makespan, ".1f"), show(row.tardiness, ".1f")]
+    cells += [show(row.late, ".0%"), f"{row.satisfied:.0%}"]
+    if row.difference is None:
+        return [*cells, None, None]
+    seconds, error, percent, percent_error = row.difference
+    if math.isnan(error):
+        return [*cells, f"{show(seconds, '+.1f')} (too few to tell)", show(percent, "+.1f")]
+    return [*cells, f"{seconds:+.1f} ± {error:.1f}", f"{percent:+.1f} ± {percent_error:.1f}"]

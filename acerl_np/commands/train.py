@@ -22,7 +22,18 @@ from acerl_np.commands.common import (
     vary_breakdowns,
 )
 from acerl_np.commands.interruption import catch_signals
-from acerl_np.commands.options import add_config_options, merge_options
+from acerl_np.commands.judging import (
+    Judges,
+    check_judges,
+    check_share,
+    part_records,
+    read_facts,
+    read_judges,
+    read_share,
+    show_verdict,
+    write_judges,
+)
+from acerl_np.commands.options import PRESETS, add_config_options, add_preset, merge_options
 from acerl_np.commands.progress import show_progress
 from acerl_np.commands.summary import summarise
 from acerl_np.support.errors import ConfigError, InputError, describe
@@ -39,6 +50,13 @@ Without arguments this trains on DMH-01 to DMH-08 with the paper's settings and 
 instance 30 times. It writes policy.npz (the policy), run.npz (the checkpoint), config.json (all
 options), history.csv (one line per generation) and curves.csv (how the policy did on each training
 record every few generations) into a new folder below runs/, or into --out.
+
+--preset best trains another form of policy, made for days that nobody has seen: a function that scores
+every pair of a vehicle and a task. Any option beside it wins.
+
+Of four records of your own or more a quarter is held back (--hold-out) and judges the policy at the end,
+beside the best rule, a static plan, and lookahead, all chosen on the training records alone. Fewer records
+are all trained on, and noised copies of them judge. The static plan is saved as static.npz.
 """
 
 EPILOG = """\
@@ -46,6 +64,9 @@ examples:
   acerl-np train                                   the paper's run
   acerl-np train --seed 3 --out runs/three         another seed, another folder
   acerl-np train week1.csv week2.csv --layout floor.json
+  acerl-np train week*.csv --layout floor.json --preset best
+  acerl-np train week*.csv --layout floor.json --preset best --decisions 10000000 --hold-out 0.5
+  acerl-np train --suite dmh-train --hold-out 0.25   a verdict on two of the eight records
   acerl-np train --resume runs/three/run.npz --generations 256
 """
 
@@ -55,6 +76,8 @@ DEFAULTS: dict[str, Any] = {
     "layout": None,
     "breakdowns": None,
     "random_breakdowns": None,
+    "hold_out": None,
+    "preset": None,
     "seed": 0,
     "threads": None,
     "out": None,
@@ -74,6 +97,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     data = parser.add_argument_group("what to train on")
     add_data_arguments(data, "dmh-train, that is DMH-01 to -08")
     add_random_breakdowns(data)
+    data.add_argument(
+        "--hold-out",
+        type=read_share,
+        metavar="SHARE",
+        help="share of the records that is not trained on and judges the policy, such as 0.25; 'none': train "
+        "on all (default: 0.25 of four own records or more, none of bundled ones). The seed and the records' "
+        "contents decide which",
+    )
+    add_preset(parser)
     add_config_options(parser)
     run = parser.add_argument_group("the run")
     run.add_argument("--seed", type=int, help="seed of every random draw (default: 0)")
@@ -85,7 +117,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     run.add_argument(
         "--trials",
         type=int,
-        help="episodes per instance for the final table, 0 for none (default: 30)",
+        help="episodes per instance for the final tables, 0 for no tables (default: 30)",
     )
     run.add_argument(
         "--out",
@@ -113,7 +145,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--no-records",
         action="store_const",
         const=True,
-        help="leave the training records out of policy.npz; their names and fingerprints stay",
+        help="leave the training records out of policy.npz and static.npz; their names and fingerprints stay",
     )
     run.add_argument(
         "--config", metavar="FILE.toml", help="options as TOML; the command line comes first"
@@ -136,19 +168,22 @@ def run(arguments: argparse.Namespace) -> int:
         from acerl_np.support.machine_code import silence
 
         silence()
-    trainer = make_trainer(given, options, settings)
-    compile_ahead("training", quiet=options["quiet"])
+    trainer, judges = make_trainer(given, options, settings)
+    judged = judges.on != "nothing" and options["trials"] > 0
+    parts = ["rules", "static", "lookahead"] if judged else []
+    compile_ahead("training", *parts, quiet=options["quiet"])
     with prepare_folder(options, given) as folder:
         names = ("policy.npz", "run.npz", "config.json", "history.csv", "curves.csv")
         paths = {name: folder / name for name in names}
-        write_config(paths["config.json"], trainer)
+        write_judges(folder, judges)
+        write_config(paths["config.json"], trainer, judges, options["preset"])
         started = time.perf_counter()
         stopped = train(trainer, options, paths)
         seconds = time.perf_counter() - started
     if stopped is not None:
         print(
-            f"acerl-np train: stopped after generation {trainer.generation} of "
-            f"{trainer.config.generations}; go on with: acerl-np train --resume {paths['run.npz']}",
+            f"acerl-np train: stopped after {describe_stop(trainer)}; go on with: acerl-np train --resume "
+            f"{paths['run.npz']}",
             file=sys.stderr,
         )
         return 128 + stopped
@@ -164,8 +199,11 @@ def run(arguments: argparse.Namespace) -> int:
             threads=options["threads"],
             horizon=trainer.config.horizon,
         )
-        print(summarise(trainer.instances, trials))
+        on = "Training records: " if judged else ""
+        print(summarise(trainer.instances, trials, on=on))
         report_unfinished("policy", trials)
+    if judged:
+        show_verdict(trainer, judges, options, folder)
     decisions = trainer.history[-1].decisions if trainer.history else 0
     print(
         f"{trainer.generation} generations, {decisions:,} decisions, {seconds:.1f} s; seed {trainer.seed}"
@@ -174,6 +212,14 @@ def run(arguments: argparse.Namespace) -> int:
     print(f"history {paths['history.csv']}   curves {paths['curves.csv']}")
     print(f"options {paths['config.json']}")
     return 0
+
+
+def describe_stop(trainer: ACERL) -> str:
+    """Return how far a training has come, such as "generation 7 of 128"."""
+    if trainer.config.decisions is None:
+        return f"generation {trainer.generation} of {trainer.config.generations}"
+    taken = trainer.history[-1].decisions if trainer.history else 0
+    return f"{taken:,} of {trainer.config.decisions:,} decisions"
 
 
 def train(trainer: ACERL, options: dict[str, Any], paths: dict[str, Path]) -> int | None:
@@ -230,6 +276,10 @@ def check_options(options: dict[str, Any]) -> None:
     for name in ("no_records", "quiet"):
         if not isinstance(options[name], bool):
             raise ConfigError(f"{name}: read {describe(options[name])}; expected true or false")
+    check_share(options["hold_out"])
+    if options["preset"] not in (None, *PRESETS):
+        expected = ", ".join(PRESETS)
+        raise ConfigError(f"preset: read {describe(options['preset'])}; expected one of {expected}")
     for name in ("suite", "layout", "breakdowns", "random_breakdowns", "out"):
         if not isinstance(options[name], str | None):
             raise ConfigError(f"{name}: read {describe(options[name])}; expected a text")
@@ -240,8 +290,10 @@ def check_options(options: dict[str, Any]) -> None:
         raise ConfigError(f"tasks: read {describe(tasks)}; expected a list of texts")
 
 
-def make_trainer(given: dict[str, Any], options: dict[str, Any], settings: dict[str, Any]) -> ACERL:
-    """Return a new or a resumed trainer."""
+def make_trainer(
+    given: dict[str, Any], options: dict[str, Any], settings: dict[str, Any]
+) -> tuple[ACERL, Judges]:
+    """Return a new or a resumed trainer, and what will judge it."""
     from acerl_np.training.acerl import ACERL
     from acerl_np.training.config import Config
 
@@ -249,22 +301,39 @@ def make_trainer(given: dict[str, Any], options: dict[str, Any], settings: dict[
         trainer = ACERL.resume(
             given["resume"],
             generations=settings.get("generations"),
+            decisions=settings.get("decisions"),
             threads=options["threads"],
         )
-        check_resumed(trainer, given, options, settings)
-        return trainer
-    config = Config.from_dict(settings)
+        judges = read_judges(Path(given["resume"]).parent, trainer.instances)
+        check_resumed(trainer, judges, given, options, settings)
+        return trainer, judges
+    options["preset"] = options["preset"] or "paper"
+    config = Config.preset(options["preset"], **settings)
     instances = load_instances(argparse.Namespace(**options), "dmh-train")
-    return ACERL(instances, config, seed=options["seed"], threads=options["threads"])
+    training, judges = part_records(options, instances)
+    trainer = ACERL(training, config, seed=options["seed"], threads=options["threads"])
+    return trainer, judges
 
 
 def check_resumed(
-    trainer: ACERL, given: dict[str, Any], options: dict[str, Any], settings: dict[str, Any]
+    trainer: ACERL,
+    judges: Judges,
+    given: dict[str, Any],
+    options: dict[str, Any],
+    settings: dict[str, Any],
 ) -> None:
     """Refuse options that differ from the checkpoint's, and records that have changed since."""
     from acerl_np.training.config import Config
 
     path = given["resume"]
+    check_judges(path, judges, options)
+    preset = read_facts(Path(path).parent).get("preset")
+    if options["preset"] is not None and preset is not None and options["preset"] != preset:
+        raise InputError(
+            f"{path}: trained with preset {describe(preset)}; read {options['preset']}, expected the same "
+            "(leave the option out, or train anew)"
+        )
+    options["preset"] = preset
     asked = Config.from_dict({**trainer.config.to_dict(), **settings}).to_dict()
     stored = trainer.config.to_dict()
     if "seed" in given or options["seed"] != DEFAULTS["seed"]:
@@ -277,7 +346,12 @@ def check_resumed(
             )
     named = ("suite", "layout", "breakdowns")
     if options["tasks"] or any(options[name] is not None for name in named):
-        instances = load_instances(argparse.Namespace(**options))
+        held_back = {item.content_hash for item in judges.held_back}
+        instances = [
+            item
+            for item in load_instances(argparse.Namespace(**options))
+            if item.content_hash not in held_back
+        ]
     else:
         instances = vary_breakdowns(trainer.instances, options["random_breakdowns"])
     names = [instance.name for instance in trainer.instances]
@@ -310,7 +384,7 @@ def prepare_folder(options: dict[str, Any], given: dict[str, Any]) -> Iterator[P
         yield folder
 
 
-def write_config(path: Path, trainer: ACERL) -> None:
+def write_config(path: Path, trainer: ACERL, judges: Judges, preset: str | None) -> None:
     """Write every option of the run as JSON."""
     import acerl_np
 
@@ -318,6 +392,8 @@ def write_config(path: Path, trainer: ACERL) -> None:
         "acerl_np": acerl_np.__version__,
         "seed": trainer.seed,
         "instances": {instance.name: instance.content_hash for instance in trainer.instances},
+        **judges.to_dict(),
+        "preset": preset,
         "config": trainer.config.to_dict(),
     }
     write_atomically(path, (json.dumps(data, indent=2) + "\n").encode())

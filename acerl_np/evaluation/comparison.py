@@ -10,7 +10,7 @@ import numpy as np
 from acerl_np.evaluation.metrics import normalise
 from acerl_np.evaluation.references import Reference, bundled_references, find_known
 from acerl_np.evaluation.trials import Trials
-from acerl_np.policies.static import StaticResult, find_static
+from acerl_np.policies.static_search import StaticResult, find_static
 from acerl_np.problem.instance import Instance
 
 

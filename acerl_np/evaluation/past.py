@@ -45,6 +45,7 @@ def play_past(
     """
     shape = (len(past), trials)
     makespan, tardiness, decisions = np.empty(shape), np.empty(shape), 0
+    late = np.empty(shape, np.int64)
     for i, item in enumerate(past):
         random = item.instance.layout.has_random_breakdowns
         different = trials if random else 1
@@ -52,13 +53,16 @@ def play_past(
             played = replay_assignments(item, horizon=horizon, key=key)
             which = trial if random else slice(None)
             makespan[i, which], tardiness[i, which] = played.makespan, played.tardiness
+            late[i, which] = count_late(played)
             decisions += played.decisions * (trials // different)
+    n_tasks = np.array([[item.instance.n_tasks] for item in past])
     return Trials(
         instances=tuple(item.instance.name for item in past),
         makespan=makespan,
         tardiness=tardiness,
         decisions=decisions,
         cost_limit=cost_limit,
+        late=np.where(np.isnan(makespan), np.nan, late / n_tasks),
     )
 
 

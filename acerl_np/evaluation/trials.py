@@ -11,13 +11,20 @@ from numpy.typing import ArrayLike
 
 from acerl_np.evaluation.metrics import satisfied_share
 from acerl_np.kernels.deciders import make_rule_decider
-from acerl_np.kernels.state import EPISODE_N_DECISIONS, INSTANCE_TASK_SLOTS
+from acerl_np.kernels.state import (
+    EPISODE_N_DECISIONS,
+    EPISODE_N_LATE,
+    INSTANCE_TASK_SLOTS,
+    Outcome,
+    allocate_outcome,
+)
 from acerl_np.policies.files import AnyPolicy
 from acerl_np.policies.index import IndexPolicy
+from acerl_np.policies.lookahead import Lookahead
 from acerl_np.policies.network import Policy
 from acerl_np.policies.origin import warn_of_difference
 from acerl_np.policies.rules import RULES, STATIC, find_policy_name
-from acerl_np.policies.static import find_static, play_static
+from acerl_np.policies.static import StaticPlan, fit_static, play_plan
 from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.arena import play_list, stream_keys
@@ -34,9 +41,6 @@ Agent = Callable[[np.ndarray, np.ndarray], ArrayLike]
 AGENT_EPISODES = 1024
 """Episodes that an agent of your own plays side by side."""
 
-STATIC_TRIALS = 100
-"""Trials of each instance, the first ones, that the static plan is sought on."""
-
 
 @dataclass(frozen=True)
 class Trials:
@@ -52,6 +56,8 @@ class Trials:
         Decisions taken in all trials together.
     cost_limit : float
         xi, s.
+    late : ndarray(float64, (n_instances, n_trials))
+        Share of the tasks that were late; nan where an episode did not finish.
     """
 
     instances: tuple[str, ...]
@@ -59,6 +65,7 @@ class Trials:
     tardiness: np.ndarray
     decisions: int
     cost_limit: float
+    late: np.ndarray
 
     @property
     def satisfied(self) -> float:
@@ -78,6 +85,10 @@ class Trials:
         """Return the mean over the finished trials of each instance, s; nan where none finished."""
         return _mean_finished(self.tardiness)
 
+    def mean_late(self) -> np.ndarray:
+        """Return the mean share of late tasks over the finished trials of each instance."""
+        return _mean_finished(self.late)
+
 
 def _mean_finished(values: np.ndarray) -> np.ndarray:
     finished = np.isfinite(values)
@@ -88,7 +99,7 @@ def _mean_finished(values: np.ndarray) -> np.ndarray:
 
 
 def evaluate_policy(
-    policy: AnyPolicy | str | Agent,
+    policy: AnyPolicy | Lookahead | str | Agent,
     instances: Instance | Sequence[Instance],
     *,
     trials: int = 30,
@@ -97,22 +108,23 @@ def evaluate_policy(
     cost_limit: float = 50.0,
     threads: int | None = None,
     horizon: float | None = None,
+    training: Instance | Sequence[Instance] | None = None,
 ) -> Trials:
     """Play every instance `trials` times with a policy.
 
     Parameters
     ----------
-    policy : Policy, str or callable
-        A trained policy, a name of `POLICY_NAMES` such as "EDD", or an agent of your own: a function of
-        observations (float32, (B, n_features)) and masks (bool, (B, n_actions)), as `Simulator` shows
-        them for these instances, that returns an action for each row; a row without a legal action is
-        over, and what is returned for it is ignored.
+    policy : Policy, IndexPolicy, StaticPlan, Lookahead, str or callable
+        A policy of any form, a name of `POLICY_NAMES` such as "EDD", or an agent of your own:
+        a function of observations (float32, (B, n_features)) and masks (bool, (B, n_actions)), as
+        `Simulator` shows them for these instances, that returns an action for each row; a row without a
+        legal action is over, and what is returned for it is ignored.
     instances : Instance or sequence of Instance
     trials : int
     seed : int
     greedy : bool, optional
         Take what a trained policy likes best, or sample; by default as in its training: networks sample,
-        as in the paper, index policies do not.
+        as in the paper, index policies do not. A `Lookahead` draws futures only, and its base is greedy.
     cost_limit : float
         xi, s.
     threads : int, optional
@@ -120,6 +132,8 @@ def evaluate_policy(
     horizon : float, optional
         s, cut to whole ones, after which an episode is stopped, finished or not; by default never.
         Where vehicles break down at random, `problem.breakdown_limits.find_last_tick` says when.
+    training : Instance or sequence of Instance, optional
+        Records that "Static" is fitted on, by `fit_static`; not those that judge it.
 
     Returns
     -------
@@ -128,7 +142,8 @@ def evaluate_policy(
     Raises
     ------
     PolicyError
-        If the policy was trained for floors of another size, or its name is unknown.
+        If the policy was trained for floors of another size or for other vehicles, its name is unknown,
+        "Static" has no training records.
     ActionError
         If an agent of your own takes an illegal action.
     InputError
@@ -157,13 +172,17 @@ def evaluate_policy(
         raise InputError("no instances; expected at least one")
     if isinstance(policy, str):
         policy = find_policy_name(policy)
-        if policy == STATIC:
-            return _evaluate_static(chosen, trials, seed, cost_limit, horizon, threads)
-    elif isinstance(policy, Policy | IndexPolicy):
+    if isinstance(policy, str) and policy == STATIC:
+        policy = _fit_named(training, seed, cost_limit, horizon, threads)
+    elif training is not None:
+        raise PolicyError(f"training: given with a policy that needs none; expected '{STATIC}'")
+    if isinstance(policy, Policy | IndexPolicy | StaticPlan | Lookahead):
         for instance in chosen:
             policy.check_fits(instance)
         warn_of_difference(policy, [(item.name, item.layout) for item in chosen])
-    else:
+    if isinstance(policy, StaticPlan):
+        return _evaluate_plan(policy, chosen, trials, seed, cost_limit, horizon, threads)
+    if not isinstance(policy, Policy | IndexPolicy | Lookahead | str):
         if not callable(policy):
             raise PolicyError(
                 f"policy: read {describe(policy)}; expected a Policy, a name or a function of "
@@ -172,35 +191,43 @@ def evaluate_policy(
         return _evaluate_agent(policy, chosen, trials, seed, cost_limit, horizon)
     rows = np.repeat(np.arange(len(chosen)), trials)
     keys = stream_keys(chosen, trials, seed)
-    makespan, tardiness, decisions = _play(policy, chosen, rows, keys, greedy, horizon, threads)
-    shape = (len(chosen), trials)
+    played = _play(policy, chosen, rows, keys, greedy, horizon, threads)
+    return _collect(chosen, played, cost_limit)
+
+
+def _collect(instances: Sequence[Instance], played: Outcome, cost_limit: float) -> Trials:
+    """Return the trials of episodes that were played instance by instance."""
+    shape = (len(instances), -1)
+    n_tasks = np.array([[instance.n_tasks] for instance in instances])
+    makespan = played.makespan.reshape(shape)
     return Trials(
-        instances=tuple(instance.name for instance in chosen),
-        makespan=makespan.reshape(shape),
-        tardiness=tardiness.reshape(shape),
-        decisions=int(decisions.sum()),
+        instances=tuple(instance.name for instance in instances),
+        makespan=makespan,
+        tardiness=played.tardiness.reshape(shape),
+        decisions=int(played.decisions.sum()),
         cost_limit=cost_limit,
+        late=np.where(np.isnan(makespan), np.nan, played.late.reshape(shape) / n_tasks),
     )
 
 
 def _play(
-    policy: Policy | IndexPolicy | str,
+    policy: AnyPolicy | Lookahead | str,
     instances: Sequence[Instance],
     rows: np.ndarray,
     keys: np.ndarray,
     greedy: bool | None,
     horizon: float | None,
     threads: int | None,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Play a list of episodes by a network or a rule; return makespans, tardinesses and decisions."""
+) -> Outcome:
+    """Play a list of episodes by a trained policy or a rule."""
     workers = Workers(threads)
     try:
         problem = build_problem(instances, horizon=horizon)
         if isinstance(policy, str):
             rule = RULES[policy]
             return play_list(problem, lambda: make_rule_decider(rule), rows, keys, workers)
-        problem = policy.fit_problem(problem)
-        return play_list(problem, lambda: policy.make_decider(problem, greedy), rows, keys, workers)
+        problem, prepare = policy.prepare(problem, instances, greedy)
+        return play_list(problem, prepare, rows, keys, workers)
     finally:
         workers.close()
 
@@ -216,7 +243,7 @@ def _evaluate_agent(
     """Let a Python function play all trials, many side by side."""
     entries = [instance for instance in instances for _ in range(trials)]
     keys = stream_keys(instances, trials, seed)
-    makespan, tardiness, decisions = np.empty(len(entries)), np.empty(len(entries)), 0
+    played = allocate_outcome(len(entries))
     # One set of sizes and constants for all pieces.
     problem = build_problem(instances, horizon=horizon)
     for first in range(0, len(entries), AGENT_EPISODES):
@@ -231,19 +258,30 @@ def _evaluate_agent(
         )
         while not simulator.done.all():
             simulator.step(agent(simulator.observation, simulator.action_mask))
-        makespan[some], tardiness[some] = simulator.makespan, simulator.tardiness
-        decisions += int(simulator.state.episode[:, EPISODE_N_DECISIONS].sum())
-    shape = (len(instances), trials)
-    return Trials(
-        instances=tuple(instance.name for instance in instances),
-        makespan=makespan.reshape(shape),
-        tardiness=tardiness.reshape(shape),
-        decisions=decisions,
-        cost_limit=cost_limit,
-    )
+        played.makespan[some], played.tardiness[some] = simulator.makespan, simulator.tardiness
+        played.decisions[some] = simulator.state.episode[:, EPISODE_N_DECISIONS]
+        played.late[some] = simulator.state.episode[:, EPISODE_N_LATE]
+    return _collect(instances, played, cost_limit)
 
 
-def _evaluate_static(
+def _fit_named(
+    training: Instance | Sequence[Instance] | None,
+    seed: int,
+    cost_limit: float,
+    horizon: float | None,
+    threads: int | None,
+) -> StaticPlan:
+    """Return the plan that the name "Static" stands for: fitted on records named for it, never on others."""
+    if training is None:
+        raise PolicyError(
+            f"{STATIC}: no records to fit it on; expected training=records, or the plan that "
+            "fit_static(records) returns"
+        )
+    return fit_static(training, cost_limit=cost_limit, seed=seed, horizon=horizon, threads=threads)
+
+
+def _evaluate_plan(
+    plan: StaticPlan,
     instances: Sequence[Instance],
     trials: int,
     seed: int,
@@ -251,37 +289,16 @@ def _evaluate_static(
     horizon: float | None,
     threads: int | None,
 ) -> Trials:
-    """Evaluate the best static plan; without random breakdowns all trials of an instance are equal."""
+    """Evaluate a static plan; without random breakdowns all trials of an instance are equal."""
     random = any(instance.layout.has_random_breakdowns for instance in instances)
     different = trials if random else 1
-    sought = min(different, STATIC_TRIALS)
-    found = find_static(
-        [instance for instance in instances for _ in range(sought)],
-        cost_limit=cost_limit,
-        keys=stream_keys(instances, sought, seed),
+    played = play_plan(
+        plan,
+        [instance for instance in instances for _ in range(different)],
+        keys=stream_keys(instances, different, seed),
         horizon=horizon,
         threads=threads,
     )
-    if found is None:
-        raise InputError("no static plan; expected instances that can be served")
-    outcomes = found.makespan, found.tardiness, found.decisions
-    if different > sought:
-        played = play_static(
-            [found.plan],
-            [instance for instance in instances for _ in range(different)],
-            keys=stream_keys(instances, different, seed),
-            horizon=horizon,
-            threads=threads,
-        )
-        outcomes = played[0][0], played[1][0], played[2][0]
-    makespan, tardiness, decisions = (
-        np.repeat(values.reshape(len(instances), different), trials // different, axis=1)
-        for values in outcomes
-    )
-    return Trials(
-        instances=tuple(instance.name for instance in instances),
-        makespan=makespan,
-        tardiness=tardiness,
-        decisions=int(decisions.sum()),
-        cost_limit=cost_limit,
-    )
+    # Each stands there `trials` times where all are equal.
+    repeated = Outcome(*(np.repeat(values, trials // different) for values in played))
+    return _collect(instances, repeated, cost_limit)

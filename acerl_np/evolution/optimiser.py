@@ -7,25 +7,19 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike
 
+from acerl_np.evolution.covariance import (
+    MAX_MATRIX,
+    Covariance,
+    DiagonalCovariance,
+    FullCovariance,
+)
 from acerl_np.evolution.options import check_options
 from acerl_np.evolution.ranking import Ranker, Ranking, Shaping
 from acerl_np.evolution.records import Best, Report, summarise
 from acerl_np.evolution.sampler import Advantage, Sampler, check_ids, make_sampler
 from acerl_np.evolution.search import Search
-from acerl_np.evolution.spreads import (
-    MAX_SIGMA,
-    MIN_SIGMA,
-    Adapt,
-    Matrix,
-    PerParameter,
-    Step,
-    is_usable,
-)
+from acerl_np.evolution.spreads import MAX_SIGMA, MIN_SIGMA, Adapt, PerParameter, Step
 from acerl_np.support.errors import ConfigError, InputError
-
-MAX_MATRIX = 100
-"""Most parameters of an adapted matrix: larger ones, whose decomposition libraries share out among
-threads, would give other bytes on other machines."""
 
 
 class Evolution:
@@ -42,9 +36,10 @@ class Evolution:
       the Fisher information of N(mean, sigma^2), which is sigma^2. Steps are measured in sigma, so a
       search looks the same on every scale, and one whose sigma decays comes to rest.
 
-    sigma decays by a fixed schedule, or is adapted by the natural gradient of the members' order (Wierstra
-    et al. 2014, see `acerl_np.evolution.spreads`), which the mean then follows too. An adapted sigma
-    shrinks around an optimum, on the edge of the feasible region too, and grows on long slopes.
+    sigma decays by a fixed schedule, or is adapted with a covariance as CMA-ES does (Hansen's tutorial,
+    arXiv:1604.00772, see `acerl_np.evolution.covariance`): the mean then goes to the weighted mean of the
+    better half of the members, and only their order counts. An adapted sigma shrinks around an optimum, on
+    the edge of the feasible region too, and grows on long slopes.
 
     The mean and the members are float64; the noise is the float32 noise of `Strategy`, keyed by
     (seed, generation, member).
@@ -58,9 +53,11 @@ class Evolution:
         one number per parameter if their scales differ.
     learning_rate : float
         alpha >= 0. With "natural" steps and "standardised" utilities about 1 suits: then the mean
-        moves by at most about one sigma per generation along any direction.
+        moves by at most about one sigma per generation along any direction. In an adapted search 1 is
+        that of CMA-ES.
     population : int
-        lambda, at least 2, and even if antithetic.
+        lambda, at least 2, and even if antithetic. The rates of an adapted search fit it: without noise
+        or constraints about 4 + 3 log(n_parameters) members need the fewest evaluations.
     cost_limit : float
         xi: a member is feasible if its cost is at most this. Several constraints become one cost with
         `sum_violations`, whose limit is 0; infinity leaves the problem unconstrained.
@@ -73,9 +70,9 @@ class Evolution:
     step : {"natural", "plain"}
         See above; "plain" only if nothing is adapted.
     adapt : {"none", "sigma", "matrix"}
-        What follows a natural gradient beside the mean: nothing; the sigma of each parameter (SNES), for
-        any number of parameters; or a full matrix (xNES), which turns and stretches the cloud of members
-        along a narrow region, for up to about ten parameters; at most 100.
+        What is adapted beside the mean: nothing; the sigma of each parameter (sep-CMA-ES), for any number
+        of parameters; or a full covariance matrix (CMA-ES), which turns and stretches the cloud of members
+        along a narrow region, for at most 100 parameters.
     noise_decay : float, optional
         Factor on sigma, in (0, 1]: sigma is that of the start times
         noise_decay^floor((generation + 1) / noise_decay_every), times what was adapted. By default 0.99,
@@ -184,13 +181,14 @@ class Evolution:
         )
         self._rank = Ranker(ranking, shaping, self.cost_limit, options["p_f"])
         decay = options["noise_decay"], options["noise_decay_every"]
-        spread = (
-            Matrix(first_sigma, *decay)
-            if adapt == "matrix"
-            else PerParameter(first_sigma, *decay, step=step, adapts=adapt == "sigma")
-        )
-        self._adapt = adapt
-        self._search: Search[PerParameter] = Search(
+        spread: PerParameter | Covariance
+        if adapt == "matrix":
+            spread = FullCovariance(first_sigma, *decay)
+        elif adapt == "sigma":
+            spread = DiagonalCovariance(first_sigma, *decay)
+        else:
+            spread = PerParameter(first_sigma, *decay, step=step)
+        self._search: Search[PerParameter | Covariance] = Search(
             mean,
             spread,
             seed=self.seed,
@@ -328,7 +326,7 @@ class Evolution:
             "generation": np.array(self.generation, np.int64),
             "failed": np.array(self._failed, np.int64),
             "mean": self.mean,
-            "spread": self._search.spread.factors.copy(),
+            **{f"spread.{name}": array for name, array in self._search.spread.pack().items()},
             "best.parameters": nothing if best is None else best.parameters.copy(),
             "best.values": np.array(
                 [np.nan, np.nan] if best is None else [best.return_, best.cost], np.float64
@@ -373,8 +371,13 @@ class Evolution:
                 )
             read[name] = array
         self._check_state(read)
+        packed = {name: read[f"spread.{name}"] for name in self._search.spread.pack()}
+        try:
+            spread = self._search.spread.unpack(packed)
+        except InputError as error:
+            raise InputError(f"state: spread: {error}; expected what get_state returned") from None
         self._search.mean = read["mean"]
-        self._search.spread = self._search.spread.replace(read["spread"])
+        self._search.spread = spread
         self._search.generation = int(read["generation"])
         self._failed = int(read["failed"])
         instance, generation = read["best.source"].tolist()
@@ -395,9 +398,6 @@ class Evolution:
             "failed": 0 <= read["failed"] <= self.population,
             "mean": np.isfinite(mean).all()
             and ((mean >= read["option.bounds[0]"]) & (mean <= read["option.bounds[1]"])).all(),
-            "spread": (read["spread"] == 1.0).all()
-            if self._adapt == "none"
-            else is_usable(read["spread"], read["option.sigma"]),
             "best": (instance, generation) == (-1, -1)
             or (
                 0 <= instance < self.n_instances

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
@@ -12,9 +13,10 @@ from acerl_np.support.errors import InputError
 
 
 class Spread(Protocol):
-    """How noise becomes members, and utilities a step: `acerl_np.evolution.spreads` has three.
+    """How noise becomes members, and utilities a step.
 
-    A spread never changes: `follow` returns the next one.
+    `acerl_np.evolution.spreads` has two that follow a schedule, `acerl_np.evolution.covariance` two that
+    learn their shape. A spread never changes: `follow` returns the next one.
     """
 
     def sigma(self, generation: int) -> np.ndarray:
@@ -29,6 +31,14 @@ class Spread(Protocol):
         self, search: Search[Any], utilities: np.ndarray, noise: Noise
     ) -> tuple[np.ndarray, Self]:
         """Return the step that these utilities give the mean, and the spread after it."""
+        ...
+
+    def pack(self) -> dict[str, np.ndarray]:
+        """Return copies of the arrays that decide, with the generation's number, all that follows."""
+        ...
+
+    def unpack(self, arrays: Mapping[str, np.ndarray]) -> Self:
+        """Return the spread with these arrays; raise `InputError` if they are not usable."""
         ...
 
 

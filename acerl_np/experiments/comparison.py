@@ -1,4 +1,4 @@
-"""Comparison with the rules and the published algorithms on training and unseen instances (Tables I, II)."""
+"""Comparison with the rules and the published algorithms on training and noised instances (Tables I, II)."""
 
 from __future__ import annotations
 

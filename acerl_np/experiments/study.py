@@ -7,10 +7,11 @@ import hashlib
 import io
 import json
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -18,14 +19,20 @@ from acerl_np.evaluation.trials import evaluate_policy
 from acerl_np.evolution.sampler import AdaptiveSampler
 from acerl_np.experiments.stamp import result_stamp
 from acerl_np.experiments.tables import RULE_ROWS, Row
+from acerl_np.policies.index import IndexPolicy
+from acerl_np.policies.lookahead import Lookahead
+from acerl_np.policies.network import Policy
 from acerl_np.problem.instance import Instance
 from acerl_np.support.errors import InputError
 from acerl_np.support.files import read_arrays, write_arrays, write_atomically
 from acerl_np.support.workers import count_cores
 from acerl_np.training.acerl import ACERL
-from acerl_np.training.config import Config
+from acerl_np.training.config import Config, Preset
 from acerl_np.training.curves import CURVE_COLUMNS
 from acerl_np.training.history import HISTORY_COLUMNS
+
+AHEAD = ", lookahead "
+"""Between a suite and the label of a lookahead that plays it."""
 
 FORM = 1
 """Of what is stored of a finished training: another number, and older files are not used."""
@@ -33,12 +40,24 @@ FORM = 1
 
 @dataclass(frozen=True)
 class Training:
-    """One row of a study: what to train on, how, and what to play afterwards."""
+    """One row of a study: what to train on, how, and what to play afterwards.
+
+    Attributes
+    ----------
+    label : str
+    instances : tuple of Instance
+    config : Config
+    suites : tuple of (str, tuple of Instance)
+        By name.
+    lookaheads : dict of dict
+        Options of lookaheads that play the suites, too, over the training records, by label.
+    """
 
     label: str
     instances: tuple[Instance, ...]
     config: Config
     suites: tuple[tuple[str, tuple[Instance, ...]], ...]
+    lookaheads: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -119,6 +138,13 @@ class Study:
             settings["generations"] = self.generations
         return Config.from_dict(settings)
 
+    def preset(self, name: Preset, **options: object) -> Config:
+        """Return a preset with some settings changed."""
+        settings = dict(options)
+        if self.generations is not None:
+            settings.update(generations=self.generations, decisions=None)
+        return Config.preset(name, **settings)
+
     def run(self, trainings: Sequence[Training]) -> dict[str, list[Finished]]:
         """Train every row with every seed, or take what an earlier study has finished.
 
@@ -130,6 +156,7 @@ class Study:
         jobs = [(training, seed) for training in trainings for seed in range(self.seeds)]
         done = 0
         lock = threading.Lock()
+        result_stamp()  # before the threads: Python 3.11 may fail to parse source in several at once
 
         def work(job: tuple[Training, int]) -> Finished | None:
             nonlocal done
@@ -188,19 +215,25 @@ class Study:
             ),
             "theta": policy.theta,
         }
+        players: dict[str, Policy | IndexPolicy | Lookahead] = {"": policy}
+        for label, options in training.lookaheads.items():
+            ahead = Lookahead(policy, history=training.instances, seed=seed, **options)
+            players[f"{AHEAD}{label}"] = ahead
         for name, instances in training.suites:
-            trials = evaluate_policy(
-                policy, list(instances), trials=self.trials, seed=seed, threads=1
-            )
-            arrays[f"makespan.{name}"] = trials.makespan
-            arrays[f"tardiness.{name}"] = trials.tardiness
+            for label, player in players.items():
+                # An index policy draws nothing, and a lookahead's draws hardly matter.
+                few = 1 if label or isinstance(policy, IndexPolicy) else self.trials
+                trials = evaluate_policy(player, list(instances), trials=few, seed=seed, threads=1)
+                arrays[f"makespan.{name}{label}"] = trials.makespan
+                arrays[f"tardiness.{name}{label}"] = trials.tardiness
         path.parent.mkdir(parents=True, exist_ok=True)
         write_arrays(path, arrays)
         return self._load(path, training, seed), True
 
     def _load(self, path: Path, training: Training, seed: int) -> Finished:
         arrays = read_arrays(path, InputError)
-        names = [name for name, _ in training.suites]
+        labels = ["", *(f"{AHEAD}{label}" for label in training.lookaheads)]
+        names = [f"{name}{label}" for name, _ in training.suites for label in labels]
         missing = {f"makespan.{name}" for name in names} - set(arrays)
         if missing:
             raise InputError(f"{path}: read no '{min(missing)}'; delete the file to train anew")
@@ -228,6 +261,7 @@ class Study:
                 [name, [instance.content_hash for instance in instances]]
                 for name, instances in training.suites
             ],
+            **({"lookaheads": training.lookaheads} if training.lookaheads else {}),
             "code": result_stamp(),
         }
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
@@ -243,6 +277,18 @@ class Study:
             for label, runs in results.items()
             if runs and suite in runs[0].makespan
         ]
+
+    def ahead_rows(self, results: dict[str, list[Finished]], suite: str) -> list[Row]:
+        """Return the measured rows of the lookaheads on one suite."""
+        rows = []
+        for label, runs in results.items():
+            names = list(runs[0].makespan) if runs else []
+            for name in names:
+                own, ahead, options = name.partition(AHEAD)
+                if ahead and own == suite:
+                    found = self.rows({f"{label}, lookahead {options}": runs}, name)
+                    rows += found
+        return rows
 
     def rule_rows(self, instances: Sequence[Instance]) -> list[Row]:
         """Play the rules of the paper's tables, a block of trials for each training seed."""

@@ -137,14 +137,39 @@ def decide(problem, state, b, decider, row, key, decision):
     return v, np.int64(select_task(problem, state, b, v, rule)), rule
 
 
-@inner_kernel
-def finish_by(problem, state, b, decider, row, key):
-    """Let `decider` take all decisions of episode b from now on."""
+@kernel
+def decide_once(problem, state, b, decider, row, key, decision):
+    """Decide as `decide`, as a call of its own: whoever decides rarely need not compile all of it again.
+
+    Of an index function that is greedy, `decider.pairs` holds the scores of all pairs after it.
+    """
+    return decide(problem, state, b, decider, row, key, decision)
+
+
+@kernel
+def finish_by(problem, state, b, decider, row, key, v, position):
+    """Let `decider` take all decisions of episode b from now on, but for the first if v says who takes what.
+
+    Parameters
+    ----------
+    problem : Problem
+    state : State
+    b : int
+    decider : Decider
+    row : int
+        Which of its functions decides.
+    key : ndarray(uint32, (4,))
+        Stream of the draws.
+    v, position : int
+        The first assignment, -1 twice to leave that to the decider, too.
+    """
     while state.episode[b, EPISODE_PHASE] == RUNNING:
-        decision = state.episode[b, EPISODE_N_DECISIONS]
-        v, position, _ = decide(problem, state, b, decider, row, key, decision)
+        if v < 0:
+            decision = state.episode[b, EPISODE_N_DECISIONS]
+            v, position, _ = decide(problem, state, b, decider, row, key, decision)
         assign_task(problem, state, b, v, position)
         advance_events(problem, state, b)
+        v = np.int64(-1)
 
 
 @kernel
@@ -167,7 +192,8 @@ def play_episodes(problem, state, decider, episodes, piece, outcome):
         for word in range(4):
             state.breakdown_key[0, word] = episodes.keys[episode, word]
         start_episode(problem, state, 0, episodes.instances[episode])
-        finish_by(problem, state, 0, decider, episodes.rows[episode], state.breakdown_key[0])
+        row, key = episodes.rows[episode], state.breakdown_key[0]
+        finish_by(problem, state, 0, decider, row, key, np.int64(-1), np.int64(-1))
         write_outcome(state, 0, outcome, episode)
 
 
@@ -191,6 +217,6 @@ def decide_rows(problem, state, decider, keys, chosen):
             chosen[b, k] = -1
         if state.episode[b, EPISODE_PHASE] == RUNNING:
             decision = state.episode[b, EPISODE_N_DECISIONS]
-            chosen[b, 0], chosen[b, 1], chosen[b, 2] = decide(
+            chosen[b, 0], chosen[b, 1], chosen[b, 2] = decide_once(
                 problem, state, b, decider, np.int64(0), keys[b], decision
             )

@@ -20,6 +20,7 @@ from acerl_np.kernels.state import (
     EPISODE_N_ARRIVED,
     EPISODE_N_DECISIONS,
     EPISODE_N_FINISHED,
+    EPISODE_N_LATE,
     EPISODE_PHASE,
     EPISODE_POOL_SIZE,
     EPISODE_TIME,
@@ -371,16 +372,19 @@ def finish_episode(problem, state, b):
     n = problem.instance[i, INSTANCE_N_TASKS]
     makespan = 0.0
     delay = 0.0
+    n_late = 0
     for task in range(n):
         finish = np.float64(state.task[b, task, TASK_FINISH])
         makespan = max(makespan, finish)
-        delay += max(
-            0.0,
-            finish
-            - (problem.record[i, task, RECORD_ARRIVAL] + problem.record[i, task, RECORD_EXPIRY]),
+        own = finish - (
+            problem.record[i, task, RECORD_ARRIVAL] + problem.record[i, task, RECORD_EXPIRY]
         )
+        delay += max(0.0, own)
+        # Finishes are whole seconds; due times may be off by rounding.
+        n_late += own > 1e-9
     state.outcome[b, OUTCOME_MAKESPAN] = makespan
     state.outcome[b, OUTCOME_TARDINESS] = delay / n
+    state.episode[b, EPISODE_N_LATE] = n_late
     state.episode[b, EPISODE_PHASE] = FINISHED
 
 
@@ -417,6 +421,7 @@ def start_episode(problem, state, b, instance):
     state.episode[b, EPISODE_N_ARRIVED] = 0
     state.episode[b, EPISODE_N_FINISHED] = 0
     state.episode[b, EPISODE_N_DECISIONS] = 0
+    state.episode[b, EPISODE_N_LATE] = 0
     state.outcome[b, OUTCOME_MAKESPAN] = np.nan
     state.outcome[b, OUTCOME_TARDINESS] = np.nan
     state.episode[b, EPISODE_POOL_SIZE] = 0

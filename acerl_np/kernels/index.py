@@ -78,6 +78,10 @@ N_INDEX_FEATURES = 26
     TIME_SLACK,
 ) = range(N_INDEX_FEATURES)
 
+MOST_OTHERS = 32
+"""Waiting tasks, the first in pool order, that a task is compared with: a decision among n tasks takes
+time in proportion to n, not to its square."""
+
 FAR = 4.0
 """Units of time at which features that may grow without end are cut."""
 
@@ -243,12 +247,16 @@ def find_soonest(problem, state, b, index, pairs):
 
 @inner_kernel
 def compare_tasks(problem, state, b, pairs):
-    """Find for each waiting task how well another one would follow it, and how many are due earlier."""
+    """Find for each waiting task how well another one would follow it, and how many are due earlier.
+
+    The others are the first `MOST_OTHERS` of the pool.
+    """
     i = state.episode[b, EPISODE_INSTANCE]
     distance = problem.distance[problem.instance[i, INSTANCE_LAYOUT]]
     seconds = problem.unit[i, UNIT_SECONDS] / problem.unit[i, UNIT_METRES]
     size = state.episode[b, EPISODE_POOL_SIZE]
-    for k in range(size):
+    most = min(size, MOST_OTHERS)
+    for k in range(most):
         # The time by which each task must be begun at its pickup; `approach` serves as scratch.
         task = state.pool[b, k]
         loaded = distance[problem.ends[i, task, ENDS_PICKUP], problem.ends[i, task, ENDS_DELIVERY]]
@@ -260,9 +268,11 @@ def compare_tasks(problem, state, b, pairs):
         delivery = problem.ends[i, task, ENDS_DELIVERY]
         nearest, total, tightest = np.inf, 0.0, np.inf
         earlier = 0
-        for j in range(size):
+        n = 0
+        for j in range(most):
             if j == k:
                 continue
+            n += 1
             other = state.pool[b, j]
             metres = distance[delivery, problem.ends[i, other, ENDS_PICKUP]]
             nearest = min(nearest, metres)
@@ -273,11 +283,10 @@ def compare_tasks(problem, state, b, pairs):
                 < due
             ):
                 earlier += 1
-        others = max(1, size - 1)
-        pairs.nearest[k] = nearest if size > 1 else 0.0
-        pairs.mean[k] = total / others
+        pairs.nearest[k] = nearest if n > 0 else 0.0
+        pairs.mean[k] = total / max(1, n)
         pairs.tightest[k] = tightest
-        pairs.earlier[k] = earlier / others
+        pairs.earlier[k] = earlier / max(1, n)
 
 
 @inner_kernel

@@ -1,21 +1,21 @@
 """One decision about a situation that is given, not simulated: for a control system's dispatcher.
 
 Row 0 of the state holds the situation. Working vehicles have arrived as far as the kernels know, so they
-stay where the last event has put them; the clock stands at 0, and waiting times are counted backwards.
+stay where the last event has put them; the clock stands at 0, and times are counted from now.
 """
 
 from __future__ import annotations
 
-from acerl_np.kernels.baselines import pick_by_rule
-from acerl_np.kernels.events import is_decision_due
+import numpy as np
+
+from acerl_np.kernels.deciders import decide_once
+from acerl_np.kernels.lookahead import derive_decision_key
 from acerl_np.kernels.observation import clear_view, write_view
-from acerl_np.kernels.rollout import choose_action
-from acerl_np.kernels.rules import N_RULES, select_task
 from acerl_np.support.compiled import kernel
 
 
 @kernel
-def decide_by_network(problem, state, work, greedy, key, decision):
+def decide_live(problem, state, decider, key, decision):
     """Return the vehicle, its task's position in the pool, and the rule that picked it.
 
     Parameters
@@ -23,9 +23,8 @@ def decide_by_network(problem, state, work, greedy, key, decision):
     problem : Problem
     state : State
         Row 0 is read.
-    work : Workspace
-        Its first network decides.
-    greedy : bool
+    decider : Decider
+        Its first function decides.
     key : ndarray(uint32, (4,))
         Stream of the draws.
     decision : int
@@ -34,37 +33,15 @@ def decide_by_network(problem, state, work, greedy, key, decision):
     Returns
     -------
     tuple of int
-        -1 three times when no vehicle has a choice.
+        -1 three times when no vehicle has a choice; the rule is -1 where a task was chosen without one.
     """
-    if not is_decision_due(problem, state, 0):
-        return -1, -1, -1
-    action = choose_action(problem, state, 0, work, 0, greedy, key, decision)
-    v, rule = action // N_RULES, action % N_RULES
-    return v, select_task(problem, state, 0, v, rule), rule
+    return decide_once(problem, state, 0, decider, np.int64(0), key, decision)
 
 
 @kernel
-def decide_by_named_rule(problem, state, rule, key, decision):
-    """Return the vehicle, its task's position in the pool, and the rule that picked it.
-
-    Parameters
-    ----------
-    problem : Problem
-    state : State
-        Row 0 is read.
-    rule : int
-        As `baselines.play_rules`.
-    key : ndarray(uint32, (4,))
-        Stream of the draws.
-    decision : int
-        Number of decisions before this one.
-
-    Returns
-    -------
-    tuple of int
-        -1 three times when no vehicle has a choice.
-    """
-    return pick_by_rule(problem, state, 0, rule, key, decision)
+def mix_key(ahead, key, decision, own):
+    """Write the key of a lookahead's draws at a decision into `own` (ndarray(uint32, (4,)))."""
+    derive_decision_key(ahead, key, decision, own)
 
 
 @kernel

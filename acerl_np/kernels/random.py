@@ -33,6 +33,7 @@ GENERATION = np.int64(10)
 CURVE = np.int64(11)
 RECORD = np.int64(12)
 LOOKAHEAD = np.int64(13)
+HOLD_OUT = np.int64(14)
 
 LANES = 512
 """Counters that one call of `fill_normals` consumes; it yields 4 * LANES normals."""

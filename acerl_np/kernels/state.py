@@ -78,7 +78,7 @@ N_UNIT_FIELDS = 2
 UNIT_METRES, UNIT_SECONDS = range(N_UNIT_FIELDS)
 
 # Fields of State.
-N_EPISODE_FIELDS = 7
+N_EPISODE_FIELDS = 8
 (
     EPISODE_INSTANCE,
     EPISODE_PHASE,
@@ -87,6 +87,7 @@ N_EPISODE_FIELDS = 7
     EPISODE_N_FINISHED,
     EPISODE_N_DECISIONS,
     EPISODE_POOL_SIZE,
+    EPISODE_N_LATE,
 ) = range(N_EPISODE_FIELDS)
 
 N_OUTCOME_FIELDS = 2
@@ -187,6 +188,7 @@ class State(NamedTuple):
         EPISODE_TIME : tick
         EPISODE_N_ARRIVED, EPISODE_N_FINISHED, EPISODE_N_DECISIONS
         EPISODE_POOL_SIZE : waiting tasks
+        EPISODE_N_LATE : tasks that were late, once all are finished
     outcome : ndarray(float64, (B, N_OUTCOME_FIELDS)), s, nan until finished
         OUTCOME_MAKESPAN, OUTCOME_TARDINESS
     pool : ndarray(int32, (B, M)), waiting tasks in pool order
@@ -264,16 +266,19 @@ class Outcome(NamedTuple):
     ----------
     makespan, tardiness : ndarray(float64, (n_episodes,)), s, nan for an episode that cannot end
     decisions : ndarray(int64, (n_episodes,))
+    late : ndarray(int64, (n_episodes,)), tasks that were late; 0 for an episode that cannot end
     """
 
     makespan: np.ndarray
     tardiness: np.ndarray
     decisions: np.ndarray
+    late: np.ndarray
 
 
 def allocate_outcome(n_episodes: int) -> Outcome:
     """Return an `Outcome` with room for `n_episodes`."""
-    return Outcome(np.empty(n_episodes), np.empty(n_episodes), np.empty(n_episodes, np.int64))
+    whole = np.empty(n_episodes, np.int64)
+    return Outcome(np.empty(n_episodes), np.empty(n_episodes), whole, whole.copy())
 
 
 @inner_kernel
@@ -282,6 +287,7 @@ def write_outcome(state, b, outcome, episode):
     outcome.makespan[episode] = state.outcome[b, OUTCOME_MAKESPAN]
     outcome.tardiness[episode] = state.outcome[b, OUTCOME_TARDINESS]
     outcome.decisions[episode] = state.episode[b, EPISODE_N_DECISIONS]
+    outcome.late[episode] = state.episode[b, EPISODE_N_LATE]
 
 
 @inner_kernel
@@ -319,6 +325,31 @@ def copy_row(source, i, target, j):
         target.outcome[j, k] = source.outcome[i, k]
     for task in range(source.pool.shape[1]):
         target.pool[j, task] = source.pool[i, task]
+        target.waiting_since[j, task] = source.waiting_since[i, task]
+        for k in range(source.task.shape[2]):
+            target.task[j, task, k] = source.task[i, task, k]
+    for v in range(source.vehicle.shape[1]):
+        for k in range(source.vehicle.shape[2]):
+            target.vehicle[j, v, k] = source.vehicle[i, v, k]
+        for k in range(source.place.shape[2]):
+            target.place[j, v, k] = source.place[i, v, k]
+    for k in range(source.breakdown_key.shape[1]):
+        target.breakdown_key[j, k] = source.breakdown_key[i, k]
+
+
+@inner_kernel
+def copy_situation(source, i, target, j):
+    """Copy row i of the State `source` to row j of `target`, but for what belongs to tasks to come.
+
+    Nothing reads that before they arrive, so the rows' numbers of tasks may differ.
+    """
+    for k in range(source.episode.shape[1]):
+        target.episode[j, k] = source.episode[i, k]
+    for k in range(source.outcome.shape[1]):
+        target.outcome[j, k] = source.outcome[i, k]
+    for position in range(source.episode[i, EPISODE_POOL_SIZE]):
+        target.pool[j, position] = source.pool[i, position]
+    for task in range(source.episode[i, EPISODE_N_ARRIVED]):
         target.waiting_since[j, task] = source.waiting_since[i, task]
         for k in range(source.task.shape[2]):
             target.task[j, task, k] = source.task[i, task, k]

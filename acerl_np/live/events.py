@@ -117,17 +117,30 @@ class VehicleRepaired:
 Event = TaskArrived | TaskCancelled | VehicleIdle | VehiclePassed | VehicleBroke | VehicleRepaired
 
 
-class Assignment(NamedTuple):
-    """Who takes which task.
+class _Assigned(NamedTuple):
+    vehicle: str
+    task: str
+    rule: str
+
+
+class Assignment(_Assigned):
+    """Who takes which task: a tuple of vehicle, task and rule, with what is known beside.
 
     Attributes
     ----------
     vehicle, task : str
     rule : str
-        The dispatching rule that picked the task: FCFS, EDD, NVF, STD, LWT, AHP, or Random; "manual" for an
-        assignment that somebody else has decided.
+        The dispatching rule that picked the task: FCFS, EDD, NVF, STD, LWT, AHP, or Random; "index" or
+        "lookahead" where a task was chosen without one; "manual" for an assignment that somebody else has
+        decided.
+    futures : int
+        Futures that a lookahead saw, 0 without one or with nothing to choose; no part of the tuple.
     """
 
-    vehicle: str
-    task: str
-    rule: str
+    futures: int
+
+    def __new__(cls, vehicle: str, task: str, rule: str, futures: int = 0) -> Assignment:
+        """Make an assignment."""
+        made = super().__new__(cls, vehicle, task, rule)
+        made.futures = futures
+        return made

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
@@ -13,6 +13,8 @@ from acerl_np.support.errors import PolicyError, describe
 from acerl_np.support.files import read_arrays, take_kind, write_arrays
 
 if TYPE_CHECKING:
+    from acerl_np.kernels.deciders import Decider
+    from acerl_np.kernels.state import Problem
     from acerl_np.policies.origin import Origin
     from acerl_np.problem.instance import Instance
     from acerl_np.problem.layout import Layout
@@ -24,6 +26,7 @@ OLD_FORMAT = 2
 FORMS = {
     "index": ("acerl_np.policies.index", "IndexPolicy"),
     "network": ("acerl_np.policies.network", "Policy"),
+    "static": ("acerl_np.policies.static", "StaticPlan"),
 }
 """Module and class of each form of policy; a module is imported when a policy of its form is read."""
 
@@ -35,12 +38,18 @@ class AnyPolicy(Protocol):
     ----------
     form : str
         A key of `FORMS`.
-    origin : Origin or None
-        Where it comes from, if that is known.
     """
 
     form: ClassVar[str]
-    origin: Origin | None
+
+    @property
+    def origin(self) -> Origin | None:
+        """Where it comes from, if that is known."""
+
+    def prepare(
+        self, problem: Problem, places: Sequence[Instance | Layout], greedy: bool | None = None
+    ) -> tuple[Problem, Callable[[], Decider]]:
+        """Return the tables as it sees them, and what makes a worker's decider."""
 
     def to_arrays(self, *, with_origin: bool = True) -> dict[str, np.ndarray]:
         """Return what `from_arrays` needs, as plain arrays."""

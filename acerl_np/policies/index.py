@@ -9,7 +9,7 @@ scheduling rules", Operations Research 25 (1977) 45-61); here the function is le
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -105,6 +105,21 @@ def list_features(knowledge: Iterable[str] = (), *, hidden: int = 0) -> tuple[Fe
     return tuple(feature for feature in FEATURES if feature.needs in known)
 
 
+def check_features(names: object) -> tuple[str, ...]:
+    """Return names of features in the order of `FEATURES`.
+
+    Raises
+    ------
+    PolicyError
+        If one is unknown.
+    """
+    known = [feature.name for feature in FEATURES]
+    given = (names,) if isinstance(names, str) else names
+    if not isinstance(given, Iterable) or not set(given := tuple(given)) <= set(known):
+        raise PolicyError(f"features: read {describe(names)}; expected some of {', '.join(known)}")
+    return tuple(name for name in known if name in given)
+
+
 def check_knowledge(knowledge: object) -> tuple[Knowledge, ...]:
     """Return kinds of knowledge in the order of `KNOWLEDGE`.
 
@@ -132,16 +147,20 @@ class IndexShape(NamedTuple):
         Hidden units, 0 for a linear function.
     vehicles : tuple of str
         Ids of the vehicles that are told apart, with the knowledge "vehicles".
+    without : tuple of str
+        Names of features that are left out.
     """
 
     knowledge: tuple[Knowledge, ...] = ()
     hidden: int = 0
     vehicles: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
 
     @property
     def features(self) -> tuple[Feature, ...]:
         """The features that are looked at."""
-        return list_features(self.knowledge, hidden=self.hidden)
+        listed = list_features(self.knowledge, hidden=self.hidden)
+        return tuple(feature for feature in listed if feature.name not in self.without)
 
     @property
     def n_parameters(self) -> int:
@@ -158,7 +177,8 @@ class IndexShape(NamedTuple):
         names = [feature.name for feature in self.features]
         theta = np.zeros(self.n_parameters)
         for name, weight in START.items():
-            theta[names.index(name)] = weight
+            if name in names:
+                theta[names.index(name)] = weight
         n = len(names)
         mixtures = np.empty(n * self.hidden, np.float32)
         fill_stream(seed, INITIAL, 0, 0, mixtures)
@@ -198,6 +218,8 @@ class IndexPolicy:
         Kinds of `KNOWLEDGE` that it looks at.
     vehicles : sequence of str
         Ids of the vehicles that it tells apart, with the knowledge "vehicles".
+    without : sequence of str
+        Names of features that it leaves out.
     origin : Origin, optional
         Where it was trained.
 
@@ -231,6 +253,7 @@ class IndexPolicy:
         hidden: int = 0,
         knowledge: Sequence[str] = (),
         vehicles: Sequence[str] = (),
+        without: Sequence[str] = (),
         origin: Origin | None = None,
     ) -> None:
         if not is_whole(hidden) or not 0 <= hidden <= MAX_HIDDEN:
@@ -244,7 +267,7 @@ class IndexPolicy:
                 f"vehicles: read {len(names)} ids; expected different ones with the knowledge "
                 "'vehicles', and none without"
             )
-        self.shape = IndexShape(known, int(hidden), names)
+        self.shape = IndexShape(known, int(hidden), names, check_features(without))
         with np.errstate(over="ignore"):  # what overflows is refused below
             self.theta = np.array(theta, np.float64)
             self.index = self.shape.build(self.theta[None] if self.theta.ndim else self.theta)
@@ -276,6 +299,17 @@ class IndexPolicy:
         theta = [weights.get(feature.name, 0.0) for feature in list_features(knowledge)]
         return cls(theta, knowledge=knowledge)
 
+    def replace(self, theta: ArrayLike) -> IndexPolicy:
+        """Return this policy with other parameters."""
+        return IndexPolicy(
+            theta,
+            hidden=self.shape.hidden,
+            knowledge=self.shape.knowledge,
+            vehicles=self.shape.vehicles,
+            without=self.shape.without,
+            origin=self.origin,
+        )
+
     @property
     def features(self) -> tuple[Feature, ...]:
         """The features that it looks at."""
@@ -290,13 +324,15 @@ class IndexPolicy:
         kind = f"{self.shape.hidden} hidden units" if self.shape.hidden else "linear"
         return f"IndexPolicy({len(self.features)} features, {kind}, {self.n_parameters} parameters)"
 
-    def make_decider(self, problem: Problem, greedy: bool | None = None) -> Decider:
-        """Return what decides for this policy on instances of `problem`; greedy unless told otherwise."""
-        return make_index_decider(self.index, problem, True if greedy is None else bool(greedy))
+    def prepare(
+        self, problem: Problem, places: Sequence[Instance | Layout], greedy: bool | None = None
+    ) -> tuple[Problem, Callable[[], Decider]]:
+        """Return the tables as this policy sees them, and what makes a worker's decider.
 
-    def fit_problem(self, problem: Problem) -> Problem:
-        """Return `problem` as this policy sees it: unchanged."""
-        return problem
+        It is greedy unless told otherwise.
+        """
+        is_greedy = True if greedy is None else bool(greedy)
+        return problem, lambda: make_index_decider(self.index, problem, is_greedy)
 
     def choose(
         self, sim: Simulator, *, rng: np.random.Generator | None = None
@@ -384,11 +420,14 @@ class IndexPolicy:
         features, knowledge, vehicles = (
             _unpack_names(name, arrays[name]) for name in ("features", "knowledge", "vehicles")
         )
+        hidden = int(arrays["hidden"])
+        all_features = list_features(check_knowledge(knowledge), hidden=hidden)
         policy = cls(
             arrays["theta"],
-            hidden=int(arrays["hidden"]),
+            hidden=hidden,
             knowledge=knowledge,
             vehicles=vehicles,
+            without=[item.name for item in all_features if item.name not in features],
             origin=unpack_origin(arrays),
         )
         own = [feature.name for feature in policy.features]

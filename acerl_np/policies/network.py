@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -222,16 +222,20 @@ class Policy:
         act_batch(self.network, self.theta, self.column_sums, x, mask, uniforms, actions)
         return actions
 
-    def make_decider(self, problem: Problem, greedy: bool | None = None) -> Decider:
-        """Return what decides for this policy on instances of `problem`; it samples unless told otherwise."""
-        return make_network_decider(self.network, self.theta[np.newaxis], bool(greedy))
+    def prepare(
+        self, problem: Problem, places: Sequence[Instance | Layout], greedy: bool | None = None
+    ) -> tuple[Problem, Callable[[], Decider]]:
+        """Return the tables with this policy's constants and slots, and what makes a worker's decider.
 
-    def fit_problem(self, problem: Problem) -> Problem:
-        """Return `problem` with this policy's feature constants and task slots."""
+        It samples unless told otherwise.
+        """
         instance = problem.instance.copy()
         instance[:, INSTANCE_TASK_SLOTS] = self.task_slots
-        return problem._replace(
+        fitted = problem._replace(
             instance=instance, scaling=np.tile(self.scaling, (len(instance), 1))
+        )
+        return fitted, lambda: make_network_decider(
+            self.network, self.theta[np.newaxis], bool(greedy)
         )
 
     def choose(

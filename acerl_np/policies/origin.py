@@ -26,6 +26,7 @@ from acerl_np.support.errors import (
     PolicyError,
     PolicyWarning,
     describe,
+    list_some,
     make_printable,
 )
 from acerl_np.support.files import MAX_TEXT_BYTES
@@ -159,7 +160,7 @@ class Origin:
         if not here:
             known = [_name_floor(place) for place in self.places]
             lines.append(
-                f"floor: trained on {_list_some(known, SHOWN // 2)}, read {_name_floor(own)}"
+                f"floor: trained on {list_some(known, SHOWN // 2)}, read {_name_floor(own)}"
             )
         near = here or list(self.places)
         if not any(place.has_fleet_of(layout, ordered=ordered) for place in near):
@@ -246,13 +247,8 @@ def _name_floor(place: Place) -> str:
     return f"'{describe(place.floor)}' (hash {place.floor_hash[:12]})"
 
 
-def _list_some(names: Sequence[str], most: int) -> str:
-    text = ", ".join(names[:most])
-    return text if len(names) <= most else f"{text}, ... ({len(names)})"
-
-
 def _name_fleet(place: Place) -> str:
-    return _list_some([describe(name) for name in place.vehicles], SHOWN)
+    return list_some([describe(name) for name in place.vehicles], SHOWN)
 
 
 def _tell_fleets(places: Sequence[Place], own: Place) -> str:

@@ -22,7 +22,7 @@ RULES = {
 draws one of the first four rules as well, Random draws the task."""
 
 STATIC = "Static"
-"""The best fixed vehicle order and rule per vehicle on the instances at hand."""
+"""The best fixed vehicle order and rule per vehicle on the training records that it is fitted on."""
 
 POLICY_NAMES = (*RULES, STATIC)
 

@@ -1,29 +1,38 @@
-"""Static plans: a fixed order of vehicles and a fixed rule for each, and the search for the best one."""
+"""Static plans: a fixed order of vehicles and a fixed rule for each, by their ids."""
 
 from __future__ import annotations
 
-import itertools
-import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from acerl_np.kernels.random import SEARCH, derive_key, draw_uniform
-from acerl_np.kernels.rules import N_RULES
-from acerl_np.problem.instance import Instance, list_instances
+from acerl_np.kernels.deciders import Decider, make_plan_decider
+from acerl_np.kernels.state import Outcome, Problem
+from acerl_np.policies.files import load_form, save_policy
+from acerl_np.policies.origin import Origin, pack_origin, unpack_origin
+from acerl_np.policies.rules import find_policy_name
+from acerl_np.policies.static_search import RULE_NAMES, PositionPlan, find_static
+from acerl_np.problem.instance import Instance, find_layout, list_instances
+from acerl_np.problem.packing import UNUSABLE, pack_json, unpack_json
 from acerl_np.problem.tables import build_problem
-from acerl_np.simulation.arena import play_by_plan
-from acerl_np.support.errors import InputError
+from acerl_np.simulation.arena import play_by_plan, stream_keys
+from acerl_np.support.errors import InputError, PolicyError, describe, list_some, make_printable
+from acerl_np.support.files import MAX_TEXT_BYTES
+from acerl_np.support.numbers import check_seed
 from acerl_np.support.workers import Workers
 
-RULE_NAMES = ("FCFS", "EDD", "NVF", "STD")
+if TYPE_CHECKING:
+    from acerl_np.problem.layout import Layout
+    from acerl_np.simulation.simulator import Simulator
 
-MAX_CANDIDATES = 50_000
-"""Most static plans that are tried one by one; larger fleets are searched locally."""
+STATIC_TRIALS = 100
+"""Episodes of each record that a plan is sought on where vehicles break down at random."""
 
-MAX_EPISODES = 200_000
-"""Episodes whose tables are held at a time while static plans are tried."""
+SHOWN = 8
+"""Most vehicles that an error names."""
 
 
 @dataclass(frozen=True)
@@ -32,215 +41,311 @@ class StaticPlan:
 
     Attributes
     ----------
-    order : tuple of int
-        Vehicles, the preferred one first.
-    rules : tuple of int
-        Rule of each vehicle, by vehicle.
+    order : tuple of str
+        Ids of the vehicles, the preferred one first.
+    rules : dict of str
+        "FCFS", "EDD", "NVF" or "STD" of each vehicle, by its id.
+    origin : Origin or None
+        Floors, fleets and records that it was fitted on.
+
+    Raises
+    ------
+    PolicyError
+        If a vehicle stands twice, or not each has one of these rules.
     """
 
-    order: tuple[int, ...]
-    rules: tuple[int, ...]
+    form: ClassVar[str] = "static"
+    # Vehicles go by their ids, in whatever order a layout lists them.
+    ordered: ClassVar[bool] = False
 
-    def describe(self, vehicles: Sequence[str] | None = None) -> str:
-        """Return the plan in words, such as "v1 STD, v2 STD, v0 EDD".
+    order: tuple[str, ...]
+    rules: Mapping[str, str]
+    origin: Origin | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        order = tuple(self.order)
+        if not order or not all(isinstance(name, str) for name in order):
+            raise PolicyError(f"order: read {describe(self.order)}; expected ids of vehicles")
+        if len(set(order)) < len(order):
+            twice = next(name for name in order if order.count(name) > 1)
+            raise PolicyError(f"order: '{describe(twice)}' again; expected each vehicle once")
+        if not isinstance(self.rules, Mapping) or set(self.rules) != set(order):
+            raise PolicyError("rules: expected one for each vehicle of the order")
+        rules = {name: find_policy_name(str(self.rules[name]), RULE_NAMES) for name in order}
+        object.__setattr__(self, "order", order)
+        object.__setattr__(self, "rules", rules)
+
+    def describe(self) -> str:
+        """Return the plan in words, such as "v1 STD, v2 STD, v0 EDD"."""
+        return ", ".join(f"{make_printable(name)} {self.rules[name]}" for name in self.order)
+
+    def positions(self, layout: Layout) -> PositionPlan:
+        """Return the plan by the vehicles' positions in a layout that `check_layout` takes."""
+        index = {vehicle.id: v for v, vehicle in enumerate(layout.vehicles)}
+        rules = [0] * len(index)
+        for name, rule in self.rules.items():
+            rules[index[name]] = RULE_NAMES.index(rule)
+        return PositionPlan(tuple(index[name] for name in self.order), tuple(rules))
+
+    def prepare(
+        self, problem: Problem, places: Sequence[Instance | Layout], greedy: bool | None = None
+    ) -> tuple[Problem, Callable[[], Decider]]:
+        """Return the tables as they are, and what makes a worker's decider; `greedy` changes nothing.
+
+        Raises
+        ------
+        PolicyError
+            If the instances list the vehicles in different orders.
+        """
+        found = {self.positions(find_layout(place)) for place in places}
+        if len(found) > 1:
+            raise PolicyError(
+                "the records list the vehicles in different orders; expected the same in all of them"
+            )
+        plan = found.pop()
+        orders, rules = np.array([plan.order], np.int32), np.array([plan.rules], np.int32)
+        return problem, lambda: make_plan_decider(orders, rules)
+
+    def choose(
+        self, sim: Simulator, *, rng: np.random.Generator | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Choose an assignment in every episode that is not over.
 
         Parameters
         ----------
-        vehicles : sequence of str, optional
-            Ids of the vehicles; by default "v" and their positions from 0.
+        sim : Simulator
+        rng : numpy.random.Generator, optional
+            Changes nothing: a plan draws nothing.
+
+        Returns
+        -------
+        vehicles, tasks : ndarray(int64, (B,))
+            As `Simulator.assign` takes them; -1 where the episode is over.
         """
-        names = vehicles or [f"v{v}" for v in range(len(self.order))]
-        return ", ".join(f"{names[v]} {RULE_NAMES[self.rules[v]]}" for v in self.order)
+        return sim.decide(self, rng=rng)
+
+    def check_fits(self, instance: Instance) -> None:
+        """Refuse an instance with other vehicles.
+
+        Raises
+        ------
+        PolicyError
+            As `check_layout`.
+        """
+        self.check_layout(instance.layout, instance.name)
+
+    def check_layout(self, layout: Layout, name: str) -> None:
+        """Refuse a fleet that lacks a vehicle of the plan or has others; their order does not matter.
+
+        Parameters
+        ----------
+        layout : Layout
+        name : str
+            What the message calls it.
+
+        Raises
+        ------
+        PolicyError
+            With the vehicles in which they differ.
+        """
+        fleet = [vehicle.id for vehicle in layout.vehicles]
+        missing = [f"'{describe(vehicle)}'" for vehicle in self.order if vehicle not in fleet]
+        others = [f"'{describe(vehicle)}'" for vehicle in fleet if vehicle not in self.rules]
+        parts = [f"lacks {list_some(missing, SHOWN)}"] if missing else []
+        parts += [f"has {list_some(others, SHOWN)} besides"] if others else []
+        if parts:
+            raise PolicyError(
+                f"{name}: the layout '{layout.name}' {' and '.join(parts)}; "
+                "this static plan goes by the vehicles' ids"
+            )
+
+    def to_arrays(self, *, with_origin: bool = True) -> dict[str, np.ndarray]:
+        """Return what `from_arrays` needs, as plain arrays, with or without the origin."""
+        plan = [[name, self.rules[name]] for name in self.order]
+        return {**(pack_origin(self.origin) if with_origin else {}), "plan": pack_json(plan)}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> StaticPlan:
+        """Build a plan from `to_arrays`.
+
+        Raises
+        ------
+        PolicyError
+            If the arrays hold no plan.
+        """
+        origin = unpack_origin(arrays)
+        array = arrays.get("plan")
+        if array is None or array.dtype != np.uint8 or not 0 < array.size <= MAX_TEXT_BYTES:
+            found = "nothing" if array is None else f"{array.dtype} of shape {array.shape}"
+            raise PolicyError(f"plan: read {found}; expected a static plan")
+        try:
+            plan: Any = [(name, rule) for name, rule in unpack_json(array)]
+            return cls(tuple(name for name, _ in plan), dict(plan), origin)
+        except UNUSABLE as error:
+            reason = make_printable(str(error)[:400])
+            raise PolicyError(f"plan: {reason}; expected a static plan") from error
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the plan to an `.npz` file, atomically.
+
+        Raises
+        ------
+        StorageError
+            If the file cannot be written.
+        """
+        save_policy(path, self)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> StaticPlan:
+        """Read a static plan; pickles are never loaded.
+
+        Raises
+        ------
+        PolicyError
+            If the file is missing, damaged, of another format version, or holds no policy or one of
+            another form (`acerl_np.load_policy` reads every form).
+        """
+        return load_form(path, cls)
 
 
-@dataclass(frozen=True)
-class StaticResult:
-    """The best static plan and what it achieves on each instance.
-
-    Attributes
-    ----------
-    plan : StaticPlan
-    makespan, tardiness : ndarray(float64, (n_instances,)), s
-        nan where an episode did not finish.
-    decisions : ndarray(int64, (n_instances,))
-    candidates : int
-        Plans that were tried.
-    """
-
-    plan: StaticPlan
-    makespan: np.ndarray
-    tardiness: np.ndarray
-    decisions: np.ndarray
-    candidates: int
-
-
-def play_static(
-    plans: Sequence[StaticPlan],
+def play_plan(
+    plan: StaticPlan,
     instances: Sequence[Instance],
     *,
-    keys: np.ndarray | None = None,
+    keys: np.ndarray,
     horizon: float | None = None,
     threads: int | None = None,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Play every instance by every plan.
+) -> Outcome:
+    """Play every instance by a plan.
 
     Parameters
     ----------
-    plans : sequence of StaticPlan
+    plan : StaticPlan
     instances : sequence of Instance
-        One may stand there several times, with different keys.
-    keys : ndarray(uint32, (n_instances, 4)), optional
-        Streams of the random breakdowns; by default all the same one.
+        One may stand there several times, with different keys; the fleets may be listed in any order.
+    keys : ndarray(uint32, (n_instances, 4))
+        Streams of the random breakdowns.
     horizon : float, optional
         s after which an episode is stopped, finished or not; by default as `build_problem` says.
     threads : int, optional
 
     Returns
     -------
-    makespan, tardiness : ndarray(float64, (n_plans, n_instances)), s
-        nan where an episode did not finish.
-    decisions : ndarray(int64, (n_plans, n_instances))
+    Outcome
+        One entry for each instance.
+
+    Raises
+    ------
+    PolicyError
+        If an instance has other vehicles.
     """
     different = list({id(instance): instance for instance in instances}.values())
-    position = {id(instance): k for k, instance in enumerate(different)}
-    rows = np.array([position[id(instance)] for instance in instances], np.int64)
+    row_of = {id(instance): k for k, instance in enumerate(different)}
+    rows = np.array([row_of[id(instance)] for instance in instances], np.int64)
+    for instance in different:
+        plan.check_fits(instance)
+    found = [plan.positions(instance.layout) for instance in different]
+    orders = np.array([item.order for item in found], np.int32)
+    rules = np.array([item.rules for item in found], np.int32)
     problem = build_problem(different, horizon=horizon)
-    n_vehicles = problem.fleet.shape[1]
-    orders = np.zeros((len(plans), n_vehicles), np.int32)
-    rules = np.zeros((len(plans), n_vehicles), np.int32)
-    for k, plan in enumerate(plans):
-        orders[k, : len(plan.order)] = plan.order
-        rules[k, : len(plan.rules)] = plan.rules
-    n = len(instances)
-    if keys is None:
-        keys = np.zeros((n, 4), np.uint32)
-    makespan, tardiness = np.empty((len(plans), n)), np.empty((len(plans), n))
-    decisions = np.empty((len(plans), n), np.int64)
-    at_once = max(1, MAX_EPISODES // n)
     workers = Workers(threads)
     try:
-        for first in range(0, len(plans), at_once):
-            some = slice(first, first + at_once)
-            count = len(orders[some])
-            played = play_by_plan(
-                problem,
-                np.tile(rows, count),
-                np.repeat(orders[some], n, axis=0),
-                np.repeat(rules[some], n, axis=0),
-                np.tile(keys, (count, 1)),
-                workers,
-            )
-            makespan[some], tardiness[some], decisions[some] = (
-                values.reshape(count, n) for values in played
-            )
+        return play_by_plan(problem, rows, orders[rows], rules[rows], keys, workers)
     finally:
         workers.close()
-    return makespan, tardiness, decisions
 
 
-def find_static(
+def fit_static(
     instances: Instance | Sequence[Instance],
-    *,
     cost_limit: float = 50.0,
     within_limit: bool = False,
+    *,
     seed: int = 0,
-    keys: np.ndarray | None = None,
+    trials: int = STATIC_TRIALS,
     horizon: float | None = None,
     threads: int | None = None,
-) -> StaticResult | None:
-    """Find the static plan of smallest mean makespan over the instances.
-
-    All plans are tried where there are at most `MAX_CANDIDATES` (384 on DMH); for larger fleets a
-    local search changes one rule or swaps two vehicles as long as that helps.
+) -> StaticPlan:
+    """Fit a static plan on training records: that of the smallest mean makespan.
 
     Parameters
     ----------
     instances : Instance or sequence of Instance
+        The training records, of one fleet.
     cost_limit : float
         s.
     within_limit : bool
-        Only plans that keep the tardiness of every instance below the limit.
+        Only plans that keep the tardiness of every record below the limit.
     seed : int
-        Of the local search.
-    keys : ndarray(uint32, (n_instances, 4)), optional
-        Streams of the random breakdowns, as `play_static`.
+        Of random breakdowns, and of the local search for large fleets.
+    trials : int
+        Episodes of each record where vehicles break down at random.
     horizon : float, optional
         s after which an episode is stopped, finished or not; by default as `build_problem` says.
     threads : int, optional
+        By default one per core.
 
     Returns
     -------
-    StaticResult or None
-        None if no plan that was tried is within the limit.
+    StaticPlan
+        Its origin keeps the records.
 
     Raises
     ------
     InputError
-        If there is no instance, or an option is unusable.
+        If there is no record, or an option is unusable.
+    PolicyError
+        If the records' fleets have different vehicles, or no plan that was tried is within the limit.
+
+    Examples
+    --------
+    >>> import acerl_np
+    >>> plan = acerl_np.fit_static(acerl_np.load_suite("dmh-train"))
+    >>> plan.describe()
+    'v1 STD, v2 STD, v0 STD'
     """
     chosen = list_instances(instances)
-    if not chosen:
-        raise InputError("no instances; expected at least one")
-    n_vehicles = max(len(instance.layout.vehicles) for instance in chosen)
-
-    def find_best(plans: Sequence[StaticPlan]) -> tuple[float, StaticResult]:
-        makespan, tardiness, decisions = play_static(
-            plans, chosen, keys=keys, horizon=horizon, threads=threads
+    seed = check_seed(seed)
+    aligned = _align_fleets(chosen)
+    random = any(instance.layout.has_random_breakdowns for instance in chosen)
+    episodes = trials if random else 1
+    found = find_static(
+        [instance for instance in aligned for _ in range(episodes)],
+        cost_limit=cost_limit,
+        within_limit=within_limit,
+        seed=seed,
+        keys=stream_keys(aligned, episodes, seed),
+        horizon=horizon,
+        threads=threads,
+    )
+    if found is None:
+        raise PolicyError(
+            f"no static plan that was tried keeps the tardiness of every record below {cost_limit:g} s; "
+            "expected a larger cost_limit, or within_limit=False"
         )
-        value = makespan.mean(axis=1)
-        if within_limit:
-            # An excess outweighs any makespan, so that a local search first finds a way in.
-            value = value + 1e9 * np.maximum(0.0, tardiness - cost_limit).sum(axis=1)
-            value[(tardiness >= cost_limit).any(axis=1)] += 1e9
-        value[np.isnan(value)] = np.inf  # some episode did not finish
-        k = int(value.argmin())
-        result = StaticResult(plans[k], makespan[k], tardiness[k], decisions[k], len(plans))
-        return float(value[k]), result
-
-    if math.factorial(n_vehicles) * N_RULES**n_vehicles <= MAX_CANDIDATES:
-        best = find_best(
-            [
-                StaticPlan(order, rules)
-                for order in itertools.permutations(range(n_vehicles))
-                for rules in itertools.product(range(N_RULES), repeat=n_vehicles)
-            ]
-        )[1]
-    else:
-        best = _search_static(n_vehicles, find_best, seed)
-    if within_limit and not (best.tardiness < cost_limit).all():
-        return None
-    return best
+    fleet = [vehicle.id for vehicle in aligned[0].layout.vehicles]
+    return StaticPlan(
+        tuple(fleet[v] for v in found.plan.order),
+        {name: RULE_NAMES[found.plan.rules[v]] for v, name in enumerate(fleet)},
+        Origin.of(chosen),
+    )
 
 
-def _search_static(
-    n_vehicles: int,
-    find_best: Callable[[Sequence[StaticPlan]], tuple[float, StaticResult]],
-    seed: int,
-) -> StaticResult:
-    """Change one rule or swap two vehicles of the best plan so far until that helps no more."""
-    key = np.empty(4, np.uint32)
-    derive_key(seed, SEARCH, n_vehicles, 0, key)
-    order = tuple(range(n_vehicles))
-    value, best = find_best([StaticPlan(order, (rule,) * n_vehicles) for rule in range(N_RULES)])
-    tried = best.candidates
-    batch, idle, draw = 64, 0, 0
-    while tried < MAX_CANDIDATES // 10 and idle < 6:
-        neighbours = []
-        for _ in range(batch):
-            a, b = (int(draw_uniform(key, draw, k) * n_vehicles) for k in (0, 1))
-            kind = draw_uniform(key, draw, 2)
-            draw += 1
-            if kind < 0.5:
-                rules = list(best.plan.rules)
-                rules[a] = int(draw_uniform(key, draw, 3) * N_RULES)
-                neighbours.append(StaticPlan(best.plan.order, tuple(rules)))
-            else:
-                swapped = list(best.plan.order)
-                swapped[a], swapped[b] = swapped[b], swapped[a]
-                neighbours.append(StaticPlan(tuple(swapped), best.plan.rules))
-        new_value, new = find_best(neighbours)
-        tried += batch
-        idle += 1
-        if new_value < value:
-            value, best, idle = new_value, new, 0
-    return replace(best, candidates=tried)
+def _align_fleets(instances: Iterable[Instance]) -> list[Instance]:
+    """Return the instances with their vehicles in the first one's order."""
+    aligned: list[Instance] = []
+    for instance in instances:
+        fleet = {vehicle.id: vehicle for vehicle in instance.layout.vehicles}
+        first = (aligned or [instance])[0]
+        order = [vehicle.id for vehicle in first.layout.vehicles]
+        if fleet.keys() != set(order):
+            raise PolicyError(
+                f"{instance.name}: vehicles {list_some(list(fleet), SHOWN)}; "
+                f"expected those of {first.name} ({list_some(order, SHOWN)}): a static plan is for one fleet"
+            )
+        if list(fleet) != order:
+            vehicles = tuple(fleet[name] for name in order)
+            instance = replace(instance, layout=replace(instance.layout, vehicles=vehicles))
+        aligned.append(instance)
+    if not aligned:
+        raise InputError("no instances; expected at least one")
+    return aligned

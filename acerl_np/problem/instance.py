@@ -179,6 +179,11 @@ def list_instances(instances: Any) -> list[Instance]:
     return found
 
 
+def find_layout(place: Instance | Layout) -> Layout:
+    """Return the floor and fleet of an instance, or the layout itself."""
+    return place.layout if isinstance(place, Instance) else place
+
+
 def check_names(instances: Iterable[Instance]) -> None:
     """Refuse instances of one name.
 

@@ -1,4 +1,4 @@
-"""Perturbed task records: unseen variants of known ones, as in the paper's test and noised suites."""
+"""Perturbed task records: noised variants of known ones, as in the paper's test and noised suites."""
 
 from __future__ import annotations
 

@@ -335,6 +335,36 @@ def _allocate_problem(
     return problem
 
 
+def allocate_variants(
+    problem: Problem, n: int, n_tasks: int | None = None, n_breakdowns: int | None = None
+) -> Problem:
+    """Return tables of the same layouts with room for other instances, to be filled by a kernel.
+
+    Parameters
+    ----------
+    problem : Problem
+    n : int
+        Instances.
+    n_tasks, n_breakdowns : int, optional
+        Most tasks of one, and most breakdowns of a vehicle; by default as in `problem`.
+    """
+    tasks = n_tasks or problem.record.shape[1]
+    fleet = problem.fleet.shape[1]
+    return problem._replace(
+        instance=np.zeros((n, N_INSTANCE_FIELDS), np.int64),
+        ends=np.zeros((n, tasks, N_ENDS_FIELDS), np.int32),
+        record=np.zeros((n, tasks, N_RECORD_FIELDS)),
+        arrival_tick=np.full((n, tasks), NEVER),
+        fleet=np.zeros((n, fleet, N_FLEET_FIELDS)),
+        start_site=np.zeros((n, fleet), np.int32),
+        breakdown=np.full(
+            (n, fleet, n_breakdowns or problem.breakdown.shape[2], N_BREAKDOWN_FIELDS), NEVER
+        ),
+        scaling=np.zeros((n, N_SCALING_FIELDS)),
+        unit=np.ones((n, N_UNIT_FIELDS)),
+    )
+
+
 def build_live_problem(
     layout: Layout,
     n_tasks: int,

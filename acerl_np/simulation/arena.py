@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from acerl_np.kernels.deciders import Decider, make_plan_decider, play_episodes
+from acerl_np.kernels.lookahead import Ahead, play_ahead
 from acerl_np.kernels.network import Network
 from acerl_np.kernels.random import EVALUATION, derive_key
 from acerl_np.kernels.rollout import (
@@ -176,7 +177,7 @@ class Arena:
 
 def play_list(
     problem: Problem,
-    prepare: Callable[[], Decider],
+    prepare: Callable[[], Decider | Ahead],
     instances: np.ndarray,
     keys: np.ndarray,
     workers: Workers,
@@ -189,7 +190,7 @@ def play_list(
     ----------
     problem : Problem
     prepare : callable
-        Returns the decider, with scratch of its own for each worker.
+        Returns the decider or the lookahead, with scratch of its own for each worker.
     instances : ndarray(int64, (n_episodes,))
     keys : ndarray(uint32, (n_episodes, 4))
         Streams of the draws, random breakdowns included.
@@ -205,18 +206,24 @@ def play_list(
     if rows is None:
         rows = np.zeros(n, np.int64)
     episodes, outcome = Episodes(instances, keys, rows), allocate_outcome(n)
-    spaces: queue.SimpleQueue[tuple[State, Decider]] = queue.SimpleQueue()
+    spaces: queue.SimpleQueue[tuple[State, Decider | Ahead]] = queue.SimpleQueue()
     for _ in range(min(workers.threads, n)):
         spaces.put((allocate_state(problem, 1), prepare()))
 
     def play_piece(piece: tuple[int, int]) -> None:
         state, decider = spaces.get()
         try:
-            play_episodes(problem, state, decider, episodes, piece, outcome)
+            if isinstance(decider, Ahead):
+                play_ahead(problem, state, decider, episodes, piece, outcome)
+            else:
+                play_episodes(problem, state, decider, episodes, piece, outcome)
         finally:
             spaces.put((state, decider))
 
-    workers.run(play_piece, deal_episodes(n, LIST_TILE, workers.threads))
+    state, decider = spaces.get()
+    spaces.put((state, decider))
+    tile = 1 if isinstance(decider, Ahead) else LIST_TILE
+    workers.run(play_piece, deal_episodes(n, tile, workers.threads))
     return outcome
 
 
@@ -227,7 +234,7 @@ def play_by_plan(
     rules: np.ndarray,
     keys: np.ndarray,
     workers: Workers,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+) -> Outcome:
     """Play every episode of a list by its own static plan.
 
     Parameters
@@ -242,8 +249,7 @@ def play_by_plan(
 
     Returns
     -------
-    makespan, tardiness : ndarray(float64, (n_episodes,)), s
-    decisions : ndarray(int64, (n_episodes,))
+    Outcome
     """
     return play_list(
         problem,

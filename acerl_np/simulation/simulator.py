@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.kernels.deciders import Decider, decide_rows
+from acerl_np.kernels.lookahead import Ahead, decide_ahead_rows
 from acerl_np.kernels.observation import allocate_view
 from acerl_np.kernels.random import BREAKDOWN, derive_key
 from acerl_np.kernels.rollout import advance_batch, assign_batch, find_impossible
@@ -30,6 +31,7 @@ from acerl_np.kernels.state import (
     allocate_state,
 )
 from acerl_np.problem.instance import Instance, list_instances
+from acerl_np.problem.layout import Layout
 from acerl_np.problem.tables import build_problem, count_actions, count_features
 from acerl_np.support.errors import ActionError, InputError, describe
 from acerl_np.support.numbers import is_whole
@@ -45,12 +47,10 @@ class Chooser(Protocol):
         """Refuse an instance that the policy cannot serve."""
         ...
 
-    def fit_problem(self, problem: Problem) -> Problem:
-        """Return the tables as the policy sees them."""
-        ...
-
-    def make_decider(self, problem: Problem, greedy: bool | None = None) -> Decider:
-        """Return what decides, with scratch of its own."""
+    def prepare(
+        self, problem: Problem, places: Sequence[Instance | Layout], greedy: bool | None = None
+    ) -> tuple[Problem, Callable[[], Decider | Ahead]]:
+        """Return the tables as the policy sees them, and what makes a worker's decider."""
         ...
 
 
@@ -361,10 +361,11 @@ class Simulator:
         keys = np.zeros((self.n_episodes, 4), np.uint32)
         if rng is not None:
             keys = rng.integers(2**32, size=keys.shape, dtype=np.uint32)
-        problem = policy.fit_problem(self.problem)
-        decider = policy.make_decider(problem, rng is None)
+        problem, prepare = policy.prepare(self.problem, self.pool, rng is None)
+        decider = prepare()
         chosen = np.empty((self.n_episodes, 3), np.int64)
-        decide_rows(problem, self.state, decider, keys, chosen)
+        decide = decide_ahead_rows if isinstance(decider, Ahead) else decide_rows
+        decide(problem, self.state, decider, keys, chosen)
         vehicles, positions = chosen[:, 0].copy(), chosen[:, 1]
         tasks = np.where(
             positions >= 0, self.state.pool[self._rows, np.maximum(0, positions)], np.int64(-1)

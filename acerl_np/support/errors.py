@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 MAX_SHOWN = 60
 """Characters of a value that an error's line shows."""
 
@@ -22,6 +24,12 @@ def describe(value: object) -> str:
         return f"{type(value).__name__} too large to show"
     text = make_printable(text[: MAX_SHOWN + 1])
     return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 3]}..."
+
+
+def list_some(names: Sequence[str], most: int) -> str:
+    """Return names as an error's line lists them: at most so many, then how many there are."""
+    text = ", ".join(names[:most])
+    return text if len(names) <= most else f"{text}, ... ({len(names)})"
 
 
 class AcerlError(Exception):

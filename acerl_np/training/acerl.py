@@ -198,7 +198,7 @@ class ACERL:
         )
 
     def run(self, callback: Callable[[Generation], object] | None = None) -> None:
-        """Train until `config.generations` are finished.
+        """Train until `config.generations` are finished, or `config.decisions` taken.
 
         Parameters
         ----------
@@ -269,6 +269,7 @@ class ACERL:
         path: str | os.PathLike[str],
         *,
         generations: int | None = None,
+        decisions: int | None = None,
         threads: int | None = None,
     ) -> ACERL:
         """Restore a run from its checkpoint; it ends in the same bytes as without a stop.
@@ -277,15 +278,17 @@ class ACERL:
         ----------
         path : path-like
         generations : int, optional
-            Train up to this many generations instead of the number in the checkpoint.
+            Train up to this many generations instead of what the checkpoint says.
+        decisions : int, optional
+            Train until so many decisions are taken instead.
         threads : int, optional
 
         Raises
         ------
         CheckpointError
-            If the file is not a usable checkpoint, or has more generations than asked for.
+            If the file is not a usable checkpoint, or has more generations or decisions than asked for.
         ConfigError
-            If `generations` is no usable number.
+            If `generations` or `decisions` is no usable number.
         """
         settings, instances, arrays = load_checkpoint(path)
         try:
@@ -303,8 +306,11 @@ class ACERL:
         except UNUSABLE as error:
             reason = make_printable(str(error)[:400])
             raise CheckpointError(f"{path}: not a usable checkpoint: {reason}") from error
+        if config.records_per_member is None and (generations, decisions) != (None, None):
+            # Another end must not change what is played from here on, nor after the next stop.
+            config = trainer.config = replace(config, records_per_member=trainer._records.each)
         if generations is not None:
-            trainer.config = replace(config, generations=generations)
+            trainer.config = replace(config, generations=generations, decisions=None)
         elif trainer.generation > trainer.config.generations:
             # Steps were taken beyond the end.
             trainer.config = replace(trainer.config, generations=trainer.generation)
@@ -313,6 +319,14 @@ class ACERL:
                 f"{path}: has {trainer.generation} generations already; "
                 f"expected at least as many (--generations), read {trainer.config.generations}"
             )
+        if decisions is not None:
+            trainer.config = replace(trainer.config, decisions=decisions)
+            # The last generation goes beyond the number that it was trained to.
+            if decisions < trainer._decisions and decisions != config.decisions:
+                raise CheckpointError(
+                    f"{path}: has {trainer._decisions} decisions already; "
+                    f"expected at least as many (--decisions), read {decisions}"
+                )
         return trainer
 
     def _restore(self, settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 from acerl_np.evolution.ranking import Ranking, Shaping
 from acerl_np.evolution.sampler import Advantage, Sampler
 from acerl_np.evolution.spreads import MIN_NOISE_STD
-from acerl_np.policies.index import KNOWLEDGE, MAX_HIDDEN
+from acerl_np.policies.index import FEATURES, KNOWLEDGE, MAX_HIDDEN
 from acerl_np.policies.network import Initialisation
 from acerl_np.problem.tables import MAX_HORIZON
 from acerl_np.support.errors import ConfigError, describe, make_printable
@@ -61,9 +61,10 @@ class Config:
         s of makespan per s of tardiness beyond the limit less the margin.
     margin : float
         s below the limit from which tardiness is penalised.
-    records_per_member : int
+    records_per_member : int or None
         1: each member plays one record, which the sampler deals to it. K above 1: all members of a
-        generation play the same K records, and a member's utility is its mean over them.
+        generation play the same K records, and a member's utility is its mean over them. None: K from 2 to
+        32 so that the budget suffices for some 150 generations.
     perturb : int
         Training records are drawn anew each generation: arrivals moved by whole seconds within +-m, m
         from 0 to this number; arrivals of 0 stay.
@@ -77,6 +78,8 @@ class Config:
         What an index policy may look at that not every floor knows: "breakdowns" (planned ones), "tasks"
         (how many are still to come), "time", "vehicles" (their names). By default the breakdowns, if a
         layout lists any.
+    without : tuple of str
+        Features that an index policy leaves out, for ablations.
     population    sampler : {"ais", "uniform", "random", "single"}
         Adaptive, each instance equally often, independent draws, the first instance only.
     shaping : {"standardised", "rank"}
@@ -125,11 +128,12 @@ class Config:
     penalty: float = 3.0
     margin: float = 5.0
     sampler: Sampler = "ais"
-    records_per_member: int = 1
+    records_per_member: int | None = 1
     perturb: int = 0
     synthetic: float = 0.0
     spread: SpreadName = "one"
     knowledge: tuple[str, ...] | None = None
+    without: tuple[str, ...] = ()
     shaping: Shaping = "standardised"
     antithetic: bool = False
     hidden: tuple[int, ...] = (128, 128)
@@ -145,6 +149,8 @@ class Config:
     def __post_init__(self) -> None:
         for name, (least, most) in WHOLE_RANGES.items():
             value = getattr(self, name)
+            if value is None and name in OPTIONAL:
+                continue
             if not is_whole(value) or not least <= value <= most:
                 _fail(name, value, f"a whole number from {least} to {most:,}")
             object.__setattr__(self, name, int(value))
@@ -170,10 +176,6 @@ class Config:
             if not is_real(horizon) or not 0.0 < self.horizon <= MAX_HORIZON:  # type: ignore[operator]
                 _fail("horizon", horizon, f"seconds above 0 to {MAX_HORIZON:g}")
             object.__setattr__(self, "horizon", float(self.horizon))  # type: ignore[arg-type]
-        if self.decisions is not None:
-            if not is_whole(self.decisions) or not 1 <= self.decisions <= MAX_DECISIONS:
-                _fail("decisions", self.decisions, f"a whole number from 1 to {MAX_DECISIONS:,}")
-            object.__setattr__(self, "decisions", int(self.decisions))
         hidden = self.hidden
         if (
             not isinstance(hidden, tuple | list)
@@ -192,6 +194,11 @@ class Config:
                 _fail("knowledge", given, f"some of {', '.join(KNOWLEDGE)}")
             kinds = tuple(kind for kind in KNOWLEDGE if kind in given)
             object.__setattr__(self, "knowledge", kinds)
+        known = [feature.name for feature in FEATURES]
+        left_out = self.without
+        if not isinstance(left_out, tuple | list) or not all(name in known for name in left_out):
+            _fail("without", left_out, f"some of {', '.join(known)}")
+        object.__setattr__(self, "without", tuple(left_out))
         if self.form == "network":
             if self.spread != "one":
                 _fail("spread", self.spread, "one with form network")
@@ -202,7 +209,7 @@ class Config:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the options as plain values, ready for JSON."""
-        data = {**asdict(self), "hidden": list(self.hidden)}
+        data = {**asdict(self), "hidden": list(self.hidden), "without": list(self.without)}
         if self.knowledge is not None:
             data["knowledge"] = list(self.knowledge)
         return data
@@ -257,21 +264,19 @@ class Config:
         return cls(**options)
 
 
-MAX_DECISIONS = 10**15
-
 BEST: dict[str, Any] = {
     "form": "index",
     "decisions": 1_070_000,
     "hidden": (),
     "spread": "full",
-    "population": 12,
+    "population": 14,
     "learning_rate": 1.0,
     "noise_std": 0.3,
     "noise_decay": 1.0,
-    "records_per_member": 16,
-    "perturb": 20,
+    "records_per_member": None,
+    "perturb": 30,
     "ranking": "penalty",
-    "penalty": 3.0,
+    "penalty": 4.0,
     "margin": 5.0,
     "sampler": "uniform",
     "outcome": "average",
@@ -283,12 +288,12 @@ BEST_LARGE: dict[str, Any] = {
     "hidden": (8,),
     "spread": "diagonal",
     "population": 24,
-    "records_per_member": 32,
 }
 """What it has otherwise from there on."""
 
 WHOLE_RANGES = {
     "generations": (0, 10_000_000),
+    "decisions": (1, 10**15),
     "population": (2, 1_000_000),
     "noise_decay_every": (1, 10_000_000),
     "curve_every": (0, 10_000_000),
@@ -296,6 +301,9 @@ WHOLE_RANGES = {
     "records_per_member": (1, 100_000),
     "perturb": (0, 1_000_000),
 }
+OPTIONAL = ("decisions", "records_per_member")
+"""Whole numbers that may be None."""
+
 REAL_RANGES = {
     "learning_rate": (0.0, 1e6, False),
     "noise_std": (MIN_NOISE_STD, 1e3, False),

@@ -99,8 +99,10 @@ class Curve:
         """Return how `theta` does; the look of this generation if there is one."""
         if self.points and self.points[-1].generation == generation:
             return self.points[-1]
-        makespan, tardiness, _ = self.form.look(theta, self._rows, self._keys)
-        makespan, tardiness = makespan.reshape(self._shape), tardiness.reshape(self._shape)
+        played = self.form.look(theta, self._rows, self._keys)
+        makespan, tardiness = (
+            values.reshape(self._shape) for values in (played.makespan, played.tardiness)
+        )
         return CurvePoint(
             generation,
             decisions,

@@ -186,6 +186,7 @@ class IndexForm:
             hidden=self.shape.hidden,
             knowledge=self.shape.knowledge,
             vehicles=self.shape.vehicles,
+            without=self.shape.without,
             origin=self.origin,
         )
 
@@ -205,7 +206,7 @@ def find_index_shape(instances: Sequence[Instance], config: Config) -> IndexShap
         knowledge = ("breakdowns",) if lists_any else ()
     fleets = [tuple(vehicle.id for vehicle in item.layout.vehicles) for item in instances]
     names = max(fleets, key=len, default=()) if "vehicles" in knowledge else ()
-    return IndexShape(knowledge, sum(config.hidden), names)
+    return IndexShape(knowledge, sum(config.hidden), names, config.without)
 
 
 def make_form(

@@ -7,9 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from acerl_np.evolution import InstanceSampler
-from acerl_np.kernels.state import Problem
+from acerl_np.kernels.state import INSTANCE_N_TASKS, Problem
 from acerl_np.kernels.update import Noise
 from acerl_np.kernels.variation import draw_records
+from acerl_np.problem.tables import allocate_variants
 from acerl_np.training.config import Config
 
 
@@ -26,6 +27,23 @@ class Dealt(NamedTuple):
     problem: Problem
     rows: np.ndarray
     records: np.ndarray
+
+
+ENOUGH_GENERATIONS = 150
+"""Generations that a budget is divided into where the configuration leaves it open."""
+
+FEWEST, MOST = 2, 32
+"""Records that a member plays then."""
+
+
+def count_records_per_member(problem: Problem, config: Config) -> int:
+    """Return K, the records that each member of a generation plays."""
+    if config.records_per_member is not None:
+        return config.records_per_member
+    tasks = float(problem.instance[:, INSTANCE_N_TASKS].mean())
+    budget = config.decisions or config.generations * config.population * tasks * FEWEST
+    each = budget / (ENOUGH_GENERATIONS * config.population * tasks)
+    return int(min(max(round(each), FEWEST), MOST))
 
 
 class TrainingRecords:
@@ -46,14 +64,14 @@ class TrainingRecords:
         self.sampler = sampler
         self.config = config
         self._varies = config.perturb > 0 or config.synthetic > 0.0
-        shared = config.records_per_member > 1
-        n = config.records_per_member if shared else len(problem.instance)
-        self._drawn = _allocate_variants(problem, n) if self._varies else problem
+        self.each = count_records_per_member(problem, config)
+        n = self.each if self.each > 1 else len(problem.instance)
+        self._drawn = allocate_variants(problem, n) if self._varies else problem
         self._key = np.empty(4, np.uint32)
 
     def deal(self, noise: Noise) -> Dealt:
         """Return what the members of a generation play (Algorithm 1, line 9)."""
-        each = self.config.records_per_member
+        each = self.each
         if each == 1:
             # The paper's way: a record for each member. All members of a record play the same variant.
             records = self.sampler.deal(noise)[:, np.newaxis]
@@ -80,23 +98,3 @@ class TrainingRecords:
             noise.generation,
             self._key,
         )
-
-
-def _allocate_variants(problem: Problem, n: int) -> Problem:
-    """Return tables of the same layouts with room for n instances."""
-    per_instance = (
-        "instance",
-        "ends",
-        "record",
-        "arrival_tick",
-        "fleet",
-        "start_site",
-        "breakdown",
-        "scaling",
-        "unit",
-    )
-    room = {
-        name: np.zeros((n, *getattr(problem, name).shape[1:]), getattr(problem, name).dtype)
-        for name in per_instance
-    }
-    return problem._replace(**room)

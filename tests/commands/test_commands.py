@@ -301,11 +301,18 @@ def test_evaluate_compares_policies_and_writes_every_trial(tmp_path, monkeypatch
     ]
     assert main([*words, "--trials-csv", "all.csv", "--format", "csv"]) == 0
     rows = list(csv.DictReader(capsys.readouterr().out.splitlines()))
-    assert [row["policy"] for row in rows] == ["policy.npz", "EDD", "Static", "hindsight"]
+    assert [row["policy"] for row in rows] == [
+        "policy.npz",
+        "EDD",
+        "Static (fitted on dmh-train)",
+        "hindsight",
+    ]
     expected = acerl_np.evaluate_policy("EDD", acerl_np.load_instance("DMH-02"), trials=3)
     cell = f"{expected.makespan.mean():.1f}/{expected.tardiness.mean():.1f}"
     assert rows[1]["DMH-02"] == cell
-    assert rows[2]["of the way"] == "0%"
+    plan = acerl_np.fit_static(acerl_np.load_suite("dmh-train"))
+    played = acerl_np.evaluate_policy(plan, acerl_np.load_instance("DMH-02"), trials=1)
+    assert rows[2]["DMH-02"] == f"{played.makespan[0, 0]:.1f}/{played.tardiness[0, 0]:.1f}"
     with open("all.csv", newline="") as file:
         assert len(list(csv.DictReader(file))) == 3 * 2 * 3
     for form in ("json", "markdown", "latex", "text"):
@@ -328,7 +335,8 @@ def test_references_of_own_records_join_the_table(tmp_path, monkeypatch, capsys)
     own = ["own.csv", "--layout", "dmh"]
     assert main(["hindsight", *own, "--effort", "0.001", "--out", "best.json"]) == 0
     capsys.readouterr()
-    words = ["evaluate", "EDD", "Static", "--tasks", *own, "--format", "json", "--trials", "2"]
+    words = ["evaluate", "EDD", "Static", "--fit", "own.csv", "--tasks", *own]
+    words += ["--format", "json", "--trials", "2"]
     assert main(words) == 0
     assert "of the way" not in json.loads(capsys.readouterr().out)[0]
     assert main([*words, "--references", "best.json"]) == 0

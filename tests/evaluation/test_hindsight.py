@@ -31,7 +31,7 @@ from acerl_np.kernels.state import (
     VEHICLE_TASK,
     WORKING,
 )
-from acerl_np.policies.static import StaticPlan
+from acerl_np.policies.static_search import PositionPlan
 from acerl_np.problem.bundled import bundled_instances
 from acerl_np.problem.records import write_record
 
@@ -81,7 +81,7 @@ def test_references_are_as_good_as_plain_annealing():
 
 
 def test_plans_name_vehicles_as_the_layout_does(tmp_path, monkeypatch, capsys):
-    plan = StaticPlan((1, 2, 0), (1, 3, 0))
+    plan = PositionPlan((1, 2, 0), (1, 3, 0))
     assert plan.describe() == "v1 STD, v2 FCFS, v0 EDD"
     assert plan.describe(["tug", "cart", "lift"]) == "cart STD, lift FCFS, tug EDD"
     monkeypatch.chdir(tmp_path)

@@ -16,10 +16,14 @@ from acerl_np import (
     Config,
     Dispatcher,
     EventError,
+    IndexPolicy,
     InputError,
+    Instance,
     Layout,
+    Lookahead,
     PolicyError,
     Simulator,
+    StaticPlan,
     TaskArrived,
     TaskCancelled,
     VehicleBroke,
@@ -150,12 +154,97 @@ def test_a_rule_decides_as_in_an_evaluation(rule):
     dispatcher = Dispatcher(instance.layout, rule)
     content = int.from_bytes(bytes.fromhex(instance.content_hash[:16]), signed=True)
     # Nobody else may choose the stream of a dispatcher's draws.
-    derive_key(0, EVALUATION, content, 0, dispatcher._key)
+    derive_key(0, EVALUATION, content, 0, dispatcher._decider._key)
     log, decided = play_live(instance, dispatcher)
     trials = acerl_np.evaluate_policy(rule, instance, trials=1, seed=0, threads=1)
     assert (log.makespan, len(decided)) == (trials.makespan[0, 0], trials.decisions)
     used = {name for *_, name in decided}
     assert used == {rule} if rule != "MIX" else used == {"FCFS", "EDD", "NVF", "STD"}
+
+
+@pytest.mark.oracle
+def test_a_static_plan_decides_as_in_an_evaluation():
+    """Also where the floor lists its vehicles in another order."""
+    instance = load_instance("DMH-06")
+    plan = StaticPlan(("v2", "v0", "v1"), {"v0": "NVF", "v1": "EDD", "v2": "STD"})
+    log, decided = play_live(instance, Dispatcher(instance.layout, plan))
+    trials = acerl_np.evaluate_policy(plan, instance, trials=1, threads=1)
+    assert (log.makespan, len(decided)) == (trials.makespan[0, 0], trials.decisions)
+    assert log.tardiness == pytest.approx(trials.tardiness[0, 0], rel=1e-12)
+    assert {(vehicle, rule) for _, vehicle, _, rule in decided} == set(plan.rules.items())
+    data = instance.layout.to_dict()
+    turned = Layout.from_dict({**data, "vehicles": data["vehicles"][::-1]})
+    assert play_live(instance, Dispatcher(turned, plan))[1] == decided
+
+
+def quiet(name):
+    """A record of DMH whose vehicles never break down."""
+    instance = load_instance(name)
+    return Instance.from_rows(name, instance.layout.with_breakdowns({}), instance.rows())
+
+
+def index_policy():
+    return IndexPolicy.of_weights(
+        approach=-1.0, loaded=-0.7, lateness=0.6, waiting=0.3, other_soonest=0.4, next_slack=0.2
+    )
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", ["DMH-01", "DMH-06", "DMH-12"] if JIT else ["DMH-01"])
+def test_an_index_policy_decides_as_in_an_evaluation(name):
+    instance = quiet(name)
+    log, decided = play_live(instance, Dispatcher(instance.layout, index_policy()))
+    trials = acerl_np.evaluate_policy(index_policy(), instance, trials=1, threads=1)
+    assert (log.makespan, len(decided)) == (trials.makespan[0, 0], trials.decisions)
+    assert log.tardiness == pytest.approx(trials.tardiness[0, 0], rel=1e-12)
+    assert {rule for *_, rule in decided} == {"index"}
+
+
+def test_a_planned_breakdown_is_told_to_a_policy_that_looks_at_it():
+    """Both vehicles could fetch it; the one that breaks down on the way is passed over."""
+    layout = load_layout("dmh")
+    planned = layout.with_breakdowns({"v0": layout.vehicles[0].breakdowns})
+    policy = IndexPolicy.of_weights(approach=-1.0, breaks=-5.0)
+    for start, chosen in ((0.0, "v1"), (300.0, "v0")):
+        dispatcher = Dispatcher(planned, policy, start=start)
+        dispatcher.feed(TaskArrived(390.0, "t", "st1", "st5", 400.0))
+        assert [item.vehicle for item in dispatcher.decide(390.0)] == [chosen], start
+
+
+def test_a_lookahead_sees_all_its_futures_or_as_many_as_there_is_time_for():
+    history = acerl_np.load_suite("dmh-train")
+    instance = acerl_np.perturb(history[0], 5, seed=3)
+    ahead = Lookahead(index_policy(), history=history, futures=12)
+    log, decided = play_live(instance, Dispatcher(instance.layout, ahead, budget=None))
+    assert len(decided) >= 30
+    assert log.makespan < 2000.0
+    for budget, seen in ((None, 12), (0.0, 4)):
+        dispatcher = Dispatcher(instance.layout, ahead, budget=budget)
+        for name in ("a", "b"):
+            dispatcher.feed(TaskArrived(0.0, name, "st1", "st5", 400.0))
+        first = dispatcher.decide(0.0)[0]
+        assert (first.rule, first.futures) == ("lookahead", seen)
+    again = play_live(instance, Dispatcher(instance.layout, ahead, budget=None))[1]
+    assert again == decided
+
+
+def test_a_lookahead_is_restored_between_any_two_events(tmp_path):
+    history = acerl_np.load_suite("dmh-train")
+    instance = acerl_np.perturb(history[1], 10, seed=3)
+    ahead = Lookahead(index_policy(), history=history, futures=3, bases=2)
+
+    def restart(dispatcher):
+        dispatcher.save(tmp_path / "live.npz")
+        return Dispatcher.load(tmp_path / "live.npz")
+
+    straight = play_live(instance, Dispatcher(instance.layout, ahead, budget=None))[1]
+    restarted = play_live(instance, Dispatcher(instance.layout, ahead, budget=None), restart)[1]
+    assert restarted == straight
+
+
+def test_knowledge_that_nobody_has_in_the_day_is_refused():
+    with pytest.raises(PolicyError, match="how many tasks are still to come"):
+        Dispatcher("dmh", IndexPolicy.of_weights(approach=-1.0, last_approach=0.5))
 
 
 @pytest.mark.parametrize("greedy", [True, False])
@@ -337,7 +426,7 @@ def test_any_number_of_tasks_waits(policy):
                 dispatcher.feed(VehicleIdle(300.0 + k, vehicle, "st2"))
             assert len(dispatcher.decide(300.0 + k)) == 3
         assert len(dispatcher.waiting) == 0
-        assert dispatcher._problem.record.shape[1] == 512
+        assert dispatcher._board.problem.record.shape[1] == 512
 
 
 def test_a_policy_of_another_floor_is_refused(policy):
@@ -373,7 +462,9 @@ def test_a_layout_by_its_name_and_what_is_none():
         Dispatcher("nowhere.json", "EDD")
     with pytest.raises(InputError, match="layout: read 3; expected a Layout or its file"):
         Dispatcher(3, "EDD")
-    with pytest.raises(PolicyError, match="policy: read 3; expected a Policy or a rule's name"):
+    with pytest.raises(
+        PolicyError, match="policy: read 3; expected a trained policy, a static plan"
+    ):
         Dispatcher("dmh", 3)
 
 

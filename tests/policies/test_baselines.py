@@ -13,7 +13,12 @@ from naive import NaiveEpisode
 import acerl_np
 from acerl_np.kernels.random import draw_uniform
 from acerl_np.policies.rules import POLICY_NAMES, RULES, find_policy_name
-from acerl_np.policies.static import RULE_NAMES, StaticPlan, find_static, play_static
+from acerl_np.policies.static_search import (
+    RULE_NAMES,
+    PositionPlan,
+    find_static,
+    play_static,
+)
 from acerl_np.simulation.arena import stream_keys
 
 EXPECTATIONS = Path(__file__).parents[1] / "data" / "rule-expectations.csv"
@@ -72,7 +77,7 @@ def test_rules_play_as_the_oracle_does(suite, rule):
 def test_the_best_static_plans_of_dmh(suite):
     best = find_static(suite)
     assert best.candidates == 384
-    assert best.plan == StaticPlan(order=(1, 2, 0), rules=(3, 3, 3))
+    assert best.plan == PositionPlan(order=(1, 2, 0), rules=(3, 3, 3))
     assert best.makespan.mean() == 1900.375
     assert (best.tardiness < 50.0).sum() == 5
     within = find_static(suite, within_limit=True)
@@ -83,7 +88,7 @@ def test_the_best_static_plans_of_dmh(suite):
 
 @pytest.mark.oracle
 def test_a_static_plan_plays_as_the_oracle_does(suite):
-    plan = StaticPlan(order=(2, 0, 1), rules=(1, 2, 3))
+    plan = PositionPlan(order=(2, 0, 1), rules=(1, 2, 3))
     makespan, tardiness, decisions = play_static([plan], suite[:2])
     for k in range(2):
         episode = NaiveEpisode(suite[k].layout.to_dict(), suite[k].rows())
@@ -109,7 +114,9 @@ def test_the_decisions_of_static_plans_are_counted(suite):
 
     for trials in (1, 3):
         own = acerl_np.evaluate_policy(follow, suite[:2], trials=trials, threads=1)
-        static = acerl_np.evaluate_policy("Static", suite[:2], trials=trials, threads=1)
+        static = acerl_np.evaluate_policy(
+            "Static", suite[:2], trials=trials, threads=1, training=suite[:2]
+        )
         assert static.decisions == own.decisions > 60 * trials - 1
         assert (static.makespan == own.makespan).all()
 
@@ -132,7 +139,7 @@ def test_a_large_fleet_is_searched_locally(suite):
     assert found.candidates > 4
     again = find_static(instance, seed=3)
     assert found.plan == again.plan
-    uniform = [StaticPlan(tuple(range(6)), (rule,) * 6) for rule in range(4)]
+    uniform = [PositionPlan(tuple(range(6)), (rule,) * 6) for rule in range(4)]
     assert found.makespan[0] <= play_static(uniform, [instance])[0].min()
 
 

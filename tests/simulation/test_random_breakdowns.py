@@ -33,8 +33,9 @@ from acerl_np.evaluation import trials as trials_module
 from acerl_np.evaluation.hindsight import find_hindsight
 from acerl_np.kernels.state import VEHICLE_N_REPAIRS, VEHICLE_STATUS
 from acerl_np.kernels.update import Noise
-from acerl_np.policies import static as static_module
-from acerl_np.policies.static import StaticPlan, find_static, play_static
+from acerl_np.policies import static_search
+from acerl_np.policies.static import fit_static, play_plan
+from acerl_np.policies.static_search import PositionPlan, find_static, play_static
 from acerl_np.problem.assignments import read_assignments
 from acerl_np.problem.breakdown_limits import MAX_CYCLES, RANDOM_HORIZON, find_last_tick
 from acerl_np.problem.layout import Breakdown, RandomBreakdowns
@@ -204,7 +205,9 @@ def test_an_episode_that_takes_too_long_is_stopped():
     if JIT:
         trials = evaluate_policy("EDD", instance, trials=2)
         assert trials.unfinished == 2
-        assert np.isnan(evaluate_policy("Static", instance, trials=1).makespan).all()
+        assert np.isnan(
+            evaluate_policy("Static", instance, trials=1, training=instance).makespan
+        ).all()
     simulator = Simulator(instance, horizon=1000)
     play_first(simulator)
     assert simulator.time[0] == 1000
@@ -244,7 +247,7 @@ def test_all_policies_meet_the_same_breakdowns():
     """A trial's breakdowns are keyed by seed, content of the instance and trial alone."""
     instances = [short(1, 6), short(2, 5)]
     trials, seed = (20, 4) if JIT else (3, 4)
-    plan = StaticPlan((0, 1, 2), (1, 1, 1))
+    plan = PositionPlan((0, 1, 2), (1, 1, 1))
     keys = stream_keys(instances, trials, seed)
     entries = [instance for instance in instances for _ in range(trials)]
     together = play_static([plan], entries, keys=keys)[0].reshape(2, trials)
@@ -298,19 +301,26 @@ def test_more_trials_begin_with_the_same_ones():
     )
 
 
-def test_static_is_the_best_plan_over_all_trials():
-    instances = [short(1, 6)]
+def test_static_is_the_best_plan_over_its_training_trials():
+    """Found on keyed episodes of its training records, and played on those of others."""
+    training, judged = [short(1, 6)], [short(2, 5)]
     trials = 8 if JIT else 2
-    found = evaluate_policy("Static", instances, trials=trials, seed=2)
-    assert found.makespan.shape == (1, trials)
-    keys = stream_keys(instances, trials, 2)
-    best = find_static(instances * trials, keys=keys)
-    assert found.makespan[0].tolist() == best.makespan.tolist()
-    others = [StaticPlan((2, 1, 0), (rule,) * 3) for rule in range(4)]
+    plan = fit_static(training, seed=2, trials=trials)
+    keys = stream_keys(training, trials, 2)
+    best = find_static(training * trials, keys=keys)
+    assert plan.positions(training[0].layout) == best.plan
+    others = [PositionPlan((2, 1, 0), (rule,) * 3) for rule in range(4)]
     assert (
         best.makespan.mean()
-        <= play_static(others, instances * trials, keys=keys)[0].mean(axis=1).min()
+        <= play_static(others, training * trials, keys=keys)[0].mean(axis=1).min()
     )
+    found = evaluate_policy(plan, judged, trials=trials, seed=2)
+    assert found.makespan.shape == (1, trials)
+    keys = stream_keys(judged, trials, 2)
+    played = play_static([best.plan], judged * trials, keys=keys)
+    assert found.makespan[0].tolist() == played[0][0].tolist()
+    assert found.tardiness[0].tolist() == played[1][0].tolist()
+    assert found.decisions == played[2].sum()
 
 
 def test_no_hindsight_without_a_known_future():
@@ -436,7 +446,8 @@ def test_train_evaluate_and_replay_with_random_breakdowns(tmp_path, monkeypatch,
     assert main([*resume, "--random-breakdowns", "300,61"]) == 2
     assert "'own' or its layout has changed" in capsys.readouterr().err
     assert main([*resume, *random]) == 0
-    words = ["evaluate", "run/policy.npz", "EDD", "Static", "--replay", "past.csv", "--tasks", *own]
+    words = ["evaluate", "run/policy.npz", "EDD", "Static", "--fit", "own.csv"]
+    words += ["--replay", "past.csv", "--tasks", *own]
     capsys.readouterr()
     tables = []
     for model in ("300,60", "none"):
@@ -450,7 +461,12 @@ def test_train_evaluate_and_replay_with_random_breakdowns(tmp_path, monkeypatch,
         }
         # What draws no action differs between trials by its breakdowns alone.
         assert all((n > 1) == (model != "none") for n in spread.values())
-    assert [row["policy"] for row in tables[0]] == ["run/policy.npz", "EDD", "Static", "replay"]
+    assert [row["policy"] for row in tables[0]] == [
+        "run/policy.npz",
+        "EDD",
+        "Static (fitted on own)",
+        "replay",
+    ]
     assert tables[0][3]["own"] != tables[1][3]["own"]
 
 
@@ -479,7 +495,8 @@ def test_no_breakdowns_are_no_random_ones_either(tmp_path, monkeypatch, capsys):
     )
     lines = ["task,pickup,delivery,arrival_time,expiry_time", "a,st1,st5,0,500", "b,st2,st4,9,500"]
     (tmp_path / "own.csv").write_text("\n".join(lines))
-    words = ["evaluate", "Static", "--tasks", "own.csv", "--trials", "9", "--trials-csv", "all.csv"]
+    words = ["evaluate", "Static", "--fit", "own.csv", "--tasks", "own.csv"]
+    words += ["--trials", "9", "--trials-csv", "all.csv"]
     different = []
     for options in (["none"], ["none", "--random-breakdowns", "99,9"]):
         assert main([*words, "--breakdowns", *options]) == 0
@@ -490,20 +507,19 @@ def test_no_breakdowns_are_no_random_ones_either(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.skipif(not JIT, reason="static plans are many episodes")
-def test_static_plans_are_sought_on_the_first_trials_and_play_all(monkeypatch):
-    monkeypatch.setattr(trials_module, "STATIC_TRIALS", 3)
-    monkeypatch.setattr(static_module, "MAX_EPISODES", 40)
-    instances = [short(1, 5), short(2, 4)]
-    found = evaluate_policy("Static", instances, trials=7, seed=2)
-    keys = stream_keys(instances, 3, 2)
-    best = find_static([item for item in instances for _ in range(3)], keys=keys)
-    assert found.makespan[:, :3].ravel().tolist() == best.makespan.tolist()
-    keys = stream_keys(instances, 7, 2)
-    entries = [item for item in instances for _ in range(7)]
-    assert (
-        found.makespan.ravel().tolist()
-        == play_static([best.plan], entries, keys=keys)[0][0].tolist()
-    )
+def test_static_plans_are_sought_on_so_many_trials(monkeypatch):
+    """In pieces or at once."""
+    training = [short(1, 5), short(2, 4)]
+    whole = fit_static(training, seed=2, trials=3)
+    monkeypatch.setattr(static_search, "MAX_EPISODES", 40)
+    assert fit_static(training, seed=2, trials=3) == whole
+    keys = stream_keys(training, 3, 2)
+    best = find_static([item for item in training for _ in range(3)], keys=keys)
+    assert whole.positions(training[0].layout) == best.plan
+    keys = stream_keys(training, 7, 2)
+    entries = [item for item in training for _ in range(7)]
+    named = evaluate_policy(whole, training, trials=7, seed=2)
+    assert named.makespan.ravel().tolist() == play_plan(whole, entries, keys=keys)[0].tolist()
 
 
 def test_an_agent_of_ones_own_meets_the_same_trials(monkeypatch):

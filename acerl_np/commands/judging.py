@@ -1,0 +1,253 @@
+"""What a training is judged by: records that are held back, or noised copies; kept beside its checkpoint."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from acerl_np.commands.summary import tabulate_verdict
+from acerl_np.support.errors import AcerlError, ConfigError, InputError, describe, make_printable
+from acerl_np.support.numbers import is_real
+from acerl_np.support.report import render_table
+
+if TYPE_CHECKING:
+    from acerl_np.problem.instance import Instance
+    from acerl_np.training.acerl import ACERL
+
+FILE = "held-back.npz"
+PLAN_FILE = "static.npz"
+FORMAT = 1
+
+JudgedOn = Literal["held-back records", "noised copies", "nothing"]
+
+
+class Judges(NamedTuple):
+    """What judges a training at its end.
+
+    Attributes
+    ----------
+    on : {"held-back records", "noised copies", "nothing"}
+    held_back : tuple of Instance
+    share : float or None
+        Of the records that were held back.
+    """
+
+    on: JudgedOn
+    held_back: tuple[Instance, ...] = ()
+    share: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what config.json tells of them."""
+        return {
+            "judged_on": self.on,
+            "hold_out": self.share,
+            "held_back": {item.name: item.content_hash for item in self.held_back},
+        }
+
+
+def read_share(text: str) -> float | Literal["none"]:
+    """Return what --hold-out names.
+
+    Raises
+    ------
+    argparse.ArgumentTypeError
+        If it is neither "none" nor a number.
+    """
+    if text.strip().lower() == "none":
+        return "none"
+    try:
+        return float(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(
+            f"read '{text}'; expected a share such as 0.25, or none"
+        ) from error
+
+
+def check_share(value: object) -> None:
+    """Refuse what is no share, nor "none", nor None for the default.
+
+    Raises
+    ------
+    ConfigError
+    """
+    if value is None or value == "none":
+        return
+    if not is_real(value) or not 0.0 < value < 1.0:  # type: ignore[operator]
+        raise ConfigError(
+            f"hold_out: read {describe(value)}; expected a share above 0 and below 1, or none"
+        )
+
+
+def part_records(
+    options: dict[str, Any], instances: Sequence[Instance]
+) -> tuple[list[Instance], Judges]:
+    """Return the records to train on, and what judges.
+
+    Of four own records or more a quarter is held back unless --hold-out says otherwise; of bundled ones
+    none.
+
+    Raises
+    ------
+    InputError
+        If two records have one name, or too few differ to part them as asked.
+    """
+    from acerl_np.evaluation.hold_out import LEAST_RECORDS, SHARE, hold_out
+    from acerl_np.problem.instance import check_names
+
+    check_names(instances)
+    share = options["hold_out"]
+    own = are_own(options["tasks"])
+    if share is None and own and len(instances) >= LEAST_RECORDS:
+        share = SHARE if len({item.content_hash for item in instances}) > 1 else None
+    if share is None or share == "none":
+        return list(instances), Judges("noised copies" if own else "nothing")
+    training, held_back = hold_out(instances, share, seed=options["seed"])
+    return training, Judges("held-back records", tuple(held_back), float(share))
+
+
+def are_own(tasks: Sequence[str]) -> bool:
+    """Whether any of these names is a file and no bundled instance."""
+    from acerl_np.problem.bundled import bundled_instances
+    from acerl_np.support.files import path_exists
+
+    return any(task not in bundled_instances() or path_exists(task) for task in tasks)
+
+
+def write_judges(folder: Path, judges: Judges) -> None:
+    """Write the records that are held back beside the checkpoint; those of an earlier run are removed.
+
+    Raises
+    ------
+    StorageError
+        If the file cannot be written.
+    """
+    from acerl_np.problem.packing import pack_instances
+    from acerl_np.support.files import write_arrays
+
+    if judges.held_back:
+        packed = pack_instances(judges.held_back)
+        write_arrays(folder / FILE, {"kind": "records", "format": FORMAT, "records": packed})
+    else:
+        (folder / FILE).unlink(missing_ok=True)
+    (folder / PLAN_FILE).unlink(missing_ok=True)
+
+
+def read_facts(folder: Path) -> dict[str, Any]:
+    """Return what config.json in the folder of a checkpoint tells; nothing where there is none to read."""
+    from acerl_np.support.files import read_text
+
+    try:
+        facts = json.loads(read_text(str(folder / "config.json"), InputError))
+    except (AcerlError, ValueError, RecursionError):
+        return {}
+    return facts if isinstance(facts, dict) else {}
+
+
+def read_judges(folder: Path, training: Sequence[Instance]) -> Judges:
+    """Return what judges a training that goes on: as recorded in the folder of its checkpoint.
+
+    Parameters
+    ----------
+    folder : Path
+    training : sequence of Instance
+        The checkpoint's.
+
+    Raises
+    ------
+    InputError
+        If the file of the held-back records is damaged, has others than config.json names, or one that is
+        trained on.
+    """
+    from acerl_np.problem.bundled import bundled_instances
+
+    facts = read_facts(folder)
+    known = {item.content_hash for item in training}
+    held_back = _read_held_back(folder / FILE) if (folder / FILE).exists() else []
+    named = facts.get("held_back")
+    if facts and held_back and {x.name: x.content_hash for x in held_back} != named:
+        raise InputError(f"{folder / FILE}: holds other records than config.json beside it names")
+    seen = next((item.name for item in held_back if item.content_hash in known), None)
+    if seen is not None:
+        raise InputError(f"{folder / FILE}: '{describe(seen)}' is a training record")
+    if held_back:
+        share = facts.get("hold_out")
+        return Judges("held-back records", tuple(held_back), share if is_real(share) else None)
+    if isinstance(named, dict) and named:
+        print(
+            f"{folder / FILE}: not there, but config.json names held-back records; noised copies of the "
+            "training records judge in their place",
+            file=sys.stderr,
+        )
+        return Judges("noised copies")
+    bundled = all(item.name in bundled_instances() for item in training)
+    default: JudgedOn = "nothing" if bundled else "noised copies"
+    return Judges(default if facts.get("judged_on") != "noised copies" else "noised copies")
+
+
+def _read_held_back(path: Path) -> list[Instance]:
+    from acerl_np.problem.packing import UNUSABLE, unpack_instances
+    from acerl_np.support.files import read_arrays, take_kind
+
+    arrays = read_arrays(path, InputError)
+    take_kind(path, arrays, "records", FORMAT, InputError, noun="held-back records")
+    try:
+        return unpack_instances(arrays["records"])
+    except UNUSABLE as error:
+        reason = make_printable(str(error)[:400])
+        raise InputError(f"{path}: holds no usable records: {reason}") from error
+
+
+def check_judges(path: str, judges: Judges, options: dict[str, Any]) -> None:
+    """Refuse a --hold-out that differs from the one recorded beside a checkpoint.
+
+    Raises
+    ------
+    InputError
+    """
+    asked = options["hold_out"]
+    if asked is None or asked == (judges.share if judges.held_back else "none"):
+        return
+    found = "none" if not judges.held_back else judges.share
+    raise InputError(
+        f"{path}: trained with hold_out {found}; read {asked}, expected the same (leave the option out, "
+        "or train anew)"
+    )
+
+
+def show_verdict(trainer: ACERL, judges: Judges, options: dict[str, Any], folder: Path) -> None:
+    """Print the verdict on a trained policy, and save the static plan that stands beside it."""
+    from acerl_np.evaluation.verdict import judge
+
+    try:
+        verdict = judge(
+            trainer.policy,
+            trainer.instances,
+            judges.held_back,
+            trials=options["trials"],
+            seed=trainer.seed,
+            cost_limit=trainer.config.cost_limit,
+            horizon=trainer.config.horizon,
+            threads=options["threads"],
+        )
+    except InputError as error:
+        # The training is done and saved; floors of several sizes may not take one policy.
+        print(f"no verdict: {error}", file=sys.stderr)
+        return
+    title, header, rows = tabulate_verdict(verdict)
+    names = ", ".join(make_printable(item.name) for item in judges.held_back)
+    held = f" (held back from training: {names})" if names else ""
+    print(f"\nVerdict on {verdict.place()}{held}\n{title}\n{render_table(header, rows)}", end="")
+    if verdict.plan is not None:
+        plan = verdict.plan
+        if options["no_records"] and plan.origin is not None:
+            plan = replace(plan, origin=plan.origin.without_records())
+        plan.save(folder / PLAN_FILE)
+        print(f"static plan {plan.describe()}   {folder / PLAN_FILE}")
+    for note in verdict.notes:
+        print(note)
+    print(f"{verdict.sentence()}\n")

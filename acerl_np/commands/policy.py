@@ -1,0 +1,244 @@
+"""`acerl-np policy`: show what a policy file holds."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from acerl_np.commands.common import add_breakdowns, load_instances
+from acerl_np.commands.ranges import COST_LIMIT, check_ranges
+from acerl_np.support.errors import PolicyWarning, list_some, make_printable
+from acerl_np.support.numbers import check_seed
+from acerl_np.support.report import FORMATS, Cell, render_table
+
+if TYPE_CHECKING:
+    from acerl_np.evaluation.importance import Importance
+    from acerl_np.policies.files import AnyPolicy
+    from acerl_np.policies.index import IndexPolicy
+    from acerl_np.policies.origin import Origin
+    from acerl_np.problem.instance import Instance
+
+SHOWN = 8
+"""Most names in a line."""
+
+DESCRIPTION = """\
+Show what a policy file holds.
+"""
+
+SHOW = """\
+Show a policy of any form: its sizes or its plan, and where it comes from (floor, fleet, records, version).
+
+Of a linear index policy each weight is shown, what it does, and what leaving it out would cost: makespan
+and share within the limit when it is set to 0, played on noised copies of the training records (arrivals
+moved by up to 5 s). With hidden units a weight alone means little, so that only the cost is shown.
+"""
+
+EPILOG = """\
+examples:
+  acerl-np policy show runs/dmh-train-seed0/policy.npz
+  acerl-np policy show policy.npz --tasks week3.csv --layout floor.json
+  acerl-np policy show policy.npz --format json
+"""
+
+RANGES = {"cost_limit": COST_LIMIT}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.description = DESCRIPTION
+    parser.epilog = EPILOG
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    show = actions.add_parser(
+        "show",
+        help="what a file holds, and what each weight does",
+        description=SHOW,
+        epilog=EPILOG,
+        allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    show.add_argument("file", metavar="FILE", help="policy.npz, of any form")
+    show.add_argument(
+        "--tasks",
+        nargs="+",
+        metavar="TASKS",
+        default=[],
+        help="records to play without each weight (default: the training records in the file)",
+    )
+    show.add_argument("--suite", help="a bundled suite to play")
+    show.add_argument(
+        "--layout",
+        metavar="LAYOUT.json",
+        help="floor and fleet of the records: a JSON file or 'dmh' (default: layout.json beside each)",
+    )
+    add_breakdowns(show)
+    show.add_argument("--seed", type=int, default=0, help="seed of the copies (default: 0)")
+    show.add_argument(
+        "--cost-limit", type=float, default=50.0, help="xi, limit on the tardiness, s (default: 50)"
+    )
+    show.add_argument("--threads", type=int, help="worker threads (default: one per core)")
+    show.add_argument("--format", choices=FORMATS, default="text", help="form of the table")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Show the policy; return the exit status."""
+    from acerl_np.policies.files import load_policy
+    from acerl_np.policies.index import IndexPolicy
+    from acerl_np.support.workers import check_threads
+
+    check_ranges(arguments, RANGES)
+    check_seed(arguments.seed, "--seed")
+    check_threads(arguments.threads)
+    policy: AnyPolicy = load_policy(arguments.file)
+    facts = list_facts(policy)
+    importance = None
+    if isinstance(policy, IndexPolicy):
+        importance = measure(arguments, policy)
+    if arguments.format == "json":
+        print(render_json(facts, importance), end="")
+        return 0
+    shown = [[make_printable(name), make_printable(text)] for name, text in facts]
+    if importance is None and arguments.format != "text":
+        header = ["policy", make_printable(arguments.file)]
+        print(render_table(header, shown, arguments.format), end="")
+        return 0
+    # A table for another program stays one.
+    below = sys.stdout if arguments.format in ("text", "markdown") else sys.stderr
+    for name, text in shown:
+        print(f"{name}: {text}{'  ' if arguments.format == 'markdown' else ''}", file=below)
+    if importance is None:
+        return 0
+    print(file=below)
+    header, rows = tabulate(importance)
+    if arguments.format == "text":
+        # Words begin below each other.
+        width = max(len(header[-1]), *(len(str(row[-1])) for row in rows))
+        header = [*header[:-1], header[-1].ljust(width)]
+        rows = [[*row[:-1], str(row[-1]).ljust(width)] for row in rows]
+    print(render_table(header, rows, arguments.format), end="")
+    if arguments.format == "markdown":
+        print()
+    for line in explain(importance):
+        print(line, file=below)
+    return 0
+
+
+def measure(arguments: argparse.Namespace, policy: IndexPolicy) -> Importance:
+    """Return what each weight is worth on the records that the arguments name, or on those in the file."""
+    from acerl_np.evaluation.importance import measure_importance
+
+    records: list[Instance] = list(policy.origin.history) if policy.origin is not None else []
+    if arguments.tasks or arguments.suite is not None or arguments.layout is not None:
+        records = load_instances(arguments)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PolicyWarning)  # where it was trained is shown
+        return measure_importance(
+            policy,
+            records,
+            seed=arguments.seed,
+            cost_limit=arguments.cost_limit,
+            threads=arguments.threads,
+        )
+
+
+def list_facts(policy: AnyPolicy) -> list[tuple[str, str]]:
+    """Return what there is to say about a policy of any form, by name."""
+    from acerl_np.policies.index import IndexPolicy
+    from acerl_np.policies.network import Policy
+    from acerl_np.policies.static import StaticPlan
+
+    facts = [("form", policy.form)]
+    if isinstance(policy, IndexPolicy):
+        kind = f"{policy.shape.hidden} hidden units" if policy.shape.hidden else "linear"
+        facts.append(("function", f"{len(policy.features)} features, {kind}"))
+        facts.append(("parameters", f"{policy.n_parameters:,}"))
+        facts.append(
+            ("knows", ", ".join(policy.shape.knowledge) or "nothing that not every floor knows")
+        )
+    elif isinstance(policy, Policy):
+        facts.append(("layers", "-".join(str(size) for size in policy.sizes.tolist())))
+        facts.append(("parameters", f"{policy.theta.size:,}"))
+        facts.append(("serves", f"{policy.n_vehicles} vehicles, {policy.task_slots} tasks seen"))
+    elif isinstance(policy, StaticPlan):
+        facts.append(("plan", policy.describe()))
+    return facts + list_origin(policy.origin)
+
+
+def list_origin(origin: Origin | None) -> list[tuple[str, str]]:
+    """Return where a policy comes from."""
+    if origin is None:
+        return [("origin", "not known")]
+    facts = []
+    for place in origin.places:
+        facts.append(("floor", f"{place.floor} (hash {place.floor_hash[:12]})"))
+        fleet = f"{list_some(list(place.vehicles), SHOWN)} (hash {place.fleet_hash[:12]})"
+        facts.append(("fleet", fleet))
+    names = list_some([record.name for record in origin.records], SHOWN)
+    kept = "" if origin.history else "; names and hashes alone"
+    facts.append(("records", f"{names}{kept}"))
+    facts.append(("trained by", f"acerl_np {origin.version}"))
+    return facts
+
+
+def tabulate(importance: Importance) -> tuple[list[str], list[list[Cell]]]:
+    """Return header and rows of the table of features."""
+    is_linear = any(part.weight is not None for part in importance.parts)
+    header = ["feature", *(["weight"] if is_linear else [])]
+    played = importance.makespan is not None
+    header += ["makespan without", "more", "within without"] if played else []
+    header.append("effect" if is_linear else "what it is")
+    rows: list[list[Cell]] = []
+    for part in importance.parts:
+        row: list[Cell] = [make_printable(part.name)]
+        if is_linear:
+            row.append("" if part.weight is None else f"{part.weight:.3f}")
+        if importance.makespan is not None and part.makespan is not None:
+            row += [f"{part.makespan:.1f}", f"{part.makespan - importance.makespan:+.1f}"]
+            row.append(f"{part.satisfied:.0%}")
+        rows.append([*row, part.effect])
+    return header, rows
+
+
+def explain(importance: Importance) -> list[str]:
+    """Return what stands below the table of features."""
+    lines = []
+    if any(part.weight is not None for part in importance.parts):
+        lines.append(
+            "weight: per typical difference of the feature between the pairs of a decision"
+        )
+    if importance.makespan is None:
+        lines.append(
+            "no records in the file; --tasks or --suite name some, to tell what each is worth"
+        )
+        return lines
+    lines.append(
+        f"without: set to 0, on {importance.n_records} noised copies of the records; with all of them "
+        f"{importance.makespan:.1f} s, {importance.satisfied:.0%} within {importance.cost_limit:g} s"
+    )
+    return lines
+
+
+def render_json(facts: list[tuple[str, str]], importance: Importance | None) -> str:
+    """Return everything as one JSON object."""
+    data: dict[str, Any] = {}
+    for name, text in facts:
+        # A policy may come from several floors and fleets.
+        if name in ("floor", "fleet"):
+            data.setdefault(name, []).append(text)
+        else:
+            data[name] = text
+    if importance is not None:
+        data["makespan"], data["within"] = importance.makespan, importance.satisfied
+        data["features"] = [
+            {
+                "feature": part.name,
+                "weight": part.weight,
+                "effect": part.effect,
+                "makespan_without": part.makespan,
+                "within_without": part.satisfied,
+            }
+            for part in importance.parts
+        ]
+    return json.dumps(data, indent=1) + "\n"

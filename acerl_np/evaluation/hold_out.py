@@ -1,0 +1,136 @@
+"""Records to judge a policy on: some that are held back from training, or noised copies of all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from acerl_np.kernels.random import HOLD_OUT, derive_key
+from acerl_np.problem.instance import Instance, list_instances
+from acerl_np.problem.perturb import perturb
+from acerl_np.support.errors import InputError, describe
+from acerl_np.support.numbers import MAX_SEED, check_seed, is_real
+
+SHARE = 0.25
+"""Share of the records that is held back unless told otherwise."""
+
+LEAST_RECORDS = 4
+"""Records from which some are held back unless told otherwise."""
+
+COPIES = 5
+MAGNITUDE = 30
+"""Noised copies of each record, and how far their arrivals are moved at most, s."""
+
+
+def hold_out(
+    instances: Instance | Sequence[Instance], share: float = SHARE, *, seed: int = 0
+) -> tuple[list[Instance], list[Instance]]:
+    """Part records into those to train on and those to judge by.
+
+    Which ones depends on the seed and on the records' contents, not on their order or names. Records of one
+    content are never parted.
+
+    Parameters
+    ----------
+    instances : Instance or sequence of Instance
+    share : float
+        Of the records, above 0 and below 1; rounded to whole records, at least one.
+    seed : int
+
+    Returns
+    -------
+    training, held_back : list of Instance
+        Each in the given order, neither empty.
+
+    Raises
+    ------
+    InputError
+        If the share is no such number, or the records cannot be parted.
+    ConfigError
+        If the seed is no usable number.
+
+    Examples
+    --------
+    >>> import acerl_np
+    >>> from acerl_np.evaluation.hold_out import hold_out
+    >>> training, held_back = hold_out(acerl_np.load_suite("dmh-train"))
+    >>> len(training), len(held_back)
+    (6, 2)
+    """
+    chosen = list_instances(instances)
+    seed = check_seed(seed)
+    if not is_real(share) or not 0.0 < share < 1.0:
+        raise InputError(f"hold_out: read {describe(share)}; expected a share above 0 and below 1")
+    contents = {instance.content_hash for instance in chosen}
+    if len(contents) < 2:
+        raise InputError(
+            f"hold_out: read {len(contents)} different records; expected at least two, "
+            "one to train on and one to judge by"
+        )
+    wanted = min(max(1, int(len(chosen) * share + 0.5)), len(chosen) - 1)
+    held: set[str] = set()
+    count = 0
+    for content in sorted(contents, key=lambda item: (_draw_word(seed, item, 0), item)):
+        same = sum(instance.content_hash == content for instance in chosen)
+        # Of one content alone something is left to train on, whatever was wanted.
+        if not held or count + same <= wanted:
+            held.add(content)
+            count += same
+        if count >= wanted:
+            break
+    return (
+        [instance for instance in chosen if instance.content_hash not in held],
+        [instance for instance in chosen if instance.content_hash in held],
+    )
+
+
+def make_noised(
+    instances: Instance | Sequence[Instance],
+    *,
+    seed: int = 0,
+    copies: int = COPIES,
+    magnitude: int = MAGNITUDE,
+) -> list[Instance]:
+    """Return noised copies of records; they are no unseen records.
+
+    The noise is keyed apart from that of training and of `perturb` with the same seed.
+
+    Parameters
+    ----------
+    instances : Instance or sequence of Instance
+    seed : int
+    copies : int
+        Of each record.
+    magnitude : int
+        Arrivals move by whole seconds within plus and minus so many; those of 0 stay unless all are.
+
+    Returns
+    -------
+    list of Instance
+
+    Raises
+    ------
+    ConfigError
+        If the seed is no usable number.
+    """
+    seed = check_seed(seed)
+    return [
+        perturb(
+            instance,
+            magnitude,
+            seed=_draw_word(seed, instance.content_hash, 1 + k),
+            zeros="keep" if (instance.arrival > 0.0).any() else "move",
+            name=f"{instance.name}-N{magnitude}-{k + 1}",
+        )
+        for instance in list_instances(instances)
+        for k in range(copies)
+    ]
+
+
+def _draw_word(seed: int, content_hash: str, which: int) -> int:
+    """Return a number from 0 to `MAX_SEED` that belongs to a record."""
+    key = np.empty(4, np.uint32)
+    content = int.from_bytes(bytes.fromhex(content_hash[:16]), signed=True)
+    derive_key(seed, HOLD_OUT, content, which, key)
+    return (int(key[0]) << 32 | int(key[1])) & MAX_SEED

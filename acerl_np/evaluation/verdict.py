@@ -1,0 +1,365 @@
+"""A verdict on a policy: beside the best rule and the static plan that its training records suggest."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from acerl_np.evaluation.hold_out import make_noised
+from acerl_np.evaluation.trials import Trials, evaluate_policy
+from acerl_np.policies.index import IndexPolicy
+from acerl_np.policies.lookahead import Lookahead
+from acerl_np.policies.network import Policy
+from acerl_np.policies.static import StaticPlan, fit_static
+from acerl_np.problem.instance import Instance, list_instances
+from acerl_np.support.errors import InputError, PolicyError
+
+RULES_TO_BEAT = ("FCFS", "EDD", "NVF", "STD", "LWT", "AHP")
+"""The rules that the best one is chosen from; the others are draws."""
+
+FEWEST_RECORDS = 5
+"""Records from which a standard error over them is told."""
+
+FUTURES = 32
+AHEAD_TRIALS = 3
+"""Futures per decision, and most trials of each record, of a row that looks ahead."""
+
+MAX_AHEAD_DECISIONS = 20_000_000
+"""Decisions for three vehicles that the futures of such a row may take, about half a minute of a core;
+else it is left out."""
+
+Kind = Literal["unseen", "noised"]
+
+
+class Difference(NamedTuple):
+    """A paired difference of makespans over records.
+
+    Attributes
+    ----------
+    seconds, percent : float
+        Mean over the records, and in percent of the other's mean; negative is shorter.
+    error, percent_error : float
+        Standard errors over the records; nan for fewer than `FEWEST_RECORDS`.
+    """
+
+    seconds: float
+    error: float
+    percent: float
+    percent_error: float
+
+    @property
+    def sign(self) -> int | None:
+        """-1 shorter, 1 longer by more than two standard errors, 0 neither; None if that is unknown."""
+        if math.isnan(self.error):
+            return None
+        if abs(self.seconds) <= 2.0 * self.error:
+            return 0
+        return -1 if self.seconds < 0.0 else 1
+
+
+def compare_paired(own: ArrayLike, other: ArrayLike) -> Difference:
+    """Return how far a policy's makespans are from another's on the same records.
+
+    Parameters
+    ----------
+    own, other : array_like of float64, (n_records,), s
+        Means over the trials of each record; nan where none finished, and so is the difference then.
+    """
+    x, y = np.asarray(own, np.float64), np.asarray(other, np.float64)
+    difference = x - y
+    seconds, scale = float(difference.mean()), 100.0 / float(y.mean())
+    error = math.nan
+    if len(difference) >= FEWEST_RECORDS:
+        error = float(difference.std(ddof=1)) / math.sqrt(len(difference))
+    return Difference(seconds, error, seconds * scale, error * scale)
+
+
+def choose_rule(results: Mapping[str, Trials]) -> str:
+    """Return the best rule by its trials on the training records.
+
+    That of the smallest mean makespan among those whose mean tardiness is below the limit; if none is, that
+    of the least mean tardiness. The first of equals; a rule that left an episode unfinished comes last.
+
+    Parameters
+    ----------
+    results : mapping of Trials
+        By the names of the rules, all on the same records.
+    """
+
+    def order(name: str) -> tuple[bool, bool, float]:
+        trials = results[name]
+        tardiness = float(trials.mean_tardiness().mean())
+        within = tardiness < trials.cost_limit
+        score = float(trials.mean_makespan().mean()) if within else tardiness
+        return trials.unfinished > 0, not within, math.inf if math.isnan(score) else score
+
+    return min(results, key=order)
+
+
+@dataclass(frozen=True)
+class VerdictRow:
+    """A line of a verdict; means are over the records, of means over the trials.
+
+    Attributes
+    ----------
+    label : str
+    makespan, tardiness : float, s
+        nan where a record has no finished trial.
+    late : float
+        Share of the tasks that were late.
+    satisfied : float
+        Share of the trials with a tardiness below the limit.
+    within_limit : bool
+        Whether the mean tardiness is below the limit.
+    difference : Difference or None
+        Of the makespan to the best rule; None for that rule itself.
+    unfinished : int
+        Episodes that did not finish.
+    trials : int
+        Of each record.
+    """
+
+    label: str
+    makespan: float
+    tardiness: float
+    late: float
+    satisfied: float
+    within_limit: bool
+    difference: Difference | None
+    unfinished: int
+    trials: int
+
+    @classmethod
+    def of(cls, label: str, trials: Trials, other: Trials | None = None) -> VerdictRow:
+        """Return the row of a policy's trials beside those of the best rule."""
+        makespan = trials.mean_makespan()
+        tardiness = float(trials.mean_tardiness().mean())
+        return cls(
+            label=label,
+            makespan=float(makespan.mean()),
+            tardiness=tardiness,
+            late=float(trials.mean_late().mean()),
+            satisfied=trials.satisfied,
+            within_limit=tardiness < trials.cost_limit,
+            difference=None if other is None else compare_paired(makespan, other.mean_makespan()),
+            unfinished=trials.unfinished,
+            trials=trials.makespan.shape[1],
+        )
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a policy is worth.
+
+    Attributes
+    ----------
+    rows : tuple of VerdictRow
+        The policy, the best rule, and what else could be played: the static plan, and both with lookahead.
+    best_rule : str
+        The best of `RULES_TO_BEAT` on the training records.
+    kind : {"unseen", "noised"}
+        What it was judged on: records that it has not seen, or noised copies of the training records.
+    n_records : int
+        How many of them.
+    cost_limit : float
+        s.
+    plan : StaticPlan or None
+        Fitted on the training records.
+    notes : tuple of str
+        What was left out, and why.
+    """
+
+    rows: tuple[VerdictRow, ...]
+    best_rule: str
+    kind: Kind
+    n_records: int
+    cost_limit: float
+    plan: StaticPlan | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def policy(self) -> VerdictRow:
+        """The row of the policy itself."""
+        return self.rows[0]
+
+    @property
+    def rule(self) -> VerdictRow:
+        """The row of the best rule."""
+        return self.rows[1]
+
+    def place(self) -> str:
+        """Return what it was judged on, such as "3 unseen records"."""
+        if self.kind == "unseen":
+            return f"{self.n_records} unseen record{'s' if self.n_records > 1 else ''}"
+        return f"{self.n_records} noised copies of the training records, not unseen ones"
+
+    def sentence(self) -> str:
+        """Return the verdict in one sentence."""
+        return f"On {self.place()}: {self._compare()}."
+
+    def _compare(self) -> str:
+        difference, name = self.policy.difference, self.best_rule
+        for row, who in ((self.policy, "the policy"), (self.rule, name)):
+            if row.unfinished:
+                episodes = self.n_records * row.trials
+                return f"{who} did not finish {row.unfinished} of {episodes} episodes"
+        if difference is None:
+            raise InputError("verdict: the policy's row has no difference to the best rule")
+        inside, rule_inside = self.policy.within_limit, self.rule.within_limit
+        gains = inside and not rule_inside
+        limit = "within the limit" if inside else "over the limit"
+        if difference.sign is None:
+            amount = show_number(difference.percent)
+            return f"too few records to tell ({amount} % makespan beside {name}, {limit})"
+        if difference.sign == 0:
+            by = f"{show_number(difference.percent)} ± {difference.percent_error:.1f} %"
+            words = f"no {'shorter' if gains else 'better'} than {name} ({by})"
+        else:
+            # A policy over the limit is never called better, nor one called worse that alone keeps it.
+            if difference.sign < 0:
+                word = "better" if inside else "shorter"
+            else:
+                word = "longer" if gains else "worse"
+            by = f"{abs(difference.percent):.1f} ± {difference.percent_error:.1f} %"
+            words = f"{word} than {name} by {by}"
+        if not inside and not rule_inside:
+            return f"{words}, both {limit}"
+        contrast = (difference.sign < 0) != inside and inside != rule_inside
+        rest = f", as {name} is not" if gains else ""
+        return f"{words}{', but' if contrast else ' and'} {limit}{rest}"
+
+
+def show_number(value: float) -> str:
+    """Return a number with one digit after the point, without the sign of a rounded zero."""
+    text = f"{value:.1f}"
+    return text.removeprefix("-") if float(text) == 0.0 else text
+
+
+def judge(
+    policy: Policy | IndexPolicy | StaticPlan,
+    training: Instance | Sequence[Instance],
+    unseen: Instance | Sequence[Instance] = (),
+    *,
+    trials: int = 30,
+    seed: int = 0,
+    cost_limit: float = 50.0,
+    horizon: float | None = None,
+    threads: int | None = None,
+    futures: int = FUTURES,
+) -> Verdict:
+    """Judge a policy on records that it has not seen, beside what the training records suggest.
+
+    The best rule is chosen and the static plan fitted on the training records, and lookahead draws its
+    futures from them; the unseen ones only judge.
+
+    Parameters
+    ----------
+    policy : Policy, IndexPolicy or StaticPlan
+    training : Instance or sequence of Instance
+    unseen : Instance or sequence of Instance
+        If there is none, noised copies of the training records judge (`hold_out.make_noised`).
+    trials : int
+        Episodes of each record; those with lookahead are at most `AHEAD_TRIALS`.
+    seed : int
+    cost_limit : float
+        xi, s.
+    horizon : float, optional
+        s after which an episode is stopped, finished or not.
+    threads : int, optional
+        By default one per core.
+    futures : int
+        Of a decision with lookahead, 0 for no such rows.
+
+    Returns
+    -------
+    Verdict
+
+    Raises
+    ------
+    InputError
+        If there is no training record, one of them is among the unseen, or an option is unusable.
+    PolicyError
+        If the policy does not fit the records.
+
+    Examples
+    --------
+    >>> import acerl_np
+    >>> from acerl_np.evaluation.verdict import judge
+    >>> policy = acerl_np.IndexPolicy.of_weights(approach=-1.0, loaded=-1.0)
+    >>> records = acerl_np.load_suite("dmh-train")
+    >>> judge(policy, records[:6], records[6:], trials=2, futures=0).n_records
+    2
+    """
+    known, judges = list_instances(training), list_instances(unseen)
+    if not known:
+        raise InputError("training: no records; expected at least one")
+    hashes = {instance.content_hash for instance in known}
+    seen = next((item for item in judges if item.content_hash in hashes), None)
+    if seen is not None:
+        raise InputError(f"unseen: {seen.name} is among the training records; expected others")
+    kind: Kind = "unseen" if judges else "noised"
+    judges = judges or make_noised(known, seed=seed)
+
+    def play(policy: object, records: Sequence[Instance], n_trials: int = trials) -> Trials:
+        return evaluate_policy(
+            policy,  # type: ignore[arg-type]
+            records,
+            trials=n_trials,
+            seed=seed,
+            cost_limit=cost_limit,
+            horizon=horizon,
+            threads=threads,
+        )
+
+    rule = choose_rule({name: play(name, known) for name in RULES_TO_BEAT})
+    other = play(rule, judges)
+    rows = [VerdictRow.of("policy", play(policy, judges), other), VerdictRow.of(rule, other)]
+    notes = []
+    plan = None
+    try:
+        plan = fit_static(known, cost_limit=cost_limit, seed=seed, horizon=horizon, threads=threads)
+        rows.append(VerdictRow.of("static plan", play(plan, judges), other))
+    except PolicyError as error:
+        notes.append(f"static plan left out: {error}")
+    bases = [("policy", policy)] if isinstance(policy, Policy | IndexPolicy) else []
+    for label, base in [*bases, (rule, rule)] if futures else []:
+        label = f"{label}, lookahead {futures}"
+        try:
+            n_trials = _count_ahead_trials(judges, futures, min(trials, AHEAD_TRIALS))
+            ahead = Lookahead(
+                base, history=known, futures=futures, seed=seed, cost_limit=cost_limit
+            )
+            rows.append(VerdictRow.of(label, play(ahead, judges, n_trials), other))
+        except PolicyError as error:
+            notes.append(f"{label} left out: {error}")
+    return Verdict(
+        tuple(rows), rule, kind, len(judges), float(cost_limit), plan, tuple(dict.fromkeys(notes))
+    )
+
+
+def _count_ahead_trials(records: Sequence[Instance], futures: int, most: int) -> int:
+    """Return how many trials of each record with lookahead are affordable.
+
+    Raises
+    ------
+    PolicyError
+        If not even one is.
+    """
+    # Each decision plays its candidates, five, to the end of all futures: half of the tasks in the mean. With
+    # more than three vehicles a decision takes longer.
+    each = sum(
+        5 * futures * record.n_tasks**2 // 2 * max(3, len(record.layout.vehicles)) // 3
+        for record in records
+    )
+    affordable = MAX_AHEAD_DECISIONS // max(1, each)
+    if affordable == 0:
+        raise PolicyError(
+            f"about {each:.1g} decisions on {len(records)} records take too long here "
+            "(acerl-np evaluate --lookahead)"
+        )
+    return min(most, affordable)

@@ -1,0 +1,158 @@
+"""Weights by place, and the learning rates of a search with a covariance.
+
+Hansen, "The CMA evolution strategy: a tutorial", arXiv:1604.00772; numbers in brackets are its equations.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Rates(NamedTuple):
+    """Strategy parameters of a population and a number of parameters (Table 1 of the tutorial).
+
+    Attributes
+    ----------
+    mean_weights, shape_weights : ndarray(float64, (population,))
+        By place, the best first: of the mean's step, where the worse half has none, and of the
+        covariance, where it has negative ones.
+    c_sigma, d_sigma : float
+        Of the step size.
+    c_c, c_1, c_mu : float
+        Of the covariance's path, its rank-one and its rank-mu update.
+    length : float
+        Expected length of n_parameters standard normals.
+    """
+
+    mean_weights: np.ndarray
+    shape_weights: np.ndarray
+    c_sigma: float
+    d_sigma: float
+    c_c: float
+    c_1: float
+    c_mu: float
+    length: float
+
+
+@lru_cache(maxsize=16)
+def find_rates(n: int, population: int, speed: float) -> Rates:
+    """Return the tutorial's rates.
+
+    Parameters
+    ----------
+    n : int
+        Parameters.
+    population : int
+    speed : float
+        Factor on the covariance's rates: 1 for a full one, (n + 2) / 3 for a diagonal.
+
+    Returns
+    -------
+    Rates
+    """
+    raw = math.log((population + 1) / 2) - np.log(np.arange(1, population + 1))  # (49)
+    good, bad = np.maximum(raw, 0.0), np.maximum(-raw, 0.0)
+    mu_eff = good.sum() ** 2 / np.square(good).sum()
+    mu_bad = bad.sum() ** 2 / np.square(bad).sum()
+    c_sigma = (mu_eff + 2) / (n + mu_eff + 5)  # (55)
+    d_sigma = 1 + 2 * max(0.0, math.sqrt((mu_eff - 1) / (n + 1)) - 1) + c_sigma
+    c_c = (4 + mu_eff / n) / (n + 4 + 2 * mu_eff / n)  # (56)
+    c_1 = min(1.0, speed * 2 / ((n + 1.3) ** 2 + mu_eff))  # (57)
+    c_mu = speed * 2 * (0.25 + mu_eff + 1 / mu_eff - 2) / ((n + 2) ** 2 + mu_eff)  # (58)
+    c_mu = min(1 - c_1, c_mu)
+    negative = 0.0
+    if c_mu > 0.0:
+        negative = min(
+            1 + c_1 / c_mu,  # (50)
+            1 + 2 * mu_bad / (mu_eff + 2),  # (51)
+            (1 - c_1 - c_mu) / (n * c_mu),  # (52): the covariance stays positive definite
+        )
+    good /= good.sum()
+    return Rates(
+        mean_weights=good,
+        shape_weights=good - negative * bad / bad.sum(),  # (53)
+        c_sigma=float(c_sigma),
+        d_sigma=float(d_sigma),
+        c_c=float(c_c),
+        c_1=float(c_1),
+        c_mu=float(c_mu),
+        length=math.sqrt(n) * (1 - 1 / (4 * n) + 1 / (21 * n * n)),
+    )
+
+
+def find_places(utilities: np.ndarray, outside: np.ndarray) -> np.ndarray:
+    """Return the order of the members, those outside the bounds all in one place behind the others.
+
+    A member is evaluated where it was clipped to, which is not where its noise points: many members
+    clipped to one good corner would hold the search there. If all are outside, they count as they are.
+
+    Parameters
+    ----------
+    utilities : ndarray(float, (population,))
+        Larger is better.
+    outside : ndarray(bool, (population, m))
+        m = 1: the member as a whole; m = n_parameters: each of its parameters.
+
+    Returns
+    -------
+    ndarray(int64, (population, m'))
+        Larger is better, equal is tied; m' = 1 if all columns are the same.
+    """
+    order = np.unique(utilities, return_inverse=True)[1].reshape(-1, 1)
+    if not outside.any():
+        return order
+    return np.where(outside & ~outside.all(axis=0), -1, order)
+
+
+def weigh_places(by_place: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """Return each member's weight; tied members share the weights of their places.
+
+    Parameters
+    ----------
+    by_place : ndarray(float64, (population,))
+        The best first.
+    places : ndarray(int64, (population, m))
+        Larger is better.
+
+    Returns
+    -------
+    ndarray(float64, (population, m))
+    """
+    weights = np.empty(places.shape)
+    for column in range(places.shape[1]):
+        _, tie, count = np.unique(-places[:, column], return_inverse=True, return_counts=True)
+        first = np.cumsum(count) - count
+        weights[:, column] = (np.add.reduceat(by_place, first) / count)[tie]
+    return weights
+
+
+def find_outside(place: np.ndarray, bounds: tuple[np.ndarray, np.ndarray] | None) -> np.ndarray:
+    """Return which parameters lie outside the bounds, ndarray(bool, as place)."""
+    if bounds is None:
+        return np.zeros(place.shape, bool)
+    return np.asarray((place < bounds[0]) | (place > bounds[1]))
+
+
+def measure_variance(weights: np.ndarray, antithetic: bool) -> np.ndarray:
+    """Return the variance of sum_i w_i z_i if the order of the members is chance, (m,).
+
+    1 / mu_eff with independent members. A mirrored pair has the sum (w_a - w_b) z, of which the square's mean
+    over all orders is twice the variance of the weights.
+
+    Parameters
+    ----------
+    weights : ndarray(float64, (population, m))
+        Each column sums to 1.
+    antithetic : bool
+
+    Returns
+    -------
+    ndarray(float64, (m,))
+    """
+    squares = np.square(weights).sum(axis=0)
+    n = len(weights)
+    return np.asarray((squares - 1 / n) * n / (n - 1) if antithetic else squares)

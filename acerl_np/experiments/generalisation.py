@@ -1,0 +1,199 @@
+"""Days that nobody has seen: forms of policy, their features, budgets, lookahead, and two honest judges.
+
+Not a study of the paper. The judged records are noised copies of the training records, a record that a fold
+has left out, and fresh records of one process. Settings were chosen on noised copies of other seeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from acerl_np.experiments.study import Finished, Study, Training
+from acerl_np.experiments.tables import Row, StudyTable, spread_table
+from acerl_np.policies.index import KNOWLEDGE, list_features
+from acerl_np.problem.bundled import load_layout, load_suite
+from acerl_np.problem.generate import generate_record
+from acerl_np.problem.instance import Instance
+from acerl_np.problem.perturb import perturb
+from acerl_np.training.config import Config
+
+NAME = "generalisation"
+BASE = "best"
+DRAWS = 10
+FIRST_DRAW = 2000
+"""Seeds of the judged noised copies; those that settings were chosen on lie below."""
+MAGNITUDES = (5, 30)
+BUDGETS = {"0.3": 300_000, "1.07": 1_070_000, "3": 3_000_000, "10": 10_000_000, "30": 30_000_000}
+FRESH_SETS, FRESH_TRAINING, FRESH_UNSEEN = 5, 8, 100
+"""Sets of fresh records: what can be learned from eight days depends on the eight."""
+
+LOOKAHEADS: dict[str, dict[str, Any]] = {
+    **{f"{n}, match": {"futures": n} for n in (8, 32, 128)},
+    **{f"{n}, even": {"futures": n, "weights": "even"} for n in (8, 32, 128)},
+    "16, match, 8 bases": {"futures": 16, "bases": 8},
+}
+
+FORMS: dict[str, dict[str, Any]] = {
+    "no breakdowns known": {"knowledge": ()},
+    "all that can be known": {"knowledge": KNOWLEDGE},
+    "8 hidden units": {"hidden": (8,), "spread": "diagonal", "population": 24},
+    "one sigma": {"spread": "one", "learning_rate": 0.3, "noise_decay": 0.99},
+    "diagonal covariance": {"spread": "diagonal"},
+    "last mean": {"outcome": "last"},
+    "ranking isr": {"ranking": "isr"},
+    "ranking isr, p_f 0": {"ranking": "isr", "p_f": 0.0},
+    "not perturbed": {"perturb": 0},
+    "perturbed by 10": {"perturb": 10},
+    "perturbed by 60": {"perturb": 60},
+    "half synthetic": {"synthetic": 0.5},
+    "all synthetic": {"synthetic": 1.0},
+    "margin 0": {"margin": 0.0},
+    "penalty 1": {"penalty": 1.0},
+    "penalty 10": {"penalty": 10.0},
+}
+"""Options beside the preset's."""
+
+FRESH_FEW: dict[str, dict[str, Any]] = {
+    "two days": {},
+    "two days, not perturbed": {"perturb": 0},
+}
+"""Options of policies that are trained on the first two of eight days."""
+
+NETWORKS: dict[str, dict[str, Any]] = {
+    "network": {},
+    "network, perturbed by 30": {"perturb": 30},
+    "network, 4 common records": {"records_per_member": 4, "population": 64},
+    "network, 4 common records, perturbed by 30": {
+        "records_per_member": 4,
+        "population": 64,
+        "perturb": 30,
+    },
+}
+
+
+def noised(magnitude: int, records: Sequence[Instance]) -> tuple[Instance, ...]:
+    """Return the judged noised copies of some records: ten draws."""
+    return tuple(
+        perturb(
+            record, magnitude, seed=FIRST_DRAW + draw, name=f"{record.name}-N{magnitude}-{draw}"
+        )
+        for draw in range(DRAWS)
+        for record in records
+    )
+
+
+def fresh_records(n: int, first: int, seed: int) -> tuple[Instance, ...]:
+    """Return records of one process on the DMH floor: as many tasks as in the benchmark, due as soon."""
+    layout = load_layout("dmh")
+    return tuple(
+        generate_record(
+            layout, 30, rate=66.0, slack=3.2, seed=seed, index=first + k, name=f"day-{k}"
+        )
+        for k in range(n)
+    )
+
+
+def trainings(study: Study) -> list[Training]:
+    """Return the rows to train."""
+    records = tuple(load_suite("dmh-train"))
+    suites = (
+        ("dmh-train", records),
+        *((f"noised-{m}", noised(m, records)) for m in MAGNITUDES),
+    )
+
+    def best(**options: Any) -> Config:
+        return study.preset("best", **options)
+
+    rows = [Training(BASE, records, best(), suites, LOOKAHEADS)]
+    rows += [Training(label, records, best(**options), suites) for label, options in FORMS.items()]
+    rows += [
+        Training(label, records, study.config(**{"decisions": BUDGETS["1.07"], **options}), suites)
+        for label, options in NETWORKS.items()
+    ]
+    for feature in list_features(("breakdowns",)):
+        config = best(without=(feature.name,))
+        rows.append(Training(f"without {feature.name}", records, config, suites))
+    for label, decisions in BUDGETS.items():
+        options = {"decisions": decisions}
+        if label != "1.07":
+            rows.append(Training(f"best, {label} M", records, best(**options), suites))
+        if decisions >= BUDGETS["10"]:
+            small = best(hidden=(), spread="full", population=14, **options)
+            rows.append(Training(f"best, linear, {label} M", records, small, suites))
+    for label, decisions in BUDGETS.items():
+        if label != "1.07":
+            config = study.config(decisions=decisions, curve_every=0)
+            rows.append(Training(f"network, {label} M", records, config, suites))
+    for left_out in records:
+        others = tuple(record for record in records if record is not left_out)
+        unseen = tuple((f"noised-{m}", noised(m, [left_out])) for m in MAGNITUDES)
+        rows.append(
+            Training(
+                f"left out {left_out.name}",
+                others,
+                best(),
+                (("itself", (left_out,)), *unseen),
+                {name: LOOKAHEADS[name] for name in ("32, match", "32, even")},
+            )
+        )
+    ahead = {"32, even": LOOKAHEADS["32, even"]}
+    for k in range(FRESH_SETS):
+        days = fresh_records(FRESH_TRAINING, 0, k)
+        later = (("fresh", fresh_records(FRESH_UNSEEN, FRESH_TRAINING, k)),)
+        rows.append(Training(f"fresh best, set {k}", days, best(), later, ahead))
+        rows.append(Training(f"fresh network, set {k}", days, study.config(), later))
+        for label, options in FRESH_FEW.items():
+            rows.append(Training(f"fresh {label}, set {k}", days[:2], best(**options), later))
+    return rows
+
+
+def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]:
+    """Return the tables: forms and features by suite, budgets, lookahead, left out, fresh."""
+    found = []
+    folds = [label for label in results if label.startswith("left out ")]
+    fresh = [label for label in results if label.startswith("fresh")]
+    main = {label: runs for label, runs in results.items() if label not in {*folds, *fresh}}
+    for suite in ("dmh-train", *(f"noised-{m}" for m in MAGNITUDES)):
+        rows = study.rows(main, suite)
+        rows += study.ahead_rows({BASE: results.get(BASE, [])}, suite)
+        title = f"Forms, features, budgets and lookahead, played on {suite}"
+        found.append(spread_table(f"{NAME}-{suite.removeprefix('dmh-')}", title, rows, BASE))
+    for suite in ("itself", *(f"noised-{m}" for m in MAGNITUDES)):
+        joined = _join(study, {label: results[label] for label in folds}, suite, "left out")
+        title = f"Trained on the seven other records, played on {suite}"
+        if joined:
+            found.append(spread_table(f"{NAME}-left-out-{suite}", title, joined, "left out"))
+    rows = []
+    for kind in ("best", "network", *FRESH_FEW):
+        own = {label: results[label] for label in fresh if label.startswith(f"fresh {kind}, set")}
+        rows += _join(study, own, "fresh", f"fresh {kind}")
+    if rows:
+        unseen = [
+            record
+            for k in range(FRESH_SETS)
+            for record in fresh_records(FRESH_UNSEEN, FRESH_TRAINING, k)
+        ]
+        rows += study.rule_rows(unseen)
+        title = "Fresh records of one process, trained on eight: five sets"
+        found.append(spread_table(f"{NAME}-fresh", title, rows, "fresh best"))
+    return found
+
+
+def _join(study: Study, results: dict[str, list[Finished]], suite: str, label: str) -> list[Row]:
+    """Return the rows of several trainings as if they were one on all their records."""
+    by_label: dict[str, list[Row]] = {}
+    for runs in results.values():
+        own = {label: runs}
+        for row in [*study.rows(own, suite), *study.ahead_rows(own, suite)]:
+            by_label.setdefault(row.label, []).append(row)
+    return [
+        Row(
+            name,
+            np.concatenate([row.makespan for row in rows]),
+            np.concatenate([row.tardiness for row in rows]),
+        )
+        for name, rows in by_label.items()
+    ]

@@ -1,0 +1,173 @@
+"""How the dispatcher's policy, of any form, decides on a board."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from acerl_np.kernels.deciders import Decider, make_rule_decider
+from acerl_np.kernels.live import decide_live, mix_key
+from acerl_np.kernels.lookahead import (
+    PAST_CLOCK,
+    PAST_DELAY,
+    PAST_HOLES,
+    PAST_SEEN,
+    PAST_TASKS,
+    Ahead,
+    begin_lookahead,
+    pick_candidate,
+    rate_candidates,
+)
+from acerl_np.kernels.random import ACTION, derive_key
+from acerl_np.kernels.state import N_SCALING_FIELDS, Problem
+from acerl_np.live.board import FIRST_ROOM, Board, Day
+from acerl_np.policies.files import AnyPolicy
+from acerl_np.policies.index import IndexPolicy
+from acerl_np.policies.lookahead import Lookahead
+from acerl_np.policies.network import Policy
+from acerl_np.policies.rules import RULES
+from acerl_np.problem.layout import Layout
+from acerl_np.problem.tables import build_live_problem
+from acerl_np.support.errors import PolicyError
+
+RULE_NAMES = {number: name for name, number in RULES.items()}
+
+CHUNK = 4
+"""Futures between two looks at the clock."""
+
+UNKNOWN = {"tasks", "time"}
+"""Knowledge that nobody has while the day goes on."""
+
+
+class Decision(NamedTuple):
+    """What was decided: vehicle and position in the pool, or -1 twice; by which rule; futures seen."""
+
+    vehicle: int
+    position: int
+    rule: str
+    futures: int
+
+
+NOTHING = Decision(-1, -1, "", 0)
+
+
+class LiveDecider:
+    """A policy of any form that decides on boards.
+
+    Parameters
+    ----------
+    layout : Layout
+    policy : policy of any form, Lookahead, or str
+        A str is a rule's name.
+    greedy : bool
+        Whether networks and index policies take what they like best.
+    seed : int
+    budget : float or None
+        s per decision of a lookahead, None for all its futures.
+
+    Raises
+    ------
+    PolicyError
+        If an index policy wants to know what nobody knows while the day goes on.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        policy: AnyPolicy | Lookahead | str,
+        *,
+        greedy: bool,
+        seed: int,
+        budget: float | None,
+    ) -> None:
+        self.layout = layout
+        self.policy = policy
+        self.greedy = greedy
+        self.budget = budget
+        base = policy.policy if isinstance(policy, Lookahead) else policy
+        if isinstance(base, IndexPolicy) and UNKNOWN & set(base.shape.knowledge):
+            raise PolicyError(
+                "dispatcher: this policy looks at how many tasks are still to come, which nobody knows "
+                "while the day goes on; expected one trained without the knowledge 'tasks' and 'time'"
+            )
+        self.is_relative = isinstance(policy, IndexPolicy | Lookahead)
+        self._key = np.empty(4, np.uint32)
+        self._own = np.empty(4, np.uint32)
+        derive_key(seed, ACTION, 0, 0, self._key)
+        self._room = 0
+        self._decider: Decider | Ahead | None = None
+        self._network = base if isinstance(base, Policy) else None
+
+    def build_problem(self) -> Problem:
+        """Return empty tables for this policy's boards."""
+        if self._network is not None:
+            return build_live_problem(
+                self.layout,
+                FIRST_ROOM,
+                scaling=self._network.scaling,
+                task_slots=self._network.task_slots,
+                n_vehicles=self._network.n_vehicles,
+            )
+        return build_live_problem(self.layout, FIRST_ROOM, scaling=np.ones(N_SCALING_FIELDS))
+
+    def decide(self, board: Board, decisions: int, day: Day, now: float) -> Decision:
+        """Return the next decision; `board.tell` must have been called for this moment.
+
+        Parameters
+        ----------
+        board : Board
+        decisions : int
+            Number of decisions before this one.
+        day : Day
+        now : float
+            s.
+        """
+        if self._decider is None or self._room != board.room:
+            self._decider = self._make(board.problem)()
+            self._room = board.room
+        if isinstance(self._decider, Ahead):
+            return self._look_ahead(self._decider, board, decisions, day, now)
+        v, position, rule = decide_live(
+            board.problem, board.state, self._decider, self._key, decisions
+        )
+        return Decision(int(v), int(position), RULE_NAMES.get(int(rule), "index"), 0)
+
+    def _make(self, problem: Problem) -> Callable[[], Decider | Ahead]:
+        if isinstance(self.policy, str):
+            rule = RULES[self.policy]
+            return lambda: make_rule_decider(rule)
+        return self.policy.prepare(problem, [self.layout], self.greedy)[1]
+
+    def _look_ahead(
+        self, ahead: Ahead, board: Board, decisions: int, day: Day, now: float
+    ) -> Decision:
+        """Look ahead until all futures are seen or the time is up."""
+        started = time.perf_counter()
+        ahead = ahead._replace(seen_ends=day.ends, seen_record=day.record)
+        ahead.past[PAST_SEEN] = day.n_tasks
+        ahead.past[PAST_CLOCK] = now - day.start
+        ahead.past[PAST_DELAY] = day.delay
+        ahead.past[PAST_TASKS] = day.delivered
+        ahead.past[PAST_HOLES] = board.room - len(board.tasks)
+        mix_key(ahead, self._key, decisions, self._own)
+        problem, state = board.problem, board.state
+        found = begin_lookahead(problem, state, 0, ahead, self._own)
+        # One candidate is taken without a look at any future.
+        n, seen = ahead.n_futures if found > 1 else 0, 0
+        # Nothing is passed over where there is nothing to decide: a dispatcher's first question, which has no
+        # task, is to compile or load all that a later one needs.
+        while True:
+            last = min(n, seen + CHUNK)
+            rate_candidates(problem, state, 0, ahead, self._own, seen, last)
+            seen = last
+            if seen == n or self._is_over(started):
+                break
+        _, _, v, position = pick_candidate(ahead)
+        return Decision(int(v), int(position), "lookahead", seen) if found > 0 else NOTHING
+
+    def _is_over(self, started: float) -> bool:
+        """Whether a decision that began then has used up its budget."""
+        return self.budget is not None and time.perf_counter() - started >= self.budget

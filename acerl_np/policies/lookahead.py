@@ -1,0 +1,425 @@
+"""Lookahead: before each decision, try the promising assignments on sampled futures of the day."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+
+from acerl_np.kernels.deciders import BY_RULE, Decider, make_rule_decider
+from acerl_np.kernels.lookahead import N_PAST_FIELDS, PAST_SEEN, Ahead
+from acerl_np.kernels.random import LOOKAHEAD
+from acerl_np.kernels.state import (
+    N_ENDS_FIELDS,
+    N_RECORD_FIELDS,
+    Problem,
+    allocate_state,
+)
+from acerl_np.kernels.update import fill_stream
+from acerl_np.policies.files import pack_policy, unpack_policy
+from acerl_np.policies.index import IndexPolicy
+from acerl_np.policies.network import Policy
+from acerl_np.policies.rules import RULES, find_policy_name
+from acerl_np.policies.static import StaticPlan
+from acerl_np.problem.instance import Instance, find_layout, list_instances
+from acerl_np.problem.packing import (
+    UNUSABLE,
+    pack_instances,
+    pack_json,
+    unpack_instances,
+    unpack_json,
+)
+from acerl_np.problem.tables import allocate_variants, build_problem
+from acerl_np.support.errors import InputError, PolicyError, describe, make_printable
+from acerl_np.support.numbers import check_seed, is_real, is_whole
+
+if TYPE_CHECKING:
+    from acerl_np.policies.origin import Origin
+    from acerl_np.problem.layout import Layout
+    from acerl_np.simulation.simulator import Simulator
+
+Weights = Literal["match", "even"]
+
+MAX_FUTURES = 100_000
+MAX_BASES = 64
+MAX_CANDIDATES = 1_000
+
+BASE_NOISE = 0.5
+"""Noise of the copies of an index policy that serve as further bases, in shares of its weights' size."""
+
+
+class Lookahead:
+    """A policy that looks ahead: it plays a base policy to the end of sampled futures, and takes the best.
+
+    At a decision, the assignments that the base likes best are each followed by the base's own decisions
+    on the same futures; the least mean of makespan and penalty wins. A future is what is known now, with
+    the tasks and breakdowns of a historical record still to come; never the true future, nor a record with
+    the judged one's own content. A horizon stops no future. Compare rollout policies (Bertsekas, Tsitsiklis
+    and Wu, "Rollout algorithms for combinatorial optimization", Journal of Heuristics 3 (1997) 245-262).
+
+    Parameters
+    ----------
+    policy : Policy, IndexPolicy, StaticPlan or str
+        The base: a policy of any form or a rule's name.
+    history : sequence of Instance, optional
+        Historical records, whose sites are on the floors that are played; by default the records that the
+        policy was trained on, if its file has them.
+    futures : int
+        N, futures per decision.
+    seed : int
+        Key of the draws.
+    weights : {"match", "even"}
+        "match": a record weighs by how well it agrees with the tasks that have arrived so far; one that
+        agrees gives its remaining tasks, moved by at most the largest deviation seen. "even": all alike.
+    bases : int
+        With more than 1: the policy and noised copies of it; the best pair of assignment and base wins. Index
+        policies only.
+    candidates : int
+        Assignments of each base that are tried, the best by its score.
+    cost_limit, penalty, margin : float
+        A future counts its makespan and `penalty` times the tardiness beyond `cost_limit - margin`, s.
+
+    Raises
+    ------
+    PolicyError
+        If the policy is unknown, has no records and none are given, or cannot have several bases.
+    InputError
+        If an option is unusable.
+
+    Examples
+    --------
+    >>> import acerl_np
+    >>> history = acerl_np.load_suite("dmh-train")
+    >>> ahead = acerl_np.Lookahead("STD", history=history[1:], futures=4)
+    >>> acerl_np.evaluate_policy(ahead, history[0], trials=1).makespan.shape
+    (1, 1)
+    """
+
+    def __init__(
+        self,
+        policy: Policy | IndexPolicy | StaticPlan | str,
+        *,
+        history: Instance | Sequence[Instance] | None = None,
+        futures: int = 32,
+        seed: int = 0,
+        weights: Weights = "match",
+        bases: int = 1,
+        candidates: int = 5,
+        cost_limit: float = 50.0,
+        penalty: float = 5.0,
+        margin: float = 5.0,
+    ) -> None:
+        if isinstance(policy, str):
+            policy = find_policy_name(policy, tuple(RULES))
+        elif not isinstance(policy, Policy | IndexPolicy | StaticPlan):
+            raise PolicyError(
+                f"policy: read {describe(policy)}; expected a trained policy, a static plan or a "
+                "rule's name"
+            )
+        self.policy = policy
+        self.origin: Origin | None = getattr(policy, "origin", None)
+        if history is None:
+            kept = self.origin.history if self.origin is not None else None
+            if not kept:
+                name = policy if isinstance(policy, str) else "the policy"
+                raise PolicyError(
+                    f"lookahead: {name} has no records of its own; expected history= (--history RECORDS)"
+                )
+            history = kept
+        self.history = tuple(list_instances(history))
+        self._moved: tuple[Layout, list[Instance]] | None = None
+        if not self.history:
+            raise InputError("history: no records; expected at least one")
+        for name, value, most in (
+            ("futures", futures, MAX_FUTURES),
+            ("bases", bases, MAX_BASES),
+            ("candidates", candidates, MAX_CANDIDATES),
+        ):
+            if not is_whole(value) or not 1 <= value <= most:
+                raise InputError(
+                    f"{name}: read {describe(value)}; expected a whole number from 1 to {most:,}"
+                )
+        if weights not in get_args(Weights):
+            raise InputError(
+                f"weights: read {describe(weights)}; expected one of {', '.join(get_args(Weights))}"
+            )
+        for name, real in (("cost_limit", cost_limit), ("penalty", penalty), ("margin", margin)):
+            if not is_real(real) or not 0.0 <= real <= 1e9:
+                raise InputError(
+                    f"{name}: read {describe(real)}; expected a number from 0 to 1e+09"
+                )
+        if bases > 1 and not isinstance(policy, IndexPolicy):
+            raise PolicyError(f"bases: read {bases}; expected 1, or an index policy as the base")
+        self.futures, self.bases, self.candidates = int(futures), int(bases), int(candidates)
+        self.weights = weights
+        self.seed = check_seed(seed)
+        self.cost_limit, self.penalty, self.margin = (
+            float(cost_limit),
+            float(penalty),
+            float(margin),
+        )
+
+    @property
+    def portable(self) -> bool:
+        """Whether it serves any floor and fleet, as its base does."""
+        return isinstance(self.policy, str) or bool(getattr(self.policy, "portable", False))
+
+    def __repr__(self) -> str:
+        return (
+            f"Lookahead({self.policy!r}, {len(self.history)} records, {self.futures} futures, "
+            f"{self.weights}{f', {self.bases} bases' if self.bases > 1 else ''})"
+        )
+
+    def check_fits(self, instance: Instance) -> None:
+        """Refuse an instance that the base cannot play, or whose floor lacks sites of the history.
+
+        Raises
+        ------
+        PolicyError
+        """
+        self.check_layout(instance.layout, instance.name)
+
+    def check_layout(self, layout: Layout, name: str) -> None:
+        """Refuse a floor and fleet that the base cannot serve, or that lacks sites of the history.
+
+        Raises
+        ------
+        PolicyError
+        """
+        if not isinstance(self.policy, str):
+            self.policy.check_layout(layout, name)
+        for record in self.history:
+            for ends in (record.pickup, record.delivery):
+                for site in np.unique(ends).tolist():
+                    own = record.layout.sites[site].id
+                    if own not in layout.site_index:
+                        raise PolicyError(
+                            f"{name}: the layout '{layout.name}' has no site '{own}', which the "
+                            f"historical record {record.name} names"
+                        )
+
+    def prepare(
+        self, problem: Problem, places: Sequence[Instance | Layout], greedy: bool | None = None
+    ) -> tuple[Problem, Callable[[], Ahead]]:
+        """Return the tables as the base sees them, and what makes a worker's lookahead.
+
+        The base is greedy while it looks ahead. `greedy` is ignored: a lookahead draws nothing but futures.
+
+        Raises
+        ------
+        PolicyError
+            If an instance has no historical record but itself, or the instances' floors differ.
+        RecordError
+            If the fleet cannot serve a task of the history.
+        """
+        layout = find_layout(places[0])
+        for place in places:
+            if not _same_floor(find_layout(place), layout):
+                raise PolicyError(
+                    f"{place.name}: another floor or fleet than {places[0].name}'s; expected the "
+                    "same for all records of a lookahead"
+                )
+        history = self._move_history(layout)
+        excluded = find_same(places, history)
+        if excluded.all(axis=1).any():
+            k = int(excluded.all(axis=1).argmax())
+            raise PolicyError(
+                f"{places[k].name}: no historical record but itself; expected other ones"
+            )
+        problem, make_base = self._prepare_base(problem, places)
+        tables = build_problem(history, n_vehicles=problem.fleet.shape[1])
+        return problem, lambda: self._allocate(problem, tables, excluded, make_base)
+
+    def _move_history(self, layout: Layout) -> list[Instance]:
+        """Return the history on a floor; that of the last one is kept, as `choose` asks at every decision."""
+        if self._moved is None or self._moved[0] is not layout:
+            self._moved = layout, [move_record(record, layout) for record in self.history]
+        return self._moved[1]
+
+    def _prepare_base(
+        self, problem: Problem, places: Sequence[Instance | Layout]
+    ) -> tuple[Problem, Callable[[Problem], Decider]]:
+        base = self.policy
+        if isinstance(base, str):
+            rule = RULES[base]
+            return problem, lambda tables: make_rule_decider(rule)
+        fitted = base.prepare(problem, places, True)[0]
+        several = [base, *self._copies()]
+
+        def make(tables: Problem) -> Decider:
+            decider: Decider = base.prepare(tables, places, True)[1]()
+            if isinstance(base, IndexPolicy) and len(several) > 1:
+                parameters = np.concatenate([one.index.parameters for one in several])  # type: ignore[union-attr]
+                decider = decider._replace(indices=base.index._replace(parameters=parameters))
+            return decider
+
+        return fitted, make
+
+    def _copies(self) -> list[IndexPolicy]:
+        """Return noised copies of an index policy, as further bases."""
+        base = self.policy
+        if not isinstance(base, IndexPolicy):
+            return []
+        copies = []
+        size = float(np.sqrt(np.mean(np.square(base.theta))))
+        for k in range(1, self.bases):
+            noise = np.empty(base.n_parameters, np.float32)
+            fill_stream(self.seed, LOOKAHEAD, k, 0, noise)
+            copies.append(base.replace(base.theta + BASE_NOISE * size * noise))
+        return copies
+
+    def _allocate(
+        self,
+        problem: Problem,
+        history: Problem,
+        excluded: np.ndarray,
+        make_base: Callable[[Problem], Decider],
+    ) -> Ahead:
+        n_tasks = problem.record.shape[1] + history.record.shape[1]
+        n_breakdowns = history.breakdown.shape[2]
+        future = allocate_variants(problem, 1, n_tasks, n_breakdowns)
+        n_history = len(history.instance)
+        # Room for more candidates than there can be pairs would be in vain.
+        most = min(self.candidates, problem.record.shape[1] * problem.fleet.shape[1])
+        decider = make_base(future)
+        past = np.zeros(N_PAST_FIELDS)
+        past[PAST_SEEN] = -1.0
+        return Ahead(
+            decider=decider,
+            draws=decider.kind == BY_RULE,
+            history=history,
+            excluded=excluded,
+            n_futures=self.futures,
+            future=future,
+            states=allocate_state(future, 2),
+            seed=self.seed,
+            matches=self.weights == "match",
+            cost_limit=self.cost_limit,
+            penalty=self.penalty,
+            margin=self.margin,
+            past=past,
+            seen_ends=np.empty((0, N_ENDS_FIELDS), np.int32),
+            seen_record=np.empty((0, N_RECORD_FIELDS)),
+            agreement=np.zeros(n_history),
+            deviation=np.zeros(n_history),
+            weight=np.zeros(n_history),
+            matched=np.zeros((n_history, history.record.shape[1]), np.bool_),
+            candidate=np.zeros((self.bases, most, 2), np.int64),
+            n_candidates=np.zeros(self.bases, np.int64),
+            total=np.zeros((self.bases, most)),
+            known=np.zeros(n_history, np.bool_),
+            value=np.zeros((n_history, self.bases, most)),
+        )
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Return what `from_arrays` needs, as plain arrays: the base, the history and the options."""
+        base = {} if isinstance(self.policy, str) else pack_policy(self.policy)
+        options = {
+            "rule": self.policy if isinstance(self.policy, str) else None,
+            "futures": self.futures,
+            "seed": self.seed,
+            "weights": self.weights,
+            "bases": self.bases,
+            "candidates": self.candidates,
+            "cost_limit": self.cost_limit,
+            "penalty": self.penalty,
+            "margin": self.margin,
+        }
+        return {
+            **{f"base.{name}": array for name, array in base.items()},
+            "history": pack_instances(self.history),
+            "options": pack_json(options),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Lookahead:
+        """Build a lookahead from `to_arrays`.
+
+        Raises
+        ------
+        PolicyError
+            If an array is missing, or holds something else.
+        """
+        base = {
+            name.removeprefix("base."): array
+            for name, array in arrays.items()
+            if name.startswith("base.")
+        }
+        try:
+            options = unpack_json(arrays["options"])
+            rule = options.pop("rule")
+            history = unpack_instances(arrays["history"])
+            policy: Any = rule or unpack_policy(base)
+            return cls(policy, history=history, **options)
+        except UNUSABLE as error:
+            reason = make_printable(str(error)[:400])
+            raise PolicyError(f"lookahead: {reason}; expected what to_arrays returned") from error
+
+    def choose(
+        self, sim: Simulator, *, rng: np.random.Generator | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Choose an assignment in every episode that is not over.
+
+        Parameters
+        ----------
+        sim : Simulator
+        rng : numpy.random.Generator, optional
+            Keys of the futures; by default the same in every episode.
+
+        Returns
+        -------
+        vehicles, tasks : ndarray(int64, (B,))
+            As `Simulator.assign` takes them; -1 where the episode is over.
+        """
+        return sim.decide(self, rng=rng)
+
+
+def _same_floor(a: Layout, b: Layout) -> bool:
+    return a is b or (a.floor_hash == b.floor_hash and a.fleet_hash == b.fleet_hash)
+
+
+def move_record(record: Instance, layout: Layout) -> Instance:
+    """Return a historical record on a floor: its tasks by their sites' ids, the breakdowns of its vehicles.
+
+    Vehicles that the record's own fleet does not have break down by no list.
+
+    Raises
+    ------
+    RecordError
+        If the fleet cannot reach or carry one of its tasks.
+    """
+    own = {vehicle.id: vehicle.breakdowns for vehicle in record.layout.vehicles}
+    listed = {vehicle.id: own.get(vehicle.id, ()) for vehicle in layout.vehicles}
+    rows = record.rows()
+    places = [f"historical record {record.name}: task '{row['task']}'" for row in rows]
+    return Instance.from_rows(
+        record.name, layout.with_breakdowns(listed), rows, places, epoch=record.epoch
+    )
+
+
+def find_same(places: Sequence[Instance | Layout], history: Sequence[Instance]) -> np.ndarray:
+    """Return which historical records have an instance's own content.
+
+    Returns
+    -------
+    ndarray(bool, (n_places, n_history))
+        Whether the tasks are the same, whatever their names; of a layout alone none are.
+    """
+
+    def read(instance: Instance) -> list[tuple[Any, ...]]:
+        ids = [site.id for site in instance.layout.sites]
+        columns = (instance.arrival, instance.expiry, instance.demand)
+        pickup, delivery = (
+            [ids[site] for site in ends] for ends in (instance.pickup, instance.delivery)
+        )
+        # Tasks of one arrival may stand in any order.
+        return sorted(zip(pickup, delivery, *(column.tolist() for column in columns), strict=True))
+
+    known = [read(record) for record in history]
+    same = np.zeros((len(places), len(known)), np.bool_)
+    for k, place in enumerate(places):
+        if isinstance(place, Instance):
+            own = read(place)
+            same[k] = [own == other for other in known]
+    return same

@@ -1,0 +1,249 @@
+"""The search for the best static plan: vehicles and their rules by position, many plans at a time."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from acerl_np.kernels.random import SEARCH, derive_key, draw_uniform
+from acerl_np.kernels.rules import N_RULES
+from acerl_np.problem.instance import Instance, list_instances
+from acerl_np.problem.tables import build_problem
+from acerl_np.simulation.arena import play_by_plan
+from acerl_np.support.errors import InputError
+from acerl_np.support.workers import Workers
+
+RULE_NAMES = ("FCFS", "EDD", "NVF", "STD")
+
+MAX_CANDIDATES = 50_000
+"""Most static plans that are tried one by one; larger fleets are searched locally."""
+
+MAX_EPISODES = 200_000
+"""Episodes whose tables are held at a time while static plans are tried."""
+
+
+@dataclass(frozen=True)
+class PositionPlan:
+    """A static plan by positions, for instances whose fleets stand in one order.
+
+    Attributes
+    ----------
+    order : tuple of int
+        Vehicles, the preferred one first.
+    rules : tuple of int
+        Rule of each vehicle, by vehicle.
+    """
+
+    order: tuple[int, ...]
+    rules: tuple[int, ...]
+
+    def describe(self, vehicles: Sequence[str] | None = None) -> str:
+        """Return the plan in words, such as "v1 STD, v2 STD, v0 EDD".
+
+        Parameters
+        ----------
+        vehicles : sequence of str, optional
+            Ids of the vehicles; by default "v" and their positions from 0.
+        """
+        names = vehicles or [f"v{v}" for v in range(len(self.order))]
+        return ", ".join(f"{names[v]} {RULE_NAMES[self.rules[v]]}" for v in self.order)
+
+
+@dataclass(frozen=True)
+class StaticResult:
+    """The best static plan and what it achieves on each instance.
+
+    Attributes
+    ----------
+    plan : PositionPlan
+    makespan, tardiness : ndarray(float64, (n_instances,)), s
+        nan where an episode did not finish.
+    decisions : ndarray(int64, (n_instances,))
+    candidates : int
+        Plans that were tried.
+    """
+
+    plan: PositionPlan
+    makespan: np.ndarray
+    tardiness: np.ndarray
+    decisions: np.ndarray
+    candidates: int
+
+
+def play_static(
+    plans: Sequence[PositionPlan],
+    instances: Sequence[Instance],
+    *,
+    keys: np.ndarray | None = None,
+    horizon: float | None = None,
+    threads: int | None = None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Play every instance by every plan.
+
+    Parameters
+    ----------
+    plans : sequence of PositionPlan
+    instances : sequence of Instance
+        One may stand there several times, with different keys.
+    keys : ndarray(uint32, (n_instances, 4)), optional
+        Streams of the random breakdowns; by default all the same one.
+    horizon : float, optional
+        s after which an episode is stopped, finished or not; by default as `build_problem` says.
+    threads : int, optional
+
+    Returns
+    -------
+    makespan, tardiness : ndarray(float64, (n_plans, n_instances)), s
+        nan where an episode did not finish.
+    decisions : ndarray(int64, (n_plans, n_instances))
+    """
+    different = list({id(instance): instance for instance in instances}.values())
+    position = {id(instance): k for k, instance in enumerate(different)}
+    rows = np.array([position[id(instance)] for instance in instances], np.int64)
+    problem = build_problem(different, horizon=horizon)
+    n_vehicles = problem.fleet.shape[1]
+    orders = np.zeros((len(plans), n_vehicles), np.int32)
+    rules = np.zeros((len(plans), n_vehicles), np.int32)
+    for k, plan in enumerate(plans):
+        orders[k, : len(plan.order)] = plan.order
+        rules[k, : len(plan.rules)] = plan.rules
+    n = len(instances)
+    if keys is None:
+        keys = np.zeros((n, 4), np.uint32)
+    makespan, tardiness = np.empty((len(plans), n)), np.empty((len(plans), n))
+    decisions = np.empty((len(plans), n), np.int64)
+    at_once = max(1, MAX_EPISODES // n)
+    workers = Workers(threads)
+    try:
+        for first in range(0, len(plans), at_once):
+            some = slice(first, first + at_once)
+            count = len(orders[some])
+            played = play_by_plan(
+                problem,
+                np.tile(rows, count),
+                np.repeat(orders[some], n, axis=0),
+                np.repeat(rules[some], n, axis=0),
+                np.tile(keys, (count, 1)),
+                workers,
+            )
+            makespan[some], tardiness[some], decisions[some] = (
+                values.reshape(count, n)
+                for values in (played.makespan, played.tardiness, played.decisions)
+            )
+    finally:
+        workers.close()
+    return makespan, tardiness, decisions
+
+
+def find_static(
+    instances: Instance | Sequence[Instance],
+    *,
+    cost_limit: float = 50.0,
+    within_limit: bool = False,
+    seed: int = 0,
+    keys: np.ndarray | None = None,
+    horizon: float | None = None,
+    threads: int | None = None,
+) -> StaticResult | None:
+    """Find the static plan of smallest mean makespan over the instances: in hindsight, a bound.
+
+    `policies.static.fit_static` makes a policy of the plan, to be judged on other records.
+
+    All plans are tried where there are at most `MAX_CANDIDATES` (384 on DMH); for larger fleets a
+    local search changes one rule or swaps two vehicles as long as that helps.
+
+    Parameters
+    ----------
+    instances : Instance or sequence of Instance
+    cost_limit : float
+        s.
+    within_limit : bool
+        Only plans that keep the tardiness of every instance below the limit.
+    seed : int
+        Of the local search.
+    keys : ndarray(uint32, (n_instances, 4)), optional
+        Streams of the random breakdowns, as `play_static`.
+    horizon : float, optional
+        s after which an episode is stopped, finished or not; by default as `build_problem` says.
+    threads : int, optional
+
+    Returns
+    -------
+    StaticResult or None
+        None if no plan that was tried is within the limit.
+
+    Raises
+    ------
+    InputError
+        If there is no instance, or an option is unusable.
+    """
+    chosen = list_instances(instances)
+    if not chosen:
+        raise InputError("no instances; expected at least one")
+    n_vehicles = max(len(instance.layout.vehicles) for instance in chosen)
+
+    def find_best(plans: Sequence[PositionPlan]) -> tuple[float, StaticResult]:
+        makespan, tardiness, decisions = play_static(
+            plans, chosen, keys=keys, horizon=horizon, threads=threads
+        )
+        value = makespan.mean(axis=1)
+        if within_limit:
+            # An excess outweighs any makespan, so that a local search first finds a way in.
+            value = value + 1e9 * np.maximum(0.0, tardiness - cost_limit).sum(axis=1)
+            value[(tardiness >= cost_limit).any(axis=1)] += 1e9
+        value[np.isnan(value)] = np.inf  # some episode did not finish
+        k = int(value.argmin())
+        result = StaticResult(plans[k], makespan[k], tardiness[k], decisions[k], len(plans))
+        return float(value[k]), result
+
+    if math.factorial(n_vehicles) * N_RULES**n_vehicles <= MAX_CANDIDATES:
+        best = find_best(
+            [
+                PositionPlan(order, rules)
+                for order in itertools.permutations(range(n_vehicles))
+                for rules in itertools.product(range(N_RULES), repeat=n_vehicles)
+            ]
+        )[1]
+    else:
+        best = _search_static(n_vehicles, find_best, seed)
+    if within_limit and not (best.tardiness < cost_limit).all():
+        return None
+    return best
+
+
+def _search_static(
+    n_vehicles: int,
+    find_best: Callable[[Sequence[PositionPlan]], tuple[float, StaticResult]],
+    seed: int,
+) -> StaticResult:
+    """Change one rule or swap two vehicles of the best plan so far until that helps no more."""
+    key = np.empty(4, np.uint32)
+    derive_key(seed, SEARCH, n_vehicles, 0, key)
+    order = tuple(range(n_vehicles))
+    value, best = find_best([PositionPlan(order, (rule,) * n_vehicles) for rule in range(N_RULES)])
+    tried = best.candidates
+    batch, idle, draw = 64, 0, 0
+    while tried < MAX_CANDIDATES // 10 and idle < 6:
+        neighbours = []
+        for _ in range(batch):
+            a, b = (int(draw_uniform(key, draw, k) * n_vehicles) for k in (0, 1))
+            kind = draw_uniform(key, draw, 2)
+            draw += 1
+            if kind < 0.5:
+                rules = list(best.plan.rules)
+                rules[a] = int(draw_uniform(key, draw, 3) * N_RULES)
+                neighbours.append(PositionPlan(best.plan.order, tuple(rules)))
+            else:
+                swapped = list(best.plan.order)
+                swapped[a], swapped[b] = swapped[b], swapped[a]
+                neighbours.append(PositionPlan(tuple(swapped), best.plan.rules))
+        new_value, new = find_best(neighbours)
+        tried += batch
+        idle += 1
+        if new_value < value:
+            value, best, idle = new_value, new, 0
+    return replace(best, candidates=tried)

@@ -1,0 +1,262 @@
+"""`acerl-np policy show` and `acerl-np evaluate --lookahead`: policies of every form, in every format."""
+
+import csv
+import io
+import json
+
+import numba
+import numpy as np
+import pytest
+
+import acerl_np
+from acerl_np.commands.main import main
+from acerl_np.evaluation.hold_out import make_noised
+from acerl_np.evaluation.importance import describe_effect, measure_importance
+from acerl_np.policies.index import FEATURES
+from acerl_np.policies.origin import Origin
+
+needs_jit = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="plays many episodes")
+
+WEIGHTS = {"approach": -1.0, "loaded": -1.0, "lateness": 0.5, "breaks": -0.2}
+
+
+@pytest.fixture
+def records():
+    return acerl_np.load_suite("dmh-train")[:2]
+
+
+def make_policy(records=(), **weights):
+    policy = acerl_np.IndexPolicy.of_weights(**(weights or WEIGHTS))
+    policy.origin = Origin.of(records) if records else None
+    return policy
+
+
+def read_table(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+@pytest.mark.parametrize(
+    ("words", "weight", "effect"),
+    [
+        ("way to the pickup", -1.0, "prefers a short way to the pickup"),
+        ("way to the pickup", 1.0, "prefers a long way to the pickup"),
+        ("time to spare", 2.0, "prefers much time to spare"),
+        ("lateness if taken now", -0.1, "prefers little lateness if taken now"),
+        ("whether a breakdown falls into it", -1.0, "avoids that a breakdown falls into it"),
+        ("share of the vehicles", 1.0, "prefers a large share of the vehicles"),
+        ("way to the pickup", 0.0, "nothing by way to the pickup"),
+    ],
+)
+def test_effects_in_words(words, weight, effect):
+    assert describe_effect(words, weight) == effect
+
+
+def test_every_feature_has_an_effect_in_words():
+    shown = {describe_effect(feature.words, sign) for feature in FEATURES for sign in (-1.0, 1.0)}
+    assert len(shown) == 2 * len(FEATURES)
+
+
+@needs_jit
+def test_what_a_feature_is_worth_is_what_the_policy_is_without_it(records):
+    policy = make_policy(records)
+    found = measure_importance(policy, records, seed=2)
+    copies = make_noised(records, seed=2, magnitude=5)
+    assert found.n_records == 10
+    whole = acerl_np.evaluate_policy(policy, copies, trials=1)
+    assert found.makespan == whole.makespan.mean() and found.satisfied == whole.satisfied
+    for name in WEIGHTS:
+        part = next(part for part in found.parts if part.name == name)
+        rest = {key: value for key, value in WEIGHTS.items() if key != name}
+        # The others' knowledge stays, as the file has it.
+        without = make_policy(**{**rest, name: 0.0})
+        trials = acerl_np.evaluate_policy(without, copies, trials=1)
+        assert part.weight == WEIGHTS[name]
+        assert part.makespan == trials.makespan.mean()
+        assert part.satisfied == trials.satisfied
+    spans = [part.makespan for part in found.parts]
+    assert spans == sorted(spans, reverse=True) and spans[0] > found.makespan
+    # One without a weight is not missed.
+    idle = next(part for part in found.parts if part.name == "waiting")
+    assert (idle.weight, idle.makespan) == (0.0, found.makespan)
+
+
+@needs_jit
+def test_hidden_units_and_vehicles_are_left_out_whole(records):
+    shape = acerl_np.Config.preset("best", hidden=(3,), decisions=300, knowledge=("vehicles",))
+    trainer = acerl_np.ACERL(records, shape, seed=1)
+    trainer.run()
+    n = len(trainer.policy.features)
+    theta = trainer.policy.theta.copy()
+    theta[n + 3 * n + 3 : n + 3 * n + 6] = 2.0, -2.0, 2.0  # so that the hidden units matter
+    policy = trainer.policy.replace(theta)
+    found = measure_importance(policy, records)
+    assert len(found.parts) == n + 3
+    k = [feature.name for feature in policy.features].index("lateness")
+    theta = policy.theta.copy()
+    theta[k] = 0.0
+    theta[n + 3 * k : n + 3 * k + 3] = 0.0
+    copies = make_noised(records, magnitude=5)
+    expected = acerl_np.evaluate_policy(policy.replace(theta), copies, trials=1).makespan.mean()
+    parts = {part.name: part for part in found.parts}
+    assert parts["lateness"].makespan == expected and parts["lateness"].weight is None
+    theta = policy.theta.copy()
+    theta[-2] = 0.0
+    expected = acerl_np.evaluate_policy(policy.replace(theta), copies, trials=1).makespan.mean()
+    assert parts["vehicle v1"].makespan == expected
+    assert parts["vehicle v1"].weight == policy.theta[-2]
+
+
+@needs_jit
+def test_an_index_policy_is_shown(records, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    make_policy(records).save("policy.npz")
+    assert main(["policy", "show", "policy.npz"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:3] == ["form: index", "function: 18 features, linear", "parameters: 18"]
+    assert "records: DMH-01, DMH-02" in lines
+    assert f"trained by: acerl_np {acerl_np.__version__}" in lines
+    line = next(line for line in lines if line.startswith("approach "))
+    assert "-1.000" in line and line.endswith("prefers a short way to the pickup")
+    assert lines[-1].startswith(
+        "without: set to 0, on 10 noised copies of the records; with all of"
+    )
+    assert main(["policy", "show", "policy.npz", "--format", "csv"]) == 0
+    captured = capsys.readouterr()
+    rows = {row["feature"]: row for row in read_table(captured.out)}
+    assert len(rows) == 18 and rows["lateness"]["weight"] == "0.500"
+    assert "form: index" in captured.err
+    assert main(["policy", "show", "policy.npz", "--format", "json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["form"] == "index" and len(data["features"]) == 18
+    spans = [row["makespan_without"] for row in data["features"]]
+    assert spans == sorted(spans, reverse=True)
+    assert main(["policy", "show", "policy.npz", "--format", "markdown"]) == 0
+    assert "| feature | weight | makespan without | more | within without | effect |" in (
+        capsys.readouterr().out
+    )
+
+
+@needs_jit
+def test_without_records_nothing_is_played(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    make_policy().save("policy.npz")
+    assert main(["policy", "show", "policy.npz"]) == 0
+    out = capsys.readouterr().out
+    assert "origin: not known" in out and "makespan without" not in out
+    assert out.endswith(
+        "no records in the file; --tasks or --suite name some, to tell what each is worth\n"
+    )
+    assert main(["policy", "show", "policy.npz", "--tasks", "DMH-01", "--format", "csv"]) == 0
+    assert "makespan without" in read_table(capsys.readouterr().out)[0]
+
+
+@needs_jit
+def test_networks_and_plans_are_shown(records, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    trainer = acerl_np.ACERL(records, acerl_np.Config(generations=0, hidden=(4,)))
+    trainer.policy.save("network.npz")
+    acerl_np.fit_static(records).save("plan.npz")
+    assert main(["policy", "show", "network.npz"]) == 0
+    out = capsys.readouterr().out
+    assert "layers: 219-4-12\nparameters: 940\nserves: 3 vehicles, 30 tasks seen\n" in out
+    assert "fleet: v0, v1, v2 (hash " in out
+    assert main(["policy", "show", "plan.npz", "--format", "json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["plan"] == acerl_np.load_policy("plan.npz").describe()
+    assert data["floor"] == [f"dmh (hash {records[0].layout.floor_hash[:12]})"]
+    for form in ("csv", "markdown", "latex"):
+        assert main(["policy", "show", "plan.npz", "--format", form]) == 0
+        assert "plan.npz" in capsys.readouterr().out
+    assert main(["policy", "show", "missing.npz"]) == 2
+    assert "expected a file, found nothing" in capsys.readouterr().err
+    assert main(["policy"]) == 2
+
+
+# Lookahead in a table
+
+
+def evaluate(*words):
+    return main(["evaluate", *words, "--trials", "1"])
+
+
+@needs_jit
+def test_rows_that_look_ahead_stand_beside_the_plain_ones(records, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    policy = make_policy(acerl_np.load_suite("dmh-train")[:4])
+    policy.save("policy.npz")
+    acerl_np.fit_static(records).save("plan.npz")
+    judged = ["--tasks", "DMH-01", "DMH-05", "--seed", "3", "--format", "csv"]
+    assert (
+        evaluate("policy.npz", "plan.npz", *judged, "--lookahead", "2", "--cost-limit", "40") == 0
+    )
+    captured = capsys.readouterr()
+    rows = {row["policy"]: row for row in read_table(captured.out)}
+    assert list(rows) == ["policy.npz", "policy.npz, lookahead 2", "plan.npz"]
+    # The history is that of the file, DMH-01 itself left out by its content.
+    ahead = acerl_np.Lookahead(policy, futures=2, seed=3, cost_limit=40.0)
+    trials = acerl_np.evaluate_policy(ahead, acerl_np.load_instance("DMH-05"), trials=1, seed=3)
+    expected = f"{trials.makespan[0, 0]:.1f}/{trials.tardiness[0, 0]:.1f}"
+    assert rows["policy.npz, lookahead 2"]["DMH-05"] == expected
+    assert any(
+        line.startswith("policy.npz, lookahead 2: ") and line.endswith(" ms a decision")
+        for line in captured.err.splitlines()
+    )
+    words = ["--lookahead", "2", "--history", "dmh-train", "--weights", "even", "--bases", "2"]
+    assert evaluate("policy.npz", "std", *judged, *words) == 0
+    assert list({row["policy"]: row for row in read_table(capsys.readouterr().out)})[:4] == [
+        "policy.npz",
+        "policy.npz, lookahead 2, even, 2 bases",
+        "STD",
+        "STD, lookahead 2, even",
+    ]
+
+
+@needs_jit
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("EDD --lookahead 2", "EDD: lookahead: EDD has no records of its own; expected history="),
+        ("EDD --history DMH-02", "--history: given without --lookahead"),
+        ("EDD --weights even", "--weights: given without --lookahead"),
+        ("EDD --lookahead 0", "--lookahead: read 0; expected a number of futures from 1"),
+        (
+            "Static --fit dmh-train --lookahead 2 --history DMH-02",
+            "--lookahead: no trained policy and no rule to look ahead with",
+        ),
+        (
+            "EDD --lookahead 2 --history DMH-02 --bases 2",
+            "--bases: read 2; expected an index policy among the policies",
+        ),
+        (
+            "EDD --lookahead 2 --history DMH-01",
+            "EDD, lookahead 2: DMH-01: no historical record but itself",
+        ),
+        ("EDD --lookahead 2 --history nothing.csv", "nothing.csv: no such task record"),
+    ],
+)
+def test_what_lookahead_lacks_is_one_line(words, message, capsys):
+    assert evaluate(*words.split(), "--tasks", "DMH-01") == 2
+    lines = [line for line in capsys.readouterr().err.splitlines() if "error: " in line]
+    assert len(lines) == 1 and message in lines[0]
+
+
+@needs_jit
+def test_index_policies_are_greedy_unless_told_otherwise_networks_are_not(
+    records, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    trainer = acerl_np.ACERL(records, acerl_np.Config(generations=0, hidden=(4,)))
+    trainer.policy.save("network.npz")
+    make_policy().save("index.npz")
+    words = ["evaluate", "index.npz", "network.npz", "--tasks", "DMH-01", "--trials", "4"]
+    found = {}
+    for more in ([], ["--greedy"]):
+        assert main([*words, *more, "--trials-csv", "all.csv"]) == 0
+        with open("all.csv", newline="") as file:
+            for row in csv.DictReader(file):
+                found.setdefault((row["policy"], bool(more)), []).append(float(row["makespan"]))
+    assert len(set(found["index.npz", False])) == 1
+    assert found["index.npz", False] == found["index.npz", True]
+    assert len(set(found["network.npz", False])) > 1
+    assert len(set(found["network.npz", True])) == 1
+    assert np.isfinite(found["network.npz", True]).all()

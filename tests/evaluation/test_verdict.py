@@ -1,0 +1,303 @@
+"""Verdicts by hand: the best rule, paired differences, sentences; and records that are held back."""
+
+import math
+from dataclasses import replace
+
+import numba
+import numpy as np
+import pytest
+
+import acerl_np
+from acerl_np.evaluation.hold_out import hold_out, make_noised
+from acerl_np.evaluation.trials import Trials
+from acerl_np.evaluation.verdict import (
+    Difference,
+    Verdict,
+    VerdictRow,
+    choose_rule,
+    compare_paired,
+    judge,
+)
+from acerl_np.policies.lookahead import Lookahead
+
+needs_jit = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="plays many episodes")
+
+
+def make_trials(makespan, tardiness, late=None):
+    """Trials of so many records, one each."""
+    makespan = np.array(makespan, float)[:, np.newaxis]
+    late = np.zeros_like(makespan) if late is None else np.array(late, float)[:, np.newaxis]
+    names = tuple(f"r{k}" for k in range(len(makespan)))
+    return Trials(names, makespan, np.array(tardiness, float)[:, np.newaxis], 9, 50.0, late)
+
+
+@pytest.mark.parametrize(
+    ("results", "best"),
+    [
+        # Mean makespan 101 and 100, both within the limit of 50 s in the mean.
+        ({"A": ([100, 102], [40, 40]), "B": ([90, 110], [99, 0])}, "B"),
+        # The shortest is over the limit.
+        ({"A": ([100, 102], [40, 40]), "B": ([90, 90], [51, 50])}, "A"),
+        # At the limit is not below it.
+        ({"A": ([100, 102], [40, 40]), "B": ([90, 90], [50, 50])}, "A"),
+        # None is below it: the least tardiness, whatever the makespan.
+        ({"A": ([10, 10], [60, 70]), "B": ([90, 90], [61, 60])}, "B"),
+        # The first of equals.
+        ({"A": ([9, 9], [1, 2]), "B": ([8, 10], [2, 1])}, "A"),
+        # One that does not finish comes last.
+        ({"A": ([9, math.nan], [1, math.nan]), "B": ([90, 90], [99, 99])}, "B"),
+    ],
+)
+def test_the_best_rule_is_the_shortest_within_the_limit(results, best):
+    assert choose_rule({name: make_trials(*both) for name, both in results.items()}) == best
+
+
+def test_paired_differences_and_their_errors_by_hand():
+    other = [100.0, 200.0, 300.0, 400.0, 500.0]
+    found = compare_paired([90.0, 196.0, 302.0, 386.0, 496.0], other)
+    # Differences -10, -4, 2, -14, -4: mean -6, deviations -4, 2, 8, -8, 2, variance 152 / 4 = 38.
+    assert found.seconds == pytest.approx(-6.0)
+    assert found.error == pytest.approx(math.sqrt(38.0 / 5.0))
+    assert found.percent == pytest.approx(-2.0)  # of a mean of 300
+    assert found.percent_error == pytest.approx(math.sqrt(38.0 / 5.0) / 3.0)
+    assert found.sign == -1  # 6 is beyond two errors of 2.757
+    few = compare_paired([90.0, 196.0, 302.0, 386.0], other[:4])
+    assert few.seconds == pytest.approx(-6.5)
+    assert math.isnan(few.error) and few.sign is None
+
+
+def test_beyond_two_errors_is_beyond():
+    assert Difference(-2.0, 1.0, -1.0, 0.5).sign == 0
+    assert Difference(-2.1, 1.0, -1.0, 0.5).sign == -1
+    assert Difference(2.1, 1.0, 1.0, 0.5).sign == 1
+    assert Difference(0.0, 0.0, 0.0, 0.0).sign == 0
+    assert Difference(-1.0, 0.0, -1.0, 0.0).sign == -1
+
+
+def make_row(label, tardiness=20.0, difference=None, unfinished=0):
+    return VerdictRow(
+        label, 100.0, tardiness, 0.1, 1.0, tardiness < 50.0, difference, unfinished, 3
+    )
+
+
+def say(percent, error, *, own=20.0, rule=20.0, n=6, kind="unseen"):
+    difference = Difference(10.0 * percent, 10.0 * error, percent, error)
+    rows = (make_row("policy", own, difference), make_row("NVF", rule))
+    return Verdict(rows, "NVF", kind, n, 50.0).sentence()
+
+
+def test_sentences_at_the_borders():
+    assert say(-4.2, 0.8) == (
+        "On 6 unseen records: better than NVF by 4.2 ± 0.8 % and within the limit."
+    )
+    assert say(-0.1, 0.3) == (
+        "On 6 unseen records: no better than NVF (-0.1 ± 0.3 %) and within the limit."
+    )
+    assert say(-0.04, 0.3) == (
+        "On 6 unseen records: no better than NVF (0.0 ± 0.3 %) and within the limit."
+    )
+    assert say(-1.6, 0.8).startswith("On 6 unseen records: no better than NVF (-1.6 ± 0.8 %)")
+    assert say(1.7, 0.8) == (
+        "On 6 unseen records: worse than NVF by 1.7 ± 0.8 % and within the limit."
+    )
+    nan = math.nan
+    assert say(-4.2, nan, n=3) == (
+        "On 3 unseen records: too few records to tell (-4.2 % makespan beside NVF, within the limit)."
+    )
+    assert say(-4.2, nan, n=1, own=50.0).startswith("On 1 unseen record: too few records to tell (")
+    assert say(-4.2, nan, n=1, own=50.0).endswith(", over the limit).")
+    assert say(-4.2, 0.8, n=15, kind="noised") == (
+        "On 15 noised copies of the training records, not unseen ones: "
+        "better than NVF by 4.2 ± 0.8 % and within the limit."
+    )
+
+
+def test_who_is_over_the_limit_is_never_better():
+    def rest(*numbers, **limits):
+        return say(*numbers, **limits).removeprefix("On 6 unseen records: ")
+
+    over = {"own": 60.0}
+    assert rest(-4.2, 0.8, **over) == "shorter than NVF by 4.2 ± 0.8 %, but over the limit."
+    assert rest(-0.1, 0.8, **over) == "no better than NVF (-0.1 ± 0.8 %) and over the limit."
+    assert rest(4.2, 0.8, **over) == "worse than NVF by 4.2 ± 0.8 % and over the limit."
+    both = {"own": 60.0, "rule": 50.0}
+    assert rest(-4.2, 0.8, **both) == "shorter than NVF by 4.2 ± 0.8 %, both over the limit."
+    assert rest(4.2, 0.8, **both) == "worse than NVF by 4.2 ± 0.8 %, both over the limit."
+    rule = {"rule": 50.0}
+    kept = "within the limit, as NVF is not."
+    assert rest(-4.2, 0.8, **rule) == f"better than NVF by 4.2 ± 0.8 % and {kept}"
+    assert rest(-0.1, 0.8, **rule) == f"no shorter than NVF (-0.1 ± 0.8 %), but {kept}"
+    assert rest(4.2, 0.8, **rule) == f"longer than NVF by 4.2 ± 0.8 %, but {kept}"
+
+
+def test_what_did_not_finish_is_said():
+    difference = Difference(math.nan, math.nan, math.nan, math.nan)
+    rows = (make_row("policy", math.nan, difference, unfinished=2), make_row("NVF"))
+    assert Verdict(rows, "NVF", "unseen", 6, 50.0).sentence() == (
+        "On 6 unseen records: the policy did not finish 2 of 18 episodes."
+    )
+
+
+# Records that are held back
+
+
+def load_records(n=8):
+    return acerl_np.load_suite("dmh-train")[:n]
+
+
+@pytest.mark.parametrize(
+    ("n", "share", "held"), [(4, 0.25, 1), (6, 0.25, 2), (8, 0.25, 2), (8, 0.9, 7)]
+)
+def test_a_share_is_rounded_to_records(n, share, held):
+    training, held_back = hold_out(load_records(n), share)
+    assert (len(training), len(held_back)) == (n - held, held)
+
+
+def test_contents_and_seed_decide_who_is_held_back():
+    records = load_records()
+    _, first = hold_out(records, seed=3)
+    for order in (records[::-1], records[3:] + records[:3]):
+        training, held_back = hold_out(order, seed=3)
+        assert {item.name for item in held_back} == {item.name for item in first}
+        # Each part in the given order.
+        assert training == [item for item in order if item in training]
+    renamed = [replace(item, name=f"day {k}") for k, item in enumerate(records)]
+    _, again = hold_out(renamed, seed=3)
+    assert {item.content_hash for item in again} == {item.content_hash for item in first}
+    others = {frozenset(item.name for item in hold_out(records, seed=k)[1]) for k in range(8)}
+    assert len(others) > 3
+
+
+def test_records_of_one_content_stay_together():
+    one, two = load_records(2)
+    twice = [replace(one, name="again"), one, two, replace(one, name="and again")]
+    for seed in range(4):
+        training, held_back = hold_out(twice, seed=seed)
+        assert training and held_back
+        own = {item.content_hash for item in training}
+        assert not own & {item.content_hash for item in held_back}
+    with pytest.raises(
+        acerl_np.InputError, match="read 1 different records; expected at least two"
+    ):
+        hold_out([one, replace(one, name="again")])
+
+
+@pytest.mark.parametrize("share", [0, 1, -0.5, math.nan, "half", True])
+def test_a_share_is_above_0_and_below_1(share):
+    with pytest.raises(acerl_np.InputError, match="expected a share above 0 and below 1"):
+        hold_out(load_records(), share)
+
+
+def test_noised_copies_move_arrivals_and_have_draws_of_their_own():
+    record = load_records(1)[0]
+    copies = make_noised(record, seed=1)
+    assert len({item.content_hash for item in copies}) == 5
+    assert record.content_hash not in {item.content_hash for item in copies}
+    other = {acerl_np.perturb(record, 30, seed=seed).content_hash for seed in range(8)}
+    assert not other & {item.content_hash for item in copies}
+    before = dict(zip(record.tasks, record.arrival, strict=True))
+    for item in copies:
+        for task, arrival in zip(item.tasks, item.arrival, strict=True):
+            assert abs(arrival - before[task]) <= 30
+            assert before[task] > 0 or arrival == 0
+    # Where all tasks arrive at 0 they have to move, or nothing would.
+    rows = [{**row, "arrival_time": 0.0} for row in record.rows()]
+    still = acerl_np.Instance.from_rows("still", record.layout, rows)
+    assert all(item.content_hash != still.content_hash for item in make_noised(still))
+
+
+def make_policy():
+    return acerl_np.IndexPolicy.of_weights(approach=-1.0, loaded=-1.0, lateness=0.5)
+
+
+@needs_jit
+def test_a_verdict_is_what_its_parts_are(monkeypatch):
+    records, policy = load_records(), make_policy()
+    training, unseen = records[:6], records[6:]
+    histories = []
+    begin = Lookahead.__init__
+
+    def note(self, *arguments, history, **options):
+        histories.append([item.name for item in history])
+        begin(self, *arguments, history=history, **options)
+
+    monkeypatch.setattr(Lookahead, "__init__", note)
+    verdict = judge(policy, training, unseen, trials=4, futures=2, seed=5)
+    # Futures come from the training records alone, and the plan is fitted on them.
+    assert histories == [[item.name for item in training]] * 2
+    assert verdict.plan == acerl_np.fit_static(training, seed=5)
+    assert verdict.plan.origin.history == tuple(training)
+    names = ["policy", verdict.best_rule, "static plan"]
+    names += ["policy, lookahead 2", f"{verdict.best_rule}, lookahead 2"]
+    assert [row.label for row in verdict.rows] == names
+    rules = {
+        name: acerl_np.evaluate_policy(name, training, trials=4, seed=5)
+        for name in ("FCFS", "EDD", "NVF", "STD", "LWT", "AHP")
+    }
+    assert verdict.best_rule == choose_rule(rules)
+    own = acerl_np.evaluate_policy(policy, unseen, trials=4, seed=5)
+    other = acerl_np.evaluate_policy(verdict.best_rule, unseen, trials=4, seed=5)
+    assert verdict.policy.makespan == own.makespan.mean()
+    assert verdict.policy.difference.seconds == pytest.approx(
+        own.makespan.mean() - other.makespan.mean()
+    )
+    assert verdict.rule.difference is None
+    assert verdict.kind == "unseen" and verdict.n_records == 2
+    with pytest.raises(acerl_np.InputError, match="DMH-06 is among the training records"):
+        judge(policy, training, records[5:])
+
+
+@needs_jit
+def test_without_unseen_records_noised_copies_judge():
+    verdict = judge(make_policy(), load_records(2), trials=2, futures=0)
+    assert verdict.kind == "noised" and verdict.n_records == 10
+    assert verdict.sentence().startswith(
+        "On 10 noised copies of the training records, not unseen ones: "
+    )
+
+
+@needs_jit
+def test_late_tasks_are_counted_as_a_schedule_shows_them():
+    records = load_records(2)
+    policy = make_policy()
+    trials = acerl_np.evaluate_policy(policy, records, trials=2)
+    sim = acerl_np.Simulator(records)
+    while not sim.done.all():
+        sim.assign(*policy.choose(sim))
+    for b, record in enumerate(records):
+        schedule = sim.schedule(b)
+        due = dict(zip(record.tasks, record.arrival + record.expiry, strict=True))
+        late = [
+            finish > due[task] + 1e-9
+            for task, finish in zip(schedule.task, schedule.finish, strict=True)
+        ]
+        assert 0 < np.mean(late) < 1
+        assert trials.late[b].tolist() == [np.mean(late)] * 2
+
+
+@needs_jit
+def test_what_cannot_be_played_is_left_out_and_said():
+    records = load_records(2)
+    floor = records[1].layout
+    fleet = replace(floor, vehicles=floor.vehicles[:2])
+    other = acerl_np.Instance.from_rows("two vehicles", fleet, records[1].rows())
+    verdict = judge(make_policy(), [records[0], other], trials=1, futures=2)
+    assert verdict.plan is None
+    assert [row.label for row in verdict.rows] == ["policy", verdict.best_rule]
+    assert [note.partition(" left out: ")[0] for note in verdict.notes] == [
+        "static plan",
+        "policy, lookahead 2",
+        f"{verdict.best_rule}, lookahead 2",
+    ]
+    # Days so long that looking ahead would take minutes.
+    rows = [
+        {**row, "task": f"{row['task']}-{k}", "arrival_time": row["arrival_time"] + 2000.0 * k}
+        for k in range(20)
+        for row in records[0].rows()
+    ]
+    long = acerl_np.Instance.from_rows("long", records[0].layout, rows)
+    verdict = judge(make_policy(), [long], trials=1)
+    assert [note.partition(" left out: ")[0] for note in verdict.notes] == [
+        "policy, lookahead 32",
+        f"{verdict.best_rule}, lookahead 32",
+    ]

@@ -1,0 +1,418 @@
+"""The spreads that learn their shape: beside a slow oracle, and what must never change or break."""
+
+import os
+import subprocess
+import sys
+import warnings
+
+import naive_evolution as naive
+import numba
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from acerl_np.evolution.covariance import MAX_MATRIX, DiagonalCovariance, FullCovariance
+from acerl_np.evolution.rates import find_places, find_rates, measure_variance, weigh_places
+from acerl_np.evolution.search import Search
+from acerl_np.evolution.spreads import MAX_SIGMA, MIN_SIGMA, draw_noise
+from acerl_np.support.errors import ConfigError, InputError
+
+JIT = not numba.config.DISABLE_JIT
+FORMS = {"matrix": FullCovariance, "sigma": DiagonalCovariance}
+
+many_draws = pytest.mark.skipif(not JIT, reason="many generations need compiled kernels")
+both = pytest.mark.parametrize("kind", FORMS)
+
+
+def make_search(kind, n=3, population=6, sigma=0.5, start=1.0, **options):
+    spread = FORMS[kind](np.full(n, sigma))
+    return Search(
+        np.full(n, start),
+        spread,
+        **{"seed": 4, "population": population, "learning_rate": 1.0, **options},
+    )
+
+
+def play(search, evaluate, generations):
+    for _ in range(generations):
+        noise = search.noise()
+        search.tell(evaluate(search.place(noise)), noise)
+
+
+def uphill(members):
+    """A curved hill that no axis fits."""
+    return -np.square(members - 0.25).sum(axis=1) - 9 * np.square(members.sum(axis=1))
+
+
+def pack_bytes(spread):
+    return {name: array.tobytes() for name, array in spread.pack().items()}
+
+
+# Weights and rates
+
+
+def test_rates_by_hand():
+    """Two parameters, four members: raw weights log 2.5 - log k, of which two are positive."""
+    rates = find_rates(2, 4, 1.0)
+    a, b = np.log(2.5), np.log(1.25)
+    mu = (a + b) ** 2 / (a * a + b * b)
+    np.testing.assert_allclose(rates.mean_weights, [a / (a + b), b / (a + b), 0, 0], rtol=1e-12)
+    assert rates.c_sigma == pytest.approx((mu + 2) / (mu + 7))
+    assert rates.c_1 == pytest.approx(2 / (3.3**2 + mu))
+    assert rates.c_mu == pytest.approx(2 * (mu + 1 / mu - 1.75) / (16 + mu))
+    assert rates.shape_weights[2] < 0
+    # Worst of all: y y^T of one member that takes all negative weight leaves a positive matrix.
+    lost = -rates.shape_weights[2:].sum() * rates.c_mu * 2
+    assert lost <= 1 - rates.c_1 - rates.c_mu + 1e-12
+
+
+@given(st.integers(1, 300), st.integers(2, 300), st.booleans())
+@settings(max_examples=100 if JIT else 10)
+def test_rates_are_the_naive_ones(n, population, full):
+    speed = 1.0 if full else (n + 2) / 3
+    rates = find_rates(n, population, speed)
+    c_s, d_s, c_c, c_1, c_mu = naive.covariance_rates(n, population, speed)
+    found = (rates.c_sigma, rates.d_sigma, rates.c_c, rates.c_1, rates.c_mu)
+    np.testing.assert_allclose(found, (c_s, d_s, c_c, c_1, c_mu), rtol=1e-12)
+    mean, shape = naive.place_weights(n, population, c_1, c_mu)
+    np.testing.assert_allclose(rates.mean_weights, mean, atol=1e-14)
+    np.testing.assert_allclose(rates.shape_weights, shape, rtol=1e-9, atol=1e-14)
+    assert 0 < rates.c_1 <= rates.c_1 + rates.c_mu <= 1
+
+
+@given(st.lists(st.integers(-3, 3), min_size=2, max_size=12), st.data())
+def test_ties_share_and_clipped_members_come_last(scores, data):
+    outside = data.draw(st.lists(st.booleans(), min_size=len(scores), max_size=len(scores)))
+    places = find_places(np.array(scores, float), np.array([outside]).T)
+    by_place = np.array([1.0 / (k + 1) - 0.2 for k in range(len(scores))])
+    weights = weigh_places(by_place, places)[:, 0]
+    expected = naive.shared(by_place.tolist(), scores, outside)
+    np.testing.assert_allclose(weights, expected, atol=1e-14)
+    assert weights.sum() == pytest.approx(by_place.sum())
+    if any(outside) and not all(outside):
+        inside = [w for w, out in zip(weights, outside, strict=True) if not out]
+        assert min(inside) > max(w for w, out in zip(weights, outside, strict=True) if out)
+
+
+def test_places_of_tiny_differences_stay_apart():
+    """A utility that is lost beside the lowest less one still has its own place."""
+    utilities = np.array([1e300, 2e300, 3e300, 4e300])
+    places = find_places(utilities, np.array([[False], [False], [False], [True]]))
+    assert (np.argsort(places[:, 0]) == [3, 0, 1, 2]).all()
+
+
+@pytest.mark.parametrize("antithetic", [False, True])
+def test_the_variance_of_a_step_by_chance(antithetic):
+    """Weights dealt at random: the sum's variance over many draws, and the naive formula's."""
+    weights = np.array([0.5, 0.3, 0.15, 0.05, 0.0, 0.0])
+    found = float(measure_variance(weights[:, np.newaxis], antithetic)[0])
+    assert found == pytest.approx(naive.selection_variance(weights.tolist(), antithetic))
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=(200_000, 6))
+    if antithetic:
+        z[:, 1::2] = -z[:, ::2]
+    sums = (rng.permuted(np.tile(weights, (len(z), 1)), axis=1) * z).sum(axis=1)
+    assert found == pytest.approx(sums.var(), rel=0.02)
+
+
+# One generation
+
+
+@both
+@pytest.mark.parametrize("antithetic", [False, True])
+@pytest.mark.parametrize("bounds", [None, (-0.75, 1.5)])
+@pytest.mark.parametrize(("n", "population"), [(1, 4), (3, 6), (4, 30)])
+def test_a_generation_is_the_naive_one(kind, n, population, bounds, antithetic):
+    """Random utilities, some of them tied, from the state of a search that runs."""
+    lower, upper = bounds or (-np.inf, np.inf)
+    search = make_search(
+        kind,
+        n,
+        population,
+        antithetic=antithetic,
+        bounds=bounds and (np.full(n, lower), np.full(n, upper)),
+    )
+    rng = np.random.default_rng(n)
+    for _ in range(8):
+        noise = search.noise()
+        utilities = np.round(rng.normal(size=population), 1)
+        state, mean = search.spread.pack(), search.mean
+        expected_mean, expected = naive.adapt(
+            kind,
+            mean,
+            state,
+            search.spread.first,
+            utilities.tolist(),
+            draw_noise(noise, n).astype(np.float64),
+            lower,
+            upper,
+            antithetic,
+        )
+        search.tell(utilities, noise)
+        np.testing.assert_allclose(search.mean, expected_mean.clip(lower, upper), atol=1e-10)
+        for name, array in search.spread.pack().items():
+            np.testing.assert_allclose(array, expected[name], rtol=1e-9, atol=1e-10, err_msg=name)
+
+
+def test_a_long_path_halts_the_covariances_path():
+    """h of (45): after generations in one direction the rank-one update waits; as the naive one."""
+    search = make_search("matrix", 2, 10)
+    halted = 0
+    for _ in range(12):
+        noise = search.noise()
+        state = search.spread.pack()
+        z = draw_noise(noise, 2).astype(np.float64)
+        utilities = search.place(noise)[:, 0]
+        _, expected = naive.adapt(
+            "matrix",
+            search.mean,
+            state,
+            search.spread.first,
+            utilities.tolist(),
+            z,
+            -1e9,
+            1e9,
+            False,
+        )
+        search.tell(utilities, noise)
+        packed = search.spread.pack()
+        for name, array in packed.items():
+            np.testing.assert_allclose(array, expected[name], rtol=1e-8, atol=1e-9, err_msg=name)
+        kept = 1 - find_rates(2, 10, 1.0).c_c
+        halted += np.allclose(packed["shape_path"], kept * state["shape_path"], rtol=1e-12)
+    assert 0 < halted < 12
+
+
+# What may not matter
+
+
+@both
+def test_only_the_order_counts(kind):
+    plain, bent = make_search(kind), make_search(kind)
+    play(plain, uphill, 10)
+    play(bent, lambda x: -np.sqrt(-uphill(x)) * 1e-200, 10)
+    assert plain.mean.tobytes() == bent.mean.tobytes()
+    assert pack_bytes(plain.spread) == pack_bytes(bent.spread)
+
+
+@both
+def test_equal_utilities_move_nothing(kind):
+    search = make_search(kind)
+    play(search, uphill, 3)
+    noise, spread = search.noise(), search.spread
+    step, after = spread.follow(search, np.full(6, -3.5), noise)
+    assert step.tolist() == [0.0] * 3
+    assert after is spread
+
+
+@both
+def test_a_spread_never_changes(kind):
+    search = make_search(kind)
+    play(search, uphill, 3)
+    spread, before = search.spread, pack_bytes(search.spread)
+    play(search, uphill, 3)
+    packed = spread.pack()
+    for array in packed.values():
+        array[...] = 0
+    assert pack_bytes(spread) == before
+    assert search.spread is not spread
+
+
+@both
+def test_the_learning_rate_is_the_means_alone(kind):
+    whole, half = make_search(kind), make_search(kind, learning_rate=0.5)
+    play(whole, uphill, 1)
+    noise = half.noise()
+    half.tell(uphill(half.place(noise)), noise)
+    np.testing.assert_allclose(half.mean - 1.0, (whole.mean - 1.0) / 2, rtol=1e-12)
+    assert pack_bytes(half.spread) == pack_bytes(whole.spread)
+
+
+@both
+def test_asking_again_and_in_between_changes_nothing(kind):
+    calm, busy = make_search(kind), make_search(kind)
+    play(calm, uphill, 6)
+    for _ in range(6):
+        noise = busy.noise()
+        busy.spread.place(busy.mean, noise._replace(generation=99))
+        first, again = busy.place(noise), busy.place(noise)
+        assert first.tobytes() == again.tobytes()
+        busy.spread.unpack(busy.spread.pack())
+        busy.tell(uphill(first), noise)
+    assert calm.mean.tobytes() == busy.mean.tobytes()
+    assert pack_bytes(calm.spread) == pack_bytes(busy.spread)
+
+
+@many_draws
+def test_the_number_of_threads_of_blas_changes_nothing():
+    """The largest matrix, where the threads of LAPACK would decide the last digits."""
+    code = f"""
+import hashlib
+import numpy as np
+from acerl_np.evolution.covariance import FullCovariance
+from acerl_np.evolution.search import Search
+n = {MAX_MATRIX}
+search = Search(np.ones(n), FullCovariance(np.ones(n)), seed=0, population=20, learning_rate=1.0)
+for _ in range(30):
+    noise = search.noise()
+    x = search.place(noise)
+    search.tell(-(np.arange(1, n + 1) * x**2).sum(axis=1), noise)
+packed = b"".join(array.tobytes() for array in search.spread.pack().values())
+print(hashlib.sha256(search.mean.tobytes() + packed).hexdigest())
+"""
+    found = set()
+    for threads in "13":
+        environment = {
+            **os.environ,
+            **{f"{name}_NUM_THREADS": threads for name in ("OPENBLAS", "OMP", "MKL")},
+        }
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=environment,
+        )
+        found.add(done.stdout)
+    assert len(found) == 1
+
+
+# State
+
+
+@both
+def test_an_unpacked_spread_goes_on_in_the_same_bytes(kind, tmp_path):
+    straight = make_search(kind)
+    play(straight, uphill, 5)
+    np.savez(tmp_path / "spread.npz", **straight.spread.pack())
+    resumed = make_search(kind)
+    with np.load(tmp_path / "spread.npz") as arrays:
+        resumed.spread = resumed.spread.unpack(arrays)
+    resumed.mean, resumed.generation = straight.mean.copy(), straight.generation
+    for search in (straight, resumed):
+        play(search, uphill, 5)
+    assert resumed.mean.tobytes() == straight.mean.tobytes()
+    assert pack_bytes(resumed.spread) == pack_bytes(straight.spread)
+
+
+@both
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("size", None, "read no 'size'"),
+        ("size", np.float32(1.0), "size: read float32"),
+        ("size", np.array(np.nan), "no search reaches"),
+        ("size", np.array(0.0), "no search reaches"),
+        ("size", np.array(-1.0), "no search reaches"),
+        ("size", np.array(1e200), "no search reaches"),
+        ("updates", np.array(-1), "no search reaches"),
+        ("updates", np.array(1.0), "updates: read float64"),
+        ("size_path", np.zeros(4), r"size_path: read float64 \(4,\)"),
+        ("shape_path", np.array([0.0, np.inf, 0.0]), "no search reaches"),
+        ("covariance", "negative", "no search reaches"),
+        ("covariance", "nan", "no search reaches"),
+    ],
+)
+def test_unusable_arrays_are_refused(kind, name, value, message):
+    spread = make_search(kind).spread
+    arrays = spread.pack()
+    if value is None:
+        del arrays[name]
+    elif isinstance(value, str):
+        arrays[name].flat[-1] = {"negative": -1.0, "nan": np.nan}[value]
+    else:
+        arrays[name] = value
+    with pytest.raises(InputError, match=message):
+        spread.unpack(arrays)
+
+
+def test_matrices_that_are_none_are_refused():
+    spread = FullCovariance(np.ones(2))
+    for matrix in ([[1.0, 1.0], [1.0, 1.0]], [[1.0, 2.0], [2.0, 1.0]], [[1.0, 0.5], [0.0, 1.0]]):
+        with pytest.raises(InputError, match="no search reaches"):
+            spread.unpack({**spread.pack(), "covariance": np.array(matrix)})
+    # An ill-scaled one is no problem: its parameters are told apart by their exponents.
+    scaled = spread.unpack({**spread.pack(), "covariance": np.diag([1.0, 1e-200])})
+    np.testing.assert_allclose(scaled.sigma(0), [1.0, 1e-100])
+
+
+def test_a_matrix_is_for_few_parameters():
+    with pytest.raises(ConfigError, match="read 101 parameters; expected at most 100"):
+        FullCovariance(np.ones(101))
+    assert DiagonalCovariance(np.ones(1000)).sigma(0).shape == (1000,)
+
+
+# Limits
+
+
+@both
+@settings(max_examples=60 if JIT else 5)
+@given(data=st.data())
+def test_any_utilities_leave_a_usable_spread(kind, data):
+    n = data.draw(st.integers(1, 4))
+    population = 2 * data.draw(st.integers(1, 5))
+    antithetic, first = data.draw(st.booleans()), data.draw(st.floats(1e-150, 1e150))
+    search = make_search(kind, n, population, first, antithetic=antithetic)
+    utility = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-1, 1)
+    numbers = st.lists(utility, min_size=population, max_size=population)
+    for _ in range(10 if JIT else 2):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            search.tell(np.array(data.draw(numbers), float), search.noise())
+        assert np.isfinite(search.place(search.noise())).all()
+        assert ((search.sigma >= MIN_SIGMA) & (search.sigma <= MAX_SIGMA)).all()
+        search.spread.unpack(search.spread.pack())
+
+
+@many_draws
+def test_a_matrix_stays_thick_enough_for_float64_and_searches_on():
+    """A valley that would be thinner, across the axes."""
+    search = make_search("matrix", 2, 12)
+
+    def valley(x):
+        return -(1e14 * np.square(x[:, 0] - x[:, 1]) + np.square(x[:, 0] + x[:, 1]))
+
+    thinnest = 1.0
+    for _ in range(400):
+        play(search, valley, 1)
+        c = search.spread.pack()["covariance"]
+        thinnest = min(thinnest, 1 - c[0, 1] ** 2 / (c[0, 0] * c[1, 1]))
+    assert 0.9e-13 < thinnest < 1e-12
+    assert np.abs(search.mean).max() < 1e-6
+
+
+@many_draws
+@both
+def test_plateaus_neither_blow_sigma_up_nor_end_it(kind):
+    """Utilities in steps: ties of parts of a generation, and generations that are flat."""
+    search = make_search(kind, 4, 10, start=20.0)
+    play(search, lambda x: -np.floor(np.abs(x) / 4).sum(axis=1), 400)
+    assert np.abs(search.mean).max() < 8.0
+    assert ((search.sigma > 1e-6) & (search.sigma < 1e6)).all()
+
+
+@many_draws
+@both
+@pytest.mark.parametrize("antithetic", [False, True])
+def test_by_chance_alone_sigma_has_no_drift(kind, antithetic):
+    """Utilities that are noise: the path's length is that of normals, also with mirrored pairs."""
+    logs = []
+    for seed in range(10):
+        search = make_search(kind, 5, 10, seed=seed, antithetic=antithetic)
+        rng = np.random.default_rng(seed)
+        play(search, lambda x, rng=rng: rng.normal(size=len(x)), 100)
+        logs.append(np.log(search.spread.pack()["size"]))
+    assert abs(np.mean(logs)) < 1.5
+
+
+@many_draws
+def test_a_matrix_turns_into_a_narrow_ellipse():
+    """Its shape becomes the inverse of the curvature's, which lies across the axes."""
+    turn = np.linalg.qr(np.random.default_rng(1).normal(size=(3, 3)))[0]
+    curvature = turn @ np.diag([1.0, 100.0, 10_000.0]) @ turn.T
+    search = make_search("matrix", 3, 30)
+    play(search, lambda x: -np.einsum("ij,jk,ik->i", x, curvature, x), 80)
+    shape = search.spread.pack()["covariance"] @ curvature
+    values = np.linalg.eigvals(shape).real
+    assert values.max() / values.min() < 4.0

@@ -1,0 +1,311 @@
+"""The lookahead's kernels beside the slow one: weights, futures, candidates and their values."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import naive
+import naive_lookahead
+import numba
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from worlds import make_task, quarters, straight_floor, worlds
+
+from acerl_np import IndexPolicy, Instance, Layout, Lookahead, Simulator, load_instance, perturb
+from acerl_np.kernels.lookahead import begin_lookahead, pick_candidate, rate_candidates
+from acerl_np.kernels.random import derive_key
+from acerl_np.kernels.state import (
+    ENDS_DELIVERY,
+    ENDS_PICKUP,
+    INSTANCE_N_TASKS,
+    RECORD_ARRIVAL,
+    RECORD_DEMAND,
+    RECORD_EXPIRY,
+    RECORD_HANDLING,
+)
+from acerl_np.policies.lookahead import find_same, move_record
+from acerl_np.problem.layout import Breakdown, RandomBreakdowns
+
+JIT = not numba.config.DISABLE_JIT
+NEAREST = IndexPolicy.of_weights(approach=-1.0)
+BASES = {
+    "nearest": (NEAREST, None),
+    **{rule: (rule, rule) for rule in ("STD", "EDD", "MIX", "Random")},
+}
+
+
+def read_tasks(record, layout):
+    """The tasks of a record on a floor, as the slow simulator has them."""
+    return [naive.read_task(row) for row in move_record(record, layout).rows()]
+
+
+def read_breakdowns(record, layout):
+    """Breakdowns of each vehicle in a record, by time."""
+    vehicles = move_record(record, layout).layout.to_dict()["vehicles"]
+    return [naive.read_vehicle(vehicle).breakdowns for vehicle in vehicles]
+
+
+def read_future(ahead, layout):
+    """The tasks of the future at hand, the sites by their ids."""
+    n = int(ahead.future.instance[0, INSTANCE_N_TASKS])
+    names = [site.id for site in layout.sites]
+    ends, record = ahead.future.ends[0, :n], ahead.future.record[0, :n]
+    return [
+        (
+            names[ends[k, ENDS_PICKUP]],
+            names[ends[k, ENDS_DELIVERY]],
+            *record[k, [RECORD_ARRIVAL, RECORD_EXPIRY, RECORD_HANDLING, RECORD_DEMAND]].tolist(),
+        )
+        for k in range(n)
+    ]
+
+
+def show(tasks):
+    return [(t.pickup, t.delivery, t.arrival, t.expiry, t.handling, t.demand) for t in tasks]
+
+
+def compare_decision(simulator, slow, policy, base, instance, key):
+    """Compare everything that a lookahead finds out at one decision."""
+    ahead = policy.prepare(simulator.problem, [instance])[1]()
+    options = {
+        "futures": policy.futures,
+        "matches": policy.weights == "match",
+        "candidates": policy.candidates,
+        "cost_limit": policy.cost_limit,
+        "penalty": policy.penalty,
+        "margin": policy.margin,
+    }
+    layout = instance.layout
+    expected = naive_lookahead.Lookahead(
+        slow,
+        [read_tasks(record, layout) for record in policy.history],
+        [read_breakdowns(record, layout) for record in policy.history],
+        find_same([instance], policy.history)[0].tolist(),
+        key,
+        base,
+        options,
+    )
+    found = begin_lookahead(simulator.problem, simulator.state, np.int64(0), ahead, key)
+    assert found == min(2, len(expected.candidates))
+    np.testing.assert_allclose(ahead.weight, expected.weights, rtol=1e-9, atol=1e-12)
+    assert ahead.weight.sum() == pytest.approx(1.0, abs=1e-12)
+    np.testing.assert_allclose(ahead.agreement, [m.agreement for m in expected.matches], rtol=1e-12)
+    assert ahead.deviation.tolist() == [m.deviation for m in expected.matches]
+    n = int(ahead.n_candidates[0])
+    assert [tuple(pair) for pair in ahead.candidate[0, :n].tolist()] == expected.candidates
+    for f in range(policy.futures):
+        ahead.known[:] = False  # so that each future is written
+        rate_candidates(
+            simulator.problem,
+            simulator.state,
+            np.int64(0),
+            ahead,
+            key,
+            np.int64(f),
+            np.int64(f + 1),
+        )
+        assert read_future(ahead, layout) == show([*expected.seen, *expected.tasks_to_come(f)])
+    totals = expected.totals()
+    np.testing.assert_allclose(ahead.total[0, :n], totals, rtol=1e-9)
+    _, _, v, position = pick_candidate(ahead)
+    least = min(totals)
+    first = next(k for k, total in enumerate(totals) if total <= least + 1e-9 * abs(least))
+    assert (v, position) == expected.candidates[first]
+    return ahead, totals
+
+
+def compare_day(instance, policy, base, most=1000):
+    """Play a day by lookahead, both at once; return the number of decisions."""
+    simulator = Simulator(instance)
+    waiting_time = None
+    if instance.layout.has_random_breakdowns:
+        true_key = simulator.state.breakdown_key[0].copy()
+
+        def waiting_time(v, n, what):
+            return naive_lookahead.draw_waiting_time(true_key, n, 2 * v + what)
+
+    slow = naive_lookahead.Episode(
+        instance.layout.to_dict(), instance.rows(), waiting_time=waiting_time
+    )
+    key = np.empty(4, np.uint32)
+    n = 0
+    while not slow.done and n < most:
+        derive_key(9, 9, n, 0, key)
+        ahead, _ = compare_decision(simulator, slow, policy, base, instance, key)
+        _, _, v, position = pick_candidate(ahead)
+        task = int(simulator.state.pool[0, position])
+        slow.assign(int(v), int(position))
+        simulator.assign([v], [task])
+        assert simulator.time[0] == slow.time or slow.done
+        n += 1
+    return n
+
+
+@st.composite
+def histories(draw, world):
+    """One to three records: the day's own tasks moved, some left out, some new, and other breakdowns."""
+    ids = [site["id"] for site in world.layout["sites"]]
+    records = []
+    for h in range(draw(st.integers(1, 3))):
+        rows = []
+        magnitude = draw(st.sampled_from([0, 0, 2, 10]))
+        for row in world.rows:
+            kept = draw(st.sampled_from([True, True, True, False]))
+            if kept or not world.rows:
+                moved = max(0.0, row["arrival_time"] + draw(st.integers(-magnitude, magnitude)))
+                rows.append({**row, "arrival_time": moved})
+        for k in range(draw(st.integers(0 if rows else 1, 3))):
+            pickup, delivery = draw(
+                st.lists(st.sampled_from(ids), min_size=2, max_size=2, unique=True)
+            )
+            rows.append(
+                make_task(f"new{k}", pickup, delivery, draw(quarters(40)), draw(quarters(40)))
+            )
+        vehicles = [
+            {
+                **vehicle,
+                "breakdowns": draw(
+                    st.sampled_from([vehicle["breakdowns"], [], [{"time": 9, "repair_time": 5}]])
+                ),
+            }
+            for vehicle in world.layout["vehicles"]
+        ]
+        layout = Layout.from_dict({**world.layout, "vehicles": vehicles})
+        records.append(Instance.from_rows(f"h{h}", layout, rows))
+    # One that is surely another.
+    extra = make_task("extra", ids[0], ids[1], 4321.0, 9.0)
+    records.append(Instance.from_rows("other", records[0].layout, [*records[0].rows(), extra]))
+    return records
+
+
+@st.composite
+def days(draw):
+    world = draw(worlds())
+    return world, draw(histories(world))
+
+
+@settings(max_examples=60 if JIT else 4)
+@given(
+    days(),
+    st.sampled_from(list(BASES)),
+    st.sampled_from(["match", "even"]),
+    st.integers(1, 4),
+    st.integers(1, 6),
+    st.booleans(),
+)
+def test_random_days(day, name, weights, futures, candidates, is_random):
+    world, history = day
+    instance = world.instance()
+    if is_random:
+        model = RandomBreakdowns(200.0, 20.0)
+        instance = replace(instance, layout=instance.layout.with_random_breakdowns(model))
+    policy, base = BASES[name]
+    ahead = Lookahead(
+        policy,
+        history=history,
+        futures=futures,
+        weights=weights,
+        candidates=candidates,
+        cost_limit=10.0,
+    )
+    assert compare_day(instance, ahead, base, 4) >= 1
+
+
+@pytest.mark.parametrize("name", list(BASES))
+@pytest.mark.parametrize("weights", ["match", "even"])
+def test_the_benchmarks_days(name, weights):
+    """The vehicles break down as listed; a perturbed copy of the day is in the history."""
+    instance = perturb(load_instance("DMH-02"), 7, seed=4)
+    if not JIT:
+        instance = Instance.from_rows("short", instance.layout, instance.rows()[:8])
+    history = [load_instance(f"DMH-0{k}") for k in (2, 5, 7)]
+    policy, base = BASES[name]
+    ahead = Lookahead(policy, history=history, futures=2, weights=weights, candidates=3)
+    assert compare_day(instance, ahead, base, 40 if JIT else 2) >= 2
+
+
+def make_day(rows, breakdowns=(), **keys):
+    layout = straight_floor(
+        [{"id": "v", "start": "A", "speed": 1, "breakdowns": list(breakdowns)}],
+        task_slots=4,
+        **keys,
+    )
+    return Instance.from_rows("day", Layout.from_dict(layout), rows)
+
+
+def rate_once(instance, history, **options):
+    """The lookahead of the first decision, all futures rated."""
+    simulator = Simulator(instance)
+    policy = Lookahead(NEAREST, history=history, **options)
+    ahead = policy.prepare(simulator.problem, [instance])[1]()
+    key = np.arange(4, dtype=np.uint32)
+    begin_lookahead(simulator.problem, simulator.state, np.int64(0), ahead, key)
+    rate_candidates(
+        simulator.problem,
+        simulator.state,
+        np.int64(0),
+        ahead,
+        key,
+        np.int64(0),
+        np.int64(policy.futures),
+    )
+    return ahead
+
+
+def test_by_hand():
+    """Two tasks wait; one of two records agrees with the day, and says that a third one comes."""
+    first = [make_task("a", "A", "B", 0, 100), make_task("b", "A", "C", 0, 100)]
+    day = make_day(first)
+    agrees = make_day([*first, make_task("c", "C", "A", 40, 10)])
+    other = make_day([make_task("x", "B", "A", 5, 10)])
+    ahead = rate_once(day, [agrees, other], futures=1)
+    assert ahead.agreement.tolist() == [1.0, 0.0]
+    # Two tasks agree: log weights 4 and 0.
+    share = 1.0 / (1.0 + np.exp(-4.0))
+    np.testing.assert_allclose(ahead.weight, [share, 1.0 - share])
+    # a, b, c: 10 there, 10 back, 16 to C at 36, wait until 40, 16 to A: 56. b, a, c: 16, 16 back, 10 to B
+    # at 42, 6 to C, 16 to A: 64.
+    assert ahead.candidate[0].tolist()[:2] == [[0, 0], [0, 1]]
+    assert ahead.total[0, :2].tolist() == [56.0, 64.0]
+
+
+def test_a_record_that_agrees_by_half_weighs_as_any_other():
+    rows = [make_task("a", "A", "B", 0, 100), make_task("b", "A", "C", 0, 100)]
+    half = make_day([rows[0], make_task("c", "C", "A", 40, 10)])
+    other = make_day([make_task("x", "B", "A", 5, 10)])
+    ahead = rate_once(make_day(rows), [half, other], futures=1)
+    assert ahead.agreement.tolist() == [0.5, 0.0]
+    assert ahead.weight.tolist() == [0.5, 0.5]
+
+
+def test_a_broken_vehicle_is_back_when_its_record_says_so():
+    """Its true repair is longer than the record's; where none is known yet, it is a tick from now."""
+    layout = straight_floor(
+        [
+            {"id": "v", "start": "A", "speed": 1, "breakdowns": [{"time": 0, "repair_time": 500}]},
+            {"id": "w", "start": "C", "speed": 1},
+        ],
+        task_slots=4,
+    )
+    rows = [make_task("a", "A", "B", 3, 100)]
+    day = Instance.from_rows("day", Layout.from_dict(layout), rows)
+    for repair, back in ((20, 21), (1, 4)):
+        layout["vehicles"][0]["breakdowns"] = [{"time": 0, "repair_time": repair}]
+        history = Instance.from_rows(
+            "history", Layout.from_dict(layout), [*rows, make_task("z", "A", "B", 900, 1)]
+        )
+        ahead = rate_once(day, [history], futures=1)
+        from acerl_np.kernels.state import VEHICLE_EVENT_TICK
+
+        assert ahead.states.vehicle[0, 0, VEHICLE_EVENT_TICK] == back
+
+
+def test_breakdowns_come_when_they_came_in_the_record():
+    rows = [make_task("a", "A", "B", 0, 100), make_task("b", "A", "C", 0, 100)]
+    plain = make_day([*rows, make_task("z", "A", "B", 0, 1)])
+    broken = replace(plain, layout=plain.layout.with_breakdowns({"v": [Breakdown(5.0, 50.0)]}))
+    without = rate_once(make_day(rows), [plain], futures=1).total[0, :2]
+    withal = rate_once(make_day(rows), [broken], futures=1).total[0, :2]
+    assert (withal > without + 45.0).all()

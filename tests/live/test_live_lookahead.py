@@ -1,0 +1,254 @@
+"""A dispatcher that looks ahead: its day, its budget, its memory."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+import pytest
+
+from acerl_np import (
+    Dispatcher,
+    IndexPolicy,
+    Instance,
+    Layout,
+    Lookahead,
+    TaskArrived,
+    TaskCancelled,
+    VehicleBroke,
+    VehicleIdle,
+    VehicleRepaired,
+    load_instance,
+    load_layout,
+    perturb,
+)
+from acerl_np.live.board import FIRST_ROOM, Day
+
+JIT = not numba.config.DISABLE_JIT
+INDEX = IndexPolicy.of_weights(approach=-1.0, loaded=-0.7, lateness=0.6, waiting=0.3)
+
+
+def history_of(numbers):
+    found = [load_instance(f"DMH-0{number}") for number in numbers]
+    return found if JIT else [cut(record, 12) for record in found]
+
+
+def cut(instance, n):
+    return Instance.from_rows(instance.name, instance.layout, instance.rows()[:n])
+
+
+def make(policy=INDEX, start=0.0, budget=None, futures=3, layout=None, history=None, **options):
+    ahead = Lookahead(policy, history=history or history_of((1, 2)), futures=futures, **options)
+    return Dispatcher(layout or load_layout("dmh"), ahead, start=start, budget=budget)
+
+
+def tell(time, row, start=0.0):
+    return TaskArrived(
+        start + time, row["task"], row["pickup"], row["delivery"], row["expiry_time"],
+        demand=row["demand"],
+    )  # fmt: skip
+
+
+def play(dispatcher, instance, start=0.0, breaks=()):
+    """Feed a day; every trip takes the ticks of its way. Return who took what when."""
+    rows = instance.rows()
+    events = [(row["arrival_time"], 0, tell(row["arrival_time"], row, start)) for row in rows]
+    events += [(time, 1, VehicleBroke(start + time, name)) for time, name in breaks]
+    events += [
+        (time + 200.0, 1, VehicleRepaired(start + time + 200.0, name)) for time, name in breaks
+    ]
+    ends = {row["task"]: row for row in rows}
+    sites = {vehicle.id: vehicle.start for vehicle in instance.layout.vehicles}
+    routes, index = instance.layout.routes.distance, instance.layout.site_index
+    decided = []
+    while events:
+        events.sort(key=lambda event: event[:2])
+        now = events[0][0]
+        while events and events[0][0] == now:
+            event = events.pop(0)[2]
+            if isinstance(event, VehicleBroke):
+                events = [
+                    item
+                    for item in events
+                    if not (isinstance(item[2], VehicleIdle) and item[2].vehicle == event.vehicle)
+                ]
+            dispatcher.feed(event)
+        for assignment in dispatcher.decide(start + now):
+            vehicle, task, _ = assignment
+            decided.append((now, *assignment))
+            row = ends[task]
+            a, b, c = (index[site] for site in (sites[vehicle], row["pickup"], row["delivery"]))
+            takes = max(1.0, float(routes[a, b] + routes[b, c]))
+            sites[vehicle] = row["delivery"]
+            idle = VehicleIdle(start + now + takes, vehicle, row["delivery"])
+            events.append((now + takes, 0, idle))
+    return decided
+
+
+def look(dispatcher):
+    """The lookahead's own tables."""
+    return dispatcher._decider._decider
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("policy", [INDEX, "STD"], ids=["index", "STD"])
+def test_a_day_may_begin_at_any_time(policy):
+    day = perturb(history_of((1,))[0], 5, seed=2)
+    breaks = [(150.0, "v1")]
+    plain = play(make(policy), day, breaks=breaks)
+    assert {name for _, _, name, _ in plain} == set(day.tasks)
+    for start in (1e9, -5e6):
+        late = play(make(policy, start=start), day, start=start, breaks=breaks)
+        assert late == plain
+
+
+@pytest.mark.oracle
+def test_begin_day_starts_anew():
+    """The second day is decided as the first one was; nothing of it is left."""
+    day = perturb(history_of((1,))[0], 5, seed=2)
+    dispatcher = make()
+    first = play(dispatcher, day)
+    assert dispatcher._day.n_tasks == day.n_tasks
+    dispatcher.begin_day(50_000.0)
+    assert (dispatcher._day.n_tasks, dispatcher._day.delivered, dispatcher._day.delay) == (
+        0,
+        0,
+        0.0,
+    )
+    fresh = make()
+    # Vehicles stand where the first day has left them; draws go on by the number of decisions.
+    sites = [dispatcher.layout.sites[dispatcher._board.site(v)].id for v in range(3)]
+    for v, site in enumerate(sites):
+        fresh._board.set_vehicle(v, 0, fresh.layout.site_index[site])
+    fresh._decisions = dispatcher._decisions
+    assert len(first) == day.n_tasks
+    now = [row for row in day.rows() if row["arrival_time"] == 0.0]
+    for row in now:
+        dispatcher.feed(tell(0.0, row, 50_000.0))
+        fresh.feed(tell(0.0, row))
+    assert dispatcher.decide(50_000.0) == fresh.decide(0.0)
+    assert np.array_equal(look(dispatcher).agreement, look(fresh).agreement)
+
+
+@pytest.mark.oracle
+def test_what_waits_when_a_day_begins_is_none_of_the_day():
+    """It arrived before; no record can be like a day of which nothing has arrived."""
+    dispatcher = make()
+    for name in ("a", "b"):
+        dispatcher.feed(TaskArrived(900.0, name, "st1", "st5", 400.0))
+    dispatcher.begin_day(1000.0)
+    assert len(dispatcher.decide(1000.0)) == 2
+    assert look(dispatcher).agreement.tolist() == [0.0, 0.0]
+    assert look(dispatcher).weight.tolist() == [0.5, 0.5]
+
+
+@pytest.mark.oracle
+def test_delivered_and_cancelled_tasks_are_part_of_the_day():
+    """A record agrees with all that has arrived, however long ago it left the floor."""
+    day = history_of((1,))[0]
+    other = Instance.from_rows(
+        "other", day.layout, [{**row, "expiry_time": row["expiry_time"] + 1} for row in day.rows()]
+    )
+    dispatcher = make(history=[day, other])
+    board = dispatcher._board
+    rows = [row for row in day.rows() if row["arrival_time"] <= 100.0]
+    for row in rows:
+        dispatcher.feed(tell(row["arrival_time"], row))
+    dispatcher.feed(TaskCancelled(101.0, rows[-1]["task"]))
+    taken = dispatcher.decide(101.0)
+    for vehicle, task, _ in taken:
+        end = next(row["delivery"] for row in rows if row["task"] == task)
+        dispatcher.feed(VehicleIdle(109.0, vehicle, end))
+    assert len(board.tasks) == len(rows) - 1 - len(taken)
+    found = dispatcher.decide(109.0)
+    assert found and all(item.futures in (0, 3) for item in found)
+    assert look(dispatcher).agreement.tolist() == [1.0, 0.0]
+    assert look(dispatcher).deviation[0] == 0.0
+    assert dispatcher._day.delivered == len(taken)
+
+
+@pytest.mark.oracle
+def test_a_budget_of_nothing_still_answers():
+    for budget, futures in ((0.0, 4), (1e-9, 4), (1e6, 9), (None, 9)):
+        dispatcher = make(budget=budget, futures=9)
+        dispatcher.feed(TaskArrived(0.0, "a", "st1", "st5", 400.0))
+        dispatcher.feed(TaskArrived(0.0, "b", "st2", "st6", 400.0))
+        assert next(item.futures for item in dispatcher.decide(0.0)) == futures
+    # With one vehicle and one task left there is nothing to choose, hence nothing to look at.
+    dispatcher = make()
+    for name in ("v0", "v1"):
+        dispatcher.feed(VehicleBroke(0.0, name))
+    dispatcher.feed(TaskArrived(1.0, "a", "st1", "st5", 400.0))
+    (only,) = dispatcher.decide(1.0)
+    assert (only, only.futures) == (("v2", "a", "lookahead"), 0)
+
+
+def test_a_dispatcher_is_ready_when_it_is_made(monkeypatch):
+    """The first decision must not be the one that compiles."""
+    from acerl_np.live import decision
+
+    called = []
+
+    def watch(name):
+        kernel = getattr(decision, name)
+
+        def note(*arguments):
+            called.append(name)
+            return kernel(*arguments)
+
+        monkeypatch.setattr(decision, name, note)
+
+    for name in ("mix_key", "begin_lookahead", "rate_candidates", "pick_candidate"):
+        watch(name)
+    dispatcher = make()
+    assert called == ["mix_key", "begin_lookahead", "rate_candidates", "pick_candidate"]
+    assert dispatcher.decide(0.0) == []
+
+
+@pytest.mark.oracle
+def test_many_vehicles_and_tasks_in_one_moment():
+    data = load_layout("dmh").to_dict()
+    n = 30 if JIT else 6
+    stations = [site["id"] for site in data["sites"] if site["id"].startswith("st")]
+    data["vehicles"] = [{"id": f"v{k}", "start": stations[k % 8], "speed": 1.0} for k in range(n)]
+    layout = Layout.from_dict(data)
+    dispatcher = make(futures=1, layout=layout, candidates=3)
+    for k in range(n + 5):
+        dispatcher.feed(TaskArrived(0.0, f"t{k}", stations[k % 8], stations[(k + 3) % 8], 400.0))
+    found = dispatcher.decide(0.0)
+    assert len({item.vehicle for item in found}) == len({item.task for item in found}) == n
+    assert len(dispatcher.waiting) == 5
+
+
+def test_a_day_is_kept_as_it_was(tmp_path):
+    day = Day(7.5)
+    for k in range(3 * FIRST_ROOM):
+        day.add(k % 5, k % 7, (k / 4, 1.0, 2.0, 3.0))
+    day.delay, day.delivered = 3.25, 9
+    again = Day.from_dict(day.to_dict())
+    assert again.to_dict() == day.to_dict()
+    assert again.n_tasks == 3 * FIRST_ROOM and again.start == 7.5
+    assert np.array_equal(again.record[: day.n_tasks], day.record[: day.n_tasks])
+    assert Day.from_dict({}).to_dict() == Day().to_dict()
+
+
+def test_memory_is_that_of_the_day():
+    """What is kept of 20,000 events is the day's log, in arrays; the next day begins without."""
+    dispatcher = make(futures=1)
+    board = dispatcher._board
+    stations = [f"st{k}" for k in range(1, 9)]
+    for k in range(10_000):
+        now = 10.0 * k
+        dispatcher.feed(TaskArrived(now, f"t{k}", stations[k % 8], stations[(k + 3) % 8], 50.0))
+        if k % 250 == 0 and JIT:
+            assert len(dispatcher.decide(now)) == 1
+            (vehicle,) = dispatcher.under_way.values()
+        else:
+            vehicle = dispatcher.idle[0]
+            dispatcher.assign(now, vehicle, f"t{k}")
+        dispatcher.feed(VehicleIdle(now + 9.0, vehicle, stations[(k + 3) % 8]))
+    assert (board.room, len(board._free), len(board.tasks), len(board.pool)) == (64, 64, 0, 0)
+    day = dispatcher._day
+    assert (day.n_tasks, day.delivered) == (10_000, 10_000)
+    assert day.ends.nbytes + day.record.nbytes <= 16384 * 48
+    dispatcher.begin_day(now + 10.0)
+    assert len(dispatcher._day.ends) == FIRST_ROOM

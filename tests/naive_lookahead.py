@@ -1,0 +1,259 @@
+"""A slow, obvious lookahead on the slow simulator: the oracle of `kernels.lookahead`.
+
+What a future is, what a record weighs and what a candidate is worth, written from the words of
+`policies.lookahead.Lookahead`. Draws are those of `kernels.random`, by the kernel's counters.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from dataclasses import dataclass, replace
+from statistics import fmean
+
+import naive
+
+from acerl_np.kernels.random import draw_uniform, draw_waiting_time
+
+GOLDEN = 0.6180339887498949
+TRUST = 2.0
+UNFINISHED = 1e9
+
+
+class Episode(naive.NaiveEpisode):
+    """The slow simulator, which also knows when a broken vehicle broke down, and counts decisions."""
+
+    decisions = 0
+
+    def _break_down(self, vehicle, repair_ticks):
+        super()._break_down(vehicle, repair_ticks)
+        vehicle.began = self.time
+
+    def assign(self, vehicle, pool_index):
+        self.decisions += 1
+        super().assign(vehicle, pool_index)
+
+
+def same_kind(a, b):
+    return (a.pickup, a.delivery, a.expiry, a.demand) == (b.pickup, b.delivery, b.expiry, b.demand)
+
+
+@dataclass
+class Match:
+    """How a record agrees with the day so far; `left` are its tasks without a counterpart, by position."""
+
+    agreement: float = 0.0
+    deviation: float = 0.0
+    left: tuple = ()
+
+
+def match(record, seen, now, window):
+    """Pair each task of the day so far with the nearest of its kind in a record.
+
+    record, seen : lists of `naive.Task`, by arrival; times since the day's start
+    """
+    left = list(range(len(record)))
+    deviations = []
+    for task in seen:
+        near = [
+            (abs(record[k].arrival - task.arrival), k)
+            for k in left
+            if same_kind(record[k], task) and abs(record[k].arrival - task.arrival) <= window
+        ]
+        if near:
+            deviation, k = min(near)
+            left.remove(k)
+            deviations.append(deviation)
+    largest = max(deviations, default=0.0)
+    missed = sum(record[k].arrival + largest < now for k in left)
+    n = len(deviations)
+    return Match(
+        n / max(1, len(seen) + missed), math.ceil(largest * (n + 2) / (n + 1)), tuple(left)
+    )
+
+
+def weigh(history, excluded, seen, now, window, *, matches):
+    """Matches and weights of the records."""
+    if matches:
+        found = [
+            Match() if out else match(record, seen, now, window)
+            for record, out in zip(history, excluded, strict=True)
+        ]
+    else:
+        found = [Match() for _ in history]
+    trust = [TRUST * len(seen) * max(0.0, 2.0 * item.agreement - 1.0) for item in found]
+    weights = [
+        0.0 if out else math.exp(t - max(trust)) for t, out in zip(trust, excluded, strict=True)
+    ]
+    return found, [weight / sum(weights) for weight in weights]
+
+
+def pick(weights, place):
+    """The record that a place in [0, 1) falls on."""
+    last = 0
+    for h, weight in enumerate(weights):
+        if weight > 0.0:
+            last = h
+            place -= weight
+            if place < 0.0:
+                return h
+    return last
+
+
+def find_window(slow):
+    """Seconds that a vehicle of mean speed takes for the mean distance between two sites."""
+    known = [m for (a, b), m in slow.floor.distances.items() if a != b and m < math.inf]
+    metres = (fmean(known) if known else 0.0) or 1.0
+    return metres / fmean(vehicle.speed for vehicle in slow.vehicles)
+
+
+class Lookahead:
+    """One decision on the slow simulator.
+
+    slow : an `Episode` at a decision
+    history : lists of `naive.Task`
+    breakdowns : per record and vehicle, a list of (tick, ticks of the repair) by time
+    excluded : per record, whether it is no future of this one
+    key : ndarray(uint32, (4,)), stream of the decision's draws
+    options : `futures`, `matches`, `candidates`, `cost_limit`, `penalty`, `margin`
+    base : "STD", another rule, "MIX", "Random", or None for the nearest pickup
+    """
+
+    def __init__(self, slow, history, breakdowns, excluded, key, base, options):
+        self.slow, self.history, self.breakdowns = slow, history, breakdowns
+        self.key, self.base, self.options = key, base, options
+        seen = [task for task in slow.tasks if task.arrival <= slow.time]
+        self.seen = seen
+        window = find_window(slow)
+        self.matches, self.weights = weigh(
+            history, excluded, seen, slow.time, window, matches=options["matches"]
+        )
+        self.candidates = self.list_candidates()
+
+    def record_of(self, f):
+        place = draw_uniform(self.key, 0, 0) + f * GOLDEN
+        return pick(self.weights, place - math.floor(place))
+
+    def move(self, arrival, most, k, f):
+        """Arrival of task k of a record in future f: moved by whole seconds, but for one of 0."""
+        if arrival <= 0.0:
+            return arrival
+        noise = math.floor(draw_uniform(self.key, k, f + 1) * (2 * most + 1)) - most
+        return max(0.0, arrival + noise)
+
+    def tasks_to_come(self, f):
+        """Tasks of future f that have not arrived, by arrival."""
+        h, now = self.record_of(f), self.slow.time
+        found, record = self.matches[h], self.history[h]
+        coming = []
+        if found.agreement <= 0.5:
+            unit = math.floor(find_window(self.slow))
+            for k, task in enumerate(record):
+                arrival = self.move(task.arrival, unit, k, f)
+                if arrival > now:
+                    coming.append((arrival, task))
+        else:
+            for k in found.left:
+                arrival = record[k].arrival
+                if arrival + found.deviation < now:
+                    continue
+                arrival = self.move(arrival, found.deviation, k, f)
+                coming.append((max(arrival, now + 1.0), record[k]))
+        coming.sort(key=lambda item: item[0])
+        return [replace(task, arrival=a, waiting_since=a) for a, task in coming]
+
+    def find_repair_end(self, v, h, f):
+        """Tick at which a broken vehicle may be back."""
+        now, vehicle = self.slow.time, self.slow.vehicles[v]
+        if vehicle.mean_times is not None:
+            draw = draw_waiting_time(self.key, f, 2 * v + 1)
+            return now + max(1, math.ceil(naive.round9(vehicle.mean_times[1] * draw)))
+        past = [ticks for tick, ticks in self.breakdowns[h][v] if tick <= now]
+        if past:
+            ticks = past[-1]
+        else:
+            listed = [ticks for own in self.breakdowns[h] for _, ticks in own]
+            ticks = sum(listed) // len(listed) if listed else int(find_window(self.slow))
+        return max(now + 1, vehicle.began + ticks + 1)
+
+    def open_future(self, f):
+        """The present with the tasks and breakdowns of future f to come."""
+        h = self.record_of(f)
+        floor = self.slow.floor
+        day = copy.deepcopy(self.slow, {id(floor): floor})
+        future_key = self.key ^ type(self.key[0])(f + 1)
+        day.key = future_key
+        day._waiting_time = lambda v, n, what: draw_waiting_time(future_key, n, 2 * v + what)
+        day._to_arrive = self.tasks_to_come(f)
+        arrived = [task for task in day._tasks if task.arrival <= day.time]
+        day._tasks = [*arrived, *day._to_arrive]
+        for v, vehicle in enumerate(day._vehicles):
+            vehicle.breakdowns = self.breakdowns[h][v]
+            if vehicle.status == naive.BROKEN:
+                vehicle.repaired_at = self.find_repair_end(v, h, f)
+            else:
+                day._plan_failure(vehicle)
+        return day
+
+    # The base
+
+    def choose(self, day):
+        """What the base does: vehicle and position in the pool."""
+        if self.base is None:
+            return self.order_pairs(day)[0]
+        able = [v for v in range(len(day.vehicles)) if day.mask()[4 * v]]
+        v = able[int(draw_uniform(day.key, day.decisions, 0) * len(able))]
+        second = draw_uniform(day.key, day.decisions, 1)
+        if self.base == "Random":
+            visible = [k for k, t in enumerate(day.waiting) if day.vehicles[v].can_carry(t)]
+            return v, visible[int(second * len(visible))]
+        rule = naive.ACTION_RULES[int(second * 4)] if self.base == "MIX" else self.base
+        return v, day.select(v, rule)
+
+    def order_pairs(self, day):
+        """Every possible pair, the shortest time to its pickup first."""
+
+        def approach(v, k):
+            vehicle, pickup = day.vehicles[v], day.waiting[k].pickup
+            distances, standing = day.floor.distances, vehicle.standing
+            metres = distances[vehicle.site, pickup]
+            if standing is not None and standing.offset != 0.0:
+                a, b, done = standing.last, standing.next, standing.offset
+                onward = day.floor.arcs[a, b] - done + distances[b, pickup]
+                metres = min(onward, done + metres) if (b, a) in day.floor.arcs else onward
+            return metres / vehicle.speed
+
+        pairs = [
+            (v, k)
+            for v, vehicle in enumerate(day.vehicles)
+            for k, task in enumerate(day.waiting)
+            if vehicle.status == naive.IDLE and vehicle.can_carry(task)
+        ]
+        return sorted(pairs, key=lambda pair: round(approach(*pair), 6))
+
+    def list_candidates(self):
+        """Assignments that are tried, the base's own choice first."""
+        day = self.open_future(0)
+        most = self.options["candidates"]
+        if self.base is None:
+            return self.order_pairs(day)[:most]
+        found = [self.choose(day)]
+        for v in range(len(day.vehicles)):
+            if day.mask()[4 * v]:
+                found += [(v, day.select(v, rule)) for rule in naive.ACTION_RULES]
+        return list(dict.fromkeys(found))[:most]
+
+    def value(self, f, v, k):
+        """Makespan and penalty of future f if vehicle v takes the task at position k now."""
+        day = self.open_future(f)
+        day.assign(v, k)
+        while not day.done:
+            day.assign(*self.choose(day))
+        options = self.options
+        excess = max(0.0, day.tardiness - (options["cost_limit"] - options["margin"]))
+        return day.makespan + options["penalty"] * excess
+
+    def totals(self):
+        """Sum of each candidate's values over the futures."""
+        n = self.options["futures"]
+        return [sum(self.value(f, v, k) for f in range(n)) for v, k in self.candidates]

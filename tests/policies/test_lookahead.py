@@ -1,0 +1,630 @@
+"""Lookahead as a policy: it never sees what is still to come, its options, and what it can be sure of."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numba
+import numpy as np
+import pytest
+
+from acerl_np import (
+    AcerlError,
+    ConfigError,
+    Dispatcher,
+    IndexPolicy,
+    InputError,
+    Instance,
+    Layout,
+    Lookahead,
+    Policy,
+    PolicyError,
+    Simulator,
+    StaticPlan,
+    TaskArrived,
+    evaluate_policy,
+    load_instance,
+    load_suite,
+    perturb,
+    warm_up,
+)
+from acerl_np.kernels.lookahead import UNFINISHED, begin_lookahead, pick_candidate, rate_candidates
+from acerl_np.kernels.state import (
+    EPISODE_N_FINISHED,
+    INSTANCE_HORIZON,
+    NEVER,
+    VEHICLE_BREAKDOWN_AT,
+    VEHICLE_N_REPAIRS,
+    VEHICLE_STATUS,
+)
+from acerl_np.policies.lookahead import find_same
+from acerl_np.problem.layout import Breakdown, RandomBreakdowns
+from acerl_np.problem.tables import build_problem
+from acerl_np.simulation.arena import play_list, stream_keys
+from acerl_np.support.workers import Workers
+
+JIT = not numba.config.DISABLE_JIT
+
+INDEX = IndexPolicy.of_weights(
+    approach=-1.0, loaded=-0.7, lateness=0.6, waiting=0.3, other_soonest=0.4, next_slack=0.2
+)
+KNOWING = IndexPolicy.of_weights(
+    approach=-1.0,
+    loaded=-0.2,
+    breaks=-3.0,
+    margin=0.5,
+    last_approach=4.0,
+    last_loaded=3.0,
+    arrived_approach=-3.0,
+    time_approach=5.0,
+    time_slack=-1.0,
+)
+PLAN = StaticPlan(("v1", "v0", "v2"), {"v0": "STD", "v1": "NVF", "v2": "EDD"})
+
+
+def make_network(instance):
+    rng = np.random.default_rng(3)
+    slots, fleet = instance.layout.task_slots, len(instance.layout.vehicles)
+    sizes = (4 * slots + fleet * (3 + slots), 8, 4 * fleet)
+    n = sum((a + 1) * b for a, b in pairwise(sizes))
+    return Policy(
+        rng.normal(size=n),
+        hidden=sizes[1:-1],
+        task_slots=slots,
+        n_vehicles=fleet,
+        scaling=np.ones(12),
+    )
+
+
+BASES = {
+    "index": lambda instance: INDEX,
+    "all knowledge": lambda instance: KNOWING,
+    "network": make_network,
+    "STD": lambda instance: "STD",
+    "MIX": lambda instance: "MIX",
+    "plan": lambda instance: PLAN,
+}
+
+
+def shorten(instance, n):
+    return Instance.from_rows(f"{instance.name}-{n}", instance.layout, instance.rows()[:n])
+
+
+def day_of(number=1, seed=7):
+    """A day like the history's, of fewer tasks where kernels run as Python."""
+    day = perturb(load_instance(f"DMH-0{number}"), 6, seed=seed)
+    return day if JIT else shorten(day, 9)
+
+
+def records_of(numbers=(1, 2, 3)):
+    found = [load_instance(f"DMH-0{number}") for number in numbers]
+    return found if JIT else [shorten(record, 10) for record in found]
+
+
+# What is to come is never read
+
+
+def change_rest(instance, cut, rng):
+    """The same day until `cut`, then other tasks, other breakdowns and other repair ends."""
+    sites = [site.id for site in instance.layout.sites if site.id.startswith("st")]
+    rows = [row for row in instance.rows() if row["arrival_time"] <= cut]
+    for k in range(int(rng.integers(0, 12))):
+        pickup, delivery = rng.choice(sites, 2, replace=False)
+        arrival = cut + float(rng.integers(1, 900))
+        new = {"task": f"new{k}", "pickup": str(pickup), "delivery": str(delivery)}
+        rows.append({**new, "arrival_time": arrival, "expiry_time": float(rng.integers(0, 500))})
+    changed = {}
+    for vehicle in instance.layout.vehicles:
+        kept = []
+        for item in vehicle.breakdowns:
+            if item.time > cut:
+                continue
+            lasts = item.time + item.repair_time >= cut
+            kept.append(Breakdown(item.time, item.repair_time + 77.0 * lasts))
+        kept.append(Breakdown(cut + float(rng.integers(1, 300)), 55.0))
+        changed[vehicle.id] = kept
+    return Instance.from_rows("changed", instance.layout.with_breakdowns(changed), rows)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", list(BASES))
+@pytest.mark.parametrize("weights", ["match", "even"])
+def test_what_is_to_come_changes_no_decision_before_it(name, weights):
+    """Days that agree up to a moment are decided alike up to it, whatever comes then."""
+    day, history = day_of(), records_of()
+    rng = np.random.default_rng(5)
+    cuts = (0.0, 130.0, 405.0, 520.0, 705.0, 930.0, 1100.0) if JIT else (0.0, 130.0)
+    others = [change_rest(day, cut, rng) for cut in cuts]
+    options = {"bases": 2} if name in ("index", "all knowledge") else {}
+    ahead = Lookahead(
+        BASES[name](day), history=history, futures=2, weights=weights, candidates=2, **options
+    )
+    simulator = Simulator([day, *others])
+    agreed = np.zeros(len(cuts), int)
+    while not simulator.done.all():
+        vehicles, tasks = ahead.choose(simulator)
+        for b, cut in enumerate(cuts, 1):
+            if simulator.time[0] <= cut:
+                assert simulator.time[b] == simulator.time[0]
+                assert (vehicles[b], tasks[b]) == (vehicles[0], tasks[0]), (cut, simulator.time[0])
+                agreed[b - 1] += 1
+        simulator.assign(vehicles, tasks)
+        if simulator.done[0] or simulator.time[0] > max(cuts):
+            break
+    assert agreed[0] >= 1 and (np.diff(agreed) >= 0).all() and agreed[-1] > agreed[0]
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", ["index", "STD", "all knowledge"])
+def test_the_true_breakdowns_to_come_are_not_known(name):
+    """Two episodes whose random breakdowns differ are decided alike until the first one happens."""
+    layout = day_of().layout.with_random_breakdowns(RandomBreakdowns(900.0, 200.0))
+    day = replace(day_of(), layout=layout)
+    n = 6
+    keys = np.random.default_rng(0).integers(2**32, size=(n, 4), dtype=np.uint32)
+    simulator = Simulator([day] * n, breakdown_keys=keys)
+    ahead = Lookahead(BASES[name](day), history=records_of(), futures=2)
+    assert len(set(simulator.state.vehicle[:, :, VEHICLE_BREAKDOWN_AT].ravel().tolist())) > n
+    decisions = 0
+    while True:
+        vehicles, tasks = ahead.choose(simulator)
+        # What has happened to an episode is all that may make a difference.
+        same = [
+            b
+            for b in range(n)
+            if simulator.time[b] == simulator.time[0]
+            and (simulator.state.vehicle[b, :, VEHICLE_STATUS] != 2).all()
+            and (simulator.state.vehicle[b, :, VEHICLE_N_REPAIRS] == 0).all()
+        ]
+        if len(same) < 2 or decisions == 10:
+            break
+        for b in same[1:]:
+            assert (vehicles[b], tasks[b]) == (vehicles[same[0]], tasks[same[0]])
+            decisions += 1
+        simulator.assign(vehicles, tasks)
+    assert decisions >= 3
+
+
+@pytest.mark.oracle
+def test_the_time_that_is_left_is_not_found_from_the_true_tasks():
+    """Where vehicles break down at random an episode has a horizon that its tasks decide."""
+    model = RandomBreakdowns(5000.0, 90.0)
+    day = replace(day_of(), layout=day_of().layout.with_random_breakdowns(model))
+    simulator = Simulator(day)
+    other = Simulator(Instance.from_rows("other", day.layout, day.rows()[:6]))
+    assert simulator.problem.instance[0, INSTANCE_HORIZON] < NEVER
+    assert not np.array_equal(simulator.problem.instance, other.problem.instance)
+    limits = []
+    for seen in (simulator, other):
+        ahead = Lookahead("STD", history=records_of((2,))).prepare(seen.problem, seen.pool)[1]()
+        arguments = seen.problem, seen.state, np.int64(0), ahead, np.zeros(4, np.uint32)
+        assert begin_lookahead(*arguments) == 2
+        limits.append(int(ahead.future.instance[0, INSTANCE_HORIZON]))
+    assert limits[0] == limits[1] < NEVER
+
+
+def rename(instance, name="another", layout=None):
+    rows = [{**row, "task": f"x{k}"} for k, row in enumerate(instance.rows())]
+    return Instance.from_rows(name, layout or instance.layout, rows)
+
+
+@pytest.mark.oracle
+def test_a_records_own_content_is_no_future_of_it():
+    """Under whatever name, on an equal floor, with other breakdowns, its tasks in whatever order."""
+    day = day_of()
+    equal = Layout.from_dict({**day.layout.to_dict(), "name": "another floor"})
+    rows = day.rows()
+    assert [row["arrival_time"] for row in rows[:3]] == [0.0, 0.0, 0.0]
+    turned = Instance.from_rows("turned", day.layout, [rows[2], rows[1], rows[0], *rows[3:]])
+    assert turned.rows() != rows
+    own = [
+        day,
+        rename(day),
+        rename(day, layout=equal),
+        rename(day, layout=day.layout.with_breakdowns({})),
+        turned,
+    ]
+    other = records_of((2,))[0]
+    assert find_same([day], [*own, other]).tolist() == [[True] * len(own) + [False]]
+    assert find_same([day.layout], own).tolist() == [[False] * len(own)]
+    for history in ([day], own):
+        with pytest.raises(PolicyError, match="no historical record but itself; expected other"):
+            evaluate_policy(Lookahead("STD", history=history), day, trials=1)
+    # It changes nothing that the day itself is among the records, even several times.
+    places = evaluate_policy(Lookahead(INDEX, history=[other], futures=2), day, trials=1, threads=1)
+    for history in ([*own, other], [other, day]):
+        ahead = Lookahead(INDEX, history=history, futures=2)
+        found = evaluate_policy(ahead, day, trials=1, threads=1)
+        assert np.array_equal(found.makespan, places.makespan)
+
+
+# What it can be sure of
+
+
+def situation_value(simulator, base, options):
+    """What an episode comes to if the base goes on from here."""
+    problem = simulator.problem
+    state = Simulator(simulator.instances).state
+    for own, other in zip(state, simulator.state, strict=True):
+        own[0] = other[0]
+    decider = base.prepare(problem, simulator.instances, True)[1]()
+    from acerl_np.kernels.deciders import finish_by
+    from acerl_np.kernels.state import OUTCOME_MAKESPAN, OUTCOME_TARDINESS
+
+    none = np.int64(-1)
+    finish_by(problem, state, np.int64(0), decider, np.int64(0), np.zeros(4, np.uint32), none, none)
+    makespan, tardiness = state.outcome[0, OUTCOME_MAKESPAN], state.outcome[0, OUTCOME_TARDINESS]
+    return makespan + options.penalty * max(0.0, tardiness - options.cost_limit + options.margin)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("number", [1, 7] if JIT else [1])
+def test_with_the_true_rest_of_the_day_it_only_improves(number):
+    """One future that is the rest of this day: its record has another load on the first task, which no
+    vehicle minds, so it is not the day's own. Each decision is worth at least as much as the base's, and
+    what a decision promises is kept.
+    """
+    day = day_of(number)
+    rows = day.rows()
+    rows[0]["demand"] += 1.0
+    twin = Instance.from_rows("twin", day.layout, rows)
+    ahead = Lookahead(INDEX, history=[twin], futures=1)
+    simulator = Simulator(day)
+    prepared = ahead.prepare(simulator.problem, [day])[1]()
+    key = np.zeros(4, np.uint32)
+    promised = np.inf
+    improved = 0
+    while not simulator.done[0]:
+        problem, state, b = simulator.problem, simulator.state, np.int64(0)
+        begin_lookahead(problem, state, b, prepared, key)
+        rate_candidates(problem, state, b, prepared, key, np.int64(0), np.int64(1))
+        _, k, v, position = pick_candidate(prepared)
+        # At 0 the first task's twin still seems to come.
+        if simulator.time[0] > 0:
+            base, best = prepared.total[0, 0], prepared.total[0, k]
+            assert base == pytest.approx(situation_value(simulator, INDEX, ahead), rel=1e-12)
+            assert best <= base <= promised * (1 + 1e-12)
+            improved += best < base
+            promised = best
+        simulator.assign([v], [int(state.pool[0, position])])
+    excess = max(0.0, simulator.tardiness[0] - 45.0)
+    assert simulator.makespan[0] + 5.0 * excess == pytest.approx(promised, rel=1e-12)
+    assert improved >= 1
+
+
+def weights_of(day, history, time):
+    """The history's weights at the first decision after `time`."""
+    simulator = Simulator(day)
+    ahead = Lookahead(INDEX, history=history, futures=1)
+    while simulator.time[0] <= time:
+        simulator.assign(*INDEX.choose(simulator))
+    prepared = ahead.prepare(simulator.problem, [day])[1]()
+    begin_lookahead(
+        simulator.problem, simulator.state, np.int64(0), prepared, np.zeros(4, np.uint32)
+    )
+    return prepared.weight, prepared.agreement
+
+
+@pytest.mark.oracle
+def test_weights():
+    """A copy of the day outweighs all; on days that do not repeat, all weigh alike."""
+    day = day_of()
+    history = [
+        day_of(1, seed=8),
+        *(replace(record, expiry=record.expiry + 1.0) for record in records_of((2, 3))),
+    ]
+    for time in (0.0, 100.0, 400.0 if JIT else 100.0):
+        weight, agreement = weights_of(day, history, time)
+        assert weight.sum() == pytest.approx(1.0, abs=1e-12)
+        assert weight[0] > 0.9 and agreement[0] > 0.8
+        weight, agreement = weights_of(day, history[1:], time)
+        assert (agreement <= 0.5).all()
+        assert weight.tolist() == [0.5, 0.5]
+
+
+needs_jit = pytest.mark.skipif(not JIT, reason="whole days")
+
+
+@needs_jit
+@pytest.mark.parametrize("name", ["index", "STD"])
+def test_threads_and_order_change_nothing(name):
+    history = records_of((1, 2, 3, 4))
+    days = [day_of(number) for number in (1, 2, 5)]
+    ahead = Lookahead(BASES[name](days[0]), history=history, futures=4)
+    one = evaluate_policy(ahead, days, trials=2, seed=3, threads=1)
+    for threads in (2, 3):
+        other = evaluate_policy(ahead, days, trials=2, seed=3, threads=threads)
+        assert other.makespan.tobytes() == one.makespan.tobytes()
+        assert other.tardiness.tobytes() == one.tardiness.tobytes()
+    turned = evaluate_policy(ahead, days[::-1], trials=2, seed=3, threads=2)
+    assert np.array_equal(turned.makespan, one.makespan[::-1])
+    alone = evaluate_policy(ahead, days[1], trials=2, seed=3, threads=1)
+    assert np.array_equal(alone.makespan[0], one.makespan[1])
+
+
+@needs_jit
+def test_another_seed_draws_other_futures():
+    history, day = records_of((1, 2, 3, 4)), day_of(5)
+    found = [
+        evaluate_policy(Lookahead(INDEX, history=history, futures=3, seed=seed), day, trials=1)
+        for seed in (0, 0, 1, 2, 2**40)
+    ]
+    assert found[0].makespan == found[1].makespan
+    assert len({float(trials.makespan[0, 0]) for trials in found}) > 1
+
+
+@needs_jit
+def test_same_futures_are_played_once():
+    """Whether it is known that a record's futures are all the same changes no sum."""
+    day, history = day_of(5), records_of((1, 2, 3))
+    simulator = Simulator(day)
+    ahead = Lookahead(INDEX, history=history, futures=9)
+    key = np.arange(4, dtype=np.uint32)
+    prepared = ahead.prepare(simulator.problem, [day])[1]()
+    arguments = simulator.problem, simulator.state, np.int64(0), prepared, key
+    begin_lookahead(*arguments)
+    rate_candidates(*arguments, np.int64(0), np.int64(9))
+    assert prepared.known.all()
+    once = prepared.total.copy()
+    begin_lookahead(*arguments)
+    for f in range(9):
+        prepared.known[:] = False
+        rate_candidates(*arguments, np.int64(f), np.int64(f + 1))
+    assert np.array_equal(once, prepared.total)
+
+
+# Corners
+
+
+def play(ahead, day, **options):
+    """The outcome of one episode."""
+    found = evaluate_policy(ahead, day, trials=1, threads=1, **options)
+    return found.makespan[0, 0], found.tardiness[0, 0]
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"futures": 1},
+        {"futures": 1, "candidates": 1},
+        {"futures": 2, "candidates": 1000},
+        {"futures": 2, "bases": 3, "candidates": 1},
+        {"futures": 2, "penalty": 0.0, "margin": 0.0, "cost_limit": 0.0},
+    ],
+)
+def test_options(options):
+    day, history = day_of(), records_of((1, 2))
+    makespan, tardiness = play(Lookahead(INDEX, history=history, **options), day)
+    assert 0.0 < makespan < 2200.0 and np.isfinite(tardiness)
+    if options.get("candidates") == 1 and "bases" not in options:
+        assert (makespan, tardiness) == play(INDEX, day)
+
+
+@pytest.mark.oracle
+def test_histories():
+    """One record; a longer and a shorter one; one that is over; one whose tasks come late."""
+    day = day_of()
+    rows = day.rows()
+    late = [{**row, "arrival_time": row["arrival_time"] + 50_000.0} for row in rows]
+    long = [*rows, *({**row, "task": f"{row['task']}b"} for row in late)]
+    for history in (rows[:1], rows[:3], rows[-1:], late, long):
+        record = Instance.from_rows("history", day.layout, history)
+        for weights in ("match", "even"):
+            ahead = Lookahead(INDEX, history=record, futures=2, weights=weights)
+            makespan, _ = play(ahead, day)
+            assert 0.0 < makespan < 2200.0
+
+
+@pytest.mark.oracle
+def test_one_task():
+    day = shorten(day_of(), 1)
+    base, ahead = play("STD", day), play(Lookahead("STD", history=records_of((2,)), futures=2), day)
+    assert np.isfinite(base).all() and np.isfinite(ahead).all()
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", ["index", "STD", "network", "plan"])
+def test_capacities(name):
+    """Candidates are only what a vehicle may carry; a wrong one would be refused."""
+    day = shorten(day_of(), 9)
+    data = day.layout.to_dict()
+    for vehicle, capacity in zip(data["vehicles"], (2.0, 8.0, 0.0), strict=True):
+        vehicle["capacity"] = capacity
+    layout = Layout.from_dict(data)
+    rows = [{**row, "demand": float(k % 4) * 3.0} for k, row in enumerate(day.rows())]
+    day = Instance.from_rows("loads", layout, rows)
+    history = [Instance.from_rows("h", layout, records_of((2,))[0].rows())]
+    ahead = Lookahead(BASES[name](day), history=history, futures=2, candidates=50)
+    simulator = Simulator(day)
+    prepared = ahead.prepare(simulator.problem, [day])[1]()
+    while not simulator.done[0]:
+        begin_lookahead(
+            simulator.problem, simulator.state, np.int64(0), prepared, np.zeros(4, np.uint32)
+        )
+        for v, position in prepared.candidate[0, : prepared.n_candidates[0]]:
+            capacity = layout.vehicles[v].capacity
+            assert simulator.state.vehicle[0, v, VEHICLE_STATUS] == 0
+            assert not capacity or day.demand[simulator.state.pool[0, position]] <= capacity
+        simulator.assign(*ahead.choose(simulator))
+    assert simulator.state.episode[0, EPISODE_N_FINISHED] == day.n_tasks
+
+
+@pytest.mark.oracle
+def test_horizon_and_futures_that_cannot_end():
+    """A horizon stops the episode but no future; where all futures get stuck, the base's choice is taken."""
+    day, history = day_of(), records_of((1, 2))
+    ahead = Lookahead(INDEX, history=history, futures=2)
+    makespan, tardiness = play(ahead, day)
+    assert play(ahead, day, horizon=makespan) == (makespan, tardiness)
+    stopped = evaluate_policy(ahead, day, trials=1, threads=1, horizon=makespan - 1.0)
+    assert np.isnan(stopped.makespan).all() and stopped.decisions >= 1
+    # A task that nobody can carry waits for ever.
+    data = day.layout.to_dict()
+    small = Layout.from_dict({**data, "vehicles": [{**v, "capacity": 2} for v in data["vehicles"]]})
+    rows = [{**row, "demand": 9.0 * (k == 1)} for k, row in enumerate(day.rows()[:4])]
+    hopeless = Instance.from_rows("hopeless", small, rows, servable=False)
+    light = [{**row, "demand": 0.0} for row in history[1].rows()]
+    simulator = Simulator(hopeless)
+    ahead = Lookahead(INDEX, history=Instance.from_rows("light", small, light), futures=2)
+    prepared = ahead.prepare(simulator.problem, [hopeless])[1]()
+    arguments = simulator.problem, simulator.state, np.int64(0), prepared, np.zeros(4, np.uint32)
+    assert begin_lookahead(*arguments) == 2
+    rate_candidates(*arguments, np.int64(0), np.int64(2))
+    n = prepared.n_candidates[0]
+    assert n >= 2 and (prepared.total[0, :n] == 2 * UNFINISHED).all()
+    assert pick_candidate(prepared)[1] == 0
+    assert np.isnan(play(ahead, hopeless)).all()
+
+
+def test_room_is_that_of_what_there_can_be():
+    """Neither futures nor candidates that cannot be take memory."""
+    day = shorten(day_of(), 5)
+    ahead = Lookahead(INDEX, history=records_of((2, 3)), futures=100_000, candidates=1000, bases=2)
+    prepared = ahead.prepare(build_problem([day]), [day])[1]()
+    assert len(prepared.future.instance) == 1 and len(prepared.states.episode) == 2
+    assert prepared.value.shape == (2, 2, 15)
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "text"),
+    [
+        ({"futures": 0}, InputError, "futures: read 0; expected a whole number from 1 to 100,000"),
+        ({"futures": 2.5}, InputError, "futures: read 2.5"),
+        ({"futures": True}, InputError, "futures: read True"),
+        ({"bases": 65}, InputError, "bases: read 65; expected a whole number from 1 to 64"),
+        ({"candidates": 0}, InputError, "candidates: read 0; .* from 1 to 1,000"),
+        ({"weights": "odd"}, InputError, "weights: read odd; expected one of match, even"),
+        ({"cost_limit": -1.0}, InputError, "cost_limit: read -1.0; expected a number from 0"),
+        ({"penalty": float("nan")}, InputError, "penalty: read nan"),
+        ({"margin": "5"}, InputError, "margin: read 5;"),
+        ({"seed": -1}, ConfigError, "seed"),
+        ({"history": []}, InputError, "history: no records; expected at least one"),
+        ({"history": "dmh-train"}, InputError, "instances: read"),
+        ({"history": None}, PolicyError, "STD has no records of its own; expected history="),
+        ({"bases": 2}, PolicyError, "bases: read 2; expected 1, or an index policy"),
+    ],
+)
+def test_options_out_of_range_are_named(options, error, text):
+    given = {"history": records_of((1,)), **options}
+    with pytest.raises(error, match=text) as caught:
+        Lookahead("STD", **given)
+    assert "\n" not in str(caught.value)
+
+
+def test_policies_that_cannot_look_ahead_are_refused():
+    history = records_of((1,))
+    day = day_of()
+    for policy in (make_network(day), PLAN):
+        with pytest.raises(PolicyError, match="bases: read 2; expected 1, or an index policy"):
+            Lookahead(policy, history=history, bases=2)
+    for policy in (3, None, Lookahead("STD", history=history)):
+        with pytest.raises(PolicyError, match=r"policy: read .*; expected a trained policy"):
+            Lookahead(policy, history=history)
+    with pytest.raises(PolicyError, match="unknown"):
+        Lookahead("SDT", history=history)
+    with pytest.raises(PolicyError, match="the policy has no records of its own"):
+        Lookahead(INDEX)
+
+
+def test_floors_that_do_not_fit_are_refused():
+    day = day_of()
+    data = day.layout.to_dict()
+    faster = Layout.from_dict({**data, "vehicles": [{**v, "speed": 2} for v in data["vehicles"]]})
+    two = [day, Instance.from_rows("fast", faster, day.rows())]
+    ahead = Lookahead("STD", history=records_of((2,)))
+    with pytest.raises(PolicyError, match=r"^fast: another floor or fleet than DMH-01") as caught:
+        evaluate_policy(ahead, two, trials=1)
+    assert "\n" not in str(caught.value)
+    names = {site["id"]: f"{site['id']}x" for site in data["sites"]}
+    renamed = Layout.from_dict(
+        {
+            **data,
+            "sites": [{**site, "id": names[site["id"]]} for site in data["sites"]],
+            "edges": [{**e, "a": names[e["a"]], "b": names[e["b"]]} for e in data["edges"]],
+            "routes": [[names[site] for site in route] for route in data.get("routes", [])],
+            "vehicles": [{**v, "start": names[v["start"]]} for v in data["vehicles"]],
+        }
+    )
+    rows = [
+        {**row, "pickup": names[row["pickup"]], "delivery": names[row["delivery"]]}
+        for row in day.rows()
+    ]
+    foreign = Instance.from_rows("foreign", renamed, rows)
+    text = r"has no site '\w+', which the historical record DMH-02.* names"
+    with pytest.raises(PolicyError, match=text) as caught:
+        evaluate_policy(ahead, foreign, trials=1)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_record_that_the_fleet_cannot_carry_is_refused():
+    day = day_of()
+    data = day.layout.to_dict()
+    small = Layout.from_dict({**data, "vehicles": [{**v, "capacity": 2} for v in data["vehicles"]]})
+    rows = [{**row, "demand": 1.0} for row in day.rows()]
+    heavy = Instance.from_rows("heavy", day.layout, [{**row, "demand": 9.0} for row in rows])
+    with pytest.raises(
+        AcerlError, match=r"^historical record heavy: task .*: demand: 9 exceeds"
+    ) as caught:
+        evaluate_policy(
+            Lookahead("STD", history=heavy), Instance.from_rows("day", small, rows), trials=1
+        )
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.oracle
+def test_arrays_hold_all_of_it():
+    for name in ("index", "network", "plan", "MIX"):
+        day = day_of()
+        ahead = Lookahead(
+            BASES[name](day), history=records_of((1, 2)), futures=2, seed=2**40, weights="even"
+        )
+        again = Lookahead.from_arrays(ahead.to_arrays())
+        assert repr(again) == repr(ahead)
+        simulator = Simulator(day)
+        for one, other in zip(ahead.choose(simulator), again.choose(simulator), strict=True):
+            assert np.array_equal(one, other)
+
+
+@needs_jit
+def test_what_is_compiled_ahead_serves_all_of_it():
+    """Whatever looks ahead, in an evaluation, a simulator or a dispatcher."""
+    from acerl_np.kernels import deciders, lookahead
+
+    warm_up("lookahead", quiet=True)
+    kernels = [
+        getattr(lookahead, name)
+        for name in ("begin_lookahead", "rate_candidates", "pick_candidate", "play_ahead")
+    ]
+    kernels += [deciders.finish_by, deciders.decide_once]
+    before = [len(kernel.signatures) for kernel in kernels]
+    assert min(before) >= 1
+    day, history = shorten(day_of(), 4), records_of((2,))
+    for name in ("index", "network", "STD", "plan"):
+        ahead = Lookahead(BASES[name](day), history=history, futures=1)
+        evaluate_policy(ahead, day, trials=1, threads=1)
+        dispatcher = Dispatcher(day.layout, ahead)
+        for task in ("a", "b"):
+            dispatcher.feed(TaskArrived(0.0, task, "st1", "st5", 400.0))
+        assert len(dispatcher.decide(0.0)) == 2
+    assert [len(kernel.signatures) for kernel in kernels] == before
+
+
+@needs_jit
+def test_it_is_better_than_its_base():
+    """On days like those of the history; by much more than its spread."""
+    suite = load_suite("dmh-train")
+    days = [perturb(record, 5, seed=1) for record in suite]
+    base = evaluate_policy(INDEX, days, trials=1).makespan.mean()
+    keys = stream_keys(days, 1, 0)
+    problem = build_problem(days)
+    ahead = Lookahead(INDEX, history=suite, futures=8)
+    problem, prepare = ahead.prepare(problem, days)
+    workers = Workers(2)
+    outcome = play_list(problem, prepare, np.arange(len(days)), keys, workers)
+    workers.close()
+    assert outcome.makespan.mean() < base - 30.0
