@@ -161,6 +161,11 @@ def penalty(cost, cost_limit):
     return (cost - cost_limit) ** 2 if cost > cost_limit else 0.0
 
 
+def penalised(j_r, cost, cost_limit, weight=3.0, margin=5.0):
+    """A return less so much for every unit of cost from `margin` below the limit on."""
+    return j_r - weight * max(0.0, cost - (cost_limit - margin))
+
+
 def bubble_sort(returns, penalties, p_f, draw):
     """Members from best to worst (Algorithm 4); `draw(sweep, j)` is uniform in [0, 1)."""
     order = list(range(len(returns)))
@@ -190,6 +195,8 @@ def score(ranking, returns, costs, cost_limit, p_f, key):
         return [j_r - j_c for j_r, j_c in zip(returns, costs, strict=True)]
     if ranking == "f":
         return [float(j_r) for j_r in returns]
+    if ranking == "penalty":
+        return [penalised(j_r, j_c, cost_limit) for j_r, j_c in zip(returns, costs, strict=True)]
     if ranking == "r":
         return ranks(sorted(range(len(returns)), key=lambda k: -returns[k]))
     stream = stream_key(key[0], RANKING, key[1], key[2])
@@ -226,6 +233,25 @@ def utilities(
         for k, value in zip(members, scores, strict=True):
             f[k] = value
     return np.array(standardise(f) if shaping == "standardised" else f)
+
+
+def population_utilities(returns, costs, rows, *, ranking, shaping, cost_limit, **options):
+    """Utilities of members that played K episodes each; all three are lists of K numbers per member.
+
+    A member's utility is the mean of those of its episodes, each ranked among those of its record. With
+    penalties and several episodes it is the mean of its penalised returns instead.
+    """
+    if ranking == "penalty" and len(rows[0]) > 1:
+        means = [
+            math.fsum(penalised(*pair, cost_limit) for pair in zip(j_r, j_c, strict=True))
+            / len(j_r)
+            for j_r, j_c in zip(returns, costs, strict=True)
+        ]
+        return np.array(standardise(means) if shaping == "standardised" else means)
+    flat = [[value for own in columns for value in own] for columns in (returns, costs, rows)]
+    f = utilities(*flat, ranking=ranking, shaping=shaping, cost_limit=cost_limit, **options)
+    n = len(rows[0])
+    return np.array([sum(f[k : k + n]) / n for k in range(0, len(f), n)])
 
 
 # Instance sampler

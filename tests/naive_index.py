@@ -181,8 +181,10 @@ class Look:
         return fmean(float(vehicle.status == naive.IDLE) for vehicle in self.slow.vehicles)
 
     def breaks(self):
+        """At the tick of its finish a vehicle breaks down before it has delivered."""
         tick = self._next_breakdown()
-        return float(tick is not None and tick < self._finish())
+        ends = self.now + math.ceil(naive.round9(self._trip()))
+        return float(tick is not None and tick <= ends)
 
     def wasted(self):
         return (self._next_breakdown() - self.now) / self.unit if self.breaks() else 0.0

@@ -278,7 +278,7 @@ class Ranker:
         """Return a utility per member from its K episodes, ndarray(float64, (population,)).
 
         Members are ranked within each of the records that they played, and a member's utility is the mean
-        over its own. With "penalty" and common records it is the score of its mean return, less the mean
+        over its own. With "penalty" and several records it is the score of its mean return, less the mean
         penalty.
 
         Parameters
@@ -295,7 +295,9 @@ class Ranker:
             )
             means = scores.mean(axis=1)
             zeros = np.zeros(len(means), np.int64)
-            return rank_utilities(means, zeros.astype(np.float64), zeros, ranking="f")
+            return rank_utilities(
+                means, zeros.astype(np.float64), zeros, ranking="f", shaping=self.shaping
+            )
         utilities = self(returns.ravel(), costs.ravel(), rows.ravel(), noise)
         return np.asarray(utilities.reshape(rows.shape).mean(axis=1))
 

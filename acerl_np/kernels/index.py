@@ -41,6 +41,7 @@ from acerl_np.kernels.state import (
     VEHICLE_STATUS,
     VEHICLE_TASK,
     WORKING,
+    count_ticks,
     may_carry,
 )
 from acerl_np.support.compiled import inner_kernel
@@ -359,7 +360,9 @@ def write_features(problem, state, b, index, v, k, n_idle, busy, pairs):
         if following < problem.breakdown.shape[2]:
             tick = problem.breakdown[i, v, following, BREAKDOWN_TICK]
             if tick < NEVER:
-                breaks = np.float64(tick) < finish
+                # At the tick of its finish a vehicle breaks down before it has delivered.
+                ends = state.episode[b, EPISODE_TIME] + count_ticks(approach + loaded)
+                breaks = tick <= ends
                 x[BREAKS] = F(1.0) if breaks else F(0.0)
                 x[WASTED] = (np.float64(tick) - now) * per_second if breaks else 0.0
                 margin = clip((np.float64(tick) - finish) * per_second, 0.0, FAR)

@@ -9,12 +9,13 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from acerl_np.evolution import penalise, rank_utilities
+from acerl_np.evolution import Ranker, penalise, rank_utilities
 from acerl_np.kernels.ranking import rank_members
+from acerl_np.kernels.update import Noise
 from acerl_np.support.errors import ConfigError, InputError
 
 LIMIT = 50.0
-RANKINGS = ("isr", "cf", "r", "f")
+RANKINGS = ("isr", "cf", "r", "f", "penalty")
 
 # Whole and quarter numbers: ties and costs exactly at the limit are common.
 quarter_costs = st.integers(160, 240).map(lambda k: k / 4)
@@ -78,6 +79,70 @@ def test_utilities_equal_the_slow_ones(rows, ranking, shaping, p_f, seed):
     expected = naive.utilities(returns, costs, ids.tolist(), cost_limit=LIMIT, **options)
     assert utilities.shape == (len(rows),)
     np.testing.assert_allclose(utilities, expected, rtol=1e-9, atol=1e-9)
+
+
+# Several episodes a member
+
+
+@st.composite
+def populations(draw):
+    """Returns, costs and records of members that played K episodes each, of common records or their own."""
+    n, each = draw(st.integers(1, 6)), draw(st.integers(1, 4))
+    records = st.lists(st.integers(0, 3), min_size=each, max_size=each)
+    common = draw(records)
+    rows = draw(st.just([common] * n) | st.lists(records, min_size=n, max_size=n))
+    shape = {"min_size": n * each, "max_size": n * each}
+    returns, costs = (
+        draw(st.lists(quarter_returns, **shape)),
+        draw(st.lists(quarter_costs, **shape)),
+    )
+    return tuple(np.array(column).reshape(n, each) for column in (returns, costs, rows))
+
+
+@pytest.mark.oracle
+@settings(max_examples=15 if numba.config.DISABLE_JIT else 60)
+@given(
+    populations(),
+    st.sampled_from(RANKINGS),
+    st.sampled_from(["standardised", "rank"]),
+    probabilities,
+    seeds,
+)
+def test_utilities_of_members_with_several_episodes(population, ranking, shaping, p_f, seed):
+    noise = Noise(seed, 11, len(population[0]), False)
+    found = Ranker(ranking, shaping, LIMIT, p_f).rank_population(*population, noise)
+    expected = naive.population_utilities(
+        *(column.tolist() for column in population),
+        ranking=ranking,
+        shaping=shaping,
+        cost_limit=LIMIT,
+        p_f=p_f,
+        seed=seed,
+        generation=11,
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_penalties_by_hand():
+    """2 a unit beyond 40: mean scores -12.5 - 5, -15 and -13 - 1, the last one's days 3 s apart."""
+    ranker = Ranker("penalty", "rank", cost_limit=50.0, penalty=2.0, margin=10.0)
+    returns = np.array([[-10.0, -15.0], [-20.0, -10.0], [-11.0, -15.0]])
+    costs = np.array([[45.0, 40.0], [40.0, 0.0], [39.0, 41.0]])
+    rows = np.array([[0, 1]] * 3)
+    noise = Noise(0, 0, 3, False)
+    assert ranker.rank_population(returns, costs, rows, noise).tolist() == [-17.5, -15.0, -14.0]
+    one = ranker.rank_population(returns[:, :1], costs[:, :1], rows[:, :1], noise)
+    assert one.tolist() == [-20.0, -20.0, -11.0]
+
+
+@pytest.mark.parametrize("bad", [np.nan, -np.inf])
+def test_a_member_that_failed_once_of_several_times_is_the_worst_by_penalty(bad):
+    returns = np.array([[-1.0, bad], [-500.0, -900.0], [-3.0, -4.0]])
+    rows = np.array([[0, 1]] * 3)
+    ranked = Ranker("penalty").rank_population(
+        returns, np.abs(returns), rows, Noise(0, 0, 3, False)
+    )
+    assert ranked.argmin() == 0 and ranked.argmax() == 2
 
 
 @pytest.mark.parametrize("shaping", ["standardised", "rank"])

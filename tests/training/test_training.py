@@ -307,12 +307,14 @@ def play_episode(instance, policy, theta, key):
 
 
 def play_population(instances, theta, sigma, seed, generation, antithetic, dealt, tile=None):
-    """Returns, costs and decisions of a population by the fast kernels, an episode each."""
+    """Returns, costs and decisions by the fast kernels; a member plays one record or a list of them."""
     problem = build_problem(instances, scaling=find_scaling(instances))
     workers = Workers(1)
     arena = Arena(problem, make_network([219, *HIDDEN, 12]), workers, tile=tile)
     noise = Noise(seed, generation, len(dealt), antithetic)
-    played = arena.play_population(theta, sigma, noise, np.array(dealt, np.int64)[:, None])
+    played = arena.play_population(
+        theta, sigma, noise, np.array(dealt, np.int64).reshape(len(dealt), -1)
+    )
     workers.close()
     return -played.makespan, played.tardiness, played.decisions
 
@@ -341,6 +343,27 @@ def test_a_members_rollout_is_its_episode_in_the_simulator(antithetic):
         played = play_episode(instances[dealt[member]], policy, theta, key)
         assert (-returns[member], costs[member], decisions[member]) == played
     assert len(set(zip(returns.tolist(), costs.tolist(), strict=True))) > 2
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("tile", [1, 4])
+def test_each_episode_of_a_member_is_that_in_the_simulator(tile):
+    """Episode k of member m is keyed by (seed, generation, m K + k); all K are by the same network."""
+    instances = load_instances()
+    strategy = Strategy(
+        initial_parameters([219, *HIDDEN, 12], 3), seed=3, population=5 if JIT else 2, noise_std=0.2
+    )
+    dealt = [[0, 1, 1], [1, 0, 0], [0, 0, 1], [1, 1, 1], [0, 1, 0]][: strategy.population]
+    returns, costs, decisions = play_population(
+        instances, strategy.theta, 0.2, 3, 0, False, dealt, tile=tile
+    )
+    policy = train(generations=0).policy
+    for member, theta in enumerate(strategy.ask()):
+        for k in range(3):
+            entry = 3 * member + k
+            key = naive.stream_key(3, naive.ACTION, 0, entry)
+            played = play_episode(instances[dealt[member][k]], policy, theta, key)
+            assert (-returns[entry], costs[entry], decisions[entry]) == played
 
 
 class SlowTrainer:
