@@ -3,8 +3,8 @@
     acerl-np experiments generalisation
     python benchmarks/plot_budgets.py runs/experiments docs/budgets.png
 
-Reads `generalisation-noised-5.csv` and `generalisation-noised-30.csv`: mean makespan and its spread over seeds
-by decisions, network and index policy.
+Reads `generalisation-noised-5.csv` and `generalisation-noised-30.csv`: mean makespan and its spread over
+seeds by decisions, network and index policy.
 """
 
 from __future__ import annotations
