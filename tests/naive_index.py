@@ -15,6 +15,9 @@ import naive
 FAR = 4.0
 """Units at which what may grow without end is cut."""
 
+MOST_OTHERS = 32
+"""Waiting tasks, the first in pool order, that a task is compared with."""
+
 
 def cut(x, low, high):
     return max(low, min(high, x))
@@ -60,7 +63,7 @@ class Look:
         self.slow, self.floor, self.now = slow, slow.floor, slow.time
         self.vehicle, self.task = slow.vehicles[v], slow.waiting[k]
         self.rivals = [vehicle for u, vehicle in enumerate(slow.vehicles) if u != v]
-        self.others = [task for j, task in enumerate(slow.waiting) if j != k]
+        self.others = [task for j, task in enumerate(slow.waiting[:MOST_OTHERS]) if j != k]
         self.knows_breakdowns = "breakdowns" in knowledge
         self.metres = mean_distance(slow.floor)
         self.speed = fmean(vehicle.speed for vehicle in slow.vehicles)

@@ -149,6 +149,24 @@ def test_each_feature_is_what_its_words_say(world, knows_breakdowns, random):
         twins.assign(*random.choice(pairs))
 
 
+def test_a_long_queue_is_compared_with_its_first_tasks():
+    """The others of a task are among the first 32 that wait: 31 of a task among them, all 32 of a later one."""
+    rng = np.random.default_rng(2)
+    rows = []
+    for k in range(40):
+        a, b = rng.permutation(3)[:2]
+        # The last ones are the nearest and the most urgent, and may not count.
+        pickup, delivery = ("A", "B") if k >= 32 else ("ABC"[a], "ABC"[b])
+        expiry = float(rng.integers(50, 400)) - 40.0 * (k >= 32)
+        rows.append(make_task(f"t{k}", pickup, delivery, 0, expiry))
+    layout = straight_floor([{"id": "v", "start": "A", "speed": 1}], task_slots=2)
+    twins = Twins(World(layout, rows, [0]))
+    for name in ("next_pickup", "mean_pickup", "next_slack", "earlier_due"):
+        for pair, value in look_at(twins, name).items():
+            expected = getattr(naive_index.Look(twins.slow, *pair, KNOWLEDGE), name)()
+            assert value == pytest.approx(expected, rel=1e-5, abs=1e-6), (name, pair)
+
+
 # By hand
 
 
