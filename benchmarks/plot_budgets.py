@@ -25,7 +25,7 @@ def read_table(path: Path) -> dict[str, list[tuple[float, float, float]]]:
             budget = re.fullmatch(r"(network|best)(?:, ([\d.]+) M)?", row[0]) if row else None
             if budget is None:
                 continue
-            numbers = [float(x) for x in re.findall(r"-?\d+(?:\.\d+)?", ",".join(row[1:3]))]
+            numbers = [float(x) for x in re.findall(r"\d+(?:\.\d+)?", row[2])]
             millions = float(budget[2]) if budget[2] else MILLIONS[budget[1]]
             found[budget[1]].append((millions, numbers[0], numbers[1]))
     return {name: sorted(points) for name, points in found.items()}

@@ -266,7 +266,7 @@ class Config:
 
 BEST: dict[str, Any] = {
     "form": "index",
-    "decisions": 1_070_000,
+    "decisions": 3_000_000,
     "hidden": (),
     "spread": "full",
     "population": 14,
