@@ -695,6 +695,7 @@ def test_defaults_of_the_configuration():
         "synthetic": 0.0,
         "spread": "one",
         "knowledge": None,
+        "without": [],
         "shaping": "standardised",
         "antithetic": False,
         "hidden": [128, 128],
