@@ -268,13 +268,13 @@ class IndexPolicy:
                 "'vehicles', and none without"
             )
         self.shape = IndexShape(known, int(hidden), names, check_features(without))
-        with np.errstate(over="ignore"):  # what overflows is refused below
-            self.theta = np.array(theta, np.float64)
-            self.index = self.shape.build(self.theta[None] if self.theta.ndim else self.theta)
+        self.theta = np.array(theta, np.float64)
         if self.theta.shape != (self.shape.n_parameters,):
             raise PolicyError(
                 f"theta: read shape {self.theta.shape}; expected ({self.shape.n_parameters},)"
             )
+        with np.errstate(over="ignore"):  # what overflows is refused below
+            self.index = self.shape.build(self.theta[None])
         if not np.isfinite(self.index.parameters).all():
             raise PolicyError("theta: not finite; expected finite numbers")
         self.origin = origin
