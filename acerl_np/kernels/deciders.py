@@ -188,13 +188,15 @@ def play_episodes(problem, state, decider, episodes, piece, outcome):
         Output: the entries of these episodes.
     """
     first, last = piece
+    # Plain constants would have numba compile what is called for each of them anew.
+    b, none = np.int64(0), np.int64(-1)
     for episode in range(first, last):
         for word in range(4):
-            state.breakdown_key[0, word] = episodes.keys[episode, word]
-        start_episode(problem, state, 0, episodes.instances[episode])
-        row, key = episodes.rows[episode], state.breakdown_key[0]
-        finish_by(problem, state, 0, decider, row, key, np.int64(-1), np.int64(-1))
-        write_outcome(state, 0, outcome, episode)
+            state.breakdown_key[b, word] = episodes.keys[episode, word]
+        start_episode(problem, state, b, episodes.instances[episode])
+        row, key = episodes.rows[episode], state.breakdown_key[b]
+        finish_by(problem, state, b, decider, row, key, none, none)
+        write_outcome(state, b, outcome, episode)
 
 
 @kernel

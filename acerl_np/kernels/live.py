@@ -35,7 +35,7 @@ def decide_live(problem, state, decider, key, decision):
     tuple of int
         -1 three times when no vehicle has a choice; the rule is -1 where a task was chosen without one.
     """
-    return decide_once(problem, state, 0, decider, np.int64(0), key, decision)
+    return decide_once(problem, state, np.int64(0), decider, np.int64(0), key, decision)
 
 
 @kernel

@@ -71,8 +71,8 @@ UNFINISHED = 1e9
 N_PAST_FIELDS = 5
 PAST_CLOCK, PAST_DELAY, PAST_TASKS, PAST_HOLES, PAST_SEEN = range(N_PAST_FIELDS)
 
-PRESENT, PLAYED = 0, 1
-"""Rows of `Ahead.states`."""
+PRESENT, PLAYED = np.int64(0), np.int64(1)
+"""Rows of `Ahead.states`; typed, or numba would compile what they are passed to for each of them."""
 
 
 class Ahead(NamedTuple):
@@ -371,7 +371,7 @@ def list_candidates(ahead, row):
     ahead.n_candidates[row] = 0
     decision = states.episode[PRESENT, EPISODE_N_DECISIONS]
     key = states.breakdown_key[PRESENT]
-    own, its, _ = decide_once(future, states, np.int64(PRESENT), decider, row, key, decision)
+    own, its, _ = decide_once(future, states, PRESENT, decider, row, key, decision)
     add_candidate(ahead, row, own, its)
     if decider.kind == BY_INDEX:
         pairs = decider.pairs
@@ -397,7 +397,7 @@ def play_out(ahead, row, v, position):
     states, future = ahead.states, ahead.future
     copy_situation(states, PRESENT, states, PLAYED)
     key = states.breakdown_key[PLAYED]
-    finish_by(future, states, np.int64(PLAYED), ahead.decider, row, key, v, position)
+    finish_by(future, states, PLAYED, ahead.decider, row, key, v, position)
     if states.episode[PLAYED, EPISODE_PHASE] != FINISHED:
         return UNFINISHED
     past = ahead.past
@@ -451,8 +451,9 @@ def begin_lookahead(problem, state, b, ahead, key):
         return 0
     weigh_history(problem, state, b, ahead)
     write_present(problem, state, b, ahead)
-    h = pick_future(ahead, draw_uniform(key, np.int64(0), np.int64(0)), 0)
-    open_future(problem, state, b, ahead, np.int64(0), h, key)
+    f = np.int64(0)
+    h = pick_future(ahead, draw_uniform(key, f, f), f)
+    open_future(problem, state, b, ahead, f, h, key)
     for row in range(len(ahead.candidate)):
         list_candidates(ahead, row)
         for k in range(ahead.candidate.shape[1]):
@@ -565,15 +566,16 @@ def play_ahead(problem, state, ahead, episodes, piece, outcome):
     """
     first, last = piece
     own = np.empty(4, np.uint32)
+    b = np.int64(0)
     for episode in range(first, last):
         for word in range(4):
-            state.breakdown_key[0, word] = episodes.keys[episode, word]
-        start_episode(problem, state, 0, episodes.instances[episode])
-        while state.episode[0, EPISODE_PHASE] == RUNNING:
-            v, position = decide_ahead(problem, state, 0, ahead, episodes.keys[episode], own)
-            assign_task(problem, state, 0, v, position)
-            advance_events(problem, state, 0)
-        write_outcome(state, 0, outcome, episode)
+            state.breakdown_key[b, word] = episodes.keys[episode, word]
+        start_episode(problem, state, b, episodes.instances[episode])
+        while state.episode[b, EPISODE_PHASE] == RUNNING:
+            v, position = decide_ahead(problem, state, b, ahead, episodes.keys[episode], own)
+            assign_task(problem, state, b, v, position)
+            advance_events(problem, state, b)
+        write_outcome(state, b, outcome, episode)
 
 
 @kernel
