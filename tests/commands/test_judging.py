@@ -11,6 +11,7 @@ import acerl_np
 from acerl_np.commands.main import main
 from acerl_np.evaluation import verdict as verdicts
 from acerl_np.policies.lookahead import Lookahead
+from acerl_np.problem.instance import list_instances
 from acerl_np.problem.packing import unpack_instances
 from acerl_np.support.errors import CheckpointError, InputError
 from acerl_np.support.files import read_arrays
@@ -61,7 +62,7 @@ def test_a_quarter_is_held_back_from_everything(days, capsys, monkeypatch):
     begin = Lookahead.__init__
 
     def note(self, *arguments, history, **options):
-        histories.append(names(history))
+        histories.append(names(list_instances(history)))
         begin(self, *arguments, history=history, **options)
 
     monkeypatch.setattr(Lookahead, "__init__", note)
