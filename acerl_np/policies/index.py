@@ -330,6 +330,18 @@ class IndexPolicy:
         """Return the tables as this policy sees them, and what makes a worker's decider.
 
         It is greedy unless told otherwise.
+
+        Parameters
+        ----------
+        problem : Problem
+        places : sequence of Instance or Layout
+            What is played: the instances of `problem`, or a floor alone.
+        greedy : bool, optional
+            Take the pair of largest score, the default, or sample.
+
+        Returns
+        -------
+        Problem, callable
         """
         is_greedy = True if greedy is None else bool(greedy)
         return problem, lambda: make_index_decider(self.index, problem, is_greedy)

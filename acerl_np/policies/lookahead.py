@@ -206,6 +206,18 @@ class Lookahead:
 
         The base is greedy while it looks ahead. `greedy` is ignored: a lookahead draws nothing but futures.
 
+        Parameters
+        ----------
+        problem : Problem
+        places : sequence of Instance or Layout
+            What is played: the instances of `problem`, or a floor alone.
+        greedy : bool, optional
+            Changes nothing: a lookahead draws nothing but futures.
+
+        Returns
+        -------
+        Problem, callable
+
         Raises
         ------
         PolicyError

@@ -228,6 +228,18 @@ class Policy:
         """Return the tables with this policy's constants and slots, and what makes a worker's decider.
 
         It samples unless told otherwise.
+
+        Parameters
+        ----------
+        problem : Problem
+        places : sequence of Instance or Layout
+            What is played: the instances of `problem`, or a floor alone.
+        greedy : bool, optional
+            Take the most probable action, or sample, the default.
+
+        Returns
+        -------
+        Problem, callable
         """
         instance = problem.instance.copy()
         instance[:, INSTANCE_TASK_SLOTS] = self.task_slots

@@ -92,6 +92,18 @@ class StaticPlan:
     ) -> tuple[Problem, Callable[[], Decider]]:
         """Return the tables as they are, and what makes a worker's decider; `greedy` changes nothing.
 
+        Parameters
+        ----------
+        problem : Problem
+        places : sequence of Instance or Layout
+            What is played: the instances of `problem`, or a floor alone.
+        greedy : bool, optional
+            Changes nothing.
+
+        Returns
+        -------
+        Problem, callable
+
         Raises
         ------
         PolicyError
