@@ -183,6 +183,12 @@ class Lookahead:
     def check_layout(self, layout: Layout, name: str) -> None:
         """Refuse a floor and fleet that the base cannot serve, or that lacks sites of the history.
 
+        Parameters
+        ----------
+        layout : Layout
+        name : str
+            What the message calls it.
+
         Raises
         ------
         PolicyError
