@@ -306,15 +306,18 @@ class ACERL:
         except UNUSABLE as error:
             reason = make_printable(str(error)[:400])
             raise CheckpointError(f"{path}: not a usable checkpoint: {reason}") from error
-        if config.records_per_member is None and (generations, decisions) != (None, None):
+        # Steps may be taken beyond the last generation, if it is the end.
+        beyond = config.decisions is None and trainer.generation > config.generations
+        if config.records_per_member is None and (
+            beyond or (generations, decisions) != (None, None)
+        ):
             # Another end must not change what is played from here on, nor after the next stop.
             config = trainer.config = replace(config, records_per_member=trainer._records.each)
         if generations is not None:
             trainer.config = replace(config, generations=generations, decisions=None)
-        elif trainer.generation > trainer.config.generations:
-            # Steps were taken beyond the end.
-            trainer.config = replace(trainer.config, generations=trainer.generation)
-        if trainer.generation > trainer.config.generations:
+        elif beyond:
+            trainer.config = replace(config, generations=trainer.generation)
+        if generations is not None and trainer.generation > generations:
             raise CheckpointError(
                 f"{path}: has {trainer.generation} generations already; "
                 f"expected at least as many (--generations), read {trainer.config.generations}"

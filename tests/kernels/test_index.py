@@ -150,7 +150,7 @@ def test_each_feature_is_what_its_words_say(world, knows_breakdowns, random):
 
 
 def test_a_long_queue_is_compared_with_its_first_tasks():
-    """Others are among the first 32 that wait: 31 of a task among them, all 32 of a later one."""
+    """The others of a task are the first 32 that wait, without itself if it is one of them."""
     rng = np.random.default_rng(2)
     rows = []
     for k in range(40):

@@ -1,0 +1,403 @@
+"""Training of index policies, on records drawn anew: presets, the same bytes, stops, and damaged files."""
+
+import json
+
+import numba
+import numpy as np
+import pytest
+from runs import history_without_seconds, load_instances, shorten
+
+from acerl_np import (
+    ACERL,
+    CheckpointError,
+    Config,
+    ConfigError,
+    IndexPolicy,
+    Instance,
+    evaluate_policy,
+)
+from acerl_np.support.files import read_arrays, write_arrays
+from acerl_np.training.config import LARGE_BUDGET
+from acerl_np.training.forms import find_index_shape
+
+JIT = not numba.config.DISABLE_JIT
+SMALL = {"population": 6 if JIT else 4, "records_per_member": 3 if JIT else 2, "curve_every": 2}
+SPREADS = ("full", "diagonal", "one")
+
+# Two looks at each of two records, and K episodes of each member: a few generations.
+BUDGET = 2500 if JIT else 100
+
+
+def make_config(**options):
+    return Config.preset("best", **{**SMALL, "decisions": BUDGET, **options})
+
+
+def network_config(**options):
+    small = {"population": 6 if JIT else 4, "hidden": (4,), "generations": 3, "curve_every": 2}
+    return Config(**{**small, "records_per_member": 2, **options})
+
+
+def train(config, seed=1, threads=1):
+    trainer = ACERL(load_instances(), config, seed=seed, threads=threads)
+    trainer.run()
+    return trainer
+
+
+def everything(trainer, folder):
+    """All that a run leaves, but for the seconds that it took."""
+    trainer.save(folder / "run.npz")
+    arrays = read_arrays(folder / "run.npz", CheckpointError)
+    arrays["state.history"][:, 2] = 0.0
+    trainer.policy.save(folder / "policy.npz")
+    return (
+        {name: array.tobytes() for name, array in arrays.items()},
+        (folder / "policy.npz").read_bytes(),
+        repr(history_without_seconds(trainer)),
+    )
+
+
+CONFIGS = {
+    **{spread: make_config(spread=spread) for spread in SPREADS},
+    "hidden": make_config(spread="diagonal", hidden=(3,), knowledge=["time", "vehicles"]),
+    "synthetic": make_config(synthetic=0.5, outcome="best", curve_every=1),
+    "antithetic": make_config(antithetic=True, noise_decay=0.5, noise_decay_every=1),
+    "a record each": make_config(records_per_member=1, ranking="isr", sampler="ais"),
+    "network": network_config(),
+    "network, perturbed": network_config(perturb=20, outcome="average", ranking="penalty"),
+    "network, synthetic": network_config(synthetic=0.5, perturb=5, sampler="random"),
+    "network, variants": network_config(records_per_member=1, perturb=5, synthetic=0.2),
+}
+
+
+# The same bytes
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_threads_and_stops_change_nothing(name, tmp_path):
+    """On 1, 2 and 3 threads; and resumed after each generation, on another number of threads each time."""
+    config = CONFIGS[name]
+    straight = train(config)
+    assert len(straight.history) >= 2
+    expected = everything(straight, tmp_path)
+    for threads in (2, 3) if JIT else (2,):
+        assert everything(train(config, threads=threads), tmp_path) == expected
+    stopped = ACERL(load_instances(), config, seed=1, threads=2)
+    while not stopped.done:
+        stopped.save(tmp_path / "stopped.npz")
+        stopped = ACERL.resume(tmp_path / "stopped.npz", threads=1 + stopped.generation % 3)
+        stopped.step()
+    assert stopped.config == straight.config
+    assert everything(stopped, tmp_path) == expected
+    again = ACERL.resume(tmp_path / "run.npz", threads=1)
+    assert again.done and everything(again, tmp_path) == expected
+
+
+@pytest.mark.parametrize("name", ["full", "network, perturbed"])
+def test_seeds_differ(name):
+    thetas = [train(CONFIGS[name], seed).policy.theta.tobytes() for seed in (1, 2)]
+    assert thetas[0] != thetas[1]
+
+
+DIFFERENT = [
+    {"spread": "one"},
+    {"perturb": 0},
+    {"perturb": 3},
+    {"synthetic": 1.0},
+    {"penalty": 100.0, "margin": 50.0},
+    {"margin": 50.0},
+    {"records_per_member": 2},
+    {"knowledge": ()},
+    {"knowledge": ("breakdowns", "tasks")},
+    {"without": ("slack",)},
+    {"hidden": (2,)},
+    {"outcome": "last"},
+    {"outcome": "best", "curve_every": 1},
+    {"ranking": "isr"},
+    {"noise_std": 0.1},
+    {"learning_rate": 0.5},
+]
+
+
+@pytest.mark.skipif(not JIT, reason="a budget this small need not show it")
+def test_every_option_reaches_the_training():
+    default = train(make_config()).policy.theta.tobytes()
+    thetas = [train(make_config(**options)).policy.theta.tobytes() for options in DIFFERENT]
+    assert default not in thetas
+    assert len(set(thetas)) == len(thetas)
+
+
+# What is trained
+
+
+def test_training_by_the_preset_gets_better():
+    instances = load_instances()
+    trainer = ACERL(instances, make_config(decisions=40_000 if JIT else 200), seed=0, threads=1)
+    start = trainer.policy
+    assert isinstance(start, IndexPolicy)
+    assert dict(zip((f.name for f in start.features), start.theta, strict=True))["loaded"] == -1.0
+    trainer.run()
+    assert trainer.policy.origin.history == tuple(instances)
+    if JIT:
+        before, after = (
+            evaluate_policy(policy, instances, trials=1) for policy in (start, trainer.policy)
+        )
+        assert after.makespan.mean() < before.makespan.mean() - 20.0
+
+
+def test_planned_breakdowns_are_looked_at_where_there_are_any():
+    instances = load_instances()
+    config = make_config()
+    assert find_index_shape(instances, config).knowledge == ("breakdowns",)
+    bare = [
+        Instance.from_rows(item.name, item.layout.with_breakdowns({}), item.rows())
+        for item in instances
+    ]
+    assert find_index_shape(bare, config).knowledge == ()
+    assert find_index_shape(bare, make_config(knowledge=["breakdowns"])).knowledge == (
+        "breakdowns",
+    )
+    assert find_index_shape(instances, make_config(knowledge=[])).knowledge == ()
+
+
+def test_decisions_end_the_run(tmp_path):
+    """After the generation that reaches them, whatever the number of generations."""
+    for config in (make_config(generations=1), network_config(generations=1, decisions=BUDGET)):
+        trainer = train(config)
+        taken = [record.decisions for record in trainer.history]
+        assert len(taken) > 1 and taken[-2] < BUDGET <= taken[-1]
+        trainer.save(tmp_path / "run.npz")
+        again = ACERL.resume(tmp_path / "run.npz", threads=1)
+        assert again.done and again.config == trainer.config
+        again.run()
+        assert len(again.history) == len(taken)
+        more = ACERL.resume(tmp_path / "run.npz", decisions=taken[-1] + 1, threads=1)
+        assert not more.done
+        more.run()
+        assert len(more.history) == len(taken) + 1
+
+
+def test_the_records_of_a_member_follow_from_the_budget():
+    """Two at least, 32 at most, and some 150 generations between: K = D / (150 population tasks)."""
+    instances = load_instances()
+    tasks = np.mean([instance.n_tasks for instance in instances])
+    for decisions, each in ((1, 2), (10**12, 32), (int(150 * 6 * tasks * 7), 7)):
+        config = Config.preset("best", population=6, decisions=decisions)
+        assert config.records_per_member is None
+        trainer = ACERL(instances, config, threads=1)
+        if each < 32 or JIT:
+            trainer.step()
+            assert sum(trainer.history[0].counts) == 6 * each
+
+
+@pytest.mark.skipif(not JIT, reason="many generations")
+def test_steps_beyond_the_end_keep_the_number_of_records(tmp_path):
+    """It follows from the number of generations, which grows with such steps, and must not change with it."""
+    path = tmp_path / "run.npz"
+    options = {"decisions": None, "records_per_member": None, "generations": 1, "curve_every": 0}
+    config = make_config(**options, population=2, spread="one")
+    instances = [shorten(instance) for instance in load_instances()]
+    straight, stopped = (ACERL(instances, config, threads=1) for _ in range(2))
+    for _ in range(200):
+        straight.step()
+        stopped.step()
+    for _ in range(3):
+        stopped.save(path)
+        stopped = ACERL.resume(path, threads=1)
+        straight.step()
+        stopped.step()
+        assert sum(stopped.history[-1].counts) == sum(straight.history[-1].counts) == 2 * 2
+    assert stopped.search.mean.tobytes() == straight.search.mean.tobytes()
+
+
+# Presets and ranges
+
+
+def test_presets():
+    assert Config.preset("paper") == Config()
+    assert Config.preset("paper", population=8) == Config(population=8)
+    best = Config.preset("best")
+    assert (best.form, best.hidden, best.spread) == ("index", (), "full")
+    assert best.decisions == 1_070_000 and best.outcome == "average"
+    # The budget chooses the form's size, and is itself kept.
+    for decisions, hidden, spread in (
+        (LARGE_BUDGET - 1, (), "full"),
+        (LARGE_BUDGET, (8,), "diagonal"),
+        (LARGE_BUDGET * 10, (8,), "diagonal"),
+        (None, (), "full"),
+    ):
+        config = Config.preset("best", decisions=decisions)
+        assert (config.hidden, config.spread, config.decisions) == (hidden, spread, decisions)
+    # What is said goes before what the preset has.
+    config = Config.preset("best", decisions=LARGE_BUDGET, hidden=(2,), spread="one", perturb=0)
+    assert (config.hidden, config.spread, config.perturb) == ((2,), "one", 0)
+    assert config.population == Config.preset("best", decisions=LARGE_BUDGET).population
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("great", {}, "preset: read great; expected one of paper, best"),
+        (None, {}, "preset: read None; expected one of paper, best"),
+        (["best"], {}, "preset: read"),
+        ("best", {"sigma": 1}, "sigma: unknown option"),
+        ("best", {"population": 1}, "population: read 1"),
+        ("best", {"decisions": "many"}, "decisions: read many"),
+        ("best", {"decisions": 0}, "decisions: read 0"),
+        ("paper", {"spread": "full"}, "spread: read full; expected one with form network"),
+        ("best", {"form": "network"}, "spread: read full; expected one with form network"),
+    ],
+)
+def test_presets_that_are_none(name, options, message):
+    with pytest.raises(ConfigError, match=f"^{message}") as caught:
+        Config.preset(name, **options)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        *[("form", value) for value in ("Index", "rule", None, 1)],
+        *[("decisions", value) for value in (0, -1, 1.5, True, "1e6", 10**15 + 1)],
+        *[("records_per_member", value) for value in (0, -1, 2.0, True, 10**6)],
+        *[("perturb", value) for value in (-1, 0.5, False, None, 10**7)],
+        *[("synthetic", value) for value in (-0.1, 1.1, np.nan, "half", None)],
+        *[("penalty", value) for value in (-1.0, np.inf, np.nan, "3", None)],
+        *[("margin", value) for value in (-1.0, np.inf, np.nan, [5.0])],
+        *[("spread", value) for value in ("Full", "matrix", None, True)],
+        *[("knowledge", value) for value in ("time", ["weather"], ("time", 1), 3, {"time": 1})],
+        *[("without", value) for value in ("slack", ["speed"], None, 3)],
+        *[("outcome", value) for value in ("mean", "Average")],
+        *[("ranking", value) for value in ("penalties", "Penalty")],
+        *[("hidden", value) for value in ((8, 8), (65,), (0,))],
+    ],
+)
+def test_unusable_options_are_named(field, value):
+    options = {"form": "index", "hidden": (), field: value}
+    for build in (lambda: Config(**options), lambda: Config.from_dict(options)):
+        with pytest.raises(ConfigError, match=f"^{field}: read ") as caught:
+            build()
+        assert "; expected " in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("options", [{"knowledge": ()}, {"knowledge": ["time"]}])
+def test_what_networks_do_not_know(options):
+    with pytest.raises(ConfigError, match=r"^knowledge: read .*; expected none with form network"):
+        Config(**options)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        Config.preset("best"),
+        Config.preset("best", decisions=LARGE_BUDGET, knowledge=["time", "breakdowns"]),
+        Config.preset("best", decisions=None, without=["crowd_slack"], synthetic=1, knowledge=[]),
+        Config(records_per_member=np.int64(3), decisions=np.int32(5), perturb=np.int8(2)),
+    ],
+)
+def test_options_survive_a_round_trip(config):
+    plain = json.loads(json.dumps(config.to_dict()))
+    assert Config.from_dict(plain) == config == Config.from_dict(config.to_dict())
+    assert Config.from_dict(plain).to_dict() == config.to_dict()
+    assert hash(Config.from_dict(plain)) == hash(config)
+
+
+def test_kinds_of_knowledge_stand_in_one_order():
+    config = Config.preset("best", knowledge=["time", "breakdowns", "time"])
+    assert config.knowledge == ("breakdowns", "time")
+
+
+# Damaged checkpoints
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory):
+    """Runs of each spread after some generations, as files."""
+    folder = tmp_path_factory.mktemp("runs")
+    for spread in SPREADS:
+        train(make_config(spread=spread)).save(folder / f"{spread}.npz")
+    return folder
+
+
+def refuse(source, path, changes, message):
+    arrays = read_arrays(source, CheckpointError)
+    for name, change in changes.items():
+        if change is None:
+            del arrays[name]
+        else:
+            arrays[name] = change(arrays[name].copy()) if callable(change) else change
+    write_arrays(path, arrays)
+    with pytest.raises(CheckpointError, match=message) as caught:
+        ACERL.resume(path, threads=1)
+    assert "\n" not in str(caught.value)
+
+
+def put(value, where=0):
+    def change(array):
+        array.reshape(-1)[where] = value
+        return array
+
+    return change
+
+
+@pytest.mark.parametrize("spread", SPREADS)
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (None, "not a usable checkpoint"),
+        (np.zeros(3), r"average: read shape \(3,\); expected \(18,\)"),
+        (np.zeros(18, np.int64), "average: read int64; expected numbers of kind 'f'"),
+        (put(np.nan), "average: not finite"),
+        (put(np.inf), "average: not finite"),
+    ],
+)
+def test_damaged_averages_are_refused(spread, change, message, checkpoint, tmp_path):
+    refuse(checkpoint / f"{spread}.npz", tmp_path / "run.npz", {"state.average": change}, message)
+
+
+@pytest.mark.parametrize("spread", ["full", "diagonal"])
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        *[(name, None) for name in ("size", "covariance", "size_path", "shape_path", "updates")],
+        *[(name, put(np.nan)) for name in ("size", "covariance", "size_path", "shape_path")],
+        ("size", np.array(0.0)),
+        ("size", np.array(-1.0)),
+        ("size", np.array(1e300)),
+        ("size", np.ones(1)),
+        ("covariance", np.eye(3)),
+        ("covariance", put(-1.0)),
+        ("covariance", put(1e308)),
+        ("size_path", np.zeros(2)),
+        ("shape_path", np.zeros(18, np.float32)),
+        ("updates", np.array(-1)),
+        ("updates", np.array(1.0)),
+    ],
+)
+def test_damaged_spreads_are_refused(spread, name, change, checkpoint, tmp_path):
+    changes = {f"state.spread.{name}": change}
+    refuse(checkpoint / f"{spread}.npz", tmp_path / "run.npz", changes, "not a usable checkpoint")
+
+
+def test_a_covariance_that_is_not_symmetric_is_refused(checkpoint, tmp_path):
+    changes = {"state.spread.covariance": put(0.5, where=1)}
+    refuse(checkpoint / "full.npz", tmp_path / "run.npz", changes, "not a usable checkpoint")
+
+
+@pytest.mark.parametrize("spread", SPREADS)
+def test_other_thetas_are_refused(spread, checkpoint, tmp_path):
+    for change, message in (
+        (np.zeros(17), "theta: read shape"),
+        (np.zeros(18, np.int64), "theta: read int64"),
+        (put(np.nan), "theta: not finite"),
+    ):
+        changes = {"state.theta": change}
+        refuse(checkpoint / f"{spread}.npz", tmp_path / "run.npz", changes, message)
+
+
+def test_a_checkpoint_of_another_spread_is_refused(checkpoint, tmp_path):
+    own = read_arrays(checkpoint / "full.npz", CheckpointError)["settings"]
+    settings = json.loads(own.tobytes())
+    settings["config"]["spread"] = "diagonal"
+    changes = {"settings": np.frombuffer(json.dumps(settings).encode(), np.uint8)}
+    refuse(checkpoint / "full.npz", tmp_path / "run.npz", changes, "not a usable checkpoint")
