@@ -340,6 +340,18 @@ def test_a_policy_that_tells_vehicles_apart_serves_its_own_fleet_alone(suite):
                 use()
 
 
+def test_a_fleet_is_known_by_its_ids_in_their_order():
+    policy = draw_policy(knowledge=("vehicles",), vehicles=("v0", "v1"))
+    own = make_small(2, 3)
+    policy.check_fits(own)
+    entries = own.layout.to_dict()["vehicles"]
+    for vehicles in (entries[::-1], entries[:1], [{**entries[0], "id": "tug"}, entries[1]]):
+        layout = type(own.layout).from_dict({**own.layout.to_dict(), "vehicles": vehicles})
+        with pytest.raises(PolicyError, match="tells apart v0, v1, in this order"):
+            policy.check_layout(layout, "floor")
+    policy.check_layout(make_small(2, 9, truncate_distances=True).layout, "another floor")
+
+
 # What cannot be assigned
 
 
