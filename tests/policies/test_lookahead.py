@@ -593,14 +593,14 @@ def test_arrays_hold_all_of_it():
 @needs_jit
 def test_what_is_compiled_ahead_serves_all_of_it():
     """Whatever looks ahead, in an evaluation, a simulator or a dispatcher."""
-    from acerl_np.kernels import deciders, lookahead
+    from acerl_np.kernels import lookahead
 
     warm_up("lookahead", quiet=True)
     kernels = [
         getattr(lookahead, name)
         for name in ("begin_lookahead", "rate_candidates", "pick_candidate", "play_ahead")
     ]
-    kernels += [deciders.finish_by, deciders.decide_once]
+    # What these call is loaded with them.
     before = [len(kernel.signatures) for kernel in kernels]
     assert min(before) >= 1
     day, history = shorten(day_of(), 4), records_of((2,))
