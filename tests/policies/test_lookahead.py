@@ -12,7 +12,6 @@ import pytest
 from acerl_np import (
     AcerlError,
     ConfigError,
-    Dispatcher,
     IndexPolicy,
     InputError,
     Instance,
@@ -22,7 +21,6 @@ from acerl_np import (
     PolicyError,
     Simulator,
     StaticPlan,
-    TaskArrived,
     evaluate_policy,
     load_instance,
     load_suite,
@@ -592,25 +590,18 @@ def test_arrays_hold_all_of_it():
 
 @needs_jit
 def test_what_is_compiled_ahead_serves_all_of_it():
-    """Whatever looks ahead, in an evaluation, a simulator or a dispatcher."""
+    """Whatever the base is, in an evaluation and in a simulator; a dispatcher compiles when it is made."""
     from acerl_np.kernels import lookahead
 
     warm_up("lookahead", quiet=True)
-    kernels = [
-        getattr(lookahead, name)
-        for name in ("begin_lookahead", "rate_candidates", "pick_candidate", "play_ahead")
-    ]
-    # What these call is loaded with them.
+    kernels = [lookahead.play_ahead, lookahead.decide_ahead_rows]
     before = [len(kernel.signatures) for kernel in kernels]
     assert min(before) >= 1
     day, history = shorten(day_of(), 4), records_of((2,))
     for name in ("index", "network", "STD", "plan"):
         ahead = Lookahead(BASES[name](day), history=history, futures=1)
         evaluate_policy(ahead, day, trials=1, threads=1)
-        dispatcher = Dispatcher(day.layout, ahead)
-        for task in ("a", "b"):
-            dispatcher.feed(TaskArrived(0.0, task, "st1", "st5", 400.0))
-        assert len(dispatcher.decide(0.0)) == 2
+        ahead.choose(Simulator(day))
     assert [len(kernel.signatures) for kernel in kernels] == before
 
 
