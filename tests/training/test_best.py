@@ -217,7 +217,7 @@ def test_presets():
     assert Config.preset("paper", population=8) == Config(population=8)
     best = Config.preset("best")
     assert (best.form, best.hidden, best.spread) == ("index", (), "full")
-    assert best.decisions == 1_070_000 and best.outcome == "average"
+    assert best.decisions == 3_000_000 and best.outcome == "average"
     # The budget chooses the form's size, and is itself kept.
     for decisions, hidden, spread in (
         (LARGE_BUDGET - 1, (), "full"),
