@@ -80,7 +80,7 @@ class Config:
         layout lists any.
     without : tuple of str
         Features that an index policy leaves out, for ablations.
-    population    sampler : {"ais", "uniform", "random", "single"}
+    sampler : {"ais", "uniform", "random", "single"}
         Adaptive, each instance equally often, independent draws, the first instance only.
     shaping : {"standardised", "rank"}
         Utilities standardised within the instance and over the population, or the literal ranks.
@@ -225,7 +225,8 @@ class Config:
         ----------
         name : {"paper", "best"}
         **options
-            Fields of this class; with "best", `decisions` also chooses the form's size.
+            Fields of this class; with "best", `decisions` also chooses the form's size, and `generations`
+            alone replace the budget.
 
         Raises
         ------
@@ -242,6 +243,8 @@ class Config:
             _fail("preset", name, f"one of {', '.join(get_args(Preset))}")
         if name == "paper":
             return cls.from_dict(options)
+        if "generations" in options:
+            options = {"decisions": None, **options}
         budget = options.get("decisions", BEST["decisions"])
         is_large = is_whole(budget) and budget >= LARGE_BUDGET
         return cls.from_dict({**BEST, **(BEST_LARGE if is_large else {}), **options})

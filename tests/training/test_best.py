@@ -227,6 +227,8 @@ def test_presets():
     ):
         config = Config.preset("best", decisions=decisions)
         assert (config.hidden, config.spread, config.decisions) == (hidden, spread, decisions)
+    few = Config.preset("best", generations=3)
+    assert (few.generations, few.decisions) == (3, None)
     # What is said goes before what the preset has.
     config = Config.preset("best", decisions=LARGE_BUDGET, hidden=(2,), spread="one", perturb=0)
     assert (config.hidden, config.spread, config.perturb) == ((2,), "one", 0)
