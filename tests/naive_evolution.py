@@ -158,7 +158,9 @@ def invert(probability, u):
 
 def penalty(cost, cost_limit):
     """Squared violation of one cost (Eq. 8)."""
-    return (cost - cost_limit) ** 2 if cost > cost_limit else 0.0
+    excess = cost - cost_limit
+    # A power may differ from the product in its last bit.
+    return excess * excess if cost > cost_limit else 0.0
 
 
 def penalised(j_r, cost, cost_limit, weight=3.0, margin=5.0):
