@@ -143,6 +143,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
+    if name == "rivals":  # a room, so that `acerl_np.rivals.train` needs no import of its own
+        return importlib.import_module("acerl_np.rivals")
     home = _HOME_OF.get(name)
     if home is None:
         raise AttributeError(f"module 'acerl_np' has no attribute {name!r}")

@@ -15,6 +15,7 @@ from acerl_np.policies.static_search import find_static
 from acerl_np.problem.assignments import Assignments
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Edge, Layout, Site, Vehicle
+from acerl_np.rivals.training import train
 from acerl_np.simulation.replay import replay_assignments
 from acerl_np.simulation.simulator import Simulator
 from acerl_np.support.errors import InputError, describe
@@ -54,6 +55,15 @@ def _train() -> None:
     simulator.assign(*best.policy.choose(simulator))
 
 
+def _train_rivals() -> None:
+    for name in ("ppo", "sac", "mappo"):
+        settings: dict[str, object] = {"hidden": (2,), "batch": 2, "episodes": 2}
+        if name != "sac":
+            settings["collect"] = 4
+        policy = train(name, _make_instance(), steps=4, settings=settings)
+        evaluate_policy(policy, _make_instance(), trials=1, threads=1)
+
+
 def _play_rule() -> None:
     evaluate_policy("EDD", _make_instance(), trials=1, threads=1)
 
@@ -80,6 +90,7 @@ def _look_ahead() -> None:
 
 PARTS: dict[str, Callable[[], None]] = {
     "training": _train,
+    "rivals": _train_rivals,
     "rules": _play_rule,
     "replay": _replay,
     "static": _find_static,
@@ -100,8 +111,9 @@ def warm_up(part: str = "training", *, quiet: bool = False) -> None:
 
     Parameters
     ----------
-    part : {"training", "rules", "replay", "static", "search", "lookahead"}
-        Training and policies; dispatching rules; past assignments; static plans; hindsight; lookahead.
+    part : {"training", "rivals", "rules", "replay", "static", "search", "lookahead"}
+        Training and policies; the compared learners; dispatching rules; past assignments; static plans;
+        hindsight; lookahead.
     quiet : bool
         Announce nothing, neither now nor later in this process.
 

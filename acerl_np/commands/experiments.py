@@ -9,6 +9,7 @@ import time
 
 from acerl_np.commands.common import compile_ahead, make_folder
 from acerl_np.commands.ranges import Range, check_ranges
+from acerl_np.support.errors import InputError
 from acerl_np.support.files import write_atomically
 from acerl_np.support.report import FORMATS, name_cells, render_json
 
@@ -23,18 +24,25 @@ compared with the printed ones. Where the paper prints no marks (ablation) there
 records are not published: beside ours, of the same names, its figures stand for themselves, and nothing is
 subtracted.
 
+The learners that the paper compares with (--rivals) are trained like ACERL, with fewer seeds: all ten take
+about an hour and a half on two cores, where ACERL's row takes minutes.
+
 Every finished training is kept in --out, so an interrupted study goes on where it stopped.
 """
 
 STUDIES = {
-    "comparison": "training and noised records against rules and published algorithms; 1 row",
-    "robustness": "arrivals perturbed by 5 to 30 s, nine draws each; shares its row with comparison",
-    "leave-one-out": "trained on seven of eight records; 8 rows",
+    "comparison": "training and noised records against rules and the compared learners; 11 rows",
+    "robustness": "arrivals perturbed by 5 to 30 s, nine draws each; shares its rows with comparison",
+    "leave-one-out": "trained on seven of eight records; 8 rows, 88 with all compared learners",
     "ablation": "ranking, sampler, single records; 44 rows",
-    "all": "these four, the paper's studies; 52 rows",
+    "all": "these four, the paper's studies; 62 rows",
     "learning": "one setting changed at a time: what training needs; 38 rows",
     "generalisation": "forms of policy, features, budgets, lookahead, records left out; 77 rows",
+    "rival-settings": "what is not known of the compared learners, searched; 40 rows",
 }
+
+WITH_RIVALS = ("comparison", "robustness", "leave-one-out", "all", "rival-settings")
+"""Studies that train the compared learners, too."""
 
 PAPER = ("comparison", "robustness", "leave-one-out", "ablation")
 """What "all" repeats."""
@@ -43,6 +51,8 @@ RANGES = {
     "seeds": Range(1, 1000, "a whole number from 1 to 1000"),
     "trials": Range(1, 100_000, "a whole number from 1 to 100000"),
     "generations": Range(1, 1_000_000, "a whole number from 1 to 1000000"),
+    "rival_seeds": Range(1, 1000, "a whole number from 1 to 1000"),
+    "rival_steps": Range(1, 10**12, "a whole number from 1 to 10**12"),
 }
 
 
@@ -68,6 +78,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         study.add_argument(
             "--generations", type=int, help="fewer generations, for a quick look (default: 128)"
         )
+        if name in WITH_RIVALS:
+            default = "none" if name == "leave-one-out" else "all"
+            study.add_argument(
+                "--rivals",
+                default=default,
+                metavar="NAMES",
+                help="compared learners to train as well, such as ppo,asac; all or none "
+                f"(default: {default})",
+            )
+            study.add_argument(
+                "--rival-seeds", type=int, default=5, help="trainings of each (default: 5)"
+            )
+            study.add_argument(
+                "--rival-steps",
+                type=int,
+                default=1_000_000,
+                help="steps of a training (default: 1,000,000)",
+            )
         study.add_argument(
             "--threads", type=int, help="trainings at a time (default: one per core)"
         )
@@ -84,6 +112,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             help="form of the printed tables; Markdown and CSV files are written in any case "
             "(default: text)",
         )
+
+
+def read_rivals(text: str) -> tuple[str, ...]:
+    """Return the names of compared learners that `--rivals` means.
+
+    Raises
+    ------
+    InputError
+        If there is none of such a name.
+    """
+    from acerl_np.rivals.training import ALGORITHMS
+
+    if text in ("all", "none"):
+        return ALGORITHMS if text == "all" else ()
+    names = tuple(dict.fromkeys(name.strip().lower() for name in text.split(",")))
+    for name in names:
+        if name not in ALGORITHMS:
+            expected = ", ".join(ALGORITHMS)
+            raise InputError(f"--rivals: read '{name}'; expected all, none, or some of {expected}")
+    return names
 
 
 class Progress:
@@ -117,12 +165,14 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the study; return the exit status."""
     from acerl_np.support.workers import check_threads
 
-    check_ranges(arguments, RANGES)
+    # A study without compared learners has no such options.
+    check_ranges(arguments, {name: x for name, x in RANGES.items() if hasattr(arguments, name)})
     check_threads(arguments.threads)
+    rivals = read_rivals(getattr(arguments, "rivals", "none"))
     from acerl_np.experiments.study import Study
 
     folder = make_folder(arguments.out)
-    compile_ahead("training")
+    compile_ahead("training", *(["rivals"] if rivals else []))
     progress = Progress()
 
     study = Study(
@@ -132,9 +182,14 @@ def run(arguments: argparse.Namespace) -> int:
         generations=arguments.generations,
         threads=arguments.threads,
         report=progress.report,
+        rivals=rivals,
+        rival_seeds=getattr(arguments, "rival_seeds", 5),
+        rival_steps=getattr(arguments, "rival_steps", 1_000_000),
     )
     documents: list[dict[str, object]] = []
     for name in PAPER if arguments.study == "all" else [arguments.study]:
+        # Eight folds of ten learners take half a day: only who names the study means that.
+        study.rivals = () if arguments.study == "all" and name == "leave-one-out" else rivals
         module = importlib.import_module(f"acerl_np.experiments.{name.replace('-', '_')}")
         progress.restart()
         results = study.run(module.trainings(study))

@@ -17,6 +17,7 @@ COMMANDS = {
     "train": "train a policy with ACERL",
     "evaluate": "play policies and rules on task records and compare them",
     "hindsight": "search the best schedules for futures that are known",
+    "rivals": "train a learner that the paper compares with: PPO, SAC, LSAC, RCPOM, MAPPO",
     "experiments": "repeat the paper's studies, its figures beside the measured ones",
     "policy": "show what a policy file holds, and what each of its weights does",
     "floor": "import floors from LIF or openTCS, check them, show them",

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from acerl_np.problem.instance import Instance
 
 
-def find_published(instance: Instance) -> PublishedCell | None:
-    """Return what the paper prints of ACERL on this instance, None if this is none of its records."""
+def find_published(instance: Instance, policy: str = "ACERL") -> PublishedCell | None:
+    """Return what the paper prints of a policy on this instance, None if this is none of its records."""
     from acerl_np.experiments.published import find_row
     from acerl_np.problem.bundled import bundled_instances, load_instance
 
-    row = find_row("comparison-train", "ACERL")
+    row = find_row("comparison-train", policy)
     if row is None or instance.name not in row.cells or instance.name not in bundled_instances():
         return None
     # The paper's noised instances are not published, so only its training instances can be compared.
@@ -29,8 +29,20 @@ def find_published(instance: Instance) -> PublishedCell | None:
     return row.cells[instance.name]
 
 
-def summarise(instances: Sequence[Instance], trials: Trials, *, on: str = "") -> str:
-    """Return the final table: means over the trials beside the paper's figures; `on` says which records."""
+def summarise(
+    instances: Sequence[Instance], trials: Trials, *, on: str = "", policy: str = "ACERL"
+) -> str:
+    """Return the final table: means over the trials beside the paper's figures.
+
+    Parameters
+    ----------
+    instances : sequence of Instance
+    trials : Trials
+    on : str
+        Which records these are.
+    policy : str
+        The paper's name of what was trained.
+    """
     import numpy as np
 
     from acerl_np.evaluation.metrics import satisfied_share
@@ -40,7 +52,7 @@ def summarise(instances: Sequence[Instance], trials: Trials, *, on: str = "") ->
 
     rows: list[list[str]] = []
     makespan, tardiness = trials.mean_makespan(), trials.mean_tardiness()
-    cells = [find_published(instance) for instance in instances]
+    cells = [find_published(instance, policy) for instance in instances]
     paper = [(cell.makespan, cell.tardiness) for cell in cells if cell is not None]
     for k, (instance, cell) in enumerate(zip(instances, cells, strict=True)):
         inside = satisfied_share(trials.tardiness[k], trials.cost_limit)

@@ -19,8 +19,9 @@ DRAWS = range(1, 9)
 
 
 def trainings(study: Study) -> list[Training]:
-    """Return the rows to train: ACERL on DMH-01 to -08."""
-    return [acerl_training(study)]
+    """Return the rows to train on DMH-01 to -08: ACERL, and the learners that it is compared with."""
+    main = acerl_training(study)
+    return [main, *study.beside(main)]
 
 
 def acerl_training(study: Study) -> Training:

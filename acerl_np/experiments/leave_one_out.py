@@ -13,17 +13,18 @@ NAME = "leave-one-out"
 
 
 def trainings(study: Study) -> list[Training]:
-    """Return the rows to train: one per fold."""
+    """Return the rows to train: one per fold, and per fold one for each learner that is compared."""
     instances = load_suite("dmh-train")
-    return [
-        Training(
+    found = []
+    for left_out in instances:
+        fold = Training(
             f"without {left_out.name}",
             tuple(instance for instance in instances if instance is not left_out),
             study.config(),
             (("dmh-train", tuple(instances)),),
         )
-        for left_out in instances
-    ]
+        found += [fold, *study.beside(fold, f"{{}} without {left_out.name}")]
+    return found
 
 
 def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]:
@@ -33,7 +34,12 @@ def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]
     found = []
     unseen: dict[str, list[Row]] = {}
     for k, left_out in enumerate(instances, start=1):
-        runs = {"ACERL": results[f"without {left_out.name}"]}
+        runs = {
+            name: results[
+                f"{name} without {left_out.name}" if beside else f"without {left_out.name}"
+            ]
+            for name, beside in [("ACERL", False), *((x.upper(), True) for x in study.rivals)]
+        }
         published = table_rows(f"leave-one-out-{k:02d}")
         rows = [*study.rows(runs, "dmh-train"), *rules]
         found.append(

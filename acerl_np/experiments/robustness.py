@@ -31,8 +31,9 @@ SUITES = {
 
 
 def trainings(study: Study) -> list[Training]:
-    """Return the rows to train: the main run, played on all suites."""
-    return [acerl_training(study)]
+    """Return the rows to train: those of the comparison, played on all suites."""
+    main = acerl_training(study)
+    return [main, *study.beside(main)]
 
 
 def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]:

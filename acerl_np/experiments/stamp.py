@@ -16,6 +16,9 @@ import scipy
 ROOTS = ("acerl_np.training.acerl", "acerl_np.evaluation.trials")
 """Modules that train and judge; all that they import decides a result as well."""
 
+RIVAL_ROOT = "acerl_np.rivals.training"
+"""What decides the result of a compared learner besides."""
+
 
 def find_modules(roots: tuple[str, ...] = ROOTS) -> dict[str, Path]:
     """Return the package's modules that `roots` import, directly or not, themselves included.
@@ -72,8 +75,13 @@ def _is_text(node: ast.stmt) -> bool:
 
 
 @cache
-def result_stamp() -> str:
+def result_stamp(roots: tuple[str, ...] = ROOTS) -> str:
     """Return the hash of the code that trains and judges, and of the libraries that compute for it.
+
+    Parameters
+    ----------
+    roots : tuple of str
+        As `find_modules`.
 
     Returns
     -------
@@ -84,6 +92,6 @@ def result_stamp() -> str:
         f"{module.__name__} {module.__version__}" for module in (np, scipy, numba, llvmlite)
     )
     digest = hashlib.sha256(versions.encode())
-    for name, path in find_modules().items():
+    for name, path in find_modules(roots).items():
         digest.update(f"\0{name}\0{strip_source(path.read_bytes())}".encode())
     return digest.hexdigest()

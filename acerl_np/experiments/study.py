@@ -9,7 +9,7 @@ import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,18 +17,19 @@ import numpy as np
 
 from acerl_np.evaluation.trials import evaluate_policy
 from acerl_np.evolution.sampler import AdaptiveSampler
-from acerl_np.experiments.stamp import result_stamp
+from acerl_np.experiments.stamp import RIVAL_ROOT, ROOTS, result_stamp
 from acerl_np.experiments.tables import RULE_ROWS, Row
 from acerl_np.policies.index import IndexPolicy
 from acerl_np.policies.lookahead import Lookahead
 from acerl_np.policies.network import Policy
 from acerl_np.problem.instance import Instance
+from acerl_np.rivals.training import RivalTrainer, find_learner
 from acerl_np.support.errors import InputError
 from acerl_np.support.files import read_arrays, write_arrays, write_atomically
 from acerl_np.support.workers import count_cores
 from acerl_np.training.acerl import ACERL
 from acerl_np.training.config import Config, Preset
-from acerl_np.training.curves import CURVE_COLUMNS
+from acerl_np.training.curves import CURVE_COLUMNS, CurvePoint
 from acerl_np.training.history import HISTORY_COLUMNS
 
 AHEAD = ", lookahead "
@@ -39,6 +40,33 @@ FORM = 1
 
 
 @dataclass(frozen=True)
+class RivalConfig:
+    """How a compared learner is trained.
+
+    Attributes
+    ----------
+    algorithm : str
+        One of `rivals.ALGORITHMS`.
+    steps : int
+    settings : dict
+        Those that are not the defaults.
+    """
+
+    algorithm: str
+    steps: int
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all that decides a training, as plain values."""
+        settings = find_learner(self.algorithm)[0].settings_class.from_dict(self.settings)
+        return {
+            "algorithm": self.algorithm,
+            "steps": self.steps,
+            "settings": settings.to_dict(),
+        }
+
+
+@dataclass(frozen=True)
 class Training:
     """One row of a study: what to train on, how, and what to play afterwards.
 
@@ -46,18 +74,21 @@ class Training:
     ----------
     label : str
     instances : tuple of Instance
-    config : Config
+    config : Config or RivalConfig
     suites : tuple of (str, tuple of Instance)
         By name.
     lookaheads : dict of dict
         Options of lookaheads that play the suites, too, over the training records, by label.
+    seeds : int, optional
+        Most trainings of the row; by default as many as the study's.
     """
 
     label: str
     instances: tuple[Instance, ...]
-    config: Config
+    config: Config | RivalConfig
     suites: tuple[tuple[str, tuple[Instance, ...]], ...]
     lookaheads: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    seeds: int | None = None
 
 
 @dataclass(frozen=True)
@@ -72,7 +103,7 @@ class Finished:
     makespan, tardiness : dict of ndarray(float64, (n_instances, n_trials)), s
         Trials by suite.
     history : ndarray(float64, (n_generations, n_columns))
-        As `HISTORY_COLUMNS`.
+        As `HISTORY_COLUMNS`. Of a compared learner: a generation is a line of its history, and sigma 0.
     counts : ndarray(int64, (n_generations, n_instances))
         Members that played each training instance.
     probabilities : ndarray(float64, (n_generations, n_instances))
@@ -94,6 +125,83 @@ class Finished:
     curves: np.ndarray
 
 
+def train_acerl(
+    training: Training, config: Config, seed: int
+) -> tuple[Policy | IndexPolicy, dict[str, np.ndarray]]:
+    """Train ACERL, and return the policy and what is kept of the training."""
+    trainer = ACERL(list(training.instances), config, seed=seed, threads=1)
+    probabilities = []
+    while not trainer.done:
+        sampler = trainer.sampler
+        if isinstance(sampler, AdaptiveSampler):
+            probabilities.append(sampler.probabilities())
+        trainer.step()
+    history = [[getattr(item, name) for name in HISTORY_COLUMNS] for item in trainer.history]
+    counts = [item.counts for item in trainer.history]
+    policy = trainer.policy
+    return policy, pack_training(training, history, counts, probabilities, trainer.curve, policy)
+
+
+def train_rival(
+    training: Training, seed: int
+) -> tuple[Policy | IndexPolicy, dict[str, np.ndarray]]:
+    """Train a compared learner, and return the policy and what is kept of the training."""
+    config = training.config
+    if not isinstance(config, RivalConfig):
+        raise TypeError(f"read {type(config).__name__}; expected RivalConfig")
+    trainer = RivalTrainer(
+        config.algorithm,
+        list(training.instances),
+        steps=config.steps,
+        seed=seed,
+        settings=config.settings,
+    )
+    probabilities = []
+    while not trainer.done:
+        sampler = trainer.episodes.sampler
+        if isinstance(sampler, AdaptiveSampler):
+            probabilities.append(sampler.probabilities())
+        trainer.step()
+    shared = ("steps", "seconds", "return_mean", "return_std", "cost_mean", "satisfied")
+    history = [
+        [k + 1, *(getattr(item, name) for name in shared), 0.0]
+        for k, item in enumerate(trainer.history)
+    ]
+    counts = [item.counts for item in trainer.history]
+    policy = trainer.policy
+    return policy, pack_training(training, history, counts, probabilities, trainer.curve, policy)
+
+
+def pack_training(
+    training: Training,
+    history: list[list[float]],
+    counts: list[tuple[int, ...]],
+    probabilities: list[np.ndarray],
+    curve: Sequence[CurvePoint],
+    policy: Policy | IndexPolicy,
+) -> dict[str, np.ndarray]:
+    """Return what is kept of a training as plain arrays."""
+    n = len(training.instances)
+    looks = [(point.generation, point.decisions) for point in curve]
+    return {
+        "history": np.array(history).reshape(-1, len(HISTORY_COLUMNS)),
+        "counts": np.array(counts, np.int64).reshape(-1, n),
+        "probabilities": np.array(probabilities).reshape(-1, n),
+        "looks": np.array(looks, np.int64).reshape(-1, 2),
+        "curves": np.array(
+            [
+                [getattr(point, name) for point in curve]
+                for name in ("makespan", "tardiness", "satisfied")
+            ]
+        ),
+        **{
+            name: array
+            for name, array in policy.to_arrays(with_origin=False).items()
+            if name in ("theta", "vehicle_theta")
+        },
+    }
+
+
 class Study:
     """Runs trainings and keeps each finished one, so that an interrupted study goes on where it was.
 
@@ -111,6 +219,10 @@ class Study:
         Trainings at a time; by default one per core.
     report : callable, optional
         Called with (finished, total, label, whether it was trained now) after every training.
+    rivals : sequence of str
+        Compared learners to train beside ACERL.
+    rival_seeds, rival_steps : int
+        Most trainings of each, and their steps.
     """
 
     def __init__(
@@ -122,6 +234,9 @@ class Study:
         generations: int | None = None,
         threads: int | None = None,
         report: Callable[[int, int, str, bool], object] | None = None,
+        rivals: Sequence[str] = (),
+        rival_seeds: int = 5,
+        rival_steps: int = 1_000_000,
     ) -> None:
         self.folder = folder
         self.seeds = seeds
@@ -129,6 +244,9 @@ class Study:
         self.generations = generations
         self.threads = threads or count_cores()
         self.report = report
+        self.rivals = tuple(rivals)
+        self.rival_seeds = rival_seeds
+        self.rival_steps = rival_steps
         self.stop = threading.Event()
 
     def config(self, **options: object) -> Config:
@@ -145,6 +263,26 @@ class Study:
             settings.update(generations=self.generations, decisions=None)
         return Config.preset(name, **settings)
 
+    def beside(self, training: Training, label: str = "{}") -> list[Training]:
+        """Return the rows of the compared learners on the records and suites of a row.
+
+        Parameters
+        ----------
+        training : Training
+        label : str
+            Of each row; an algorithm's name takes the place of the braces.
+        """
+        return [
+            replace(
+                training,
+                label=label.format(name.upper()),
+                config=RivalConfig(name, self.rival_steps),
+                lookaheads={},
+                seeds=self.rival_seeds,
+            )
+            for name in self.rivals
+        ]
+
     def run(self, trainings: Sequence[Training]) -> dict[str, list[Finished]]:
         """Train every row with every seed, or take what an earlier study has finished.
 
@@ -153,7 +291,11 @@ class Study:
         dict
             Runs by label, in order of their seeds.
         """
-        jobs = [(training, seed) for training in trainings for seed in range(self.seeds)]
+        jobs = [
+            (training, seed)
+            for training in trainings
+            for seed in range(min(self.seeds, training.seeds or self.seeds))
+        ]
         done = 0
         lock = threading.Lock()
         result_stamp()  # before the threads: Python 3.11 may fail to parse source in several at once
@@ -188,33 +330,11 @@ class Study:
         # Studies call the same training by different labels.
         for finished in path.parent.glob(f"*-{key[:12]}.npz"):
             return self._load(finished, training, seed), False
-        trainer = ACERL(list(training.instances), training.config, seed=seed, threads=1)
-        probabilities = []
-        while not trainer.done:
-            sampler = trainer.sampler
-            if isinstance(sampler, AdaptiveSampler):
-                probabilities.append(sampler.probabilities())
-            trainer.step()
-        policy = trainer.policy
-        arrays: dict[str, np.ndarray] = {
-            "history": np.array(
-                [[getattr(item, name) for name in HISTORY_COLUMNS] for item in trainer.history]
-            ).reshape(-1, len(HISTORY_COLUMNS)),
-            "counts": np.array([item.counts for item in trainer.history], np.int64).reshape(
-                -1, len(training.instances)
-            ),
-            "probabilities": np.array(probabilities).reshape(-1, len(training.instances)),
-            "looks": np.array(
-                [(point.generation, point.decisions) for point in trainer.curve], np.int64
-            ).reshape(-1, 2),
-            "curves": np.array(
-                [
-                    [getattr(point, name) for point in trainer.curve]
-                    for name in ("makespan", "tardiness", "satisfied")
-                ]
-            ),
-            "theta": policy.theta,
-        }
+        policy, arrays = (
+            train_rival(training, seed)
+            if isinstance(training.config, RivalConfig)
+            else train_acerl(training, training.config, seed)
+        )
         players: dict[str, Policy | IndexPolicy | Lookahead] = {"": policy}
         for label, options in training.lookaheads.items():
             ahead = Lookahead(policy, history=training.instances, seed=seed, **options)
@@ -262,7 +382,9 @@ class Study:
                 for name, instances in training.suites
             ],
             **({"lookaheads": training.lookaheads} if training.lookaheads else {}),
-            "code": result_stamp(),
+            "code": result_stamp(
+                (*ROOTS, RIVAL_ROOT) if isinstance(training.config, RivalConfig) else ROOTS
+            ),
         }
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 

@@ -1,4 +1,4 @@
-"""Who decides: a rule, a static plan, a network or an index function, behind one call.
+"""Who decides: a rule, a static plan, one network or two, or an index function, behind one call.
 
 A simulated episode, a look ahead and a control system's dispatcher all ask `decide`.
 """
@@ -19,7 +19,12 @@ from acerl_np.kernels.events import (
 )
 from acerl_np.kernels.index import Index, Pairs, allocate_pairs, choose_pair
 from acerl_np.kernels.network import Network, make_network, sum_columns
-from acerl_np.kernels.rollout import Workspace, allocate_workspace, choose_action
+from acerl_np.kernels.rollout import (
+    Workspace,
+    allocate_workspace,
+    choose_action,
+    choose_by_agents,
+)
 from acerl_np.kernels.rules import N_RULES, select_task
 from acerl_np.kernels.state import (
     EPISODE_INSTANCE,
@@ -32,7 +37,7 @@ from acerl_np.kernels.state import (
 )
 from acerl_np.support.compiled import inner_kernel, kernel
 
-BY_RULE, BY_PLAN, BY_NETWORK, BY_INDEX = 0, 1, 2, 3
+BY_RULE, BY_PLAN, BY_NETWORK, BY_INDEX, BY_AGENTS = 0, 1, 2, 3, 4
 
 NO_RULE = np.int64(-1)
 """In place of a rule where a task was chosen without one."""
@@ -44,7 +49,7 @@ class Decider(NamedTuple):
     Attributes
     ----------
     kind : int
-        BY_RULE, BY_PLAN, BY_NETWORK or BY_INDEX.
+        BY_RULE, BY_PLAN, BY_NETWORK, BY_INDEX or BY_AGENTS.
     greedy : bool
         Whether a network or an index function takes the best it knows; else it draws.
     rule : int
@@ -54,7 +59,7 @@ class Decider(NamedTuple):
     indices : Index
     pairs : Pairs
     work : Workspace
-        The networks.
+        The networks; of agents, two for each function: the vehicle's and the rule's.
     """
 
     kind: int
@@ -99,6 +104,11 @@ def make_network_decider(network: Network, thetas: np.ndarray, greedy: bool) -> 
     return _NOTHING._replace(kind=BY_NETWORK, greedy=greedy, work=work)
 
 
+def make_agents_decider(network: Network, thetas: np.ndarray, greedy: bool) -> Decider:
+    """Return the decider that follows pairs of networks, two rows of ndarray(float32, (2 N, n)) each."""
+    return make_network_decider(network, thetas, greedy)._replace(kind=BY_AGENTS)
+
+
 def make_index_decider(index: Index, problem: Problem, greedy: bool) -> Decider:
     """Return the decider that follows index functions on instances of `problem`."""
     n_vehicles, n_tasks = problem.fleet.shape[1], problem.record.shape[1]
@@ -132,7 +142,14 @@ def decide(problem, state, b, decider, row, key, decision):
         return nothing, nothing, nothing
     if not is_decision_due(problem, state, b):
         return nothing, nothing, nothing
-    action = choose_action(problem, state, b, decider.work, row, decider.greedy, key, decision)
+    if decider.kind == BY_AGENTS:
+        action = choose_by_agents(
+            problem, state, b, decider.work, row, decider.greedy, key, decision
+        )
+    else:
+        action = np.int64(
+            choose_action(problem, state, b, decider.work, row, decider.greedy, key, decision)
+        )
     v, rule = np.int64(action // N_RULES), np.int64(action % N_RULES)
     return v, np.int64(select_task(problem, state, b, v, rule)), rule
 

@@ -34,6 +34,7 @@ CURVE = np.int64(11)
 RECORD = np.int64(12)
 LOOKAHEAD = np.int64(13)
 HOLD_OUT = np.int64(14)
+BATCH = np.int64(15)
 
 LANES = 512
 """Counters that one call of `fill_normals` consumes; it yields 4 * LANES normals."""

@@ -137,6 +137,37 @@ def choose_action(problem, state, b, work, row, greedy, key, decision):
     return choose_sampled(logits, work.legal, n_legal, uniform, work.weight)
 
 
+@inner_kernel
+def choose_by_agents(problem, state, b, work, row, greedy, key, decision):
+    """Return the action of a pair of networks: row 2 `row` chooses the vehicle, the next its rule.
+
+    The first outputs of the one are the vehicles'; of the other's, one per action, those of the chosen
+    vehicle count. Draws are (decision, 0) and (decision, 1) of the stream of `key`.
+    """
+    n = list_features(problem, state, b, work.features)
+    n_legal = list_actions(problem, state, b, work.legal)
+    n_choices = np.int64(0)
+    for k in range(n_legal):
+        if work.legal[k] % N_RULES == 0:
+            work.legal[n_choices] = work.legal[k] // N_RULES
+            n_choices += 1
+    chosen = np.int64(-1)
+    for agent in range(2):
+        net = 2 * row + agent
+        forward(work.network, work.theta[net], work.column_sums[net], work.features, n, work.layers)
+        logits = work.layers.logits
+        if greedy:
+            chosen = np.int64(choose_greedy(logits, work.legal, n_choices))
+        else:
+            uniform = draw_uniform(key, decision, agent)
+            chosen = np.int64(choose_sampled(logits, work.legal, n_choices, uniform, work.weight))
+        if agent == 0:
+            n_choices = np.int64(N_RULES)
+            for rule in range(N_RULES):
+                work.legal[rule] = chosen * N_RULES + rule
+    return chosen
+
+
 @kernel
 def play_tile(problem, state, work, greedy, instances, entries, outcome):
     """Play the episodes of one tile side by side, by the networks that the workspace holds.

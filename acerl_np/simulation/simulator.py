@@ -280,9 +280,7 @@ class Simulator:
             If something is no index or seed or out of range, an episode stands twice, or the
             lengths differ; no episode is changed.
         """
-        rows = _read_indices("episodes", episodes, self.n_episodes)
-        if len(np.unique(rows)) < len(rows):
-            raise InputError("episodes: an index stands twice; expected each at most once")
+        rows = self._read_rows(episodes)
         chosen = self.choices[rows]
         if choices is not None:
             chosen = _read_indices("choices", choices, len(self.pool))
@@ -302,38 +300,37 @@ class Simulator:
         self.choices[rows] = chosen
         self._advance(True, rows, chosen)
 
-    def step(self, actions: ArrayLike) -> None:
-        """Take one decision in every episode that is not over.
+    def step(self, actions: ArrayLike, *, episodes: ArrayLike | None = None) -> None:
+        """Take one decision in every episode that is not over, or in some of them.
 
         Parameters
         ----------
-        actions : array_like of int, (B,)
+        actions : array_like of int, (B,) or (n,)
             vehicle * 4 + rule, rules in the order FCFS, EDD, NVF, STD; entries of finished episodes
             are ignored.
+        episodes : array_like of int, (n,), optional
+            Indices of the episodes that take one; by default all B.
 
         Raises
         ------
         ActionError
             If the array has another shape or type, or an action is illegal; no episode is changed.
+        InputError
+            If `episodes` are no indices, or one stands twice; no episode is changed.
         """
-        try:
-            chosen = np.asarray(actions)
-        except ValueError as error:
-            raise ActionError(f"actions: {error}; expected integers") from error
-        if chosen.shape != (self.n_episodes,) or chosen.dtype.kind not in "iu":
-            raise ActionError(
-                f"actions: read {chosen.dtype} of shape {chosen.shape}; "
-                f"expected integers of shape ({self.n_episodes},)"
-            )
-        running = ~self.done
-        legal = find_legal(self._view.mask, chosen)
+        rows = self._rows if episodes is None else self._read_rows(episodes)
+        chosen = self._read_choices("actions", actions, len(rows))
+        every = episodes is None
+        running = ~(self.done if every else self.done[rows])
+        legal = find_legal(self._view.mask if every else self._view.mask[rows], chosen)
         if (running & ~legal).any():
-            b = int(np.argmax(running & ~legal))
+            k = int(np.argmax(running & ~legal))
+            b = rows[k]
             raise ActionError(
-                f"episode {b} at {self.state.episode[b, EPISODE_TIME]} s: action {chosen[b]} is illegal; "
+                f"episode {b} at {self.state.episode[b, EPISODE_TIME]} s: action {chosen[k]} is illegal; "
                 f"expected one of {np.flatnonzero(self._view.mask[b]).tolist()}"
             )
-        self._advance(False, self._rows, chosen.astype(np.int64))
+        self._advance(False, rows, chosen)
 
     def decide(
         self, policy: Chooser, *, rng: np.random.Generator | None = None
@@ -387,7 +384,10 @@ class Simulator:
             If an array has another shape or type, or an assignment is impossible; no episode is changed.
         """
         chosen = np.stack(
-            [self._read_choices("vehicles", vehicles), self._read_choices("tasks", tasks)]
+            [
+                self._read_choices("vehicles", vehicles, self.n_episodes),
+                self._read_choices("tasks", tasks, self.n_episodes),
+            ]
         )
         b = find_impossible(self.problem, self.state, chosen[0], chosen[1])
         if b >= 0:
@@ -401,15 +401,21 @@ class Simulator:
             )
         assign_batch(self.problem, self.state, chosen[0], chosen[1], self._view)
 
-    def _read_choices(self, name: str, values: ArrayLike) -> np.ndarray:
+    def _read_rows(self, episodes: ArrayLike) -> np.ndarray:
+        rows = _read_indices("episodes", episodes, self.n_episodes)
+        if len(np.unique(rows)) < len(rows):
+            raise InputError("episodes: an index stands twice; expected each at most once")
+        return rows
+
+    def _read_choices(self, name: str, values: ArrayLike, n: int) -> np.ndarray:
         try:
             read = np.asarray(values)
         except ValueError as error:
             raise ActionError(f"{name}: {error}; expected integers") from error
-        if read.shape != (self.n_episodes,) or read.dtype.kind not in "iu":
+        if read.shape != (n,) or read.dtype.kind not in "iu":
             raise ActionError(
                 f"{name}: read {read.dtype} of shape {read.shape}; "
-                f"expected integers of shape ({self.n_episodes},)"
+                f"expected integers of shape ({n},)"
             )
         return read.astype(np.int64)
 

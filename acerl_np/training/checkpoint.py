@@ -31,6 +31,7 @@ def save_checkpoint(
     settings: dict[str, Any],
     instances: Sequence[Instance],
     arrays: dict[str, np.ndarray],
+    kind: str = "checkpoint",
 ) -> None:
     """Write a checkpoint, atomically and with a checksum.
 
@@ -41,6 +42,8 @@ def save_checkpoint(
         Plain values (JSON).
     instances : sequence of Instance
     arrays : dict of ndarray
+    kind : str
+        What it is a checkpoint of: another kind of training refuses it.
 
     Raises
     ------
@@ -50,7 +53,7 @@ def save_checkpoint(
     write_arrays(
         path,
         {
-            "kind": "checkpoint",
+            "kind": kind,
             "format": FORMAT,
             "settings": pack_json(settings),
             "instances": pack_instances(instances),
@@ -60,9 +63,15 @@ def save_checkpoint(
 
 
 def load_checkpoint(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str], *, kind: str = "checkpoint"
 ) -> tuple[dict[str, Any], list[Instance], dict[str, np.ndarray]]:
     """Read a checkpoint.
+
+    Parameters
+    ----------
+    path : path-like
+    kind : str
+        As it was saved.
 
     Returns
     -------
@@ -79,10 +88,10 @@ def load_checkpoint(
     take_kind(
         path,
         stored,
-        "checkpoint",
+        kind,
         FORMAT,
         CheckpointError,
-        noun="a checkpoint",
+        noun=f"a {kind}",
         advice=" (resume with the version that wrote it, or train anew)",
     )
     try:

@@ -57,6 +57,36 @@ def find_layer_sizes(instances: Sequence[Instance], hidden: Sequence[int]) -> li
     return [count_features(slots, fleet), *hidden, count_actions(fleet)]
 
 
+def describe_network(
+    instances: Sequence[Instance],
+    hidden: Sequence[int],
+    *,
+    biases: bool = True,
+    standardise: bool = False,
+) -> dict[str, Any]:
+    """Return what `Policy` takes beside its parameters, for the floors of these training records.
+
+    Parameters
+    ----------
+    instances : sequence of Instance
+    hidden : sequence of int
+    biases, standardise : bool
+        As `Config`.
+    """
+    slots = [instance.layout.task_slots for instance in instances]
+    fleets = [len(instance.layout.vehicles) for instance in instances]
+    return {
+        "hidden": tuple(hidden),
+        "task_slots": max(slots),
+        "n_vehicles": max(fleets),
+        "scaling": find_scaling(instances),
+        "smallest": (min(slots), min(fleets)),
+        "has_biases": biases,
+        "standardises": standardise,
+        "origin": Origin.of(instances),
+    }
+
+
 class NetworkForm:
     """The paper's network: members are perturbed where they are played.
 
@@ -81,19 +111,10 @@ class NetworkForm:
         self.workers = workers
         scaling = find_scaling(instances) if instances else None
         self.problem = build_problem(instances, scaling=scaling, horizon=config.horizon)
-        slots = [instance.layout.task_slots for instance in instances]
-        fleets = [len(instance.layout.vehicles) for instance in instances]
         self.sizes = find_layer_sizes(instances, config.hidden)
-        self._shape: dict[str, Any] = {
-            "hidden": config.hidden,
-            "task_slots": max(slots),
-            "n_vehicles": max(fleets),
-            "scaling": scaling,
-            "smallest": (min(slots), min(fleets)),
-            "has_biases": config.biases,
-            "standardises": config.standardise,
-            "origin": Origin.of(instances),
-        }
+        self._shape = describe_network(
+            instances, config.hidden, biases=config.biases, standardise=config.standardise
+        )
         self.network = make_network(
             self.sizes, has_biases=config.biases, standardises=config.standardise
         )

@@ -1,0 +1,346 @@
+"""`acerl-np rivals`: train one of the learners that the paper compares with."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from acerl_np.commands.common import (
+    add_data_arguments,
+    add_random_breakdowns,
+    compile_ahead,
+    load_instances,
+    make_folder,
+    make_new_folder,
+    report_unfinished,
+)
+from acerl_np.commands.interruption import catch_signals
+from acerl_np.commands.ranges import Range, check_ranges
+from acerl_np.commands.summary import summarise
+from acerl_np.support.errors import ConfigError, InputError, describe
+from acerl_np.support.files import claim_folder, write_atomically
+from acerl_np.support.numbers import check_seed
+from acerl_np.support.report import render_table
+
+if TYPE_CHECKING:
+    from acerl_np.rivals.training import RivalTrainer, Round
+
+BASE = ("ppo", "sac", "lsac", "rcpom", "mappo")
+NAMES = (*BASE, *(f"a{name}" for name in BASE))
+
+
+DESCRIPTION = """\
+Train one of the learners that the paper compares with, on the same simulator and with the same policy form.
+
+ppo     proximal policy optimisation
+sac     soft actor-critic
+lsac    soft actor-critic with a fixed Lagrangian multiplier on the tardiness
+rcpom   reward-constrained policy optimisation with reward shaping
+mappo   two agents, one for the vehicle and one for the rule, with a central critic
+appo, asac, alsac, arcpom, amappo: the same, their training records dealt by the adaptive instance sampler
+
+It writes policy.npz, run.npz (the checkpoint), config.json, history.csv (a line per 10,000 steps) and
+curves.csv (how the policy did on each training record) into a new folder below runs/, or into --out. A
+million steps take one to three minutes of a core. acerl-np evaluate judges the policy like any other.
+"""
+
+EPILOG = """\
+examples:
+  acerl-np rivals ppo                              a million steps on DMH-01 to -08
+  acerl-np rivals alsac --seed 3 --steps 200000 --set multiplier=3
+  acerl-np rivals rcpom week1.csv week2.csv --layout floor.json --out runs/rcpom
+  acerl-np rivals sac --settings                   its settings, their sources; nothing is trained
+  acerl-np rivals ppo --resume runs/dmh-train-ppo-seed0/run.npz --steps 2000000
+"""
+
+RANGES = {
+    "steps": Range(1, 10**12, "a whole number from 1 to 10**12"),
+    "trials": Range(0, 1_000_000, "a whole number from 0 to 1000000"),
+    "checkpoint_every": Range(0, 1e9, "seconds from 0 to 1e9"),
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.description = DESCRIPTION
+    parser.epilog = EPILOG
+    parser.add_argument("algorithm", choices=NAMES, metavar="ALGORITHM", help=", ".join(NAMES))
+    data = parser.add_argument_group("what to train on")
+    add_data_arguments(data, "dmh-train, that is DMH-01 to -08")
+    add_random_breakdowns(data)
+    run = parser.add_argument_group("the run")
+    run.add_argument(
+        "--steps",
+        type=int,
+        help="decisions to train, in all episodes together (default: 1,000,000)",
+    )
+    run.add_argument("--seed", type=int, help="seed of every random draw (default: 0)")
+    run.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a setting of the algorithm that is not its default; may be repeated (--settings lists them)",
+    )
+    run.add_argument(
+        "--settings",
+        action="store_true",
+        help="show the algorithm's settings and where each comes from, and stop",
+    )
+    run.add_argument(
+        "--trials",
+        type=int,
+        default=30,
+        help="episodes per instance for the final table, 0 for no table (default: 30)",
+    )
+    run.add_argument(
+        "--out",
+        metavar="DIR",
+        help="folder for the results, replaced if they exist (default: a new one below runs/)",
+    )
+    run.add_argument(
+        "--resume",
+        metavar="RUN.npz",
+        help="go on from a checkpoint; its records, seed and settings are those it was begun with",
+    )
+    run.add_argument(
+        "--checkpoint-every",
+        type=float,
+        default=10.0,
+        metavar="SECONDS",
+        help="time between checkpoints (default: 10)",
+    )
+    run.add_argument("--quiet", action="store_true", help="no progress, only the table")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Train, save, evaluate; return the exit status."""
+    from acerl_np.rivals.training import find_learner
+
+    check_ranges(
+        arguments, {name: x for name, x in RANGES.items() if getattr(arguments, name) is not None}
+    )
+    settings = read_settings(arguments.algorithm, arguments.set)
+    if arguments.settings:
+        kind = find_learner(arguments.algorithm)[0].settings_class
+        rows = [
+            [item.name, show_value(getattr(kind.from_dict(settings), item.name)), *about]
+            for item in fields(kind)
+            for about in [[item.metadata["source"], item.metadata["meaning"]]]
+        ]
+        print(render_table(["setting", "value", "source", "meaning"], rows))
+        return 0
+    if arguments.quiet:
+        from acerl_np.support.machine_code import silence
+
+        silence()
+    trainer = make_trainer(arguments, settings)
+    compile_ahead("rivals", quiet=arguments.quiet)
+    with prepare_folder(arguments, trainer) as folder:
+        names = ("policy.npz", "run.npz", "config.json", "history.csv", "curves.csv")
+        paths = {name: folder / name for name in names}
+        write_config(paths["config.json"], trainer)
+        started = time.perf_counter()
+        stopped = train(trainer, arguments, paths)
+        seconds = time.perf_counter() - started
+    if stopped is not None:
+        print(
+            f"acerl-np rivals: stopped after {trainer.taken:,} of {trainer.steps:,} steps; go on with: "
+            f"acerl-np rivals {trainer.algorithm} --resume {paths['run.npz']}",
+            file=sys.stderr,
+        )
+        return 128 + stopped
+    if arguments.trials:
+        from acerl_np.evaluation.trials import evaluate_policy
+
+        trials = evaluate_policy(
+            trainer.policy,
+            trainer.instances,
+            trials=arguments.trials,
+            seed=trainer.seed,
+            cost_limit=trainer.settings.cost_limit,
+        )
+        print(summarise(trainer.instances, trials, policy=trainer.algorithm.upper()))
+        report_unfinished("policy", trials)
+    print(f"{trainer.algorithm}: {trainer.taken:,} steps, {seconds:.1f} s; seed {trainer.seed}")
+    print(f"policy {paths['policy.npz']}   checkpoint {paths['run.npz']}")
+    print(f"history {paths['history.csv']}   curves {paths['curves.csv']}")
+    print(f"options {paths['config.json']}")
+    return 0
+
+
+def show_value(value: object) -> str:
+    """Return a setting's value as `--set` takes it."""
+    return ",".join(map(str, value)) if isinstance(value, tuple) else f"{value:g}"
+
+
+def read_settings(algorithm: str, texts: list[str]) -> dict[str, Any]:
+    """Return the settings that `--set` gives, checked.
+
+    Raises
+    ------
+    ConfigError
+        If one is no NAME=VALUE, unknown, or of another kind or range.
+    """
+    from acerl_np.rivals.training import find_learner
+
+    kind = find_learner(algorithm)[0].settings_class
+    defaults = {item.name: item.default for item in fields(kind)}
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, given, value = text.partition("=")
+        name = name.strip().replace("-", "_")
+        if not given:
+            raise ConfigError(f"--set: read {describe(text)}; expected NAME=VALUE")
+        default = defaults.get(name)
+        try:
+            if isinstance(default, tuple):
+                found[name] = tuple(int(part) for part in value.split(","))
+            else:
+                found[name] = int(value) if isinstance(default, int) else float(value)
+        except ValueError as error:
+            what = "whole numbers" if isinstance(default, int | tuple) else "a number"
+            raise ConfigError(f"--set {name}: read {describe(value)}; expected {what}") from error
+    kind.from_dict(found)
+    return found
+
+
+def make_trainer(arguments: argparse.Namespace, settings: dict[str, Any]) -> RivalTrainer:
+    """Return a new or a resumed trainer.
+
+    Raises
+    ------
+    InputError
+        If what is given besides a checkpoint says otherwise.
+    """
+    from acerl_np.rivals.training import STEPS, RivalTrainer
+
+    if arguments.resume is None:
+        seed = check_seed(0 if arguments.seed is None else arguments.seed, "--seed")
+        instances = load_instances(arguments, "dmh-train")
+        steps = STEPS if arguments.steps is None else arguments.steps
+        return RivalTrainer(
+            arguments.algorithm, instances, steps=steps, seed=seed, settings=settings
+        )
+    named = ("suite", "layout", "breakdowns", "random_breakdowns")
+    if arguments.tasks or any(getattr(arguments, name) is not None for name in named):
+        raise InputError(
+            f"{arguments.resume}: records given besides a checkpoint; expected none, it holds its own"
+        )
+    trainer = RivalTrainer.resume(arguments.resume, steps=arguments.steps)
+    stored = {"algorithm": trainer.algorithm, "seed": trainer.seed, **trainer.settings.to_dict()}
+    asked: dict[str, Any] = {"algorithm": arguments.algorithm}
+    asked |= {} if arguments.seed is None else {"seed": arguments.seed}
+    asked |= {name: list(x) if isinstance(x, tuple) else x for name, x in settings.items()}
+    for name, value in asked.items():
+        if value != stored[name]:
+            raise InputError(
+                f"{arguments.resume}: trained with {name} {stored[name]}; read {value}, expected the same "
+                "(leave the option out, or train anew)"
+            )
+    return trainer
+
+
+@contextmanager
+def prepare_folder(arguments: argparse.Namespace, trainer: RivalTrainer) -> Iterator[Path]:
+    """Make the folder of the results if need be, and hold it for this run alone."""
+    if arguments.out is not None:
+        folder = make_folder(arguments.out)
+    elif arguments.resume is not None:
+        folder = make_folder(Path(arguments.resume).parent)
+    else:
+        what = "tasks" if arguments.tasks else arguments.suite or "dmh-train"
+        folder = make_new_folder(Path("runs") / f"{what}-{trainer.algorithm}-seed{trainer.seed}")
+    with claim_folder(folder):
+        yield folder
+
+
+def train(
+    trainer: RivalTrainer, arguments: argparse.Namespace, paths: dict[str, Path]
+) -> int | None:
+    """Train to the end, or to a signal, whose number is returned; save now and then and at the end."""
+
+    def save() -> None:
+        trainer.save(paths["run.npz"])
+        trainer.write_history(paths["history.csv"])
+        trainer.write_curves(paths["curves.csv"])
+
+    with catch_signals() as caught:
+        save()
+        last_save = time.perf_counter()
+        with show_progress(trainer, quiet=arguments.quiet) as show:
+            while not trainer.done and caught() is None:
+                show(trainer.step())
+                if time.perf_counter() - last_save >= arguments.checkpoint_every:
+                    save()
+                    last_save = time.perf_counter()
+        save()
+        trainer.policy.save(paths["policy.npz"])
+        return None if trainer.done else caught()
+
+
+@contextmanager
+def show_progress(trainer: RivalTrainer, *, quiet: bool) -> Iterator[Callable[[Round], None]]:
+    """Show how far it is, the episodes' means, speed and time left on the standard error stream."""
+    if quiet or trainer.done:
+        yield lambda record: None
+        return
+    from tqdm import tqdm
+
+    terminal = sys.stderr.isatty()
+    first, total, started = trainer.taken, trainer.steps, time.perf_counter()
+    bar = tqdm(
+        total=total,
+        initial=first,
+        disable=not terminal,
+        dynamic_ncols=True,
+        bar_format="{n:,}/{total:,} steps |{bar:20}| {postfix} [{elapsed}, {remaining} left]",
+    )
+    shown = first
+
+    def show(record: Round) -> None:
+        nonlocal shown
+        elapsed = time.perf_counter() - started
+        rate = (record.steps - first) / max(elapsed, 1e-9)
+        text = (
+            f"return {record.return_mean:.1f}, tardiness {record.cost_mean:.1f}, "
+            f"satisfied {record.satisfied:.0%}, {rate / 1e3:,.1f}k steps/s"
+        )
+        if record.failed:
+            text += f", {record.failed} episodes could not end"
+        now = min(record.steps, total)
+        if terminal:
+            bar.set_postfix_str(text, refresh=False)
+            bar.update(now - bar.n)
+        elif now * 8 // total > shown * 8 // total or now >= total:
+            shown = now
+            left = elapsed / max(1, now - first) * (total - now)
+            line = f"{now:,}/{total:,} steps: {text}, {left:.0f} s left"
+            print(line, file=sys.stderr, flush=True)
+
+    try:
+        yield show
+    finally:
+        bar.close()
+
+
+def write_config(path: Path, trainer: RivalTrainer) -> None:
+    """Write every option of the run as JSON."""
+    import acerl_np
+
+    data = {
+        "acerl_np": acerl_np.__version__,
+        "algorithm": trainer.algorithm,
+        "steps": trainer.steps,
+        "seed": trainer.seed,
+        "instances": {instance.name: instance.content_hash for instance in trainer.instances},
+        "settings": trainer.settings.to_dict(),
+    }
+    write_atomically(path, (json.dumps(data, indent=2) + "\n").encode())

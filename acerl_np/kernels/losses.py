@@ -1,0 +1,234 @@
+"""Losses of the compared learners: what they are, and their derivatives for a network's outputs.
+
+Every loss is a mean over the batch. Illegal actions have probability 0: sums run over the legal ones, and
+the derivatives of all other outputs are 0.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from acerl_np.support.compiled import inner_kernel, kernel
+
+
+@inner_kernel
+def find_probabilities(logits, first, mask, probability):
+    """Write the masked softmax of the logits from `first` on into `probability`; return its entropy, nats.
+
+    Parameters
+    ----------
+    logits : ndarray(float, (at least first + n,))
+    first : int
+    mask : ndarray(bool, (n,))
+        At least one is True.
+    probability : ndarray(float64, (n,))
+        Output, 0 where illegal.
+    """
+    highest = -np.inf
+    for j in range(len(mask)):
+        if mask[j]:
+            highest = max(highest, np.float64(logits[first + j]))
+    total = 0.0
+    for j in range(len(mask)):
+        probability[j] = np.exp(np.float64(logits[first + j]) - highest) if mask[j] else 0.0
+        total += probability[j]
+    entropy = 0.0
+    for j in range(len(mask)):
+        if mask[j]:
+            probability[j] /= total
+            entropy -= probability[j] * (np.float64(logits[first + j]) - highest - np.log(total))
+    return entropy
+
+
+@inner_kernel
+def find_log(logits, first, mask, action):
+    """Return the logarithm of the masked softmax at a legal action."""
+    highest = -np.inf
+    for j in range(len(mask)):
+        if mask[j]:
+            highest = max(highest, np.float64(logits[first + j]))
+    total = 0.0
+    for j in range(len(mask)):
+        if mask[j]:
+            total += np.exp(np.float64(logits[first + j]) - highest)
+    return np.float64(logits[first + action]) - highest - np.log(total)
+
+
+@kernel
+def sample_actions(logits, first, mask, uniforms, action):
+    """Draw a legal action for each row from its masked softmax, by inversion.
+
+    Parameters
+    ----------
+    logits : ndarray(float32, (B, W))
+    first : ndarray(int64, (B,))
+        Where a row's logits begin.
+    mask : ndarray(bool, (B, n))
+    uniforms : ndarray(float64, (B,)), in [0, 1)
+    action : ndarray(int64, (B,))
+        Output.
+    """
+    probability = np.empty(mask.shape[1])
+    for b in range(len(mask)):
+        find_probabilities(logits[b], first[b], mask[b], probability)
+        remaining = uniforms[b]
+        for j in range(mask.shape[1]):
+            if mask[b, j]:
+                action[b] = j
+                remaining -= probability[j]
+                if remaining < 0.0:
+                    break
+
+
+@kernel
+def find_logs(logits, first, mask, rows, action, log):
+    """Write the logarithm of the probability of each row's action into `log[rows[s]]`.
+
+    Parameters
+    ----------
+    logits : ndarray(float, (at least m, W))
+    first, mask, action
+        As `clip_surrogate`.
+    rows : ndarray(int64, (m,))
+    log : ndarray(float64, (N,))
+        Output.
+    """
+    for s in range(len(rows)):
+        row = rows[s]
+        log[row] = find_log(logits[s], first[row], mask[row], action[row])
+
+
+@kernel
+def clip_surrogate(
+    logits, first, mask, rows, action, old_log, advantage, clip, entropy_factor, delta
+):
+    """Return PPO's clipped loss less an entropy bonus (Schulman et al. 2017, Eq. 7), and its derivatives.
+
+    -mean(min(r A, clip(r, 1 - epsilon, 1 + epsilon) A)) - factor * mean(entropy), r the ratio of the
+    probabilities of an action now and when it was taken.
+
+    Parameters
+    ----------
+    logits : ndarray(float, (at least m, W))
+        Of batch rows.
+    first : ndarray(int64, (N,))
+        Column of a row's first logit.
+    mask : ndarray(bool, (N, n))
+        Legal actions among the n that begin there.
+    rows : ndarray(int64, (m,))
+        Row of the other arrays that each batch row is.
+    action : ndarray(int64, (N,))
+        From 0 to n - 1.
+    old_log, advantage : ndarray(float64, (N,))
+    clip, entropy_factor : float
+    delta : ndarray(float, (at least m, W))
+        Output: all columns of m rows.
+    """
+    m = len(rows)
+    n = mask.shape[1]
+    probability = np.empty(n)
+    loss = 0.0
+    for s in range(m):
+        row = rows[s]
+        begin, taken, gain = first[row], action[row], advantage[row]
+        for j in range(delta.shape[1]):
+            delta[s, j] = 0.0
+        entropy = find_probabilities(logits[s], begin, mask[row], probability)
+        ratio = np.exp(find_log(logits[s], begin, mask[row], taken) - old_log[row])
+        bounded = min(max(ratio, 1.0 - clip), 1.0 + clip)
+        loss -= min(ratio * gain, bounded * gain) + entropy_factor * entropy
+        slope = -gain * ratio if ratio * gain <= bounded * gain else 0.0
+        for j in range(n):
+            if mask[row, j]:
+                p = probability[j]
+                d = slope * ((1.0 if j == taken else 0.0) - p)
+                if entropy_factor > 0.0 and p > 0.0:
+                    d += entropy_factor * p * (np.log(p) + entropy)
+                delta[s, begin + j] = d / m
+    return loss / m
+
+
+@kernel
+def square_errors(out, column, rows, target, weight, delta):
+    """Return weight * mean((output - target)^2), and its derivatives.
+
+    Parameters
+    ----------
+    out : ndarray(float, (at least m, W))
+    column : ndarray(int64, (N,))
+        Which output of a row is meant: the action taken, or the head of the value.
+    rows : ndarray(int64, (m,))
+    target : ndarray(float64, (N,))
+    weight : float
+    delta : ndarray(float, (at least m, W))
+        Output: these columns alone.
+    """
+    m = len(rows)
+    loss = 0.0
+    for s in range(m):
+        row = rows[s]
+        error = np.float64(out[s, column[row]]) - target[row]
+        loss += error * error
+        delta[s, column[row]] = weight * 2.0 * error / m
+    return weight * loss / m
+
+
+@kernel
+def find_soft_values(logits, mask, q1, q2, alpha, value):
+    """Write the soft value of each state: sum_a pi(a) min(Q1, Q2)(a) + alpha * entropy.
+
+    Source: Christodoulou 2019, Eqs. 3 and 10 (SAC with discrete actions).
+
+    Parameters
+    ----------
+    logits, q1, q2 : ndarray(float, (at least m, W))
+    mask : ndarray(bool, (m, n))
+        Rows without a legal action are over and get 0.
+    alpha : float
+    value : ndarray(float64, (m,))
+        Output.
+    """
+    n = mask.shape[1]
+    probability = np.empty(n)
+    for s in range(len(mask)):
+        value[s] = 0.0
+        if mask[s].any():
+            value[s] = alpha * find_probabilities(logits[s], 0, mask[s], probability)
+            for j in range(n):
+                if mask[s, j]:
+                    value[s] += probability[j] * np.float64(min(q1[s, j], q2[s, j]))
+
+
+@kernel
+def soften_policy(logits, mask, q1, q2, alpha, delta):
+    """Return -mean(sum_a pi(a) min(Q1, Q2)(a) + alpha * entropy), and its derivatives for the logits.
+
+    Source: Christodoulou 2019, Eq. 12.
+
+    Parameters
+    ----------
+    logits, q1, q2 : ndarray(float, (at least m, W))
+        The critics are constants here.
+    mask : ndarray(bool, (m, n))
+    alpha : float
+    delta : ndarray(float, (at least m, W))
+        Output: all columns of m rows.
+    """
+    m, n = mask.shape
+    probability = np.empty(n)
+    loss = 0.0
+    for s in range(m):
+        for j in range(delta.shape[1]):
+            delta[s, j] = 0.0
+        entropy = find_probabilities(logits[s], 0, mask[s], probability)
+        value = 0.0
+        for j in range(n):
+            if mask[s, j]:
+                value += probability[j] * np.float64(min(q1[s, j], q2[s, j]))
+        loss -= value + alpha * entropy
+        for j in range(n):
+            p = probability[j]
+            if p > 0.0:
+                q = np.float64(min(q1[s, j], q2[s, j]))
+                delta[s, j] = -p * (q - value - alpha * (np.log(p) + entropy)) / m
+    return loss / m

@@ -1,0 +1,141 @@
+"""Two networks that decide together: one chooses the vehicle, the other the rule for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from acerl_np.kernels.deciders import Decider, make_agents_decider
+from acerl_np.kernels.rules import N_RULES
+from acerl_np.kernels.state import Problem
+from acerl_np.policies.network import Policy
+from acerl_np.support.errors import PolicyError
+
+if TYPE_CHECKING:
+    from acerl_np.problem.instance import Instance
+    from acerl_np.problem.layout import Layout
+
+
+class AgentPair(Policy):
+    """A policy of two agents: what `Policy` is, but the vehicle is chosen by a network of its own.
+
+    Parameters
+    ----------
+    vehicle : Policy
+        Its first n_vehicles outputs are the vehicles'; the others are never read.
+    rule : Policy
+        Of its outputs, those of the chosen vehicle's actions are read. Its sizes, its floor and its origin
+        are the pair's.
+
+    Raises
+    ------
+    PolicyError
+        If the two differ in size or in how they see the floor.
+    """
+
+    form: ClassVar[str] = "agents"
+
+    def __init__(self, vehicle: Policy, rule: Policy) -> None:
+        super().__init__(
+            rule.theta,
+            hidden=rule.hidden,
+            task_slots=rule.task_slots,
+            n_vehicles=rule.n_vehicles,
+            scaling=rule.scaling,
+            smallest=rule.smallest,
+            has_biases=rule.network.has_biases,
+            standardises=rule.network.standardises,
+            origin=rule.origin,
+        )
+        own, other = (
+            {**one.to_arrays(with_origin=False), "theta": one.theta[:0]} for one in (vehicle, rule)
+        )
+        if any(not np.array_equal(own[name], other[name]) for name in other):
+            raise PolicyError("agents: two networks of different sizes; expected equal ones")
+        self.vehicle = vehicle
+        self.rule = rule
+
+    def __repr__(self) -> str:
+        layers = "-".join(map(str, self.sizes))
+        return f"AgentPair(2 of {layers}, {2 * self.n_parameters:,} parameters)"
+
+    def act(
+        self,
+        observation: ArrayLike,
+        action_mask: ArrayLike,
+        *,
+        rng: np.random.Generator | None = None,
+    ) -> np.ndarray:
+        """Choose one action per row, as `Policy.act`.
+
+        Parameters
+        ----------
+        observation : array_like of float32, (B, n_features) or (n_features,)
+        action_mask : array_like of bool, (B, n_actions) or (n_actions,)
+        rng : numpy.random.Generator, optional
+            Sample with this generator; by default each agent takes what it likes best.
+
+        Returns
+        -------
+        ndarray(int64, (B,))
+
+        Raises
+        ------
+        PolicyError
+            If the shapes do not fit this policy, or an entry is not finite.
+        """
+        mask = np.atleast_2d(np.asarray(action_mask, np.bool_))
+        if mask.ndim != 2 or mask.shape[1] != self.n_actions:
+            return self.rule.act(observation, action_mask)  # which says what is wrong
+        by_vehicle = mask.reshape(len(mask), -1, N_RULES)
+        vehicles = np.zeros_like(mask)
+        vehicles[:, : self.n_vehicles] = by_vehicle.any(axis=2)
+        chosen = self.vehicle.act(observation, vehicles, rng=rng)
+        own = np.zeros_like(by_vehicle)
+        rows = np.arange(len(mask))
+        own[rows, chosen] = by_vehicle[rows, chosen]
+        return self.rule.act(observation, own.reshape(mask.shape), rng=rng)
+
+    def prepare(
+        self, problem: Problem, places: Sequence[Instance | Layout], greedy: bool | None = None
+    ) -> tuple[Problem, Callable[[], Decider]]:
+        """Return the tables with this policy's constants and slots, and what makes a worker's decider.
+
+        Parameters
+        ----------
+        problem : Problem
+        places : sequence of Instance or Layout
+        greedy : bool, optional
+            Take what each agent likes best, or sample, the default.
+
+        Returns
+        -------
+        Problem, callable
+        """
+        fitted = super().prepare(problem, places, greedy)[0]
+        thetas = np.stack([self.vehicle.theta, self.rule.theta])
+        return fitted, lambda: make_agents_decider(self.network, thetas, bool(greedy))
+
+    def to_arrays(self, *, with_origin: bool = True) -> dict[str, np.ndarray]:
+        """Return what `from_arrays` needs, as plain arrays, with or without the origin."""
+        arrays = super().to_arrays(with_origin=with_origin)
+        return {**arrays, "vehicle_theta": self.vehicle.theta}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, np.ndarray]) -> AgentPair:
+        """Build a policy from `to_arrays`.
+
+        Raises
+        ------
+        PolicyError
+            If an array is missing, of the wrong kind, or contradicts another.
+        """
+        own: dict[str, Any] = dict(arrays)
+        theta = own.pop("vehicle_theta", None)
+        if theta is None or theta.dtype.kind != "f" or theta.ndim != 1:
+            raise PolicyError("vehicle_theta: the file holds no pair of agents of this format")
+        rule = Policy.from_arrays(own)
+        return cls(Policy.from_arrays({**own, "theta": theta}), rule)

@@ -1,0 +1,187 @@
+"""Training episodes in lockstep: each that is over makes room for one on the record dealt next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from acerl_np.evolution.sampler import InstanceSampler
+from acerl_np.problem.instance import Instance
+from acerl_np.problem.tables import find_scaling
+from acerl_np.simulation.simulator import Simulator
+from acerl_np.support.errors import CheckpointError
+from acerl_np.training.checkpoint import check_array
+
+
+class Seen(NamedTuple):
+    """What B episodes show at their decisions.
+
+    Attributes
+    ----------
+    observation : ndarray(float32, (B, n_features))
+    mask : ndarray(bool, (B, n_actions))
+    clock : ndarray(float64, (B,)), s
+    """
+
+    observation: np.ndarray
+    mask: np.ndarray
+    clock: np.ndarray
+
+
+class Ended(NamedTuple):
+    """Which episodes a step ended, and how.
+
+    Attributes
+    ----------
+    over : ndarray(bool, (B,))
+    makespan, tardiness : ndarray(float64, (B,)), s
+        0 where an episode goes on. One that cannot end counts as if everything were done, and late, at
+        twice the second at which it stood still.
+    records : ndarray(int64, (n_over,))
+        Training records of those that are over, in the order of their episodes.
+    finished : ndarray(bool, (n_over,))
+        Whether all their tasks were served.
+    """
+
+    over: np.ndarray
+    makespan: np.ndarray
+    tardiness: np.ndarray
+    records: np.ndarray
+    finished: np.ndarray
+
+
+class Episodes:
+    """B episodes in lockstep that never run out.
+
+    Parameters
+    ----------
+    instances : sequence of Instance
+        The training records.
+    n_episodes : int
+        B.
+    sampler : InstanceSampler
+        Deals the records; it is told each finished episode's return, minus the makespan in s.
+    seed : int
+        Of random breakdowns.
+    """
+
+    def __init__(
+        self, instances: Sequence[Instance], n_episodes: int, sampler: InstanceSampler, seed: int
+    ) -> None:
+        self.sampler = sampler
+        self._seed = seed
+        self.sim = Simulator(
+            instances, n_episodes=n_episodes, scaling=find_scaling(list(instances))
+        )
+        self._rounds = 0
+        self._n_started = 0
+        self._numbers = np.zeros(n_episodes, np.int64)
+        self._actions: list[list[int]] = [[] for _ in range(n_episodes)]
+        self._start(np.arange(n_episodes))
+
+    @property
+    def n_episodes(self) -> int:
+        """Number of episodes side by side, B."""
+        return self.sim.n_episodes
+
+    def see(self) -> Seen:
+        """Return what the episodes show now."""
+        return Seen(self.sim.observation, self.sim.action_mask, self.sim.time)
+
+    def step(self, actions: np.ndarray) -> Ended:
+        """Take a decision in every episode; start another where one is over by it.
+
+        Parameters
+        ----------
+        actions : ndarray(int64, (B,))
+        """
+        self.sim.step(actions)
+        for own, action in zip(self._actions, actions.tolist(), strict=True):
+            own.append(action)
+        over = self.sim.done
+        none = np.zeros(self.n_episodes)
+        if not over.any():
+            empty = np.zeros(0, np.int64)
+            return Ended(over, none, none, empty, np.zeros(0, np.bool_))
+        makespan, tardiness = self.sim.makespan, self.sim.tardiness
+        finished = np.isfinite(makespan)
+        makespan = np.where(finished, makespan, 2.0 * self.sim.time)
+        tardiness = np.where(finished, tardiness, 2.0 * self.sim.time)
+        rows = np.flatnonzero(over)
+        records = self.sim.choices[rows]
+        self.sampler.update(records, np.where(finished, -makespan, np.nan)[rows])
+        self._start(rows)
+        return Ended(
+            over,
+            np.where(over, makespan, 0.0),
+            np.where(over, tardiness, 0.0),
+            records,
+            finished[rows],
+        )
+
+    def _start(self, rows: np.ndarray) -> None:
+        dealt = self.sampler.assign(len(rows), self._rounds)
+        self._rounds += 1
+        self._numbers[rows] = self._n_started + np.arange(len(rows))
+        self._n_started += len(rows)
+        for row in rows.tolist():
+            self._actions[row] = []
+        self._restart(rows, dealt)
+
+    def _restart(self, rows: np.ndarray, dealt: np.ndarray) -> None:
+        seeds = [self._seed + 2**32 * int(number) for number in self._numbers[rows]]
+        self.sim.restart(rows, dealt, seeds=seeds)
+
+    def pack(self) -> dict[str, np.ndarray]:
+        """Return what `restore` needs: the records, and the actions that were taken since they began."""
+        lengths = np.array([len(own) for own in self._actions], np.int64)
+        return {
+            "episodes.counts": np.array([self._rounds, self._n_started], np.int64),
+            "episodes.numbers": self._numbers,
+            "episodes.records": self.sim.choices,
+            "episodes.lengths": lengths,
+            "episodes.actions": np.array([x for own in self._actions for x in own], np.int64),
+            **{f"sampler.{name}": array for name, array in self.sampler.get_state().items()},
+        }
+
+    def restore(self, arrays: dict[str, np.ndarray]) -> None:
+        """Play the episodes of `pack` up to where they were.
+
+        Raises
+        ------
+        CheckpointError
+            If an array has another shape or kind, or numbers that no training has.
+        ActionError, InputError
+            If a record or an action is not there.
+        """
+        n = self.n_episodes
+        counts, numbers, records, lengths = (
+            arrays[f"episodes.{name}"] for name in ("counts", "numbers", "records", "lengths")
+        )
+        check_array("episodes.counts", counts, (2,), "i")
+        for name, array in (("numbers", numbers), ("records", records), ("lengths", lengths)):
+            check_array(f"episodes.{name}", array, (n,), "i")
+        actions = arrays["episodes.actions"]
+        check_array("episodes.actions", actions, (int(lengths.sum()),), "i")
+        own = {}
+        for name, now in self.sampler.get_state().items():
+            array = own[name] = arrays[f"sampler.{name}"]
+            bounds = name in ("least", "largest")
+            check_array(f"sampler.{name}", array, now.shape, now.dtype.kind, finite=not bounds)
+            if bounds and np.isnan(array).any():
+                raise CheckpointError(f"sampler.{name}: not finite; expected finite numbers")
+        self._rounds, self._n_started = counts.tolist()
+        self._numbers = numbers.astype(np.int64)
+        taken = np.split(actions, np.cumsum(lengths)[:-1])
+        self._restart(np.arange(n), records)
+        for step in range(int(lengths.max(initial=0))):
+            rows = np.flatnonzero(lengths > step)
+            if self.sim.done[rows].any():
+                raise CheckpointError("episodes.actions: read more than an episode takes")
+            self.sim.step(np.array([taken[row][step] for row in rows]), episodes=rows)
+        if self.sim.done.any():
+            raise CheckpointError("episodes.actions: read an episode that is over")
+        self._actions = [array.tolist() for array in taken]
+        self.sampler.set_state(own)

@@ -1,0 +1,173 @@
+"""A network that learns: parameters, Adam's moments, and a batch's scratch, behind five verbs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+
+from acerl_np.kernels.perceptron import (
+    Inputs,
+    allocate_layers,
+    backward,
+    find_norm,
+    forward,
+    pad_sizes,
+    step_adam,
+)
+from acerl_np.kernels.random import INITIAL
+from acerl_np.kernels.rollout import allocate_rows
+from acerl_np.kernels.update import fill_stream
+from acerl_np.policies.network import initial_parameters
+from acerl_np.training.checkpoint import check_array
+
+Start = Literal["torch", "orthogonal"]
+
+
+class Perceptron:
+    """A ReLU multilayer perceptron and its optimiser, Adam.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Layer sizes, n_features first.
+    n_rows : int
+        Rows of the largest batch.
+    seed : int
+        Of the first parameters.
+    start : {"torch", "orthogonal"}
+        "torch": uniform within 1 / sqrt(n_in), the default of PyTorch's linear layers; "orthogonal":
+        orthogonal weights of gain 1 and no biases.
+
+    Attributes
+    ----------
+    theta, gradient : ndarray(float32, (n_parameters,))
+        Padded: see `kernels.perceptron`.
+    """
+
+    def __init__(
+        self, sizes: Sequence[int], *, n_rows: int, seed: int, start: Start = "torch"
+    ) -> None:
+        self.sizes = tuple(int(size) for size in sizes)
+        self._padded = pad_sizes(self.sizes)
+        n = sum((n_in + 1) * n_out for n_in, n_out in pairwise(self._padded.tolist()))
+        self.theta, self.gradient, self._mean, self._square = (
+            allocate_rows(1, n)[0] for _ in range(4)
+        )
+        for array in (self.theta, self.gradient, self._mean, self._square):
+            array[:] = 0.0
+        self._steps = 0
+        self._layers = allocate_layers(self._padded, n_rows)
+        for own, exact in zip(self._parts(), _draw_layers(self.sizes, seed, start), strict=True):
+            n_in, n_out = len(exact) - 1, exact.shape[1]
+            own[:n_in, :n_out], own[-1, :n_out] = exact[:-1], exact[-1]
+
+    def _parts(self) -> Iterator[np.ndarray]:
+        """Return each layer's weights and, in the last row, biases; views of theta, padding included."""
+        offset = 0
+        for n_in, n_out in pairwise(self._padded.tolist()):
+            yield self.theta[offset : offset + (n_in + 1) * n_out].reshape(n_in + 1, n_out)
+            offset += (n_in + 1) * n_out
+
+    @property
+    def out(self) -> np.ndarray:
+        """Outputs of the last `forward`, ndarray(float32, (n_rows, W)): a batch's rows first."""
+        return np.asarray(self._layers.out[-1])
+
+    @property
+    def delta(self) -> np.ndarray:
+        """Where a loss writes its derivatives for the outputs, ndarray(float32, (n_rows, W))."""
+        return np.asarray(self._layers.delta[-1])
+
+    def forward(self, inputs: Inputs, rows: np.ndarray) -> np.ndarray:
+        """Compute the outputs of a batch, some rows of the inputs, and return `out`."""
+        forward(self._padded, self.theta, inputs, rows, self._layers)
+        return self.out
+
+    def backward(self, inputs: Inputs, rows: np.ndarray) -> None:
+        """Compute the gradient from `delta`, after `forward` of the same batch."""
+        backward(self._padded, self.theta, inputs, rows, self._layers, self.gradient)
+
+    def step(self, rate: float, max_norm: float = np.inf) -> None:
+        """Take a step of Adam, with the gradient cut to a norm."""
+        self._steps += 1
+        scale = 1.0
+        if max_norm < np.inf:
+            scale = min(1.0, max_norm / (find_norm(self.gradient) + 1e-6))
+        step_adam(self.theta, self.gradient, self._mean, self._square, self._steps, rate, scale)
+
+    def read_parameters(self, n_columns: int | None = None) -> np.ndarray:
+        """Return the parameters as a policy holds them, without padding.
+
+        Parameters
+        ----------
+        n_columns : int, optional
+            Outputs of the policy: the first ones of this network, and zero if it has fewer.
+
+        Returns
+        -------
+        ndarray(float32, (n_parameters,))
+        """
+        sizes = [*self.sizes[:-1], n_columns or self.sizes[-1]]
+        found = []
+        for own, (n_in, n_out) in zip(self._parts(), pairwise(sizes), strict=True):
+            layer = np.zeros((n_in + 1, n_out), np.float32)
+            n = min(n_out, own.shape[1])  # beyond the network's own columns all is zero
+            layer[:-1, :n], layer[-1, :n] = own[:n_in, :n], own[-1, :n]
+            found.append(layer.ravel())
+        return np.concatenate(found)
+
+    def pack(self, name: str) -> dict[str, np.ndarray]:
+        """Return what `restore` needs as arrays of a checkpoint."""
+        return {
+            f"{name}.theta": self.theta,
+            f"{name}.mean": self._mean,
+            f"{name}.square": self._square,
+            f"{name}.steps": np.array([self._steps], np.int64),
+        }
+
+    def restore(self, name: str, arrays: dict[str, np.ndarray]) -> None:
+        """Take over what `pack` stored.
+
+        Raises
+        ------
+        CheckpointError
+            If an array has another shape or kind, or is not finite.
+        """
+        for part, own in (("theta", self.theta), ("mean", self._mean), ("square", self._square)):
+            check_array(f"{name}.{part}", arrays[f"{name}.{part}"], own.shape, "f")
+            own[:] = arrays[f"{name}.{part}"]
+        check_array(f"{name}.steps", arrays[f"{name}.steps"], (1,), "i")
+        self._steps = int(arrays[f"{name}.steps"][0])
+
+
+def _draw_layers(sizes: Sequence[int], seed: int, start: Start) -> Iterator[np.ndarray]:
+    """Return weights and, in the last row, biases of each layer, (n_in + 1, n_out)."""
+    if start == "torch":
+        theta = initial_parameters(sizes, seed, initialisation="torch")
+        for n_in, n_out in pairwise(sizes):
+            yield theta[: (n_in + 1) * n_out].reshape(n_in + 1, n_out)
+            theta = theta[(n_in + 1) * n_out :]
+        return
+    for layer, (n_in, n_out) in enumerate(pairwise(sizes)):
+        normals = np.empty(n_in * n_out, np.float32)
+        fill_stream(seed, INITIAL, layer, 0, normals)
+        weights = _orthogonalise(normals.astype(np.float64).reshape(n_in, n_out))
+        yield np.vstack([weights, np.zeros(n_out)]).astype(np.float32)
+
+
+def _orthogonalise(matrix: np.ndarray) -> np.ndarray:
+    """Return a matrix with orthonormal columns, or rows if they are fewer, by Gram and Schmidt.
+
+    LAPACK's QR rounds otherwise with other numbers of threads.
+    """
+    tall = matrix if matrix.shape[0] >= matrix.shape[1] else matrix.T
+    basis = tall.copy()
+    for j in range(basis.shape[1]):
+        for _ in range(2):  # once leaves rounding
+            for i in range(j):
+                basis[:, j] -= (basis[:, i] * basis[:, j]).sum() * basis[:, i]
+        basis[:, j] /= np.sqrt((basis[:, j] * basis[:, j]).sum())
+    return basis if matrix.shape[0] >= matrix.shape[1] else basis.T

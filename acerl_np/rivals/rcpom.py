@@ -1,0 +1,78 @@
+"""RCPOM: reward-constrained policy optimisation with invariant reward shaping and masked actions.
+
+Sources: Tessler, Mankowitz and Mannor 2019 (arXiv:1805.11074); Hu et al. 2023, who add the shaping and the
+masks. The policy is PPO's. The reward is r - lambda c; after every update lambda follows the violation of the
+limit.
+
+Shaping adds gamma Phi(s') - Phi(s) (Ng, Harada and Russell 1999), which leaves the best policy unchanged. The
+potential is what the clock has cost so far, Phi(s) = -scale * seconds / unit, and 0 when all is done: so the
+time that has passed is paid step by step instead of at the end. The authors' potential is not published.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from acerl_np.rivals.episodes import Ended, Seen
+from acerl_np.rivals.learner import Task, reward_outcome
+from acerl_np.rivals.ppo import PPO
+from acerl_np.rivals.settings import RewardConstrainedSettings, Settings
+from acerl_np.training.checkpoint import check_array
+
+
+class RCPOM(PPO):
+    """Reward-constrained policy optimisation with shaping.
+
+    Parameters
+    ----------
+    task : Task
+    settings : RewardConstrainedSettings
+    """
+
+    settings_class: ClassVar[type[Settings]] = RewardConstrainedSettings
+
+    def __init__(self, task: Task, settings: RewardConstrainedSettings) -> None:
+        super().__init__(task, settings)
+        self.constrained = settings
+        self._multiplier = settings.multiplier
+        self._costs: list[float] = []
+
+    @property
+    def multiplier(self) -> float:
+        """Weight of the tardiness in the reward, lambda."""
+        return self._multiplier
+
+    def potential(self, seen: Seen) -> np.ndarray:
+        """Return Phi of what is seen, ndarray(float64, (B,))."""
+        return np.asarray(-self.settings.reward_scale * seen.clock / self.task.unit)
+
+    def reward(self, seen: Seen, ended: Ended, now: Seen) -> np.ndarray:
+        """Return the shaped reward less lambda times the cost."""
+        self._costs += ended.tardiness[ended.over].tolist()
+        reward, cost = reward_outcome(self.settings, self.task, ended)
+        later = np.where(ended.over, 0.0, self.potential(now))
+        shaping = self.settings.discount * later - self.potential(seen)
+        return np.asarray(reward + shaping - self._multiplier * cost)
+
+    def update(self) -> None:
+        """Learn from the rollout, then move lambda, the slowest of all."""
+        super().update()
+        if self._costs:
+            excess = float(np.mean(self._costs)) - self.settings.cost_limit
+            step = self.constrained.multiplier_rate * excess
+            self._multiplier = max(0.0, self._multiplier + step)
+            self._costs = []
+
+    def pack(self) -> dict[str, np.ndarray]:
+        """Return what `restore` needs."""
+        own = np.array([self._multiplier, *self._costs])
+        return {**super().pack(), "learner.multiplier": own}
+
+    def restore(self, arrays: dict[str, np.ndarray]) -> None:
+        """Take over what `pack` stored."""
+        super().restore(arrays)
+        own = arrays["learner.multiplier"]
+        check_array("learner.multiplier", own, (max(1, own.size),), "f")
+        self._multiplier, *self._costs = own.tolist()

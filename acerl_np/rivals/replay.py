@@ -1,0 +1,144 @@
+"""The replay buffer: the latest steps, with masks, and n-step samples of them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from acerl_np.kernels.perceptron import Inputs, allocate_inputs, list_inputs
+from acerl_np.kernels.returns import sum_rewards
+from acerl_np.rivals.episodes import Seen
+from acerl_np.rivals.learner import Task
+from acerl_np.training.checkpoint import check_array
+
+
+class Sample(NamedTuple):
+    """A batch of m steps.
+
+    Attributes
+    ----------
+    inputs : Inputs
+        2 m rows: before the steps, and after the last step of each return.
+    mask, next_mask : ndarray(bool, (m, n_actions))
+    action : ndarray(int64, (m,))
+    total : ndarray(float64, (m,))
+        Discounted rewards of the return's steps.
+    factor : ndarray(float64, (m,))
+        Discount of the value after them, 0 if the episode was over.
+    """
+
+    inputs: Inputs
+    mask: np.ndarray
+    next_mask: np.ndarray
+    action: np.ndarray
+    total: np.ndarray
+    factor: np.ndarray
+
+
+class Replay:
+    """The latest steps of B episodes side by side, in a ring.
+
+    Parameters
+    ----------
+    capacity : int
+        Steps, of all episodes together.
+    n_episodes, batch : int
+    task : Task
+    """
+
+    def __init__(self, capacity: int, n_episodes: int, batch: int, task: Task) -> None:
+        self.n_episodes, self._batch = n_episodes, batch
+        self._capacity = max(1, capacity // n_episodes)
+        n_slots = self._capacity + 1  # the last one holds what is seen now
+        shape = (n_slots, n_episodes)
+        self._seen = np.zeros((*shape, task.n_features), np.float32)
+        self._mask = np.zeros((*shape, task.n_actions), np.bool_)
+        self._action = np.zeros(shape, np.int64)
+        self._reward = np.zeros(shape)
+        self._over = np.zeros(shape, np.bool_)
+        self._inputs = allocate_inputs(2 * batch, task.n_features)
+        self._now = 0
+        self._n_steps = 0
+
+    def add(
+        self, seen: Seen, actions: np.ndarray, reward: np.ndarray, over: np.ndarray, now: Seen
+    ) -> None:
+        """Append a step of all episodes, over the oldest if there is no room."""
+        slot = self._now
+        self._seen[slot], self._mask[slot] = seen.observation, seen.mask
+        self._action[slot], self._reward[slot], self._over[slot] = actions, reward, over
+        self._now = (slot + 1) % (self._capacity + 1)
+        self._seen[self._now], self._mask[self._now] = now.observation, now.mask
+        self._n_steps = min(self._n_steps + 1, self._capacity)
+
+    def sample(self, uniforms: np.ndarray, n_steps: int, discount: float) -> Sample:
+        """Return steps drawn with replacement, and their returns of at most `n_steps`.
+
+        A return also ends with the episode, and with what is known so far.
+
+        Parameters
+        ----------
+        uniforms : ndarray(float64, (m,)), in [0, 1)
+        n_steps : int
+        discount : float
+        """
+        m, n_slots = len(uniforms), self._capacity + 1
+        drawn = (uniforms * (self._n_steps * self.n_episodes)).astype(np.int64)
+        ago, episodes = np.divmod(drawn, self.n_episodes)
+        ago += 1
+        slots = (self._now - ago) % n_slots
+        total, factor, end = np.empty(m), np.empty(m), np.empty(m, np.int64)
+        sum_rewards(
+            self._reward,
+            self._over,
+            slots,
+            episodes,
+            ago,
+            n_steps,
+            discount,
+            total,
+            end,
+            factor,
+        )
+        seen = np.concatenate([self._seen[slots, episodes], self._seen[end, episodes]])
+        list_inputs(seen, self._inputs)
+        return Sample(
+            self._inputs,
+            self._mask[slots, episodes],
+            self._mask[end, episodes],
+            self._action[slots, episodes],
+            total,
+            factor,
+        )
+
+    def pack(self) -> dict[str, np.ndarray]:
+        """Return what `restore` needs as arrays of a checkpoint."""
+        return {f"replay.{name}": array for name, array in self._arrays().items()} | {
+            "replay.counts": np.array([self._now, self._n_steps], np.int64)
+        }
+
+    def restore(self, arrays: dict[str, np.ndarray]) -> None:
+        """Take over what `pack` stored.
+
+        Raises
+        ------
+        CheckpointError
+            If an array has another shape or kind.
+        """
+        for name, own in self._arrays().items():
+            array = arrays[f"replay.{name}"]
+            check_array(f"replay.{name}", array, own.shape, own.dtype.kind)
+            own[:] = array
+        check_array("replay.counts", arrays["replay.counts"], (2,), "i")
+        now, n_steps = arrays["replay.counts"].tolist()
+        self._now, self._n_steps = now % (self._capacity + 1), min(n_steps, self._capacity)
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        return {
+            "seen": self._seen,
+            "mask": self._mask,
+            "action": self._action,
+            "reward": self._reward,
+            "over": self._over,
+        }

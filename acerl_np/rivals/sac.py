@@ -1,0 +1,145 @@
+"""SAC: soft actor-critic for discrete, masked actions, with n-step returns and a fixed weight of the entropy.
+
+Sources: Haarnoja et al. 2018 (arXiv:1801.01290), Christodoulou 2019 (arXiv:1910.07207).
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from acerl_np.kernels.losses import (
+    find_soft_values,
+    sample_actions,
+    soften_policy,
+    square_errors,
+)
+from acerl_np.kernels.perceptron import allocate_inputs, blend, list_inputs
+from acerl_np.policies.network import Policy
+from acerl_np.rivals.episodes import Ended, Seen
+from acerl_np.rivals.learner import Task, reward_outcome
+from acerl_np.rivals.networks import Perceptron
+from acerl_np.rivals.replay import Replay, Sample
+from acerl_np.rivals.settings import OffPolicySettings, Settings
+from acerl_np.training.checkpoint import check_array
+
+
+class SAC:
+    """Soft actor-critic with two critics and their targets.
+
+    Parameters
+    ----------
+    task : Task
+    settings : OffPolicySettings
+    """
+
+    settings_class: ClassVar[type[Settings]] = OffPolicySettings
+
+    def __init__(self, task: Task, settings: OffPolicySettings) -> None:
+        self.task, self.settings = task, settings
+        self.interval = max(1, round(1.0 / (settings.updates_per_step * settings.episodes)))
+        self._n_updates = max(
+            1, round(self.interval * settings.episodes * settings.updates_per_step)
+        )
+        self.replay = Replay(settings.capacity, settings.episodes, settings.batch, task)
+        self._inputs = allocate_inputs(settings.episodes, task.n_features)
+        self._every = np.arange(settings.episodes)
+        self._batch = np.arange(settings.batch)
+        self._next = self._batch + settings.batch
+        self._rounds = 0
+        self._updates = 0
+        self.actor, *critics = (self._make(number) for number in range(3))
+        self.critics = critics
+        self.targets = [self._make(number) for number in (1, 2)]
+
+    def _make(self, number: int) -> Perceptron:
+        task, settings = self.task, self.settings
+        sizes = [task.n_features, *settings.hidden, task.n_actions]
+        n_rows = max(settings.batch, settings.episodes)
+        # Streams of their own; a seed has bits to spare above 2**56.
+        return Perceptron(sizes, n_rows=n_rows, seed=task.seed + number * 2**56)
+
+    @property
+    def multiplier(self) -> float:
+        """Weight of the cost in the reward: none."""
+        return 0.0
+
+    def act(self, seen: Seen) -> np.ndarray:
+        """Draw actions from the policy."""
+        list_inputs(seen.observation, self._inputs)
+        logits = self.actor.forward(self._inputs, self._every)
+        actions = np.empty(len(self._every), np.int64)
+        uniforms = self.task.draw_actions(len(actions), self._rounds)
+        sample_actions(logits, np.zeros_like(actions), seen.mask, uniforms, actions)
+        return actions
+
+    def remember(self, seen: Seen, actions: np.ndarray, ended: Ended, now: Seen) -> None:
+        """Take in a step."""
+        self._rounds += 1
+        self.replay.add(seen, actions, self.reward(ended), ended.over, now)
+
+    def reward(self, ended: Ended) -> np.ndarray:
+        """Return the reward of a step; the tardiness does not count."""
+        return reward_outcome(self.settings, self.task, ended)[0]
+
+    def update(self) -> None:
+        """Learn from batches of what is remembered."""
+        settings = self.settings
+        for _ in range(self._n_updates):
+            uniforms = self.task.draw_batch(settings.batch, self._updates)
+            self._updates += 1
+            sample = self.replay.sample(uniforms, settings.n_steps, settings.discount)
+            self.learn_values(sample, self.find_targets(sample))
+            self.learn_policy(sample)
+            for target, critic in zip(self.targets, self.critics, strict=True):
+                blend(target.theta, critic.theta, settings.tau)
+
+    def find_targets(self, sample: Sample) -> np.ndarray:
+        """Return y = R + factor * V(s'), V by the targets (Christodoulou, Eq. 3)."""
+        logits = self.actor.forward(sample.inputs, self._next)
+        q1, q2 = (target.forward(sample.inputs, self._next) for target in self.targets)
+        value = np.empty(len(self._batch))
+        find_soft_values(logits, sample.next_mask, q1, q2, self.settings.alpha, value)
+        return sample.total + sample.factor * value
+
+    def learn_values(self, sample: Sample, target: np.ndarray) -> None:
+        """Take a step of both critics towards y, mean squared error."""
+        for critic in self.critics:
+            out = critic.forward(sample.inputs, self._batch)
+            critic.delta[:] = 0.0
+            square_errors(out, sample.action, self._batch, target, 1.0, critic.delta)
+            critic.backward(sample.inputs, self._batch)
+            critic.step(self.settings.critic_rate)
+
+    def learn_policy(self, sample: Sample) -> None:
+        """Take a step of the actor (Christodoulou, Eq. 12)."""
+        actor = self.actor
+        q1, q2 = (critic.forward(sample.inputs, self._batch) for critic in self.critics)
+        logits = actor.forward(sample.inputs, self._batch)
+        soften_policy(logits, sample.mask, q1, q2, self.settings.alpha, actor.delta)
+        actor.backward(sample.inputs, self._batch)
+        actor.step(self.settings.actor_rate)
+
+    def make_policy(self, shape: dict[str, Any]) -> Policy:
+        """Return the policy so far."""
+        return Policy(self.actor.read_parameters(), **shape)
+
+    def pack(self) -> dict[str, np.ndarray]:
+        """Return what `restore` needs as arrays of a checkpoint."""
+        found = {"learner.counts": np.array([self._rounds, self._updates], np.int64)}
+        for name, network in self._named():
+            found.update(network.pack(name))
+        return {**found, **self.replay.pack()}
+
+    def restore(self, arrays: dict[str, np.ndarray]) -> None:
+        """Take over what `pack` stored."""
+        check_array("learner.counts", arrays["learner.counts"], (2,), "i")
+        self._rounds, self._updates = arrays["learner.counts"].tolist()
+        for name, network in self._named():
+            network.restore(name, arrays)
+        self.replay.restore(arrays)
+
+    def _named(self) -> list[tuple[str, Perceptron]]:
+        names = ("actor", "critic1", "critic2", "target1", "target2")
+        return list(zip(names, [self.actor, *self.critics, *self.targets], strict=True))

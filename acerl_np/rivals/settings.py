@@ -1,0 +1,149 @@
+"""Settings of the compared learners, each with its source: one table for the programs and the documentation.
+
+The paper (Hu et al., see `experiments.published`) gives the network, the discount, RCPOM's multiplier and the
+steps, and refers to Tianshou's defaults for the rest. Those are the arguments of its CartPole examples of
+version 0.4.6, `test/discrete/test_ppo.py` and `test_sac.py`. What neither says is chosen here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from acerl_np.support.errors import ConfigError, describe
+from acerl_np.support.numbers import is_real, is_whole
+
+PAPER = "paper"
+TIANSHOU = "Tianshou 0.4.6"
+SEARCHED = "searched on the training records"
+CHOSEN = "chosen here"
+
+
+def _setting(default: Any, source: str, meaning: str, low: float, high: float) -> Any:
+    about = {"source": source, "meaning": meaning, "low": low, "high": high}
+    return field(default=default, metadata=about)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What all algorithms have."""
+
+    hidden: tuple[int, ...] = _setting((128, 128), PAPER, "hidden layers", 1, 4096)
+    discount: float = _setting(0.97, PAPER, "discount per decision, gamma", 0, 1)
+    cost_limit: float = _setting(50.0, PAPER, "limit of the mean tardiness, s, xi", 0, 1e9)
+    reward_scale: float = _setting(
+        10.0,
+        SEARCHED,
+        "the reward at an episode's end is this times (shift - makespan / mean makespan of MIX)",
+        1e-6,
+        1e6,
+    )
+    reward_shift: float = _setting(1.0, SEARCHED, "0: the makespan counts; 1: its excess", -10, 10)
+    batch: int = _setting(64, TIANSHOU, "rows of a batch", 1, 65536)
+    look_every: int = _setting(
+        50_000, CHOSEN, "steps between two looks of a training curve, 0 for none", 0, 10**12
+    )
+    look_trials: int = _setting(5, CHOSEN, "episodes per record and look", 1, 10_000)
+
+    def __post_init__(self) -> None:
+        """Check every setting.
+
+        Raises
+        ------
+        ConfigError
+            If one is of another kind or out of its range.
+        """
+        for item in fields(self):
+            value, about = getattr(self, item.name), item.metadata
+            low, high = about["low"], about["high"]
+            whole = isinstance(item.default, int | tuple)
+            values = value if isinstance(item.default, tuple) else (value,)
+            fits = isinstance(values, tuple | list) and len(values) > 0
+            kind = is_whole if whole else is_real
+            if not fits or not all(kind(x) and low <= x <= high for x in values):
+                number = "whole numbers" if isinstance(item.default, tuple) else "a number"
+                number = "a whole number" if whole and not isinstance(value, tuple) else number
+                raise ConfigError(
+                    f"{item.name}: read {describe(value)}; expected {number} from {low:g} to {high:g}"
+                )
+            if isinstance(item.default, tuple):
+                object.__setattr__(self, item.name, tuple(int(x) for x in values))
+            else:
+                object.__setattr__(self, item.name, int(value) if whole else float(value))
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Settings:
+        """Return settings with some changed.
+
+        Raises
+        ------
+        ConfigError
+            If a name is unknown or a value unusable.
+        """
+        known = [item.name for item in fields(cls)]
+        for name in values:
+            if name not in known:
+                raise ConfigError(f"{name}: no such setting; expected one of {', '.join(known)}")
+        return cls(**values)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all settings as plain values."""
+        return {name: list(x) if isinstance(x, tuple) else x for name, x in asdict(self).items()}
+
+
+@dataclass(frozen=True)
+class OnPolicySettings(Settings):
+    """Those of PPO."""
+
+    episodes: int = _setting(20, TIANSHOU, "episodes side by side", 1, 65536)
+    collect: int = _setting(2_000, TIANSHOU, "steps between two updates", 1, 10**7)
+    repeats: int = _setting(10, TIANSHOU, "times that an update learns from them", 1, 1000)
+    learning_rate: float = _setting(3e-4, TIANSHOU, "of Adam", 0, 1)
+    clip: float = _setting(0.2, TIANSHOU, "epsilon of the clipped ratio", 0, 1)
+    decay: float = _setting(0.95, TIANSHOU, "lambda of the generalised advantages", 0, 1)
+    value_factor: float = _setting(0.5, TIANSHOU, "weight of the value's loss", 0, 1e6)
+    entropy_factor: float = _setting(0.0, TIANSHOU, "weight of the entropy", 0, 1e6)
+    max_norm: float = _setting(0.5, TIANSHOU, "largest norm of a gradient", 1e-9, 1e9)
+
+
+@dataclass(frozen=True)
+class SharedRewardSettings(OnPolicySettings):
+    """Those of MAPPO."""
+
+
+@dataclass(frozen=True)
+class RewardConstrainedSettings(OnPolicySettings):
+    """Those of RCPOM."""
+
+    multiplier: float = _setting(0.001, PAPER, "lambda of the tardiness at the start", 0, 1e6)
+    multiplier_rate: float = _setting(
+        1e-4, PAPER, "its step after every update: rate * (mean tardiness - limit)", 0, 1e6
+    )
+
+
+@dataclass(frozen=True)
+class OffPolicySettings(Settings):
+    """Those of SAC."""
+
+    episodes: int = _setting(10, TIANSHOU, "episodes side by side", 1, 65536)
+    updates_per_step: float = _setting(0.1, TIANSHOU, "updates per decision", 1e-6, 100)
+    actor_rate: float = _setting(1e-4, TIANSHOU, "learning rate of the actor", 0, 1)
+    critic_rate: float = _setting(1e-3, TIANSHOU, "learning rate of the critics", 0, 1)
+    alpha: float = _setting(0.05, TIANSHOU, "weight of the entropy, fixed", 0, 1e6)
+    tau: float = _setting(0.005, TIANSHOU, "share of a soft update of the targets", 0, 1)
+    capacity: int = _setting(20_000, TIANSHOU, "steps that the replay buffer holds", 1, 10**7)
+    n_steps: int = _setting(3, TIANSHOU, "steps of a return", 1, 10**6)
+
+
+@dataclass(frozen=True)
+class LagrangianSettings(OffPolicySettings):
+    """Those of LSAC."""
+
+    multiplier: float = _setting(
+        1.0,
+        SEARCHED,
+        "lambda of the tardiness, fixed: reward = -(makespan + lambda tardiness)",
+        0,
+        1e6,
+    )
