@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from acerl_np.evolution.sampler import InstanceSampler
+from acerl_np.kernels.state import EPISODE_POOL_SIZE
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.tables import find_scaling
 from acerl_np.simulation.simulator import Simulator
@@ -22,12 +23,13 @@ class Seen(NamedTuple):
     ----------
     observation : ndarray(float32, (B, n_features))
     mask : ndarray(bool, (B, n_actions))
-    clock : ndarray(float64, (B,)), s
+    waiting : ndarray(int64, (B,))
+        Tasks that wait.
     """
 
     observation: np.ndarray
     mask: np.ndarray
-    clock: np.ndarray
+    waiting: np.ndarray
 
 
 class Ended(NamedTuple):
@@ -88,7 +90,8 @@ class Episodes:
 
     def see(self) -> Seen:
         """Return what the episodes show now."""
-        return Seen(self.sim.observation, self.sim.action_mask, self.sim.time)
+        waiting = self.sim.state.episode[:, EPISODE_POOL_SIZE].copy()
+        return Seen(self.sim.observation, self.sim.action_mask, waiting)
 
     def step(self, actions: np.ndarray) -> Ended:
         """Take a decision in every episode; start another where one is over by it.

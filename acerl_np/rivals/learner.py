@@ -30,6 +30,8 @@ class Task:
     seed : int
     unit : float
         s, what makespan and tardiness are divided by.
+    n_tasks : float
+        Mean number of tasks of a training record.
     """
 
     n_features: int
@@ -37,6 +39,7 @@ class Task:
     n_rules: int
     seed: int
     unit: float
+    n_tasks: float
 
     @property
     def n_actions(self) -> int:

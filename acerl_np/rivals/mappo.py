@@ -7,7 +7,7 @@ so does the critic that values the situation for both.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from acerl_np.policies.network import Policy
 from acerl_np.rivals.episodes import Seen
 from acerl_np.rivals.networks import Perceptron
 from acerl_np.rivals.ppo import PPO
+from acerl_np.rivals.settings import AgentSettings, Settings
 
 
 class MAPPO(PPO):
@@ -26,8 +27,10 @@ class MAPPO(PPO):
     Parameters
     ----------
     task : Task
-    settings : OnPolicySettings
+    settings : AgentSettings
     """
+
+    settings_class: ClassVar[type[Settings]] = AgentSettings
 
     def make_networks(self) -> None:
         """Begin with first parameters."""

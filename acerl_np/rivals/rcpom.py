@@ -5,8 +5,9 @@ masks. The policy is PPO's. The reward is r - lambda c; after every update lambd
 limit.
 
 Shaping adds gamma Phi(s') - Phi(s) (Ng, Harada and Russell 1999), which leaves the best policy unchanged. The
-potential is what the clock has cost so far, Phi(s) = -scale * seconds / unit, and 0 when all is done: so the
-time that has passed is paid step by step instead of at the end. The authors' potential is not published.
+authors' potential is not published. Here it is the queue, Phi(s) = -scale * waiting tasks / tasks of a record:
+it is the reward of the time that the fleet will need for them, and 0 when all is done. A policy that keeps
+the queue short is told so at its next decision, not at the end.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class RCPOM(PPO):
 
     def potential(self, seen: Seen) -> np.ndarray:
         """Return Phi of what is seen, ndarray(float64, (B,))."""
-        return np.asarray(-self.settings.reward_scale * seen.clock / self.task.unit)
+        return np.asarray(-self.settings.reward_scale * seen.waiting / self.task.n_tasks)
 
     def reward(self, seen: Seen, ended: Ended, now: Seen) -> np.ndarray:
         """Return the shaped reward less lambda times the cost."""

@@ -25,6 +25,15 @@ def _setting(default: Any, source: str, meaning: str, low: float, high: float) -
     return field(default=default, metadata=about)
 
 
+def _scale(default: float) -> Any:
+    what = "the reward at an episode's end is this times (shift - makespan / mean makespan of MIX)"
+    return _setting(default, SEARCHED, what, 1e-6, 1e6)
+
+
+def _shift(default: float) -> Any:
+    return _setting(default, SEARCHED, "0: the makespan counts; 1: its excess", -10, 10)
+
+
 @dataclass(frozen=True)
 class Settings:
     """What all algorithms have."""
@@ -32,14 +41,8 @@ class Settings:
     hidden: tuple[int, ...] = _setting((128, 128), PAPER, "hidden layers", 1, 4096)
     discount: float = _setting(0.97, PAPER, "discount per decision, gamma", 0, 1)
     cost_limit: float = _setting(50.0, PAPER, "limit of the mean tardiness, s, xi", 0, 1e9)
-    reward_scale: float = _setting(
-        10.0,
-        SEARCHED,
-        "the reward at an episode's end is this times (shift - makespan / mean makespan of MIX)",
-        1e-6,
-        1e6,
-    )
-    reward_shift: float = _setting(1.0, SEARCHED, "0: the makespan counts; 1: its excess", -10, 10)
+    reward_scale: float = _scale(30.0)
+    reward_shift: float = _shift(1.0)
     batch: int = _setting(64, TIANSHOU, "rows of a batch", 1, 65536)
     look_every: int = _setting(
         50_000, CHOSEN, "steps between two looks of a training curve, 0 for none", 0, 10**12
@@ -108,8 +111,10 @@ class OnPolicySettings(Settings):
 
 
 @dataclass(frozen=True)
-class SharedRewardSettings(OnPolicySettings):
+class AgentSettings(OnPolicySettings):
     """Those of MAPPO."""
+
+    reward_scale: float = _scale(100.0)
 
 
 @dataclass(frozen=True)
@@ -126,6 +131,7 @@ class RewardConstrainedSettings(OnPolicySettings):
 class OffPolicySettings(Settings):
     """Those of SAC."""
 
+    reward_shift: float = _shift(0.0)
     episodes: int = _setting(10, TIANSHOU, "episodes side by side", 1, 65536)
     updates_per_step: float = _setting(0.1, TIANSHOU, "updates per decision", 1e-6, 100)
     actor_rate: float = _setting(1e-4, TIANSHOU, "learning rate of the actor", 0, 1)
@@ -140,8 +146,9 @@ class OffPolicySettings(Settings):
 class LagrangianSettings(OffPolicySettings):
     """Those of LSAC."""
 
+    reward_shift: float = _shift(1.0)
     multiplier: float = _setting(
-        1.0,
+        10.0,
         SEARCHED,
         "lambda of the tardiness, fixed: reward = -(makespan + lambda tardiness)",
         0,

@@ -177,7 +177,8 @@ class RivalTrainer:
         sim = self.episodes.sim
         n_vehicles = sim.n_actions // N_RULES
         unit = measure_unit(self.instances)
-        task = Task(sim.n_features, n_vehicles, N_RULES, self.seed, unit)
+        n_tasks = float(np.mean([instance.n_tasks for instance in self.instances]))
+        task = Task(sim.n_features, n_vehicles, N_RULES, self.seed, unit, n_tasks)
         self.learner = learner(task, own)
         self.taken = 0
         self.history: list[Round] = []
