@@ -29,7 +29,13 @@ from acerl_np.rivals.rcpom import RCPOM
 from acerl_np.rivals.sac import SAC
 from acerl_np.rivals.settings import Settings
 from acerl_np.simulation.arena import play_list, stream_keys
-from acerl_np.support.errors import CheckpointError, ConfigError, describe, make_printable
+from acerl_np.support.errors import (
+    CheckpointError,
+    ConfigError,
+    InputError,
+    describe,
+    make_printable,
+)
 from acerl_np.support.files import write_atomically
 from acerl_np.support.numbers import check_seed, is_real, is_whole
 from acerl_np.support.workers import Workers
@@ -159,6 +165,8 @@ class RivalTrainer:
         learner, adaptive = find_learner(algorithm)
         self.algorithm = algorithm
         self.instances = list_instances(instances)
+        if not self.instances:
+            raise InputError("no instances; expected at least one")
         check_names(self.instances)
         self.steps = _check_steps(steps)
         self.seed = check_seed(seed)
@@ -382,7 +390,8 @@ class RivalTrainer:
             raise CheckpointError(f"{path}: not a usable checkpoint: {reason}") from error
         if steps is not None:
             trainer.steps = _check_steps(steps)
-            if trainer.taken > trainer.steps and trainer.taken > stored["steps"]:
+            # The last update goes beyond the number that it was trained to.
+            if trainer.taken > trainer.steps != stored["steps"]:
                 raise CheckpointError(
                     f"{path}: has {trainer.taken} steps already; expected at least as many (--steps), "
                     f"read {steps}"

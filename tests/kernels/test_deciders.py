@@ -13,6 +13,7 @@ from acerl_np.kernels.baselines import MIX, RANDOM
 from acerl_np.kernels.deciders import (
     NO_RULE,
     decide_rows,
+    make_agents_decider,
     make_index_decider,
     make_network_decider,
     make_plan_decider,
@@ -139,6 +140,42 @@ def test_networks_act_on_what_they_see(world, key, seed, greedy):
 
     play_beside(world, decider, key, choose)
     alone = make_network_decider(network, thetas[1:], greedy)
+    assert play_alone(problem, decider, key, 1) == play_alone(problem, alone, key)
+
+
+@settings(max_examples=40 if JIT else 2)
+@given(worlds(), keys, st.integers(0, 2**32 - 1), st.booleans())
+def test_agents_choose_the_vehicle_and_then_its_rule(world, key, seed, greedy):
+    problem = build_problem([world.instance()])
+    simulator = Simulator(world.instance())
+    sizes = [simulator.n_features, 5, simulator.n_actions]
+    network = make_network(sizes)
+    thetas = np.stack([initial_parameters(sizes, seed + k) for k in range(4)])
+    decider = make_agents_decider(network, thetas, greedy)
+
+    def take(agent, mask, observation, draw):
+        """What an agent may choose among the outputs that the mask allows."""
+        logits = naive_evolution.forward(sizes, thetas[agent], observation)
+        if greedy:
+            return np.flatnonzero(mask & (logits >= logits[mask].max() - 1e-4)).tolist()
+        probability = naive_evolution.masked_softmax(logits, mask)
+        u = naive_evolution.uniform(key, *draw)
+        return [naive_evolution.invert(probability, x) for x in (u - 1e-4, u, u + 1e-4)]
+
+    def choose(slow, simulator, decision):
+        legal, observation = np.array(slow.mask()), simulator.observation[0]
+        vehicles = np.zeros_like(legal)
+        vehicles[free_vehicles(slow)] = True
+        found = set()
+        for v in take(0, vehicles, observation, (decision, 0)):
+            own = legal & (np.arange(len(legal)) // 4 == v)
+            for action in take(1, own, observation, (decision, 1)):
+                rule = action % 4
+                found.add((v, slow.select(v, naive.ACTION_RULES[rule]), rule))
+        return found
+
+    play_beside(world, decider, key, choose)
+    alone = make_agents_decider(network, thetas[2:], greedy)
     assert play_alone(problem, decider, key, 1) == play_alone(problem, alone, key)
 
 
