@@ -16,8 +16,8 @@ import scipy
 ROOTS = ("acerl_np.training.acerl", "acerl_np.evaluation.trials")
 """Modules that train and judge; all that they import decides a result as well."""
 
-RIVAL_ROOT = "acerl_np.rivals.training"
-"""What decides the result of a compared learner besides."""
+RIVAL_ROOTS = (*ROOTS, "acerl_np.rivals.training")
+"""Those of the compared learners."""
 
 
 def find_modules(roots: tuple[str, ...] = ROOTS) -> dict[str, Path]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from acerl_np.evaluation.trials import evaluate_policy
 from acerl_np.evolution.sampler import AdaptiveSampler
-from acerl_np.experiments.stamp import RIVAL_ROOT, ROOTS, result_stamp
+from acerl_np.experiments.stamp import RIVAL_ROOTS, ROOTS, result_stamp
 from acerl_np.experiments.tables import RULE_ROWS, Row
 from acerl_np.policies.index import IndexPolicy
 from acerl_np.policies.lookahead import Lookahead
@@ -202,6 +202,10 @@ def pack_training(
     }
 
 
+def _find_roots(training: Training) -> tuple[str, ...]:
+    return RIVAL_ROOTS if isinstance(training.config, RivalConfig) else ROOTS
+
+
 class Study:
     """Runs trainings and keeps each finished one, so that an interrupted study goes on where it was.
 
@@ -298,7 +302,10 @@ class Study:
         ]
         done = 0
         lock = threading.Lock()
-        result_stamp()  # before the threads: Python 3.11 may fail to parse source in several at once
+        for roots in {_find_roots(training) for training in trainings}:
+            result_stamp(
+                roots
+            )  # before the threads: Python 3.11 may fail to parse source in several
 
         def work(job: tuple[Training, int]) -> Finished | None:
             nonlocal done
@@ -382,9 +389,7 @@ class Study:
                 for name, instances in training.suites
             ],
             **({"lookaheads": training.lookaheads} if training.lookaheads else {}),
-            "code": result_stamp(
-                (*ROOTS, RIVAL_ROOT) if isinstance(training.config, RivalConfig) else ROOTS
-            ),
+            "code": result_stamp(_find_roots(training)),
         }
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 

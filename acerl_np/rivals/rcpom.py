@@ -5,9 +5,9 @@ masks. The policy is PPO's. The reward is r - lambda c; after every update lambd
 limit.
 
 Shaping adds gamma Phi(s') - Phi(s) (Ng, Harada and Russell 1999), which leaves the best policy unchanged. The
-authors' potential is not published. Here it is the queue, Phi(s) = -scale * waiting tasks / tasks of a record:
-it is the reward of the time that the fleet will need for them, and 0 when all is done. A policy that keeps
-the queue short is told so at its next decision, not at the end.
+authors' potential is not published. Here it is the queue, Phi(s) = -scale * waiting tasks / tasks of a
+record, that is the reward of the time that the fleet will need for them, and 0 when all is done. A policy
+that keeps the queue short is told so at its next decision, not at the end.
 """
 
 from __future__ import annotations

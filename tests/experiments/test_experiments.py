@@ -8,11 +8,20 @@ import pytest
 from scipy.stats import mannwhitneyu
 
 from acerl_np import load_suite
-from acerl_np.experiments import ablation, comparison, learning, leave_one_out, robustness, stamp
+from acerl_np.experiments import (
+    ablation,
+    comparison,
+    learning,
+    leave_one_out,
+    rival_settings,
+    robustness,
+    stamp,
+)
 from acerl_np.experiments.published import table_rows
 from acerl_np.experiments.stamp import find_modules, result_stamp, strip_source
-from acerl_np.experiments.study import Study, Training
+from acerl_np.experiments.study import Finished, RivalConfig, Study, Training
 from acerl_np.experiments.tables import Row, build_table, show_p, spread_table
+from acerl_np.rivals import ALGORITHMS
 
 JIT = not numba.config.DISABLE_JIT
 TRAIN = load_suite("dmh-train")
@@ -116,6 +125,20 @@ def test_every_study_names_each_row_once():
         assert len(set(labels)) == len(labels)
     counts = [len(module.trainings(study)) for module in (comparison, leave_one_out, ablation)]
     assert counts == [1, 8, 44]
+    study = Study(folder=None, seeds=7, rivals=ALGORITHMS, rival_seeds=2, rival_steps=100)
+    for module, n in (
+        (comparison, 11),
+        (robustness, 11),
+        (leave_one_out, 88),
+        (rival_settings, 40),
+    ):
+        rows = module.trainings(study)
+        labels = [training.label for training in rows]
+        assert len(set(labels)) == len(labels) == n
+        beside = [row for row in rows if isinstance(row.config, RivalConfig)]
+        assert {row.config.steps for row in beside} == {100}
+        assert {row.seeds for row in beside} == {2}
+    study = Study(folder=None, seeds=1)
     configs = [training.config for training in learning.trainings(study)]
     assert len(set(configs)) == len(configs) == 38
 
@@ -168,6 +191,63 @@ def test_other_code_has_another_stamp(monkeypatch):
         result_stamp.cache_clear()
 
 
+def test_compared_learners_stand_beside_acerl(tmp_path):
+    """A quick comparison: rows of other numbers of seeds, records as CSV, kept trainings."""
+    study = Study(
+        tmp_path,
+        seeds=3,
+        trials=2,
+        generations=1,
+        threads=2,
+        rivals=("appo", "mappo"),
+        rival_seeds=2,
+        rival_steps=2_000,
+    )
+    main = replace(comparison.acerl_training(study), suites=(("dmh-train", tuple(TRAIN)),))
+    rows = [main, *study.beside(main)]
+    results = study.run(rows)
+    assert {label: len(runs) for label, runs in results.items()} == {
+        "ACERL": 3,
+        "APPO": 2,
+        "MAPPO": 2,
+    }
+    own = results["APPO"][1]
+    assert own.makespan["dmh-train"].shape == (8, 2)
+    assert own.history[-1, 1] == 2_000 and own.counts.sum() > 20
+    assert own.probabilities.shape == own.counts.shape
+    assert results["MAPPO"][0].probabilities.shape == (0, 8)
+    again = study.run(rows[1:])
+    np.testing.assert_array_equal(own.makespan["dmh-train"], again["APPO"][1].makespan["dmh-train"])
+    history, curves, sampler = study.write_records(results, "quick")
+    assert sum(x.startswith("MAPPO,") for x in history.read_text().splitlines()) == 2
+    assert any(x.startswith("APPO,1,") for x in curves.read_text().splitlines())
+    assert any(x.startswith("APPO,1,") for x in sampler.read_text().splitlines())
+    table = spread_table("t", "T", study.rows(results, "dmh-train"), "ACERL")
+    assert [row[:2] for row in table.rows] == [["ACERL", 3], ["APPO", 2], ["MAPPO", 2]]
+
+
+def test_a_rivals_stamp_covers_its_learner(monkeypatch):
+    own = set(find_modules(stamp.RIVAL_ROOTS))
+    assert {"acerl_np.rivals.sac", "acerl_np.kernels.losses"} <= own
+    assert not {name for name in find_modules() if name.startswith("acerl_np.rivals")}
+
+
+def test_the_search_takes_the_least_score_of_each_algorithm():
+    study = Study(folder=None, rivals=("ppo",), rival_steps=10)
+    rows = rival_settings.trainings(study)
+    results = {}
+    for k, row in enumerate(rows):
+        suite = {"dmh-train": np.full((8, 2), 1900.0 - k)}
+        late = {"dmh-train": np.full((8, 2), 60.0 if k == 7 else 10.0)}
+        nothing = np.zeros(0)
+        results[row.label] = [Finished(0, (), suite, late, *[nothing] * 5)] * 2
+    [table] = rival_settings.tables(study, results)
+    assert len(table.rows) == 8
+    # The last has the shortest makespan, and 10 s beyond the limit weigh 40.
+    assert [row[-1] for row in table.rows] == [""] * 6 + ["*", ""]
+    assert table.rows[7][2] == "1933.0 ± 0.0"
+
+
 @pytest.mark.parametrize("changed", ["code", "trials", "config", "suite"])
 def test_a_finished_training_is_reused_only_if_nothing_has_changed(changed, tmp_path, monkeypatch):
     trained = []
@@ -192,7 +272,7 @@ def test_a_finished_training_is_reused_only_if_nothing_has_changed(changed, tmp_
     np.testing.assert_array_equal(first.makespan["s"], again.makespan["s"])
     assert first.probabilities.shape == first.counts.shape
     if changed == "code":
-        monkeypatch.setattr("acerl_np.experiments.study.result_stamp", lambda: "other")
+        monkeypatch.setattr("acerl_np.experiments.study.result_stamp", lambda roots: "other")
     options = {"trials": {"trials": 3}, "config": {"p_f": 0.3}, "suite": {"suite": 2}}
     run(*make(**options.get(changed, {})))
     assert trained == [1, 0, 0, 1]

@@ -484,6 +484,30 @@ def test_illegal_action_is_named():
         simulator.step([0, 0, 5])
 
 
+def test_some_episodes_take_a_step_and_the_others_wait():
+    simulator, twin = batch_of_three(), batch_of_three()
+    simulator.step([8, 0], episodes=[2, 0])
+    twin.step([0, 0, 8])
+    assert simulator.state.episode[:, EPISODE_N_DECISIONS].tolist() == [1, 0, 1]
+    for row in (0, 2):
+        np.testing.assert_array_equal(simulator.observation[row], twin.observation[row])
+        np.testing.assert_array_equal(simulator.action_mask[row], twin.action_mask[row])
+    simulator.step([0], episodes=[1])
+    np.testing.assert_array_equal(simulator.observation, twin.observation)
+    before = copy_of(simulator)
+    for actions, episodes, error in (
+        ([0, 0], [1, 1], InputError),
+        ([0], [3], InputError),
+        ([0, 0, 0], [1], ActionError),
+        ([12], [1], ActionError),
+        ([0, 8], [1, 2], ActionError),  # vehicle 2 of episode 2 works
+    ):
+        with pytest.raises(error):
+            simulator.step(actions, episodes=episodes)
+    for array, other in zip(before, copy_of(simulator), strict=True):
+        np.testing.assert_array_equal(array, other)
+
+
 def test_actions_of_finished_episodes_are_ignored():
     layout = Layout.from_dict(straight_floor([{"id": "v", "start": "A"}]))
     short = Instance.from_rows("short", layout, [make_task("t0", "A", "B", 0)])
