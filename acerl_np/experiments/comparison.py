@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from functools import cache
 
+import numpy as np
+
 from acerl_np.experiments.published import PublishedRow, table_rows
 from acerl_np.experiments.study import Finished, Study, Training
-from acerl_np.experiments.tables import StudyTable, build_table, peers_of, spread_table
+from acerl_np.experiments.tables import (
+    StudyTable,
+    build_table,
+    peers_of,
+    show_spread,
+    spread_table,
+)
 from acerl_np.problem.bundled import load_suite
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.perturb import perturb
+from acerl_np.support.report import Cell
+from acerl_np.training.history import HISTORY_COLUMNS
 
 NAME = "comparison"
 SUITES = ("dmh-train", "dmh-test")
@@ -68,7 +78,25 @@ def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]
         )
         title = f"Spread over training seeds and blocks of trials on {suite}"
         found.append(spread_table(f"comparison-{which}-spread", title, rows, "ACERL"))
+    found.append(tabulate_times(results))
     return found
+
+
+def tabulate_times(results: dict[str, list[Finished]]) -> StudyTable:
+    """Return how long the trainings took, each on one thread beside the others."""
+    lines: list[list[Cell]] = []
+    for label, runs in results.items():
+        if runs:
+            last = np.array([run.history[-1] for run in runs])
+            decisions, seconds = (
+                last[:, HISTORY_COLUMNS.index(name)] for name in ("decisions", "seconds")
+            )
+            speed = decisions.sum() / max(1e-9, seconds.sum())
+            line = [label, len(runs), f"{decisions.mean():,.0f}", show_spread(seconds, 0)]
+            lines.append([*line, f"{speed:,.0f}"])
+    header = ["policy", "seeds", "decisions", "seconds", "decisions a second"]
+    note = "Mean ± standard deviation over the seeds; looks at the policy and trials are not in it."
+    return StudyTable("comparison-times", "Training time", header, lines, notes=[note])
 
 
 def training_peers() -> list[PublishedRow]:
