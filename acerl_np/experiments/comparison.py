@@ -92,8 +92,8 @@ def tabulate_times(results: dict[str, list[Finished]]) -> StudyTable:
                 last[:, HISTORY_COLUMNS.index(name)] for name in ("decisions", "seconds")
             )
             speed = decisions.sum() / max(1e-9, seconds.sum())
-            line = [label, len(runs), f"{decisions.mean():,.0f}", show_spread(seconds, 0)]
-            lines.append([*line, f"{speed:,.0f}"])
+            mean, spread = f"{decisions.mean():,.0f}", show_spread(seconds, 0)
+            lines.append([label, len(runs), mean, spread, f"{speed:,.0f}"])
     header = ["policy", "seeds", "decisions", "seconds", "decisions a second"]
     note = "Mean ± standard deviation over the seeds; looks at the policy and trials are not in it."
     return StudyTable("comparison-times", "Training time", header, lines, notes=[note])
