@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acerl_np.support.errors import InputError, LayoutError, StorageError, describe, make_printable
-from acerl_np.support.files import describe_os_error
+from acerl_np.support.files import claim_folder, describe_os_error
 
 if TYPE_CHECKING:
     from acerl_np.evaluation.trials import Trials
@@ -230,6 +232,29 @@ def make_new_folder(base: Path) -> Path:
             raise StorageError(
                 f"{folder}: cannot make the folder: {describe_os_error(error)}"
             ) from error
+
+
+@contextmanager
+def open_results(out: str | None, resume: str | None, name: str) -> Iterator[Path]:
+    """Make the folder of a run's results if need be, and hold it for this run alone.
+
+    Parameters
+    ----------
+    out : str, optional
+        `--out`; by default the folder of the checkpoint, or a new one below runs/.
+    resume : str, optional
+        The checkpoint.
+    name : str
+        Of a new folder.
+    """
+    if out is not None:
+        folder = make_folder(out)
+    elif resume is not None:
+        folder = make_folder(Path(resume).parent)
+    else:
+        folder = make_new_folder(Path("runs") / name)
+    with claim_folder(folder):
+        yield folder
 
 
 def report_unfinished(name: str, trials: Trials) -> None:

@@ -92,15 +92,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                 help="compared learners to train as well, such as ppo,asac; all or none "
                 f"(default: {default})",
             )
-            study.add_argument(
-                "--rival-seeds", type=int, default=5, help="trainings of each (default: 5)"
-            )
+            steps, most = (200_000, ", at most") if name == "rival-settings" else (1_000_000, "")
             study.add_argument(
                 "--rival-steps",
                 type=int,
-                default=1_000_000,
-                help="steps of a training (default: 1,000,000)",
+                default=steps,
+                help=f"steps of a training (default{most}: {steps:,})",
             )
+            if name != "rival-settings":
+                study.add_argument(
+                    "--rival-seeds", type=int, default=5, help="trainings of each (default: 5)"
+                )
         study.add_argument(
             "--threads", type=int, help="trainings at a time (default: one per core)"
         )

@@ -158,8 +158,9 @@ def list_facts(policy: AnyPolicy) -> list[tuple[str, str]]:
             ("knows", ", ".join(policy.shape.knowledge) or "nothing that not every floor knows")
         )
     elif isinstance(policy, Policy):
-        facts.append(("layers", "-".join(str(size) for size in policy.sizes.tolist())))
-        facts.append(("parameters", f"{policy.theta.size:,}"))
+        pair = " each: one chooses the vehicle, one its rule" if policy.form == "agents" else ""
+        facts.append(("layers", "-".join(str(size) for size in policy.sizes.tolist()) + pair))
+        facts.append(("parameters", f"{policy.n_parameters:,}"))
         facts.append(("serves", f"{policy.n_vehicles} vehicles, {policy.task_slots} tasks seen"))
     elif isinstance(policy, StaticPlan):
         facts.append(("plan", policy.describe()))

@@ -17,15 +17,15 @@ from acerl_np.commands.common import (
     add_random_breakdowns,
     compile_ahead,
     load_instances,
-    make_folder,
-    make_new_folder,
+    open_results,
     report_unfinished,
 )
 from acerl_np.commands.interruption import catch_signals
+from acerl_np.commands.progress import open_meter
 from acerl_np.commands.ranges import Range, check_ranges
 from acerl_np.commands.summary import summarise
 from acerl_np.support.errors import ConfigError, InputError, describe
-from acerl_np.support.files import claim_folder, write_atomically
+from acerl_np.support.files import write_atomically
 from acerl_np.support.numbers import check_seed
 from acerl_np.support.report import render_table
 
@@ -79,7 +79,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     run.add_argument(
         "--steps",
         type=int,
-        help="decisions to train, in all episodes together (default: 1,000,000)",
+        help="decisions to train, in all episodes together; training ends with the update that reaches "
+        "them (default: 1,000,000)",
     )
     run.add_argument("--seed", type=int, help="seed of every random draw (default: 0)")
     run.add_argument(
@@ -117,6 +118,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="time between checkpoints (default: 10)",
     )
+    run.add_argument(
+        "--no-records",
+        action="store_true",
+        help="leave the training records out of policy.npz; their names and fingerprints stay",
+    )
     run.add_argument("--quiet", action="store_true", help="no progress, only the table")
 
 
@@ -143,7 +149,9 @@ def run(arguments: argparse.Namespace) -> int:
         silence()
     trainer = make_trainer(arguments, settings)
     compile_ahead("rivals", quiet=arguments.quiet)
-    with prepare_folder(arguments, trainer) as folder:
+    what = "tasks" if arguments.tasks else arguments.suite or "dmh-train"
+    name = f"{what}-{trainer.algorithm}-seed{trainer.seed}"
+    with open_results(arguments.out, arguments.resume, name) as folder:
         names = ("policy.npz", "run.npz", "config.json", "history.csv", "curves.csv")
         paths = {name: folder / name for name in names}
         write_config(paths["config.json"], trainer)
@@ -178,7 +186,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 def show_value(value: object) -> str:
     """Return a setting's value as `--set` takes it."""
-    return ",".join(map(str, value)) if isinstance(value, tuple) else f"{value:g}"
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def read_settings(algorithm: str, texts: list[str]) -> dict[str, Any]:
@@ -199,7 +209,9 @@ def read_settings(algorithm: str, texts: list[str]) -> dict[str, Any]:
         name = name.strip().replace("-", "_")
         if not given:
             raise ConfigError(f"--set: read {describe(text)}; expected NAME=VALUE")
-        default = defaults.get(name)
+        if name not in defaults:
+            kind.from_dict({name: value})  # which names the settings that there are
+        default = defaults[name]
         try:
             if isinstance(default, tuple):
                 found[name] = tuple(int(part) for part in value.split(","))
@@ -248,20 +260,6 @@ def make_trainer(arguments: argparse.Namespace, settings: dict[str, Any]) -> Riv
     return trainer
 
 
-@contextmanager
-def prepare_folder(arguments: argparse.Namespace, trainer: RivalTrainer) -> Iterator[Path]:
-    """Make the folder of the results if need be, and hold it for this run alone."""
-    if arguments.out is not None:
-        folder = make_folder(arguments.out)
-    elif arguments.resume is not None:
-        folder = make_folder(Path(arguments.resume).parent)
-    else:
-        what = "tasks" if arguments.tasks else arguments.suite or "dmh-train"
-        folder = make_new_folder(Path("runs") / f"{what}-{trainer.algorithm}-seed{trainer.seed}")
-    with claim_folder(folder):
-        yield folder
-
-
 def train(
     trainer: RivalTrainer, arguments: argparse.Namespace, paths: dict[str, Path]
 ) -> int | None:
@@ -282,7 +280,10 @@ def train(
                     save()
                     last_save = time.perf_counter()
         save()
-        trainer.policy.save(paths["policy.npz"])
+        policy = trainer.policy
+        if arguments.no_records and policy.origin is not None:
+            policy.origin = policy.origin.without_records()
+        policy.save(paths["policy.npz"])
         return None if trainer.done else caught()
 
 
@@ -292,43 +293,21 @@ def show_progress(trainer: RivalTrainer, *, quiet: bool) -> Iterator[Callable[[R
     if quiet or trainer.done:
         yield lambda record: None
         return
-    from tqdm import tqdm
+    first, started = trainer.taken, time.perf_counter()
+    with open_meter(first, trainer.steps, "{n:,}/{total:,} steps") as meter:
 
-    terminal = sys.stderr.isatty()
-    first, total, started = trainer.taken, trainer.steps, time.perf_counter()
-    bar = tqdm(
-        total=total,
-        initial=first,
-        disable=not terminal,
-        dynamic_ncols=True,
-        bar_format="{n:,}/{total:,} steps |{bar:20}| {postfix} [{elapsed}, {remaining} left]",
-    )
-    shown = first
+        def show(record: Round) -> None:
+            rate = (record.steps - first) / max(time.perf_counter() - started, 1e-9)
+            text = (
+                f"return {record.return_mean:.1f}, tardiness {record.cost_mean:.1f}, "
+                f"satisfied {record.satisfied:.0%}, {rate / 1e3:,.1f}k steps/s"
+            )
+            if record.failed:
+                text += f", {record.failed} episodes could not end"
+            # The last update goes beyond the steps asked for.
+            meter(min(record.steps, trainer.steps), text)
 
-    def show(record: Round) -> None:
-        nonlocal shown
-        elapsed = time.perf_counter() - started
-        rate = (record.steps - first) / max(elapsed, 1e-9)
-        text = (
-            f"return {record.return_mean:.1f}, tardiness {record.cost_mean:.1f}, "
-            f"satisfied {record.satisfied:.0%}, {rate / 1e3:,.1f}k steps/s"
-        )
-        if record.failed:
-            text += f", {record.failed} episodes could not end"
-        now = min(record.steps, total)
-        if terminal:
-            bar.set_postfix_str(text, refresh=False)
-            bar.update(now - bar.n)
-        elif now * 8 // total > shown * 8 // total or now >= total:
-            shown = now
-            left = elapsed / max(1, now - first) * (total - now)
-            line = f"{now:,}/{total:,} steps: {text}, {left:.0f} s left"
-            print(line, file=sys.stderr, flush=True)
-
-    try:
         yield show
-    finally:
-        bar.close()
 
 
 def write_config(path: Path, trainer: RivalTrainer) -> None:

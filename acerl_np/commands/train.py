@@ -6,8 +6,6 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +14,7 @@ from acerl_np.commands.common import (
     add_random_breakdowns,
     compile_ahead,
     load_instances,
-    make_folder,
-    make_new_folder,
+    open_results,
     report_unfinished,
     vary_breakdowns,
 )
@@ -37,7 +34,7 @@ from acerl_np.commands.options import PRESETS, add_config_options, add_preset, m
 from acerl_np.commands.progress import show_progress
 from acerl_np.commands.summary import summarise
 from acerl_np.support.errors import ConfigError, InputError, describe
-from acerl_np.support.files import claim_folder, write_atomically
+from acerl_np.support.files import write_atomically
 from acerl_np.support.numbers import check_seed
 
 if TYPE_CHECKING:
@@ -172,7 +169,9 @@ def run(arguments: argparse.Namespace) -> int:
     judged = judges.on != "nothing" and options["trials"] > 0
     parts = ["rules", "static", "lookahead"] if judged else []
     compile_ahead("training", *parts, quiet=options["quiet"])
-    with prepare_folder(options, given) as folder:
+    what = "tasks" if options["tasks"] else options["suite"] or "dmh-train"
+    name = f"{what}-seed{options['seed']}"
+    with open_results(options["out"], given.get("resume"), name) as folder:
         names = ("policy.npz", "run.npz", "config.json", "history.csv", "curves.csv")
         paths = {name: folder / name for name in names}
         write_judges(folder, judges)
@@ -368,20 +367,6 @@ def check_resumed(
                 f"now {now.content_hash[:12]}); leave it out to go on with the checkpoint's own, or "
                 "train anew"
             )
-
-
-@contextmanager
-def prepare_folder(options: dict[str, Any], given: dict[str, Any]) -> Iterator[Path]:
-    """Make the folder of the results if need be, and hold it for this run alone."""
-    if options["out"] is not None:
-        folder = make_folder(options["out"])
-    elif "resume" in given:
-        folder = make_folder(Path(given["resume"]).parent)
-    else:
-        what = "tasks" if options["tasks"] else options["suite"] or "dmh-train"
-        folder = make_new_folder(Path("runs") / f"{what}-seed{options['seed']}")
-    with claim_folder(folder):
-        yield folder
 
 
 def write_config(path: Path, trainer: ACERL, judges: Judges, preset: str | None) -> None:

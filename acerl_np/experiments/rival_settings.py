@@ -10,6 +10,7 @@ from acerl_np.experiments.runs import RivalConfig, Training
 from acerl_np.experiments.study import Finished, Study
 from acerl_np.experiments.tables import COST_LIMIT, StudyTable, show_spread
 from acerl_np.problem.bundled import load_suite
+from acerl_np.support.errors import InputError
 from acerl_np.support.report import Cell
 
 NAME = "rival-settings"
@@ -39,7 +40,18 @@ CANDIDATES = {
 
 
 def trainings(study: Study) -> list[Training]:
-    """Return the rows to train: every candidate of every algorithm."""
+    """Return the rows to train: every candidate of every algorithm.
+
+    Raises
+    ------
+    InputError
+        If no algorithm is asked for that is searched.
+    """
+    if not set(CANDIDATES) & set(study.rivals):
+        raise InputError(
+            f"--rivals: read {','.join(study.rivals) or 'none'}; expected some of {', '.join(CANDIDATES)}, "
+            "as one with adaptive sampling takes what its sibling takes"
+        )
     instances = tuple(load_suite("dmh-train"))
     steps = min(STEPS, study.rival_steps)
     return [

@@ -58,9 +58,14 @@ class AgentPair(Policy):
         self.vehicle = vehicle
         self.rule = rule
 
+    @property
+    def n_parameters(self) -> int:
+        """Number of weights and biases of both networks."""
+        return 2 * len(self.theta)
+
     def __repr__(self) -> str:
         layers = "-".join(map(str, self.sizes))
-        return f"AgentPair(2 of {layers}, {2 * self.n_parameters:,} parameters)"
+        return f"AgentPair(2 of {layers}, {self.n_parameters:,} parameters)"
 
     def act(
         self,

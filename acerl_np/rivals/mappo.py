@@ -16,7 +16,7 @@ from acerl_np.kernels.perceptron import list_inputs
 from acerl_np.policies.agents import AgentPair
 from acerl_np.policies.network import Policy
 from acerl_np.rivals.episodes import Seen
-from acerl_np.rivals.networks import Perceptron
+from acerl_np.rivals.networks import Perceptron, number_seed
 from acerl_np.rivals.ppo import PPO
 from acerl_np.rivals.settings import AgentSettings, Settings
 
@@ -44,8 +44,7 @@ class MAPPO(PPO):
         self._logs = [np.zeros(n), np.zeros(n)]
 
     def _make(self, sizes: list[int], number: int) -> Perceptron:
-        # Streams of their own; a seed has bits to spare above 2**56.
-        seed = self.task.seed + number * 2**56
+        seed = number_seed(self.task.seed, number)
         return Perceptron(sizes, n_rows=self.n_rows, seed=seed, start="orthogonal")
 
     def act(self, seen: Seen) -> np.ndarray:
@@ -54,7 +53,7 @@ class MAPPO(PPO):
         list_inputs(seen.observation, self._inputs)
         uniforms = self.task.draw_actions(2 * n, self._rounds)
         by_vehicle = seen.mask.reshape(n, -1, n_rules)
-        vehicle, rule = np.empty((2, n), np.int64)
+        vehicle, rule = np.zeros((2, n), np.int64)
         logits = self.agents[0].forward(self._inputs, self._every)
         sample_actions(logits, self._zeros, by_vehicle.any(axis=2), uniforms[:n], vehicle)
         logits = self.agents[1].forward(self._inputs, self._every)

@@ -61,7 +61,7 @@ class PPO:
         """Draw actions from the policy."""
         list_inputs(seen.observation, self._inputs)
         logits = self.network.forward(self._inputs, self._every)
-        actions = np.empty(len(self._every), np.int64)
+        actions = np.zeros(len(self._every), np.int64)
         uniforms = self.task.draw_actions(len(actions), self._rounds)
         sample_actions(logits, self._zeros, seen.mask, uniforms, actions)
         return actions

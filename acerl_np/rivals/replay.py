@@ -10,6 +10,7 @@ from acerl_np.kernels.perceptron import Inputs, allocate_inputs, list_inputs
 from acerl_np.kernels.returns import sum_rewards
 from acerl_np.rivals.episodes import Seen
 from acerl_np.rivals.learner import Task
+from acerl_np.support.errors import CheckpointError
 from acerl_np.training.checkpoint import check_array
 
 
@@ -129,6 +130,10 @@ class Replay:
         for name, own in self._arrays().items():
             array = arrays[f"replay.{name}"]
             check_array(f"replay.{name}", array, own.shape, own.dtype.kind)
+            if name == "action" and (array >= self._mask.shape[2]).any():
+                raise CheckpointError(
+                    f"replay.action: expected actions below {self._mask.shape[2]}"
+                )
             own[:] = array
         check_array("replay.counts", arrays["replay.counts"], (2,), "i")
         now, n_steps = arrays["replay.counts"].tolist()

@@ -19,9 +19,10 @@ from acerl_np.kernels.perceptron import allocate_inputs, blend, list_inputs
 from acerl_np.policies.network import Policy
 from acerl_np.rivals.episodes import Ended, Seen
 from acerl_np.rivals.learner import Task, reward_outcome
-from acerl_np.rivals.networks import Perceptron
+from acerl_np.rivals.networks import Perceptron, number_seed
 from acerl_np.rivals.replay import Replay, Sample
 from acerl_np.rivals.settings import OffPolicySettings, Settings
+from acerl_np.support.errors import CheckpointError
 from acerl_np.training.checkpoint import check_array
 
 
@@ -38,10 +39,7 @@ class SAC:
 
     def __init__(self, task: Task, settings: OffPolicySettings) -> None:
         self.task, self.settings = task, settings
-        self.interval = max(1, round(1.0 / (settings.updates_per_step * settings.episodes)))
-        self._n_updates = max(
-            1, round(self.interval * settings.episodes * settings.updates_per_step)
-        )
+        self.interval = 1
         self.replay = Replay(settings.capacity, settings.episodes, settings.batch, task)
         self._inputs = allocate_inputs(settings.episodes, task.n_features)
         self._every = np.arange(settings.episodes)
@@ -57,8 +55,7 @@ class SAC:
         task, settings = self.task, self.settings
         sizes = [task.n_features, *settings.hidden, task.n_actions]
         n_rows = max(settings.batch, settings.episodes)
-        # Streams of their own; a seed has bits to spare above 2**56.
-        return Perceptron(sizes, n_rows=n_rows, seed=task.seed + number * 2**56)
+        return Perceptron(sizes, n_rows=n_rows, seed=number_seed(task.seed, number))
 
     @property
     def multiplier(self) -> float:
@@ -69,7 +66,7 @@ class SAC:
         """Draw actions from the policy."""
         list_inputs(seen.observation, self._inputs)
         logits = self.actor.forward(self._inputs, self._every)
-        actions = np.empty(len(self._every), np.int64)
+        actions = np.zeros(len(self._every), np.int64)
         uniforms = self.task.draw_actions(len(actions), self._rounds)
         sample_actions(logits, np.zeros_like(actions), seen.mask, uniforms, actions)
         return actions
@@ -86,7 +83,7 @@ class SAC:
     def update(self) -> None:
         """Learn from batches of what is remembered."""
         settings = self.settings
-        for _ in range(self._n_updates):
+        while self._updates < self._count_due():
             uniforms = self.task.draw_batch(settings.batch, self._updates)
             self._updates += 1
             sample = self.replay.sample(uniforms, settings.n_steps, settings.discount)
@@ -94,6 +91,11 @@ class SAC:
             self.learn_policy(sample)
             for target, critic in zip(self.targets, self.critics, strict=True):
                 blend(target.theta, critic.theta, settings.tau)
+
+    def _count_due(self) -> int:
+        settings = self.settings
+        # Rounding must not take one away that is due.
+        return int(self._rounds * settings.episodes * settings.updates_per_step + 1e-6)
 
     def find_targets(self, sample: Sample) -> np.ndarray:
         """Return y = R + factor * V(s'), V by the targets (Christodoulou, Eq. 3)."""
@@ -136,6 +138,10 @@ class SAC:
         """Take over what `pack` stored."""
         check_array("learner.counts", arrays["learner.counts"], (2,), "i")
         self._rounds, self._updates = arrays["learner.counts"].tolist()
+        if self._updates != self._count_due():
+            raise CheckpointError(
+                f"learner.counts: read {self._updates} updates; expected {self._count_due()}"
+            )
         for name, network in self._named():
             network.restore(name, arrays)
         self.replay.restore(arrays)

@@ -19,6 +19,9 @@ TIANSHOU = "Tianshou 0.4.6"
 SEARCHED = "searched on the training records"
 CHOSEN = "chosen here"
 
+MAX_LAYERS = 100
+"""Most hidden layers, of a policy file as well."""
+
 
 def _setting(default: Any, source: str, meaning: str, low: float, high: float) -> Any:
     about = {"source": source, "meaning": meaning, "low": low, "high": high}
@@ -62,7 +65,7 @@ class Settings:
             low, high = about["low"], about["high"]
             whole = isinstance(item.default, int | tuple)
             values = value if isinstance(item.default, tuple) else (value,)
-            fits = isinstance(values, tuple | list) and len(values) > 0
+            fits = isinstance(values, tuple | list) and 0 < len(values) <= MAX_LAYERS
             kind = is_whole if whole else is_real
             if not fits or not all(kind(x) and low <= x <= high for x in values):
                 number = "whole numbers" if isinstance(item.default, tuple) else "a number"
@@ -100,7 +103,9 @@ class OnPolicySettings(Settings):
     """Those of PPO."""
 
     episodes: int = _setting(20, TIANSHOU, "episodes side by side", 1, 65536)
-    collect: int = _setting(2_000, TIANSHOU, "steps between two updates", 1, 10**7)
+    collect: int = _setting(
+        2_000, TIANSHOU, "steps between two updates, of all episodes together", 1, 10**7
+    )
     repeats: int = _setting(10, TIANSHOU, "times that an update learns from them", 1, 1000)
     learning_rate: float = _setting(3e-4, TIANSHOU, "of Adam", 0, 1)
     clip: float = _setting(0.2, TIANSHOU, "epsilon of the clipped ratio", 0, 1)
@@ -108,6 +113,21 @@ class OnPolicySettings(Settings):
     value_factor: float = _setting(0.5, TIANSHOU, "weight of the value's loss", 0, 1e6)
     entropy_factor: float = _setting(0.0, TIANSHOU, "weight of the entropy", 0, 1e6)
     max_norm: float = _setting(0.5, TIANSHOU, "largest norm of a gradient", 1e-9, 1e9)
+
+    def __post_init__(self) -> None:
+        """Check every setting.
+
+        Raises
+        ------
+        ConfigError
+            If one is of another kind or out of its range.
+        """
+        super().__post_init__()
+        if self.collect < self.episodes:
+            raise ConfigError(
+                f"collect: read {self.collect}; expected at least one step of each of the "
+                f"{self.episodes} episodes"
+            )
 
 
 @dataclass(frozen=True)

@@ -134,7 +134,7 @@ class RivalTrainer:
     instances : Instance or sequence of Instance
         The training records.
     steps : int
-        Decisions to train, in all episodes together.
+        Decisions to train, in all episodes together; training ends with the update that reaches them.
     seed : int
     settings : Settings or mapping, optional
         Settings of the algorithm that are not its defaults.
@@ -168,6 +168,8 @@ class RivalTrainer:
         if not self.instances:
             raise InputError("no instances; expected at least one")
         check_names(self.instances)
+        for instance in self.instances:
+            instance.check_servable()  # an episode that cannot end has no reward
         self.steps = _check_steps(steps)
         self.seed = check_seed(seed)
         kind = learner.settings_class
@@ -209,7 +211,7 @@ class RivalTrainer:
         return self.learner.make_policy(self._shape)
 
     def step(self) -> Round:
-        """Train for some ten thousand steps, to the next line of the history.
+        """Train to the next line of the history: for ten thousand steps, or to the next look.
 
         Returns
         -------
@@ -218,7 +220,8 @@ class RivalTrainer:
         self._observe()
         started = time.perf_counter()
         learner, episodes = self.learner, self.episodes
-        target = min((self.taken // ROUND + 1) * ROUND, self.steps)
+        every = self.settings.look_every or ROUND
+        target = min(*((self.taken // n + 1) * n for n in (ROUND, every)), self.steps)
         ended: list[Ended] = []
         seen = episodes.see()
         while self.taken < target:

@@ -55,9 +55,20 @@ def test_settings_are_shown_with_their_sources(name, capsys):
     status, out, _ = run(capsys, name, "--settings", "--set", "hidden=64,32")
     assert status == 0
     rows = {line.split()[0]: line for line in out.splitlines()[2:] if line.strip()}
+    if "capacity" in rows:
+        assert " 20000 " in rows["capacity"]
     assert "64,32" in rows["hidden"] and "paper" in rows["discount"]
     assert "Tianshou" in rows["batch"] and "searched" in rows["reward_scale"]
     assert ("multiplier" in rows) == ("lsac" in name or "rcpom" in name)
+
+
+def test_two_agents_are_shown_and_records_left_out(tmp_path, capsys):
+    folder = str(tmp_path)
+    assert run(capsys, "mappo", *QUICK, "--no-records", "--out", folder)[0] == 0
+    assert main(["policy", "show", str(tmp_path / "policy.npz")]) == 0
+    out = capsys.readouterr().out
+    assert "92,440" in out and "219-128-128-12 each: one chooses the vehicle" in out
+    assert "names and hashes alone" in out
 
 
 def test_a_stopped_run_goes_on_to_the_same_bytes(tmp_path):
@@ -98,6 +109,7 @@ def test_a_stopped_run_goes_on_to_the_same_bytes(tmp_path):
         (["ppo", "--set", "batch=1.5"], "--set batch: read 1.5; expected whole numbers"),
         (["sac", "--set", "clip=0.1"], "clip: no such setting; expected one of hidden"),
         (["ppo", "--set", "clip=nan"], "clip: read nan; expected a number from 0 to 1"),
+        (["ppo", "--set", "foo=bar"], "foo: no such setting"),
         (["ppo", "--seed", "-1"], "--seed: read -1"),
         (["ppo", "--suite", "nowhere"], "nowhere"),
         (["ppo", "--resume", "missing.npz"], "missing.npz"),

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import mannwhitneyu
 
-from acerl_np import load_suite
+from acerl_np import InputError, load_suite
 from acerl_np.experiments import (
     ablation,
     comparison,
@@ -234,6 +234,9 @@ def test_a_rivals_stamp_covers_its_learner(monkeypatch):
 
 
 def test_the_search_takes_the_least_score_of_each_algorithm():
+    for rivals in ((), ("appo",)):
+        with pytest.raises(InputError, match="--rivals: read"):
+            rival_settings.trainings(Study(folder=None, rivals=rivals))
     study = Study(folder=None, rivals=("ppo",), rival_steps=10)
     rows = rival_settings.trainings(study)
     results = {}

@@ -71,6 +71,7 @@ def test_files_dispatchers_and_lookahead_take_it(pair, suite, tmp_path):
     found = acerl_np.load_policy(tmp_path / "policy.npz")
     assert isinstance(found, AgentPair) and repr(found) == repr(pair)
     assert "2 of 219-8-12" in repr(found)
+    assert found.n_parameters == 2 * len(found.theta)
     assert found.origin == pair.origin
     for a, b in ((found.vehicle, pair.vehicle), (found.rule, pair.rule)):
         assert np.array_equal(a.theta, b.theta)

@@ -145,6 +145,27 @@ def test_a_resumed_run_ends_in_the_same_bytes(name, tmp_path):
         assert texts[0] == texts[1]
 
 
+def test_looks_fall_where_they_are_due():
+    trainer = small_run("ppo", steps=2_400, look_every=800, look_trials=1)
+    trainer.run()
+    assert [point.decisions for point in trainer.curve] == [0, 800, 1600, 2400]
+    assert [record.steps for record in trainer.history] == [800, 1600, 2400]
+
+
+@pytest.mark.parametrize(("share", "episodes"), [(0.1, 4), (0.4, 6), (0.5, 3), (1.0, 2), (0.01, 3)])
+def test_updates_per_step_are_what_was_asked_for(share, episodes):
+    trainer = small_run("sac", steps=600, updates_per_step=share, episodes=episodes)
+    trainer.run()
+    assert trainer.learner._updates == int(share * trainer.taken + 1e-6)
+
+
+@pytest.mark.parametrize("name", BASE)
+def test_the_largest_seed(name):
+    trainer = small_run(name, steps=400, seed=2**63 - 1)
+    trainer.run()
+    assert np.isfinite(trainer.policy.theta).all()
+
+
 def test_seeds_differ_and_repeat():
     runs = [small_run("ppo", seed=seed) for seed in (3, 3, 4)]
     for run in runs:
@@ -397,6 +418,11 @@ def test_an_episode_that_cannot_end_counts_as_twice_its_time():
         ({"hidden": ()}, "hidden: read"),
         ({"alpha": 0.1}, "alpha: no such setting; expected one of hidden"),
         ({"discount": float("nan")}, "discount: read nan"),
+        (
+            {"collect": 19},
+            "collect: read 19; expected at least one step of each of the 20 episodes",
+        ),
+        ({"hidden": (2,) * 101}, "hidden: read"),
     ],
 )
 def test_settings_are_checked(values, message):
@@ -414,6 +440,13 @@ def test_other_misuse():
         acerl_np.rivals.train("ppo", conflict(), seed=-1)
     with pytest.raises(InputError):
         acerl_np.rivals.train("ppo", [])
+    layout = Layout.from_dict(
+        {**conflict().layout.to_dict(), "vehicles": [{"id": "v", "start": "a", "capacity": 1}]}
+    )
+    row = {"task": "t", "pickup": "a", "delivery": "b", "arrival_time": 0, "expiry_time": 9}
+    heavy = Instance.from_rows("heavy", layout, [{**row, "demand": 2}], servable=False)
+    with pytest.raises(InputError, match="heavy"):
+        RivalTrainer("ppo", [conflict(), heavy])
     with pytest.raises(ConfigError, match="expected OffPolicySettings for sac"):
         RivalTrainer("sac", conflict(), settings=RewardConstrainedSettings())
 
@@ -448,6 +481,29 @@ def test_damaged_checkpoints_are_refused(name, tmp_path):
             write_arrays(path, damaged)
             with pytest.raises(CheckpointError):
                 RivalTrainer.resume(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "value", "message"),
+    [
+        ("sac", "state.replay.action", 12, "replay.action: expected actions below 12"),
+        ("sac", "state.learner.counts", 10**9, "learner.counts: read"),
+        ("ppo", "state.episodes.actions", 50, "is illegal"),
+        ("ppo", "state.episodes.records", 3, "choices"),
+        ("appo", "state.sampler.total", np.nan, "sampler.total: not finite"),
+    ],
+)
+def test_checkpoints_with_impossible_numbers_are_refused(name, key, value, message, tmp_path):
+    path = tmp_path / "run.npz"
+    trainer = small_run(name, steps=404)
+    trainer.run()
+    trainer.save(path)
+    arrays = dict(read_arrays(path, CheckpointError))
+    arrays.pop("checksum", None)
+    arrays[key] = np.full_like(arrays[key], value)
+    write_arrays(path, arrays)
+    with pytest.raises(CheckpointError, match=message):
+        RivalTrainer.resume(path)
 
 
 def test_checkpoints_of_another_kind_are_refused(tmp_path):
