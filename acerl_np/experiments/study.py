@@ -24,6 +24,7 @@ from acerl_np.support.workers import count_cores
 from acerl_np.training.config import Config, Preset
 from acerl_np.training.curves import CURVE_COLUMNS
 from acerl_np.training.history import HISTORY_COLUMNS
+from acerl_np.training.remote import play_test_member
 
 FORM = 1
 """Of what is stored of a finished training: another number, and older files are not used."""
@@ -179,7 +180,9 @@ class Study:
                 self._tell(len(found), jobs, k, False)
         alike = list(missing.values())
         try:
-            for place, arrays in self.team.run(run_job, [jobs[same[0]] for same in alike]):
+            for place, arrays in self.team.run(
+                run_job, [jobs[same[0]] for same in alike], test=play_test_member
+            ):
                 for k in alike[place]:
                     found[k] = self._keep(jobs[k], arrays)
                     self._tell(len(found), jobs, k, k == alike[place][0])

@@ -58,12 +58,21 @@ class Report(NamedTuple):
     error: AcerlError | None = None
 
 
-def work(function: Callable[[Any], Any], argument: Any) -> Report:
-    """Run a task where the worker is."""
+def work(
+    function: Callable[[Any], Any], argument: Any, test: Callable[[], str] | None = None
+) -> Report:
+    """Run a task where the worker is; `test` computes something that all workers must agree on."""
+    own = find_fingerprint(test)
     try:
-        return Report(own_fingerprint(), function(argument))
+        return Report(own, function(argument))
     except AcerlError as error:
-        return Report(own_fingerprint(), None, error)
+        return Report(own, None, error)
+
+
+def find_fingerprint(test: Callable[[], str] | None) -> Fingerprint:
+    """Return that of this process, with the result of a test."""
+    own = own_fingerprint()
+    return own if test is None else own._replace(test=test())
 
 
 class Ledger:
@@ -133,7 +142,11 @@ class Team:
         self.time_limit = time_limit
 
     def run(
-        self, function: Callable[[Argument], Value], arguments: Sequence[Argument]
+        self,
+        function: Callable[[Argument], Value],
+        arguments: Sequence[Argument],
+        *,
+        test: Callable[[], str] | None = None,
     ) -> Iterator[tuple[int, Value]]:
         """Run a task per argument, and return results as they finish.
 
@@ -142,6 +155,8 @@ class Team:
         function : callable
             Of a module, so that workers find it by its name.
         arguments : sequence
+        test : callable, optional
+            Of a module: computes a text, once in each process, that must be the same everywhere.
 
         Yields
         ------
@@ -158,7 +173,7 @@ class Team:
         ledger = Ledger(len(arguments), self.n_workers)
         try:
             while ledger.waiting or ledger.running:
-                self._give_out(function, arguments, ledger)
+                self._give_out(function, arguments, test, ledger)
                 done, _ = wait(ledger.running, timeout=POLL, return_when=FIRST_COMPLETED)
                 for future in done:
                     if future not in ledger.running:
@@ -169,7 +184,7 @@ class Team:
                         self._recover(error, future, ledger)
                         continue
                     k, _ = ledger.running.pop(future)
-                    yield k, self._open(report)
+                    yield k, _open(report, test)
                 late = ledger.find_late(self.time_limit)
                 if late:
                     self._drop(late, ledger)
@@ -178,13 +193,17 @@ class Team:
                 future.cancel()
 
     def _give_out(
-        self, function: Callable[[Any], Any], arguments: Sequence[Any], ledger: Ledger
+        self,
+        function: Callable[[Any], Any],
+        arguments: Sequence[Any],
+        test: Callable[[], str] | None,
+        ledger: Ledger,
     ) -> None:
         # One ahead for each worker, so that none waits for this process.
         while ledger.waiting and len(ledger.running) < 2 * self.n_workers:
             k = ledger.waiting[0]
             try:
-                future = self._find_executor().submit(work, function, arguments[k])
+                future = self._find_executor().submit(work, function, arguments[k], test)
             except BrokenProcessPool as error:
                 self._recover(error, None, ledger)
                 continue
@@ -197,16 +216,6 @@ class Team:
         if self._executor is None:
             raise WorkerError("the workers are gone; expected an executor that is open")
         return self._executor
-
-    def _open(self, report: object) -> Any:
-        if not isinstance(report, Report):
-            raise WorkerError(f"a worker returned {describe(report)}; expected a report")
-        difference = describe_difference(own_fingerprint(), report.fingerprint)
-        if difference is not None:
-            raise WorkerError(difference)
-        if report.error is not None:
-            raise report.error
-        return report.value
 
     def _recover(self, error: BaseException, future: Future[Report] | None, ledger: Ledger) -> None:
         """Go on after a lost task; the executor mends itself, or is gone."""
@@ -323,6 +332,18 @@ class ProcessTeam(Team):
         executor, self._executor = self._executor, None
         if executor is not None:
             executor.shutdown(cancel_futures=True)
+
+
+def _open(report: object, test: Callable[[], str] | None) -> Any:
+    """Return what a worker's task returned, or raise what it raised."""
+    if not isinstance(report, Report):
+        raise WorkerError(f"a worker returned {describe(report)}; expected a report")
+    difference = describe_difference(find_fingerprint(test), report.fingerprint)
+    if difference is not None:
+        raise WorkerError(difference)
+    if report.error is not None:
+        raise report.error
+    return report.value
 
 
 def _shorten(error: BaseException) -> str:

@@ -7,23 +7,25 @@ so any number and kind of workers gives the same bytes. The update is taken wher
 from __future__ import annotations
 
 import hashlib
-import pickle
+import threading
 from collections import OrderedDict
-from concurrent.futures import Executor
+from functools import cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from acerl_np.evolution.search import Search
 from acerl_np.evolution.sampler import make_sampler
+from acerl_np.evolution.search import Search
 from acerl_np.kernels.state import Outcome, allocate_outcome
 from acerl_np.kernels.update import Noise
+from acerl_np.problem.bundled import load_instance
 from acerl_np.problem.instance import Instance
 from acerl_np.support.errors import WorkerError
 from acerl_np.support.team import Team
 from acerl_np.support.workers import Workers
 from acerl_np.training.config import Config
-from acerl_np.training.forms import Form, IndexForm, NetworkForm, make_form
+from acerl_np.training.forms import Form, make_form
 from acerl_np.training.records import Dealt, TrainingRecords
 
 KEPT = 4
@@ -49,24 +51,22 @@ class Order(NamedTuple):
         Of the world.
     world : World or None
         None if the worker should have it.
-    search : Any
-        What `Form.play` needs of the search: see `Form.describe`.
+    state : tuple
+        Of the search: see `Form.describe`.
     noise : Noise
     drawn : ndarray(int64, (n,)) or None
         Training records that variants are drawn of, None if they are played as they are.
     rows : ndarray(int32, (population, K))
-    first, last : int
-        The members, `last` excluded.
+    members : tuple of int, (first, last + 1)
     """
 
     key: str
     world: World | None
-    search: Any
+    state: tuple[Any, ...]
     noise: Noise
     drawn: np.ndarray | None
     rows: np.ndarray
-    first: int
-    last: int
+    members: tuple[int, int]
 
 
 class Place:
@@ -79,20 +79,45 @@ class Place:
         self.records = TrainingRecords(self.form.problem, sampler, world.config)
 
 
-_PLACES: OrderedDict[str, Place] = OrderedDict()
+class _Kept(threading.local):
+    """The latest places; each thread has its own, as a place draws its records anew each generation."""
+
+    def __init__(self) -> None:
+        self.places: OrderedDict[str, Place] = OrderedDict()
+
+
+_KEPT = _Kept()
 
 
 def play_order(order: Order) -> Outcome | None:
     """Play a range of members; None if the world is not known here."""
-    place = _PLACES.get(order.key)
+    places = _KEPT.places
+    place = places.get(order.key)
     if place is None:
         if order.world is None:
             return None
-        place = _PLACES[order.key] = Place(order.world)
-        while len(_PLACES) > KEPT:
-            _PLACES.popitem(last=False)
-    dealt = place.records.repeat(order.drawn, order.rows.astype(np.int64), order.noise)
-    return place.form.play_range(order.search, order.noise, dealt, order.first, order.last)
+        place = places[order.key] = Place(order.world)
+        while len(places) > KEPT:
+            places.popitem(last=False)
+    rows = order.rows.astype(np.int64)
+    dealt = place.records.repeat(order.drawn, rows, rows, order.noise)
+    return place.form.play_range(order.state, order.noise, dealt, order.members)
+
+
+@cache
+def play_test_member() -> str:
+    """Return the hash of what a member is and plays: another machine must have the same."""
+    config = Config(population=2, hidden=(16,))
+    instances = [load_instance("DMH-01")]
+    place = Place(World(tuple(instances), config))
+    noise = Noise(1, 0, 2, False)
+    rows = np.zeros((2, 1), np.int64)
+    dealt = place.records.repeat(None, rows, rows, noise)
+    outcome = place.form.play_range((place.form.start(1), 0.1), noise, dealt, (0, 2))
+    digest = hashlib.sha256()
+    for entries in outcome:
+        digest.update(np.ascontiguousarray(entries).tobytes())
+    return digest.hexdigest()[:12]
 
 
 class Split:
@@ -125,34 +150,30 @@ class Split:
         population, each = dealt.rows.shape
         n_ranges = min(population // noise.group_size, AHEAD * self.team.n_workers)
         edges = [population * k // n_ranges for k in range(n_ranges + 1)]
-        orders = [
-            Order(
-                self._key,
-                self._world if self._is_new else None,
-                self.form.describe(search, noise, first, last),
-                noise,
-                dealt.drawn,
-                dealt.rows.astype(np.int32),
-                first,
-                last,
+        ranges = list(pairwise(edges))
+        world = self._world if self._is_new else None
+        rows = dealt.rows.astype(np.int32)
+        pending = [
+            Order(self._key, world, state, noise, dealt.drawn, rows, members)
+            for state, members in zip(
+                self.form.describe(search, noise, ranges), ranges, strict=True
             )
-            for first, last in zip(edges, edges[1:], strict=False)
         ]
         self._is_new = False
         outcome = allocate_outcome(population * each)
-        pending = orders
         while pending:
             unknown = []
-            for k, found in self.team.run(play_order, pending):
+            for k, found in self.team.run(play_order, pending, test=play_test_member):
                 order = pending[k]
                 if found is None:
                     if order.world is not None:
                         raise WorkerError("a worker does not keep what it is sent")
                     unknown.append(order._replace(world=self._world))
                     continue
-                _check(found, (order.last - order.first) * each)
+                first, last = order.members
+                _check(found, (last - first) * each)
                 for whole, part in zip(outcome, found, strict=True):
-                    whole[order.first * each : order.last * each] = part
+                    whole[first * each : last * each] = part
             pending = unknown
         return outcome
 
