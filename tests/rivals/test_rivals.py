@@ -1,6 +1,7 @@
 """The compared learners: small problems with known answers, the same bytes after a stop, what they refuse."""
 
 from dataclasses import fields, replace
+from pathlib import Path
 
 import naive_rivals as naive
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 import acerl_np
 from acerl_np import CheckpointError, ConfigError, InputError, Instance, Layout
+from acerl_np.commands.rivals import show_value
 from acerl_np.evolution.sampler import AdaptiveSampler, make_sampler
 from acerl_np.kernels.perceptron import allocate_inputs, list_inputs
 from acerl_np.problem.parts import RandomBreakdowns
@@ -522,3 +524,27 @@ def test_checkpoints_of_another_kind_are_refused(tmp_path):
     more = RivalTrainer.resume(tmp_path / "rival.npz", steps=800)
     more.run()
     assert more.taken == 800
+
+
+def test_the_documented_settings_are_those_of_the_code():
+    """Every cell of the table in docs/rivals.md, source and meaning included."""
+    page = (Path(__file__).parents[2] / "docs" / "rivals.md").read_text(encoding="utf-8")
+    shown = set()
+    for text in page.splitlines():
+        cells = [cell.strip() for cell in text.strip("|").split("|")]
+        if len(cells) == 8 and cells[0].startswith("`"):
+            for name, cell in zip(BASE, cells[1:6], strict=True):
+                if cell:
+                    shown.add((name, cells[0].strip("`"), cell.replace(" ", ""), *cells[6:]))
+    expected = {
+        (
+            name,
+            item.name,
+            show_value(item.default),
+            item.metadata["source"],
+            item.metadata["meaning"],
+        )
+        for name, learner in LEARNERS.items()
+        for item in fields(learner.settings_class)
+    }
+    assert shown == expected
