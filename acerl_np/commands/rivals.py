@@ -212,7 +212,7 @@ def train_several(arguments: argparse.Namespace, settings: dict[str, Any]) -> in
         for seed in seeds
     ]
     what = "tasks" if arguments.tasks else arguments.suite or "dmh-train"
-    name = f"{what}-{arguments.algorithm}-seeds{arguments.seeds.replace(':', '-')}"
+    name = f"{what}-{arguments.algorithm}-seeds{seeds[0]}-{seeds[-1]}"
     with open_team(arguments.processes, arguments.dask) as team:
         compile_ahead("rivals", quiet=arguments.quiet)
         folder = make_folder(arguments.out or Path("runs") / name)

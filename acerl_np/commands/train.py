@@ -204,7 +204,8 @@ def train_several(given: dict[str, Any], options: dict[str, Any], settings: dict
         )
         for seed in seeds
     ]
-    folder = Path(options["out"] or Path("runs") / f"{name_data(options)}-seeds{options['seeds'].replace(':', '-')}")
+    name = f"{name_data(options)}-seeds{seeds[0]}-{seeds[-1]}"
+    folder = Path(options["out"] or Path("runs") / name)
     with open_team(options["processes"], options["dask"]) as team:
         compile_ahead("training", quiet=options["quiet"])
         run_seeds(tasks, make_folder(folder), team, quiet=options["quiet"])

@@ -28,6 +28,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from acerl_np.support.errors import AcerlError, ConfigError, WorkerError, describe, make_printable
 from acerl_np.support.fingerprint import Fingerprint, describe_difference, own_fingerprint
+from acerl_np.support.machine_code import compile_alone
 from acerl_np.support.numbers import is_whole
 
 Argument = TypeVar("Argument")
@@ -72,7 +73,10 @@ def work(
 def find_fingerprint(test: Callable[[], str] | None) -> Fingerprint:
     """Return that of this process, with the result of a test."""
     own = own_fingerprint()
-    return own if test is None else own._replace(test=test())
+    if test is None:
+        return own
+    with compile_alone():  # all workers of a machine begin at once
+        return own._replace(test=test())
 
 
 class Ledger:
@@ -348,6 +352,21 @@ def _open(report: object, test: Callable[[], str] | None) -> Any:
 
 def _shorten(error: BaseException) -> str:
     return make_printable(f"{type(error).__name__}: {error}"[:300])
+
+
+@contextlib.contextmanager
+def lead(executor: Executor | Team | None, n_threads: int) -> Iterator[Team]:
+    """Return the team of an executor, until the end of the block; without one, threads of this process.
+
+    Workers that were made for the block end with it.
+    """
+    team = executor if isinstance(executor, Team) else Team(executor) if executor else None
+    own = team or ThreadTeam(n_threads)
+    try:
+        yield own
+    finally:
+        if team is None:
+            own.close()
 
 
 def _begin(pids: Any) -> None:

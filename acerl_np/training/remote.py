@@ -106,17 +106,24 @@ def play_order(order: Order) -> Outcome | None:
 
 @cache
 def play_test_member() -> str:
-    """Return the hash of what a member is and plays: another machine must have the same."""
-    config = Config(population=2, hidden=(16,))
-    instances = [load_instance("DMH-01")]
-    place = Place(World(tuple(instances), config))
-    noise = Noise(1, 0, 2, False)
-    rows = np.zeros((2, 1), np.int64)
-    dealt = place.records.repeat(None, rows, rows, noise)
-    outcome = place.form.play_range((place.form.start(1), 0.1), noise, dealt, (0, 2))
+    """Return the hash of what two members are and play: another machine must have the same.
+
+    One is of each form, so that their kernels are compiled with it.
+    """
+    instances = (load_instance("DMH-01"),)
+    noise, rows = Noise(1, 0, 2, False), np.zeros((2, 1), np.int64)
     digest = hashlib.sha256()
-    for entries in outcome:
-        digest.update(np.ascontiguousarray(entries).tobytes())
+    for config in (
+        Config(population=2, hidden=(16,)),
+        Config.preset("best", decisions=1, records_per_member=1),
+    ):
+        place = Place(World(instances, config))
+        first = place.form.start(1)
+        state = (first, 0.1) if config.form == "network" else (np.stack([first, first + 0.5]),)
+        drawn = np.zeros(1, np.int64) if config.perturb else None
+        dealt = place.records.repeat(drawn, rows, rows, noise)
+        for entries in place.form.play_range(state, noise, dealt, (0, 2)):
+            digest.update(np.ascontiguousarray(entries).tobytes())
     return digest.hexdigest()[:12]
 
 
