@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import threading
+import time
+import warnings
 from collections import OrderedDict
 from functools import cache
 from itertools import pairwise
@@ -31,8 +33,15 @@ from acerl_np.training.records import Dealt, TrainingRecords
 KEPT = 4
 """Trainings whose tables a worker keeps."""
 
-AHEAD = 2
-"""Ranges for each worker, so that a quick one does not wait for a slow one."""
+WORTH = 0.2
+"""Seconds of a generation below which a split costs more than it gains (docs/scaling.md)."""
+
+LOOKED_AT = 5
+"""Generations after which that is said, once."""
+
+AHEAD, LIGHT = 2, 400_000
+"""Ranges for each worker, so that a quick one waits less for a slow one, and bytes of a search's state up to
+which they are worth their way; else there is one."""
 
 
 class World(NamedTuple):
@@ -145,6 +154,7 @@ class Split:
         content = [[item.content_hash for item in instances], sorted(config.to_dict().items())]
         self._key = hashlib.sha256(repr(content).encode()).hexdigest()
         self._is_new = True
+        self._seconds: list[float] = []
 
     def play(self, search: Search[Any], noise: Noise, dealt: Dealt) -> Outcome:
         """Let every member play its records, as `Form.play`.
@@ -154,8 +164,23 @@ class Split:
         WorkerError
             If workers are lost too often, or compute something else.
         """
+        started = time.perf_counter()
+        outcome = self._play(search, noise, dealt)
+        self._seconds.append(time.perf_counter() - started)
+        # The first one starts the workers.
+        if len(self._seconds) == LOOKED_AT and min(self._seconds[1:]) < WORTH:
+            warnings.warn(
+                f"a generation takes {min(self._seconds[1:]):.3f} s: below {WORTH} s its split over workers "
+                "costs more than it gains; train without an executor, or several seeds at a time",
+                RuntimeWarning,
+                stacklevel=4,
+            )
+        return outcome
+
+    def _play(self, search: Search[Any], noise: Noise, dealt: Dealt) -> Outcome:
         population, each = dealt.rows.shape
-        n_ranges = min(population // noise.group_size, AHEAD * self.team.n_workers)
+        ahead = AHEAD if search.mean.nbytes <= LIGHT else 1
+        n_ranges = min(population // noise.group_size, ahead * self.team.n_workers)
         edges = [population * k // n_ranges for k in range(n_ranges + 1)]
         ranges = list(pairwise(edges))
         world = self._world if self._is_new else None

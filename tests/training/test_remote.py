@@ -14,6 +14,8 @@ from acerl_np.support.errors import WorkerError
 from acerl_np.support.team import ProcessTeam, Report, find_fingerprint
 from acerl_np.training import remote
 
+pytestmark = pytest.mark.filterwarnings("ignore:a generation takes")
+
 SUITE = acerl_np.load_suite("dmh-train")[:3]
 CONFIGS = {
     "network": {"population": 14, "hidden": (4,), "generations": 3, "curve_every": 2},
@@ -133,6 +135,14 @@ def test_a_worker_forgets_and_is_sent_the_records_again():
         config = acerl_np.Config(population=2, hidden=(2,), generations=1, p_f=0.1 + k / 100)
         acerl_np.ACERL(SUITE, config, executor=executor).run()
     assert len(remote._KEPT.places) == remote.KEPT
+
+
+def test_a_split_that_does_not_pay_is_said_once():
+    config = acerl_np.Config(population=2, hidden=(2,), generations=12)
+    trainer = acerl_np.ACERL(SUITE, config, executor=Answering(lambda report: {}))
+    with pytest.warns(RuntimeWarning, match="its split over workers costs more") as caught:
+        trainer.run()
+    assert len(caught) == 1
 
 
 def test_reports_carry_the_test_member():
