@@ -48,9 +48,9 @@ def open_team(processes: int | None, dask: str | None) -> Iterator[Team | None]:
         with connect_dask(dask) as team:
             yield team
     elif processes is not None:
-        from acerl_np.support.team import ProcessTeam
+        from acerl_np.support.team import SILENCE, ProcessTeam
 
-        own = ProcessTeam(processes)
+        own = ProcessTeam(processes, time_limit=SILENCE)
         try:
             yield own
         except BaseException:

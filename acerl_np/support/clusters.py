@@ -12,13 +12,10 @@ from acerl_np.support.errors import (
     describe,
     make_printable,
 )
-from acerl_np.support.team import Team
+from acerl_np.support.team import SILENCE, Team
 
 PATIENCE = 10.0
 """Seconds to wait for a scheduler, and then for its first worker."""
-
-SILENCE = 3600.0
-"""Seconds after which a task of which nothing is heard is given out again."""
 
 
 @contextmanager

@@ -39,6 +39,9 @@ TRIES = 4
 
 MAX_PROCESSES = 1024
 
+SILENCE = 3600.0
+"""Seconds after which the commands give out a task again of which nothing is heard."""
+
 POLL = 0.2
 """Seconds between two looks at the clock while nothing finishes."""
 
