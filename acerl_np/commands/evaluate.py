@@ -19,6 +19,7 @@ from acerl_np.commands.common import (
 )
 from acerl_np.commands.fitting import add_fit, fit_named
 from acerl_np.commands.ranges import COST_LIMIT, Range, check_ranges
+from acerl_np.commands.teams import add_team_options, open_team
 from acerl_np.support.errors import (
     InputError,
     PolicyError,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from acerl_np.policies.files import AnyPolicy
     from acerl_np.problem.assignments import Assignments
     from acerl_np.problem.instance import Instance
+    from acerl_np.support.team import Team
 
 DESCRIPTION = """\
 Play policies on task records and compare them: mean makespan/tardiness per instance over the trials,
@@ -114,6 +116,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="stop an episode after so many seconds, finished or not (default: never)",
     )
     parser.add_argument("--threads", type=int, help="worker threads (default: one per core)")
+    add_team_options(parser, "play")
     parser.add_argument("--format", choices=FORMATS, default="text", help="form of the table")
     parser.add_argument(
         "--references",
@@ -211,7 +214,8 @@ def run(arguments: argparse.Namespace) -> int:
     labels = [*(row.label for row in rows), *(["replay"] if past else [])]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PolicyWarning)  # said above, by the files' names
-        results, times = play(arguments, rows, instances, past)
+        with open_team(arguments.processes, arguments.dask) as team:
+            results, times = play(arguments, rows, instances, past, team)
     if arguments.trials_csv is not None:
         write_trials(arguments.trials_csv, labels, results)
     comparison = compare_trials(instances, results, references)
@@ -257,6 +261,7 @@ def play(
     rows: Sequence[Row],
     instances: list[Instance],
     past: list[Assignments],
+    team: Team | None,
 ) -> tuple[list[Trials], list[str]]:
     """Return the trials of each policy and of past assignments, if any; and how long lookahead took."""
     from acerl_np.evaluation.past import play_past
@@ -278,6 +283,7 @@ def play(
                 cost_limit=arguments.cost_limit,
                 threads=arguments.threads,
                 horizon=arguments.horizon,
+                executor=team,
             )
         except PolicyError as error:
             if isinstance(policy, Lookahead):

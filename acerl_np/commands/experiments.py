@@ -6,12 +6,17 @@ import argparse
 import importlib
 import sys
 import time
+from typing import TYPE_CHECKING
 
 from acerl_np.commands.common import compile_ahead, make_folder
 from acerl_np.commands.ranges import Range, check_ranges
+from acerl_np.commands.teams import add_team_options, open_team
 from acerl_np.support.errors import InputError
 from acerl_np.support.files import write_atomically
 from acerl_np.support.report import FORMATS, name_cells, render_json
+
+if TYPE_CHECKING:
+    from acerl_np.experiments.study import Study
 
 DESCRIPTION = """\
 Repeat a study of the paper: train every row with every seed, play the suites, and print the paper's
@@ -101,6 +106,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         study.add_argument(
             "--threads", type=int, help="trainings at a time (default: one per core)"
         )
+        add_team_options(study, "train")
         study.add_argument(
             "--out",
             default="runs/experiments",
@@ -174,20 +180,29 @@ def run(arguments: argparse.Namespace) -> int:
     from acerl_np.experiments.study import Study
 
     folder = make_folder(arguments.out)
-    compile_ahead("training", *(["rivals"] if rivals else []))
     progress = Progress()
+    with open_team(arguments.processes, arguments.dask) as team:
+        # What works elsewhere finds the kernels compiled if it shares this machine.
+        compile_ahead("training", *(["rivals"] if rivals else []))
+        study = Study(
+            folder,
+            seeds=arguments.seeds,
+            trials=arguments.trials,
+            generations=arguments.generations,
+            threads=arguments.threads,
+            report=progress.report,
+            rivals=rivals,
+            rival_seeds=getattr(arguments, "rival_seeds", 5),
+            rival_steps=getattr(arguments, "rival_steps", 1_000_000),
+            team=team,
+        )
+        show_tables(arguments, study, progress)
+    return 0
 
-    study = Study(
-        folder,
-        seeds=arguments.seeds,
-        trials=arguments.trials,
-        generations=arguments.generations,
-        threads=arguments.threads,
-        report=progress.report,
-        rivals=rivals,
-        rival_seeds=getattr(arguments, "rival_seeds", 5),
-        rival_steps=getattr(arguments, "rival_steps", 1_000_000),
-    )
+
+def show_tables(arguments: argparse.Namespace, study: Study, progress: Progress) -> None:
+    """Run one study or several, write their tables and print them."""
+    folder, rivals = study.folder, study.rivals
     documents: list[dict[str, object]] = []
     for name in PAPER if arguments.study == "all" else [arguments.study]:
         # Eight folds of ten learners take half a day: only who names the study means that.
@@ -209,4 +224,3 @@ def run(arguments: argparse.Namespace) -> int:
         print("files: " + " ".join(str(path) for path in files), file=sys.stderr)
     if arguments.format == "json":
         print(render_json(documents), end="")
-    return 0

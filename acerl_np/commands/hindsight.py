@@ -16,6 +16,7 @@ from acerl_np.commands.common import (
     vary_breakdowns,
 )
 from acerl_np.commands.ranges import COST_LIMIT, Range, check_ranges
+from acerl_np.commands.teams import add_team_options, open_team
 from acerl_np.support.numbers import check_seed
 from acerl_np.support.report import FORMATS, Cell, render_table
 
@@ -60,6 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seed", type=int, default=0, help="seed of the search (default: 0)")
     parser.add_argument("--threads", type=int, help="records at a time (default: one per core)")
+    add_team_options(parser, "search")
     parser.add_argument(
         "--out", metavar="FILE.json", help="write the references with their actions"
     )
@@ -81,14 +83,16 @@ def run(arguments: argparse.Namespace) -> int:
         check_future(instance)
     compile_ahead("search", "static")
     started = time.perf_counter()
-    references = find_references(
-        instances,
-        cost_limit=arguments.cost_limit,
-        effort=arguments.effort,
-        seed=arguments.seed,
-        threads=arguments.threads,
-        callback=make_report(len(instances)),
-    )
+    with open_team(arguments.processes, arguments.dask) as team:
+        references = find_references(
+            instances,
+            cost_limit=arguments.cost_limit,
+            effort=arguments.effort,
+            seed=arguments.seed,
+            threads=arguments.threads,
+            callback=make_report(len(instances)),
+            executor=team,
+        )
     known = compare_references(instances, references, cost_limit=arguments.cost_limit)
     header = ["instance", "hindsight", "tardiness", "decisions", "static", "plan", "stored"]
     rows = [show_row(instance, item) for instance, item in zip(instances, known, strict=True)]

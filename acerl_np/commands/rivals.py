@@ -17,13 +17,16 @@ from acerl_np.commands.common import (
     add_random_breakdowns,
     compile_ahead,
     load_instances,
+    make_folder,
     open_results,
     report_unfinished,
 )
 from acerl_np.commands.interruption import catch_signals
 from acerl_np.commands.progress import open_meter
 from acerl_np.commands.ranges import Range, check_ranges
+from acerl_np.commands.seeds import add_seeds, read_seeds, run_seeds
 from acerl_np.commands.summary import summarise
+from acerl_np.commands.teams import add_team_options, open_team
 from acerl_np.support.errors import ConfigError, InputError, describe
 from acerl_np.support.files import write_atomically
 from acerl_np.support.numbers import check_seed
@@ -83,6 +86,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "them (default: 1,000,000)",
     )
     run.add_argument("--seed", type=int, help="seed of every random draw (default: 0)")
+    add_seeds(run)
+    add_team_options(run, "with --seeds, train")
     run.add_argument(
         "--set",
         action="append",
@@ -147,6 +152,12 @@ def run(arguments: argparse.Namespace) -> int:
         from acerl_np.support.machine_code import silence
 
         silence()
+    if arguments.seeds is not None:
+        return train_several(arguments, settings)
+    if arguments.processes is not None or arguments.dask is not None:
+        raise InputError(
+            "--processes, --dask: one training runs on one thread; expected --seeds besides"
+        )
     trainer = make_trainer(arguments, settings)
     compile_ahead("rivals", quiet=arguments.quiet)
     what = "tasks" if arguments.tasks else arguments.suite or "dmh-train"
@@ -181,6 +192,31 @@ def run(arguments: argparse.Namespace) -> int:
     print(f"policy {paths['policy.npz']}   checkpoint {paths['run.npz']}")
     print(f"history {paths['history.csv']}   curves {paths['curves.csv']}")
     print(f"options {paths['config.json']}")
+    return 0
+
+
+def train_several(arguments: argparse.Namespace, settings: dict[str, Any]) -> int:
+    """Train with every seed that is asked for; return the exit status."""
+    from acerl_np.experiments.runs import RivalConfig
+    from acerl_np.experiments.seeds import SeedTask
+    from acerl_np.rivals.training import STEPS
+
+    for name in ("seed", "resume"):
+        if getattr(arguments, name) is not None:
+            raise InputError(f"--{name}: given besides --seeds; expected one of the two")
+    seeds = read_seeds(arguments.seeds)
+    instances = tuple(load_instances(arguments, "dmh-train"))
+    config = RivalConfig(arguments.algorithm, arguments.steps or STEPS, settings)
+    tasks = [
+        SeedTask(instances, (), config, seed, arguments.trials, not arguments.no_records)
+        for seed in seeds
+    ]
+    what = "tasks" if arguments.tasks else arguments.suite or "dmh-train"
+    name = f"{what}-{arguments.algorithm}-seeds{seeds[0]}-{seeds[-1]}"
+    with open_team(arguments.processes, arguments.dask) as team:
+        compile_ahead("rivals", quiet=arguments.quiet)
+        folder = make_folder(arguments.out or Path("runs") / name)
+        run_seeds(tasks, folder, team, quiet=arguments.quiet)
     return 0
 
 

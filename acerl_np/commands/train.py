@@ -14,6 +14,7 @@ from acerl_np.commands.common import (
     add_random_breakdowns,
     compile_ahead,
     load_instances,
+    make_folder,
     open_results,
     report_unfinished,
     vary_breakdowns,
@@ -32,12 +33,15 @@ from acerl_np.commands.judging import (
 )
 from acerl_np.commands.options import PRESETS, add_config_options, add_preset, merge_options
 from acerl_np.commands.progress import show_progress
+from acerl_np.commands.seeds import add_seeds, read_seeds, run_seeds
 from acerl_np.commands.summary import summarise
+from acerl_np.commands.teams import add_team_options, open_team
 from acerl_np.support.errors import ConfigError, InputError, describe
 from acerl_np.support.files import write_atomically
 from acerl_np.support.numbers import check_seed
 
 if TYPE_CHECKING:
+    from acerl_np.support.team import Team
     from acerl_np.training.acerl import ACERL
 
 DESCRIPTION = """\
@@ -76,6 +80,9 @@ DEFAULTS: dict[str, Any] = {
     "hold_out": None,
     "preset": None,
     "seed": 0,
+    "seeds": None,
+    "processes": None,
+    "dask": None,
     "threads": None,
     "out": None,
     "trials": 30,
@@ -106,6 +113,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_config_options(parser)
     run = parser.add_argument_group("the run")
     run.add_argument("--seed", type=int, help="seed of every random draw (default: 0)")
+    add_seeds(run)
+    add_team_options(run, "train with --seeds, or play the members of one training,")
     run.add_argument(
         "--threads",
         type=int,
@@ -165,12 +174,58 @@ def run(arguments: argparse.Namespace) -> int:
         from acerl_np.support.machine_code import silence
 
         silence()
-    trainer, judges = make_trainer(given, options, settings)
+    if options["seeds"] is not None:
+        return train_several(given, options, settings)
+    with open_team(options["processes"], options["dask"]) as team:
+        return train_one(given, options, settings, team)
+
+
+def train_several(given: dict[str, Any], options: dict[str, Any], settings: dict[str, Any]) -> int:
+    """Train with every seed that is asked for; return the exit status."""
+    from acerl_np.experiments.seeds import SeedTask
+    from acerl_np.training.config import Config
+
+    for name in ("seed", "resume"):
+        if name in given:
+            raise InputError(f"--{name}: given besides --seeds; expected one of the two")
+    seeds = read_seeds(options["seeds"])
+    config = Config.preset(options["preset"] or "paper", **settings)
+    instances = load_instances(argparse.Namespace(**options), "dmh-train")
+    # One part of the records is held back for all seeds.
+    training, judges = part_records({**options, "seed": seeds[0]}, instances)
+    tasks = [
+        SeedTask(
+            tuple(training),
+            judges.held_back,
+            config,
+            seed,
+            options["trials"],
+            not options["no_records"],
+        )
+        for seed in seeds
+    ]
+    name = f"{name_data(options)}-seeds{seeds[0]}-{seeds[-1]}"
+    folder = Path(options["out"] or Path("runs") / name)
+    with open_team(options["processes"], options["dask"]) as team:
+        compile_ahead("training", quiet=options["quiet"])
+        run_seeds(tasks, make_folder(folder), team, quiet=options["quiet"])
+    return 0
+
+
+def name_data(options: dict[str, Any]) -> str:
+    """Return what a new folder's name says of the records."""
+    return "tasks" if options["tasks"] else options["suite"] or "dmh-train"
+
+
+def train_one(
+    given: dict[str, Any], options: dict[str, Any], settings: dict[str, Any], team: Team | None
+) -> int:
+    """Train with one seed, on the threads of this process or with a team; return the exit status."""
+    trainer, judges = make_trainer(given, options, settings, team)
     judged = judges.on != "nothing" and options["trials"] > 0
     parts = ["rules", "static", "lookahead"] if judged else []
     compile_ahead("training", *parts, quiet=options["quiet"])
-    what = "tasks" if options["tasks"] else options["suite"] or "dmh-train"
-    name = f"{what}-seed{options['seed']}"
+    name = f"{name_data(options)}-seed{options['seed']}"
     with open_results(options["out"], given.get("resume"), name) as folder:
         names = ("policy.npz", "run.npz", "config.json", "history.csv", "curves.csv")
         paths = {name: folder / name for name in names}
@@ -279,7 +334,10 @@ def check_options(options: dict[str, Any]) -> None:
     if options["preset"] not in (None, *PRESETS):
         expected = ", ".join(PRESETS)
         raise ConfigError(f"preset: read {describe(options['preset'])}; expected one of {expected}")
-    for name in ("suite", "layout", "breakdowns", "random_breakdowns", "out"):
+    processes = options["processes"]
+    if processes is not None and (isinstance(processes, bool) or not isinstance(processes, int)):
+        raise ConfigError(f"processes: read {describe(processes)}; expected a whole number")
+    for name in ("seeds", "dask", "suite", "layout", "breakdowns", "random_breakdowns", "out"):
         if not isinstance(options[name], str | None):
             raise ConfigError(f"{name}: read {describe(options[name])}; expected a text")
     if options["breakdowns"] == "":
@@ -290,7 +348,7 @@ def check_options(options: dict[str, Any]) -> None:
 
 
 def make_trainer(
-    given: dict[str, Any], options: dict[str, Any], settings: dict[str, Any]
+    given: dict[str, Any], options: dict[str, Any], settings: dict[str, Any], team: Team | None
 ) -> tuple[ACERL, Judges]:
     """Return a new or a resumed trainer, and what will judge it."""
     from acerl_np.training.acerl import ACERL
@@ -302,6 +360,7 @@ def make_trainer(
             generations=settings.get("generations"),
             decisions=settings.get("decisions"),
             threads=options["threads"],
+            executor=team,
         )
         judges = read_judges(Path(given["resume"]).parent, trainer.instances)
         check_resumed(trainer, judges, given, options, settings)
@@ -310,7 +369,9 @@ def make_trainer(
     config = Config.preset(options["preset"], **settings)
     instances = load_instances(argparse.Namespace(**options), "dmh-train")
     training, judges = part_records(options, instances)
-    trainer = ACERL(training, config, seed=options["seed"], threads=options["threads"])
+    trainer = ACERL(
+        training, config, seed=options["seed"], threads=options["threads"], executor=team
+    )
     return trainer, judges
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from acerl_np.problem.instance import Instance
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.simulator import Simulator
 from acerl_np.support.errors import InputError
+from acerl_np.support.team import Team, lead
 from acerl_np.support.workers import count_cores
 
 BEAMS = (Guide(approach=40.0, delay_weight=0.05), Guide(approach=20.0, delay_weight=0.05))
@@ -164,8 +166,9 @@ def find_references(
     seed: int = 0,
     threads: int | None = None,
     callback: Callable[[Instance, Reference | None], object] | None = None,
+    executor: Executor | Team | None = None,
 ) -> list[Reference | None]:
-    """Search references of several instances, one per core at a time.
+    """Search references of several instances, one per core or worker at a time.
 
     Parameters
     ----------
@@ -174,20 +177,39 @@ def find_references(
         As `find_hindsight`.
     threads : int, optional
     callback : callable, optional
-        Called with each instance and its reference, in order.
+        Called with each instance and its reference, as they are found.
+    executor : concurrent.futures.Executor or Team, optional
+        Whose workers search; by default threads. No result depends on it.
 
     Returns
     -------
     list of Reference or None
+
+    Raises
+    ------
+    WorkerError
+        If workers are lost too often, or compute something else.
     """
-
-    def search(instance: Instance) -> Reference | None:
-        return find_hindsight(instance, cost_limit=cost_limit, effort=effort, seed=seed)
-
-    found = []
-    with ThreadPoolExecutor(threads or count_cores()) as executor:
-        for instance, reference in zip(instances, executor.map(search, instances), strict=True):
-            found.append(reference)
+    tasks = [_Search(instance, cost_limit, effort, seed) for instance in instances]
+    found: list[Reference | None] = [None] * len(tasks)
+    with lead(executor, threads or count_cores()) as team:
+        for k, reference in team.run(_search_one, tasks):
+            found[k] = reference
             if callback is not None:
-                callback(instance, reference)
+                callback(instances[k], reference)
     return found
+
+
+class _Search(NamedTuple):
+    """What a worker is to search."""
+
+    instance: Instance
+    cost_limit: float
+    effort: float
+    seed: int
+
+
+def _search_one(task: _Search) -> Reference | None:
+    return find_hindsight(
+        task.instance, cost_limit=task.cost_limit, effort=task.effort, seed=task.seed
+    )

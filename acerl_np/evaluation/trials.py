@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,6 +33,7 @@ from acerl_np.simulation.arena import play_list, stream_keys
 from acerl_np.simulation.simulator import Simulator
 from acerl_np.support.errors import ConfigError, InputError, PolicyError, describe
 from acerl_np.support.numbers import check_seed, is_real, is_whole
+from acerl_np.support.team import Team
 from acerl_np.support.workers import Workers, check_threads
 
 MAX_TRIALS = 10_000_000
@@ -109,6 +112,7 @@ def evaluate_policy(
     threads: int | None = None,
     horizon: float | None = None,
     training: Instance | Sequence[Instance] | None = None,
+    executor: Executor | Team | None = None,
 ) -> Trials:
     """Play every instance `trials` times with a policy.
 
@@ -134,6 +138,9 @@ def evaluate_policy(
         Where vehicles break down at random, `problem.breakdown_limits.find_last_tick` says when.
     training : Instance or sequence of Instance, optional
         Records that "Static" is fitted on, by `fit_static`; not those that judge it.
+    executor : concurrent.futures.Executor or Team, optional
+        Whose workers play, worth it for lookaheads and large floors; by default threads. Static plans and
+        agents of your own are played here. No result depends on it.
 
     Returns
     -------
@@ -150,6 +157,8 @@ def evaluate_policy(
         If there is no instance or no trial, or the horizon is unusable.
     ConfigError
         If the seed, the number of threads or the cost limit is unusable.
+    WorkerError
+        If workers are lost too often, or compute something else.
 
     Warns
     -----
@@ -191,7 +200,11 @@ def evaluate_policy(
         return _evaluate_agent(policy, chosen, trials, seed, cost_limit, horizon)
     rows = np.repeat(np.arange(len(chosen)), trials)
     keys = stream_keys(chosen, trials, seed)
-    played = _play(policy, chosen, rows, keys, greedy, horizon, threads)
+    if executor is None:
+        played = _play(policy, chosen, rows, keys, greedy, horizon, threads)
+    else:
+        team = executor if isinstance(executor, Team) else Team(executor)
+        played = _play_elsewhere(team, policy, chosen, rows, keys, greedy, horizon)
     return _collect(chosen, played, cost_limit)
 
 
@@ -230,6 +243,49 @@ def _play(
         return play_list(problem, prepare, rows, keys, workers)
     finally:
         workers.close()
+
+
+class _Piece(NamedTuple):
+    """What a worker is to play: an instance's trials, or some of them."""
+
+    policy: AnyPolicy | Lookahead | str
+    instances: tuple[Instance, ...]
+    row: int
+    keys: np.ndarray
+    greedy: bool | None
+    horizon: float | None
+
+
+def _play_piece(piece: _Piece) -> Outcome:
+    # All instances, as the sizes of what a policy sees are those of the largest.
+    rows = np.full(len(piece.keys), piece.row)
+    own = piece.policy, piece.instances, rows, piece.keys
+    return _play(*own, piece.greedy, piece.horizon, 1)
+
+
+def _play_elsewhere(
+    team: Team,
+    policy: AnyPolicy | Lookahead | str,
+    instances: Sequence[Instance],
+    rows: np.ndarray,
+    keys: np.ndarray,
+    greedy: bool | None,
+    horizon: float | None,
+) -> Outcome:
+    """Play a list of episodes on workers, an instance's at a time or fewer."""
+    n = len(instances)
+    # Some pieces for each worker, but none of less than one episode.
+    each = max(1, min(len(rows) // n, -(-4 * team.n_workers // n)))
+    pieces, places = [], []
+    for row in range(n):
+        for some in np.array_split(np.flatnonzero(rows == row), each):
+            pieces.append(_Piece(policy, tuple(instances), row, keys[some], greedy, horizon))
+            places.append(some)
+    outcome = allocate_outcome(len(rows))
+    for k, found in team.run(_play_piece, pieces):
+        for whole, part in zip(outcome, found, strict=True):
+            whole[places[k]] = part
+    return outcome
 
 
 def _evaluate_agent(

@@ -7,7 +7,8 @@ from functools import cache
 import numpy as np
 
 from acerl_np.experiments.published import PublishedRow, table_rows
-from acerl_np.experiments.study import Finished, Study, Training
+from acerl_np.experiments.runs import Training
+from acerl_np.experiments.study import Finished, Study
 from acerl_np.experiments.tables import (
     StudyTable,
     build_table,

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from acerl_np.experiments.study import Finished, Study, Training
+from acerl_np.experiments.runs import Training
+from acerl_np.experiments.study import Finished, Study
 from acerl_np.experiments.tables import Row, StudyTable, spread_table
 from acerl_np.policies.index import KNOWLEDGE, list_features
 from acerl_np.problem.bundled import load_layout, load_suite

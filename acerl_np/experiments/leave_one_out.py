@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from acerl_np.experiments.published import table_rows
-from acerl_np.experiments.study import Finished, Study, Training
+from acerl_np.experiments.runs import Training
+from acerl_np.experiments.study import Finished, Study
 from acerl_np.experiments.tables import Row, StudyTable, build_table, spread_table
 from acerl_np.problem.bundled import load_suite
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from acerl_np.experiments.study import Finished, RivalConfig, Study, Training
+from acerl_np.experiments.runs import RivalConfig, Training
+from acerl_np.experiments.study import Finished, Study
 from acerl_np.experiments.tables import COST_LIMIT, StudyTable, show_spread
 from acerl_np.problem.bundled import load_suite
 from acerl_np.support.errors import InputError

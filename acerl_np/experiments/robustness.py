@@ -13,7 +13,8 @@ from acerl_np.experiments.comparison import (
     draw_suite,
 )
 from acerl_np.experiments.published import find_row, table_rows
-from acerl_np.experiments.study import Finished, Study, Training
+from acerl_np.experiments.runs import Training
+from acerl_np.experiments.study import Finished, Study
 from acerl_np.experiments.tables import COST_LIMIT, Row, StudyTable, build_table, show_spread
 from acerl_np.problem.bundled import load_suite
 from acerl_np.support.report import Cell

@@ -6,89 +6,28 @@ import csv
 import hashlib
 import io
 import json
-import threading
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from acerl_np.evaluation.trials import evaluate_policy
-from acerl_np.evolution.sampler import AdaptiveSampler
+from acerl_np.experiments.runs import AHEAD, Job, RivalConfig, Training, run_job
 from acerl_np.experiments.stamp import RIVAL_ROOTS, ROOTS, result_stamp
 from acerl_np.experiments.tables import RULE_ROWS, Row
-from acerl_np.policies.index import IndexPolicy
-from acerl_np.policies.lookahead import Lookahead
-from acerl_np.policies.network import Policy
 from acerl_np.problem.instance import Instance
-from acerl_np.rivals.training import RivalTrainer, find_learner
 from acerl_np.support.errors import InputError
 from acerl_np.support.files import read_arrays, write_arrays, write_atomically
+from acerl_np.support.team import Team, ThreadTeam
 from acerl_np.support.workers import count_cores
-from acerl_np.training.acerl import ACERL
 from acerl_np.training.config import Config, Preset
-from acerl_np.training.curves import CURVE_COLUMNS, CurvePoint
+from acerl_np.training.curves import CURVE_COLUMNS
 from acerl_np.training.history import HISTORY_COLUMNS
-
-AHEAD = ", lookahead "
-"""Between a suite and the label of a lookahead that plays it."""
+from acerl_np.training.remote import play_test_member
 
 FORM = 1
 """Of what is stored of a finished training: another number, and older files are not used."""
-
-
-@dataclass(frozen=True)
-class RivalConfig:
-    """How a compared learner is trained.
-
-    Attributes
-    ----------
-    algorithm : str
-        One of `rivals.ALGORITHMS`.
-    steps : int
-    settings : dict
-        Those that are not the defaults.
-    """
-
-    algorithm: str
-    steps: int
-    settings: Mapping[str, Any] = field(default_factory=dict)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return all that decides a training, as plain values."""
-        settings = find_learner(self.algorithm)[0].settings_class.from_dict(self.settings)
-        return {
-            "algorithm": self.algorithm,
-            "steps": self.steps,
-            "settings": settings.to_dict(),
-        }
-
-
-@dataclass(frozen=True)
-class Training:
-    """One row of a study: what to train on, how, and what to play afterwards.
-
-    Attributes
-    ----------
-    label : str
-    instances : tuple of Instance
-    config : Config or RivalConfig
-    suites : tuple of (str, tuple of Instance)
-        By name.
-    lookaheads : dict of dict
-        Options of lookaheads that play the suites, too, over the training records, by label.
-    seeds : int, optional
-        Most trainings of the row; by default as many as the study's.
-    """
-
-    label: str
-    instances: tuple[Instance, ...]
-    config: Config | RivalConfig
-    suites: tuple[tuple[str, tuple[Instance, ...]], ...]
-    lookaheads: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    seeds: int | None = None
 
 
 @dataclass(frozen=True)
@@ -125,83 +64,6 @@ class Finished:
     curves: np.ndarray
 
 
-def train_acerl(
-    training: Training, config: Config, seed: int
-) -> tuple[Policy | IndexPolicy, dict[str, np.ndarray]]:
-    """Train ACERL, and return the policy and what is kept of the training."""
-    trainer = ACERL(list(training.instances), config, seed=seed, threads=1)
-    probabilities = []
-    while not trainer.done:
-        sampler = trainer.sampler
-        if isinstance(sampler, AdaptiveSampler):
-            probabilities.append(sampler.probabilities())
-        trainer.step()
-    history = [[getattr(item, name) for name in HISTORY_COLUMNS] for item in trainer.history]
-    counts = [item.counts for item in trainer.history]
-    policy = trainer.policy
-    return policy, pack_training(training, history, counts, probabilities, trainer.curve, policy)
-
-
-def train_rival(
-    training: Training, seed: int
-) -> tuple[Policy | IndexPolicy, dict[str, np.ndarray]]:
-    """Train a compared learner, and return the policy and what is kept of the training."""
-    config = training.config
-    if not isinstance(config, RivalConfig):
-        raise TypeError(f"read {type(config).__name__}; expected RivalConfig")
-    trainer = RivalTrainer(
-        config.algorithm,
-        list(training.instances),
-        steps=config.steps,
-        seed=seed,
-        settings=config.settings,
-    )
-    probabilities = []
-    while not trainer.done:
-        sampler = trainer.episodes.sampler
-        if isinstance(sampler, AdaptiveSampler):
-            probabilities.append(sampler.probabilities())
-        trainer.step()
-    shared = ("steps", "seconds", "return_mean", "return_std", "cost_mean", "satisfied")
-    history = [
-        [k + 1, *(getattr(item, name) for name in shared), 0.0]
-        for k, item in enumerate(trainer.history)
-    ]
-    counts = [item.counts for item in trainer.history]
-    policy = trainer.policy
-    return policy, pack_training(training, history, counts, probabilities, trainer.curve, policy)
-
-
-def pack_training(
-    training: Training,
-    history: list[list[float]],
-    counts: list[tuple[int, ...]],
-    probabilities: list[np.ndarray],
-    curve: Sequence[CurvePoint],
-    policy: Policy | IndexPolicy,
-) -> dict[str, np.ndarray]:
-    """Return what is kept of a training as plain arrays."""
-    n = len(training.instances)
-    looks = [(point.generation, point.decisions) for point in curve]
-    return {
-        "history": np.array(history).reshape(-1, len(HISTORY_COLUMNS)),
-        "counts": np.array(counts, np.int64).reshape(-1, n),
-        "probabilities": np.array(probabilities).reshape(-1, n),
-        "looks": np.array(looks, np.int64).reshape(-1, 2),
-        "curves": np.array(
-            [
-                [getattr(point, name) for point in curve]
-                for name in ("makespan", "tardiness", "satisfied")
-            ]
-        ),
-        **{
-            name: array
-            for name, array in policy.to_arrays(with_origin=False).items()
-            if name in ("theta", "vehicle_theta")
-        },
-    }
-
-
 def _find_roots(training: Training) -> tuple[str, ...]:
     return RIVAL_ROOTS if isinstance(training.config, RivalConfig) else ROOTS
 
@@ -227,6 +89,8 @@ class Study:
         Compared learners to train beside ACERL.
     rival_seeds, rival_steps : int
         Most trainings of each, and their steps.
+    team : Team, optional
+        Who trains; by default threads of this process.
     """
 
     def __init__(
@@ -241,17 +105,18 @@ class Study:
         rivals: Sequence[str] = (),
         rival_seeds: int = 5,
         rival_steps: int = 1_000_000,
+        team: Team | None = None,
     ) -> None:
         self.folder = folder
         self.seeds = seeds
         self.trials = trials
         self.generations = generations
         self.threads = threads or count_cores()
+        self.team = team or ThreadTeam(self.threads)
         self.report = report
         self.rivals = tuple(rivals)
         self.rival_seeds = rival_seeds
         self.rival_steps = rival_steps
-        self.stop = threading.Event()
 
     def config(self, **options: object) -> Config:
         """Return the paper's settings with some changed."""
@@ -296,66 +161,58 @@ class Study:
             Runs by label, in order of their seeds.
         """
         jobs = [
-            (training, seed)
+            Job(training, seed, self.trials)
             for training in trainings
             for seed in range(min(self.seeds, training.seeds or self.seeds))
         ]
-        done = 0
-        lock = threading.Lock()
         for roots in {_find_roots(training) for training in trainings}:
-            result_stamp(
-                roots
-            )  # before the threads: Python 3.11 may fail to parse source in several
-
-        def work(job: tuple[Training, int]) -> Finished | None:
-            nonlocal done
-            if self.stop.is_set():
-                return None
-            finished, trained = self._train(*job)
-            with lock:
-                done += 1
-                if self.report is not None:
-                    self.report(done, len(jobs), f"{job[0].label} seed {job[1]}", trained)
-            return finished
-
+            result_stamp(roots)  # Python 3.11 may fail to parse source in several threads at once
+        found: dict[int, Finished] = {}
+        missing: dict[
+            str, list[int]
+        ] = {}  # rows of a study may call the same training by two names
+        for k, job in enumerate(jobs):
+            path = self._find(job)
+            if path is None:
+                missing.setdefault(self._key(job.training, job.seed), []).append(k)
+            else:
+                found[k] = self._load(path, job.training, job.seed)
+                self._tell(len(found), jobs, k, False)
+        alike = list(missing.values())
+        try:
+            for place, arrays in self.team.run(
+                run_job, [jobs[same[0]] for same in alike], test=play_test_member
+            ):
+                for k in alike[place]:
+                    found[k] = self._keep(jobs[k], arrays)
+                    self._tell(len(found), jobs, k, k == alike[place][0])
+        except BaseException:
+            self.team.stop()
+            raise
         results: dict[str, list[Finished]] = {training.label: [] for training in trainings}
-        with ThreadPoolExecutor(self.threads) as executor:
-            try:
-                for (training, _), finished in zip(jobs, executor.map(work, jobs), strict=True):
-                    if finished is not None:
-                        results[training.label].append(finished)
-            except BaseException:
-                self.stop.set()
-                raise
+        for k, job in enumerate(jobs):
+            results[job.training.label].append(found[k])
         return results
 
-    def _train(self, training: Training, seed: int) -> tuple[Finished, bool]:
-        """Return a training and whether it was trained now."""
-        key = self._key(training, seed)
-        safe = "".join(letter if letter.isalnum() else "-" for letter in training.label)
-        path = self.folder / "runs" / f"{safe}-seed{seed}-{key[:12]}.npz"
-        # Studies call the same training by different labels.
-        for finished in path.parent.glob(f"*-{key[:12]}.npz"):
-            return self._load(finished, training, seed), False
-        policy, arrays = (
-            train_rival(training, seed)
-            if isinstance(training.config, RivalConfig)
-            else train_acerl(training, training.config, seed)
-        )
-        players: dict[str, Policy | IndexPolicy | Lookahead] = {"": policy}
-        for label, options in training.lookaheads.items():
-            ahead = Lookahead(policy, history=training.instances, seed=seed, **options)
-            players[f"{AHEAD}{label}"] = ahead
-        for name, instances in training.suites:
-            for label, player in players.items():
-                # An index policy draws nothing, and a lookahead's draws hardly matter.
-                few = 1 if label or isinstance(policy, IndexPolicy) else self.trials
-                trials = evaluate_policy(player, list(instances), trials=few, seed=seed, threads=1)
-                arrays[f"makespan.{name}{label}"] = trials.makespan
-                arrays[f"tardiness.{name}{label}"] = trials.tardiness
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_arrays(path, arrays)
-        return self._load(path, training, seed), True
+    def _tell(self, done: int, jobs: Sequence[Job], k: int, trained: bool) -> None:
+        if self.report is not None:
+            label = f"{jobs[k].training.label} seed {jobs[k].seed}"
+            self.report(done, len(jobs), label, trained)
+
+    def _find(self, job: Job) -> Path | None:
+        """Return where a training is kept, None if it is not; studies call one by different labels."""
+        key = self._key(job.training, job.seed)
+        return next((self.folder / "runs").glob(f"*-{key[:12]}.npz"), None)
+
+    def _keep(self, job: Job, arrays: dict[str, np.ndarray]) -> Finished:
+        path = self._find(job)
+        if path is None:
+            key = self._key(job.training, job.seed)
+            safe = "".join(letter if letter.isalnum() else "-" for letter in job.training.label)
+            path = self.folder / "runs" / f"{safe}-seed{job.seed}-{key[:12]}.npz"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_arrays(path, arrays)
+        return self._load(path, job.training, job.seed)
 
     def _load(self, path: Path, training: Training, seed: int) -> Finished:
         arrays = read_arrays(path, InputError)

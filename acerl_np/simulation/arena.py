@@ -124,6 +124,7 @@ class Arena:
         instances: np.ndarray,
         *,
         problem: Problem | None = None,
+        members: tuple[int, int] | None = None,
     ) -> Outcome:
         """Let every member of a generation play K episodes (Algorithm 1, lines 6, 8 and 10; there K = 1).
 
@@ -138,12 +139,16 @@ class Arena:
             Rows of `problem` that each member plays.
         problem : Problem, optional
             Other records of the same sizes; by default those of the arena.
+        members : tuple of int, (first, last + 1), optional
+            Members to play; by default all.
 
         Returns
         -------
         Outcome
-            population * K entries, member by member.
+            K entries of each of them, member by member.
         """
+        first, last = (0, len(instances)) if members is None else members
+        each = instances.shape[1]
         records = self.problem if problem is None else problem
 
         def play(state: State, work: Workspace, piece: tuple[int, int], outcome: Outcome) -> None:
@@ -155,11 +160,12 @@ class Arena:
                 noise_std,
                 noise,
                 instances,
-                piece,
+                (first + piece[0], first + piece[1]),
                 outcome,
             )
 
-        return self._play(len(instances), play, instances.size)
+        whole = self._play(last - first, play, instances.size)
+        return Outcome(*(entries[first * each : last * each] for entries in whole))
 
     def _play(self, n: int, play: Callable[..., None], n_entries: int | None = None) -> Outcome:
         outcome = allocate_outcome(n if n_entries is None else n_entries)

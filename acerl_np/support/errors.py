@@ -88,5 +88,11 @@ class StorageError(AcerlError, OSError):
     exit_status = 1
 
 
+class WorkerError(AcerlError, RuntimeError):
+    """Workers elsewhere are gone, or compute something else (exit status 1)."""
+
+    exit_status = 1
+
+
 class MissingExtraError(InputError, ImportError):
     """An optional extra is not installed; the message names the command that installs it."""

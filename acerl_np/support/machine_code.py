@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 import warnings
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -78,6 +79,31 @@ def cache_folder() -> Path | None:
         except OSError:
             continue
     return None
+
+
+@contextlib.contextmanager
+def compile_alone() -> Iterator[None]:
+    """Let one process of this user and machine compile at a time: the others load what it has compiled.
+
+    Where no lock can be had, all compile.
+    """
+    folder = cache_folder()
+    if folder is None or sys.platform == "win32":
+        yield
+        return
+    import fcntl
+
+    try:
+        lock = os.open(folder / ".compiling", os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError:
+        yield
+        return
+    try:
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
 
 
 @cache

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +20,7 @@ from acerl_np.problem.instance import Instance, check_names, list_instances
 from acerl_np.support.errors import CheckpointError, InputError, describe, make_printable
 from acerl_np.support.files import write_atomically
 from acerl_np.support.numbers import check_seed
+from acerl_np.support.team import Team
 from acerl_np.support.workers import Workers
 from acerl_np.training.checkpoint import MAX_COUNT, check_array, load_checkpoint, save_checkpoint
 from acerl_np.training.config import Config
@@ -32,6 +34,7 @@ from acerl_np.training.forms import (
 )
 from acerl_np.training.history import Generation, format_history, pack_history, unpack_history
 from acerl_np.training.records import TrainingRecords
+from acerl_np.training.remote import Split
 
 UNUSABLE = (KeyError, TypeError, ValueError, AttributeError, OverflowError, InputError)
 """What the contents of a file that holds something else may raise."""
@@ -51,6 +54,9 @@ class ACERL:
         By default one per core.
     tile : int, optional
         Members that a worker plays side by side; no result depends on it.
+    executor : concurrent.futures.Executor or Team, optional
+        Whose workers play the members, for generations of a fifth of a second or more; by default threads.
+        Its workers import this package; no result depends on it.
 
     Attributes
     ----------
@@ -81,6 +87,7 @@ class ACERL:
         seed: int = 0,
         threads: int | None = None,
         tile: int | None = None,
+        executor: Executor | Team | None = None,
     ) -> None:
         self.instances = list_instances(instances)
         self.config = Config() if config is None else config
@@ -104,6 +111,11 @@ class ACERL:
             advantage=self.config.advantage,
         )
         self._records = TrainingRecords(self._form.problem, self.sampler, self.config)
+        self._play = self._form.play
+        if executor is not None:
+            team = executor if isinstance(executor, Team) else Team(executor)
+            config = replace(self.config, records_per_member=self._records.each)
+            self._play = Split(team, self._form, self.instances, config).play
         self._rank = Ranker(
             self.config.ranking,
             self.config.shaping,
@@ -169,7 +181,7 @@ class ACERL:
         search, sigma = self.search, float(self.search.sigma.max())
         noise = search.noise()  # line 6
         dealt = self._records.deal(noise)  # line 9
-        outcome = self._form.play(search, noise, dealt)  # lines 8 and 10
+        outcome = self._play(search, noise, dealt)  # lines 8 and 10
         returns = -outcome.makespan.reshape(dealt.rows.shape)
         costs = outcome.tardiness.reshape(dealt.rows.shape)
         utilities = self._rank.rank_population(returns, costs, dealt.rows, noise)  # 12, 14, 16
@@ -271,6 +283,7 @@ class ACERL:
         generations: int | None = None,
         decisions: int | None = None,
         threads: int | None = None,
+        executor: Executor | Team | None = None,
     ) -> ACERL:
         """Restore a run from its checkpoint; it ends in the same bytes as without a stop.
 
@@ -282,6 +295,8 @@ class ACERL:
         decisions : int, optional
             Train until so many decisions are taken instead.
         threads : int, optional
+        executor : concurrent.futures.Executor or Team, optional
+            As of a new run.
 
         Raises
         ------
@@ -301,7 +316,9 @@ class ACERL:
                 raise CheckpointError(
                     f"theta: read shape {arrays['theta'].shape}; expected ({expected},)"
                 )
-            trainer = cls(instances, config, seed=settings["seed"], threads=threads)
+            trainer = cls(
+                instances, config, seed=settings["seed"], threads=threads, executor=executor
+            )
             trainer._restore(settings, arrays)
         except UNUSABLE as error:
             reason = make_printable(str(error)[:400])

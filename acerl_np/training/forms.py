@@ -41,6 +41,18 @@ class Form(Protocol):
         """Let every member play its records: population * K entries, member by member."""
         ...
 
+    def describe(
+        self, search: Search[Any], noise: Noise, ranges: Sequence[tuple[int, int]]
+    ) -> list[tuple[Any, ...]]:
+        """Return what `play_range` needs of the search for each range of members, as plain values."""
+        ...
+
+    def play_range(
+        self, state: tuple[Any, ...], noise: Noise, dealt: Dealt, members: tuple[int, int]
+    ) -> Outcome:
+        """Let a range of members play their records: K entries of each, member by member."""
+        ...
+
     def look(self, theta: np.ndarray, instances: np.ndarray, keys: np.ndarray) -> Outcome:
         """Let one policy play a list of episodes on the training records."""
         ...
@@ -131,9 +143,23 @@ class NetworkForm:
 
     def play(self, search: Search[Any], noise: Noise, dealt: Dealt) -> Outcome:
         """Perturb the members, and let each play its records (Algorithm 1, lines 6, 8 and 10)."""
-        sigma = float(search.sigma)
+        every = (0, noise.population)
+        [state] = self.describe(search, noise, [every])
+        return self.play_range(state, noise, dealt, every)
+
+    def describe(
+        self, search: Search[Any], noise: Noise, ranges: Sequence[tuple[int, int]]
+    ) -> list[tuple[Any, ...]]:
+        """Return theta and sigma: whoever plays a member perturbs it."""
+        return [(search.mean, float(search.sigma)) for _ in ranges]
+
+    def play_range(
+        self, state: tuple[Any, ...], noise: Noise, dealt: Dealt, members: tuple[int, int]
+    ) -> Outcome:
+        """Let a range of members play their records."""
+        theta, sigma = state
         return self._arena.play_population(
-            search.mean, sigma, noise, dealt.rows, problem=dealt.problem
+            theta, sigma, noise, dealt.rows, problem=dealt.problem, members=members
         )
 
     def look(self, theta: np.ndarray, instances: np.ndarray, keys: np.ndarray) -> Outcome:
@@ -174,8 +200,24 @@ class IndexForm:
 
     def play(self, search: Search[Any], noise: Noise, dealt: Dealt) -> Outcome:
         """Let every member play its records (Algorithm 1, lines 6, 8 and 10)."""
-        index = self.shape.build(search.place(noise))
-        population, each = dealt.rows.shape
+        every = (0, noise.population)
+        [state] = self.describe(search, noise, [every])
+        return self.play_range(state, noise, dealt, every)
+
+    def describe(
+        self, search: Search[Any], noise: Noise, ranges: Sequence[tuple[int, int]]
+    ) -> list[tuple[Any, ...]]:
+        """Return the members' parameters, some twenty each."""
+        members = search.place(noise)
+        return [(members[first:last],) for first, last in ranges]
+
+    def play_range(
+        self, state: tuple[Any, ...], noise: Noise, dealt: Dealt, members: tuple[int, int]
+    ) -> Outcome:
+        """Let a range of members play their records."""
+        index = self.shape.build(state[0])
+        first, last = members
+        n, each = last - first, dealt.rows.shape[1]
         keys = np.empty((each, 4), np.uint32)
         for k in range(each):
             # All members of a record meet the same random breakdowns.
@@ -183,10 +225,10 @@ class IndexForm:
         return play_list(
             dealt.problem,
             lambda: make_index_decider(index, dealt.problem, True),
-            dealt.rows.ravel(),
-            np.tile(keys, (population, 1)),
+            dealt.rows[first:last].ravel(),
+            np.tile(keys, (n, 1)),
             self.workers,
-            rows=np.repeat(np.arange(population), each),
+            rows=np.repeat(np.arange(n), each),
         )
 
     def look(self, theta: np.ndarray, instances: np.ndarray, keys: np.ndarray) -> Outcome:

@@ -22,11 +22,14 @@ class Dealt(NamedTuple):
     problem : Problem
     rows : ndarray(int64, (population, K)), row of `problem` that each member plays
     records : ndarray(int64, (population, K)), the training record that each row was made of
+    drawn : ndarray(int64, (n,)) or None
+        The training records that `problem` has variants of; None if it has the records themselves.
     """
 
     problem: Problem
     rows: np.ndarray
     records: np.ndarray
+    drawn: np.ndarray | None
 
 
 ENOUGH_GENERATIONS = 150
@@ -75,26 +78,38 @@ class TrainingRecords:
         if each == 1:
             # The paper's way: a record for each member. All members of a record play the same variant.
             records = self.sampler.deal(noise)[:, np.newaxis]
-            if self._varies:
-                self._draw(np.arange(len(self.problem.instance)), noise)
-            return Dealt(self._drawn, records, records)
+            every = np.arange(len(self.problem.instance)) if self._varies else None
+            return self.repeat(every, records, records, noise)
         chosen = self.sampler.assign(each, noise.generation)
         everyone = (noise.population, each)
         records = np.ascontiguousarray(np.broadcast_to(chosen, everyone))
         if not self._varies:
-            return Dealt(self.problem, records, records)
-        self._draw(chosen, noise)
+            return self.repeat(None, records, records, noise)
         rows = np.ascontiguousarray(np.broadcast_to(np.arange(each), everyone))
-        return Dealt(self._drawn, rows, records)
+        return self.repeat(chosen, rows, records, noise)
 
-    def _draw(self, records: np.ndarray, noise: Noise) -> None:
+    def repeat(
+        self, drawn: np.ndarray | None, rows: np.ndarray, records: np.ndarray, noise: Noise
+    ) -> Dealt:
+        """Return what has been dealt before, elsewhere: the variants are drawn as they were there.
+
+        Parameters
+        ----------
+        drawn, rows, records
+            As `Dealt`.
+        noise : Noise
+            That generation's.
+        """
+        if drawn is None:
+            return Dealt(self.problem, rows, records, None)
         draw_records(
             self.problem,
             self._drawn,
-            records.astype(np.int64),
+            drawn.astype(np.int64),
             self.config.perturb,
             self.config.synthetic,
             noise.seed,
             noise.generation,
             self._key,
         )
+        return Dealt(self._drawn, rows, records, drawn)

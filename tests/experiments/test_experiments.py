@@ -18,8 +18,9 @@ from acerl_np.experiments import (
     stamp,
 )
 from acerl_np.experiments.published import table_rows
+from acerl_np.experiments.runs import RivalConfig, Training
 from acerl_np.experiments.stamp import find_modules, result_stamp, strip_source
-from acerl_np.experiments.study import Finished, RivalConfig, Study, Training
+from acerl_np.experiments.study import Finished, Study
 from acerl_np.experiments.tables import Row, build_table, show_p, spread_table
 from acerl_np.rivals import ALGORITHMS
 

@@ -1,0 +1,218 @@
+"""The same training with several seeds: each is a task of its own, kept as soon as it is finished."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from acerl_np.evaluation.metrics import satisfied_share
+from acerl_np.evaluation.trials import evaluate_policy
+from acerl_np.experiments.runs import RivalConfig
+from acerl_np.experiments.stamp import RIVAL_ROOTS, ROOTS, result_stamp
+from acerl_np.problem.instance import Instance
+from acerl_np.rivals.training import RivalTrainer
+from acerl_np.support.errors import InputError
+from acerl_np.support.files import read_arrays, write_arrays, write_atomically
+from acerl_np.support.team import Team
+from acerl_np.training.acerl import ACERL
+from acerl_np.training.config import Config
+from acerl_np.training.remote import play_test_member
+
+TRIALS_FILE = "trials.npz"
+KIND, FORMAT = "trials of a seed", 1
+
+
+class SeedTask(NamedTuple):
+    """A training with one seed.
+
+    Attributes
+    ----------
+    instances : tuple of Instance
+        The training records.
+    held_back : tuple of Instance
+        Further records that the policy plays.
+    config : Config or RivalConfig
+    seed, trials : int
+    with_records : bool
+        Whether the policy's file holds its training records.
+    """
+
+    instances: tuple[Instance, ...]
+    held_back: tuple[Instance, ...]
+    config: Config | RivalConfig
+    seed: int
+    trials: int
+    with_records: bool = True
+
+    @property
+    def cost_limit(self) -> float:
+        """xi, s."""
+        if isinstance(self.config, Config):
+            return self.config.cost_limit
+        return float(self.config.to_dict()["settings"]["cost_limit"])
+
+    def key(self) -> str:
+        """Hash all that decides the result."""
+        content = {
+            "config": self.config.to_dict(),
+            "seed": self.seed,
+            "trials": self.trials,
+            "instances": [item.content_hash for item in self.instances],
+            "held_back": [item.content_hash for item in self.held_back],
+            "with_records": self.with_records,
+            "code": result_stamp(RIVAL_ROOTS if isinstance(self.config, RivalConfig) else ROOTS),
+        }
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+class SeedResult(NamedTuple):
+    """What came of it.
+
+    Attributes
+    ----------
+    makespan, tardiness : ndarray(float64, (n_instances, trials)), s
+        Of the training records.
+    unseen_makespan, unseen_tardiness : ndarray(float64, (n_held_back, trials)), s
+    files : dict of bytes
+        By name; empty of a seed that was kept.
+    """
+
+    makespan: np.ndarray
+    tardiness: np.ndarray
+    unseen_makespan: np.ndarray
+    unseen_tardiness: np.ndarray
+    files: dict[str, bytes]
+
+
+def train_seed(task: SeedTask) -> SeedResult:
+    """Train, play, and return the files of the run, on one thread, wherever that is."""
+    instances, config = list(task.instances), task.config
+    trainer: ACERL | RivalTrainer
+    if isinstance(config, RivalConfig):
+        trainer = RivalTrainer(
+            config.algorithm,
+            instances,
+            steps=config.steps,
+            seed=task.seed,
+            settings=config.settings,
+        )
+    else:
+        trainer = ACERL(instances, config, seed=task.seed, threads=1)
+    trainer.run()
+    policy = trainer.policy
+    if not task.with_records and policy.origin is not None:
+        policy.origin = policy.origin.without_records()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        policy.save(folder / "policy.npz")
+        trainer.save(folder / "run.npz")
+        trainer.write_history(folder / "history.csv")
+        trainer.write_curves(folder / "curves.csv")
+        files = {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+    def play(records: Sequence[Instance]) -> tuple[np.ndarray, np.ndarray]:
+        if not records or not task.trials:
+            return np.empty((0, task.trials)), np.empty((0, task.trials))
+        trials = evaluate_policy(
+            policy,
+            list(records),
+            trials=task.trials,
+            seed=task.seed,
+            cost_limit=task.cost_limit,
+            threads=1,
+        )
+        return trials.makespan, trials.tardiness
+
+    return SeedResult(*play(task.instances), *play(task.held_back), files)
+
+
+def train_seeds(
+    tasks: Sequence[SeedTask], folder: Path, team: Team
+) -> Iterator[tuple[int, SeedResult, bool]]:
+    """Train every task, or take what an earlier call has finished in the same folder.
+
+    Parameters
+    ----------
+    tasks : sequence of SeedTask
+    folder : Path
+        Each seed gets a folder below it, such as seed0.
+    team : Team
+
+    Yields
+    ------
+    int, SeedResult, bool
+        Position of the task, its result, and whether it was trained now.
+    """
+    missing = []
+    for k, task in enumerate(tasks):
+        kept = _find(folder / f"seed{task.seed}", task)
+        if kept is None:
+            missing.append(k)
+        else:
+            yield k, kept, False
+    chosen = [tasks[k] for k in missing]
+    for place, result in team.run(train_seed, chosen, test=play_test_member):
+        _keep(folder / f"seed{chosen[place].seed}", chosen[place], result)
+        yield missing[place], result, True
+
+
+def _keep(folder: Path, task: SeedTask, result: SeedResult) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in result.files.items():
+        write_atomically(folder / name, content)
+    # Last: what has it is whole.
+    arrays = {name: getattr(result, name) for name in SeedResult._fields[:4]}
+    write_arrays(
+        folder / TRIALS_FILE,
+        {"kind": KIND, "format": FORMAT, "key": np.array(task.key()), **arrays},
+    )
+
+
+def _find(folder: Path, task: SeedTask) -> SeedResult | None:
+    """Return what is kept of a task, None if it is nothing or of another one."""
+    if not (folder / TRIALS_FILE).exists():
+        return None
+    arrays = read_arrays(folder / TRIALS_FILE, InputError)
+    if str(arrays.get("key")) != task.key():
+        return None
+    makespan, tardiness, unseen_makespan, unseen_tardiness = (
+        arrays[name] for name in SeedResult._fields[:4]
+    )
+    return SeedResult(makespan, tardiness, unseen_makespan, unseen_tardiness, {})
+
+
+def summarise_seeds(
+    tasks: Sequence[SeedTask], results: Sequence[SeedResult]
+) -> tuple[list[str], list[list[Any]]]:
+    """Return header and rows: a line per seed, mean and standard deviation below.
+
+    Shares are fractions; nan where there is nothing.
+    """
+    header = ["seed", "makespan", "tardiness", "satisfied"]
+    unseen = any(task.held_back for task in tasks)
+    header += ["unseen makespan", "unseen tardiness", "unseen satisfied"] if unseen else []
+    values = []
+    for task, result in zip(tasks, results, strict=True):
+        row = []
+        for makespan, tardiness in (result[:2], result[2:4]) if unseen else (result[:2],):
+            share = satisfied_share(tardiness, task.cost_limit) if tardiness.size else np.nan
+            row += [_mean(makespan), _mean(tardiness), share]
+        values.append(row)
+    table = np.array(values, np.float64)
+    rows: list[list[Any]] = [
+        [str(task.seed), *line] for task, line in zip(tasks, table.tolist(), strict=True)
+    ]
+    rows.append(["mean", *table.mean(axis=0).tolist()])
+    spread = table.std(axis=0, ddof=1) if len(table) > 1 else np.full(table.shape[1], np.nan)
+    rows.append(["standard deviation", *spread.tolist()])
+    return header, rows
+
+
+def _mean(values: np.ndarray) -> float:
+    return float(values.mean()) if values.size else float("nan")

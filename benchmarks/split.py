@@ -1,0 +1,203 @@
+"""What a second worker gains, on a training that deserves it, and how many bytes travel.
+
+    python benchmarks/split.py                  200 sites, 30 vehicles, 1,000 tasks, population 4,096
+    python benchmarks/split.py --seeds          five default trainings, in turn and on two processes
+    python benchmarks/split.py --quick
+
+Rounds with one and with two workers take turns; a round counts if two calibration loops side by side gain at
+least 1.8 then, as in `benchmarks/speed.py`.
+"""
+
+import argparse
+import pickle
+import statistics
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numba
+import numpy as np
+
+import acerl_np
+from acerl_np.experiments.seeds import SeedTask, train_seed
+from acerl_np.support.team import ProcessTeam
+
+
+@numba.njit(nogil=True)
+def turn(x, n):
+    for _ in range(n):
+        for k in range(len(x)):
+            x[k] = x[k] * np.float32(0.999) + np.float32(0.1)
+
+
+def calibrate():
+    """How much two loops at a time gain over one after the other."""
+    arrays = [np.ones(4096, np.float32) for _ in range(2)]
+    turn(arrays[0], 1)
+    started = time.perf_counter()
+    for array in arrays:
+        turn(array, 100_000)
+    alone = time.perf_counter() - started
+    with ThreadPoolExecutor(2) as threads:
+        started = time.perf_counter()
+        list(threads.map(lambda array: turn(array, 100_000), arrays))
+        return alone / (time.perf_counter() - started)
+
+
+def make_instance(n_sites, n_vehicles, n_tasks):
+    """A grid of stations, a fleet that starts spread over it, and a day of tasks."""
+    width = int(np.ceil(np.sqrt(n_sites)))
+    places = [(k % width, k // width) for k in range(n_sites)]
+    sites = [
+        {"id": f"s{k}", "x": 20 * x, "y": 20 * y, "kind": "station"}
+        for k, (x, y) in enumerate(places)
+    ]
+    known = {place: k for k, place in enumerate(places)}
+    edges = [
+        {"a": f"s{k}", "b": f"s{known[x + dx, y + dy]}"}
+        for (x, y), k in known.items()
+        for dx, dy in ((1, 0), (0, 1))
+        if (x + dx, y + dy) in known
+    ]
+    fleet = [{"id": f"v{k}", "start": f"s{k * n_sites // n_vehicles}"} for k in range(n_vehicles)]
+    layout = acerl_np.Layout.from_dict(
+        {
+            "format": 1,
+            "name": "grid",
+            "task_slots": 30,
+            "sites": sites,
+            "edges": edges,
+            "vehicles": fleet,
+        }
+    )
+    rng = np.random.default_rng(0)
+    rows = []
+    for k in range(n_tasks):
+        a, b = rng.choice(n_sites, 2, replace=False)
+        rows.append(
+            {
+                "task": f"t{k}",
+                "pickup": f"s{a}",
+                "delivery": f"s{b}",
+                "arrival_time": float(round(12.0 * k)),
+                "expiry_time": 900.0,
+            }
+        )
+    return acerl_np.Instance.from_rows("day", layout, rows)
+
+
+def measure_split(arguments):
+    sizes = (20, 4, 40, 256) if arguments.quick else (200, 30, 1000, arguments.population)
+    instance = make_instance(*sizes[:3])
+    config = acerl_np.Config(population=sizes[3], generations=10**6, curve_every=0)
+    teams = {n: ProcessTeam(n) for n in (1, 2)}
+    trainers = {n: acerl_np.ACERL([instance], config, executor=team) for n, team in teams.items()}
+    print(f"{sizes[0]} sites, {sizes[1]} vehicles, {sizes[2]} tasks, population {sizes[3]:,}")
+    for trainer in trainers.values():
+        trainer.step()  # starts the workers and sends the records
+    gains, seconds = [], {1: [], 2: []}
+    for _ in range(arguments.rounds):
+        before = calibrate()
+        for n, trainer in trainers.items():
+            started = time.perf_counter()
+            trainer.step()
+            seconds[n].append(time.perf_counter() - started)
+        gain = seconds[1][-1] / seconds[2][-1]
+        counts = min(before, calibrate()) >= 1.8
+        gains += [gain] if counts else []
+        print(
+            f"one {seconds[1][-1]:.2f} s, two {seconds[2][-1]:.2f} s, {gain:.2f}"
+            f"{'' if counts else ' (void: the machine was busy)'}",
+            flush=True,
+        )
+    if gains:
+        print(f"two workers over one: median {statistics.median(gains):.2f} of {len(gains)}")
+    same = np.array_equal(trainers[1].search.mean, trainers[2].search.mean)
+    print(f"same bytes: {same}")
+    show_bytes(trainers[2])
+    for team in teams.values():
+        team.close()
+
+
+def show_bytes(trainer):
+    """What travels in a generation, by the size of its pickles."""
+    out, back = [], []
+
+    class Counting(type(trainer._play.__self__.team)):
+        def run(self, function, orders, *, test=None):
+            for order in orders:
+                out.append(len(pickle.dumps((function, order))))
+            for k, found in super().run(function, orders, test=test):
+                back.append(len(pickle.dumps(found)))
+                yield k, found
+
+    trainer._play.__self__.team.__class__ = Counting
+    trainer.step()
+    n = trainer._play.__self__.team.n_workers
+    print(
+        f"a generation and worker: {sum(out) / n / 1e3:,.0f} kB out, {sum(back) / n / 1e3:,.0f} kB back"
+    )
+    world = trainer._play.__self__._world
+    print(f"once for each worker: {len(pickle.dumps(world)) / 1e3:,.0f} kB")
+    update = []
+    for _ in range(2):
+        search = trainer.search
+        noise = search.noise()
+        utilities = np.linspace(-1.0, 1.0, noise.population)
+        started = time.perf_counter()
+        search.spread.follow(search, utilities, noise)
+        update.append(time.perf_counter() - started)
+    print(f"the update, where the training runs: {min(update):.2f} s")
+
+
+def measure_seeds(arguments):
+    generations = 4 if arguments.quick else 128
+    tasks = [
+        SeedTask(
+            tuple(acerl_np.load_suite("dmh-train")),
+            (),
+            acerl_np.Config(generations=generations),
+            seed,
+            30,
+        )
+        for seed in range(5)
+    ]
+    short = [task._replace(config=acerl_np.Config(generations=1)) for task in tasks[:4]]
+    train_seed(short[0])
+    gains = []
+    with_processes = ProcessTeam(2)
+    dict(with_processes.run(train_seed, short))  # starts the workers
+    for _ in range(arguments.rounds):
+        before = calibrate()
+        started = time.perf_counter()
+        alone = [train_seed(task) for task in tasks]
+        one = time.perf_counter() - started
+        started = time.perf_counter()
+        found = dict(with_processes.run(train_seed, tasks))
+        two = time.perf_counter() - started
+        same = all(np.array_equal(found[k].makespan, alone[k].makespan) for k in range(5))
+        counts = min(before, calibrate()) >= 1.8
+        gains += [one / two] if counts else []
+        print(
+            f"one after the other {one:.1f} s, on two processes {two:.1f} s, {one / two:.2f}, same {same}"
+            f"{'' if counts else ' (void: the machine was busy)'}",
+            flush=True,
+        )
+    if gains:
+        print(f"five seeds on two processes: median {statistics.median(gains):.2f} of {len(gains)}")
+    with_processes.close()
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--seeds", action="store_true")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--population", type=int, default=4096)
+    arguments = parser.parse_args()
+    (measure_seeds if arguments.seeds else measure_split)(arguments)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,169 @@
+"""A real Dask cluster: a scheduler and two worker processes that this test starts, and ends by their ids."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import acerl_np
+from acerl_np.commands.main import main
+from acerl_np.support.clusters import connect_dask
+from acerl_np.support.errors import ConfigError, WorkerError
+from acerl_np.support.team import Team
+
+distributed = pytest.importorskip("distributed")
+# Its loops leave sockets to the collector.
+pytestmark = pytest.mark.filterwarnings("default")
+
+ROOT = Path(acerl_np.__file__).parents[1]
+TESTS = Path(__file__).parents[1]
+
+
+def start(*arguments):
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{TESTS}"}
+    return subprocess.Popen(
+        [sys.executable, "-m", "dask", *arguments],
+        env=environment,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+    )
+
+
+def read_address(process):
+    """The scheduler's address, as it announces it; the rest of what it says is thrown away."""
+    for line in process.stderr:
+        found = re.search(r"Scheduler at:\s*(tcp://\S+)", line)
+        if found:
+            threading.Thread(target=process.stderr.read, daemon=True).start()
+            return found.group(1)
+    raise AssertionError("no scheduler")
+
+
+class Cluster:
+    def __init__(self):
+        self.scheduler = start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
+        self.address = read_address(self.scheduler)
+        self.workers = [self.add_worker() for _ in range(2)]
+
+    def add_worker(self):
+        worker = start(
+            "worker",
+            self.address,
+            "--nthreads",
+            "1",
+            "--no-nanny",
+            "--no-dashboard",
+            "--memory-limit",
+            "0",
+        )
+        threading.Thread(target=worker.stderr.read, daemon=True).start()
+        return worker
+
+    def close(self):
+        for process in (*self.workers, self.scheduler):
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    found = Cluster()
+    yield found
+    found.close()
+
+
+SUITE = acerl_np.load_suite("dmh-train")[:3]
+CONFIG = acerl_np.Config(population=24, hidden=(8,), generations=4)
+
+
+def train(executor=None):
+    trainer = acerl_np.ACERL(SUITE, CONFIG, seed=3, executor=executor)
+    trainer.run()
+    return trainer.policy.theta.tobytes(), [item.return_mean for item in trainer.history]
+
+
+def test_the_same_bytes_by_team_and_by_executor(cluster):
+    alone = train()
+    with connect_dask(cluster.address) as team:
+        assert isinstance(team, Team)
+        assert train(team) == alone
+    with distributed.Client(cluster.address, set_as_default=False) as client:
+        assert train(client.get_executor(pure=False, retries=2)) == alone
+
+
+def test_a_worker_that_is_killed_while_it_works_changes_nothing(cluster):
+    alone = train()
+    with connect_dask(cluster.address) as team:
+        victim = cluster.workers[0]
+        timer = threading.Timer(0.3, lambda: os.kill(victim.pid, signal.SIGKILL))
+        timer.start()
+        found = [train(team) for _ in range(4)]
+        timer.join()
+        victim.wait()
+        cluster.workers[0] = cluster.add_worker()
+    assert found == [alone] * 4
+
+
+def test_seeds_of_the_command_on_a_cluster(cluster, tmp_path, capsys):
+    options = ["--seeds", "0:3", "--generations", "2", "--population", "8", "--hidden", "4"]
+    options += ["--trials", "2", "--quiet"]
+    assert main(["train", *options, "--dask", cluster.address, "--out", str(tmp_path / "a")]) == 0
+    assert main(["train", *options, "--out", str(tmp_path / "b")]) == 0
+    for seed in range(3):
+        parts = [tmp_path / k / f"seed{seed}" / "policy.npz" for k in "ab"]
+        assert parts[0].read_bytes() == parts[1].read_bytes()
+    out = capsys.readouterr().out
+    assert out.count("standard deviation") == 2
+    assert main(["train", *options, "--dask", cluster.address, "--out", str(tmp_path / "a")]) == 0
+
+
+def test_no_scheduler_and_no_worker_are_one_line(tmp_path, capsys):
+    started = time.monotonic()
+    with (
+        pytest.raises(WorkerError, match="no Dask scheduler answers"),
+        connect_dask("tcp://127.0.0.1:9", patience=1.0),
+    ):
+        pass
+    with (
+        pytest.raises(ConfigError, match="--dask: read nonsense://"),
+        connect_dask("nonsense://x", patience=1.0),
+    ):
+        pass
+    scheduler = start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
+    try:
+        address = read_address(scheduler)
+        with (
+            pytest.raises(WorkerError, match="the scheduler has no worker"),
+            connect_dask(address, patience=1.0),
+        ):
+            pass
+    finally:
+        scheduler.kill()
+        scheduler.wait()
+    assert time.monotonic() - started < 60.0
+
+
+def test_a_scheduler_that_goes_away_stops_a_training_that_can_go_on(tmp_path):
+    own = Cluster()
+    try:
+        with connect_dask(own.address) as team:
+            team.time_limit = 2.0
+            trainer = acerl_np.ACERL(SUITE, CONFIG, seed=3, executor=team)
+            trainer.step()
+            own.scheduler.kill()
+            with pytest.raises(WorkerError) as caught:
+                trainer.run()
+            assert "\n" not in str(caught.value)
+            trainer.save(tmp_path / "run.npz")
+    finally:
+        own.close()
+    resumed = acerl_np.ACERL.resume(tmp_path / "run.npz")
+    resumed.run()
+    assert resumed.policy.theta.tobytes() == train()[0]

@@ -1,0 +1,151 @@
+"""One training split over workers: the same bytes for any number and kind of them."""
+
+import os
+import signal
+import threading
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import acerl_np
+from acerl_np.kernels.state import Outcome
+from acerl_np.support.errors import WorkerError
+from acerl_np.support.team import ProcessTeam, Report, find_fingerprint
+from acerl_np.training import remote
+
+pytestmark = pytest.mark.filterwarnings("ignore:a generation takes")
+
+SUITE = acerl_np.load_suite("dmh-train")[:3]
+CONFIGS = {
+    "network": {"population": 14, "hidden": (4,), "generations": 3, "curve_every": 2},
+    "antithetic": {"population": 14, "hidden": (4,), "generations": 3, "antithetic": True},
+    "perturbed": {"population": 8, "hidden": (4,), "generations": 3, "perturb": 20},
+    "common": {"population": 8, "hidden": (4,), "generations": 2, "records_per_member": 2},
+}
+
+
+def make_config(name):
+    if name == "index":
+        return acerl_np.Config.preset("best", decisions=4_000, records_per_member=2)
+    return acerl_np.Config(**CONFIGS[name])
+
+
+def train(name, executor=None, seed=5):
+    trainer = acerl_np.ACERL(SUITE, make_config(name), seed=seed, executor=executor)
+    trainer.run()
+    return trainer
+
+
+def bytes_of(trainer):
+    history = [(item.return_mean, item.cost_mean, item.counts) for item in trainer.history]
+    curve = [point.makespan.tolist() for point in trainer.curve]
+    return trainer.policy.theta.tobytes(), trainer.search.mean.tobytes(), history, curve
+
+
+@pytest.fixture(scope="module")
+def processes():
+    team = ProcessTeam(2, time_limit=300.0)
+    yield team
+    team.close()
+
+
+@pytest.mark.parametrize("name", [*CONFIGS, "index"])
+def test_the_same_bytes_on_any_workers(name, processes):
+    alone = bytes_of(train(name))
+    assert bytes_of(train(name, processes)) == alone
+    with ThreadPoolExecutor(3) as threads:
+        assert bytes_of(train(name, threads)) == alone
+    with ThreadPoolExecutor(1) as threads:
+        assert bytes_of(train(name, threads)) == alone
+
+
+def test_a_checkpoint_goes_on_with_other_workers(processes, tmp_path):
+    alone = bytes_of(train("network"))
+    trainer = acerl_np.ACERL(SUITE, make_config("network"), seed=5, executor=processes)
+    trainer.step()
+    trainer.save(tmp_path / "run.npz")
+    resumed = acerl_np.ACERL.resume(tmp_path / "run.npz", executor=processes)
+    resumed.run()
+    assert bytes_of(resumed) == alone
+
+
+def test_a_killed_worker_changes_nothing(processes):
+    alone = bytes_of(train("network"))
+    timer = threading.Timer(0.05, lambda: [os.kill(pid, signal.SIGKILL) for pid in processes.pids])
+    timer.start()
+    found = bytes_of(train("network", processes))
+    timer.cancel()
+    assert found == alone
+
+
+class Answering(Executor):
+    """A worker that changes what it computed before it answers."""
+
+    def __init__(self, change):
+        self.change = change
+
+    def submit(self, function, /, *arguments, **options):
+        future = Future()
+        report = function(*arguments, **options)
+        future.set_result(report._replace(**self.change(report)))
+        return future
+
+
+def nan_for_all(report):
+    value = report.value
+    makespan = np.full_like(value.makespan, np.nan)
+    return {"value": value._replace(makespan=makespan)}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (nan_for_all, "outcomes that no episode has"),
+        (lambda r: {"value": Outcome(*(x[:-1] for x in r.value))}, "no outcome of"),
+        (lambda r: {"value": "members"}, "no outcome of"),
+        (lambda r: {"value": None}, "does not keep what it is sent"),
+        (
+            lambda r: {"fingerprint": r.fingerprint._replace(test="other", host="afar")},
+            "a worker on afar has another result of the test member: read other",
+        ),
+    ],
+)
+def test_wrong_answers_stop_the_training(change, message, tmp_path):
+    trainer = acerl_np.ACERL(SUITE, make_config("network"), executor=Answering(change))
+    with pytest.raises(WorkerError, match=message) as caught:
+        trainer.run()
+    assert "\n" not in str(caught.value)
+    assert trainer.generation == 0
+    trainer.save(tmp_path / "run.npz")  # and can be saved where it stood
+    resumed = acerl_np.ACERL.resume(tmp_path / "run.npz")
+    resumed.run()
+    assert bytes_of(resumed) == bytes_of(train("network", seed=0))
+
+
+def test_a_worker_forgets_and_is_sent_the_records_again():
+    executor = Answering(lambda report: {})  # in this thread
+    trainer = acerl_np.ACERL(SUITE, make_config("network"), seed=5, executor=executor)
+    trainer.step()
+    remote._KEPT.places.clear()
+    trainer.run()
+    assert bytes_of(trainer) == bytes_of(train("network"))
+    for k in range(2 * remote.KEPT):
+        remote.play_test_member.__wrapped__()
+        config = acerl_np.Config(population=2, hidden=(2,), generations=1, p_f=0.1 + k / 100)
+        acerl_np.ACERL(SUITE, config, executor=executor).run()
+    assert len(remote._KEPT.places) == remote.KEPT
+
+
+def test_a_split_that_does_not_pay_is_said_once():
+    config = acerl_np.Config(population=2, hidden=(2,), generations=12)
+    trainer = acerl_np.ACERL(SUITE, config, executor=Answering(lambda report: {}))
+    with pytest.warns(RuntimeWarning, match="its split over workers costs more") as caught:
+        trainer.run()
+    assert len(caught) == 1
+
+
+def test_reports_carry_the_test_member():
+    own = find_fingerprint(remote.play_test_member)
+    assert len(own.test) == 12
+    assert Report(own, 1).fingerprint == own
