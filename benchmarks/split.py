@@ -122,7 +122,7 @@ def show_bytes(trainer):
     """What travels in a generation, by the size of its pickles."""
     out, back = [], []
 
-    class Counting(type(trainer._play.__self__.team)):
+    class Counting(type(trainer._split.team)):
         def run(self, function, orders, *, test=None):
             for order in orders:
                 out.append(len(pickle.dumps((function, order))))
@@ -130,13 +130,13 @@ def show_bytes(trainer):
                 back.append(len(pickle.dumps(found)))
                 yield k, found
 
-    trainer._play.__self__.team.__class__ = Counting
+    trainer._split.team.__class__ = Counting
     trainer.step()
-    n = trainer._play.__self__.team.n_workers
+    n = trainer._split.team.n_workers
     print(
         f"a generation and worker: {sum(out) / n / 1e3:,.0f} kB out, {sum(back) / n / 1e3:,.0f} kB back"
     )
-    world = trainer._play.__self__._world
+    world = trainer._split._world
     print(f"once for each worker: {len(pickle.dumps(world)) / 1e3:,.0f} kB")
     update = []
     for _ in range(2):

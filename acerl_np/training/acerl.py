@@ -111,11 +111,11 @@ class ACERL:
             advantage=self.config.advantage,
         )
         self._records = TrainingRecords(self._form.problem, self.sampler, self.config)
-        self._play = self._form.play
+        self._split: Split | None = None
         if executor is not None:
             team = executor if isinstance(executor, Team) else Team(executor)
             config = replace(self.config, records_per_member=self._records.each)
-            self._play = Split(team, self._form, self.instances, config).play
+            self._split = Split(team, self._form, self.instances, config)
         self._rank = Ranker(
             self.config.ranking,
             self.config.shaping,
@@ -181,7 +181,7 @@ class ACERL:
         search, sigma = self.search, float(self.search.sigma.max())
         noise = search.noise()  # line 6
         dealt = self._records.deal(noise)  # line 9
-        outcome = self._play(search, noise, dealt)  # lines 8 and 10
+        outcome = (self._split or self._form).play(search, noise, dealt)  # lines 8 and 10
         returns = -outcome.makespan.reshape(dealt.rows.shape)
         costs = outcome.tardiness.reshape(dealt.rows.shape)
         utilities = self._rank.rank_population(returns, costs, dealt.rows, noise)  # 12, 14, 16
