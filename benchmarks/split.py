@@ -12,35 +12,14 @@ import argparse
 import pickle
 import statistics
 import time
-from concurrent.futures import ThreadPoolExecutor
 
-import numba
 import numpy as np
+from speed import CALIBRATED, calibrate
 
 import acerl_np
 from acerl_np.experiments.seeds import SeedTask, train_seed
 from acerl_np.support.team import ProcessTeam
-
-
-@numba.njit(nogil=True)
-def turn(x, n):
-    for _ in range(n):
-        for k in range(len(x)):
-            x[k] = x[k] * np.float32(0.999) + np.float32(0.1)
-
-
-def calibrate():
-    """How much two loops at a time gain over one after the other."""
-    arrays = [np.ones(4096, np.float32) for _ in range(2)]
-    turn(arrays[0], 1)
-    started = time.perf_counter()
-    for array in arrays:
-        turn(array, 100_000)
-    alone = time.perf_counter() - started
-    with ThreadPoolExecutor(2) as threads:
-        started = time.perf_counter()
-        list(threads.map(lambda array: turn(array, 100_000), arrays))
-        return alone / (time.perf_counter() - started)
+from acerl_np.support.workers import Workers
 
 
 def make_instance(n_sites, n_vehicles, n_tasks):
@@ -86,6 +65,7 @@ def make_instance(n_sites, n_vehicles, n_tasks):
 
 
 def measure_split(arguments):
+    both = Workers(2)
     sizes = (20, 4, 40, 256) if arguments.quick else (200, 30, 1000, arguments.population)
     instance = make_instance(*sizes[:3])
     config = acerl_np.Config(population=sizes[3], generations=10**6, curve_every=0)
@@ -96,13 +76,13 @@ def measure_split(arguments):
         trainer.step()  # starts the workers and sends the records
     gains, seconds = [], {1: [], 2: []}
     for _ in range(arguments.rounds):
-        before = calibrate()
+        before = calibrate(both)
         for n, trainer in trainers.items():
             started = time.perf_counter()
             trainer.step()
             seconds[n].append(time.perf_counter() - started)
         gain = seconds[1][-1] / seconds[2][-1]
-        counts = min(before, calibrate()) >= 1.8
+        counts = min(before, calibrate(both)) >= CALIBRATED
         gains += [gain] if counts else []
         print(
             f"one {seconds[1][-1]:.2f} s, two {seconds[2][-1]:.2f} s, {gain:.2f}"
@@ -150,6 +130,7 @@ def show_bytes(trainer):
 
 
 def measure_seeds(arguments):
+    both = Workers(2)
     generations = 4 if arguments.quick else 128
     tasks = [
         SeedTask(
@@ -167,7 +148,7 @@ def measure_seeds(arguments):
     with_processes = ProcessTeam(2)
     dict(with_processes.run(train_seed, short))  # starts the workers
     for _ in range(arguments.rounds):
-        before = calibrate()
+        before = calibrate(both)
         started = time.perf_counter()
         alone = [train_seed(task) for task in tasks]
         one = time.perf_counter() - started
@@ -175,7 +156,7 @@ def measure_seeds(arguments):
         found = dict(with_processes.run(train_seed, tasks))
         two = time.perf_counter() - started
         same = all(np.array_equal(found[k].makespan, alone[k].makespan) for k in range(5))
-        counts = min(before, calibrate()) >= 1.8
+        counts = min(before, calibrate(both)) >= CALIBRATED
         gains += [one / two] if counts else []
         print(
             f"one after the other {one:.1f} s, on two processes {two:.1f} s, {one / two:.2f}, same {same}"
