@@ -2,7 +2,7 @@
 
     python benchmarks/kill_workers.py [--trainings 50] [--every 30]
 
-Default trainings on two processes, one of which is killed every so many seconds; some are trained again alone,
+Default trainings on two processes, one of which is killed every so many seconds. Some are trained again alone
 and must have the same bytes.
 """
 

@@ -33,7 +33,8 @@ from acerl_np.support.numbers import check_seed
 from acerl_np.support.report import render_table
 
 if TYPE_CHECKING:
-    from acerl_np.rivals.training import RivalTrainer, Round
+    from acerl_np.rivals.history import Round
+    from acerl_np.rivals.training import RivalTrainer
 
 BASE = ("ppo", "sac", "lsac", "rcpom", "mappo")
 NAMES = (*BASE, *(f"a{name}" for name in BASE))

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -21,6 +18,7 @@ from acerl_np.problem.instance import Instance, check_names, list_instances
 from acerl_np.problem.packing import UNUSABLE
 from acerl_np.problem.tables import build_problem, find_scaling
 from acerl_np.rivals.episodes import Ended, Episodes
+from acerl_np.rivals.history import Round, format_history, pack_history, sum_up, unpack_history
 from acerl_np.rivals.learner import Learner, Task, measure_unit
 from acerl_np.rivals.lsac import LSAC
 from acerl_np.rivals.mappo import MAPPO
@@ -59,54 +57,6 @@ ROUND = 10_000
 """Steps of a line of the history."""
 
 KIND = "rival checkpoint"
-
-HISTORY_COLUMNS = (
-    "steps",
-    "seconds",
-    "episodes",
-    "return_mean",
-    "return_std",
-    "cost_mean",
-    "satisfied",
-    "multiplier",
-    "failed",
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Round:
-    """What some ten thousand steps did.
-
-    Attributes
-    ----------
-    steps : int
-        Decisions taken since training began.
-    seconds : float
-        Time spent training since it began.
-    episodes : int
-        Episodes that ended in these steps.
-    return_mean, return_std, cost_mean : float, s
-        Of those that finished: minus the makespan, and the tardiness; nan if none did.
-    satisfied : float
-        Share of the episodes with a tardiness below the limit.
-    multiplier : float
-        Weight of the tardiness in the reward, 0 where there is none.
-    failed : int
-        Episodes that could not end.
-    counts : tuple of int
-        Episodes of each training record.
-    """
-
-    steps: int
-    seconds: float
-    episodes: int
-    return_mean: float
-    return_std: float
-    cost_mean: float
-    satisfied: float
-    multiplier: float
-    failed: int
-    counts: tuple[int, ...]
 
 
 def find_learner(algorithm: str) -> tuple[type[Learner], bool]:
@@ -236,37 +186,18 @@ class RivalTrainer:
                     ended.append(happened)
             learner.update()
         self._seconds += time.perf_counter() - started
-        self._record(ended)
-        self._observe()
-        return self.history[-1]
-
-    def _record(self, ended: Sequence[Ended]) -> None:
-        nothing = [np.zeros(0)]
-        makespan = np.concatenate([x.makespan[x.over] for x in ended] or nothing)
-        tardiness = np.concatenate([x.tardiness[x.over] for x in ended] or nothing)
-        finished = np.concatenate([x.finished for x in ended] or nothing).astype(np.bool_)
-        records = np.concatenate([x.records for x in ended] or nothing).astype(np.int64)
-        known = makespan[finished]
-        mean = [
-            float(x) if len(known) else float("nan")
-            for x in (-known.sum() / max(1, len(known)), known.std() if len(known) else 0.0)
-        ]
-        costs = tardiness[finished]
-        kept = int((costs < self.settings.cost_limit).sum())
         self.history.append(
-            Round(
+            sum_up(
+                ended,
                 steps=self.taken,
                 seconds=self._seconds,
-                episodes=len(makespan),
-                return_mean=mean[0],
-                return_std=mean[1],
-                cost_mean=float(costs.mean()) if len(costs) else float("nan"),
-                satisfied=kept / max(1, len(makespan)),
+                cost_limit=self.settings.cost_limit,
                 multiplier=self.learner.multiplier,
-                failed=int((~finished).sum()),
-                counts=tuple(np.bincount(records, minlength=len(self.instances)).tolist()),
+                n_records=len(self.instances),
             )
         )
+        self._observe()
+        return self.history[-1]
 
     def _observe(self) -> None:
         """Look at the policy if a look is due: before the first step, then every so many."""
@@ -305,14 +236,8 @@ class RivalTrainer:
         StorageError
             If the file cannot be written.
         """
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow([*HISTORY_COLUMNS, *(instance.name for instance in self.instances)])
-        for record in self.history:
-            values = [getattr(record, name) for name in HISTORY_COLUMNS]
-            values[1] = round(record.seconds, 4)
-            writer.writerow([*values, *record.counts])
-        write_atomically(path, text.getvalue().encode())
+        names = [instance.name for instance in self.instances]
+        write_atomically(path, format_history(self.history, names).encode())
 
     def write_curves(self, path: str | os.PathLike[str]) -> None:
         """Write `curve` as CSV, one line per look and record, the present policy last; atomically.
@@ -337,7 +262,6 @@ class RivalTrainer:
             If the file cannot be written; an older checkpoint stays as it was.
         """
         n = len(self.instances)
-        rows = [[getattr(record, name) for name in HISTORY_COLUMNS] for record in self.history]
         looks = [(point.makespan, point.tardiness, point.satisfied) for point in self.curve]
         when = [(point.generation, point.decisions) for point in self.curve]
         save_checkpoint(
@@ -352,8 +276,7 @@ class RivalTrainer:
             },
             instances=self.instances,
             arrays={
-                "history": np.array(rows, np.float64).reshape(-1, len(HISTORY_COLUMNS)),
-                "counts": np.array([x.counts for x in self.history], np.int64).reshape(-1, n),
+                **pack_history(self.history, n),
                 "curve.when": np.array(when, np.int64).reshape(-1, 2),
                 "curve": np.array(looks, np.float64).reshape(-1, 3, n),
                 **self.episodes.pack(),
@@ -405,17 +328,10 @@ class RivalTrainer:
         if not 0 <= taken <= 2 * MAX_STEPS:
             raise CheckpointError(f"taken: read {taken}; expected a number of steps")
         n = len(self.instances)
-        rows, counts = arrays["history"], arrays["counts"]
-        check_array("history", rows, (len(rows), len(HISTORY_COLUMNS)), "f", finite=False)
-        check_array("counts", counts, (len(rows), n), "i")
         when, looks = arrays["curve.when"], arrays["curve"]
         check_array("curve.when", when, (len(when), 2), "i")
         check_array("curve", looks, (len(when), 3, n), "f", finite=False)
-        whole = ("steps", "episodes", "failed")
-        for row, own in zip(rows.tolist(), counts.tolist(), strict=True):
-            values = dict(zip(HISTORY_COLUMNS, row, strict=True))
-            values.update({name: int(values[name]) for name in whole})
-            self.history.append(Round(**values, counts=tuple(own)))
+        self.history.extend(unpack_history(arrays, n))
         for (number, decisions), look in zip(when.tolist(), looks, strict=True):
             self.curve.append(CurvePoint(number, decisions, *look))
         self.episodes.restore(arrays)
