@@ -78,10 +78,32 @@ class Order(NamedTuple):
     members: tuple[int, int]
 
 
+class Played(NamedTuple):
+    """What a worker played.
+
+    Attributes
+    ----------
+    key : str
+        Of the world that it has.
+    outcome : Outcome
+    """
+
+    key: str
+    outcome: Outcome
+
+
+def name_world(world: World) -> str:
+    """Return the key of a world: a hash of its records and options."""
+    hashes = [item.content_hash for item in world.instances]
+    content = [hashes, sorted(world.config.to_dict().items())]
+    return hashlib.sha256(repr(content).encode()).hexdigest()
+
+
 class Place:
     """What a worker keeps of a training."""
 
     def __init__(self, world: World) -> None:
+        self.key = name_world(world)
         instances = list(world.instances)
         self.form = make_form(instances, world.config, Workers(1))
         sampler = make_sampler("random", len(instances))
@@ -98,7 +120,7 @@ class _Kept(threading.local):
 _KEPT = _Kept()
 
 
-def play_order(order: Order) -> Outcome | None:
+def play_order(order: Order) -> Played | None:
     """Play a range of members; None if the world is not known here."""
     places = _KEPT.places
     place = places.get(order.key)
@@ -110,7 +132,8 @@ def play_order(order: Order) -> Outcome | None:
             places.popitem(last=False)
     rows = order.rows.astype(np.int64)
     dealt = place.records.repeat(order.drawn, rows, rows, order.noise)
-    return place.form.play_range(order.state, order.noise, dealt, order.members)
+    outcome = place.form.play_range(order.state, order.noise, dealt, order.members)
+    return Played(place.key, outcome)
 
 
 @cache
@@ -151,8 +174,7 @@ class Split:
         self.team = team
         self.form = form
         self._world = World(tuple(instances), config)
-        content = [[item.content_hash for item in instances], sorted(config.to_dict().items())]
-        self._key = hashlib.sha256(repr(content).encode()).hexdigest()
+        self._key = name_world(self._world)
         self._is_new = True
         self._seconds: list[float] = []
 
@@ -203,18 +225,34 @@ class Split:
                     unknown.append(order._replace(world=self._world))
                     continue
                 first, last = order.members
-                _check(found, (last - first) * each)
-                for whole, part in zip(outcome, found, strict=True):
+                part_outcome = self._check(found, order, dealt, each)
+                for whole, part in zip(outcome, part_outcome, strict=True):
                     whole[first * each : last * each] = part
             pending = unknown
         return outcome
 
+    def _check(self, found: object, order: Order, dealt: Dealt, each: int) -> Outcome:
+        """Refuse what is no outcome of these episodes.
 
-def _check(found: object, n: int) -> None:
-    """Refuse what is no outcome of n episodes."""
-    if not isinstance(found, Outcome) or any(len(part) != n for part in found):
-        raise WorkerError(f"a worker returned no outcome of {n} episodes")
-    ended = np.isfinite(found.makespan)
-    usable = ended == np.isfinite(found.tardiness)
-    if not usable.all() or (found.decisions < 0).any() or (found.makespan[ended] < 0.0).any():
-        raise WorkerError("a worker returned outcomes that no episode has")
+        What a worker says has not ended is played here as well: nan is also what a broken machine returns.
+        """
+        if not isinstance(found, Played) or found.key != order.key:
+            raise WorkerError(
+                "a worker has other records or options; expected those that it was sent"
+            )
+        first, last = order.members
+        outcome, n = found.outcome, (last - first) * each
+        if not isinstance(outcome, Outcome) or any(len(part) != n for part in outcome):
+            raise WorkerError(f"a worker returned no outcome of {n} episodes")
+        ended = np.isfinite(outcome.makespan)
+        if not ended.all():
+            own = self.form.play_range(order.state, order.noise, dealt, order.members)
+            if not all(
+                np.array_equal(x, y, equal_nan=True)
+                for x, y in zip(own[:2], outcome[:2], strict=True)
+            ):
+                raise WorkerError("a worker returned nan for episodes that end")
+        usable = ended == np.isfinite(outcome.tardiness)
+        if not usable.all() or (outcome.decisions < 0).any() or (outcome.makespan < 0.0).any():
+            raise WorkerError("a worker returned outcomes that no episode has")
+        return outcome

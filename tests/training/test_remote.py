@@ -92,18 +92,32 @@ class Answering(Executor):
         return future
 
 
-def nan_for_all(report):
-    value = report.value
-    makespan = np.full_like(value.makespan, np.nan)
-    return {"value": value._replace(makespan=makespan)}
+def change_outcome(**parts):
+    """A change of the outcome that a worker reports."""
+
+    def change(report):
+        outcome = report.value.outcome
+        changed = {name: np.full_like(getattr(outcome, name), x) for name, x in parts.items()}
+        return {"value": report.value._replace(outcome=outcome._replace(**changed))}
+
+    return change
+
+
+def shorten(report):
+    outcome = Outcome(*(x[:-1] for x in report.value.outcome))
+    return {"value": report.value._replace(outcome=outcome)}
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (nan_for_all, "outcomes that no episode has"),
-        (lambda r: {"value": Outcome(*(x[:-1] for x in r.value))}, "no outcome of"),
-        (lambda r: {"value": "members"}, "no outcome of"),
+        (change_outcome(makespan=np.nan), "a worker returned nan for episodes that end"),
+        (change_outcome(makespan=np.nan, tardiness=np.nan), "nan for episodes that end"),
+        (change_outcome(tardiness=np.nan), "outcomes that no episode has"),
+        (change_outcome(makespan=-1.0), "outcomes that no episode has"),
+        (shorten, "no outcome of"),
+        (lambda r: {"value": "members"}, "other records or options"),
+        (lambda r: {"value": r.value._replace(key="other")}, "other records or options"),
         (lambda r: {"value": None}, "does not keep what it is sent"),
         (
             lambda r: {"fingerprint": r.fingerprint._replace(test="other", host="afar")},
@@ -149,3 +163,14 @@ def test_reports_carry_the_test_member():
     own = find_fingerprint(remote.play_test_member)
     assert len(own.test) == 12
     assert Report(own, 1).fingerprint == own
+
+
+def test_episodes_that_do_not_end_are_believed_when_they_are_so():
+    config = acerl_np.Config(population=8, hidden=(4,), generations=2, horizon=1500.0)
+    runs = []
+    for executor in (None, Answering(lambda report: {})):
+        trainer = acerl_np.ACERL(SUITE, config, seed=5, executor=executor)
+        trainer.run()
+        runs.append(trainer)
+    assert sum(item.failed for item in runs[0].history) > 0
+    assert bytes_of(runs[0])[:2] == bytes_of(runs[1])[:2]
