@@ -22,7 +22,7 @@ class Fingerprint(NamedTuple):
     host : str
         Name of the machine, for messages; two hosts may agree in all else.
     code : str
-        Hash of the package's source files.
+        Hash of the kernels' sources, the package's version and the compiler's: `machine_code.source_stamp`.
     numpy, scipy, numba, llvmlite : str
         Versions.
     test : str
