@@ -410,8 +410,8 @@ def advance_events(problem, state, b):
 
 
 @inner_kernel
-def start_episode(problem, state, b, instance):
-    """Start row b on `instance` and advance it to its first decision.
+def open_episode(problem, state, b, instance):
+    """Start row b on `instance`; nothing has happened yet.
 
     `state.breakdown_key[b]` must be set if a vehicle of the instance breaks down at random.
     """
@@ -436,4 +436,10 @@ def start_episode(problem, state, b, instance):
         state.vehicle[b, v, VEHICLE_HALTED_TOWARDS] = -1
         state.vehicle[b, v, VEHICLE_HIDDEN] = False
         plan_breakdown(problem, state, b, v, np.int64(-1))
+
+
+@inner_kernel
+def start_episode(problem, state, b, instance):
+    """Start row b on `instance`, as `open_episode`, and advance it to its first decision."""
+    open_episode(problem, state, b, instance)
     advance_events(problem, state, b)

@@ -31,54 +31,70 @@ N_RULES = 4
 
 
 @inner_kernel
+def weigh_ahp(problem, state, b, v, rule):
+    """Return the weights of due times and loaded ways in AHP, from the tasks that v may carry; else zeros."""
+    due_weight = 0.0
+    distance_weight = 0.0
+    if rule != AHP:
+        return due_weight, distance_weight
+    i = state.episode[b, EPISODE_INSTANCE]
+    distance = problem.distance[problem.instance[i, INSTANCE_LAYOUT]]
+    count = 0
+    for k in range(state.episode[b, EPISODE_POOL_SIZE]):
+        task = state.pool[b, k]
+        if may_carry(problem, i, v, task):
+            count += 1
+            due_weight += (
+                problem.record[i, task, RECORD_ARRIVAL] + problem.record[i, task, RECORD_EXPIRY]
+            )
+            distance_weight += distance[
+                problem.ends[i, task, ENDS_PICKUP], problem.ends[i, task, ENDS_DELIVERY]
+            ]
+    due_weight = 0.37 * count / due_weight if due_weight > 0.0 else 0.0
+    distance_weight = 0.63 * count / distance_weight if distance_weight > 0.0 else 0.0
+    return due_weight, distance_weight
+
+
+@inner_kernel
+def rate_task(problem, state, b, v, rule, task, weights):
+    """Return the key that `rule` gives a waiting task for vehicle v; `weights` are those of `weigh_ahp`."""
+    i = state.episode[b, EPISODE_INSTANCE]
+    distance = problem.distance[problem.instance[i, INSTANCE_LAYOUT]]
+    site = state.vehicle[b, v, VEHICLE_SITE]
+    pickup = problem.ends[i, task, ENDS_PICKUP]
+    loaded = distance[pickup, problem.ends[i, task, ENDS_DELIVERY]]
+    if rule == FCFS:
+        return problem.record[i, task, RECORD_ARRIVAL]
+    if rule == EDD:
+        return problem.record[i, task, RECORD_ARRIVAL] + problem.record[i, task, RECORD_EXPIRY]
+    if rule == NVF:
+        return measure_distance(distance[site, pickup], problem.instance[i, INSTANCE_TRUNCATES])
+    if rule == STD:
+        return measure_distance(
+            distance[site, pickup] + loaded, problem.instance[i, INSTANCE_TRUNCATES]
+        )
+    if rule == LWT:
+        now = np.float64(state.episode[b, EPISODE_TIME])
+        return -round_sum(now - state.waiting_since[b, task])
+    due = problem.record[i, task, RECORD_ARRIVAL] + problem.record[i, task, RECORD_EXPIRY]
+    return -round_sum(weights[0] * due + weights[1] * loaded)
+
+
+@inner_kernel
 def select_task(problem, state, b, v, rule):
     """Return the position in the pool of the task that `rule` picks for the idle vehicle v.
 
     Returns -1 when the vehicle may carry none of the waiting tasks.
     """
     i = state.episode[b, EPISODE_INSTANCE]
-    distance = problem.distance[problem.instance[i, INSTANCE_LAYOUT]]
-    site = state.vehicle[b, v, VEHICLE_SITE]
-    now = np.float64(state.episode[b, EPISODE_TIME])
-    due_weight = 0.0
-    distance_weight = 0.0
-    if rule == AHP:
-        count = 0
-        for k in range(state.episode[b, EPISODE_POOL_SIZE]):
-            task = state.pool[b, k]
-            if may_carry(problem, i, v, task):
-                count += 1
-                due_weight += (
-                    problem.record[i, task, RECORD_ARRIVAL] + problem.record[i, task, RECORD_EXPIRY]
-                )
-                distance_weight += distance[
-                    problem.ends[i, task, ENDS_PICKUP], problem.ends[i, task, ENDS_DELIVERY]
-                ]
-        due_weight = 0.37 * count / due_weight if due_weight > 0.0 else 0.0
-        distance_weight = 0.63 * count / distance_weight if distance_weight > 0.0 else 0.0
+    weights = weigh_ahp(problem, state, b, v, rule)
     best = -1
     best_key = np.inf
     for k in range(state.episode[b, EPISODE_POOL_SIZE]):
         task = state.pool[b, k]
         if not may_carry(problem, i, v, task):
             continue
-        pickup = problem.ends[i, task, ENDS_PICKUP]
-        loaded = distance[pickup, problem.ends[i, task, ENDS_DELIVERY]]
-        if rule == FCFS:
-            key = problem.record[i, task, RECORD_ARRIVAL]
-        elif rule == EDD:
-            key = problem.record[i, task, RECORD_ARRIVAL] + problem.record[i, task, RECORD_EXPIRY]
-        elif rule == NVF:
-            key = measure_distance(distance[site, pickup], problem.instance[i, INSTANCE_TRUNCATES])
-        elif rule == STD:
-            key = measure_distance(
-                distance[site, pickup] + loaded, problem.instance[i, INSTANCE_TRUNCATES]
-            )
-        elif rule == LWT:
-            key = -round_sum(now - state.waiting_since[b, task])
-        else:
-            due = problem.record[i, task, RECORD_ARRIVAL] + problem.record[i, task, RECORD_EXPIRY]
-            key = -round_sum(due_weight * due + distance_weight * loaded)
+        key = rate_task(problem, state, b, v, rule, task, weights)
         if key < best_key:
             best_key = key
             best = k

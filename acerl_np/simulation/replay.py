@@ -6,6 +6,7 @@ import csv
 import io
 import os
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -62,6 +63,45 @@ class Replay:
     decisions: int
 
 
+class ReplayPlan(NamedTuple):
+    """Recorded assignments as the kernels read them.
+
+    Attributes
+    ----------
+    order : ndarray(int32, (n_tasks,)), the tasks of vehicle 0 in its order, then those of vehicle 1, ...
+    bounds : ndarray(int64, (n_vehicles + 1,)), the tasks of vehicle v are order[bounds[v]:bounds[v + 1]]
+    start_tick : ndarray(int64, (n_tasks,)), recorded start of each task
+    head : ndarray(int64, (n_vehicles,)), where each vehicle is in `order`: at its first task
+    """
+
+    order: np.ndarray
+    bounds: np.ndarray
+    start_tick: np.ndarray
+    head: np.ndarray
+
+
+def plan_replay(assignments: Assignments) -> ReplayPlan:
+    """Return recorded assignments vehicle by vehicle.
+
+    Parameters
+    ----------
+    assignments : Assignments
+
+    Returns
+    -------
+    ReplayPlan
+    """
+    fleet = len(assignments.instance.layout.vehicles)
+    ordered = assignments.vehicle[assignments.order]
+    bounds = np.searchsorted(np.sort(ordered), np.arange(fleet + 1)).astype(np.int64)
+    return ReplayPlan(
+        order=assignments.order[np.argsort(ordered, kind="stable")],
+        bounds=bounds,
+        start_tick=np.ceil(np.maximum(assignments.start, 0.0)).astype(np.int64),
+        head=bounds[:-1].copy(),
+    )
+
+
 def replay_assignments(
     assignments: Assignments, *, horizon: float | None = None, key: np.ndarray | None = None
 ) -> Replay:
@@ -95,16 +135,7 @@ def replay_assignments(
     state = allocate_state(problem, 1)
     if key is not None:
         state.breakdown_key[0] = key
-    ordered = assignments.vehicle[assignments.order]
-    play_assignments(
-        problem,
-        state,
-        0,
-        assignments.order[np.argsort(ordered, kind="stable")],
-        np.searchsorted(np.sort(ordered), np.arange(fleet + 1)).astype(np.int64),
-        np.ceil(np.maximum(assignments.start, 0.0)).astype(np.int64),
-        np.empty(fleet, np.int64),
-    )
+    play_assignments(problem, state, 0, *plan_replay(assignments))
     served = state.task[0, :n, TASK_VEHICLE] >= 0
     vehicles = state.vehicle[0, :fleet]
     served[vehicles[vehicles[:, VEHICLE_STATUS] == WORKING, VEHICLE_TASK]] = False

@@ -1,0 +1,153 @@
+"""One trial of a policy, or past assignments, with all that happens in it: for pictures and replays."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from acerl_np.kernels.deciders import Decider, decide_rows, make_rule_decider
+from acerl_np.kernels.lookahead import Ahead, decide_ahead_rows
+from acerl_np.kernels.state import IDLE, NEVER, VEHICLE_STATUS, Problem, State
+from acerl_np.kernels.trace import assign_now, assign_recorded, has_decision
+from acerl_np.policies.files import AnyPolicy
+from acerl_np.policies.lookahead import Lookahead
+from acerl_np.policies.reasons import explain_choice
+from acerl_np.policies.rules import RULES, find_policy_name
+from acerl_np.problem.assignments import Assignments
+from acerl_np.problem.instance import Instance
+from acerl_np.problem.tables import build_problem
+from acerl_np.simulation.arena import stream_keys
+from acerl_np.simulation.replay import plan_replay
+from acerl_np.simulation.trace import PLAYED, Reason, Trace, trace_episode
+from acerl_np.support.errors import InputError, PolicyError, describe
+from acerl_np.support.numbers import check_seed, is_whole
+
+MAX_TRIAL = 10_000_000
+
+
+def trace_policy(
+    policy: AnyPolicy | Lookahead | str,
+    instance: Instance,
+    *,
+    trial: int = 0,
+    seed: int = 0,
+    greedy: bool | None = None,
+    horizon: float | None = None,
+    label: str | None = None,
+) -> Trace:
+    """Play one trial of `evaluate_policy` again, and note all that happens.
+
+    Parameters
+    ----------
+    policy : Policy, IndexPolicy, StaticPlan, AgentPair, Lookahead or str
+        A str is a rule's name.
+    instance : Instance
+    trial : int
+        Which of the trials, from 0 on; the same draws and breakdowns as there.
+    seed : int
+    greedy : bool, optional
+        As `evaluate_policy`.
+    horizon : float, optional
+        s, after which the episode is stopped; by default never.
+    label : str, optional
+        What the trace calls the policy; by default the rule's name or the policy's form.
+
+    Returns
+    -------
+    Trace
+
+    Raises
+    ------
+    PolicyError
+        If the policy does not fit the instance, or its name is unknown.
+    InputError
+        If trial or horizon is unusable.
+    ConfigError
+        If the seed is.
+    """
+    if not is_whole(trial) or not 0 <= trial < MAX_TRIAL:
+        raise InputError(f"trial: read {describe(trial)}; expected a whole number from 0 on")
+    key = stream_keys([instance], int(trial) + 1, check_seed(seed))[-1]
+    problem = build_problem([instance], horizon=horizon)
+    decider: Decider | Ahead
+    if isinstance(policy, str):
+        policy = find_policy_name(policy)
+        if policy not in RULES:
+            raise PolicyError(f"{policy}: a plan is fitted on records; expected the plan itself")
+        decider = make_rule_decider(RULES[policy])
+    else:
+        policy.check_fits(instance)
+        problem, prepare = policy.prepare(problem, [instance], greedy)
+        decider = prepare()
+    if label is None:
+        label = policy if isinstance(policy, str) else getattr(policy, "form", "lookahead")
+    return trace_episode(label, instance, problem, key, _Policy(decider, key))
+
+
+def trace_past(
+    assignments: Assignments,
+    *,
+    trial: int = 0,
+    seed: int = 0,
+    horizon: float | None = None,
+    label: str = "past assignments",
+) -> Trace:
+    """Play past assignments as `replay_assignments`, and note all that happens.
+
+    Parameters
+    ----------
+    assignments : Assignments
+    trial, seed : int
+        Which random breakdowns it meets, if any: those of `trace_policy`.
+    horizon : float, optional
+        s, after which the episode is stopped; by default never.
+    label : str
+
+    Returns
+    -------
+    Trace
+
+    Raises
+    ------
+    InputError
+        If the horizon is unusable.
+    """
+    instance = assignments.instance
+    key = stream_keys([instance], int(trial) + 1, check_seed(seed))[-1]
+    problem = build_problem([instance], horizon=horizon)
+    return trace_episode(label, instance, problem, key, _Past(assignments))
+
+
+class _Policy:
+    """A policy of any form, one decision after the other."""
+
+    def __init__(self, decider: Decider | Ahead, key: np.ndarray) -> None:
+        self.decider, self.keys = decider, key[np.newaxis]
+        self.chosen = np.empty((1, 3), np.int64)
+        self.decide = decide_ahead_rows if isinstance(decider, Ahead) else decide_rows
+
+    def assign(self, problem: Problem, state: State) -> tuple[list[tuple[int, Reason]], int]:
+        """Give one assignment after the other while a vehicle has a choice."""
+        given = []
+        # Only the row that is played; the other is scratch.
+        row = State(*(array[: PLAYED + 1] for array in state))
+        while has_decision(problem, state, PLAYED):
+            self.decide(problem, row, self.decider, self.keys, self.chosen)
+            v, position, rule = (int(x) for x in self.chosen[PLAYED])
+            chosen = (v, position, rule)
+            given.append((v, explain_choice(self.decider, problem, state, PLAYED, chosen)))
+            assign_now(problem, state, PLAYED, v, position)
+        return given, int(NEVER)
+
+
+class _Past:
+    """Past assignments, each when its vehicle and its task are ready."""
+
+    def __init__(self, assignments: Assignments) -> None:
+        self.plan = plan_replay(assignments)
+
+    def assign(self, problem: Problem, state: State) -> tuple[list[tuple[int, Reason]], int]:
+        """Give the assignments that are due."""
+        idle = state.vehicle[PLAYED, :, VEHICLE_STATUS] == IDLE
+        due = int(assign_recorded(problem, state, PLAYED, *self.plan))
+        begun = np.flatnonzero(idle & (state.vehicle[PLAYED, :, VEHICLE_STATUS] != IDLE))
+        return [(int(v), Reason("recorded")) for v in begun], due

@@ -1,0 +1,160 @@
+"""One episode tick by tick, for whoever wants to see what happens between two decisions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from acerl_np.kernels.baselines import assign_due
+from acerl_np.kernels.events import (
+    assign_task,
+    find_next_tick,
+    finish_episode,
+    is_decision_due,
+    locate_vehicle,
+    open_episode,
+    process_tick,
+)
+from acerl_np.kernels.rules import rate_task, weigh_ahp
+from acerl_np.kernels.state import (
+    ARRIVED,
+    EPISODE_INSTANCE,
+    EPISODE_N_FINISHED,
+    EPISODE_PHASE,
+    EPISODE_POOL_SIZE,
+    EPISODE_TIME,
+    INSTANCE_HORIZON,
+    INSTANCE_N_TASKS,
+    NEVER,
+    PLACE_EDGE_OFFSET,
+    STOPPED,
+    STUCK,
+    VEHICLE_EDGE_END_TICK,
+    VEHICLE_EDGE_FROM,
+    VEHICLE_EDGE_TICK,
+    VEHICLE_EDGE_TO,
+    VEHICLE_LEG,
+    copy_row,
+    may_carry,
+)
+from acerl_np.support.compiled import kernel
+
+N_STEP_FIELDS = 5
+STEP_FROM, STEP_TO, STEP_START, STEP_END, STEP_LEG = range(N_STEP_FIELDS)
+
+
+@kernel
+def begin_trace(problem, state, b, instance):
+    """Start row b on `instance`, before anything happens.
+
+    `state.breakdown_key[b]` must be set if a vehicle of the instance breaks down at random.
+    """
+    open_episode(problem, state, b, instance)
+
+
+@kernel
+def pass_tick(problem, state, b, due):
+    """Advance episode b to its next tick with an event, or to `due` if that is sooner; or close it.
+
+    Parameters
+    ----------
+    problem : Problem
+    state : State
+    b : int
+        A running row without a decision that is to be taken now.
+    due : int
+        Tick at which the caller wants to be asked again, `NEVER` for none.
+    """
+    i = state.episode[b, EPISODE_INSTANCE]
+    if state.episode[b, EPISODE_N_FINISHED] == problem.instance[i, INSTANCE_N_TASKS]:
+        finish_episode(problem, state, b)
+        return
+    tick = min(due, find_next_tick(problem, state, b))
+    if tick == NEVER:
+        state.episode[b, EPISODE_PHASE] = STUCK
+    elif tick > problem.instance[i, INSTANCE_HORIZON]:
+        state.episode[b, EPISODE_TIME] = problem.instance[i, INSTANCE_HORIZON]
+        state.episode[b, EPISODE_PHASE] = STOPPED
+    else:
+        process_tick(problem, state, b, tick)
+
+
+@kernel
+def has_decision(problem, state, b):
+    """Whether some vehicle of episode b has a choice."""
+    return is_decision_due(problem, state, b)
+
+
+@kernel
+def assign_now(problem, state, b, v, position):
+    """Give the waiting task at `position` of the pool to the idle vehicle v; the clock stands still."""
+    assign_task(problem, state, b, v, position)
+
+
+@kernel
+def assign_recorded(problem, state, b, order, bounds, start_tick, head):
+    """Let idle vehicles begin their next recorded tasks, as `play_assignments`.
+
+    Returns
+    -------
+    int
+        Tick at which the next recorded task of an idle vehicle is due, `NEVER` if there is none.
+    """
+    return assign_due(problem, state, b, order, bounds, start_tick, head)
+
+
+@kernel
+def list_steps(problem, state, b, spare, v, steps, offsets):
+    """List the edges of the trip that vehicle v of episode b has just begun, as if nothing stopped it.
+
+    Parameters
+    ----------
+    problem : Problem
+    state : State
+        Row `spare` is overwritten.
+    b, spare, v : int
+    steps : ndarray(int64, (n, N_STEP_FIELDS))
+        Output: sites of each edge, the ticks at which it is entered and left, and the leg. Edges that take
+        no tick are passed over.
+    offsets : ndarray(float64, (n,)), m
+        Output: where on its edge each step begins.
+
+    Returns
+    -------
+    int
+        Number of steps.
+    """
+    copy_row(state, b, state, spare)
+    row = state.vehicle[spare, v]
+    n = 0
+    while row[VEHICLE_LEG] != ARRIVED and n < len(steps):
+        steps[n, STEP_FROM] = row[VEHICLE_EDGE_FROM]
+        steps[n, STEP_TO] = row[VEHICLE_EDGE_TO]
+        steps[n, STEP_START] = row[VEHICLE_EDGE_TICK]
+        steps[n, STEP_END] = row[VEHICLE_EDGE_END_TICK]
+        steps[n, STEP_LEG] = row[VEHICLE_LEG]
+        offsets[n] = state.place[spare, v, PLACE_EDGE_OFFSET]
+        n += 1
+        locate_vehicle(problem, state, spare, v, row[VEHICLE_EDGE_END_TICK])
+    return n
+
+
+@kernel
+def rate_tasks(problem, state, b, v, rule, keys):
+    """Write the key that a rule gives each waiting task for vehicle v, inf where v may not carry it.
+
+    Parameters
+    ----------
+    problem : Problem
+    state : State
+    b, v : int
+    rule : int
+        FCFS to AHP of `rules.py`.
+    keys : ndarray(float64, (at least the pool's size,))
+        Output: the rule picks the first of the smallest.
+    """
+    weights = weigh_ahp(problem, state, b, v, rule)
+    for k in range(state.episode[b, EPISODE_POOL_SIZE]):
+        task = state.pool[b, k]
+        keys[k] = np.inf
+        if may_carry(problem, state.episode[b, EPISODE_INSTANCE], v, task):
+            keys[k] = rate_task(problem, state, b, v, rule, task, weights)

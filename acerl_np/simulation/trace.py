@@ -1,0 +1,429 @@
+"""All that happens in one episode: decisions, trips edge by edge, breakdowns; for pictures and replays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from acerl_np.kernels.state import (
+    BROKEN,
+    EPISODE_PHASE,
+    EPISODE_POOL_SIZE,
+    EPISODE_TIME,
+    OUTCOME_MAKESPAN,
+    OUTCOME_TARDINESS,
+    PLACE_HALTED_AT,
+    RUNNING,
+    TO_DELIVERY,
+    VEHICLE_EVENT_TICK,
+    VEHICLE_HALTED_TOWARDS,
+    VEHICLE_SITE,
+    VEHICLE_STATUS,
+    VEHICLE_TASK,
+    WORKING,
+    Problem,
+    State,
+    allocate_state,
+)
+from acerl_np.kernels.trace import (
+    N_STEP_FIELDS,
+    STEP_END,
+    STEP_FROM,
+    STEP_LEG,
+    STEP_START,
+    STEP_TO,
+    begin_trace,
+    list_steps,
+    pass_tick,
+)
+from acerl_np.problem.instance import Instance
+from acerl_np.problem.layout import Layout
+from acerl_np.simulation.simulator import STATUS_NAMES
+
+PLAYED, SPARE = 0, 1
+"""Rows of the state: the episode, and scratch."""
+
+
+class Alternative(NamedTuple):
+    """An assignment that was thought of at a decision.
+
+    Attributes
+    ----------
+    vehicle, task : int
+        Positions in the layout's fleet and in the record.
+    rule : str
+        The rule that picks the task, empty without one.
+    value : float
+        What it is worth; `Reason.measure` says in which terms.
+    """
+
+    vehicle: int
+    task: int
+    rule: str
+    value: float
+
+
+class Reason(NamedTuple):
+    """Why an assignment was chosen.
+
+    Attributes
+    ----------
+    by : str
+        Who chose: a rule's name, "index", "network", "agents", "lookahead" or "recorded".
+    measure : str
+        What `Alternative.value` measures, with its unit; empty without alternatives.
+    alternatives : tuple of Alternative
+        The best of what was thought of, the best first; the chosen one is among them.
+    """
+
+    by: str
+    measure: str = ""
+    alternatives: tuple[Alternative, ...] = ()
+
+
+class Decision(NamedTuple):
+    """An assignment as it was given.
+
+    Attributes
+    ----------
+    time : int, s
+    vehicle, task : int
+        Positions in the layout's fleet and in the record.
+    reason : Reason
+    """
+
+    time: int
+    vehicle: int
+    task: int
+    reason: Reason
+
+
+class Step(NamedTuple):
+    """A vehicle's way along one edge.
+
+    Attributes
+    ----------
+    start, end : int, s
+    origin, target : int
+        Positions of the edge's sites in `layout.sites`; equal where a vehicle stands.
+    first, last : float
+        Share of the edge that is behind the vehicle at its start and at its end.
+    loaded : bool
+        Whether the vehicle carries its task.
+    """
+
+    start: int
+    end: int
+    origin: int
+    target: int
+    first: float
+    last: float
+    loaded: bool
+
+
+@dataclass(frozen=True)
+class Trip:
+    """What became of an assignment.
+
+    Attributes
+    ----------
+    decision : int
+        Position in `Trace.decisions`.
+    vehicle, task : int
+        Positions in the layout's fleet and in the record.
+    start, end : int, s
+        From the assignment to the delivery, or to the vehicle's breakdown.
+    pickup : int or None, s
+        When the task was on the vehicle; None if it never was.
+    delivered : bool
+        Whether it was carried through; else a breakdown undid it.
+    steps : tuple of Step
+    """
+
+    decision: int
+    vehicle: int
+    task: int
+    start: int
+    end: int
+    pickup: int | None
+    delivered: bool
+    steps: tuple[Step, ...]
+
+
+class Stop(NamedTuple):
+    """A breakdown.
+
+    Attributes
+    ----------
+    vehicle : int
+    start, end : int, s
+        From the breakdown until the vehicle is idle again, or until the episode is over.
+    origin, target : int
+        Sites of the edge on which it stands; equal at a site.
+    part : float
+        Share of the edge that is behind it.
+    """
+
+    vehicle: int
+    start: int
+    end: int
+    origin: int
+    target: int
+    part: float
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """One episode from its start to its end.
+
+    Attributes
+    ----------
+    label : str
+        Who decided.
+    instance : Instance
+    decisions : tuple of Decision
+        In their order.
+    trips : tuple of Trip
+        By decision.
+    stops : tuple of Stop
+        By their starts.
+    makespan, tardiness : float, s
+        nan if the episode did not finish.
+    status : str
+        As `Simulator.status`.
+    end : int, s
+        When the last thing happened.
+    """
+
+    label: str
+    instance: Instance
+    decisions: tuple[Decision, ...]
+    trips: tuple[Trip, ...]
+    stops: tuple[Stop, ...]
+    makespan: float
+    tardiness: float
+    status: str
+    end: int
+
+    @property
+    def finish(self) -> np.ndarray:
+        """When each task was delivered, float64 (n_tasks,), s; nan if it was not."""
+        times = np.full(self.instance.n_tasks, np.nan)
+        for trip in self.trips:
+            if trip.delivered:
+                times[trip.task] = trip.end
+        return times
+
+    @property
+    def delay(self) -> np.ndarray:
+        """By how much each task was late, float64 (n_tasks,), s; 0 in time, nan if not delivered."""
+        due = self.instance.arrival + self.instance.expiry
+        return np.asarray(np.maximum(0.0, self.finish - due))
+
+    def locate(self, vehicle: int, time: float) -> tuple[float, float]:
+        """Return where a vehicle is, as coordinates of the layout, m.
+
+        Parameters
+        ----------
+        vehicle : int
+            Position in the layout's fleet.
+        time : float
+            s; between ticks it drives on at an even pace.
+        """
+        layout = self.instance.layout
+        at = layout.site_index[layout.vehicles[vehicle].start]
+        place = (at, at, 0.0)
+        for trip in self.trips:
+            if trip.vehicle != vehicle or trip.start > time:
+                continue
+            for step in trip.steps:
+                if step.start <= time:
+                    place = (step.origin, step.target, find_part(step, time))
+        for stop in self.stops:
+            if stop.vehicle == vehicle and stop.start <= time < stop.end:
+                place = (stop.origin, stop.target, stop.part)
+        return place_on(layout, *place)
+
+
+def find_part(step: Step, time: float) -> float:
+    """Return the share of its edge that is behind a vehicle at `time`, s, which is not before the step."""
+    passed = (
+        1.0 if step.end <= step.start else min(1.0, (time - step.start) / (step.end - step.start))
+    )
+    return step.first + passed * (step.last - step.first)
+
+
+def place_on(layout: Layout, origin: int, target: int, part: float) -> tuple[float, float]:
+    """Return the coordinates, m, of the place that lies `part` of the way from one site to another."""
+    a, b = layout.sites[origin], layout.sites[target]
+    return a.x + part * (b.x - a.x), a.y + part * (b.y - a.y)
+
+
+class Player(Protocol):
+    """Who decides in a traced episode."""
+
+    def assign(self, problem: Problem, state: State) -> tuple[Sequence[tuple[int, Reason]], int]:
+        """Give the assignments that are to be given now, in row 0 of the state.
+
+        Returns
+        -------
+        given : sequence of (int, Reason)
+            The vehicle of each assignment and its reason, in the order in which they were given.
+        due : int
+            Tick at which to ask again though nothing has happened by then, `NEVER` for none.
+        """
+        ...
+
+
+def trace_episode(
+    label: str, instance: Instance, problem: Problem, key: np.ndarray, player: Player
+) -> Trace:
+    """Play one episode and note all that happens.
+
+    Parameters
+    ----------
+    label : str
+        Who decides.
+    instance : Instance
+        The only one of `problem`.
+    problem : Problem
+    key : ndarray(uint32, (4,))
+        Stream of the random breakdowns.
+    player : Player
+
+    Returns
+    -------
+    Trace
+    """
+    state = allocate_state(problem, 2)
+    state.breakdown_key[PLAYED] = key
+    begin_trace(problem, state, PLAYED, 0)
+    notes = _Notes(instance, problem, state)
+    while state.episode[PLAYED, EPISODE_PHASE] == RUNNING:
+        given, due = player.assign(problem, state)
+        notes.add_trips(given)
+        before = state.vehicle[PLAYED].copy()
+        pass_tick(problem, state, PLAYED, due)
+        notes.add_events(before)
+    return notes.close(label)
+
+
+class _Notes:
+    """What has happened so far."""
+
+    def __init__(self, instance: Instance, problem: Problem, state: State) -> None:
+        self.instance, self.problem, self.state = instance, problem, state
+        self.fleet = range(len(instance.layout.vehicles))
+        self.decisions: list[Decision] = []
+        self.trips: list[Trip] = []
+        self.stops: list[Stop] = []
+        self.open: dict[int, Trip] = {}
+        self.broken: dict[int, Stop] = {}
+        n = 2 * len(instance.layout.sites) + 2
+        self.steps = np.empty((n, N_STEP_FIELDS), np.int64)
+        self.offsets = np.empty(n)
+
+    @property
+    def now(self) -> int:
+        return int(self.state.episode[PLAYED, EPISODE_TIME])
+
+    def add_trips(self, given: Sequence[tuple[int, Reason]]) -> None:
+        after = self.state.vehicle[PLAYED]
+        for v, reason in given:
+            task = int(after[v, VEHICLE_TASK])
+            steps = self._list_steps(v)
+            pickup = next((step.start for step in steps if step.loaded), None)
+            end = int(after[v, VEHICLE_EVENT_TICK])
+            # Durations round once, edges one by one, so a way may seem to last longer than its trip.
+            shown = tuple(
+                step._replace(start=min(step.start, end), end=min(step.end, end)) for step in steps
+            )
+            self.open[v] = Trip(len(self.decisions), v, task, self.now, end, pickup, True, shown)
+            self.decisions.append(Decision(self.now, v, task, reason))
+
+    def _list_steps(self, v: int) -> list[Step]:
+        n = list_steps(self.problem, self.state, PLAYED, SPARE, v, self.steps, self.offsets)
+        length = self.instance.layout.routes.edge_length
+        steps = []
+        for row, offset in zip(self.steps[:n].tolist(), self.offsets[:n].tolist(), strict=True):
+            a, b = row[STEP_FROM], row[STEP_TO]
+            known = a != b and 0.0 < length[a, b] < np.inf
+            first = offset / float(length[a, b]) if known else 0.0
+            loaded = row[STEP_LEG] == TO_DELIVERY
+            steps.append(Step(row[STEP_START], row[STEP_END], a, b, first, 1.0, loaded))
+        return steps
+
+    def add_events(self, before: np.ndarray) -> None:
+        after = self.state.vehicle[PLAYED]
+        for v in self.fleet:
+            was, is_now = int(before[v, VEHICLE_STATUS]), int(after[v, VEHICLE_STATUS])
+            if is_now == BROKEN and was != BROKEN:
+                stop = self._note_stop(v)
+                self.broken[v] = stop
+                if v in self.open:
+                    self.trips.append(_cut_trip(self.open.pop(v), stop))
+            elif was == BROKEN and is_now != BROKEN:
+                self.stops.append(self.broken.pop(v)._replace(end=self.now))
+            elif was == WORKING and is_now != WORKING:
+                self.trips.append(self.open.pop(v))
+
+    def _note_stop(self, v: int) -> Stop:
+        row, place = self.state.vehicle[PLAYED, v], self.state.place[PLAYED, v]
+        origin, target, part = int(row[VEHICLE_SITE]), int(row[VEHICLE_HALTED_TOWARDS]), 0.0
+        length = float(self.instance.layout.routes.edge_length[origin, target])
+        if target < 0 or target == origin or not 0.0 < length < np.inf:
+            target = origin
+        else:
+            part = min(1.0, float(place[PLACE_HALTED_AT]) / length)
+        end = int(row[VEHICLE_EVENT_TICK])
+        return Stop(v, self.now, end, origin, target, part)
+
+    def close(self, label: str) -> Trace:
+        now = self.now
+        # What an episode that was stopped leaves behind.
+        for v, stop in self.broken.items():
+            self.stops.append(stop._replace(vehicle=v, end=min(stop.end, now)))
+        for trip in self.open.values():
+            steps = tuple(step for step in trip.steps if step.start <= now)
+            pickup = trip.pickup if trip.pickup is not None and trip.pickup <= now else None
+            own = (trip.decision, trip.vehicle, trip.task, trip.start, now, pickup, False, steps)
+            self.trips.append(Trip(*own))
+        outcome = self.state.outcome[PLAYED]
+        return Trace(
+            label=label,
+            instance=self.instance,
+            decisions=tuple(self.decisions),
+            trips=tuple(sorted(self.trips, key=lambda trip: trip.decision)),
+            stops=tuple(sorted(self.stops, key=lambda stop: (stop.start, stop.vehicle))),
+            makespan=float(outcome[OUTCOME_MAKESPAN]),
+            tardiness=float(outcome[OUTCOME_TARDINESS]),
+            status=str(STATUS_NAMES[self.state.episode[PLAYED, EPISODE_PHASE]]),
+            end=now,
+        )
+
+
+def _cut_trip(trip: Trip, stop: Stop) -> Trip:
+    """Return a trip that ends with a breakdown: the vehicle stands where it was a tick before."""
+    last = stop.start - 1
+    steps = [step for step in trip.steps if step.start <= last]
+    if steps:
+        step = steps[-1]
+        part = step.last
+        if (step.origin, step.target) == (stop.origin, stop.target):
+            part = stop.part
+        elif (step.target, step.origin) == (stop.origin, stop.target):
+            part = 1.0 - stop.part
+        if last < step.end:
+            steps[-1] = step._replace(end=last, last=part)
+    pickup = trip.pickup if trip.pickup is not None and trip.pickup <= last else None
+    return Trip(
+        trip.decision, trip.vehicle, trip.task, trip.start, stop.start, pickup, False, tuple(steps)
+    )
+
+
+def list_waiting(state: State) -> np.ndarray:
+    """Return the tasks that wait in row 0 of a traced episode, int32, in pool order."""
+    return state.pool[PLAYED, : state.episode[PLAYED, EPISODE_POOL_SIZE]].copy()
