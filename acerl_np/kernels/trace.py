@@ -33,13 +33,14 @@ from acerl_np.kernels.state import (
     VEHICLE_EDGE_TICK,
     VEHICLE_EDGE_TO,
     VEHICLE_LEG,
+    VEHICLE_REVERSED,
     copy_row,
     may_carry,
 )
 from acerl_np.support.compiled import kernel
 
-N_STEP_FIELDS = 5
-STEP_FROM, STEP_TO, STEP_START, STEP_END, STEP_LEG = range(N_STEP_FIELDS)
+N_STEP_FIELDS = 6
+STEP_FROM, STEP_TO, STEP_START, STEP_END, STEP_LEG, STEP_REVERSED = range(N_STEP_FIELDS)
 
 
 @kernel
@@ -113,8 +114,8 @@ def list_steps(problem, state, b, spare, v, steps, offsets):
         Row `spare` is overwritten.
     b, spare, v : int
     steps : ndarray(int64, (n, N_STEP_FIELDS))
-        Output: sites of each edge, the ticks at which it is entered and left, and the leg. Edges that take
-        no tick are passed over.
+        Output: sites of each edge, the ticks at which it is entered and left, the leg, and whether the edge is
+        driven backwards. Edges that take no tick are passed over.
     offsets : ndarray(float64, (n,)), m
         Output: where on its edge each step begins.
 
@@ -132,6 +133,7 @@ def list_steps(problem, state, b, spare, v, steps, offsets):
         steps[n, STEP_START] = row[VEHICLE_EDGE_TICK]
         steps[n, STEP_END] = row[VEHICLE_EDGE_END_TICK]
         steps[n, STEP_LEG] = row[VEHICLE_LEG]
+        steps[n, STEP_REVERSED] = row[VEHICLE_REVERSED]
         offsets[n] = state.place[spare, v, PLACE_EDGE_OFFSET]
         n += 1
         locate_vehicle(problem, state, spare, v, row[VEHICLE_EDGE_END_TICK])

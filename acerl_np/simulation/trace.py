@@ -33,6 +33,7 @@ from acerl_np.kernels.trace import (
     STEP_END,
     STEP_FROM,
     STEP_LEG,
+    STEP_REVERSED,
     STEP_START,
     STEP_TO,
     begin_trace,
@@ -113,6 +114,8 @@ class Step(NamedTuple):
         Share of the edge that is behind the vehicle at its start and at its end.
     loaded : bool
         Whether the vehicle carries its task.
+    pace : float, 1/s
+        Share of the edge that it drives in a second, until it has come to `last`.
     """
 
     start: int
@@ -122,6 +125,7 @@ class Step(NamedTuple):
     first: float
     last: float
     loaded: bool
+    pace: float
 
 
 @dataclass(frozen=True)
@@ -231,7 +235,7 @@ class Trace:
         vehicle : int
             Position in the layout's fleet.
         time : float
-            s; between ticks it drives on at an even pace.
+            s; between ticks it drives on.
         """
         layout = self.instance.layout
         at = layout.site_index[layout.vehicles[vehicle].start]
@@ -242,18 +246,15 @@ class Trace:
             for step in trip.steps:
                 if step.start <= time:
                     place = (step.origin, step.target, find_part(step, time))
-        for stop in self.stops:
-            if stop.vehicle == vehicle and stop.start <= time < stop.end:
-                place = (stop.origin, stop.target, stop.part)
+            if trip.delivered and trip.end <= time:
+                at = int(self.instance.delivery[trip.task])
+                place = (at, at, 0.0)
         return place_on(layout, *place)
 
 
 def find_part(step: Step, time: float) -> float:
     """Return the share of its edge that is behind a vehicle at `time`, s, which is not before the step."""
-    passed = (
-        1.0 if step.end <= step.start else min(1.0, (time - step.start) / (step.end - step.start))
-    )
-    return step.first + passed * (step.last - step.first)
+    return min(step.last, step.first + (time - step.start) * step.pace)
 
 
 def place_on(layout: Layout, origin: int, target: int, part: float) -> tuple[float, float]:
@@ -347,13 +348,17 @@ class _Notes:
     def _list_steps(self, v: int) -> list[Step]:
         n = list_steps(self.problem, self.state, PLAYED, SPARE, v, self.steps, self.offsets)
         length = self.instance.layout.routes.edge_length
+        speed = self.instance.layout.vehicles[v].speed
         steps = []
         for row, offset in zip(self.steps[:n].tolist(), self.offsets[:n].tolist(), strict=True):
             a, b = row[STEP_FROM], row[STEP_TO]
-            known = a != b and 0.0 < length[a, b] < np.inf
-            first = offset / float(length[a, b]) if known else 0.0
+            # An edge may be longer one way than the other.
+            metres = float(length[b, a] if row[STEP_REVERSED] else length[a, b])
+            known = a != b and 0.0 < metres < np.inf
+            first = offset / metres if known else 0.0
             loaded = row[STEP_LEG] == TO_DELIVERY
-            steps.append(Step(row[STEP_START], row[STEP_END], a, b, first, 1.0, loaded))
+            pace = speed / metres if known else 1.0
+            steps.append(Step(row[STEP_START], row[STEP_END], a, b, first, 1.0, loaded, pace))
         return steps
 
     def add_events(self, before: np.ndarray) -> None:

@@ -1,0 +1,161 @@
+"""Traces of policies and of past assignments: the very trials of `evaluate_policy`, with their reasons."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import acerl_np
+from acerl_np import Config, InputError, PolicyError
+from acerl_np.evaluation.tracing import trace_past, trace_policy
+from acerl_np.policies.reasons import MEASURES, MOST
+from acerl_np.policies.rules import RULES
+from acerl_np.problem.assignments import read_assignments
+from acerl_np.simulation.replay import replay_assignments
+
+
+@pytest.fixture(scope="module")
+def instance():
+    return acerl_np.load_instance("DMH-03")
+
+
+@pytest.fixture(scope="module")
+def policies():
+    records = acerl_np.load_suite("dmh-train")[:2]
+    small = {"generations": 1, "population": 8}
+    network = acerl_np.ACERL(records, Config(**small))
+    network.run()
+    index = acerl_np.ACERL(records, Config.preset("best", **small))
+    index.run()
+    agents = acerl_np.rivals.train("mappo", records, steps=500)
+    return {
+        "network": network.policy,
+        "index": index.policy,
+        "agents": agents,
+        "static": acerl_np.fit_static(records),
+        "lookahead": acerl_np.Lookahead("EDD", history=records, futures=3),
+        **{rule: rule for rule in RULES},
+    }
+
+
+FORMS = ["network", "index", "agents", "static", "lookahead", *RULES]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_trace_is_a_trial(instance, policies, form):
+    trials = acerl_np.evaluate_policy(policies[form], instance, trials=3, seed=5)
+    for trial in (0, 2):
+        trace = trace_policy(policies[form], instance, trial=trial, seed=5)
+        assert trace.makespan == trials.makespan[0, trial] == np.max(trace.finish)
+        assert trace.tardiness == trials.tardiness[0, trial]
+        assert trace.status == "finished"
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_reasons_name_what_was_chosen(instance, policies, form):
+    trace = trace_policy(policies[form], instance, seed=1)
+    by = Counter(decision.reason.by.split(",")[0] for decision in trace.decisions)
+    expected = {"MIX": {"FCFS", "EDD", "NVF", "STD"}, "static": {"FCFS", "EDD", "NVF", "STD"}}
+    assert set(by) <= expected.get(form, {form})
+    compared = 0
+    for decision in trace.decisions:
+        found = decision.reason.alternatives
+        assert len(found) <= MOST
+        if found:
+            compared += 1
+            assert (decision.vehicle, decision.task) in [(x.vehicle, x.task) for x in found]
+            assert decision.reason.measure
+    assert compared == 0 if form == "Random" else compared > len(trace.decisions) / 3
+
+
+def test_rules_choose_the_first_alternative(instance):
+    for rule, measure in MEASURES.items():
+        trace = trace_policy(rule, instance)
+        for decision in trace.decisions:
+            assert decision.reason.by == rule
+            assert decision.reason.measure == measure
+            values = [item.value for item in decision.reason.alternatives]
+            assert values == sorted(values, reverse=rule in ("LWT", "AHP"))
+            assert decision.reason.alternatives[0].task == decision.task
+
+
+def test_values_of_rules_are_what_they_compare(instance):
+    due = instance.arrival + instance.expiry
+    for decision in trace_policy("EDD", instance).decisions:
+        for item in decision.reason.alternatives:
+            assert item.value == due[item.task]
+            assert item.vehicle == decision.vehicle
+            assert instance.arrival[item.task] <= decision.time
+
+
+def test_greedy_policies_choose_their_best(instance, policies):
+    for form in ("network", "index"):
+        for decision in trace_policy(policies[form], instance, greedy=True).decisions:
+            best = decision.reason.alternatives[0]
+            assert (best.vehicle, best.task) == (decision.vehicle, decision.task)
+
+
+def test_probabilities_are_those_of_the_network(instance, policies):
+    policy = policies["network"]
+    decision = trace_policy(policy, instance, greedy=True).decisions[0]
+    simulator = acerl_np.Simulator(
+        instance, scaling=policy.scaling, task_slots=policy.task_slots, n_vehicles=policy.n_vehicles
+    )
+    mask = simulator.action_mask
+    draws = policy.act(
+        np.repeat(simulator.observation, 4000, axis=0),
+        np.repeat(mask, 4000, axis=0),
+        rng=np.random.default_rng(0),
+    )
+    shares = Counter(draws.tolist())
+    names = ["FCFS", "EDD", "NVF", "STD"]
+    for item in decision.reason.alternatives:
+        share = shares[item.vehicle * 4 + names.index(item.rule)] / 4000
+        assert share == pytest.approx(item.value, abs=0.04)
+
+
+def test_past_assignments(instance, tmp_path):
+    trace = trace_policy("NVF", instance)
+    lines = [
+        f"{instance.tasks[trip.task]},{instance.layout.vehicles[trip.vehicle].id},{trip.start + 7}\n"
+        for trip in trace.trips
+        if trip.delivered
+    ]
+    path = tmp_path / "past.csv"
+    path.write_text("task,vehicle,start\n" + "".join(lines))
+    past = read_assignments(path, instance)
+    replayed = replay_assignments(past)
+    again = trace_past(past)
+    assert (again.makespan, again.tardiness) == (replayed.makespan, replayed.tardiness)
+    np.testing.assert_array_equal(again.finish, replayed.finish)
+    assert len(again.decisions) == replayed.decisions
+    assert {decision.reason.by for decision in again.decisions} == {"recorded"}
+
+
+def test_random_breakdowns_are_those_of_the_trial(instance):
+    from dataclasses import replace
+
+    from acerl_np.problem.parts import RandomBreakdowns
+
+    floor = instance.layout.with_random_breakdowns(RandomBreakdowns(300.0, 50.0))
+    broken = replace(instance, layout=floor)
+    trials = acerl_np.evaluate_policy("EDD", broken, trials=2, seed=3)
+    traces = [trace_policy("EDD", broken, trial=k, seed=3) for k in range(2)]
+    assert [trace.makespan for trace in traces] == trials.makespan[0].tolist()
+    assert traces[0].stops != traces[1].stops
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "message"),
+    [
+        ({"policy": "Static"}, PolicyError, "expected the plan itself"),
+        ({"policy": "FIFO"}, PolicyError, "unknown"),
+        ({"trial": -1}, InputError, "trial: read -1; expected a whole number from 0 on"),
+        ({"seed": "x"}, acerl_np.ConfigError, "seed"),
+    ],
+)
+def test_what_cannot_be_traced(instance, options, kind, message):
+    with pytest.raises(kind, match=message):
+        trace_policy(options.pop("policy", "EDD"), instance, **options)
