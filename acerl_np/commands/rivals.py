@@ -27,6 +27,7 @@ from acerl_np.commands.ranges import Range, check_ranges
 from acerl_np.commands.seeds import add_seeds, read_seeds, run_seeds
 from acerl_np.commands.summary import summarise
 from acerl_np.commands.teams import add_team_options, open_team
+from acerl_np.commands.tensorboard import add_tensorboard, check_tensorboard, open_tensorboard
 from acerl_np.support.errors import ConfigError, InputError, describe
 from acerl_np.support.files import write_atomically
 from acerl_np.support.numbers import check_seed
@@ -129,6 +130,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="leave the training records out of policy.npz; their names and fingerprints stay",
     )
+    add_tensorboard(run)
     run.add_argument("--quiet", action="store_true", help="no progress, only the table")
 
 
@@ -149,6 +151,7 @@ def run(arguments: argparse.Namespace) -> int:
         ]
         print(render_table(["setting", "value", "source", "meaning"], rows))
         return 0
+    check_tensorboard(arguments.tensorboard)
     if arguments.quiet:
         from acerl_np.support.machine_code import silence
 
@@ -202,7 +205,7 @@ def train_several(arguments: argparse.Namespace, settings: dict[str, Any]) -> in
     from acerl_np.experiments.seeds import SeedTask
     from acerl_np.rivals.training import STEPS
 
-    for name in ("seed", "resume"):
+    for name in ("seed", "resume", "tensorboard"):
         if getattr(arguments, name) is not None:
             raise InputError(f"--{name}: given besides --seeds; expected one of the two")
     seeds = read_seeds(arguments.seeds)
@@ -310,9 +313,15 @@ def train(
     with catch_signals() as caught:
         save()
         last_save = time.perf_counter()
-        with show_progress(trainer, quiet=arguments.quiet) as show:
+        folder = paths["run.npz"].parent
+        with (
+            show_progress(trainer, quiet=arguments.quiet) as show,
+            open_tensorboard(folder, trainer, bool(arguments.tensorboard)) as log,
+        ):
             while not trainer.done and caught() is None:
-                show(trainer.step())
+                record = trainer.step()
+                show(record)
+                log(record)
                 if time.perf_counter() - last_save >= arguments.checkpoint_every:
                     save()
                     last_save = time.perf_counter()

@@ -36,6 +36,7 @@ from acerl_np.commands.progress import show_progress
 from acerl_np.commands.seeds import add_seeds, read_seeds, run_seeds
 from acerl_np.commands.summary import summarise
 from acerl_np.commands.teams import add_team_options, open_team
+from acerl_np.commands.tensorboard import add_tensorboard, check_tensorboard, open_tensorboard
 from acerl_np.support.errors import ConfigError, InputError, describe
 from acerl_np.support.files import write_atomically
 from acerl_np.support.numbers import check_seed
@@ -89,6 +90,7 @@ DEFAULTS: dict[str, Any] = {
     "checkpoint_every": 10.0,
     "checkpoint_generations": 10_000_000,
     "no_records": False,
+    "tensorboard": False,
     "quiet": False,
 }
 """Options of the command that are no field of `Config`."""
@@ -153,6 +155,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         const=True,
         help="leave the training records out of policy.npz and static.npz; their names and fingerprints stay",
     )
+    add_tensorboard(run)
     run.add_argument(
         "--config", metavar="FILE.toml", help="options as TOML; the command line comes first"
     )
@@ -170,6 +173,7 @@ def run(arguments: argparse.Namespace) -> int:
     }
     options, settings = merge_options(given, DEFAULTS)
     check_options(options)
+    check_tensorboard(options["tensorboard"])
     if options["quiet"]:
         from acerl_np.support.machine_code import silence
 
@@ -185,7 +189,7 @@ def train_several(given: dict[str, Any], options: dict[str, Any], settings: dict
     from acerl_np.experiments.seeds import SeedTask
     from acerl_np.training.config import Config
 
-    for name in ("seed", "resume"):
+    for name in ("seed", "resume", "tensorboard"):
         if name in given:
             raise InputError(f"--{name}: given besides --seeds; expected one of the two")
     seeds = read_seeds(options["seeds"])
@@ -287,9 +291,15 @@ def train(trainer: ACERL, options: dict[str, Any], paths: dict[str, Path]) -> in
     save()
     with catch_signals() as caught:
         last_save, last_generation = time.perf_counter(), trainer.generation
-        with show_progress(trainer, quiet=options["quiet"]) as show:
+        folder = paths["run.npz"].parent
+        with (
+            show_progress(trainer, quiet=options["quiet"]) as show,
+            open_tensorboard(folder, trainer, options["tensorboard"]) as log,
+        ):
             while not trainer.done and caught() is None:
-                show(trainer.step())
+                record = trainer.step()
+                show(record)
+                log(record)
                 if (
                     time.perf_counter() - last_save >= options["checkpoint_every"]
                     or trainer.generation - last_generation >= options["checkpoint_generations"]
@@ -327,7 +337,7 @@ def check_options(options: dict[str, Any]) -> None:
         raise ConfigError(
             f"checkpoint_every: read {describe(every)}; expected seconds from 0 to 1e9"
         )
-    for name in ("no_records", "quiet"):
+    for name in ("no_records", "tensorboard", "quiet"):
         if not isinstance(options[name], bool):
             raise ConfigError(f"{name}: read {describe(options[name])}; expected true or false")
     check_share(options["hold_out"])

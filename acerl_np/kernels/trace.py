@@ -114,7 +114,7 @@ def list_steps(problem, state, b, spare, v, steps, offsets):
         Row `spare` is overwritten.
     b, spare, v : int
     steps : ndarray(int64, (n, N_STEP_FIELDS))
-        Output: sites of each edge, the ticks at which it is entered and left, the leg, and whether the edge is
+        Output: sites of each edge, the ticks at which it is entered and left, the leg, whether it is
         driven backwards. Edges that take no tick are passed over.
     offsets : ndarray(float64, (n,)), m
         Output: where on its edge each step begins.

@@ -221,11 +221,11 @@ class RivalTrainer:
         Parameters
         ----------
         callback : callable, optional
-            Called with every line of the history; training stops early if it returns True.
+            Called with every line of the history; training stops early if what it returns is true.
         """
         while not self.done:
             record = self.step()
-            if callback is not None and callback(record) is True:
+            if callback is not None and callback(record):
                 return
 
     def write_history(self, path: str | os.PathLike[str]) -> None:

@@ -215,12 +215,12 @@ class ACERL:
         Parameters
         ----------
         callback : callable, optional
-            Called with the record of every finished generation; training stops early if it returns
-            True.
+            Called with the record of every finished generation; training stops early if what it returns is
+            true, so a callback that only looks returns nothing.
         """
         while not self.done:
             record = self.step()
-            if callback is not None and callback(record) is True:
+            if callback is not None and callback(record):
                 return
 
     def write_history(self, path: str | os.PathLike[str]) -> None:

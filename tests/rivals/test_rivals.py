@@ -455,7 +455,7 @@ def test_other_misuse():
 
 def test_a_callback_stops():
     trainer = small_run("ppo", steps=30_000)
-    trainer.run(lambda record: True)
+    trainer.run(lambda record: np.bool_(record.steps >= 10_000))
     assert trainer.taken == 10_000 and not trainer.done
 
 

@@ -516,9 +516,14 @@ def test_a_callback_sees_every_generation_and_may_stop():
     trainer = ACERL(load_instances(), make_config(), threads=1)
     trainer.run(lambda record: seen.append(record))
     assert seen == trainer.history
-    trainer = ACERL(load_instances(), make_config(), threads=1)
-    trainer.run(lambda record: True)
-    assert trainer.generation == 1
+    for answer in (True, np.bool_(True), 1):
+        trainer = ACERL(load_instances(), make_config(), threads=1)
+        trainer.run(lambda record, answer=answer: answer)
+        assert trainer.generation == 1
+    for answer in (False, np.bool_(False), None):
+        trainer = ACERL(load_instances(), make_config(), threads=1)
+        trainer.run(lambda record, answer=answer: answer)
+        assert trainer.done
 
 
 def test_the_policy_fits_the_training_floor():
