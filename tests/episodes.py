@@ -124,7 +124,7 @@ class WatchedEpisode(naive.NaiveEpisode):
         return standing is None or standing.offset == 0
 
     def _way_after_breakdown(self, vehicle, standing, task):
-        metres, legs = super()._way_after_breakdown(vehicle, standing, task)
+        metres, lost, legs = super()._way_after_breakdown(vehicle, standing, task)
         if standing.offset == 0:
             one_way = (standing.next, standing.last) not in self._floor.arcs
             if standing.next == standing.last:
@@ -136,7 +136,7 @@ class WatchedEpisode(naive.NaiveEpisode):
             self.cases.add("cannot turn back")
         else:
             self.cases.add("turns back" if legs[0].step < 0 else "goes on")
-        return metres, legs
+        return metres, lost, legs
 
     def _begin_service(self, index, task):
         if len(self._pool) > self._task_slots:

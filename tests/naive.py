@@ -32,6 +32,8 @@ class Floor:
 
     order : position of each site in the layout
     arcs : (from, to) -> length; an edge that is not one-way is two arcs
+    limits : (from, to) -> speed limit of the arc, inf without
+    costs : (from, to) -> what routes have least of: length, or time where they are the quickest
     neighbours : site -> the sites one arc away, in the layout's order
     distances : (from, to) -> shortest-path length, inf where there is no path
     named : (from, to) -> the route that the layout names for exactly this ordered pair
@@ -41,24 +43,49 @@ class Floor:
         self.order = {site["id"]: index for index, site in enumerate(layout["sites"])}
         points = {site["id"]: (site["x"], site["y"]) for site in layout["sites"]}
         self.arcs: dict[tuple[str, str], float] = {}
+        self.limits: dict[tuple[str, str], float] = {}
         for edge in layout["edges"]:
             a, b = edge["a"], edge["b"]
             length = float(edge.get("length", math.dist(points[a], points[b])))
-            self._add_arc(a, b, length)
+            limit = float(edge.get("max_speed", math.inf))
+            self._add_arc(a, b, length, limit)
             if not edge.get("one_way", False):
-                self._add_arc(b, a, length)
+                self._add_arc(b, a, length, limit)
+        self.is_quickest = bool(layout.get("quickest_routes", False))
+        self.costs = dict(self.arcs)
+        if self.is_quickest:
+            fastest = max(float(vehicle.get("speed", 1)) for vehicle in layout["vehicles"])
+            self.costs = {
+                arc: length / min(fastest, self.limits[arc]) for arc, length in self.arcs.items()
+            }
         self.neighbours = {a: [b for b in self.order if (a, b) in self.arcs] for a in self.order}
         self.named = {(names[0], names[-1]): list(names) for names in layout.get("routes", [])}
-        self.distances: dict[tuple[str, str], float] = {}
+        self.least: dict[tuple[str, str], float] = {}
         for a in self.order:
-            for b, distance in self._distances_from(a).items():
-                self.distances[a, b] = distance
+            for b, cost in self._costs_from(a).items():
+                self.least[a, b] = cost
+        self.distances = dict(self.least)
+        if self.is_quickest:
+            for a, b in self.least:
+                if not math.isinf(self.least[a, b]):
+                    self.distances[a, b] = sum(self.arcs[arc] for arc in pairwise(self.route(a, b)))
 
-    def _add_arc(self, a: str, b: str, length: float) -> None:
-        # of two edges between the same sites the shorter is the one that is travelled
-        self.arcs[a, b] = min(length, self.arcs.get((a, b), math.inf))
+    def _add_arc(self, a: str, b: str, length: float, limit: float) -> None:
+        # of two edges between the same sites the shorter is the one that is travelled, of equals the faster
+        known = self.arcs.get((a, b), math.inf)
+        if length < known or (length == known and limit > self.limits[a, b]):
+            self.arcs[a, b] = length
+            self.limits[a, b] = limit
 
-    def _distances_from(self, source: str) -> dict[str, float]:
+    def lost(self, a: str, b: str, speed: float) -> float:
+        """Seconds that speed limits cost on the route from `a` to `b`."""
+        return sum(self.lost_on(arc, self.arcs[arc], speed) for arc in pairwise(self.route(a, b)))
+
+    def lost_on(self, arc: tuple[str, str], metres: float, speed: float) -> float:
+        """Seconds that a limit costs on so many metres of an arc."""
+        return metres / min(speed, self.limits[arc]) - metres / speed
+
+    def _costs_from(self, source: str) -> dict[str, float]:
         """Dijkstra's algorithm."""
         distances = dict.fromkeys(self.order, math.inf)
         distances[source] = 0.0
@@ -68,7 +95,7 @@ class Floor:
             if distance > distances[site]:
                 continue  # a shorter way to this site was found after this entry was queued
             for other in self.neighbours[site]:
-                longer = distance + self.arcs[site, other]
+                longer = distance + self.costs[site, other]
                 if longer < distances[other]:
                     distances[other] = longer
                     heapq.heappush(queue, (longer, other))
@@ -83,7 +110,7 @@ class Floor:
             return [a]
         if (a, b) in self.named:
             return list(self.named[a, b])
-        if math.isinf(self.distances[a, b]):
+        if math.isinf(self.least[a, b]):
             raise ValueError(f"no route from {a} to {b}")
         found = self._extend([a], b)
         if found is None:
@@ -96,9 +123,9 @@ class Floor:
         if site == goal:
             return path
         for other in self.neighbours[site]:
-            through = self.arcs[site, other] + self.distances[other, goal]
+            through = self.costs[site, other] + self.least[other, goal]
             # edges of length 0 could lead in circles, so no site is visited twice
-            if other not in path and abs(through - self.distances[site, goal]) <= 1e-9:
+            if other not in path and abs(through - self.least[site, goal]) <= 1e-9:
                 completed = self._extend([*path, other], goal)
                 if completed is not None:
                     return completed
@@ -428,13 +455,16 @@ class NaiveEpisode:
 
     def _begin_service(self, index: int, task: Task) -> None:
         vehicle = self._vehicles[index]
+        lost = self._floor.lost(task.pickup, task.delivery, vehicle.speed)
         if vehicle.standing is None:
             metres = self._compared(self._total_distance(vehicle, task))
+            lost += self._floor.lost(vehicle.site, task.pickup, vehicle.speed)
             legs = self._legs(vehicle, self._floor.route(vehicle.site, task.pickup))
         else:
-            metres, legs = self._way_after_breakdown(vehicle, vehicle.standing, task)
+            metres, approach, legs = self._way_after_breakdown(vehicle, vehicle.standing, task)
+            lost += approach
         legs += self._legs(vehicle, self._floor.route(task.pickup, task.delivery))
-        duration = round9(metres / vehicle.speed + task.handling)
+        duration = round9(metres / vehicle.speed + lost + task.handling)
         task.vehicle = index
         task.start = self.time
         task.finish = self.time + max(1, math.ceil(duration))
@@ -444,35 +474,47 @@ class NaiveEpisode:
 
     def _way_after_breakdown(
         self, vehicle: Vehicle, standing: Standing, task: Task
-    ) -> tuple[float, list[Leg]]:
-        """Metres of the whole trip, and the legs to the pickup, from where the vehicle broke down."""
+    ) -> tuple[float, float, list[Leg]]:
+        """Metres of the whole trip from where it broke down, seconds lost to limits on the way to the pickup,
+        and the legs to it."""
         a, b, offset = standing.last, standing.next, standing.offset
         if offset == 0.0:  # at the site: it may start from there, whatever the edges
             metres = round9(self._distance(a, task.pickup))
             metres += self._distance(task.pickup, task.delivery)
-            return metres, self._legs(vehicle, self._floor.route(a, task.pickup))
+            lost = self._floor.lost(a, task.pickup, vehicle.speed)
+            return metres, lost, self._legs(vehicle, self._floor.route(a, task.pickup))
         rest = self._floor.arcs[a, b] - offset
-        back = math.inf
-        if (b, a) in self._floor.arcs:
+        speed, floor = vehicle.speed, self._floor
+        back, lost_back = math.inf, 0.0
+        if (b, a) in floor.arcs:
             back = round9(offset + self._distance(a, task.pickup))
+            lost_back = floor.lost_on((b, a), offset, speed) + floor.lost(a, task.pickup, speed)
         forward = round9(rest + self._distance(b, task.pickup))
-        if back <= forward:
-            first = Leg(a, b, offset, -vehicle.speed, self._ticks(offset, vehicle), end=a)
+        lost = floor.lost_on((a, b), rest, speed) + floor.lost(b, task.pickup, speed)
+        turns = back <= forward
+        if floor.is_quickest:
+            turns = round9(back / speed + lost_back) <= round9(forward / speed + lost)
+        if turns:
+            pace = min(speed, floor.limits[b, a])
+            first = Leg(a, b, offset, -pace, self._ticks(offset, pace), end=a)
         else:
-            first = Leg(a, b, offset, vehicle.speed, self._ticks(rest, vehicle), end=b)
-        onwards = self._legs(vehicle, self._floor.route(first.end, task.pickup))
-        metres = min(back, forward) + self._distance(task.pickup, task.delivery)
-        return metres, [first, *onwards]
+            pace = min(speed, floor.limits[a, b])
+            first = Leg(a, b, offset, pace, self._ticks(rest, pace), end=b)
+        onwards = self._legs(vehicle, floor.route(first.end, task.pickup))
+        metres = (back if turns else forward) + self._distance(task.pickup, task.delivery)
+        return metres, lost_back if turns else lost, [first, *onwards]
 
     def _legs(self, vehicle: Vehicle, sites: list[str]) -> list[Leg]:
         legs = []
         for a, b in pairwise(sites):
-            ticks = self._ticks(self._floor.arcs[a, b], vehicle)
-            legs.append(Leg(a, b, 0.0, vehicle.speed, ticks, end=b))
+            pace = min(vehicle.speed, self._floor.limits[a, b])
+            ticks = self._ticks(self._floor.arcs[a, b], pace)
+            legs.append(Leg(a, b, 0.0, pace, ticks, end=b))
         return legs
 
-    def _ticks(self, metres: float, vehicle: Vehicle) -> int:
-        return math.ceil(round9(metres / vehicle.speed))
+    @staticmethod
+    def _ticks(metres: float, speed: float) -> int:
+        return math.ceil(round9(metres / speed))
 
     # The clock
 

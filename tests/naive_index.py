@@ -29,16 +29,27 @@ def mean_distance(floor):
     return (fmean(known) if known else 0.0) or 1.0
 
 
+def drive(floor, a, b, speed):
+    """Seconds from site a to site b."""
+    return floor.distances[a, b] / speed + floor.lost(a, b, speed)
+
+
 def true_way(floor, vehicle, pickup):
-    """Metres from where a vehicle without a task truly stands to a pickup."""
-    standing = vehicle.standing
+    """Seconds from where a vehicle without a task truly stands to a pickup."""
+    standing, speed = vehicle.standing, vehicle.speed
     if standing is None or standing.offset == 0.0:
-        return floor.distances[vehicle.site, pickup]
+        return drive(floor, vehicle.site, pickup, speed)
     a, b, offset = standing.last, standing.next, standing.offset
-    ways = [floor.arcs[a, b] - offset + floor.distances[b, pickup]]
+    rest = floor.arcs[a, b] - offset
+    seconds = rest / speed + floor.lost_on((a, b), rest, speed) + drive(floor, b, pickup, speed)
+    ways = [(rest + floor.distances[b, pickup], seconds)]
     if (b, a) in floor.arcs:
-        ways.append(offset + floor.distances[a, pickup])
-    return min(ways)
+        seconds = offset / speed + floor.lost_on((b, a), offset, speed)
+        seconds += drive(floor, a, pickup, speed)
+        ways.append((offset + floor.distances[a, pickup], seconds))
+    # It takes the shorter way, back if both are as long, unless the floor asks for the quicker one.
+    measure = 1 if floor.is_quickest else 0
+    return min(reversed(ways), key=lambda way: naive.round9(way[measure]))[1]
 
 
 def pairs(slow):
@@ -75,10 +86,10 @@ class Look:
         return self.floor.distances[a, b]
 
     def _way(self):
-        return true_way(self.floor, self.vehicle, self.task.pickup) / self.vehicle.speed
+        return true_way(self.floor, self.vehicle, self.task.pickup)
 
     def _loaded(self, task, speed):
-        return self._distance(task.pickup, task.delivery) / speed + task.handling
+        return drive(self.floor, task.pickup, task.delivery, speed) + task.handling
 
     def _trip(self):
         return self._way() + self._loaded(self.task, self.vehicle.speed)
@@ -94,9 +105,9 @@ class Look:
         if not rival.can_carry(self.task):
             return math.inf
         if rival.status == naive.WORKING:
-            way = self._distance(rival.task.delivery, self.task.pickup)
-            return rival.finish - self.now + way / rival.speed
-        way = true_way(self.floor, rival, self.task.pickup) / rival.speed
+            way = drive(self.floor, rival.task.delivery, self.task.pickup, rival.speed)
+            return rival.finish - self.now + way
+        way = true_way(self.floor, rival, self.task.pickup)
         if rival.status == naive.BROKEN:
             if not self.knows_breakdowns or rival.mean_times is not None:
                 return math.inf
@@ -164,7 +175,7 @@ class Look:
         """At the fleet's mean speed: nobody knows which vehicle will be the one."""
         spare = [FAR * self.unit]
         for other in self.others:
-            begun = self._finish() + self._distance(self.task.delivery, other.pickup) / self.speed
+            begun = self._finish() + drive(self.floor, self.task.delivery, other.pickup, self.speed)
             spare.append(other.due - begun - self._loaded(other, self.speed))
         return cut(min(spare) / self.unit, -FAR, FAR)
 

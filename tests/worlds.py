@@ -80,7 +80,7 @@ def scattered(draw, lengths):
 
 
 def shortest_routes(floor, path, goal):
-    """All shortest ways to complete `path`, no site twice."""
+    """All shortest, or quickest, ways to complete `path`, no site twice."""
     site = path[-1]
     if site == goal:
         return [path]
@@ -88,22 +88,25 @@ def shortest_routes(floor, path, goal):
         route
         for other in floor.neighbours[site]
         if other not in path
-        and abs(
-            floor.arcs[site, other] + floor.distances[other, goal] - floor.distances[site, goal]
-        )
+        and abs(floor.costs[site, other] + floor.least[other, goal] - floor.least[site, goal])
         <= 1e-9
         for route in shortest_routes(floor, [*path, other], goal)
     ]
 
 
 @st.composite
-def floors(draw, zero_lengths=False):
-    """Sites, edges and named routes, as a layout without vehicles."""
+def floors(draw, zero_lengths=False, limits=None):
+    """Sites, edges and named routes, as a layout without vehicles; every third one has speed limits."""
     lengths = st.sampled_from([0.3, 1.0, 1.5, 2.25, 4.0, 7.1, 9.999])
     if zero_lengths:
         lengths = st.just(0.0) | lengths
     sites, edges = draw(scattered(lengths) if zero_lengths else grids() | scattered(lengths))
     layout = {"format": 1, "sites": sites, "edges": edges, "routes": []}
+    if draw(st.sampled_from([False, False, True])) if limits is None else limits:
+        for edge in edges:
+            limit = draw(st.none() | st.sampled_from([0.4, 0.9, 1.1, 1.5, 2.5]))
+            if limit is not None:
+                edge["max_speed"] = limit
     floor = naive.Floor(layout)
     ids = list(floor.order)
     ends = st.lists(st.sampled_from(ids), min_size=2, max_size=2, unique=True).map(tuple)

@@ -28,6 +28,7 @@ from acerl_np.kernels.state import (
     FLEET_CAPACITY,
     FLEET_MEAN_REPAIR,
     FLEET_MEAN_UPTIME,
+    FLEET_SLOWDOWN,
     FLEET_SPEED,
     IDLE,
     INSTANCE_HORIZON,
@@ -73,8 +74,8 @@ from acerl_np.kernels.state import (
     count_ticks,
     may_carry,
     measure_distance,
-    round_sum,
 )
+from acerl_np.kernels.ways import find_approach, find_pace, find_slowdown
 from acerl_np.support.compiled import inner_kernel
 
 
@@ -93,7 +94,7 @@ def enter_edge(problem, state, b, v, site, target, tick):
     state.place[b, v, PLACE_EDGE_OFFSET] = 0.0
     length = problem.edge_length[layout, site, following]
     state.vehicle[b, v, VEHICLE_EDGE_END_TICK] = tick + count_ticks(
-        length / problem.fleet[i, v, FLEET_SPEED]
+        length / find_pace(problem, i, v, site, following)
     )
 
 
@@ -172,43 +173,41 @@ def assign_task(problem, state, b, v, position):
     delivery = problem.ends[i, task, ENDS_DELIVERY]
     speed = problem.fleet[i, v, FLEET_SPEED]
     loaded = problem.distance[layout, pickup, delivery]
+    approach, slowdown, turns = find_approach(problem, state, b, v, pickup)
+    metres = approach + loaded
+    slowdown += find_slowdown(problem, problem.fleet[i, v, FLEET_SLOWDOWN], pickup, delivery)
     state.vehicle[b, v, VEHICLE_TASK] = task
     state.vehicle[b, v, VEHICLE_STATUS] = WORKING
     state.task[b, task, TASK_VEHICLE] = v
     state.task[b, task, TASK_START] = now
-    state.vehicle[b, v, VEHICLE_REVERSED] = False
+    state.vehicle[b, v, VEHICLE_REVERSED] = turns
     ahead = state.vehicle[b, v, VEHICLE_HALTED_TOWARDS]
     state.vehicle[b, v, VEHICLE_HALTED_TOWARDS] = -1
     state.vehicle[b, v, VEHICLE_HIDDEN] = ahead >= 0
     if ahead < 0:
-        metres = measure_distance(
-            problem.distance[layout, site, pickup] + loaded, problem.instance[i, INSTANCE_TRUNCATES]
-        )
+        metres = measure_distance(metres, problem.instance[i, INSTANCE_TRUNCATES])
         start_leg(problem, state, b, v, TO_PICKUP, site, now)
     elif state.place[b, v, PLACE_HALTED_AT] == 0.0:
         # It broke down exactly at a site, and starts there, whatever the edge ahead.
-        metres = round_sum(problem.distance[layout, site, pickup]) + loaded
         start_leg(problem, state, b, v, TO_PICKUP, site, now)
     else:
-        # First trip after a halt in mid-edge: turn back or go on, whichever is shorter.
         length = problem.edge_length[layout, site, ahead]
         done = state.place[b, v, PLACE_HALTED_AT]
-        onward = round_sum(length - done + problem.distance[layout, ahead, pickup])
-        back = np.inf
-        if problem.edge_length[layout, ahead, site] < np.inf:
-            back = round_sum(done + problem.distance[layout, site, pickup])
-        turns = back <= onward
-        metres = (back if turns else onward) + loaded
         rest = done if turns else length - done
-        state.vehicle[b, v, VEHICLE_REVERSED] = turns
+        origin = ahead if turns else site
+        target = site if turns else ahead
         state.vehicle[b, v, VEHICLE_LEG] = TO_PICKUP
         state.vehicle[b, v, VEHICLE_ROUTE_INDEX] = -1
-        state.vehicle[b, v, VEHICLE_EDGE_FROM] = ahead if turns else site
-        state.vehicle[b, v, VEHICLE_EDGE_TO] = site if turns else ahead
+        state.vehicle[b, v, VEHICLE_EDGE_FROM] = origin
+        state.vehicle[b, v, VEHICLE_EDGE_TO] = target
         state.place[b, v, PLACE_EDGE_OFFSET] = length - rest
         state.vehicle[b, v, VEHICLE_EDGE_TICK] = now
-        state.vehicle[b, v, VEHICLE_EDGE_END_TICK] = now + count_ticks(rest / speed)
-    duration = count_ticks(metres / speed + problem.record[i, task, RECORD_HANDLING])
+        state.vehicle[b, v, VEHICLE_EDGE_END_TICK] = now + count_ticks(
+            rest / find_pace(problem, i, v, origin, target)
+        )
+    # Without a limit the sum is that of the two times alone, to the last bit.
+    handling = problem.record[i, task, RECORD_HANDLING]
+    duration = count_ticks(metres / speed + slowdown + handling)
     state.vehicle[b, v, VEHICLE_EVENT_TICK] = now + max(np.int64(1), duration)
 
 
@@ -233,9 +232,8 @@ def break_vehicle(problem, state, b, v):
         offset = 0.0
         if state.vehicle[b, v, VEHICLE_LEG] != ARRIVED:
             target = state.vehicle[b, v, VEHICLE_EDGE_TO]
-            moved = (
-                np.float64(now - 1 - state.vehicle[b, v, VEHICLE_EDGE_TICK])
-                * problem.fleet[i, v, FLEET_SPEED]
+            moved = np.float64(now - 1 - state.vehicle[b, v, VEHICLE_EDGE_TICK]) * find_pace(
+                problem, i, v, origin, target
             )
             offset = state.place[b, v, PLACE_EDGE_OFFSET] + moved
         if state.vehicle[b, v, VEHICLE_REVERSED]:

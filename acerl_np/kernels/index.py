@@ -22,28 +22,28 @@ from acerl_np.kernels.state import (
     EPISODE_POOL_SIZE,
     EPISODE_TIME,
     FLEET_MEAN_UPTIME,
+    FLEET_SLOWDOWN,
     FLEET_SPEED,
     IDLE,
     INSTANCE_LAYOUT,
     INSTANCE_N_TASKS,
     INSTANCE_N_VEHICLES,
     NEVER,
-    PLACE_HALTED_AT,
     RECORD_ARRIVAL,
     RECORD_EXPIRY,
     RECORD_HANDLING,
     UNIT_METRES,
     UNIT_SECONDS,
+    UNIT_SLOWDOWN,
     VEHICLE_EVENT_TICK,
-    VEHICLE_HALTED_TOWARDS,
     VEHICLE_NEXT_BREAKDOWN,
-    VEHICLE_SITE,
     VEHICLE_STATUS,
     VEHICLE_TASK,
     WORKING,
     count_ticks,
     may_carry,
 )
+from acerl_np.kernels.ways import find_approach, find_slowdown
 from acerl_np.support.compiled import inner_kernel
 
 F = np.float32
@@ -173,20 +173,10 @@ def allocate_pairs(n_vehicles: int, n_tasks: int, n_hidden: int) -> Pairs:
 
 
 @inner_kernel
-def measure_approach(problem, state, b, v, pickup):
-    """Return the metres from where an idle or broken vehicle truly stands to a pickup."""
-    layout = problem.instance[state.episode[b, EPISODE_INSTANCE], INSTANCE_LAYOUT]
-    site = state.vehicle[b, v, VEHICLE_SITE]
-    ahead = state.vehicle[b, v, VEHICLE_HALTED_TOWARDS]
-    metres = problem.distance[layout, site, pickup]
-    done = state.place[b, v, PLACE_HALTED_AT]
-    if ahead < 0 or done == 0.0:
-        return metres
-    length = problem.edge_length[layout, site, ahead]
-    onward = length - done + problem.distance[layout, ahead, pickup]
-    if problem.edge_length[layout, ahead, site] < np.inf:
-        return min(onward, done + metres)
-    return onward
+def time_approach(problem, state, b, v, pickup):
+    """Return the seconds that an idle or broken vehicle needs from where it truly stands to a pickup."""
+    metres, slowdown, _ = find_approach(problem, state, b, v, pickup)
+    return metres / problem.fleet[state.episode[b, EPISODE_INSTANCE], v, FLEET_SPEED] + slowdown
 
 
 @inner_kernel
@@ -224,16 +214,17 @@ def find_soonest(problem, state, b, index, pairs):
                 else:
                     before = max(before, free)
         speed = problem.fleet[i, v, FLEET_SPEED]
+        row = problem.fleet[i, v, FLEET_SLOWDOWN]
         for k in range(size):
             if not may_carry(problem, i, v, state.pool[b, k]):
                 continue
             pickup = problem.ends[i, state.pool[b, k], ENDS_PICKUP]
             if status == WORKING:
                 site = problem.ends[i, state.vehicle[b, v, VEHICLE_TASK], ENDS_DELIVERY]
-                metres = distance[site, pickup]
+                seconds = distance[site, pickup] / speed + find_slowdown(problem, row, site, pickup)
             else:
-                metres = measure_approach(problem, state, b, v, pickup)
-            there = wait + metres / speed
+                seconds = time_approach(problem, state, b, v, pickup)
+            there = wait + seconds
             if there < pairs.soonest[k]:
                 pairs.second[k] = pairs.soonest[k]
                 pairs.after[k] = pairs.first[k]
@@ -254,14 +245,17 @@ def compare_tasks(problem, state, b, pairs):
     i = state.episode[b, EPISODE_INSTANCE]
     distance = problem.distance[problem.instance[i, INSTANCE_LAYOUT]]
     seconds = problem.unit[i, UNIT_SECONDS] / problem.unit[i, UNIT_METRES]
+    row = problem.unit[i, UNIT_SLOWDOWN]
     size = state.episode[b, EPISODE_POOL_SIZE]
     most = min(size, MOST_OTHERS)
     for k in range(most):
         # The time by which each task must be begun at its pickup; `approach` serves as scratch.
         task = state.pool[b, k]
-        loaded = distance[problem.ends[i, task, ENDS_PICKUP], problem.ends[i, task, ENDS_DELIVERY]]
+        pickup, delivery = problem.ends[i, task, ENDS_PICKUP], problem.ends[i, task, ENDS_DELIVERY]
+        loaded = distance[pickup, delivery] * seconds
+        loaded += find_slowdown(problem, row, pickup, delivery)
         due = problem.record[i, task, RECORD_ARRIVAL] + problem.record[i, task, RECORD_EXPIRY]
-        pairs.approach[k] = due - problem.record[i, task, RECORD_HANDLING] - loaded * seconds
+        pairs.approach[k] = due - problem.record[i, task, RECORD_HANDLING] - loaded
     for k in range(size):
         task = state.pool[b, k]
         due = problem.record[i, task, RECORD_ARRIVAL] + problem.record[i, task, RECORD_EXPIRY]
@@ -274,10 +268,12 @@ def compare_tasks(problem, state, b, pairs):
                 continue
             n += 1
             other = state.pool[b, j]
-            metres = distance[delivery, problem.ends[i, other, ENDS_PICKUP]]
+            pickup = problem.ends[i, other, ENDS_PICKUP]
+            metres = distance[delivery, pickup]
             nearest = min(nearest, metres)
             total += metres
-            tightest = min(tightest, pairs.approach[j] - metres * seconds)
+            way = metres * seconds + find_slowdown(problem, row, delivery, pickup)
+            tightest = min(tightest, pairs.approach[j] - way)
             if (
                 problem.record[i, other, RECORD_ARRIVAL] + problem.record[i, other, RECORD_EXPIRY]
                 < due
@@ -321,9 +317,11 @@ def write_features(problem, state, b, index, v, k, n_idle, busy, pairs):
     due = problem.record[i, task, RECORD_ARRIVAL] + problem.record[i, task, RECORD_EXPIRY]
     speed = problem.fleet[i, v, FLEET_SPEED]
     approach = pairs.approach[k]
-    metres = problem.distance[layout, pickup, problem.ends[i, task, ENDS_DELIVERY]]
+    delivery = problem.ends[i, task, ENDS_DELIVERY]
+    metres = problem.distance[layout, pickup, delivery]
     handling = problem.record[i, task, RECORD_HANDLING]
-    loaded = metres / speed + handling
+    row = problem.fleet[i, v, FLEET_SLOWDOWN]
+    loaded = metres / speed + find_slowdown(problem, row, pickup, delivery) + handling
     finish = now + approach + loaded
     slack = (due - finish) * per_second
     a, c = approach * per_second, loaded * per_second
@@ -338,7 +336,11 @@ def write_features(problem, state, b, index, v, k, n_idle, busy, pairs):
     is_first = pairs.first[k] == v
     other = pairs.second[k] if is_first else pairs.soonest[k]
     rival = pairs.after[k] if is_first else pairs.first[k]
-    its_loaded = metres / problem.fleet[i, rival, FLEET_SPEED] + handling if rival >= 0 else 0.0
+    its_loaded = 0.0
+    if rival >= 0:
+        row = problem.fleet[i, rival, FLEET_SLOWDOWN]
+        its_loaded = metres / problem.fleet[i, rival, FLEET_SPEED] + handling
+        its_loaded += find_slowdown(problem, row, pickup, delivery)
     x[OTHER_SOONEST] = min(other * per_second, FAR)
     x[OTHER_LATENESS] = clip((now + other + its_loaded - due) * per_second, 0.0, FAR)
 
@@ -426,10 +428,9 @@ def score_pairs(problem, state, b, index, row, pairs):
     for v in range(problem.instance[i, INSTANCE_N_VEHICLES]):
         if not has_choice(problem, state, b, v):
             continue
-        speed = problem.fleet[i, v, FLEET_SPEED]
         for k in range(size):
             pickup = problem.ends[i, state.pool[b, k], ENDS_PICKUP]
-            pairs.approach[k] = measure_approach(problem, state, b, v, pickup) / speed
+            pairs.approach[k] = time_approach(problem, state, b, v, pickup)
         for k in range(size):
             if may_carry(problem, i, v, state.pool[b, k]):
                 write_features(problem, state, b, index, v, k, n_idle, busy, pairs)

@@ -34,7 +34,7 @@ RUNNING, FINISHED, STUCK, STOPPED = 0, 1, 2, 3
 N_WAY_FIELDS = 2
 WAY_NEXT_SITE, WAY_NAMED_ROUTE = range(N_WAY_FIELDS)
 
-N_INSTANCE_FIELDS = 6
+N_INSTANCE_FIELDS = 7
 (
     INSTANCE_LAYOUT,
     INSTANCE_TRUNCATES,
@@ -42,6 +42,7 @@ N_INSTANCE_FIELDS = 6
     INSTANCE_N_VEHICLES,
     INSTANCE_TASK_SLOTS,
     INSTANCE_HORIZON,
+    INSTANCE_QUICKEST,
 ) = range(N_INSTANCE_FIELDS)
 
 N_ENDS_FIELDS = 2
@@ -52,8 +53,10 @@ RECORD_ARRIVAL, RECORD_EXPIRY, RECORD_HANDLING, RECORD_DEMAND, RECORD_LOADED = r
     N_RECORD_FIELDS
 )
 
-N_FLEET_FIELDS = 4
-FLEET_SPEED, FLEET_CAPACITY, FLEET_MEAN_UPTIME, FLEET_MEAN_REPAIR = range(N_FLEET_FIELDS)
+N_FLEET_FIELDS = 5
+FLEET_SPEED, FLEET_CAPACITY, FLEET_MEAN_UPTIME, FLEET_MEAN_REPAIR, FLEET_SLOWDOWN = range(
+    N_FLEET_FIELDS
+)
 
 N_BREAKDOWN_FIELDS = 2
 BREAKDOWN_TICK, BREAKDOWN_REPAIR_TICKS = range(N_BREAKDOWN_FIELDS)
@@ -74,8 +77,8 @@ N_SCALING_FIELDS = 12
     SCALING_CAPACITY,
 ) = range(N_SCALING_FIELDS)
 
-N_UNIT_FIELDS = 2
-UNIT_METRES, UNIT_SECONDS = range(N_UNIT_FIELDS)
+N_UNIT_FIELDS = 3
+UNIT_METRES, UNIT_SECONDS, UNIT_SLOWDOWN = range(N_UNIT_FIELDS)
 
 # Fields of State.
 N_EPISODE_FIELDS = 8
@@ -125,8 +128,11 @@ class Problem(NamedTuple):
 
     Attributes
     ----------
-    distance : ndarray(float64, (L, S, S)), m, shortest-path lengths, inf where there is no way
+    distance : ndarray(float64, (L, S, S)), m, lengths of the routes, inf where there is no way
     edge_length : ndarray(float64, (L, S, S)), m, inf where there is no edge
+    edge_speed : ndarray(float64, (L, S, S)), m/s, speed limits, inf without; (0, 0, 0) if no layout has any
+    slowdown : ndarray(float64, (C, S, S)), s, by how much longer a route takes than its length by a vehicle's
+        speed, because of speed limits; a row for each speed on each layout with limits
     way : ndarray(int32, (L, S, S, N_WAY_FIELDS)), how to get from site a to site b
         WAY_NEXT_SITE : the site after a on the default route
         WAY_NAMED_ROUTE : index of the second site of the named route in `route_sites`, or -1
@@ -137,6 +143,7 @@ class Problem(NamedTuple):
         INSTANCE_N_TASKS, INSTANCE_N_VEHICLES
         INSTANCE_TASK_SLOTS : waiting tasks that the network sees, the same for all instances
         INSTANCE_HORIZON : tick after which an episode is stopped, `NEVER` for none
+        INSTANCE_QUICKEST : whether routes are the quickest instead of the shortest, 0 or 1
     ends : ndarray(int32, (I, M, N_ENDS_FIELDS)), the sites of each task
         ENDS_PICKUP, ENDS_DELIVERY
     record : ndarray(float64, (I, M, N_RECORD_FIELDS)), the tasks as they are given
@@ -149,6 +156,7 @@ class Problem(NamedTuple):
         FLEET_CAPACITY : units of load, 0 is unlimited
         FLEET_MEAN_UPTIME : s, mean time between random failures, 0 for none
         FLEET_MEAN_REPAIR : s, mean time to repair them
+        FLEET_SLOWDOWN : row of `slowdown`, -1 where no speed limit matters
     start_site : ndarray(int32, (I, V))
     breakdown : ndarray(int64, (I, V, K, N_BREAKDOWN_FIELDS)), listed ones by time
         BREAKDOWN_TICK : `NEVER` after the last
@@ -160,10 +168,13 @@ class Problem(NamedTuple):
     unit : ndarray(float64, (I, N_UNIT_FIELDS)), what index policies measure in
         UNIT_METRES : m, mean distance between two sites of the floor
         UNIT_SECONDS : s, time that it takes at the fleet's mean speed
+        UNIT_SLOWDOWN : row of `slowdown` for that speed, -1 where no speed limit matters
     """
 
     distance: np.ndarray
     edge_length: np.ndarray
+    edge_speed: np.ndarray
+    slowdown: np.ndarray
     way: np.ndarray
     route_sites: np.ndarray
     instance: np.ndarray

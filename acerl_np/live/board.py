@@ -318,7 +318,13 @@ class Board:
         metres = float(distance[self.site(v), pickup] + distance[pickup, delivery])
         if self.problem.instance[0, INSTANCE_TRUNCATES]:
             metres = math.floor(metres + 0.5e-9)
-        return metres / float(self.problem.fleet[0, v, FLEET_SPEED]) + task.event.handling_time
+        slowdown = self.layout.routes.find_slowdown(self.layout.vehicles[v].speed)
+        slow = 0.0
+        if slowdown is not None:
+            slow = float(slowdown[self.site(v), pickup] + slowdown[pickup, delivery])
+        return (
+            metres / float(self.problem.fleet[0, v, FLEET_SPEED]) + slow + task.event.handling_time
+        )
 
     def _write_pool(self) -> None:
         self.state.episode[0, EPISODE_POOL_SIZE] = len(self.pool)

@@ -57,13 +57,14 @@ def check_tries(instance: Instance) -> None:
     InputError
         With the worst task, and the mean time between failures that it needs.
     """
-    loaded = instance.layout.routes.distance[instance.pickup, instance.delivery]
+    routes = instance.layout.routes
     # What every try takes at least: the way to the delivery, without any to the pickup.
     least = np.full(instance.n_tasks, np.inf)
     shown = np.zeros(instance.n_tasks)
     for vehicle in instance.layout.vehicles:
         able = (vehicle.capacity == 0.0) | (instance.demand <= vehicle.capacity)
-        seconds = loaded / vehicle.speed + instance.handling_time
+        loaded = routes.find_time(vehicle.speed)[instance.pickup, instance.delivery]
+        seconds = loaded + instance.handling_time
         model = vehicle.random_breakdowns
         uptime = np.inf if model is None else model.mean_time_between_failures
         failures = np.where(able, seconds / uptime, np.inf)
@@ -81,11 +82,11 @@ def check_tries(instance: Instance) -> None:
 
 def _measure_alone(instance: Instance) -> float:
     """Return when the slowest vehicle alone would be done at the latest, s."""
-    distance = instance.layout.routes.distance
-    ways = distance[:, instance.pickup]
-    approach = np.where(np.isfinite(ways), ways, 0.0).max(axis=0)
     slowest = min(vehicle.speed for vehicle in instance.layout.vehicles)
-    metres = float((approach + distance[instance.pickup, instance.delivery]).sum())
-    work = metres / slowest + float(instance.handling_time.sum())
+    time = instance.layout.routes.find_time(slowest)
+    ways = time[:, instance.pickup]
+    approach = np.where(np.isfinite(ways), ways, 0.0).max(axis=0)
+    work = float((approach + time[instance.pickup, instance.delivery]).sum())
+    work += float(instance.handling_time.sum())
     due = float((instance.arrival + instance.expiry).max())
     return due + work

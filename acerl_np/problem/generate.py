@@ -135,10 +135,13 @@ def generate_record(
     seed = check_seed(seed)
     span = 3600.0 * tasks / rate
     chosen = find_task_sites(layout, sites)
-    distance = layout.routes.distance[np.ix_(chosen, chosen)]
     speed = sum(vehicle.speed for vehicle in layout.vehicles) / len(layout.vehicles)
+    distance = layout.routes.distance[np.ix_(chosen, chosen)]
+    slowdown = layout.routes.find_slowdown(speed)
+    slow = np.zeros_like(distance) if slowdown is None else slowdown[np.ix_(chosen, chosen)]
     n = len(chosen)
     approach = distance.sum(axis=0) / (n - 1)
+    slow_approach = slow.sum(axis=0) / (n - 1)
     key = np.empty(4, np.uint32)
     derive_key(seed, GENERATION, index, 0, key)
     arrivals = _draw_arrivals(key, tasks, process, span, burst_size)
@@ -148,6 +151,7 @@ def generate_record(
         delivery = (pickup + 1 + int(draw_uniform(key, k, 2) * (n - 1))) % n
         handling = _draw_between(handling_time, draw_uniform(key, k, 3))
         seconds = (slack * distance[pickup, delivery] + approach[pickup]) / speed + slack * handling
+        seconds += slack * slow[pickup, delivery] + slow_approach[pickup]
         rows.append(
             {
                 "task": f"t{k}",

@@ -60,7 +60,10 @@ class Layout:
     truncate_distances : bool
         Whether rules, durations and observations cut distances to whole metres.
     named_routes : tuple of tuple of str
-        Routes to take where several are equally short, each as its sites.
+        Routes to take where several are equally short, or quick, each as its sites.
+    quickest_routes : bool
+        Whether vehicles take the quickest route, as the fastest of the fleet drives it, instead of the
+        shortest. Without speed limits both are the same.
     scaling : dict or None
         Feature constants: (mid, half) of each of `SCALING_PAIRS`, divisors of `SCALING_DIVISORS`.
 
@@ -78,6 +81,7 @@ class Layout:
     task_slots: int = 30
     truncate_distances: bool = False
     named_routes: tuple[tuple[str, ...], ...] = ()
+    quickest_routes: bool = False
     scaling: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
@@ -116,19 +120,20 @@ class Layout:
                 )
             seen.add(ends)
             indices = [self.site_index[site] for site in route]
-            length = 0.0
+            total = 0.0
             for a, b in pairwise(indices):
-                step = float(self.routes.edge_length[a, b])
+                step = float(self.routes.edge_cost[a, b])
                 if math.isinf(step):
                     raise LayoutError(
                         f"{where}: no edge from '{self.sites[a].id}' to '{self.sites[b].id}'"
                     )
-                length += step
-            shortest = float(self.routes.distance[indices[0], indices[-1]])
-            if length > shortest + TOLERANCE * max(1.0, shortest):
+                total += step
+            least = float(self.routes.cost[indices[0], indices[-1]])
+            if total > least + TOLERANCE * max(1.0, least):
+                what, unit = ("quickest", "s") if self.quickest_routes else ("shortest", "m")
                 raise LayoutError(
-                    f"{where}: {length:g} m from '{ends[0]}' to '{ends[1]}'; "
-                    f"expected a shortest route ({shortest:g} m)"
+                    f"{where}: {total:g} {unit} from '{ends[0]}' to '{ends[1]}'; "
+                    f"expected a {what} route ({least:g} {unit})"
                 )
 
     @cached_property
@@ -138,8 +143,15 @@ class Layout:
 
     @cached_property
     def routes(self) -> Routes:
-        """Shortest routes between all pairs of sites; ties go to the first by the sites' order."""
-        return find_routes(self.site_index, self.edges, self.named_routes)
+        """Routes between all pairs of sites; ties go to the first by the sites' order."""
+        speed = max((vehicle.speed for vehicle in self.vehicles), default=1.0)
+        quickest_at = speed if self.quickest_routes else None
+        return find_routes(self.site_index, self.edges, self.named_routes, quickest_at)
+
+    def find_pace(self, vehicle: int, a: int, b: int) -> float:
+        """Return the speed, m/s, of a vehicle on the edge from site a to site b, all by position."""
+        limit = math.inf if self.routes.edge_speed is None else float(self.routes.edge_speed[a, b])
+        return min(self.vehicles[vehicle].speed, limit)
 
     @cached_property
     def floor_hash(self) -> str:
@@ -148,8 +160,8 @@ class Layout:
         Task slots and scaling are not in it: they say what a network sees, not where vehicles drive.
         """
         data = self.to_dict()
-        parts = ("sites", "edges", "routes", "truncate_distances")
-        return _hash({key: data[key] for key in parts})
+        parts = ("sites", "edges", "routes", "truncate_distances", "quickest_routes")
+        return _hash({key: data[key] for key in parts if key in data})
 
     @cached_property
     def fleet_hash(self) -> str:

@@ -56,7 +56,14 @@ def read_fields(data: object, default_name: str) -> dict[str, Any]:
     reader = Reader(data, "")
     reader.check_keys(
         required={"format", "sites", "edges", "vehicles"},
-        optional={"name", "task_slots", "truncate_distances", "routes", "scaling"},
+        optional={
+            "name",
+            "task_slots",
+            "truncate_distances",
+            "quickest_routes",
+            "routes",
+            "scaling",
+        },
     )
     if reader.raw("format") != 1 or isinstance(reader.raw("format"), bool):
         reader.fail("format", "1")
@@ -76,13 +83,14 @@ def read_fields(data: object, default_name: str) -> dict[str, Any]:
         "vehicles": vehicles,
         "task_slots": int(reader.number("task_slots", 30, 1, MAX_TASK_SLOTS, whole=True)),
         "truncate_distances": reader.flag("truncate_distances", False),
+        "quickest_routes": reader.flag("quickest_routes", False),
         "named_routes": tuple(routes),
         "scaling": _read_scaling(reader),
     }
 
 
 def write_fields(layout: Layout) -> dict[str, Any]:
-    """Return a layout as `read_fields` reads it, every field given.
+    """Return a layout as `read_fields` reads it; speed limits and the choice of quickest routes where given.
 
     Parameters
     ----------
@@ -102,7 +110,13 @@ def write_fields(layout: Layout) -> dict[str, Any]:
             for site in layout.sites
         ],
         "edges": [
-            {"a": edge.a, "b": edge.b, "length": _write(edge.length), "one_way": edge.one_way}
+            {
+                "a": edge.a,
+                "b": edge.b,
+                "length": _write(edge.length),
+                "one_way": edge.one_way,
+                **({"max_speed": _write(edge.max_speed)} if edge.max_speed < math.inf else {}),
+            }
             for edge in layout.edges
         ],
         "routes": [list(route) for route in layout.named_routes],
@@ -125,6 +139,8 @@ def write_fields(layout: Layout) -> dict[str, Any]:
             for vehicle in layout.vehicles
         ],
     }
+    if layout.quickest_routes:
+        data["quickest_routes"] = True
     if layout.scaling is not None:
         data["scaling"] = {
             key: [_write(x) for x in value] if key in SCALING_PAIRS else _write(value)
@@ -149,7 +165,7 @@ def _read_site(item: Reader) -> Site:
 
 
 def _read_edge(item: Reader, points: Mapping[str, Site]) -> Edge:
-    item.check_keys({"a", "b"}, {"length", "one_way"})
+    item.check_keys({"a", "b"}, {"length", "one_way", "max_speed"})
     a, b = item.text("a"), item.text("b")
     euclidean = 0.0
     if a in points and b in points:
@@ -159,6 +175,9 @@ def _read_edge(item: Reader, points: Mapping[str, Site]) -> Edge:
         b=b,
         length=item.number("length", euclidean, 0.0, 4 * MAX_NUMBER),
         one_way=item.flag("one_way", False),
+        max_speed=item.number("max_speed", None, MIN_SPEED)
+        if "max_speed" in item.data
+        else math.inf,
     )
 
 

@@ -80,8 +80,9 @@ def measure_load(instance: Instance, vehicles: Sequence[Vehicle] | None = None) 
     speeds and handling by the number of vehicles, each weighted with its time in service: so much a
     fleet does that always works.
 
-    A task takes its approach, its way and its handling time. The approach is the mean way to its
-    pickup: from the starts for as many tasks as there are vehicles, else from the record's deliveries.
+    A task takes its approach, its way, its handling time, and what speed limits add to both ways. The
+    approach is the mean way to its pickup: from the starts for as many tasks as there are vehicles, else
+    from the record's deliveries.
     A task that only some vehicles may carry counts against these alone: the load is the largest over
     the groups of tasks that need more than some vehicle's capacity, all tasks being one of them. Tasks
     that nobody may carry, or without a way to the delivery, are left out.
@@ -103,16 +104,26 @@ def measure_load(instance: Instance, vehicles: Sequence[Vehicle] | None = None) 
     span = float((instance.arrival + instance.expiry).max()) - first
     seconds = np.array([measure_service_time(vehicle, first, first + span) for vehicle in fleet])
     reach = seconds * np.array([vehicle.speed for vehicle in fleet])
+    mean = float(reach.sum() / seconds.sum()) if seconds.sum() > 0.0 else 1.0
+    slowdown = instance.layout.routes.find_slowdown(mean)
     ride, approach = _measure_ways(instance, fleet)
+    # What speed limits add, at the fleet's mean speed; like handling it is shared by the vehicles.
+    slow_ride, slow_approach = np.zeros_like(ride), np.zeros_like(ride)
+    if slowdown is not None:
+        slow_ride, slow_approach = _average_ways(instance, fleet, slowdown)
     too_heavy = instance.demand > capacity.max()
     counted = ~too_heavy & np.isfinite(ride)
     offered = loaded = 0.0
     for least in (-1.0, *np.unique(capacity)[:-1]):
         group, able = counted & (instance.demand > least), capacity > least
         metres = float(reach[able].sum())
-        handling = _divide(float(instance.handling_time[group].sum()), float(seconds[able].sum()))
+        served = float(seconds[able].sum())
+        beside = instance.handling_time + slow_ride
+        handling = _divide(float(beside[group].sum()), served)
         loaded = max(loaded, _divide(float(ride[group].sum()), metres) + handling)
-        offered = max(offered, _divide(float((approach + ride)[group].sum()), metres) + handling)
+        slowed = _divide(float(slow_approach[group].sum()), served)
+        driven = _divide(float((approach + ride)[group].sum()), metres)
+        offered = max(offered, driven + handling + slowed)
     return Load(
         offered=offered,
         loaded=loaded,
@@ -124,8 +135,17 @@ def measure_load(instance: Instance, vehicles: Sequence[Vehicle] | None = None) 
 
 def _measure_ways(instance: Instance, fleet: Sequence[Vehicle]) -> tuple[np.ndarray, np.ndarray]:
     """Return each task's way and its mean approach, m (float64, (n_tasks,)), inf without a way."""
+    distance = instance.layout.routes.distance
+    if instance.layout.truncate_distances:
+        distance = np.floor(distance + 0.5e-9)
+    return _average_ways(instance, fleet, distance)
+
+
+def _average_ways(
+    instance: Instance, fleet: Sequence[Vehicle], table: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return what a table between sites has for each task's way, and in the mean for its approach."""
     layout = instance.layout
-    distance = layout.routes.distance
     starts = [layout.site_index[vehicle.start] for vehicle in fleet]
     n = instance.n_tasks
     first = min(n, len(fleet)) / n
@@ -134,16 +154,13 @@ def _measure_ways(instance: Instance, fleet: Sequence[Vehicle]) -> tuple[np.ndar
     np.add.at(share, instance.delivery, (1.0 - first) / n)
     origins = np.flatnonzero(share)
     pickups, which = np.unique(instance.pickup, return_inverse=True)
-    ride = distance[instance.pickup, instance.delivery]
-    ways = distance[np.ix_(origins, pickups)]
-    if layout.truncate_distances:
-        ride, ways = np.floor(ride + 0.5e-9), np.floor(ways + 0.5e-9)
-    reached = np.isfinite(ways)
+    ways = table[np.ix_(origins, pickups)]
+    reached = np.isfinite(layout.routes.distance[np.ix_(origins, pickups)])
     weight = np.where(reached, share[origins, None], 0.0)
     total = (np.where(reached, ways, 0.0) * weight).sum(axis=0)
     weights = weight.sum(axis=0)
     approach = np.divide(total, weights, out=np.zeros_like(total), where=weights > 0.0)
-    return ride, approach[which]
+    return table[instance.pickup, instance.delivery], approach[which]
 
 
 def _divide(work: float, time: float) -> float:

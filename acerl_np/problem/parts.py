@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from acerl_np.problem.json_tree import Reader
@@ -27,12 +28,16 @@ class Site:
 
 @dataclass(frozen=True)
 class Edge:
-    """A way from site `a` to site `b`, and back unless `one_way`; `length` in metres."""
+    """A way from site `a` to site `b`, and back unless `one_way`; `length` in metres.
+
+    Nobody drives faster than `max_speed`, m/s, on it.
+    """
 
     a: str
     b: str
     length: float
     one_way: bool = False
+    max_speed: float = math.inf
 
 
 @dataclass(frozen=True)

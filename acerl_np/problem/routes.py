@@ -1,9 +1,9 @@
-"""Shortest routes between all sites of a floor."""
+"""Routes between all sites of a floor: the shortest, or the quickest."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 
@@ -21,7 +21,7 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class Routes:
-    """Shortest routes between all ordered pairs of S sites.
+    """Routes between all ordered pairs of S sites.
 
     Attributes
     ----------
@@ -29,6 +29,10 @@ class Routes:
         inf where there is no way.
     edge_length : ndarray(float64, (S, S)), m
         inf where there is no edge.
+    edge_speed : ndarray(float64, (S, S)), m/s, or None
+        Speed limits, inf where there is none; None on a floor without any.
+    edge_cost, cost : ndarray(float64, (S, S)), m or s
+        What each edge costs, and the route that costs least: its length, or its time if quickest.
     next_site : ndarray(int32, (S, S))
         The site after a on the route from a to b; a itself where a = b or there is no way.
     explicit : dict
@@ -38,8 +42,39 @@ class Routes:
 
     distance: np.ndarray
     edge_length: np.ndarray
+    edge_speed: np.ndarray | None
+    edge_cost: np.ndarray
+    cost: np.ndarray
     next_site: np.ndarray
     explicit: dict[tuple[int, int], tuple[int, ...]]
+    _slowdowns: dict[float, np.ndarray | None] = field(default_factory=dict, repr=False)
+
+    def find_slowdown(self, speed: float) -> np.ndarray | None:
+        """Return by how much longer each route takes than its length by `speed`, because of speed limits.
+
+        Parameters
+        ----------
+        speed : float, m/s
+
+        Returns
+        -------
+        ndarray(float64, (S, S)), s, or None
+            None where no limit is below this speed.
+        """
+        if speed not in self._slowdowns:
+            found = None
+            if self.edge_speed is not None and (self.edge_speed < speed).any():
+                length = np.where(np.isfinite(self.edge_length), self.edge_length, 0.0)
+                slow = length / np.minimum(speed, self.edge_speed) - length / speed
+                found = add_along(slow, self.cost, self.next_site, self.explicit)
+            self._slowdowns[speed] = found
+        return self._slowdowns[speed]
+
+    def find_time(self, speed: float) -> np.ndarray:
+        """Return how long each route takes at `speed`, m/s, where no limit is lower: float64 (S, S), s."""
+        slowdown = self.find_slowdown(speed)
+        time = self.distance / speed
+        return time if slowdown is None else time + slowdown
 
     @cached_property
     def mean_distance(self) -> float:
@@ -52,8 +87,9 @@ def find_routes(
     sites: Mapping[str, int],
     edges: Sequence[Edge],
     named_routes: Sequence[Sequence[str]],
+    quickest_at: float | None = None,
 ) -> Routes:
-    """Find a shortest route between all ordered pairs of sites.
+    """Find a route between all ordered pairs of sites.
 
     Parameters
     ----------
@@ -62,7 +98,9 @@ def find_routes(
     edges : sequence of Edge
         Between these sites.
     named_routes : sequence of sequences of str
-        Routes to take where several are equally short; of unknown sites they are passed over.
+        Routes to take where several are equally good; of unknown sites they are passed over.
+    quickest_at : float, optional
+        m/s, find the quickest routes for a vehicle of this speed; by default the shortest.
 
     Returns
     -------
@@ -79,39 +117,92 @@ def find_routes(
 
     n_sites = len(sites)
     edge_length = np.full((n_sites, n_sites), np.inf)
+    edge_speed = np.full((n_sites, n_sites), np.inf)
     for edge in edges:
         a, b = sites[edge.a], sites[edge.b]
-        edge_length[a, b] = min(edge_length[a, b], edge.length)
-        if not edge.one_way:
-            edge_length[b, a] = min(edge_length[b, a], edge.length)
+        for way in ((a, b),) if edge.one_way else ((a, b), (b, a)):
+            # Of edges between the same sites the shortest is driven, of equally long ones the fastest.
+            if (edge.length, -edge.max_speed) < (edge_length[way], -edge_speed[way]):
+                edge_length[way], edge_speed[way] = edge.length, edge.max_speed
+    has_limits = bool(np.isfinite(edge_speed).any())
+    edge_cost = edge_length
+    if quickest_at is not None:
+        edge_cost = edge_length / np.minimum(quickest_at, edge_speed)
     starts, ends = np.nonzero(np.isfinite(edge_length))
-    lengths = edge_length[starts, ends]
+    lengths = edge_cost[starts, ends]
     # Before SciPy 1.15 the shortest paths take indices of 32 bits only.
     ways = starts.astype(np.int32), ends.astype(np.int32)
     graph = csr_array((lengths, ways), shape=(n_sites, n_sites))
-    distance = shortest_path(graph, method="D", directed=True)
+    cost = shortest_path(graph, method="D", directed=True)
 
-    _check_shortest_edge(lengths, distance)
+    _check_shortest_edge(lengths, cost)
 
     # Going through edges by descending end, the first neighbour on a shortest route stays.
     next_site = np.tile(np.arange(n_sites, dtype=np.int32)[:, None], (1, n_sites))
-    finite = np.isfinite(distance)
-    slack = TOLERANCE * np.maximum(1.0, np.where(finite, distance, 1.0))
+    finite = np.isfinite(cost)
+    slack = TOLERANCE * np.maximum(1.0, np.where(finite, cost, 1.0))
     for k in np.argsort(-ends, kind="stable"):
         a, b = starts[k], ends[k]
-        shortest = finite[a] & (lengths[k] + distance[b] <= distance[a] + slack[a])
+        shortest = finite[a] & (lengths[k] + cost[b] <= cost[a] + slack[a])
         shortest[a] = False
         next_site[a, shortest] = b
     explicit: dict[tuple[int, int], tuple[int, ...]] = {}
     if (lengths == 0.0).any():
-        explicit = _route_over_zero_edges(edge_length, distance, slack, next_site)
+        explicit = _route_over_zero_edges(edge_cost, cost, slack, next_site)
     for route in named_routes:
         if len(route) > 1 and all(site in sites for site in route):
             indices = tuple(sites[site] for site in route)
             explicit[indices[0], indices[-1]] = indices
+    distance = cost
+    if quickest_at is not None:
+        metres = np.where(np.isfinite(edge_length), edge_length, 0.0)
+        distance = np.where(finite, add_along(metres, cost, next_site, explicit), np.inf)
     return Routes(
-        distance=distance, edge_length=edge_length, next_site=next_site, explicit=explicit
+        distance=distance,
+        edge_length=edge_length,
+        edge_speed=edge_speed if has_limits else None,
+        edge_cost=edge_cost,
+        cost=cost,
+        next_site=next_site,
+        explicit=explicit,
     )
+
+
+def add_along(
+    values: np.ndarray,
+    cost: np.ndarray,
+    next_site: np.ndarray,
+    explicit: Mapping[tuple[int, int], Sequence[int]],
+) -> np.ndarray:
+    """Return the sum of what each edge has along the route between each pair of sites.
+
+    Parameters
+    ----------
+    values : ndarray(float64, (S, S))
+        Of the edge from each site to each other.
+    cost : ndarray(float64, (S, S))
+        inf where there is no way; sums are 0 there.
+    next_site : ndarray(int32, (S, S)); explicit : mapping
+        As `Routes` has them.
+
+    Returns
+    -------
+    ndarray(float64, (S, S))
+    """
+    total = np.zeros(cost.shape)
+    drives = np.isfinite(cost) & ~np.eye(len(cost), dtype=bool)
+    for pair in explicit:
+        drives[pair] = False  # `next_site` may lead in circles there
+    origin, target = np.nonzero(drives)
+    here = origin
+    while len(here):
+        following = next_site[here, target]
+        total[origin, target] += values[here, following]
+        left = following != target
+        origin, target, here = origin[left], target[left], following[left]
+    for pair, route in explicit.items():
+        total[pair] = sum(values[a, b] for a, b in pairwise(route))
+    return total
 
 
 def _check_shortest_edge(lengths: np.ndarray, distance: np.ndarray) -> None:

@@ -164,16 +164,19 @@ def check_record(instance: Instance) -> RecordCheck:
     dead_ends = np.isin(delivery, closed)
 
     n = instance.n_tasks
-    fastest = np.zeros(n)
+    metres = np.floor(loaded + 0.5e-9) if layout.truncate_distances else loaded
+    quickest = np.full(n, np.inf)
+    too_heavy = np.ones(n, np.bool_)
     for vehicle in layout.vehicles:
         able = (instance.demand <= vehicle.capacity) | (vehicle.capacity == 0.0)
-        fastest = np.maximum(fastest, able * vehicle.speed)
-    too_heavy = fastest == 0.0
+        slowdown = layout.routes.find_slowdown(vehicle.speed)
+        ride = metres / vehicle.speed
+        ride = ride if slowdown is None else ride + slowdown[pickup, delivery]
+        quickest = np.where(able, np.minimum(quickest, ride), quickest)
+        too_heavy &= ~able
     known = ~too_heavy & np.isfinite(loaded)
-    loaded = np.where(known, loaded, 0.0)
-    metres = np.floor(loaded + 0.5e-9) if layout.truncate_distances else loaded
     # As the simulator counts: from the tick after the arrival, at least one tick, the last one begun.
-    seconds = metres / np.where(known, fastest, 1.0) + instance.handling_time
+    seconds = np.where(known, quickest, 0.0) + instance.handling_time
     finish = np.ceil(arrival) + np.maximum(1.0, np.ceil(seconds - 0.5e-9))
     hopeless = known & (finish > arrival + instance.expiry + 1e-9)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,11 +17,13 @@ from acerl_np.kernels.state import (
     FLEET_CAPACITY,
     FLEET_MEAN_REPAIR,
     FLEET_MEAN_UPTIME,
+    FLEET_SLOWDOWN,
     FLEET_SPEED,
     INSTANCE_HORIZON,
     INSTANCE_LAYOUT,
     INSTANCE_N_TASKS,
     INSTANCE_N_VEHICLES,
+    INSTANCE_QUICKEST,
     INSTANCE_TASK_SLOTS,
     INSTANCE_TRUNCATES,
     N_BREAKDOWN_FIELDS,
@@ -52,6 +54,7 @@ from acerl_np.kernels.state import (
     SCALING_WAITING_MID,
     UNIT_METRES,
     UNIT_SECONDS,
+    UNIT_SLOWDOWN,
     WAY_NAMED_ROUTE,
     WAY_NEXT_SITE,
     Problem,
@@ -264,8 +267,11 @@ def build_problem(
             for vehicle in instance.layout.vehicles
         ]
     )
-    bytes_needed = 24 * n_layouts * n_sites**2 + n_instances * (
-        56 * n_tasks + fleet * (36 + 16 * n_breakdowns)
+    rows = _list_slowdowns(layouts)
+    has_limits = any(layout.routes.edge_speed is not None for layout in layouts)
+    tables = (32 if has_limits else 24) * n_layouts + 8 * len(rows)
+    bytes_needed = tables * n_sites**2 + n_instances * (
+        56 * n_tasks + fleet * (44 + 16 * n_breakdowns)
     )
     if bytes_needed > MAX_TABLE_BYTES:
         raise InputError(
@@ -281,7 +287,7 @@ def build_problem(
         layouts, layout_of, n_tasks, fleet, n_breakdowns, scaling, task_slots, horizon
     )
     for i, instance in enumerate(instances):
-        _fill_instance(problem, i, instance)
+        _fill_instance(problem, i, instance, rows)
         if instance.layout.has_random_breakdowns:
             problem.instance[i, INSTANCE_HORIZON] = find_last_tick(instance, horizon)
     return problem
@@ -300,9 +306,13 @@ def _allocate_problem(
     """Return tables that hold the layouts, and no task yet."""
     n_layouts, n_instances = len(layouts), len(layout_of)
     n_sites = max(len(layout.sites) for layout in layouts)
+    rows = _list_slowdowns(layouts)
+    n_limited = n_layouts if any(x.routes.edge_speed is not None for x in layouts) else 0
     problem = Problem(
         distance=np.full((n_layouts, n_sites, n_sites), np.inf),
         edge_length=np.full((n_layouts, n_sites, n_sites), np.inf),
+        edge_speed=np.full((n_limited, *(n_sites if n_limited else 0,) * 2), np.inf),
+        slowdown=np.zeros((len(rows), *(n_sites if rows else 0,) * 2)),
         way=np.zeros((n_layouts, n_sites, n_sites, N_WAY_FIELDS), np.int32),
         route_sites=_stack_routes(layouts),
         instance=np.zeros((n_instances, N_INSTANCE_FIELDS), np.int64),
@@ -322,17 +332,41 @@ def _allocate_problem(
     )
     problem.instance[:, INSTANCE_HORIZON] = NEVER if horizon is None else int(horizon)
     problem.fleet[..., FLEET_SPEED] = 1.0
+    problem.fleet[..., FLEET_SLOWDOWN] = -1.0
+    problem.unit[..., UNIT_SLOWDOWN] = -1.0
     problem.breakdown[..., BREAKDOWN_TICK] = NEVER
     position = 0
     for k, layout in enumerate(layouts):
         size = len(layout.sites)
         problem.distance[k, :size, :size] = layout.routes.distance
         problem.edge_length[k, :size, :size] = layout.routes.edge_length
+        if layout.routes.edge_speed is not None:
+            problem.edge_speed[k, :size, :size] = layout.routes.edge_speed
         problem.way[k, :size, :size, WAY_NEXT_SITE] = layout.routes.next_site
         for ends, route in layout.routes.explicit.items():
             problem.way[k, *ends, WAY_NAMED_ROUTE] = position
             position += len(route) - 1
+    for (k, speed), row in rows.items():
+        size = len(layouts[k].sites)
+        problem.slowdown[row, :size, :size] = layouts[k].routes.find_slowdown(speed)
     return problem
+
+
+def _list_slowdowns(layouts: Sequence[Layout]) -> dict[tuple[int, float], int]:
+    """Return the row of `Problem.slowdown` of each layout and speed for which a limit matters."""
+    pairs = [
+        (k, speed)
+        for k, layout in enumerate(layouts)
+        if layout.routes.edge_speed is not None
+        for speed in sorted({*(vehicle.speed for vehicle in layout.vehicles), mean_speed(layout)})
+        if layout.routes.find_slowdown(speed) is not None
+    ]
+    return {pair: row for row, pair in enumerate(pairs)}
+
+
+def mean_speed(layout: Layout) -> float:
+    """Return the mean speed of a fleet, m/s."""
+    return float(np.mean([vehicle.speed for vehicle in layout.vehicles]))
 
 
 def allocate_variants(
@@ -390,7 +424,7 @@ def build_live_problem(
     """
     fleet = max(n_vehicles or 1, len(layout.vehicles))
     problem = _allocate_problem([layout], [0], n_tasks, fleet, 1, scaling, task_slots, None)
-    _fill_fleet(problem, 0, layout, with_breakdowns=False)
+    _fill_fleet(problem, 0, layout, _list_slowdowns([layout]), with_breakdowns=False)
     return problem
 
 
@@ -411,7 +445,9 @@ def measure_loaded(layout: Layout, metres: np.ndarray) -> np.ndarray:
     return np.asarray(np.floor(metres * 1e9 + 0.5) * 1e-9)
 
 
-def _fill_instance(problem: Problem, i: int, instance: Instance) -> None:
+def _fill_instance(
+    problem: Problem, i: int, instance: Instance, rows: Mapping[tuple[int, float], int]
+) -> None:
     layout = instance.layout
     n = instance.n_tasks
     problem.instance[i, INSTANCE_N_TASKS] = n
@@ -424,20 +460,31 @@ def _fill_instance(problem: Problem, i: int, instance: Instance) -> None:
     problem.arrival_tick[i, :n] = np.ceil(instance.arrival).astype(np.int64)
     loaded = layout.routes.distance[instance.pickup, instance.delivery]
     problem.record[i, :n, RECORD_LOADED] = measure_loaded(layout, loaded)
-    _fill_fleet(problem, i, layout)
+    _fill_fleet(problem, i, layout, rows)
 
 
-def _fill_fleet(problem: Problem, i: int, layout: Layout, *, with_breakdowns: bool = True) -> None:
+def _fill_fleet(
+    problem: Problem,
+    i: int,
+    layout: Layout,
+    rows: Mapping[tuple[int, float], int],
+    *,
+    with_breakdowns: bool = True,
+) -> None:
+    place = int(problem.instance[i, INSTANCE_LAYOUT])
     problem.instance[i, INSTANCE_TRUNCATES] = layout.truncate_distances
+    problem.instance[i, INSTANCE_QUICKEST] = layout.quickest_routes
     problem.instance[i, INSTANCE_N_VEHICLES] = len(layout.vehicles)
     # A floor of one site, or a fleet of one place, has no distances to measure in.
     metres = layout.routes.mean_distance or 1.0
-    speed = float(np.mean([vehicle.speed for vehicle in layout.vehicles]))
+    speed = mean_speed(layout)
     problem.unit[i, UNIT_METRES] = metres
     problem.unit[i, UNIT_SECONDS] = metres / speed
+    problem.unit[i, UNIT_SLOWDOWN] = rows.get((place, speed), -1)
     for v, vehicle in enumerate(layout.vehicles):
         problem.fleet[i, v, FLEET_SPEED] = vehicle.speed
         problem.fleet[i, v, FLEET_CAPACITY] = vehicle.capacity
+        problem.fleet[i, v, FLEET_SLOWDOWN] = rows.get((place, vehicle.speed), -1)
         problem.start_site[i, v] = layout.site_index[vehicle.start]
         if not with_breakdowns:
             continue

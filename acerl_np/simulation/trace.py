@@ -348,7 +348,6 @@ class _Notes:
     def _list_steps(self, v: int) -> list[Step]:
         n = list_steps(self.problem, self.state, PLAYED, SPARE, v, self.steps, self.offsets)
         length = self.instance.layout.routes.edge_length
-        speed = self.instance.layout.vehicles[v].speed
         steps = []
         for row, offset in zip(self.steps[:n].tolist(), self.offsets[:n].tolist(), strict=True):
             a, b = row[STEP_FROM], row[STEP_TO]
@@ -357,7 +356,7 @@ class _Notes:
             known = a != b and 0.0 < metres < np.inf
             first = offset / metres if known else 0.0
             loaded = row[STEP_LEG] == TO_DELIVERY
-            pace = speed / metres if known else 1.0
+            pace = self.instance.layout.find_pace(v, a, b) / metres if known else 1.0
             steps.append(Step(row[STEP_START], row[STEP_END], a, b, first, 1.0, loaded, pace))
         return steps
 

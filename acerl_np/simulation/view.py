@@ -164,7 +164,7 @@ def _locate(simulator: Simulator, b: int, v: int, places: np.ndarray) -> np.ndar
     if row[VEHICLE_STATUS] == WORKING and row[VEHICLE_LEG] != ARRIVED:
         start, end = row[VEHICLE_EDGE_FROM], row[VEHICLE_EDGE_TO]
         seconds = simulator.state.episode[b, EPISODE_TIME] - row[VEHICLE_EDGE_TICK]
-        metres = place[PLACE_EDGE_OFFSET] + seconds * layout.vehicles[v].speed
+        metres = place[PLACE_EDGE_OFFSET] + seconds * layout.find_pace(v, start, end)
     elif row[VEHICLE_STATUS] != WORKING and row[VEHICLE_HALTED_TOWARDS] >= 0:
         end, metres = row[VEHICLE_HALTED_TOWARDS], place[PLACE_HALTED_AT]
     length = layout.routes.edge_length[start, end]
