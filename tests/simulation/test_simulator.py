@@ -32,6 +32,99 @@ def test_equals_slow_simulator_with_edges_of_no_length(world):
 
 
 @pytest.mark.oracle
+@given(worlds(floors(limits=True)))
+def test_equals_slow_simulator_with_speed_limits(world):
+    play_and_compare(world)
+
+
+@pytest.mark.oracle
+@given(worlds(floors(limits=True, quickest=True)))
+def test_equals_slow_simulator_on_quickest_routes(world):
+    play_and_compare(world)
+
+
+def limited_floor(**keys):
+    """a --12 m, at most 0.5 m/s-- b --4 m-- c, and a detour a -- d -- c of 20 m without limits."""
+    return {
+        "format": 1,
+        "sites": [
+            {"id": "a", "x": 0, "y": 0},
+            {"id": "b", "x": 12, "y": 0},
+            {"id": "c", "x": 12, "y": 4},
+            {"id": "d", "x": 0, "y": 8},
+        ],
+        "edges": [
+            {"a": "a", "b": "b", "max_speed": 0.5},
+            {"a": "b", "b": "c"},
+            {"a": "a", "b": "d"},
+            {"a": "d", "b": "c", "length": 12},
+        ],
+        "vehicles": [{"id": "v", "start": "a", "speed": 2}],
+        **keys,
+    }
+
+
+def play_limited(rows, **keys):
+    instance = Instance.from_rows("limits", Layout.from_dict(limited_floor(**keys)), rows)
+    simulator = Simulator(instance)
+    while not simulator.done[0]:
+        simulator.step(simulator.action_mask.argmax(axis=1))
+    return simulator
+
+
+def test_speed_limits_by_hand():
+    # To the pickup c: 12 m at 0.5 m/s and 4 m at 2 m/s, 26 s; back to a the same.
+    rows = [make_task("t", "c", "a", 0)]
+    assert play_limited(rows).makespan[0] == 52
+    # The rules go on comparing metres.
+    assert Layout.from_dict(limited_floor()).routes.distance[0, 2] == 16
+    # The quickest route is the detour: 20 m at 2 m/s each way.
+    assert play_limited(rows, quickest_routes=True).makespan[0] == 20
+    quickest = Layout.from_dict(limited_floor(quickest_routes=True)).routes
+    assert (quickest.distance[0, 2], quickest.cost[0, 2]) == (20, 10)
+
+
+def test_a_slow_vehicle_meets_no_limit():
+    fleet = [{"id": "v", "start": "a", "speed": 0.5}]
+    rows = [make_task("t", "c", "a", 0)]
+    assert play_limited(rows, vehicles=fleet).makespan[0] == 64
+    # The shorter way is the quicker one for it.
+    assert play_limited(rows, vehicles=fleet, quickest_routes=True).makespan[0] == 64
+
+
+def test_speed_limits_pro_rata_after_a_breakdown():
+    # At tick 9 it stands where it was at 8, 4 m past a; from 11 on 8 m at 0.5 m/s and 4 m at 2 m/s to c, 18 s,
+    # and 26 s back to a.
+    fleet = [
+        {"id": "v", "start": "a", "speed": 2, "breakdowns": [{"time": 9, "repair_time": 1}]}
+    ]
+    assert play_limited([make_task("t", "c", "a", 0)], vehicles=fleet).makespan[0] == 11 + 44
+
+
+def test_layouts_keep_their_limits_and_older_ones_their_content():
+    layout = Layout.from_dict(limited_floor(quickest_routes=True))
+    again = Layout.from_dict(layout.to_dict())
+    assert again == layout
+    assert again.floor_hash == layout.floor_hash
+    plain = Layout.from_dict(limited_floor())
+    assert plain.floor_hash != layout.floor_hash
+    bare = limited_floor()
+    del bare["edges"][0]["max_speed"]
+    data = Layout.from_dict(bare).to_dict()
+    assert "quickest_routes" not in data
+    assert all("max_speed" not in edge for edge in data["edges"])
+    assert Layout.from_dict(bare).floor_hash != plain.floor_hash
+
+
+@pytest.mark.parametrize("speed", [0, -1, "2", None, True, 1e300])
+def test_unusable_speed_limits_are_refused(speed):
+    floor = limited_floor()
+    floor["edges"][1]["max_speed"] = speed
+    with pytest.raises(InputError, match=r"edges\[1\].max_speed: read"):
+        Layout.from_dict(floor)
+
+
+@pytest.mark.oracle
 @settings(max_examples=10 if numba.config.DISABLE_JIT else 40)  # each example is several worlds
 @given(st.lists(worlds(), min_size=2, max_size=3), st.integers(0, 2), st.booleans())
 def test_padding_is_inert(batch, n_spare, twice):
