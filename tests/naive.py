@@ -147,6 +147,7 @@ class Task:
     handling: float
     demand: float
     waiting_since: float  # the arrival, or the tick before the breakdown that put it back
+    priority: float = 0.0
     vehicle: int = -1
     start: int = -1
     finish: int = -1
@@ -391,8 +392,8 @@ class NaiveEpisode:
         if not 0 <= pool_index < len(self._pool):
             raise ValueError(f"no task {pool_index} in a pool of {len(self._pool)}")
         task = self._pool[pool_index]
-        if not self._vehicles[vehicle].can_carry(task):
-            raise ValueError(f"vehicle {vehicle} cannot carry task {task.name}")
+        if not any(task is other for other in self.offered(self._vehicles[vehicle])):
+            raise ValueError(f"vehicle {vehicle} is not offered task {task.name}")
         self._begin_service(vehicle, task)
         self._advance()
 
@@ -401,12 +402,18 @@ class NaiveEpisode:
         if rule not in RULES:
             raise ValueError(f"no rule {rule!r}")
         carrier = self._vehicles[vehicle]
-        visible = [task for task in self._pool if carrier.can_carry(task)]
+        visible = self.offered(carrier)
         if not visible:
             raise ValueError(f"vehicle {vehicle} can carry no task of the pool")
         keys = [self._key(rule, carrier, task, visible) for task in visible]
         picked = visible[keys.index(min(keys))]  # the first of equals
         return next(index for index, task in enumerate(self._pool) if task is picked)
+
+    def offered(self, vehicle: Vehicle) -> list[Task]:
+        """The waiting tasks that a vehicle may take: of those it can carry those of the highest priority."""
+        able = [task for task in self._pool if vehicle.can_carry(task)]
+        highest = max((task.priority for task in able), default=0.0)
+        return [task for task in able if task.priority == highest]
 
     def _key(self, rule: str, vehicle: Vehicle, task: Task, visible: list[Task]) -> float:
         """What a rule compares; the smallest wins."""
@@ -613,14 +620,17 @@ def read_mean_times(entry: dict[str, Any] | None) -> tuple[float, float] | None:
 
 
 def read_task(entry: dict[str, Any]) -> Task:
-    """A task of a record."""
+    """A task of a record; held back until its earliest start it arrives then, and is due as it was."""
+    arrival = float(entry["arrival_time"])
+    start = max(arrival, float(entry.get("earliest_start", 0)))
     return Task(
         name=entry["task"],
         pickup=entry["pickup"],
         delivery=entry["delivery"],
-        arrival=float(entry["arrival_time"]),
-        expiry=float(entry["expiry_time"]),
+        arrival=start,
+        expiry=arrival + float(entry["expiry_time"]) - start,
         handling=float(entry.get("handling_time", 0)),
         demand=float(entry.get("demand", 0)),
-        waiting_since=float(entry["arrival_time"]),
+        waiting_since=start,
+        priority=float(entry.get("priority", 0)),
     )

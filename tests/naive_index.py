@@ -58,7 +58,7 @@ def pairs(slow):
         (v, k)
         for v, vehicle in enumerate(slow.vehicles)
         for k, task in enumerate(slow.waiting)
-        if vehicle.status == naive.IDLE and vehicle.can_carry(task)
+        if vehicle.status == naive.IDLE and any(task is other for other in slow.offered(vehicle))
     ]
 
 

@@ -148,6 +148,7 @@ def worlds(draw, floor=None):
     capacities = [vehicle["capacity"] for vehicle in layout["vehicles"]]
     loads = [x for x in (0, 1, 1.5, 2.5, 4) if 0 in capacities or x <= max(capacities)]
     rows = []
+    ranked, held = draw(st.sampled_from([(False, False)] * 2 + [(True, False), (True, True)]))
     for k in range(draw(st.integers(1, 8))):
         pickup, delivery = draw(st.lists(st.sampled_from(ids), min_size=2, max_size=2, unique=True))
         rows.append(
@@ -161,6 +162,11 @@ def worlds(draw, floor=None):
                 "demand": draw(st.sampled_from(loads)),
             }
         )
+        if ranked:
+            rows[-1]["priority"] = draw(st.sampled_from([0, 0, 1, 2.5]))
+        if held:
+            latest = int(rows[-1]["arrival_time"] + rows[-1]["expiry_time"])
+            rows[-1]["earliest_start"] = draw(st.integers(0, latest))
     return World(layout, rows, draw(st.lists(st.integers(0, 999), min_size=1, max_size=20)))
 
 

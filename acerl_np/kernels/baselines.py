@@ -31,7 +31,8 @@ from acerl_np.kernels.state import (
     STUCK,
     TASK_VEHICLE,
     VEHICLE_STATUS,
-    may_carry,
+    find_priority,
+    is_offered,
 )
 from acerl_np.support.compiled import inner_kernel, kernel
 
@@ -58,15 +59,16 @@ def choose_vehicle(problem, state, b, uniform):
 
 @inner_kernel
 def choose_task(problem, state, b, v, uniform):
-    """Return the position of one of the waiting tasks that v may carry, each equally probable."""
+    """Return the position of one of the waiting tasks that v is offered, each equally probable."""
     i = state.episode[b, EPISODE_INSTANCE]
+    priority = find_priority(problem, state, b, v)
     n = 0
     for k in range(state.episode[b, EPISODE_POOL_SIZE]):
-        if may_carry(problem, i, v, state.pool[b, k]):
+        if is_offered(problem, i, v, state.pool[b, k], priority):
             n += 1
     k = int(uniform * n)
     for position in range(state.episode[b, EPISODE_POOL_SIZE]):
-        if may_carry(problem, i, v, state.pool[b, position]):
+        if is_offered(problem, i, v, state.pool[b, position], priority):
             if k == 0:
                 return position
             k -= 1

@@ -41,6 +41,8 @@ from acerl_np.kernels.state import (
     VEHICLE_TASK,
     WORKING,
     count_ticks,
+    find_priority,
+    is_offered,
     may_carry,
 )
 from acerl_np.kernels.ways import find_approach, find_slowdown
@@ -431,8 +433,9 @@ def score_pairs(problem, state, b, index, row, pairs):
         for k in range(size):
             pickup = problem.ends[i, state.pool[b, k], ENDS_PICKUP]
             pairs.approach[k] = time_approach(problem, state, b, v, pickup)
+        priority = find_priority(problem, state, b, v)
         for k in range(size):
-            if may_carry(problem, i, v, state.pool[b, k]):
+            if is_offered(problem, i, v, state.pool[b, k], priority):
                 write_features(problem, state, b, index, v, k, n_idle, busy, pairs)
                 pairs.vehicle[n] = v
                 pairs.position[n] = k

@@ -34,7 +34,8 @@ from acerl_np.kernels.state import (
     INSTANCE_N_VEHICLES,
     RUNNING,
     VEHICLE_STATUS,
-    may_carry,
+    find_priority,
+    is_offered,
     write_outcome,
 )
 from acerl_np.kernels.update import perturb_member
@@ -322,7 +323,8 @@ def find_impossible(problem, state, vehicles, tasks):
             return b
         waits = find_waiting(state, b, task) >= 0
         is_idle = state.vehicle[b, v, VEHICLE_STATUS] == IDLE
-        if not (waits and is_idle and may_carry(problem, i, v, task)):
+        priority = find_priority(problem, state, b, v)
+        if not (waits and is_idle and is_offered(problem, i, v, task, priority)):
             return b
     return -1
 

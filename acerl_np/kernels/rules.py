@@ -18,7 +18,8 @@ from acerl_np.kernels.state import (
     RECORD_ARRIVAL,
     RECORD_EXPIRY,
     VEHICLE_SITE,
-    may_carry,
+    find_priority,
+    is_offered,
     measure_distance,
     round_sum,
 )
@@ -32,17 +33,18 @@ N_RULES = 4
 
 @inner_kernel
 def weigh_ahp(problem, state, b, v, rule):
-    """Return the weights of due times and loaded ways in AHP, from the tasks that v may carry; else zeros."""
+    """Return the weights of due times and loaded ways in AHP, from the tasks offered to v; else zeros."""
     due_weight = 0.0
     distance_weight = 0.0
     if rule != AHP:
         return due_weight, distance_weight
     i = state.episode[b, EPISODE_INSTANCE]
     distance = problem.distance[problem.instance[i, INSTANCE_LAYOUT]]
+    priority = find_priority(problem, state, b, v)
     count = 0
     for k in range(state.episode[b, EPISODE_POOL_SIZE]):
         task = state.pool[b, k]
-        if may_carry(problem, i, v, task):
+        if is_offered(problem, i, v, task, priority):
             count += 1
             due_weight += (
                 problem.record[i, task, RECORD_ARRIVAL] + problem.record[i, task, RECORD_EXPIRY]
@@ -88,11 +90,12 @@ def select_task(problem, state, b, v, rule):
     """
     i = state.episode[b, EPISODE_INSTANCE]
     weights = weigh_ahp(problem, state, b, v, rule)
+    priority = find_priority(problem, state, b, v)
     best = -1
     best_key = np.inf
     for k in range(state.episode[b, EPISODE_POOL_SIZE]):
         task = state.pool[b, k]
-        if not may_carry(problem, i, v, task):
+        if not is_offered(problem, i, v, task, priority):
             continue
         key = rate_task(problem, state, b, v, rule, task, weights)
         if key < best_key:

@@ -34,7 +34,7 @@ RUNNING, FINISHED, STUCK, STOPPED = 0, 1, 2, 3
 N_WAY_FIELDS = 2
 WAY_NEXT_SITE, WAY_NAMED_ROUTE = range(N_WAY_FIELDS)
 
-N_INSTANCE_FIELDS = 7
+N_INSTANCE_FIELDS = 8
 (
     INSTANCE_LAYOUT,
     INSTANCE_TRUNCATES,
@@ -43,15 +43,21 @@ N_INSTANCE_FIELDS = 7
     INSTANCE_TASK_SLOTS,
     INSTANCE_HORIZON,
     INSTANCE_QUICKEST,
+    INSTANCE_HAS_PRIORITIES,
 ) = range(N_INSTANCE_FIELDS)
 
 N_ENDS_FIELDS = 2
 ENDS_PICKUP, ENDS_DELIVERY = range(N_ENDS_FIELDS)
 
-N_RECORD_FIELDS = 5
-RECORD_ARRIVAL, RECORD_EXPIRY, RECORD_HANDLING, RECORD_DEMAND, RECORD_LOADED = range(
-    N_RECORD_FIELDS
-)
+N_RECORD_FIELDS = 6
+(
+    RECORD_ARRIVAL,
+    RECORD_EXPIRY,
+    RECORD_HANDLING,
+    RECORD_DEMAND,
+    RECORD_LOADED,
+    RECORD_PRIORITY,
+) = range(N_RECORD_FIELDS)
 
 N_FLEET_FIELDS = 5
 FLEET_SPEED, FLEET_CAPACITY, FLEET_MEAN_UPTIME, FLEET_MEAN_REPAIR, FLEET_SLOWDOWN = range(
@@ -144,12 +150,14 @@ class Problem(NamedTuple):
         INSTANCE_TASK_SLOTS : waiting tasks that the network sees, the same for all instances
         INSTANCE_HORIZON : tick after which an episode is stopped, `NEVER` for none
         INSTANCE_QUICKEST : whether routes are the quickest instead of the shortest, 0 or 1
+        INSTANCE_HAS_PRIORITIES : whether priorities of tasks differ, 0 or 1
     ends : ndarray(int32, (I, M, N_ENDS_FIELDS)), the sites of each task
         ENDS_PICKUP, ENDS_DELIVERY
     record : ndarray(float64, (I, M, N_RECORD_FIELDS)), the tasks as they are given
         RECORD_ARRIVAL, RECORD_EXPIRY, RECORD_HANDLING : s; expiry is relative to arrival
         RECORD_DEMAND : units of load
         RECORD_LOADED : m, pickup to delivery as rules measure it
+        RECORD_PRIORITY : a vehicle is offered those waiting tasks that have the highest, of all it may carry
     arrival_tick : ndarray(int64, (I, M)), non-decreasing along a row
     fleet : ndarray(float64, (I, V, N_FLEET_FIELDS)), the vehicles as they are given
         FLEET_SPEED : m/s
@@ -325,6 +333,25 @@ def may_carry(problem, i, v, task):
     """Whether vehicle v of instance i has the capacity for `task`."""
     capacity = problem.fleet[i, v, FLEET_CAPACITY]
     return capacity == 0.0 or problem.record[i, task, RECORD_DEMAND] <= capacity
+
+
+@inner_kernel
+def find_priority(problem, state, b, v):
+    """Return the highest priority of the waiting tasks that vehicle v may carry; -inf where all are alike."""
+    i = state.episode[b, EPISODE_INSTANCE]
+    highest = -np.inf
+    if problem.instance[i, INSTANCE_HAS_PRIORITIES]:
+        for k in range(state.episode[b, EPISODE_POOL_SIZE]):
+            task = state.pool[b, k]
+            if may_carry(problem, i, v, task):
+                highest = max(highest, problem.record[i, task, RECORD_PRIORITY])
+    return highest
+
+
+@inner_kernel
+def is_offered(problem, i, v, task, priority):
+    """Whether vehicle v of instance i may take a waiting task; `priority` is that of `find_priority`."""
+    return may_carry(problem, i, v, task) and problem.record[i, task, RECORD_PRIORITY] >= priority
 
 
 @inner_kernel

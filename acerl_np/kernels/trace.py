@@ -35,7 +35,8 @@ from acerl_np.kernels.state import (
     VEHICLE_LEG,
     VEHICLE_REVERSED,
     copy_row,
-    may_carry,
+    find_priority,
+    is_offered,
 )
 from acerl_np.support.compiled import kernel
 
@@ -142,7 +143,7 @@ def list_steps(problem, state, b, spare, v, steps, offsets):
 
 @kernel
 def rate_tasks(problem, state, b, v, rule, keys):
-    """Write the key that a rule gives each waiting task for vehicle v, inf where v may not carry it.
+    """Write the key that a rule gives each waiting task for vehicle v, inf where v is not offered it.
 
     Parameters
     ----------
@@ -154,9 +155,11 @@ def rate_tasks(problem, state, b, v, rule, keys):
     keys : ndarray(float64, (at least the pool's size,))
         Output: the rule picks the first of the smallest.
     """
+    i = state.episode[b, EPISODE_INSTANCE]
     weights = weigh_ahp(problem, state, b, v, rule)
+    priority = find_priority(problem, state, b, v)
     for k in range(state.episode[b, EPISODE_POOL_SIZE]):
         task = state.pool[b, k]
         keys[k] = np.inf
-        if may_carry(problem, state.episode[b, EPISODE_INSTANCE], v, task):
+        if is_offered(problem, i, v, task, priority):
             keys[k] = rate_task(problem, state, b, v, rule, task, weights)

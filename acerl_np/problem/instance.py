@@ -35,6 +35,8 @@ class Instance:
         Counted from the arrival: a task is due at arrival + expiry.
     handling_time : ndarray(float64, (n_tasks,)), s
     demand : ndarray(float64, (n_tasks,)), units of load
+    priority : ndarray(float64, (n_tasks,))
+        Of the waiting tasks that a vehicle may carry it is offered those with the highest. 0 by default.
     epoch : datetime or None
         The moment of time zero; None if the record counts seconds. It is not in the content hash.
     """
@@ -48,6 +50,7 @@ class Instance:
     expiry: np.ndarray
     handling_time: np.ndarray
     demand: np.ndarray
+    priority: np.ndarray
     epoch: datetime | None = None
 
     @property
@@ -74,7 +77,9 @@ class Instance:
         layout : Layout
         rows : sequence of mappings
             Keys `task`, `pickup`, `delivery`, `arrival_time`, `expiry_time` and optionally
-            `handling_time`, `demand` and `time_zero`; numbers or texts that read as numbers. Arrivals
+            `handling_time`, `demand`, `priority`, `earliest_start` and `time_zero`; numbers or texts that
+            read as numbers. A task whose earliest start is after its arrival arrives then, and is due as it
+            was. Arrivals
             may also be ISO 8601 timestamps; then expiries may be timestamps of the due moments, and
             `time_zero` the moment of time zero, the same in each row that has it.
         places : sequence of str, optional
@@ -108,6 +113,7 @@ class Instance:
             expiry=numbers[1],
             handling_time=numbers[2],
             demand=numbers[3],
+            priority=numbers[4],
             epoch=epoch,
         )
         if servable:
@@ -136,6 +142,7 @@ class Instance:
                 "expiry_time": float(self.expiry[k]),
                 "handling_time": float(self.handling_time[k]),
                 "demand": float(self.demand[k]),
+                **({"priority": float(self.priority[k])} if self.priority[k] else {}),
             }
             for k in range(self.n_tasks)
         ]

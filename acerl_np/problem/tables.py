@@ -19,6 +19,7 @@ from acerl_np.kernels.state import (
     FLEET_MEAN_UPTIME,
     FLEET_SLOWDOWN,
     FLEET_SPEED,
+    INSTANCE_HAS_PRIORITIES,
     INSTANCE_HORIZON,
     INSTANCE_LAYOUT,
     INSTANCE_N_TASKS,
@@ -40,6 +41,7 @@ from acerl_np.kernels.state import (
     RECORD_EXPIRY,
     RECORD_HANDLING,
     RECORD_LOADED,
+    RECORD_PRIORITY,
     SCALING_CAPACITY,
     SCALING_DEMAND_HALF,
     SCALING_DEMAND_MID,
@@ -457,6 +459,10 @@ def _fill_instance(
     problem.record[i, :n, RECORD_EXPIRY] = instance.expiry
     problem.record[i, :n, RECORD_HANDLING] = instance.handling_time
     problem.record[i, :n, RECORD_DEMAND] = instance.demand
+    problem.record[i, :n, RECORD_PRIORITY] = instance.priority
+    problem.instance[i, INSTANCE_HAS_PRIORITIES] = bool(
+        (instance.priority != instance.priority[0]).any()
+    )
     problem.arrival_tick[i, :n] = np.ceil(instance.arrival).astype(np.int64)
     loaded = layout.routes.distance[instance.pickup, instance.delivery]
     problem.record[i, :n, RECORD_LOADED] = measure_loaded(layout, loaded)

@@ -21,7 +21,7 @@ from acerl_np.problem.rows import (
 from acerl_np.support.errors import RecordError
 
 REQUIRED_COLUMNS = ("task", "pickup", "delivery", "arrival_time", "expiry_time")
-OPTIONAL_COLUMNS = ("handling_time", "demand")
+OPTIONAL_COLUMNS = ("handling_time", "demand", "priority", "earliest_start")
 TIME_ZERO_COLUMN = "time_zero"
 """Optional column of a record with timestamps: the moment of time zero, the same on every line."""
 
@@ -36,6 +36,7 @@ class Task(NamedTuple):
     expiry: float
     handling_time: float
     demand: float
+    priority: float
 
 
 def read_tasks(
@@ -76,7 +77,8 @@ def read_tasks(
     arrival_column, expiry_column = TimeColumn("arrival_time"), TimeColumn("expiry_time")
     seen: dict[str, str] = {}
     ends: list[tuple[int, int]] = []
-    arrivals, expiries, numbers = [], [], []
+    start_column = TimeColumn("earliest_start")
+    arrivals, expiries, starts, numbers = [], [], [], []
     for place, row in zip(places, rows, strict=True):
         task = read_id(row, "task", place)
         if task in seen:
@@ -88,7 +90,11 @@ def read_tasks(
         arrivals.append(arrival_column.read(row, place))
         expiries.append(expiry_column.read(row, place))
         handling_time = read_number(row, "handling_time", place, 0.0)
-        numbers.append((handling_time, read_number(row, "demand", place, 0.0, unit="")))
+        blank = is_blank(row.get("earliest_start"))
+        starts.append(None if blank else start_column.read(row, place))
+        demand = read_number(row, "demand", place, 0.0, unit="")
+        priority = read_number(row, "priority", place, 0.0, unit="")
+        numbers.append((handling_time, demand, priority))
     if epoch is None:
         epoch = _read_time_zero(rows, places, arrivals[0])
     if epoch is None:
@@ -96,6 +102,9 @@ def read_tasks(
     tasks = []
     for k, (task, place) in enumerate(seen.items()):
         arrival, expiry = _count_times(arrivals[k], expiries[k], epoch, place)
+        start = starts[k]
+        if start is not None:
+            arrival, expiry = _hold_back(arrival, expiry, start, epoch, place)
         tasks.append(Task(task, *ends[k], arrival, expiry, *numbers[k]))
     return tasks, epoch
 
@@ -144,6 +153,25 @@ def _read_time_zero(
             )
         zero, first = (moment, place) if zero is None else (zero, first)
     return zero
+
+
+def _hold_back(
+    arrival: float,
+    expiry: float,
+    start: float | datetime,
+    epoch: datetime | None,
+    place: str,
+) -> tuple[float, float]:
+    """Return the arrival and expiry of a task that may not start before a moment; it is due as it was."""
+    seconds = count_seconds(start, epoch, "earliest_start", place)
+    due = arrival + expiry
+    if seconds > due:
+        raise RecordError(
+            f"{place}: earliest_start: {seconds - due:g} s after the task is due; expected a moment before"
+        )
+    if seconds <= arrival:
+        return arrival, expiry
+    return seconds, due - seconds
 
 
 def _count_times(

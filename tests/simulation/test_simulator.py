@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from worlds import RAW, SCALED, floors, make_task, straight_floor, worlds
 
 from acerl_np import ActionError, InputError, Instance, Layout, Simulator, load_instance
-from acerl_np.kernels.state import EPISODE_N_DECISIONS, allocate_state, copy_row
+from acerl_np.kernels.state import EPISODE_N_DECISIONS, VEHICLE_TASK, allocate_state, copy_row
 from acerl_np.problem.tables import find_scaling
 
 # Random floors, fleets and tasks
@@ -41,6 +41,50 @@ def test_equals_slow_simulator_with_speed_limits(world):
 @given(worlds(floors(limits=True, quickest=True)))
 def test_equals_slow_simulator_on_quickest_routes(world):
     play_and_compare(world)
+
+
+def test_only_the_highest_priority_that_a_vehicle_may_carry_is_offered():
+    """v may carry all but the heavy one, w everything: each is offered its own highest."""
+    fleet = [{"id": "v", "start": "A", "capacity": 1}, {"id": "w", "start": "A"}]
+    rows = [
+        make_task("low", "B", "C", 0),
+        make_task("mid", "B", "C", 0, priority=2),
+        make_task("heavy", "B", "C", 0, priority=5, demand=3),
+    ]
+    instance = Instance.from_rows("ranked", Layout.from_dict(straight_floor(fleet)), rows)
+    assert instance.priority.tolist() == [0, 2, 5]
+    simulator = Simulator(instance)
+    names = {task: k for k, task in enumerate(instance.tasks)}
+    for vehicle, task in ((0, "low"), (0, "heavy"), (1, "low"), (1, "mid")):
+        with pytest.raises(ActionError, match=r"expected"):
+            simulator.assign([vehicle], [names[task]])
+    simulator.step([1])  # v by EDD: all are due at 0, low comes first in the file
+    assert simulator.state.vehicle[0, 0, VEHICLE_TASK] == names["mid"]
+    simulator.step([4])
+    assert simulator.state.vehicle[0, 1, VEHICLE_TASK] == names["heavy"]
+
+
+def test_a_task_is_held_back_until_its_earliest_start():
+    rows = [make_task("t", "A", "C", 2, 10, earliest_start=7.5)]
+    floor = Layout.from_dict(straight_floor([{"id": "v", "start": "A", "speed": 2}]))
+    instance = Instance.from_rows("held", floor, rows)
+    assert (instance.arrival[0], instance.expiry[0]) == (7.5, 4.5)
+    simulator = Simulator(instance)
+    assert simulator.time[0] == 8
+    simulator.step([0])
+    assert (simulator.makespan[0], simulator.tardiness[0]) == (16, 4)
+    with pytest.raises(InputError, match="earliest_start: 1 s after the task is due"):
+        Instance.from_rows("late", floor, [make_task("t", "A", "C", 2, 10, earliest_start=13)])
+
+
+def test_records_without_priorities_keep_their_content():
+    rows = [make_task("t", "A", "C", 2, 10)]
+    floor = Layout.from_dict(straight_floor([{"id": "v", "start": "A"}]))
+    plain = Instance.from_rows("x", floor, rows)
+    zero = Instance.from_rows("x", floor, [{**rows[0], "priority": 0, "earliest_start": 1}])
+    ranked = Instance.from_rows("x", floor, [{**rows[0], "priority": 3}])
+    assert plain.content_hash == zero.content_hash != ranked.content_hash
+    assert Instance.from_rows("x", floor, ranked.rows()).content_hash == ranked.content_hash
 
 
 def limited_floor(**keys):
@@ -93,11 +137,9 @@ def test_a_slow_vehicle_meets_no_limit():
 
 
 def test_speed_limits_pro_rata_after_a_breakdown():
-    # At tick 9 it stands where it was at 8, 4 m past a; from 11 on 8 m at 0.5 m/s and 4 m at 2 m/s to c, 18 s,
+    # At tick 9 it stands where it was at 8, 4 m past a; from 11 on 8 m at 0.5 m/s and 4 m at 2 m/s, 18 s,
     # and 26 s back to a.
-    fleet = [
-        {"id": "v", "start": "a", "speed": 2, "breakdowns": [{"time": 9, "repair_time": 1}]}
-    ]
+    fleet = [{"id": "v", "start": "a", "speed": 2, "breakdowns": [{"time": 9, "repair_time": 1}]}]
     assert play_limited([make_task("t", "c", "a", 0)], vehicles=fleet).makespan[0] == 11 + 44
 
 
