@@ -51,6 +51,7 @@ autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
 numpydoc_show_class_members = False
+numpydoc_xref_param_type = True
 
 html_theme = "furo"
 html_title = f"acerl_np {release}"
@@ -76,7 +77,9 @@ def adapt_page(app: Sphinx, docname: str, source: list[str]) -> None:
     for there, here in OUTSIDE.items():
         text = re.sub(rf"\]\({re.escape(there)}(#[\w-]+)?\)", rf"]({here}\1)", text)
     if docname.startswith("results/") and not text.startswith("#"):
-        text = f"# {text}"  # tables as `acerl-np experiments` writes them begin with a line, no title
+        text = (
+            f"# {text}"  # tables as `acerl-np experiments` writes them begin with a line, no title
+        )
     if docname == "results":
         text += "\n```{toctree}\n:hidden:\n:glob:\n\nresults/*\n```\n"
     source[0] = text
@@ -99,12 +102,14 @@ def drop_magic(app: Sphinx, doctree: nodes.document) -> None:
 
 def resolve_public(app: Sphinx, env: Any, node: Any, content: Any) -> Any:
     """Link a class by its public name where its own module is named; leave other words as they are."""
-    domain = env.get_domain("py")
-    public = site_reference.find_public_names().get(node.get("reftarget", ""))
-    if node.get("refdomain") == "py" and public is not None:
-        return domain.resolve_xref(
+    target = node.get("reftarget", "")
+    public = site_reference.find_public_names().get(target)
+    if public is not None and node.get("refdomain") == "py":
+        return env.get_domain("py").resolve_xref(
             env, node["refdoc"], app.builder, "obj", public, node, content
         )
+    if isinstance(node.parent, nodes.classifier | nodes.term):  # a type, which stays plain text
+        return nodes.Text(content.astext().rpartition(":")[2].removesuffix("()"))
     return content if node.get("reftype") == "obj" else None
 
 

@@ -26,7 +26,9 @@ def find_public_modules() -> dict[str, tuple[str, ...]]:
     ]
     modules = {name: importlib.import_module(name) for name in packages}
     return {
-        name: tuple(module.__all__) for name, module in modules.items() if hasattr(module, "__all__")
+        name: tuple(module.__all__)
+        for name, module in modules.items()
+        if hasattr(module, "__all__")
     }
 
 
@@ -81,7 +83,11 @@ def _write_module(module: str, homes: dict[str, list[str]]) -> str:
         rooms.setdefault(".".join(home.split(".")[:2]), []).append(home)
     for room in sorted(rooms, key=lambda room: (room == module, room)):
         if len(rooms) > 1 and room != module:
-            lines += [*_head(room.rpartition(".")[2], "-"), _first(importlib.import_module(room)), ""]
+            lines += [
+                *_head(room.rpartition(".")[2], "-"),
+                _first(importlib.import_module(room)),
+                "",
+            ]
         elif len(rooms) > 1:
             lines += [*_head("others", "-")]
         lines += [".. list-table::", "   :widths: 30 70", "   :class: names", ""]
@@ -106,11 +112,13 @@ def _write_home(module: str, home: str, names: list[str]) -> str:
             lines += _head(name, "-")
         if inspect.isclass(value):
             lines += [f".. autoclass:: {module}.{name}", "   :members:"]
-            bases = [base for base in value.__mro__[1:-1] if base.__module__.startswith("acerl_np.")]
+            bases = [
+                base for base in value.__mro__[1:-1] if base.__module__.startswith("acerl_np.")
+            ]
             if bases and not issubclass(value, Exception):
                 others = {base.__name__ for base in value.__mro__} - {b.__name__ for b in bases}
                 lines.append(f"   :inherited-members: {','.join(sorted(others - {name}))}")
-            if all(_is_linked(base) for base in value.__bases__):
+            if all(_is_linked(base) for base in vars(value).get("__orig_bases__", value.__bases__)):
                 lines.append("   :show-inheritance:")
         elif inspect.isroutine(value):
             lines.append(f".. autofunction:: {module}.{name}")
@@ -122,7 +130,9 @@ def _write_home(module: str, home: str, names: list[str]) -> str:
 
 def _is_linked(base: type) -> bool:
     """Tell whether a reader gains from the name of a base class: exceptions and public ones."""
-    return issubclass(base, Exception) or f"{base.__module__}.{base.__name__}" in find_public_names()
+    return (
+        issubclass(base, Exception) or f"{base.__module__}.{base.__name__}" in find_public_names()
+    )
 
 
 def _file(module: str, home: str) -> str:
