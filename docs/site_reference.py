@@ -128,11 +128,12 @@ def _write_home(module: str, home: str, names: list[str]) -> str:
     return "\n".join(lines)
 
 
-def _is_linked(base: type) -> bool:
+def _is_linked(base: object) -> bool:
     """Tell whether a reader gains from the name of a base class: exceptions and public ones."""
-    return (
-        issubclass(base, Exception) or f"{base.__module__}.{base.__name__}" in find_public_names()
-    )
+    if not inspect.isclass(base):  # one with type parameters
+        return False
+    public = f"{base.__module__}.{base.__name__}" in find_public_names()
+    return public or issubclass(base, Exception)
 
 
 def _file(module: str, home: str) -> str:
