@@ -30,6 +30,7 @@ exclude_patterns = ["_build"]
 nitpicky = True
 # What other libraries' classes are called; their own pages are not linked, as a build needs no network.
 nitpick_ignore_regex = [("py:.*", r"(gymnasium|numpy|concurrent|collections|typing)\..*")]
+highlight_language = "none"  # of blocks that name none
 smartquotes = False  # two hyphens begin an option
 default_role = "py:obj"
 
