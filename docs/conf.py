@@ -44,6 +44,7 @@ nb_execution_in_temp = True
 nb_execution_raise_on_error = True
 nb_execution_show_tb = True
 nb_merge_streams = True
+nb_output_stderr = "remove"  # that kernels are compiled, where no shell command says it
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 os.environ["TUTORIAL"] = str(HERE / "tutorial")
 
@@ -77,6 +78,8 @@ def adapt_page(app: Sphinx, docname: str, source: list[str]) -> None:
     text = source[0]
     for there, here in OUTSIDE.items():
         text = re.sub(rf"\]\({re.escape(there)}(#[\w-]+)?\)", rf"]({here}\1)", text)
+    # A link that shows a file's name shows the page's title.
+    text = re.sub(r"\[[\w/.-]+\.md\]\(", "[](", text)
     if docname.startswith("results/") and not text.startswith("#"):
         text = (
             f"# {text}"  # tables as `acerl-np experiments` writes them begin with a line, no title
