@@ -21,6 +21,7 @@ from acerl_np.commands.common import (
     open_results,
     report_unfinished,
 )
+from acerl_np.commands.curves import PICTURE, draw_training
 from acerl_np.commands.interruption import catch_signals
 from acerl_np.commands.progress import open_meter
 from acerl_np.commands.ranges import Range, check_ranges
@@ -169,10 +170,14 @@ def run(arguments: argparse.Namespace) -> int:
     with open_results(arguments.out, arguments.resume, name) as folder:
         names = ("policy.npz", "run.npz", "config.json", "history.csv", "curves.csv")
         paths = {name: folder / name for name in names}
+        (folder / PICTURE).unlink(missing_ok=True)
         write_config(paths["config.json"], trainer)
         started = time.perf_counter()
         stopped = train(trainer, arguments, paths)
         seconds = time.perf_counter() - started
+        picture = None
+        if stopped is None:
+            picture = draw_training(folder, quiet=arguments.quiet)
     if stopped is not None:
         print(
             f"acerl-np rivals: stopped after {trainer.taken:,} of {trainer.steps:,} steps; go on with: "
@@ -195,7 +200,7 @@ def run(arguments: argparse.Namespace) -> int:
     print(f"{trainer.algorithm}: {trainer.taken:,} steps, {seconds:.1f} s; seed {trainer.seed}")
     print(f"policy {paths['policy.npz']}   checkpoint {paths['run.npz']}")
     print(f"history {paths['history.csv']}   curves {paths['curves.csv']}")
-    print(f"options {paths['config.json']}")
+    print(f"options {paths['config.json']}" + (f"   picture {picture}" if picture else ""))
     return 0
 
 

@@ -208,9 +208,7 @@ def plot_curves(
         block, column = divmod(k, COLUMNS)
         for which, what in enumerate(WHAT):
             down = block * (2 * (PANEL_HEIGHT + 0.16) + GAP) + which * (PANEL_HEIGHT + 0.16)
-            axes = add_panel(
-                0.65 + column * (wide + 0.5), top + down, wide, PANEL_HEIGHT - 0.12
-            )
+            axes = add_panel(0.65 + column * (wide + 0.5), top + down, wide, PANEL_HEIGHT - 0.12)
             _plot_panel(axes, which, lines, [record], rules, paper, limit, small=True)
             if which == 0:
                 axes.set_title(cut(record, RECORD_LETTERS), loc="left", fontsize=9, pad=3)

@@ -38,6 +38,7 @@ BLUE, SKY, GREEN, ORANGE, RED, PURPLE = (
 SETTINGS = {
     "font.size": 9.0,
     "axes.titlesize": 10.0,
+    "axes.titley": 1.0,  # looked for in the axes' surroundings else, which takes its time
     "axes.labelsize": 9.0,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -97,6 +98,22 @@ def check_form(path: str | os.PathLike[str]) -> str:
     return form
 
 
+def check_extra() -> None:
+    """Refuse to draw without matplotlib.
+
+    Raises
+    ------
+    MissingExtraError
+        If it is not installed.
+    """
+    try:
+        import matplotlib.figure  # noqa: F401
+    except ImportError as error:
+        raise MissingExtraError(
+            "matplotlib is not installed; install it with: pip install 'acerl_np[plot]'"
+        ) from error
+
+
 @contextmanager
 def open_figure(
     path: str | os.PathLike[str], width: float, height: float, *, tidy: bool = True
@@ -128,13 +145,10 @@ def open_figure(
         If the picture cannot be written.
     """
     form = check_form(path)
-    try:
-        import matplotlib
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtraError(
-            "matplotlib is not installed; install it with: pip install 'acerl_np[plot]'"
-        ) from error
+    check_extra()
+    import matplotlib
+    from matplotlib.figure import Figure
+
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(SETTINGS)
@@ -161,7 +175,7 @@ def _save_png(figure: Figure, file: io.BytesIO) -> None:
     canvas = FigureCanvasAgg(figure)
     canvas.draw()
     picture = Image.fromarray(np.asarray(canvas.buffer_rgba())[:, :, :3])
-    picture = picture.quantize(256, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+    picture = picture.quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
     picture.save(file, "png", optimize=True, dpi=(DPI, DPI))
 
 
@@ -172,9 +186,16 @@ def cut(text: str, most: int) -> str:
 
 
 def cut_path(text: str, most: int) -> str:
-    """Return a file's name of at most so many letters, its beginning left out."""
+    """Return a file's name of at most so many letters, its first folders left out."""
     text = make_printable(text)
-    return text if len(text) <= most else f"…{text[len(text) - most + 1 :]}"
+    if len(text) <= most:
+        return text
+    parts = text.split("/")
+    for k in range(1, len(parts)):
+        end = "/".join(["…", *parts[k:]])
+        if len(end) <= most:
+            return end
+    return f"…{text[len(text) - most + 1 :]}"
 
 
 def show_time(seconds: float) -> str:

@@ -8,7 +8,17 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from acerl_np.pictures.drawing import cut, find_shape, open_figure
+from acerl_np.pictures.drawing import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    RED,
+    cut,
+    find_shape,
+    open_figure,
+)
 from acerl_np.problem.layout import Layout
 
 if TYPE_CHECKING:
@@ -21,7 +31,7 @@ MAX_LABELS = 200
 SMALL = 40
 """Sites, and edges, of a floor that has room for large letters and for the lengths of its edges."""
 
-KINDS = {"tab:blue": "o", "0.5": "o", "tab:orange": "D", "tab:green": "s", "tab:purple": "^"}
+KINDS = {BLUE: "o", GREY: "v", ORANGE: "D", GREEN: "s", PURPLE: "^"}
 """Colour and marker of each kind of site, the most frequent first; a floor of more kinds has one for all."""
 
 LONGEST_NAME, LONGEST_KIND, LONGEST_ID = 60, 40, 16
@@ -141,6 +151,8 @@ def draw_sites(axes: Axes, layout: Layout) -> None:
     axes : matplotlib.axes.Axes
     layout : Layout
     """
+    from matplotlib.patheffects import withStroke
+
     small = len(layout.sites) <= SMALL
     kinds = [kind for kind, _ in Counter(site.kind for site in layout.sites).most_common()]
     if len(kinds) > len(KINDS):
@@ -150,8 +162,10 @@ def draw_sites(axes: Axes, layout: Layout) -> None:
         axes.scatter(
             [site.x for site in sites],
             [site.y for site in sites],
-            s=60 if small else 18,
+            s=70 if small else 28,
             color=colour,
+            edgecolors="white",
+            linewidths=0.8,
             marker=marker,
             zorder=3,
             label=cut(kind.lstrip("_ "), LONGEST_KIND) or "site",
@@ -163,11 +177,13 @@ def draw_sites(axes: Axes, layout: Layout) -> None:
         s=220 if small else 70,
         marker="s",
         facecolors="none",
-        edgecolors="tab:red",
+        edgecolors=RED,
         linewidths=1.5,
         zorder=4,
         label="start of a vehicle",
     )
+    # Names stay readable on whatever lies below them.
+    halo = [withStroke(linewidth=2.0, foreground="white")]
     names = layout.sites if len(layout.sites) <= MAX_LABELS else ()
     for site in names:
         axes.annotate(
@@ -176,6 +192,7 @@ def draw_sites(axes: Axes, layout: Layout) -> None:
             xytext=(8, 8) if small else (4, 4),
             textcoords="offset points",
             fontsize=11 if small else 8,
+            path_effects=halo,
             zorder=5,
         )
     axes.set_aspect("equal", adjustable="datalim")

@@ -14,11 +14,11 @@ from acerl_np.simulation.trace import Trace
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-WIDEST, NARROWEST = 11.0, 1.5
-"""Points: lines of the busiest edge, and of one that was hardly taken."""
+WIDEST, WIDEST_OF_MANY, NARROWEST = 9.0, 6.5, 1.5
+"""Points: lines of the busiest edge, on small floors and on others, and of one that was hardly taken."""
 
-COLOURS = "viridis_r"
-"""From light to dark, also in grey and for those who see fewer colours."""
+COLOURS, LIGHTEST = "viridis_r", 0.1
+"""From light to dark, also in grey and for those who see fewer colours; what is lighter is lost on white."""
 
 LONGEST_NAME = 40
 
@@ -84,7 +84,9 @@ def plot_traffic(figure: Figure, trace: Trace) -> None:
     figure : matplotlib.figure.Figure
     trace : Trace
     """
+    import matplotlib
     from matplotlib.collections import LineCollection
+    from matplotlib.colors import ListedColormap
 
     layout, instance = trace.instance.layout, trace.instance
     traffic = count_traffic(trace)
@@ -101,10 +103,12 @@ def plot_traffic(figure: Figure, trace: Trace) -> None:
     place = {site.id: (site.x, site.y) for site in layout.sites}
     busiest = float(share.max(initial=0.0)) or 1.0
     order = busy[np.argsort(share[busy], kind="stable")]  # the busiest lie on top
+    widest = WIDEST if small else WIDEST_OF_MANY
+    colours = matplotlib.colormaps[COLOURS](np.linspace(LIGHTEST, 1.0, 256))
     lines = LineCollection(
         [[place[layout.edges[k].a], place[layout.edges[k].b]] for k in order],
-        linewidths=NARROWEST + (WIDEST - NARROWEST) * share[order] / busiest,
-        cmap=COLOURS,
+        linewidths=NARROWEST + (widest - NARROWEST) * share[order] / busiest,
+        cmap=ListedColormap(colours),
         capstyle="round",
         zorder=1.8,
     )
