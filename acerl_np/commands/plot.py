@@ -159,7 +159,7 @@ def _add_episode(kind: argparse.ArgumentParser) -> None:
         "names",
         nargs="+",
         metavar="POLICY INSTANCE",
-        help="policy.npz or a rule's name, and a task record or bundled instance; with --past the latter alone",
+        help="policy.npz or a rule's name, and a task record or bundled instance; with --past only that",
     )
     kind.add_argument(
         "--past", metavar="ASSIGNMENTS.csv", help="past assignments (task,vehicle,start)"

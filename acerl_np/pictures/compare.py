@@ -1,4 +1,4 @@
-"""Policies beside each other on the same records: each record's means joined, the mean of all with its error."""
+"""Policies beside each other on the same records: each record's means joined, and the mean of all."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -181,7 +181,7 @@ def plot_curves(
         return figure.add_axes(place)
 
     figure.text(0.02, 1.0 - 0.12 / height, _describe(lines, records, shown), va="top", fontsize=10)
-    handles = {}
+    handles: dict[str, Any] = {}
     for which, what in enumerate(WHAT):
         axes = add_panel(0.65 + 4.4 * which, HEAD, 3.7, MEAN_HEIGHT)
         _plot_panel(axes, which, lines, records, rules, paper, limit)
@@ -227,9 +227,9 @@ def _describe(lines: Sequence[Line], records: Sequence[str], shown: Sequence[str
         text = "The search's members during training (no looks at the policy itself)"
     if max(seeds) > 1:
         number = f"{min(seeds)}" if len(seeds) == 1 else f"up to {max(seeds)}"
-        text += f": mean over {number} seeds; band: one standard deviation to each side"
+        text += f": mean over {number} seeds, band: ± 1 standard deviation"
     if shown and len(shown) < len(records):
-        text += f"\nbelow: the first {len(shown)} of {len(records)} records"
+        text += f"; below: the first {len(shown)} of {len(records)} records"
     return text
 
 

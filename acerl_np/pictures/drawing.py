@@ -1,4 +1,4 @@
-"""What all pictures share: opening and saving a figure, colours, line styles; matplotlib is the extra `plot`."""
+"""What all pictures share: opening and saving a figure, colours, styles; matplotlib is the extra `plot`."""
 
 from __future__ import annotations
 
@@ -209,12 +209,11 @@ def find_shape(x: Sequence[float], y: Sequence[float]) -> float:
     return min(max(height / width, 0.3), 1.5) if width > 0.0 else 1.0
 
 
-def fit_text(axes: Axes, text: str, width: float, size: float) -> bool:
+def fit_text(figure: Figure, axes: Axes, text: str, width: float, size: float) -> bool:
     """Whether a text of `size` points fits into `width`, in data of the x-axis, as the axes are now.
 
     Letters of DejaVu Sans are at most about 0.65 of their size wide on average.
     """
-    figure = axes.get_figure()
     low, high = axes.get_xlim()
     inches = figure.get_figwidth() * axes.get_position().width
     return len(text) * 0.65 * size / 72.0 + 0.03 <= width / (high - low) * inches

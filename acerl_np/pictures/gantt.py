@@ -89,7 +89,7 @@ class Bar(NamedTuple):
 
 
 def list_bars(trace: Trace) -> list[Bar]:
-    """Return what each vehicle did: of a trip the way to its pickup and the way from there, and breakdowns."""
+    """Return what each vehicle did: of a trip the ways to and from its pickup, and breakdowns."""
     delay = trace.delay
     bars = []
     for trip in trace.trips:
@@ -175,7 +175,7 @@ def plot_gantt(figure: Figure, trace: Trace) -> None:
                     zorder=2,
                     gid=kind,
                 )
-    _write_ids(axes, trace, bars)
+    _write_ids(figure, axes, trace, bars)
     axes.set_yticks(range(len(names)), names)
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
@@ -203,13 +203,13 @@ def plot_gantt(figure: Figure, trace: Trace) -> None:
     )
 
 
-def _write_ids(axes: Axes, trace: Trace, bars: list[Bar]) -> None:
+def _write_ids(figure: Figure, axes: Axes, trace: Trace, bars: list[Bar]) -> None:
     """Write the tasks' ids into the bars that have room for them, on a ground that lets them be read."""
     for bar in bars:
         if bar.task is None or bar.kind == "way":
             continue
         text = cut(trace.instance.tasks[bar.task], LONGEST_ID)
-        if not fit_text(axes, text, bar.end - bar.start, ID_SIZE):
+        if not fit_text(figure, axes, text, bar.end - bar.start, ID_SIZE):
             continue
         plain = not LOOKS[bar.kind].hatch
         ground = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}

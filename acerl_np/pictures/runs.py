@@ -17,7 +17,7 @@ import numpy as np
 from acerl_np.support.errors import AcerlError, InputError, describe, list_some
 from acerl_np.support.files import read_text
 from acerl_np.support.numbers import is_real
-from acerl_np.training.curves import CURVE_COLUMNS
+from acerl_np.training.curves import CURVE_COLUMNS, VALUES
 
 CURVES, HISTORY, CONFIG = "curves.csv", "history.csv", "config.json"
 
@@ -27,6 +27,9 @@ SEED_FOLDER = re.compile(r"seed(\d+)")
 
 AFTER_COLUMNS = ("noise_std", "failed")
 """Behind the last of these in a history stand the counts of the records."""
+
+MOST = 1e15
+"""Largest number of generations, decisions or members that is read."""
 
 MEMBERS = "the search's members"
 """What stands in the place of a record where only a history is known."""
@@ -88,18 +91,19 @@ class _Table(NamedTuple):
         k = self.header.index(name)
         return [row[k] for row in self.rows]
 
-    def numbers(self, name: str) -> np.ndarray:
-        """Return a column as float64; nan only where it is written."""
+    def numbers(self, name: str, *, known: bool = True) -> np.ndarray:
+        """Return a column as float64: numbers from 0 on, or any but infinite ones if some are not known."""
         found = np.empty(len(self.rows))
         for k, text in enumerate(self.column(name)):
             try:
                 found[k] = float(text)
-                usable = not math.isinf(found[k])
+                usable = 0.0 <= found[k] <= MOST if known else not math.isinf(found[k])
             except ValueError:
                 usable = False
             if not usable:
                 raise InputError(
                     f"{self.path}: line {self.lines[k]}: {name}: read {describe(text)}; expected a number"
+                    f"{' from 0 on' if known else ''}"
                 )
         return found
 
@@ -144,7 +148,7 @@ def _read_table(path: Path, required: Sequence[str]) -> _Table:
 def _collect_looks(table: _Table) -> dict[tuple[str, str], Looks]:
     """Return the looks of each training in a table, by its policy and its seed."""
     generations, decisions = table.numbers("generation"), table.numbers("decisions")
-    makespan, tardiness = table.numbers("makespan"), table.numbers("tardiness")
+    makespan, tardiness = (table.numbers(name, known=False) for name in VALUES[:2])
     names = table.column("instance")
     owners = [("", "")] * len(names)
     if "policy" in table.header:
@@ -183,8 +187,8 @@ def _read_members(path: Path) -> Looks:
     return Looks(
         np.arange(1, len(table.rows) + 1),
         table.numbers(decisions),
-        {MEMBERS: -table.numbers("return_mean")},
-        {MEMBERS: table.numbers("cost_mean")},
+        {MEMBERS: -table.numbers("return_mean", known=False)},
+        {MEMBERS: table.numbers("cost_mean", known=False)},
     )
 
 

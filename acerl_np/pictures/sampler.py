@@ -23,7 +23,7 @@ WIDTH, PANEL_HEIGHT, AROUND = 9.0, 1.55, 1.0
 POINTS = 32
 """Most points of a line: generations are averaged until there are no more."""
 
-LONGEST_NAME, LONGEST_LABEL = 20, 60
+LONGEST_NAME, LONGEST_LABEL = 20, 40
 
 
 def find_shares(runs: Sequence[Counts]) -> np.ndarray:

@@ -41,8 +41,8 @@ def count_traffic(trace: Trace) -> Traffic:
     layout = trace.instance.layout
     index = layout.site_index
     place: dict[frozenset[int], int] = {}
-    for k, edge in enumerate(layout.edges):
-        place.setdefault(frozenset((index[edge.a], index[edge.b])), k)
+    for position, edge in enumerate(layout.edges):
+        place.setdefault(frozenset((index[edge.a], index[edge.b])), position)
     passes = np.zeros((2, len(layout.edges)))
     for trip in trace.trips:
         for step in trip.steps:

@@ -24,7 +24,7 @@ LONGEST_NAME, LONGEST_LABEL, LONGEST_EFFECT = 26, 60, 72
 
 
 def sort_parts(importance: Importance) -> list[Part]:
-    """Return the parts of a policy as they are drawn: by the sizes of their weights, or by what they are worth.
+    """Return the parts of a policy by the sizes of their weights, or by what they are worth.
 
     Raises
     ------
@@ -36,8 +36,8 @@ def sort_parts(importance: Importance) -> list[Part]:
         return sorted(parts, key=lambda part: -abs(part.weight or 0.0))[:MAX_PARTS]
     if importance.makespan is None:
         raise InputError(
-            "a policy with hidden units, and no records in its file to tell what a feature is worth; expected "
-            "--tasks or --suite"
+            "a policy with hidden units, and no records in its file to tell what a feature is worth; "
+            "expected --tasks or --suite"
         )
     return sorted(parts, key=lambda part: -(part.makespan or 0.0))[:MAX_PARTS]
 
