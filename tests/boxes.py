@@ -7,7 +7,7 @@ from unittest import mock
 import matplotlib.text
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from acerl_np.pictures.drawing import open_figure
+from acerl_np.pictures.drawing import check_form, style_figure
 
 SLACK = 1.5
 """Pixels by which boxes may touch: there is air around letters."""
@@ -54,12 +54,13 @@ def find_faults(figure):
 
 @contextmanager
 def watch_figures(monkeypatch, module):
-    """Collect the faults of the pictures that a module of `acerl_np.pictures` draws."""
+    """Collect the faults of the pictures that a module of `acerl_np.pictures` draws; none is written."""
     found = []
 
     @contextmanager
     def watch(path, *args, **kwargs):
-        with open_figure(path, *args, **kwargs) as figure:
+        check_form(path)
+        with style_figure(*args, **kwargs) as figure:
             yield figure
             found.extend(find_faults(figure))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -141,6 +142,8 @@ def draw_runs(paths: Sequence[str | Path], out: str | Path, only: Sequence[str] 
 def draw_training(folder: Path, *, quiet: bool) -> Path | None:
     """Draw the curves of a training that has just ended; what hinders it is said in a line, and no error.
 
+    Where none can be drawn, that of an earlier training is removed.
+
     Parameters
     ----------
     folder : Path
@@ -159,10 +162,17 @@ def draw_training(folder: Path, *, quiet: bool) -> Path | None:
     except MissingExtraError as error:
         if not quiet:
             print(f"no {PICTURE}: {error}", file=sys.stderr)
-        return None
     except Exception as error:
         # The training is done and saved; a picture of it can be drawn again.
         reason = make_printable(" ".join(str(error).split()))
         print(f"no {PICTURE}: {type(error).__name__}: {reason}", file=sys.stderr)
-        return None
-    return out
+    else:
+        return out
+    remove_picture(folder)
+    return None
+
+
+def remove_picture(folder: Path) -> None:
+    """Remove the picture of an earlier training, if there is one and the machine lets it go."""
+    with suppress(OSError):
+        (folder / PICTURE).unlink()

@@ -21,7 +21,7 @@ from acerl_np.commands.common import (
     open_results,
     report_unfinished,
 )
-from acerl_np.commands.curves import PICTURE, draw_training
+from acerl_np.commands.curves import draw_training, remove_picture
 from acerl_np.commands.interruption import catch_signals
 from acerl_np.commands.progress import open_meter
 from acerl_np.commands.ranges import Range, check_ranges
@@ -170,7 +170,6 @@ def run(arguments: argparse.Namespace) -> int:
     with open_results(arguments.out, arguments.resume, name) as folder:
         names = ("policy.npz", "run.npz", "config.json", "history.csv", "curves.csv")
         paths = {name: folder / name for name in names}
-        (folder / PICTURE).unlink(missing_ok=True)
         write_config(paths["config.json"], trainer)
         started = time.perf_counter()
         stopped = train(trainer, arguments, paths)
@@ -178,6 +177,8 @@ def run(arguments: argparse.Namespace) -> int:
         picture = None
         if stopped is None:
             picture = draw_training(folder, quiet=arguments.quiet)
+        else:
+            remove_picture(folder)
     if stopped is not None:
         print(
             f"acerl-np rivals: stopped after {trainer.taken:,} of {trainer.steps:,} steps; go on with: "

@@ -19,7 +19,7 @@ from acerl_np.commands.common import (
     report_unfinished,
     vary_breakdowns,
 )
-from acerl_np.commands.curves import PICTURE, draw_training
+from acerl_np.commands.curves import draw_training, remove_picture
 from acerl_np.commands.interruption import catch_signals
 from acerl_np.commands.judging import (
     Judges,
@@ -236,7 +236,6 @@ def train_one(
         names = ("policy.npz", "run.npz", "config.json", "history.csv", "curves.csv")
         paths = {name: folder / name for name in names}
         write_judges(folder, judges)
-        (folder / PICTURE).unlink(missing_ok=True)
         write_config(paths["config.json"], trainer, judges, options["preset"])
         started = time.perf_counter()
         stopped = train(trainer, options, paths)
@@ -244,6 +243,8 @@ def train_one(
         picture = None
         if stopped is None:
             picture = draw_training(folder, quiet=options["quiet"])
+        else:
+            remove_picture(folder)
     if stopped is not None:
         print(
             f"acerl-np train: stopped after {describe_stop(trainer)}; go on with: acerl-np train --resume "

@@ -145,25 +145,46 @@ def open_figure(
         If the picture cannot be written.
     """
     form = check_form(path)
+    with style_figure(width, height, tidy=tidy) as figure:
+        yield figure
+        picture = io.BytesIO()
+        if form == "png":
+            _save_png(figure, picture)
+        else:
+            # No dates: the same picture is the same file.
+            dated = {"svg": "Date", "pdf": "CreationDate"}
+            figure.savefig(picture, format=form, metadata={dated[form]: None})
+    write_atomically(path, picture.getvalue())
+
+
+@contextmanager
+def style_figure(width: float, height: float, *, tidy: bool = True) -> Iterator[Figure]:
+    """Open a figure as `open_figure`, without writing it: what is drawn in the block has its style.
+
+    Parameters
+    ----------
+    width, height : float
+        Inches.
+    tidy : bool
+
+    Yields
+    ------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    MissingExtraError
+        If matplotlib is not installed.
+    """
     check_extra()
     import matplotlib
     from matplotlib.figure import Figure
 
-    with matplotlib.rc_context():
+    with matplotlib.rc_context(), warnings.catch_warnings():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(SETTINGS)
-        figure = Figure(figsize=(width, height), layout="constrained" if tidy else None)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # letters that the font lacks are boxes, which shows
-            yield figure
-            picture = io.BytesIO()
-            if form == "png":
-                _save_png(figure, picture)
-            else:
-                # No dates: the same picture is the same file.
-                dated = {"svg": "Date", "pdf": "CreationDate"}
-                figure.savefig(picture, format=form, metadata={dated[form]: None})
-    write_atomically(path, picture.getvalue())
+        warnings.simplefilter("ignore")  # letters that the font lacks are boxes, which shows
+        yield Figure(figsize=(width, height), layout="constrained" if tidy else None)
 
 
 def _save_png(figure: Figure, file: io.BytesIO) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from acerl_np.pictures.curves import average_seeds, draw_curves, list_records, plot_curves
-from acerl_np.pictures.drawing import open_figure
+from acerl_np.pictures.drawing import style_figure
 from acerl_np.pictures.runs import (
     MEMBERS,
     find_limit,
@@ -67,7 +67,7 @@ def read_slowly(folders, record, column):
 def test_lines_and_bands_are_means_and_deviations_of_the_files(tmp_path):
     pytest.importorskip("matplotlib", reason="pictures need matplotlib")
     folder = write_seeds(tmp_path / "three")
-    with open_figure(tmp_path / "a.png", 9.0, 8.0, tidy=False) as figure:
+    with style_figure(9.0, 8.0, tidy=False) as figure:
         plot_curves(figure, read_lines(folder), limit=50.0)
     seeds = [folder / f"seed{k}" for k in range(3)]
     shown = [(None, "makespan"), (None, "tardiness")]
@@ -95,7 +95,7 @@ def test_a_single_seed_has_no_band_and_gaps_where_nothing_finished(tmp_path):
     text = (folder / "curves.csv").read_text().splitlines()
     text[2] = "8,1000,A,nan,nan,0.0"
     (folder / "curves.csv").write_text("\n".join(text))
-    with open_figure(tmp_path / "a.png", 9.0, 8.0, tidy=False) as figure:
+    with style_figure(9.0, 8.0, tidy=False) as figure:
         plot_curves(figure, read_lines(folder))
     # A single record is no mean of others.
     assert len(figure.axes) == 2 and not figure.axes[0].collections
@@ -118,7 +118,7 @@ def test_levels_stand_where_all_records_have_them(tmp_path):
     pytest.importorskip("matplotlib", reason="pictures need matplotlib")
     lines = read_lines(write_run(tmp_path / "one"))
     both, one = {"A": (10.0, 1.0), "B": (30.0, 5.0)}, {"A": (70.0, 7.0)}
-    with open_figure(tmp_path / "a.png", 9.0, 8.0, tidy=False) as figure:
+    with style_figure(9.0, 8.0, tidy=False) as figure:
         plot_curves(figure, lines, rules={"EDD": both, "STD": one}, paper=("paper", both))
     found = [
         {
@@ -222,8 +222,7 @@ def test_too_many_lines_are_refused(tmp_path):
         draw_curves(tmp_path / "a.png", [])
 
 
-@pytest.mark.parametrize("n_records", [1, 2, 8, 40])
-@pytest.mark.parametrize("n_lines", [1, 14])
+@pytest.mark.parametrize(("n_records", "n_lines"), [(1, 1), (2, 14), (8, 1), (40, 14)])
 def test_no_text_hides_another(tmp_path, monkeypatch, n_records, n_lines):
     pytest.importorskip("matplotlib", reason="pictures need matplotlib")
     from boxes import watch_figures

@@ -9,7 +9,7 @@ import pytest
 
 import acerl_np
 from acerl_np.evaluation.tracing import trace_policy
-from acerl_np.pictures.drawing import open_figure
+from acerl_np.pictures.drawing import style_figure
 from acerl_np.pictures.gantt import LOOKS, draw_gantt, list_bars, plot_gantt
 from acerl_np.pictures.traffic import count_traffic, draw_traffic, plot_traffic
 from acerl_np.problem.instance import Instance
@@ -100,7 +100,7 @@ def test_bars_are_the_steps_of_the_trace(traces):
 def test_bars_stand_where_they_belong(tmp_path, traces):
     pytest.importorskip("matplotlib", reason="pictures need matplotlib")
     for trace in traces:
-        with open_figure(tmp_path / "a.png", 14.0, 9.0, tidy=False) as figure:
+        with style_figure(14.0, 9.0, tidy=False) as figure:
             plot_gantt(figure, trace)
         [axes] = figure.axes
         drawn = set()
@@ -118,7 +118,7 @@ def test_ids_stand_inside_their_bars(tmp_path, traces):
     from boxes import draw_texts
 
     trace = traces[0]
-    with open_figure(tmp_path / "a.png", 10.0, 3.0, tidy=False) as figure:
+    with style_figure(10.0, 3.0, tidy=False) as figure:
         plot_gantt(figure, trace)
         texts = draw_texts(figure)
         [axes] = figure.axes
@@ -161,7 +161,7 @@ def test_edges_are_as_busy_as_a_slow_count_says(tmp_path, traces):
             np.testing.assert_allclose([traffic.loaded[k], traffic.empty[k]], own)
         whole = sum(slow.values())
         assert (traffic.loaded + traffic.empty).sum() == pytest.approx(whole)
-        with open_figure(tmp_path / "a.png", 9.0, 8.0) as figure:
+        with style_figure(9.0, 8.0) as figure:
             plot_traffic(figure, trace)
         [lines] = [x for x in figure.axes[0].collections if hasattr(x, "get_segments")]
         place = {(site.x, site.y): site.id for site in layout.sites}
@@ -204,7 +204,7 @@ def test_no_text_hides_another(tmp_path, monkeypatch, traces):
     from boxes import watch_figures
 
     large = trace_policy("EDD", make_hall())
-    for trace in (*traces, large, replace(large, label="$runs_{a/" * 20 + "policy.npz")):
+    for trace in (*traces, replace(large, label="$runs_{a/" * 20 + "policy.npz")):
         for module, draw in (("gantt", draw_gantt), ("traffic", draw_traffic)):
             with watch_figures(monkeypatch, module) as faults:
                 draw(tmp_path / "a.png", trace)
@@ -215,7 +215,7 @@ def test_an_episode_that_did_not_finish_is_drawn(tmp_path):
     pytest.importorskip("matplotlib", reason="pictures need matplotlib")
     for horizon in (1, 500):
         trace = trace_policy("EDD", acerl_np.load_instance("DMH-01"), horizon=horizon)
-        with open_figure(tmp_path / "a.png", 10.0, 3.0, tidy=False) as figure:
+        with style_figure(10.0, 3.0, tidy=False) as figure:
             plot_gantt(figure, trace)
         assert "not finished" in figure.texts[0].get_text()
         draw_traffic(tmp_path / "b.png", trace)
