@@ -154,7 +154,7 @@ def plot_sampler(figure: Figure, label: str, runs: Sequence[Counts]) -> None:
     seeds = f", {len(runs)} seeds together" if len(runs) > 1 else ""
     left_out = f"; {len(chosen)} of {len(names)} records" if len(chosen) < len(names) else ""
     figure.suptitle(
-        f"{cut_path(label, LONGEST_LABEL)}: how often each record was played, in all above its panel"
+        f"{cut_path(label, LONGEST_LABEL)}: each record's share of the episodes; in each title: of all"
         f"{seeds}{left_out}",
         fontsize=10,
         x=0.01,
