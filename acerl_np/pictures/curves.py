@@ -273,14 +273,14 @@ def _plot_panel(
     for k, (label, levels) in enumerate((rules or {}).items()):
         level = _find_level(levels, records, which)
         if level is not None:
-            axes.axhline(level, color=GREY, linewidth=0.8, linestyle=(0, (1, 1)), zorder=1)
             axes.plot(
-                [1.02 * end],
-                [level],
+                [0.0, 1.02 * end],
+                [level, level],
                 color=GREY,
                 linestyle=(0, (1, 1)),
                 linewidth=0.8,
                 marker=MARKERS[k + 1],
+                markevery=[1],
                 markerfacecolor="white",
                 markersize=4.5 if small else 6.0,
                 clip_on=False,

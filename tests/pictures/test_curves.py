@@ -103,8 +103,8 @@ def test_a_single_seed_has_no_band_and_gaps_where_nothing_finished(tmp_path):
 
 
 def test_seeds_are_averaged_where_all_of_them_looked(tmp_path):
-    write_run(tmp_path / "all" / "seed2", 2, looks=3)
-    write_run(tmp_path / "all" / "seed10", 10, looks=6)
+    write_run(tmp_path / "all" / "seed2", 2, looks=6)
+    write_run(tmp_path / "all" / "seed10", 10, looks=3)
     (tmp_path / "all" / "notes").mkdir()
     [line] = read_lines(tmp_path / "all")
     assert [path.name for path in find_runs(tmp_path / "all")] == ["seed2", "seed10"]

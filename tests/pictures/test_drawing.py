@@ -32,7 +32,7 @@ def test_a_picture_is_what_its_name_says_and_repeats(tmp_path, form, monkeypatch
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
     import matplotlib
 
-    with matplotlib.rc_context({"figure.facecolor": "black", "font.size": 20.0}):
+    with matplotlib.rc_context({"axes.facecolor": "black", "font.size": 20.0}):
         draw(tmp_path / f"b.{form.upper()}")
         assert matplotlib.rcParams["font.size"] == 20.0
     first, second = (path.read_bytes() for path in sorted(tmp_path.iterdir()))
