@@ -333,7 +333,18 @@ def read_counts(folder: Path) -> Counts:
 
 
 def read_facts(folder: Path) -> dict[str, Any]:
-    """Return what config.json in the folder of a run tells; nothing where there is none to read."""
+    """Return what config.json in the folder of a run tells; nothing where there is none to read.
+
+    What `--seeds` wrote holds for the folders of its seeds, too.
+    """
+    facts = _read_config(folder)
+    whole = folder.resolve()
+    if not facts and SEED_FOLDER.fullmatch(whole.name):
+        return _read_config(whole.parent)
+    return facts
+
+
+def _read_config(folder: Path) -> dict[str, Any]:
     try:
         facts = json.loads(read_text(folder / CONFIG, InputError))
     except (AcerlError, ValueError, RecursionError):

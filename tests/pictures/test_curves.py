@@ -210,6 +210,12 @@ def test_settings_tell_the_limit(tmp_path):
     assert read_facts(tmp_path) == {} and find_limit({}) is None
     (tmp_path / "config.json").write_text('{"config": {"cost_limit": 30}}')
     assert find_limit(read_facts(tmp_path)) == 30.0
+    # That of --seeds holds for each seed that has none of its own, and for nothing else.
+    for name in ("seed0", "seed1", "other"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "seed1" / "config.json").write_text('{"config": {"cost_limit": 5}}')
+    limits = [find_limit(read_facts(tmp_path / name)) for name in ("seed0", "seed1", "other")]
+    assert limits == [30.0, 5.0, None]
     assert find_limit({"settings": {"cost_limit": 20.0}}) == 20.0
     assert find_limit({"config": {"cost_limit": "all"}, "settings": 3}) is None
 
