@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from acerl_np.problem.json_tree import Reader, shorten
 from acerl_np.problem.limits import (
+    MAX_ALIASES,
     MAX_BREAKDOWNS,
     MAX_EDGES,
     MAX_NUMBER,
@@ -56,7 +57,15 @@ def read_fields(data: object, default_name: str) -> dict[str, Any]:
     reader = Reader(data, "")
     reader.check_keys(
         required={"format", "sites", "edges", "vehicles"},
-        optional={"name", "task_slots", "truncate_distances", "routes", "scaling"},
+        optional={
+            "name",
+            "task_slots",
+            "truncate_distances",
+            "routes",
+            "scaling",
+            "stations",
+            "aliases",
+        },
     )
     if reader.raw("format") != 1 or isinstance(reader.raw("format"), bool):
         reader.fail("format", "1")
@@ -78,11 +87,13 @@ def read_fields(data: object, default_name: str) -> dict[str, Any]:
         "truncate_distances": reader.flag("truncate_distances", False),
         "named_routes": tuple(routes),
         "scaling": _read_scaling(reader),
+        "stations": _read_stations(reader),
+        "aliases": _read_aliases(reader),
     }
 
 
 def write_fields(layout: Layout) -> dict[str, Any]:
-    """Return a layout as `read_fields` reads it, every field given.
+    """Return a layout as `read_fields` reads it, every field given that has content.
 
     Parameters
     ----------
@@ -130,6 +141,10 @@ def write_fields(layout: Layout) -> dict[str, Any]:
             key: [_write(x) for x in value] if key in SCALING_PAIRS else _write(value)
             for key, value in layout.scaling.items()
         }
+    if layout.stations:
+        data["stations"] = {name: list(sites) for name, sites in layout.stations.items()}
+    if layout.aliases:
+        data["aliases"] = dict(layout.aliases)
     return data
 
 
@@ -191,6 +206,33 @@ def _read_random_breakdowns(vehicle: Reader) -> RandomBreakdowns | None:
     return RandomBreakdowns(
         **{key: item.number(key, None, least) for key, least in MEAN_TIMES.items()}
     )
+
+
+def _read_stations(reader: Reader) -> dict[str, tuple[str, ...]]:
+    stations = _read_names(reader, "stations", MAX_SITES)
+    for name in stations.data:
+        sites = stations.entries(name, 1, MAX_SITES)
+        if not all(isinstance(site, str) for site in sites):
+            stations.fail(name, "a list of site ids")
+    return {name: tuple(sites) for name, sites in stations.data.items()}
+
+
+def _read_aliases(reader: Reader) -> dict[str, str]:
+    aliases = _read_names(reader, "aliases", MAX_ALIASES)
+    return {name: aliases.text(name) for name in aliases.data}
+
+
+def _read_names(reader: Reader, key: str, most: int) -> Reader:
+    """Return the object at a key, whose own keys are names; an empty one if the key is missing."""
+    item = Reader(reader.data.get(key, {}), reader.name(key))
+    if len(item.data) > most:
+        raise LayoutError(f"{key}: {len(item.data):,} names; expected at most {most:,}")
+    for name in item.data:
+        if not name.strip() or len(name) > 200 or not name.isprintable():
+            raise LayoutError(
+                f"{key}: read the name {shorten(name)}; expected at most 200 printable characters"
+            )
+    return item
 
 
 def _read_scaling(reader: Reader) -> dict[str, Any] | None:

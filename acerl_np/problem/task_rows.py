@@ -18,6 +18,7 @@ from acerl_np.problem.rows import (
     read_moment,
     read_number,
 )
+from acerl_np.problem.stations import find_ends, find_sites
 from acerl_np.support.errors import RecordError
 
 REQUIRED_COLUMNS = ("task", "pickup", "delivery", "arrival_time", "expiry_time")
@@ -102,22 +103,24 @@ def read_tasks(
 
 def _read_ends(row: Mapping[str, Any], place: str, layout: Layout) -> tuple[int, int]:
     """Return pickup and delivery as positions in the layout's sites."""
-    ends = []
+    names, sites = [], []
     for column in ("pickup", "delivery"):
-        site = read_id(row, column, place)
-        if site not in layout.site_index:
+        name = read_id(row, column, place)
+        found = find_sites(layout, name)
+        if not found:
             raise RecordError(
-                f"{place}: {column}: unknown site '{site}'; "
+                f"{place}: {column}: unknown site '{name}'; "
                 f"expected a site of layout '{layout.name}'"
             )
-        ends.append(layout.site_index[site])
-    pickup, delivery = ends
-    if pickup == delivery:
-        raise RecordError(
-            f"{place}: delivery: '{read_id(row, 'delivery', place)}' is also the pickup; "
-            "expected another site"
-        )
-    return pickup, delivery
+        names.append(layout.aliases.get(name, name))
+        sites.append(found)
+    if names[0] == names[1] or len({*sites[0], *sites[1]}) == 1:
+        name = read_id(row, "delivery", place)
+        also = "the pickup"
+        if names[0] != names[1]:
+            also = f"where the pickup '{read_id(row, 'pickup', place)}' is"
+        raise RecordError(f"{place}: delivery: '{name}' is also {also}; expected another site")
+    return find_ends(layout, *sites)
 
 
 def _read_time_zero(

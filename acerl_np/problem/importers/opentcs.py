@@ -156,12 +156,12 @@ def import_opentcs(text: str, *, name: str = "layout") -> tuple[dict[str, Any], 
     """Turn an openTCS plant model into a layout with the model's vehicles.
 
     Points become sites and paths edges: forwards where maxVelocity is above 0 or missing, backwards
-    where maxReverseVelocity is. A location alone on its only point gives that site its name. Whatever a
-    floor can do without is left out with a warning: locked paths, paths of unknown points, from a point
-    to itself or open in no direction, links to unknown points. A path without a length above 0 is as
-    long as the straight line. A vehicle starts where its property loopback:initialPosition says, or
-    tcs:preferredParkingPosition, or tcs:assignedParkingPosition, or on the parking points in turn, or on
-    the first point.
+    where maxReverseVelocity is. A location alone on its only point gives that site its name, the point's
+    becomes an alias; a location's type is the kind of its sites. Whatever a floor can do without is left
+    out with a warning: locked paths, paths of unknown points, from a point to itself or open in no
+    direction, links to unknown points. A path without a length above 0 is as long as the straight line.
+    A vehicle starts where its property loopback:initialPosition says, or tcs:preferredParkingPosition,
+    or tcs:assignedParkingPosition, or on the parking points in turn, or on the first point.
 
     Parameters
     ----------
@@ -280,8 +280,7 @@ def _read_location(draft: Draft, item: _Element) -> None:
             draft.warnings.add("links", f"{where}: unknown point '{point}', left out")
     if read_flag(item.first("locked")):
         draft.warnings.add("locked locations", f"{item.where}: '{name}' is locked, kept as a site")
-    kind = (item.first("type") or "").strip()
-    draft.stations.append(Station(name, tuple(points), f"{name} ({kind})" if kind else name))
+    draft.stations.append(Station(name, tuple(points), (item.first("type") or "").strip()))
 
 
 def _read_vehicles(draft: Draft, items: list[_Element]) -> None:
