@@ -115,8 +115,8 @@ def _add_import(action: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="A:B[:LENGTH]",
-        help=f"add a two-way edge between two nodes, LENGTH m long (default: {LIFT_LENGTH:g}): the seconds that "
-        "the lift takes times the vehicles' speed; may be given several times",
+        help="add a two-way edge between two nodes, LENGTH m long, the seconds that the lift takes times the "
+        f"vehicles' speed (default: {LIFT_LENGTH:g}); may be given several times",
     )
     action.add_argument(
         "--two-way",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from acerl_np.problem.routes import TOLERANCE
-from acerl_np.support.errors import LayoutError, describe
+from acerl_np.support.errors import LayoutError, describe, list_some
 
 if TYPE_CHECKING:
     from acerl_np.problem.layout import Layout
@@ -97,6 +97,13 @@ def find_sites(layout: Layout, name: str) -> tuple[int, ...]:
     if name in layout.site_index:
         return (layout.site_index[name],)
     return _sort(layout, layout.stations.get(name, ()))
+
+
+def show_site(layout: Layout, site: int) -> str:
+    """Return a site as an error's line shows it: its id, and the stations that it serves by other names."""
+    own = layout.sites[site].id
+    served = [name for name, sites in layout.stations.items() if own in sites]
+    return f"'{own}'" + (f" (of station {list_some(served, 3)})" if served else "")
 
 
 def find_ends(layout: Layout, pickups: Sequence[int], deliveries: Sequence[int]) -> tuple[int, int]:

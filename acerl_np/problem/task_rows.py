@@ -103,23 +103,26 @@ def read_tasks(
 
 def _read_ends(row: Mapping[str, Any], place: str, layout: Layout) -> tuple[int, int]:
     """Return pickup and delivery as positions in the layout's sites."""
-    names, sites = [], []
+    names: list[str] = []
+    sites: list[tuple[int, ...]] = []
     for column in ("pickup", "delivery"):
-        name = read_id(row, column, place)
-        found = find_sites(layout, name)
-        if not found:
+        names.append(read_id(row, column, place))
+        sites.append(find_sites(layout, names[-1]))
+        if not sites[-1]:
             raise RecordError(
-                f"{place}: {column}: unknown site '{name}'; "
+                f"{place}: {column}: unknown site '{names[-1]}'; "
                 f"expected a site of layout '{layout.name}'"
             )
-        names.append(layout.aliases.get(name, name))
-        sites.append(found)
-    if names[0] == names[1] or len({*sites[0], *sites[1]}) == 1:
-        name = read_id(row, "delivery", place)
-        also = "the pickup"
-        if names[0] != names[1]:
-            also = f"where the pickup '{read_id(row, 'pickup', place)}' is"
-        raise RecordError(f"{place}: delivery: '{name}' is also {also}; expected another site")
+    pickup, delivery = names
+    if layout.aliases.get(pickup, pickup) == layout.aliases.get(delivery, delivery):
+        raise RecordError(
+            f"{place}: delivery: '{delivery}' is also the pickup; expected another site"
+        )
+    if len({*sites[0], *sites[1]}) == 1:
+        raise RecordError(
+            f"{place}: delivery: '{delivery}' is served from '{layout.sites[sites[0][0]].id}', as is the "
+            f"pickup '{pickup}'; expected another site"
+        )
     return find_ends(layout, *sites)
 
 

@@ -84,11 +84,11 @@ def test_the_lif_sample_is_carried_over():
     assert layout["name"] == "ground"
     sites = {site["id"]: (site["x"], site["y"], site["kind"]) for site in layout["sites"]}
     assert sites == {
-        "n1": (0, 0, "station wide"),
-        "pick": (20, 0, "station pick (Goods in), node n2"),
-        "n3": (30, 10, "station wide"),
-        "drop": (20, 20, "station drop, node n4"),
-        "n5": (0, 20, "station upper, station lower"),
+        "n1": (0, 0, "station"),
+        "pick": (20, 0, "station"),
+        "n3": (30, 10, "station"),
+        "drop": (20, 20, "station"),
+        "n5": (0, 20, "station"),
         "6": (-10, 20, ""),
     }
     # A quarter of a circle, sampled; its straight line would be 14.14 m.
@@ -124,9 +124,9 @@ def test_the_plant_model_is_carried_over():
     sites = {site["id"]: (site["x"], site["y"], site["kind"]) for site in layout["sites"]}
     assert sites == {
         "P1": (0, 0, ""),
-        "Inbound": (12, 0, "station Inbound (Shelf), node P2"),
+        "Inbound": (12, 0, "Shelf"),
         "P3": (12, 8, ""),
-        "Outbound": (0, 8, "station Outbound (Shelf), node P4"),
+        "Outbound": (0, 8, "Shelf"),
         "Park": (-3, 8, "parking"),
     }
     assert ways(layout) == [
