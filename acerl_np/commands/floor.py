@@ -212,8 +212,9 @@ def _set_fleet(arguments: argparse.Namespace, data: dict[str, Any]) -> None:
     ids = [site["id"] for site in data["sites"]]
     some = f"{', '.join(ids[:SHOWN])}{', ...' if len(ids) > SHOWN else ''}"
     if arguments.start is not None and arguments.start not in ids:
-        called = data.get("aliases", {}).get(arguments.start)
-        hint = f"; on this floor it is called '{called}'" if called in ids else ""
+        start = data.get("aliases", {}).get(arguments.start, arguments.start)
+        sites = data.get("stations", {}).get(start, [start] if start in ids else [])
+        hint = f"; here it is {' or '.join(map(repr, sites[:SHOWN]))}" if sites else ""
         raise InputError(
             f"--start: read '{arguments.start}'; expected one of the sites {some}{hint}"
         )
@@ -351,9 +352,9 @@ def _show_stations(layout: Layout) -> None:
     for name, sites in stations.items():
         line = f"  {name}  {find_type(layout, sites)}"
         if name in layout.stations:
-            line += f", served from {', '.join(layout.sites[k].id for k in sites)}"
+            line += f"; served from {', '.join(layout.sites[k].id for k in sites)}"
         if name in called:
-            line += f", also called {', '.join(called[name])}"
+            line += f"; also called {', '.join(called[name])}"
         print(line)
 
 

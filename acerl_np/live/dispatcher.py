@@ -438,7 +438,9 @@ class Dispatcher:
             self._find_sites(event.delivery, what),
         )
         aliases = self.layout.aliases
-        same = aliases.get(event.pickup, event.pickup) == aliases.get(event.delivery, event.delivery)
+        same = aliases.get(event.pickup, event.pickup) == aliases.get(
+            event.delivery, event.delivery
+        )
         if same or len({*pickups, *deliveries}) == 1:
             raise EventError(f"{what}: task '{event.task}': pickup and delivery are one site")
         pickup, delivery = find_ends(self.layout, pickups, deliveries)
