@@ -104,7 +104,8 @@ def _measure_ways(layout: Layout, places: Sequence[tuple[int, ...]]) -> np.ndarr
     """Return the shortest way between two different sites of each pair of places, m."""
     nodes = np.concatenate(places)
     if len(nodes) == len(places):
-        return layout.routes.distance[np.ix_(nodes, nodes)]
+        found: np.ndarray = layout.routes.distance[np.ix_(nodes, nodes)]
+        return found
     first = np.cumsum([0, *map(len, places)])[:-1]
     ways = np.where(nodes[:, None] == nodes, np.inf, layout.routes.distance[np.ix_(nodes, nodes)])
     ways = np.minimum.reduceat(np.minimum.reduceat(ways, first, axis=0), first, axis=1)
