@@ -243,6 +243,13 @@ def test_drawn_tasks_go_to_the_nearest_site_of_a_station():
     assert due[1, 3] == 2 * 20 + (10 + 20) / 2 and due[3, 2] == 2 * 10 + (20 + 10) / 2
 
 
+def test_stations_that_share_a_site_are_apart():
+    data = line(stations={"left": ["b", "c"], "right": ["d", "c"]})
+    made = generate_record(acerl_np.Layout.from_dict(data), 50)
+    assert {(1, 2), (2, 1)} == {*zip(made.pickup.tolist(), made.delivery.tolist(), strict=True)}
+    assert {*made.expiry.tolist()} == {2 * 10 + 10}
+
+
 def test_live_events_may_name_stations(tmp_path):
     data = {**NAMED, "aliases": {**NAMED["aliases"], "Hall 1": "a"}}
     layout = acerl_np.Layout.from_dict(data)
@@ -347,6 +354,11 @@ def test_old_names_and_names_of_stations_become_aliases():
     assert data["aliases"] == {"a": "S", "Goods in": "S", "Goods out": "W"}
     data["vehicles"] = [{"id": "v", "start": "S"}]
     assert ends_of("a", "Goods out", data) == "Sc"
+
+
+def test_an_old_name_goes_before_a_station_of_several_nodes():
+    data, _ = read(lif(("S", "a", {}), ("a", "cd", {})))
+    assert data["aliases"] == {"a": "S"} and "stations" not in data
 
 
 def test_the_samples_keep_old_names():
@@ -458,6 +470,7 @@ def test_a_tower_is_joined_by_its_lifts(tmp_path, monkeypatch, capsys):
     lift = "ground/lift:upper/lift:25.5"
     status, _ = import_tower(capsys, "--join", *FLEET, "--lift", lift, "--lift", "g2:rail")
     assert status == 0
+    assert '    "buffer": ["g2", "hoist"],\n' in Path("tower.json").read_text()
     layout = acerl_np.load_layout("tower.json")
     assert [(e.a, e.b, e.length, e.one_way) for e in layout.edges[-2:]] == [
         ("ground/lift", "upper/lift", 25.5, False),

@@ -138,17 +138,12 @@ def _name_levels(layouts: Sequence[tuple[str, dict[str, Any]]]) -> list[str]:
 
 
 def _share_names(ids: Sequence[Sequence[str]], titles: Sequence[str]) -> list[dict[str, str]]:
-    """Return what each level calls things: its own ids, then those that only one other level has.
-
-    An id of several levels gets the title of its level before it.
-    """
+    """Return what each level's ids become: one of several levels gets the level's title before it."""
     several = Counter(name for own in ids for name in own)
-    names = [
+    return [
         {name: f"{title}/{name}" if several[name] > 1 else name for name in own}
         for own, title in zip(ids, titles, strict=True)
     ]
-    unique = {name: name for name, count in several.items() if count == 1}
-    return [{**unique, **own} for own in names]
 
 
 def _set_side_by_side(
