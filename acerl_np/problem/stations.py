@@ -34,13 +34,14 @@ def check_stations(layout: Layout) -> None:
             raise LayoutError(f"{where}: is also the id of a site; expected another name")
         if not sites:
             raise LayoutError(f"{where}: no sites; expected at least one")
-        for k, site in enumerate(sites):
+        for site in sites:
             if site not in layout.site_index:
                 raise LayoutError(
                     f"{where}: unknown site '{describe(site)}'; expected the id of one of the sites"
                 )
-            if site in sites[:k]:
-                raise LayoutError(f"{where}: '{site}' again; expected each site once")
+        if len(set(sites)) < len(sites):
+            twice = next(site for site in sites if sites.count(site) > 1)
+            raise LayoutError(f"{where}: '{twice}' again; expected each site once")
     for name, target in layout.aliases.items():
         where = f"aliases.{describe(name)}"
         if name in layout.site_index or name in layout.stations:

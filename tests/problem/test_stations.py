@@ -451,6 +451,35 @@ def test_one_layout_joined_is_that_layout():
         read(join=True)
 
 
+TOWER = (DATA / "tower.lif.json").read_text()
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.floats(0, 1), st.integers(0, 8), st.sampled_from(["", '"', "lift", "1e9", "/", "u"])
+        ),
+        min_size=1,
+        max_size=4,
+    )
+)
+def test_whatever_stands_in_levels_is_joined_or_refused_in_one_line(changes):
+    text = TOWER
+    for place, removed, added in changes:
+        at = round(place * len(text))
+        text = text[:at] + added + text[at + removed :]
+    try:
+        data, warnings = import_lif(text, join=True)
+        data["vehicles"] = [{"id": "v", "start": data["sites"][0]["id"]}]
+        layout = acerl_np.Layout.from_dict(data)
+        assert all(line.isprintable() for line in warnings)
+    except LayoutError as error:
+        assert "\n" not in str(error)
+        return
+    for name in (*layout.stations, *layout.aliases):
+        assert find_sites(layout, name)
+
+
 # As users call it
 
 
