@@ -66,6 +66,7 @@ def check_training(instance: acerl_np.Instance) -> None:
     with contextlib.redirect_stderr(Terminal()) as shown:
         assert main(words.split()) == 0
     assert "generation 2/2 |" in shown.getvalue(), shown.getvalue()
+    assert Path("run/curves.png").read_bytes().startswith(b"\x89PNG")
     assert acerl_np.Policy.load("run/policy.npz").theta.tobytes() == loaded.theta.tobytes()
 
 

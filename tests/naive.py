@@ -50,7 +50,7 @@ class Floor:
             limit = float(edge.get("max_speed", math.inf))
             self._add_arc(a, b, length, limit)
             if not edge.get("one_way", False):
-                self._add_arc(b, a, length, limit)
+                self._add_arc(b, a, length, float(edge.get("max_reverse_speed", limit)))
         self.is_quickest = bool(layout.get("quickest_routes", False))
         self.costs = dict(self.arcs)
         if self.is_quickest:

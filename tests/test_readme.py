@@ -16,7 +16,7 @@ import pytest
 from acerl_np.commands.main import build_parser, main
 
 ROOT = Path(__file__).parent.parent
-DOCS = sorted((ROOT / "docs").rglob("*.md"))
+DOCS = sorted(path for path in (ROOT / "docs").rglob("*.md") if "_build" not in path.parts)
 PAGES = {
     str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
     for path in (ROOT / "README.md", ROOT / "SECURITY.md", ROOT / "instances/README.md", *DOCS)
@@ -27,11 +27,14 @@ def blocks(page, language):
     return re.findall(rf"^```{language}\n(.*?)^```$", PAGES[page], re.MULTILINE | re.DOTALL)
 
 
+CELL = r"\{code-cell\}\n%%bash -e"
+"""Begins a cell of shell commands in the tutorial, which runs when the site is built."""
+
 EXAMPLES = [(page, code) for page in PAGES for code in blocks(page, "python")]
 COMMANDS = [
     (page, line.partition("acerl-np ")[2])
     for page in PAGES
-    for block in blocks(page, "sh")
+    for block in blocks(page, "sh") + blocks(page, CELL)
     for line in block.replace("\\\n", " ").splitlines()
     if re.match(r"(\.venv/bin/)?acerl-np ", line)
 ]
@@ -58,6 +61,7 @@ def test_there_are_examples():
     shown = {page for page, _ in EXAMPLES}
     assert {"README.md", "docs/live.md", "docs/environments.md", "docs/evolution.md"} <= shown
     assert len(COMMANDS) >= 30
+    assert "docs/tutorial.md" in {page for page, _ in COMMANDS}
 
 
 @compiled
@@ -77,7 +81,7 @@ def test_examples_run(page, code, tmp_path, monkeypatch):
 def test_the_commands_for_an_own_floor_run(tmp_path, monkeypatch, capsys):
     """As a user types them in a clone, but in this process and with short trainings."""
     shown = blocks("docs/own-floor.md", "sh")
-    assert len(shown) == 3
+    assert len(shown) == 4
     commands = "".join(shown)
     (tmp_path / "tests").mkdir()
     shutil.copytree(ROOT / "tests" / "data", tmp_path / "tests" / "data")
@@ -99,7 +103,7 @@ def test_the_commands_for_an_own_floor_run(tmp_path, monkeypatch, capsys):
 
 @pytest.mark.parametrize(("page", "line"), COMMANDS)
 def test_commands_are_understood(page, line):
-    words = shlex.split(line, comments=True)
+    words = shlex.split(line.partition(" | ")[0], comments=True)
     assert build_parser(words[0]).parse_args(words).command == words[0]
 
 

@@ -107,6 +107,8 @@ def floors(draw, zero_lengths=False, limits=None, quickest=False):
             limit = draw(st.none() | st.sampled_from([0.4, 0.9, 1.1, 1.5, 2.5]))
             if limit is not None:
                 edge["max_speed"] = limit
+                if not edge.get("one_way") and draw(st.booleans()):
+                    edge["max_reverse_speed"] = draw(st.sampled_from([0.5, 1.7, 9.0]))
     if quickest:
         # Which routes are the quickest is up to the fleet, so none is named.
         return {**layout, "quickest_routes": True}

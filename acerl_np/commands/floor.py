@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from acerl_np.commands.common import OFFERED_LOAD, add_breakdowns, drop_breakdowns
 from acerl_np.commands.ranges import Range, check_ranges
+from acerl_np.problem.limits import LIFT_LENGTH
 from acerl_np.support.errors import InputError, LayoutError, make_printable
 
 if TYPE_CHECKING:
@@ -32,7 +34,9 @@ Import floors from other formats, check them, show them.
 IMPORT = """\
 Turn a VDMA LIF file (JSON) or an openTCS plant model (XML) into a layout for acerl-np.
 
-Nodes or points become sites; a station or location alone on its only node gives that site its name.
+Nodes or points become sites; a station or location alone on its only node gives that site its name, and
+records may go on using the node's. Records may name a station with several nodes, too.
+The levels of a LIF file become one floor by --join, with --lift between nodes of two of them.
 A layout needs a fleet: the plant model's vehicles, or --vehicles with --start. What could not be
 carried over is said on the standard error stream, one line each.
 """
@@ -50,6 +54,8 @@ EPILOG = """\
 examples:
   acerl-np floor import plant.xml --out layout.json
   acerl-np floor import hall.lif.json --vehicles 4 --start parking --speed 1.2 --out layout.json
+  acerl-np floor import tower.lif.json --join --lift ground/lift:upper/lift:20 --vehicles 4 --start dock \\
+      --out layout.json
   acerl-np floor check layout.json week1.csv week2.csv
   acerl-np floor show layout.json --out floor.png
 """
@@ -99,6 +105,20 @@ def _add_import(action: argparse.ArgumentParser) -> None:
         "as ID/LEVEL",
     )
     action.add_argument(
+        "--join",
+        action="store_true",
+        help="take all layouts of a LIF file as the levels of one floor; an id of several levels becomes "
+        "LEVEL/ID",
+    )
+    action.add_argument(
+        "--lift",
+        action="append",
+        default=[],
+        metavar="A:B[:LENGTH]",
+        help="add a two-way edge between two nodes, LENGTH m long, the seconds that the lift takes times the "
+        f"vehicles' speed (default: {LIFT_LENGTH:g}); may be given several times",
+    )
+    action.add_argument(
         "--two-way",
         action="store_true",
         help="every edge without an opposite one leads both ways (for files that list each way once)",
@@ -136,10 +156,11 @@ def _import(arguments: argparse.Namespace) -> int:
     from acerl_np.support.files import write_atomically
 
     data, warnings = import_floor(
-        arguments.file, kind=arguments.kind, layout_id=arguments.layout_id
+        arguments.file, kind=arguments.kind, layout_id=arguments.layout_id, join=arguments.join
     )
     if arguments.two_way:
         _open_both_ways(data["edges"])
+    data["edges"] += [_read_lift(text, data) for text in arguments.lift]
     _set_fleet(arguments, data)
     try:
         layout = Layout.from_dict(data)
@@ -160,6 +181,30 @@ def _open_both_ways(edges: list[dict[str, Any]]) -> None:
         edge["one_way"] = edge["one_way"] and (edge["b"], edge["a"]) in ways
 
 
+def _read_lift(text: str, data: dict[str, Any]) -> dict[str, Any]:
+    """Return the edge that A:B or A:B:LENGTH asks for; names of nodes may hold colons, too."""
+    from acerl_np.problem.limits import MAX_NUMBER
+
+    names = {site["id"]: site["id"] for site in data["sites"]}
+    # An alias may be of a station that is served from several sites.
+    names = {k: v for k, v in data.get("aliases", {}).items() if v in names} | names
+    parts = text.split(":")
+    for k in range(1, len(parts)):
+        a = ":".join(parts[:k])
+        for b, length in (
+            (":".join(parts[k:]), f"{LIFT_LENGTH}"),
+            (":".join(parts[k:-1]), parts[-1]),
+        ):
+            if a in names and b in names and names[a] != names[b]:
+                with suppress(ValueError):
+                    if 0.0 < float(length) <= MAX_NUMBER:
+                        return {"a": names[a], "b": names[b], "length": float(length)}
+    raise InputError(
+        f"--lift: read '{text}'; expected A:B or A:B:LENGTH, two of the sites "
+        f"{_list([site['id'] for site in data['sites']])} and metres above 0"
+    )
+
+
 def _set_fleet(arguments: argparse.Namespace, data: dict[str, Any]) -> None:
     """Put the fleet that the arguments ask for into an imported layout."""
     from acerl_np.problem.limits import MAX_NUMBER, MAX_VEHICLES, MIN_SPEED
@@ -167,7 +212,12 @@ def _set_fleet(arguments: argparse.Namespace, data: dict[str, Any]) -> None:
     ids = [site["id"] for site in data["sites"]]
     some = f"{', '.join(ids[:SHOWN])}{', ...' if len(ids) > SHOWN else ''}"
     if arguments.start is not None and arguments.start not in ids:
-        raise InputError(f"--start: read '{arguments.start}'; expected one of the sites {some}")
+        start = data.get("aliases", {}).get(arguments.start, arguments.start)
+        sites = data.get("stations", {}).get(start, [start] if start in ids else [])
+        hint = f"; here it is {' or '.join(map(repr, sites[:SHOWN]))}" if sites else ""
+        raise InputError(
+            f"--start: read '{arguments.start}'; expected one of the sites {some}{hint}"
+        )
     most = f"to {MAX_NUMBER:g}"
     ranges = {
         "speed": Range(MIN_SPEED, MAX_NUMBER, f"a number from {MIN_SPEED:g} {most} m/s", "g"),
@@ -193,7 +243,7 @@ def _set_fleet(arguments: argparse.Namespace, data: dict[str, Any]) -> None:
 
 
 def _format(layout: Layout) -> str:
-    """Return a layout as JSON with one line per site, edge and vehicle."""
+    """Return a layout as JSON with one line per site, edge, vehicle and name."""
     import json
 
     parts = []
@@ -201,6 +251,12 @@ def _format(layout: Layout) -> str:
         if isinstance(value, list) and value:
             items = ",\n".join(f"    {json.dumps(item, ensure_ascii=False)}" for item in value)
             parts.append(f"  {json.dumps(key)}: [\n{items}\n  ]")
+        elif key in ("stations", "aliases"):
+            items = ",\n".join(
+                f"    {json.dumps(name, ensure_ascii=False)}: {json.dumps(item, ensure_ascii=False)}"
+                for name, item in value.items()
+            )
+            parts.append(f"  {json.dumps(key)}: {{\n{items}\n  }}")
         else:
             parts.append(f"  {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}")
     return "{\n" + ",\n".join(parts) + "\n}\n"
@@ -236,6 +292,9 @@ def _check(arguments: argparse.Namespace) -> int:
         for task in drop_breakdowns(arguments.tasks)
     ]
     print(f"{layout.name}: {_sizes(layout)}")
+    for kind, names in _list_types(layout).items():
+        count = f"{len(names)} station{'s' if len(names) > 1 else ''}"
+        print(f"{count} of type {kind}: {_list(names)}")
     n_pairs, pairs = find_unreachable(floor, SHOWN + 1)
     if n_pairs:
         print(f"unreachable pairs: {n_pairs} ({_list([f'{a} -> {b}' for a, b in pairs])})")
@@ -270,6 +329,35 @@ def _check(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _list_types(layout: Layout) -> dict[str, list[str]]:
+    """Return the names of a floor's stations by their types."""
+    from acerl_np.problem.stations import find_stations, find_type
+
+    types: dict[str, list[str]] = {}
+    for name, sites in find_stations(layout).items():
+        types.setdefault(find_type(layout, sites), []).append(name)
+    return types
+
+
+def _show_stations(layout: Layout) -> None:
+    """Print each station with its type, the sites that serve it, and what else it is called."""
+    from acerl_np.problem.stations import find_stations, find_type
+
+    called: dict[str, list[str]] = {}
+    for alias, name in layout.aliases.items():
+        called.setdefault(name, []).append(alias)
+    stations = find_stations(layout)
+    if stations:
+        print("stations:")
+    for name, sites in stations.items():
+        line = f"  {name}  {find_type(layout, sites)}"
+        if name in layout.stations:
+            line += f"; served from {', '.join(layout.sites[k].id for k in sites)}"
+        if name in called:
+            line += f"; also called {', '.join(called[name])}"
+        print(line)
+
+
 def _show(arguments: argparse.Namespace) -> int:
     from acerl_np.problem.bundled import load_layout
 
@@ -288,6 +376,7 @@ def _show(arguments: argparse.Namespace) -> int:
         for k in unnamed:
             site = layout.sites[k]
             print(f"  {site.id} at ({site.x:g}, {site.y:g})")
+    _show_stations(layout)
     print("edges:")
     for edge in layout.edges:
         print(f"  {edge.a} {'->' if edge.one_way else '--'} {edge.b}  {edge.length:g} m")

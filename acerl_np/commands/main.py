@@ -19,6 +19,7 @@ COMMANDS = {
     "hindsight": "search the best schedules for futures that are known",
     "rivals": "train a learner that the paper compares with: PPO, SAC, LSAC, RCPOM, MAPPO",
     "experiments": "repeat the paper's studies, its figures beside the measured ones",
+    "plot": "draw trainings, episodes, comparisons and policies",
     "policy": "show what a policy file holds, and what each of its weights does",
     "floor": "import floors from LIF or openTCS, check them, show them",
     "records": "make task records, look through them, replay past assignments",

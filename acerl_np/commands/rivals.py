@@ -21,6 +21,7 @@ from acerl_np.commands.common import (
     open_results,
     report_unfinished,
 )
+from acerl_np.commands.curves import draw_training, remove_picture
 from acerl_np.commands.interruption import catch_signals
 from acerl_np.commands.progress import open_meter
 from acerl_np.commands.ranges import Range, check_ranges
@@ -173,6 +174,11 @@ def run(arguments: argparse.Namespace) -> int:
         started = time.perf_counter()
         stopped = train(trainer, arguments, paths)
         seconds = time.perf_counter() - started
+        picture = None
+        if stopped is None:
+            picture = draw_training(folder, quiet=arguments.quiet)
+        else:
+            remove_picture(folder)
     if stopped is not None:
         print(
             f"acerl-np rivals: stopped after {trainer.taken:,} of {trainer.steps:,} steps; go on with: "
@@ -195,7 +201,7 @@ def run(arguments: argparse.Namespace) -> int:
     print(f"{trainer.algorithm}: {trainer.taken:,} steps, {seconds:.1f} s; seed {trainer.seed}")
     print(f"policy {paths['policy.npz']}   checkpoint {paths['run.npz']}")
     print(f"history {paths['history.csv']}   curves {paths['curves.csv']}")
-    print(f"options {paths['config.json']}")
+    print(f"options {paths['config.json']}" + (f"   picture {picture}" if picture else ""))
     return 0
 
 

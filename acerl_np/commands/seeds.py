@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import csv
 import io
+import json
 import math
 import sys
 import time
@@ -12,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from acerl_np.commands.curves import draw_training
 from acerl_np.support.errors import InputError, describe
 from acerl_np.support.files import claim_folder, write_atomically
 from acerl_np.support.numbers import MAX_SEED
@@ -83,6 +85,8 @@ def run_seeds(tasks: Sequence[SeedTask], folder: Path, team: Team | None, *, qui
             text = io.StringIO()
             csv.writer(text, lineterminator="\n").writerows([header, *rows])
             write_atomically(folder / "summary.csv", text.getvalue().encode())
+            write_config(folder / "config.json", tasks)
+            picture = draw_training(folder, quiet=quiet)
     except BaseException:
         workers.stop()
         raise
@@ -96,6 +100,25 @@ def run_seeds(tasks: Sequence[SeedTask], folder: Path, team: Team | None, *, qui
         f"{render_table(header, shown, rules=[len(shown) - 2])}"
     )
     print(f"a folder per seed, and the summary: {folder / 'summary.csv'}")
+    if picture is not None:
+        print(f"picture {picture}")
+
+
+def write_config(path: Path, tasks: Sequence[SeedTask]) -> None:
+    """Write what all seeds have in common as JSON."""
+    import acerl_np
+    from acerl_np.training.config import Config
+
+    config = tasks[0].config
+    data: dict[str, Any] = {
+        "acerl_np": acerl_np.__version__,
+        "seeds": [task.seed for task in tasks],
+        "instances": {item.name: item.content_hash for item in tasks[0].instances},
+        "held_back": {item.name: item.content_hash for item in tasks[0].held_back},
+    }
+    own = config.to_dict()
+    data.update({"config": own} if isinstance(config, Config) else own)
+    write_atomically(path, (json.dumps(data, indent=2) + "\n").encode())
 
 
 def _show(name: str, value: float) -> str:

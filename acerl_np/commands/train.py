@@ -19,6 +19,7 @@ from acerl_np.commands.common import (
     report_unfinished,
     vary_breakdowns,
 )
+from acerl_np.commands.curves import draw_training, remove_picture
 from acerl_np.commands.interruption import catch_signals
 from acerl_np.commands.judging import (
     Judges,
@@ -50,8 +51,9 @@ Train a dispatching policy with ACERL (Algorithm 1 of the paper).
 
 Without arguments this trains on DMH-01 to DMH-08 with the paper's settings and then plays every
 instance 30 times. It writes policy.npz (the policy), run.npz (the checkpoint), config.json (all
-options), history.csv (one line per generation) and curves.csv (how the policy did on each training
-record every few generations) into a new folder below runs/, or into --out.
+options), history.csv (one line per generation), curves.csv (how the policy did on each training record
+every few generations) and, if matplotlib is installed, curves.png into a new folder below runs/, or into
+--out.
 
 --preset best trains another form of policy, made for days that nobody has seen: a function that scores
 every pair of a vehicle and a task. Any option beside it wins.
@@ -238,6 +240,11 @@ def train_one(
         started = time.perf_counter()
         stopped = train(trainer, options, paths)
         seconds = time.perf_counter() - started
+        picture = None
+        if stopped is None:
+            picture = draw_training(folder, quiet=options["quiet"])
+        else:
+            remove_picture(folder)
     if stopped is not None:
         print(
             f"acerl-np train: stopped after {describe_stop(trainer)}; go on with: acerl-np train --resume "
@@ -268,7 +275,7 @@ def train_one(
     )
     print(f"policy {paths['policy.npz']}   checkpoint {paths['run.npz']}")
     print(f"history {paths['history.csv']}   curves {paths['curves.csv']}")
-    print(f"options {paths['config.json']}")
+    print(f"options {paths['config.json']}" + (f"   picture {picture}" if picture else ""))
     return 0
 
 

@@ -39,7 +39,7 @@ def penalise(costs: ArrayLike, cost_limit: float) -> np.ndarray:
 def sum_violations(constraints: ArrayLike) -> np.ndarray:
     """Return one cost for several constraints g_i(x) <= 0: the sum of max(0, g_i) (limit 0).
 
-    An equality h(x) = 0 becomes g = |h| - tolerance. Constraints of different scales are best divided
+    An equality h(x) = 0 becomes g = abs(h) - tolerance. Constraints of different scales are best divided
     by a typical value first, as the sum weighs them by their numbers.
 
     Parameters

@@ -91,7 +91,14 @@ def fresh_records(n: int, first: int, seed: int) -> tuple[Instance, ...]:
     layout = load_layout("dmh")
     return tuple(
         generate_record(
-            layout, 30, rate=66.0, slack=3.2, seed=seed, index=first + k, name=f"day-{k}"
+            layout,
+            30,
+            rate=66.0,
+            slack=3.2,
+            sites="all",
+            seed=seed,
+            index=first + k,
+            name=f"day-{k}",
         )
         for k in range(n)
     )

@@ -34,6 +34,7 @@ from acerl_np.policies.origin import warn_of_difference
 from acerl_np.policies.rules import RULES, find_policy_name
 from acerl_np.problem.bundled import load_layout
 from acerl_np.problem.layout import Layout
+from acerl_np.problem.stations import find_ends, find_sites
 from acerl_np.problem.tables import count_actions, count_features
 from acerl_np.support.errors import EventError, InputError, PolicyError, describe
 from acerl_np.support.files import read_arrays, take_kind, write_arrays
@@ -413,10 +414,18 @@ class Dispatcher:
         return v
 
     def _find_site(self, name: str, what: str) -> int:
-        site = self.layout.site_index.get(name)
-        if site is None:
+        sites = self._find_sites(name, what)
+        if len(sites) > 1:
+            raise EventError(
+                f"{what}: site '{name}' is a station of {len(sites)} sites; expected one of them"
+            )
+        return sites[0]
+
+    def _find_sites(self, name: str, what: str) -> tuple[int, ...]:
+        sites = find_sites(self.layout, name)
+        if not sites:
             raise EventError(f"{what}: site '{name}' unknown; expected a site of the layout")
-        return site
+        return sites
 
     def _arrive(self, event: TaskArrived) -> None:
         what = f"TaskArrived at {event.time} s"
@@ -424,12 +433,17 @@ class Dispatcher:
             raise EventError(f"{what}: task: read '{describe(event.task)}'; expected a name")
         if event.task in self._board.tasks:
             raise EventError(f"{what}: task '{event.task}' waits or is under way already")
-        pickup, delivery = (
-            self._find_site(event.pickup, what),
-            self._find_site(event.delivery, what),
+        pickups, deliveries = (
+            self._find_sites(event.pickup, what),
+            self._find_sites(event.delivery, what),
         )
-        if pickup == delivery:
+        aliases = self.layout.aliases
+        same = aliases.get(event.pickup, event.pickup) == aliases.get(
+            event.delivery, event.delivery
+        )
+        if same or len({*pickups, *deliveries}) == 1:
             raise EventError(f"{what}: task '{event.task}': pickup and delivery are one site")
+        pickup, delivery = find_ends(self.layout, pickups, deliveries)
         for field in ("expiry", "handling_time", "demand"):
             value = getattr(event, field)
             if not is_real(value) or not 0.0 <= value <= 1e12:
@@ -447,6 +461,8 @@ class Dispatcher:
         # Numbers of other kinds, such as NumPy's, could not be saved.
         event = replace(
             event,
+            pickup=self.layout.sites[pickup].id,
+            delivery=self.layout.sites[delivery].id,
             time=float(event.time),
             expiry=float(event.expiry),
             handling_time=float(event.handling_time),

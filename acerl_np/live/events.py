@@ -17,7 +17,7 @@ class TaskArrived:
     task : str
         Not the name of a task that waits or is under way.
     pickup, delivery : str
-        Different sites.
+        Different sites or stations, named as in a record.
     expiry : float
         s after `time` at which it is due.
     handling_time : float

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-import io
 import math
 import os
-import warnings
 from collections import Counter
-from pathlib import Path
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from acerl_np.pictures.drawing import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    RED,
+    cut,
+    find_shape,
+    open_figure,
+)
 from acerl_np.problem.layout import Layout
-from acerl_np.support.errors import InputError, MissingExtraError
-from acerl_np.support.files import write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-FORMATS = ("png", "svg", "pdf")
+    from matplotlib.figure import Figure
 
 MAX_LABELS = 200
 """Sites of a floor whose names are still drawn."""
@@ -25,11 +31,11 @@ MAX_LABELS = 200
 SMALL = 40
 """Sites, and edges, of a floor that has room for large letters and for the lengths of its edges."""
 
-KINDS = {"tab:blue": "o", "0.5": "o", "tab:orange": "D", "tab:green": "s", "tab:purple": "^"}
+KINDS = {BLUE: "o", GREY: "v", ORANGE: "D", GREEN: "s", PURPLE: "^"}
 """Colour and marker of each kind of site, the most frequent first; a floor of more kinds has one for all."""
 
-LONGEST_KIND = 40
-"""Letters of a kind that the legend shows."""
+LONGEST_NAME, LONGEST_KIND, LONGEST_ID = 60, 40, 16
+"""Letters that are shown of the floor's name, of a kind and of a site's id."""
 
 
 def draw_layout(layout: Layout, path: str | os.PathLike[str]) -> None:
@@ -52,47 +58,41 @@ def draw_layout(layout: Layout, path: str | os.PathLike[str]) -> None:
     StorageError
         If the picture cannot be written.
     """
-    form = Path(path).suffix.lower().removeprefix(".")
-    if form not in FORMATS:
-        raise InputError(
-            f"{path}: ends in '{form}'; expected a picture's name in {', '.join(FORMATS)}"
+    shape = find_shape([site.x for site in layout.sites], [site.y for site in layout.sites])
+    with open_figure(path, 8.0, 8.0 * shape + 0.8) as figure:
+        axes = figure.add_subplot()
+        draw_edges(axes, layout)
+        draw_sites(axes, layout)
+        axes.set_title(
+            f"{cut(layout.name, LONGEST_NAME)}: {len(layout.sites)} sites, {len(layout.edges)} edges, "
+            f"{len(layout.vehicles)} vehicles"
         )
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtraError(
-            "matplotlib is not installed; install it with: pip install 'acerl_np[plot]'"
-        ) from error
-    x, y = [site.x for site in layout.sites], [site.y for site in layout.sites]
-    width, height = max(x) - min(x), max(y) - min(y)
-    shape = min(max(height / width, 0.3), 1.5) if width > 0.0 else 1.0
-    figure = Figure(figsize=(8.0, 8.0 * shape + 0.8), layout="constrained")
-    axes = figure.add_subplot()
-    _draw_edges(axes, layout)
-    _draw_sites(axes, layout)
-    axes.set_aspect("equal", adjustable="datalim")
-    axes.margins(0.09)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.set(xlabel="x (m)", ylabel="y (m)")
-    axes.set_title(
-        f"{layout.name}: {len(layout.sites)} sites, {len(layout.edges)} edges, "
-        f"{len(layout.vehicles)} vehicles",
-        parse_math=False,
-    )
+        add_legend(figure, axes)
+
+
+def add_legend(figure: Figure, axes: Axes) -> None:
+    """Put what the markers mean below a floor.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+    axes : matplotlib.axes.Axes
+    """
     longest = max(len(label) for label in axes.get_legend_handles_labels()[1])
     columns = 3 if longest <= 20 else 2
-    legend = figure.legend(loc="outside lower center", ncols=columns, frameon=False)
-    for text in legend.get_texts():
-        text.set_parse_math(False)
-    picture = io.BytesIO()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # letters that the font lacks are boxes, which shows
-        figure.savefig(picture, format=form, dpi=120)
-    write_atomically(path, picture.getvalue())
+    figure.legend(loc="outside lower center", ncols=columns)
 
 
-def _draw_edges(axes: Axes, layout: Layout) -> None:
-    """Draw edges as lines, one-way ones with an arrow, and on a small floor their lengths."""
+def draw_edges(axes: Axes, layout: Layout, *, labels: Mapping[int, str] | None = None) -> None:
+    """Draw edges as lines, one-way ones with an arrow, and on a small floor their lengths.
+
+    Parameters
+    ----------
+    axes : matplotlib.axes.Axes
+    layout : Layout
+    labels : mapping of str, optional
+        What stands on an edge in the place of its length, by the edge's position; others then bear nothing.
+    """
     place = {site.id: (site.x, site.y) for site in layout.sites}
     # Drawn in one stroke, not edge by edge: floors have up to 100,000.
     gap = (math.nan, math.nan)
@@ -121,11 +121,15 @@ def _draw_edges(axes: Axes, layout: Layout) -> None:
     if len(layout.edges) > SMALL:
         return
     # Opposite one-way edges share a place; the first of them is shown.
-    shown = {frozenset((edge.a, edge.b)): edge for edge in reversed(layout.edges)}
-    for edge in shown.values():
+    shown = {frozenset((edge.a, edge.b)): k for k, edge in reversed([*enumerate(layout.edges)])}
+    for k in shown.values():
+        edge = layout.edges[k]
+        label = f"{edge.length:g} m" if labels is None else labels.get(k)
+        if label is None:
+            continue
         (a, b), (c, d) = place[edge.a], place[edge.b]
         axes.annotate(
-            f"{edge.length:g} m",
+            label,
             ((a + c) / 2, (b + d) / 2),
             # Beside the arrow of a one-way edge, on the line of another.
             xytext=(0, -9 if edge.one_way else 0),
@@ -135,12 +139,20 @@ def _draw_edges(axes: Axes, layout: Layout) -> None:
             fontsize=8,
             color="0.35",
             bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.0},
-            zorder=1.5,
+            zorder=2.5,
         )
 
 
-def _draw_sites(axes: Axes, layout: Layout) -> None:
-    """Draw sites by kind, their names unless there are too many, and where vehicles start."""
+def draw_sites(axes: Axes, layout: Layout) -> None:
+    """Draw sites by kind, their names unless there are too many, and where vehicles start.
+
+    Parameters
+    ----------
+    axes : matplotlib.axes.Axes
+    layout : Layout
+    """
+    from matplotlib.patheffects import withStroke
+
     small = len(layout.sites) <= SMALL
     kinds = [kind for kind, _ in Counter(site.kind for site in layout.sites).most_common()]
     if len(kinds) > len(KINDS):
@@ -150,11 +162,13 @@ def _draw_sites(axes: Axes, layout: Layout) -> None:
         axes.scatter(
             [site.x for site in sites],
             [site.y for site in sites],
-            s=60 if small else 18,
+            s=70 if small else 28,
             color=colour,
+            edgecolors="white",
+            linewidths=0.8,
             marker=marker,
             zorder=3,
-            label=kind.lstrip("_ ")[:LONGEST_KIND] or "site",
+            label=cut(kind.lstrip("_ "), LONGEST_KIND) or "site",
         )
     starts = sorted({layout.site_index[vehicle.start] for vehicle in layout.vehicles})
     axes.scatter(
@@ -163,20 +177,24 @@ def _draw_sites(axes: Axes, layout: Layout) -> None:
         s=220 if small else 70,
         marker="s",
         facecolors="none",
-        edgecolors="tab:red",
+        edgecolors=RED,
         linewidths=1.5,
         zorder=4,
         label="start of a vehicle",
     )
-    if len(layout.sites) > MAX_LABELS:
-        return
-    for site in layout.sites:
+    # Names stay readable on whatever lies below them.
+    halo = [withStroke(linewidth=2.0, foreground="white")]
+    names = layout.sites if len(layout.sites) <= MAX_LABELS else ()
+    for site in names:
         axes.annotate(
-            site.id,
+            cut(site.id, LONGEST_ID),
             (site.x, site.y),
             xytext=(8, 8) if small else (4, 4),
             textcoords="offset points",
             fontsize=11 if small else 8,
-            parse_math=False,
+            path_effects=halo,
             zorder=5,
         )
+    axes.set_aspect("equal", adjustable="datalim")
+    axes.margins(0.09)
+    axes.set(xlabel="x (m)", ylabel="y (m)")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -11,7 +12,8 @@ from acerl_np.problem.instance import Instance
 from acerl_np.problem.json_tree import shorten
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.limits import MAX_NUMBER, MAX_TASKS
-from acerl_np.support.errors import InputError
+from acerl_np.problem.stations import find_ends, find_sites, find_stations
+from acerl_np.support.errors import InputError, list_some
 from acerl_np.support.numbers import check_seed
 
 PROCESSES = ("uniform", "poisson", "bursts")
@@ -24,48 +26,97 @@ DIGITS = 3
 """Decimals of drawn numbers that are not whole."""
 
 
-def find_task_sites(layout: Layout, kind: str | None = None) -> np.ndarray:
-    """Return the sites that random tasks may join, each of which reaches each other.
+STATIONS, ALL = "stations", "all"
+"""Words for all stations of a floor, and for all its sites but the vehicles' start sites."""
+
+
+def find_task_places(
+    layout: Layout, sites: str | Sequence[str] | None = None
+) -> list[tuple[int, ...]]:
+    """Return the places that random tasks may join, each of which reaches each other.
 
     Parameters
     ----------
     layout : Layout
-    kind : str, optional
-        Only sites of this kind; by default all but the vehicles' start sites.
+    sites : str or sequence of str, optional
+        Kinds of sites, names of sites or stations, "stations" for `find_stations`, "all" for all sites but
+        the vehicles' start sites. A kind goes before a name. By default the stations, on a floor without
+        any all sites but the start sites.
 
     Returns
     -------
-    ndarray(int64, (n,))
-        Positions in `layout.sites`: the largest set of them that every vehicle reaches from its
-        start and whose members reach each other; the first of equally large ones.
+    list of tuples of int
+        Positions in `layout.sites`: of a station all sites from which it is served, else one. Only of
+        the largest set of sites that every vehicle reaches from its start and whose members reach
+        each other; the first of equally large ones.
 
     Raises
     ------
     InputError
-        If no site is of this kind, or fewer than two are left.
+        If a word says nothing on this floor, or fewer than two places are left.
     """
+    if sites is None:
+        sites = STATIONS if find_stations(layout) else ALL
+    words = [sites] if isinstance(sites, str) else sites
+    chosen = {place for word in words for place in _find_named(layout, word)}
+    nodes = np.array(sorted({k for place in chosen for k in place}), np.int64)
     starts = np.unique([layout.site_index[vehicle.start] for vehicle in layout.vehicles])
-    chosen = [
-        k
-        for k, site in enumerate(layout.sites)
-        if (site.kind == kind if kind is not None else k not in starts)
-    ]
-    if not chosen:
-        kinds = sorted({site.kind for site in layout.sites if site.kind})
-        what = "a site besides the start sites" if kind is None else f"one of {', '.join(kinds)}"
-        raise InputError(f"sites: read {shorten(kind)}; expected {what}")
-    sites = np.array(chosen, np.int64)
     reach = np.isfinite(layout.routes.distance)
-    sites = sites[reach[np.ix_(starts, sites)].all(axis=0)]
-    mutual = reach[np.ix_(sites, sites)] & reach[np.ix_(sites, sites)].T
-    if len(sites):
-        sites = np.extract(mutual[mutual.sum(axis=1).argmax()], sites)
-    if len(sites) < 2:
+    nodes = nodes[reach[np.ix_(starts, nodes)].all(axis=0)]
+    mutual = reach[np.ix_(nodes, nodes)] & reach[np.ix_(nodes, nodes)].T
+    if len(nodes):
+        nodes = np.extract(mutual[mutual.sum(axis=1).argmax()], nodes)
+    left = set(nodes.tolist())
+    kept = {tuple(k for k in place if k in left) for place in chosen} - {()}
+    if len(kept) < 2:
         raise InputError(
-            f"sites: {len(sites)} of {len(chosen)} can be reached from every start and from each "
+            f"sites: {len(kept)} of {len(chosen)} can be reached from every start and from each "
             "other; expected at least two"
         )
-    return sites
+    return sorted(kept)
+
+
+def _find_named(layout: Layout, word: str) -> list[tuple[int, ...]]:
+    """Return the places that a word stands for."""
+    stations = find_stations(layout)
+    of_kind = {k for k, site in enumerate(layout.sites) if site.kind == word}
+    if of_kind:
+        places = [place for place in stations.values() if of_kind.intersection(place)]
+        return places + [(k,) for k in of_kind.difference(*places)]
+    if word == ALL:
+        starts = {vehicle.start for vehicle in layout.vehicles}
+        places = [(k,) for k, site in enumerate(layout.sites) if site.id not in starts]
+    elif word == STATIONS:
+        places = list(stations.values())
+    else:
+        places = [place for place in (find_sites(layout, word),) if place]
+    if not places:
+        kinds = sorted({site.kind for site in layout.sites if site.kind})
+        expected = f"one of {list_some(kinds, 20)}, " if kinds else ""
+        raise InputError(
+            f"sites: read {shorten(word)}; expected {expected}{STATIONS if stations else ALL} or names "
+            "of sites"
+        )
+    return places
+
+
+def _measure_ways(
+    layout: Layout, places: Sequence[tuple[int, ...]], speed: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return metres between each pair of places, and the seconds that speed limits add to them at `speed`."""
+    n = len(places)
+    distance, slow = np.zeros((n, n)), np.zeros((n, n))
+    slowdown = layout.routes.find_slowdown(speed)
+    if all(len(place) == 1 for place in places):
+        nodes = np.ix_(np.concatenate(places), np.concatenate(places))
+        return layout.routes.distance[nodes], slow if slowdown is None else slowdown[nodes]
+    for a, pickup in enumerate(places):
+        for b, delivery in enumerate(places):
+            if a != b:
+                ends = find_ends(layout, pickup, delivery)
+                distance[a, b] = layout.routes.distance[ends]
+                slow[a, b] = 0.0 if slowdown is None else slowdown[ends]
+    return distance, slow
 
 
 def generate_record(
@@ -76,7 +127,7 @@ def generate_record(
     rate: float = 60.0,
     burst_size: int = 5,
     slack: float = 2.0,
-    sites: str | None = None,
+    sites: str | Sequence[str] | None = None,
     demand: tuple[float, float] | None = None,
     handling_time: tuple[float, float] | None = None,
     seed: int = 0,
@@ -85,7 +136,8 @@ def generate_record(
 ) -> Instance:
     """Draw a task record for a floor.
 
-    Pickup and delivery are two different sites of `find_task_sites`, each pair equally probable.
+    Pickup and delivery are two different places of `find_task_places`, each pair equally probable; of a
+    station of several sites the one that serves it is chosen as for any record.
     Arrivals are whole seconds: of "uniform" independent of each other over tasks / rate hours; of
     "poisson" with exponential gaps; of "bursts" several at once, with exponential gaps in between. A
     task is due slack times its loaded time (way and handling), plus the mean travel time from the other
@@ -106,8 +158,8 @@ def generate_record(
         Tasks that arrive at once ("bursts"); the last burst may be smaller.
     slack : float
         Factor on the loaded time.
-    sites : str, optional
-        Kind of the sites; by default all but the vehicles' start sites.
+    sites : str or sequence of str, optional
+        Kinds or names, as in `find_task_places`; by default the stations.
     demand : (float, float), optional
         Least and largest demand; by default 0. The fleet must be able to carry the largest.
     handling_time : (float, float), optional
@@ -124,7 +176,7 @@ def generate_record(
     Raises
     ------
     InputError
-        If an argument is out of range, or the floor has no two such sites.
+        If an argument is out of range, or the floor has no two such places.
     ConfigError
         If the seed is no usable number.
     """
@@ -134,11 +186,9 @@ def generate_record(
     _check_draws(layout, demand, handling_time)
     seed = check_seed(seed)
     span = 3600.0 * tasks / rate
-    chosen = find_task_sites(layout, sites)
+    chosen = find_task_places(layout, sites)
     speed = sum(vehicle.speed for vehicle in layout.vehicles) / len(layout.vehicles)
-    distance = layout.routes.distance[np.ix_(chosen, chosen)]
-    slowdown = layout.routes.find_slowdown(speed)
-    slow = np.zeros_like(distance) if slowdown is None else slowdown[np.ix_(chosen, chosen)]
+    distance, slow = _measure_ways(layout, chosen, speed)
     n = len(chosen)
     approach = distance.sum(axis=0) / (n - 1)
     slow_approach = slow.sum(axis=0) / (n - 1)
@@ -149,14 +199,15 @@ def generate_record(
     for k in range(tasks):
         pickup = int(draw_uniform(key, k, 1) * n)
         delivery = (pickup + 1 + int(draw_uniform(key, k, 2) * (n - 1))) % n
+        ends = find_ends(layout, chosen[pickup], chosen[delivery])
         handling = _draw_between(handling_time, draw_uniform(key, k, 3))
         seconds = (slack * distance[pickup, delivery] + approach[pickup]) / speed + slack * handling
         seconds += slack * slow[pickup, delivery] + slow_approach[pickup]
         rows.append(
             {
                 "task": f"t{k}",
-                "pickup": layout.sites[chosen[pickup]].id,
-                "delivery": layout.sites[chosen[delivery]].id,
+                "pickup": layout.sites[ends[0]].id,
+                "delivery": layout.sites[ends[1]].id,
                 "arrival_time": arrivals[k],
                 "expiry_time": math.ceil(seconds - 1e-9),
                 "handling_time": handling,

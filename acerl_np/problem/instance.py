@@ -149,9 +149,10 @@ class Instance:
 
     @cached_property
     def content_hash(self) -> str:
-        """SHA-256 of everything that decides an episode; names of instance and layout are not in it."""
+        """SHA-256 of everything that decides an episode; names of instance, layout and stations are not."""
         data = self.layout.to_dict()
-        del data["name"]
+        for key in ("name", "stations", "aliases"):  # the rows name the sites themselves
+            data.pop(key, None)
         canonical = json.dumps([data, self.rows()], sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()
 

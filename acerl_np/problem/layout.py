@@ -8,11 +8,13 @@ import json
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from acerl_np.problem.json_tree import parse_json
 from acerl_np.problem.layout_file import read_fields, write_fields
@@ -28,6 +30,7 @@ from acerl_np.problem.parts import (
     check_model,
 )
 from acerl_np.problem.routes import TOLERANCE, Routes, find_routes
+from acerl_np.problem.stations import check_stations
 from acerl_np.support.errors import LayoutError, describe, make_printable
 from acerl_np.support.files import read_text
 
@@ -66,6 +69,10 @@ class Layout:
         shortest. Without speed limits both are the same.
     scaling : dict or None
         Feature constants: (mid, half) of each of `SCALING_PAIRS`, divisors of `SCALING_DIVISORS`.
+    stations : mapping of tuples of str
+        Names that records may use for one of several sites: the sites' ids by the station's name.
+    aliases : mapping of str
+        Further names of sites and stations: their ids by the name.
 
     Raises
     ------
@@ -83,6 +90,8 @@ class Layout:
     named_routes: tuple[tuple[str, ...], ...] = ()
     quickest_routes: bool = False
     scaling: Mapping[str, Any] | None = None
+    stations: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
+    aliases: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         _check_unique("sites", [site.id for site in self.sites])
@@ -96,6 +105,7 @@ class Layout:
             self._check_site(vehicle.start, f"vehicles[{k}].start")
             check_model(vehicle.random_breakdowns, f"vehicles[{k}].random_breakdowns")
         self._check_routes()
+        check_stations(self)
 
     def _check_site(self, site: str, where: str) -> None:
         if site not in self.site_index:
@@ -154,10 +164,18 @@ class Layout:
         return min(self.vehicles[vehicle].speed, limit)
 
     @cached_property
+    def reached(self) -> np.ndarray:
+        """Whether every vehicle reaches each site from its start (ndarray(bool, (n_sites,)))."""
+        starts = sorted({self.site_index[vehicle.start] for vehicle in self.vehicles})
+        reached: np.ndarray = np.isfinite(self.routes.distance[starts]).all(axis=0)
+        return reached
+
+    @cached_property
     def floor_hash(self) -> str:
         """SHA-256 of the floor: sites, edges, routes, truncated distances; no name, no fleet.
 
-        Task slots and scaling are not in it: they say what a network sees, not where vehicles drive.
+        Task slots and scaling are not in it: they say what a network sees, not where vehicles drive. Nor
+        are stations and aliases, which only say how records may name the sites.
         """
         data = self.to_dict()
         parts = ("sites", "edges", "routes", "truncate_distances", "quickest_routes")

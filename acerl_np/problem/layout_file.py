@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from acerl_np.problem.json_tree import Reader, shorten
 from acerl_np.problem.limits import (
+    MAX_ALIASES,
     MAX_BREAKDOWNS,
     MAX_EDGES,
     MAX_NUMBER,
@@ -63,6 +64,8 @@ def read_fields(data: object, default_name: str) -> dict[str, Any]:
             "quickest_routes",
             "routes",
             "scaling",
+            "stations",
+            "aliases",
         },
     )
     if reader.raw("format") != 1 or isinstance(reader.raw("format"), bool):
@@ -86,11 +89,13 @@ def read_fields(data: object, default_name: str) -> dict[str, Any]:
         "quickest_routes": reader.flag("quickest_routes", False),
         "named_routes": tuple(routes),
         "scaling": _read_scaling(reader),
+        "stations": _read_stations(reader),
+        "aliases": _read_aliases(reader),
     }
 
 
 def write_fields(layout: Layout) -> dict[str, Any]:
-    """Return a layout as `read_fields` reads it; speed limits and the choice of quickest routes where given.
+    """Return a layout as `read_fields` reads it, every field given that has content.
 
     Parameters
     ----------
@@ -115,7 +120,7 @@ def write_fields(layout: Layout) -> dict[str, Any]:
                 "b": edge.b,
                 "length": _write(edge.length),
                 "one_way": edge.one_way,
-                **({"max_speed": _write(edge.max_speed)} if edge.max_speed < math.inf else {}),
+                **_write_limits(edge),
             }
             for edge in layout.edges
         ],
@@ -146,7 +151,17 @@ def write_fields(layout: Layout) -> dict[str, Any]:
             key: [_write(x) for x in value] if key in SCALING_PAIRS else _write(value)
             for key, value in layout.scaling.items()
         }
+    if layout.stations:
+        data["stations"] = {name: list(sites) for name, sites in layout.stations.items()}
+    if layout.aliases:
+        data["aliases"] = dict(layout.aliases)
     return data
+
+
+def _write_limits(edge: Edge) -> dict[str, float]:
+    """Return an edge's speed limits, those that there are."""
+    found = {"max_speed": edge.max_speed, "max_reverse_speed": edge.max_reverse_speed}
+    return {key: _write(x) for key, x in found.items() if x is not None and x < math.inf}
 
 
 def _write(number: float) -> float:
@@ -165,19 +180,25 @@ def _read_site(item: Reader) -> Site:
 
 
 def _read_edge(item: Reader, points: Mapping[str, Site]) -> Edge:
-    item.check_keys({"a", "b"}, {"length", "one_way", "max_speed"})
+    item.check_keys({"a", "b"}, {"length", "one_way", "max_speed", "max_reverse_speed"})
     a, b = item.text("a"), item.text("b")
     euclidean = 0.0
     if a in points and b in points:
         euclidean = math.hypot(points[a].x - points[b].x, points[a].y - points[b].y)
+    one_way = item.flag("one_way", False)
+    forwards, backwards = (
+        item.number(key, None, MIN_SPEED) if key in item.data else None
+        for key in ("max_speed", "max_reverse_speed")
+    )
+    if one_way and backwards is not None:
+        item.fail("max_reverse_speed", "none, as the edge is one-way")
     return Edge(
         a=a,
         b=b,
         length=item.number("length", euclidean, 0.0, 4 * MAX_NUMBER),
-        one_way=item.flag("one_way", False),
-        max_speed=item.number("max_speed", None, MIN_SPEED)
-        if "max_speed" in item.data
-        else math.inf,
+        one_way=one_way,
+        max_speed=math.inf if forwards is None else forwards,
+        max_reverse_speed=backwards,
     )
 
 
@@ -210,6 +231,33 @@ def _read_random_breakdowns(vehicle: Reader) -> RandomBreakdowns | None:
     return RandomBreakdowns(
         **{key: item.number(key, None, least) for key, least in MEAN_TIMES.items()}
     )
+
+
+def _read_stations(reader: Reader) -> dict[str, tuple[str, ...]]:
+    stations = _read_names(reader, "stations", MAX_SITES)
+    for name in stations.data:
+        sites = stations.entries(name, 1, MAX_SITES)
+        if not all(isinstance(site, str) for site in sites):
+            stations.fail(name, "a list of site ids")
+    return {name: tuple(sites) for name, sites in stations.data.items()}
+
+
+def _read_aliases(reader: Reader) -> dict[str, str]:
+    aliases = _read_names(reader, "aliases", MAX_ALIASES)
+    return {name: aliases.text(name) for name in aliases.data}
+
+
+def _read_names(reader: Reader, key: str, most: int) -> Reader:
+    """Return the object at a key, whose own keys are names; an empty one if the key is missing."""
+    item = Reader(reader.data.get(key, {}), reader.name(key))
+    if len(item.data) > most:
+        raise LayoutError(f"{key}: {len(item.data):,} names; expected at most {most:,}")
+    for name in item.data:
+        if not name.strip() or len(name) > 200 or not name.isprintable():
+            raise LayoutError(
+                f"{key}: read the name {shorten(name)}; expected at most 200 printable characters"
+            )
+    return item
 
 
 def _read_scaling(reader: Reader) -> dict[str, Any] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 MAX_SITES = 5_000
 MAX_EDGES = 100_000
+MAX_ALIASES = 20_000
 MAX_VEHICLES = 1_000
 MAX_TASK_SLOTS = 10_000
 MAX_BREAKDOWNS = 10_000
@@ -12,6 +13,9 @@ MAX_BREAKDOWNS = 10_000
 MAX_TASKS = 100_000
 MAX_NUMBER = 1e9
 """Largest coordinate, length, time, speed or load that is accepted."""
+
+LIFT_LENGTH = 10.0
+"""Metres of an edge between two levels for which no length is known."""
 
 MIN_SPEED = 1e-6
 """m/s."""

@@ -30,7 +30,8 @@ class Site:
 class Edge:
     """A way from site `a` to site `b`, and back unless `one_way`; `length` in metres.
 
-    Nobody drives faster than `max_speed`, m/s, on it.
+    Nobody drives faster than `max_speed`, m/s, on it, and back than `max_reverse_speed`; by default that is
+    the same.
     """
 
     a: str
@@ -38,6 +39,7 @@ class Edge:
     length: float
     one_way: bool = False
     max_speed: float = math.inf
+    max_reverse_speed: float | None = None
 
 
 @dataclass(frozen=True)

@@ -155,7 +155,7 @@ def format_record(instance: Instance) -> str:
     """
     rows = instance.rows()
     columns = [*REQUIRED_COLUMNS]
-    columns += [name for name in OPTIONAL_COLUMNS if any(row[name] for row in rows)]
+    columns += [name for name in OPTIONAL_COLUMNS if any(row.get(name) for row in rows)]
     if instance.epoch is not None:
         zero = _fix_offset(instance.epoch)
         if instance.arrival[0] > 0.0:

@@ -120,10 +120,11 @@ def find_routes(
     edge_speed = np.full((n_sites, n_sites), np.inf)
     for edge in edges:
         a, b = sites[edge.a], sites[edge.b]
-        for way in ((a, b),) if edge.one_way else ((a, b), (b, a)):
+        back = edge.max_speed if edge.max_reverse_speed is None else edge.max_reverse_speed
+        for way, limit in [((a, b), edge.max_speed), ((b, a), back)][: 1 if edge.one_way else 2]:
             # Of edges between the same sites the shortest is driven, of equally long ones the fastest.
-            if (edge.length, -edge.max_speed) < (edge_length[way], -edge_speed[way]):
-                edge_length[way], edge_speed[way] = edge.length, edge.max_speed
+            if (edge.length, -limit) < (edge_length[way], -edge_speed[way]):
+                edge_length[way], edge_speed[way] = edge.length, limit
     has_limits = bool(np.isfinite(edge_speed).any())
     edge_cost = edge_length
     if quickest_at is not None:

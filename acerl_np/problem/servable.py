@@ -11,6 +11,7 @@ import numpy as np
 
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.offered_load import Load, measure_load
+from acerl_np.problem.stations import show_site
 from acerl_np.support.errors import RecordError
 
 if TYPE_CHECKING:
@@ -73,23 +74,23 @@ def refuse_unservable(instance: Instance, places: Sequence[str]) -> None:
     RecordError
         With the first task that may be impossible to reach or to carry.
     """
-    distance = instance.layout.routes.distance
-    sites = instance.layout.sites
-    starts = {instance.layout.site_index[vehicle.start] for vehicle in instance.layout.vehicles}
+    layout = instance.layout
+    distance = layout.routes.distance
+    starts = {layout.site_index[vehicle.start] for vehicle in layout.vehicles}
     origins = sorted(starts | {int(site) for site in instance.delivery})
-    largest = max(vehicle.capacity or math.inf for vehicle in instance.layout.vehicles)
+    largest = max(vehicle.capacity or math.inf for vehicle in layout.vehicles)
     for k, place in enumerate(places):
         pickup, delivery = int(instance.pickup[k]), int(instance.delivery[k])
         for origin in origins:
             if math.isinf(distance[origin, pickup]):
                 raise RecordError(
-                    f"{place}: pickup: '{sites[pickup].id}' cannot be reached from "
-                    f"'{sites[origin].id}'; expected a way along the edges"
+                    f"{place}: pickup: {show_site(layout, pickup)} cannot be reached from "
+                    f"{show_site(layout, origin)}; expected a way along the edges"
                 )
         if math.isinf(distance[pickup, delivery]):
             raise RecordError(
-                f"{place}: delivery: '{sites[delivery].id}' cannot be reached from "
-                f"'{sites[pickup].id}'; expected a way along the edges"
+                f"{place}: delivery: {show_site(layout, delivery)} cannot be reached from "
+                f"{show_site(layout, pickup)}; expected a way along the edges"
             )
         if instance.demand[k] > largest:
             raise RecordError(

@@ -18,6 +18,7 @@ from acerl_np.problem.rows import (
     read_moment,
     read_number,
 )
+from acerl_np.problem.stations import find_ends, find_sites
 from acerl_np.support.errors import RecordError
 
 REQUIRED_COLUMNS = ("task", "pickup", "delivery", "arrival_time", "expiry_time")
@@ -111,22 +112,27 @@ def read_tasks(
 
 def _read_ends(row: Mapping[str, Any], place: str, layout: Layout) -> tuple[int, int]:
     """Return pickup and delivery as positions in the layout's sites."""
-    ends = []
+    names: list[str] = []
+    sites: list[tuple[int, ...]] = []
     for column in ("pickup", "delivery"):
-        site = read_id(row, column, place)
-        if site not in layout.site_index:
+        names.append(read_id(row, column, place))
+        sites.append(find_sites(layout, names[-1]))
+        if not sites[-1]:
             raise RecordError(
-                f"{place}: {column}: unknown site '{site}'; "
+                f"{place}: {column}: unknown site '{names[-1]}'; "
                 f"expected a site of layout '{layout.name}'"
             )
-        ends.append(layout.site_index[site])
-    pickup, delivery = ends
-    if pickup == delivery:
+    pickup, delivery = names
+    if layout.aliases.get(pickup, pickup) == layout.aliases.get(delivery, delivery):
         raise RecordError(
-            f"{place}: delivery: '{read_id(row, 'delivery', place)}' is also the pickup; "
-            "expected another site"
+            f"{place}: delivery: '{delivery}' is also the pickup; expected another site"
         )
-    return pickup, delivery
+    if len({*sites[0], *sites[1]}) == 1:
+        raise RecordError(
+            f"{place}: delivery: '{delivery}' is served from '{layout.sites[sites[0][0]].id}', as is the "
+            f"pickup '{pickup}'; expected another site"
+        )
+    return find_ends(layout, *sites)
 
 
 def _read_time_zero(

@@ -58,7 +58,8 @@ def last_error(capsys) -> str:
 def test_train_writes_everything_and_shows_the_paper_beside_it(tmp_path):
     status, out, err = call(*SMALL, "--out", "run", cwd=tmp_path, module="acerl_np.train")
     assert status == 0, err
-    assert {path.name for path in (tmp_path / "run").iterdir()} == {
+    # A picture, too, where matplotlib is installed.
+    assert {path.name for path in (tmp_path / "run").iterdir()} - {"curves.png"} == {
         "policy.npz",
         "run.npz",
         "config.json",

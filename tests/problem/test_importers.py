@@ -84,11 +84,11 @@ def test_the_lif_sample_is_carried_over():
     assert layout["name"] == "ground"
     sites = {site["id"]: (site["x"], site["y"], site["kind"]) for site in layout["sites"]}
     assert sites == {
-        "n1": (0, 0, "station wide"),
-        "pick": (20, 0, "station pick (Goods in), node n2"),
-        "n3": (30, 10, "station wide"),
-        "drop": (20, 20, "station drop, node n4"),
-        "n5": (0, 20, "station upper, station lower"),
+        "n1": (0, 0, "station"),
+        "pick": (20, 0, "station"),
+        "n3": (30, 10, "station"),
+        "drop": (20, 20, "station"),
+        "n5": (0, 20, "station"),
         "6": (-10, 20, ""),
     }
     # A quarter of a circle, sampled; its straight line would be 14.14 m.
@@ -106,11 +106,9 @@ def test_the_lif_sample_is_carried_over():
     assert layout["vehicles"] == []
     assert warnings == [
         'layouts[0].nodes[0].nodePosition.x: read the text "0.0" as a number',
-        "numbers as texts: 3 more like these",
+        "numbers as texts: 4 more like these",
         "layouts[0].nodes[5].nodeId: read the number 6 as a name",
         "numbers as names: 2 more like these",
-        'layouts[0].edges[1].vehicleTypeEdgeProperties[0].maxSpeed: read "1.5" m/s; '
-        "a layout has no limits by edge, choose the vehicles' speed",
         "layouts[0].edges[7]: unknown node 'lift', left out",
         "station 'wide': 2 nodes (n1, n3), which keep their ids as sites",
         "station 'bare': no known node, left out",
@@ -124,9 +122,9 @@ def test_the_plant_model_is_carried_over():
     sites = {site["id"]: (site["x"], site["y"], site["kind"]) for site in layout["sites"]}
     assert sites == {
         "P1": (0, 0, ""),
-        "Inbound": (12, 0, "station Inbound (Shelf), node P2"),
+        "Inbound": (12, 0, "Shelf"),
         "P3": (12, 8, ""),
-        "Outbound": (0, 8, "station Outbound (Shelf), node P4"),
+        "Outbound": (0, 8, "Shelf"),
         "Park": (-3, 8, "parking"),
     }
     assert ways(layout) == [
@@ -145,13 +143,6 @@ def test_the_plant_model_is_carried_over():
         'path[7]: "P1 --- P3" is locked, left out',
         "vehicle[2]: none of loopback:initialPosition, tcs:preferredParkingPosition, "
         "tcs:assignedParkingPosition; 'Truck-2' starts at 'Park'",
-        "path[1].maxVelocity: 1 m/s is below the fastest vehicle's 1.5 m/s; a layout has no limits by "
-        "edge",
-        "path[2].maxVelocity: 0.5 m/s is below the fastest vehicle's 1.5 m/s; a layout has no limits by "
-        "edge",
-        "path[3].maxVelocity: 0.3 m/s is below the fastest vehicle's 1.5 m/s; a layout has no limits by "
-        "edge",
-        "speed limits: 4 more like these",
     ]
 
 
@@ -173,9 +164,9 @@ def test_imported_floors_are_loaded_and_played(tmp_path, name):
         sim.step(sim.action_mask.argmax(axis=1))
     if "lif" in name:  # from where it stands over the arc to the delivery
         assert sim.makespan[0] == math.ceil(5 + 5 * math.pi + math.hypot(10, 10))
-    else:  # Truck-1: 12 m to the pickup, 21.5 m to the delivery
+    else:  # Truck-1: 12 m to the pickup; 9.5 m at 1 m/s and 12 m at 0.3 m/s to the delivery
         assert sim.schedule(0).vehicle[0] == "Truck-1"
-        assert sim.makespan[0] == math.ceil(5 + 12 + 21.5)
+        assert sim.makespan[0] == math.ceil(5 + 12 + 9.5 + 12 / 0.3)
 
 
 def test_opposite_edges_of_equal_length_become_one():
@@ -253,8 +244,12 @@ def test_layouts_below_origins_are_found():
     edge["mobileRobotTypeEdgeProperties"] = edge.pop("vehicleTypeEdgeProperties")
     layout, warnings = import_lif(json.dumps({"origins": [{"layouts": data["layouts"]}]}))
     assert ways(layout) == [("a", "b", 7.0, True)]
-    assert len(warnings) == 1
+    assert warnings == []
+    assert layout["edges"][0]["max_speed"] == 2.0
+    edge["mobileRobotTypeEdgeProperties"][0]["maxSpeed"] = 0
+    layout, warnings = import_lif(json.dumps({"origins": [{"layouts": data["layouts"]}]}))
     assert "origins[0].layouts[0].edges[0].mobileRobotTypeEdgeProperties[0].max" in warnings[0]
+    assert "max_speed" not in layout["edges"][0]
 
 
 LIF_WARNINGS = {
@@ -421,6 +416,27 @@ def test_paths_are_open_as_their_speeds_say():
     assert open_ways(maxVelocity=0, maxReverseVelocity=5) == [("b", "a")]
     two_way = import_opentcs(plant(path(maxReverseVelocity=5)))[0]
     assert ways(two_way) == [("a", "b", 3.0, False)]
+    assert (
+        two_way["edges"][0] | {"max_speed": 1.0, "max_reverse_speed": 0.005} == two_way["edges"][0]
+    )
+    (same,) = import_opentcs(plant(path(maxReverseVelocity=1000)))[0]["edges"]
+    assert same["max_speed"] == 1.0 and "max_reverse_speed" not in same
+    (free,) = import_opentcs(plant(path(maxVelocity=None)))[0]["edges"]
+    assert "max_speed" not in free
+
+
+def test_types_of_vehicles_share_the_lowest_limit():
+    def limit(*speeds):
+        types = [{"vehicleTypeId": str(k), "maxSpeed": v} for k, v in enumerate(speeds)]
+        data = json.loads(edge_with())
+        data["layouts"][0]["edges"][0]["vehicleTypeEdgeProperties"] = types
+        layout, warnings = import_lif(json.dumps(data))
+        return layout["edges"][0].get("max_speed"), warnings
+
+    assert limit(1.5, 1.5) == (1.5, [])
+    speed, (line,) = limit(1.5, 0.5)
+    assert speed == 0.5
+    assert "[1].maxSpeed: 0.5 m/s, the lowest of its limits, holds for every vehicle" in line
 
 
 def test_vehicles_start_where_they_can():
@@ -626,8 +642,7 @@ def test_lif_2_names_several_types_and_writes_words_out():
     assert read(edge("a", "b", "x", "y"), edge("b", "a", "y", "x")) == []
     (line,) = read(edge("a", "b", "x", "y"), edge("b", "a", "y"))
     assert line == "layouts[0].edges[1]: for 1 of 2 vehicle types, taken as open to all"
-    (line,) = read(edge("a", "b", "x", maximumSpeed=0.5))
-    assert "mobileRobotTypeEdgeProperties[0].maximumSpeed: read 0.5 m/s" in line
+    assert read(edge("a", "b", "x", maximumSpeed=0.5)) == []
     item = {"mobileRobotTypeId": "x"}, {"mobileRobotTypeId": "y"}
     old = [
         {"startNodeId": "a", "endNodeId": "b", "mobileRobotTypeEdgeProperties": list(item[:1])},

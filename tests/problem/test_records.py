@@ -28,7 +28,7 @@ from acerl_np import (
 from acerl_np.commands.main import main
 from acerl_np.problem.assignments import read_assignments
 from acerl_np.problem.bundled import bundled_instances
-from acerl_np.problem.generate import find_task_sites, generate_record
+from acerl_np.problem.generate import find_task_places, generate_record
 from acerl_np.problem.offered_load import measure_load, measure_service_time
 from acerl_np.problem.packing import pack_instances, unpack_instances
 from acerl_np.problem.perturb import perturb
@@ -607,7 +607,7 @@ def test_demands_and_handling_times_are_drawn_between_their_bounds():
 def test_what_is_drawn_for_a_task_is_independent():
     """On a floor of many sites, where a draw used twice would show."""
     made = generate_record(
-        acerl_np.load_layout("dmh"), 1000, demand=(0.0, 5.5), handling_time=(0.0, 9.5)
+        acerl_np.load_layout("dmh"), 1000, sites="all", demand=(0.0, 5.5), handling_time=(0.0, 9.5)
     )
     turn = (made.delivery - made.pickup) % 13
     columns = [made.pickup, turn, made.demand, made.handling_time, np.diff(made.arrival, prepend=0)]
@@ -626,6 +626,7 @@ def test_no_demand_is_above_every_capacity():
 
 def test_records_drawn_before_demands_were_have_the_same_bytes(tmp_path, capsys):
     words = ["records", "generate", "--layout", "dmh", "--tasks", "12", "--out", str(tmp_path)]
+    words += ["--sites", "all"]
     assert main(words) == 0
     found = hashlib.sha256((tmp_path / "tasks-01.csv").read_bytes()).hexdigest()
     assert found == "a4410d738e7677a7da4a55b5b1c37e58e8fedd033835f16176731170cb551f72"
@@ -644,10 +645,10 @@ def test_sites_that_cannot_be_reached_are_left_out():
         {"a": "F", "b": "G"},
         {"a": "G", "b": "H"},
     ]
-    assert find_task_sites(Layout.from_dict(data)).tolist() == [1, 2]
+    assert find_task_places(Layout.from_dict(data)) == [(1,), (2,)]
     data["edges"] = data["edges"][:1]
     with pytest.raises(InputError, match=r"^sites: 1 of 7 can be reached"):
-        find_task_sites(Layout.from_dict(data))
+        find_task_places(Layout.from_dict(data))
 
 
 def test_every_draw_is_keyed():

@@ -16,8 +16,11 @@ from acerl_np.support.numbers import check_seed
 SUMMARY = "draw records for a floor"
 
 DESCRIPTION = """\
-Draw task records for a floor: pickups and deliveries at random among its sites, arrivals in whole
+Draw task records for a floor: pickups and deliveries at random among its stations, arrivals in whole
 seconds. The same options and seed give the same files.
+
+Stations are what the layout lists as such and all sites of a kind other than "waypoint", "parking" and none;
+`acerl-np floor show` lists them. On a floor without any, tasks join all sites but the vehicles' start sites.
 
 A task is due S x its loaded time (way and handling), plus the mean travel time from the other sites to its
 pickup, after its arrival, both at the fleet's mean speed. Sites that cannot be reached are left out.
@@ -31,6 +34,7 @@ examples:
   acerl-np records generate --layout dmh --tasks 30 --rate 60 --count 8 --out made
   acerl-np records generate --layout dmh --tasks 30 --process bursts --burst-size 6 --sites workstation \\
       --seed 1 --out bursts
+  acerl-np records generate --layout dmh --tasks 30 --sites st1 st2 warehouse --out made
   acerl-np records generate --layout floor.json --tasks 200 --demand 1 4 --handling-time 10 30 --out made
 """
 
@@ -79,8 +83,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--sites",
-        metavar="KIND",
-        help="only sites of this kind (default: all but the vehicles' start sites)",
+        nargs="+",
+        metavar="SITE",
+        help="kinds of sites, names of sites or stations, 'stations', or 'all' for all sites but the "
+        "vehicles' start sites (default: stations, if the floor has any, else all)",
     )
     parser.add_argument("--seed", type=int, default=0, help="seed of the draws (default: 0)")
     parser.add_argument("--count", type=int, default=1, help="number of records (default: 1)")

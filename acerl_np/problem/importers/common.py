@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from acerl_np.problem.json_tree import shorten
 from acerl_np.problem.limits import MAX_EDGES, MAX_NUMBER, MAX_SITES
 from acerl_np.problem.routes import MAX_SITES_WITH_ZERO_EDGES
+from acerl_np.problem.stations import STATION
 from acerl_np.support.errors import LayoutError
 from acerl_np.support.numbers import is_real
 
@@ -59,11 +61,23 @@ class Warnings:
 
 @dataclass(frozen=True)
 class Station:
-    """A place where loads change hands; `nodes` are those from which vehicles serve it."""
+    """A place where loads change hands.
+
+    Attributes
+    ----------
+    id : str
+    nodes : tuple of str
+        Those from which vehicles serve it.
+    kind : str
+        Its type, which several stations may share.
+    name : str
+        What it is called besides; may be empty.
+    """
 
     id: str
     nodes: tuple[str, ...]
-    label: str = ""
+    kind: str = ""
+    name: str = ""
 
 
 @dataclass
@@ -75,9 +89,11 @@ class Draft:
     points : dict
         (x, y) of each node, m.
     kinds : dict
-        Free text on some nodes.
+        Of some nodes without a station.
     lengths : dict
         Length of the shortest directed edge of each pair of nodes, m.
+    limits : dict
+        Speed limit of that edge, m/s, inf without.
     stations : list of Station
     vehicles : list of dict
         As in a layout, `start` being a node.
@@ -87,6 +103,7 @@ class Draft:
     points: dict[str, tuple[float, float]] = field(default_factory=dict)
     kinds: dict[str, str] = field(default_factory=dict)
     lengths: dict[tuple[str, str], float] = field(default_factory=dict)
+    limits: dict[tuple[str, str], float] = field(default_factory=dict)
     stations: list[Station] = field(default_factory=list)
     vehicles: list[dict[str, Any]] = field(default_factory=list)
     warnings: Warnings = field(default_factory=Warnings)
@@ -141,8 +158,8 @@ class Draft:
             self.warnings.add("edges left out", f"{where}: goes from '{a}' to itself, left out")
         return a != b
 
-    def add_edge(self, where: str, a: str, b: str, length: float) -> None:
-        """Add a directed edge; of several from a to b the shortest stays.
+    def add_edge(self, where: str, a: str, b: str, length: float, limit: float = math.inf) -> None:
+        """Add a directed edge; of several from a to b the shortest stays, of equally long ones the fastest.
 
         Parameters
         ----------
@@ -151,6 +168,7 @@ class Draft:
         a, b : str
             Its nodes.
         length : float, m
+        limit : float, m/s
 
         Raises
         ------
@@ -159,7 +177,9 @@ class Draft:
         """
         length = round(length, 6)
         if (a, b) in self.lengths:
-            length = min(length, self.lengths[a, b])
+            known = self.lengths[a, b], -self.limits[a, b]
+            length, negated = min((length, -limit), known)
+            limit = -negated
             self.warnings.add(
                 "parallel edges",
                 f"{where}: another edge from '{a}' to '{b}', the shortest ({length:g} m) stays",
@@ -167,6 +187,7 @@ class Draft:
         elif len(self.lengths) >= 2 * MAX_EDGES:
             raise LayoutError(f"{where}: more than {2 * MAX_EDGES:,} edges; expected fewer")
         self.lengths[a, b] = length
+        self.limits[a, b] = limit
 
     def finish(self, name: str) -> tuple[dict[str, Any], list[str]]:
         """Return the layout and the warnings.
@@ -190,7 +211,7 @@ class Draft:
         """
         if not self.points:
             raise LayoutError("no nodes; expected at least one")
-        sites, kinds = self._name_sites()
+        sites, kinds, stations, aliases = self._name_sites()
         self._lengthen_edges()
         edges = []
         done: set[tuple[str, str]] = set()
@@ -200,8 +221,13 @@ class Draft:
             two_way = self.lengths.get((b, a)) == length
             if two_way:
                 done.add((b, a))
-            edges.append({"a": sites[a], "b": sites[b], "length": length, "one_way": not two_way})
-        layout = {
+            edge = {"a": sites[a], "b": sites[b], "length": length, "one_way": not two_way}
+            limit = self.limits[a, b]
+            back = self.limits[b, a] if two_way else limit
+            edge |= {"max_speed": limit} if limit < math.inf else {}
+            edge |= {"max_reverse_speed": min(back, MAX_NUMBER)} if back != limit else {}
+            edges.append(edge)
+        layout: dict[str, Any] = {
             "format": 1,
             "name": _clip(name),
             "sites": [
@@ -211,17 +237,24 @@ class Draft:
             "edges": edges,
             "vehicles": [{**item, "start": sites[item["start"]]} for item in self.vehicles],
         }
+        layout |= {"stations": stations} if stations else {}
+        layout |= {"aliases": aliases} if aliases else {}
         return layout, self.warnings.lines()
 
-    def _name_sites(self) -> tuple[dict[str, str], dict[str, str]]:
-        """Return id and kind of each node's site: a station alone on its only node gives its name."""
+    def _name_sites(
+        self,
+    ) -> tuple[dict[str, str], dict[str, str], dict[str, list[str]], dict[str, str]]:
+        """Return each node's site and kind, the stations of other names, and the aliases.
+
+        A station alone on its only node gives that node's site its name.
+        """
         at: dict[str, list[Station]] = {}
-        seen: set[str] = set()
+        known: dict[str, Station] = {}
         for station in self.stations:
-            if station.id in seen:
+            if station.id in known:
                 self.warnings.add("stations", f"station '{station.id}': again, left out")
                 continue
-            seen.add(station.id)
+            known[station.id] = station
             if not station.nodes:
                 self.warnings.add("stations", f"station '{station.id}': no known node, left out")
             elif len(station.nodes) > 1:
@@ -235,8 +268,10 @@ class Draft:
         sites, kinds = {}, {}
         for node in self.points:
             sites[node] = node
+            kinds[node] = _clip(self.kinds.get(node, ""))
             here = at.get(node, [])
-            labels = [f"station {station.label or station.id}" for station in here]
+            if here:
+                kinds[node] = _clip(here[0].kind) or STATION
             if len(here) > 1:
                 self.warnings.add(
                     "shared nodes",
@@ -251,9 +286,29 @@ class Draft:
                     )
                 else:
                     sites[node] = here[0].id
-                    labels.append(f"node {node}")
-            kinds[node] = _clip(", ".join([*filter(None, [self.kinds.get(node)]), *labels]))
-        return sites, kinds
+        return sites, kinds, *self._name_stations(sites, known)
+
+    def _name_stations(
+        self, sites: Mapping[str, str], known: Mapping[str, Station]
+    ) -> tuple[dict[str, list[str]], dict[str, str]]:
+        """Return the stations that no site is named after, and what else nodes and stations are called."""
+        ids = set(sites.values())
+        stations = {
+            station.id: [sites[node] for node in station.nodes]
+            for station in known.values()
+            if station.nodes and station.id not in ids and station.id not in self.points
+        }
+        aliases = {node: site for node, site in sites.items() if node != site}
+        taken = {*ids, *self.points, *stations}
+        called = Counter(station.name for station in known.values())
+        for station in known.values():
+            named = station.id in stations or (
+                len(station.nodes) == 1 and sites[station.nodes[0]] == station.id
+            )
+            own = station.name not in taken and called[station.name] == 1
+            if named and own and _is_name(station.name):
+                aliases[station.name] = station.id
+        return stations, aliases
 
     def _lengthen_edges(self) -> None:
         if len(self.points) <= MAX_SITES_WITH_ZERO_EDGES:
@@ -267,6 +322,23 @@ class Draft:
                 )
 
 
+def find_class(names: Sequence[str]) -> list[str]:
+    """Return what names have in common but for a number at their end, such as "Rack" of "Rack 12".
+
+    Parameters
+    ----------
+    names : sequence of str
+
+    Returns
+    -------
+    list of str
+        Of each name; empty where no other name has the same.
+    """
+    stems = [name.rstrip("0123456789").rstrip(" .:_#/-") for name in names]
+    several = Counter(stems)
+    return [stem if several[stem] > 1 else "" for stem in stems]
+
+
 def _join(names: Sequence[str]) -> str:
     return ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
 
@@ -274,6 +346,10 @@ def _join(names: Sequence[str]) -> str:
 def _clip(text: str) -> str:
     text = "".join(letter if letter.isprintable() else " " for letter in text)
     return text if len(text) <= MAX_NAME else f"{text[: MAX_NAME - 3]}..."
+
+
+def _is_name(text: str) -> bool:
+    return bool(text.strip()) and len(text) <= MAX_NAME and text.isprintable()
 
 
 def read_name(value: object, where: str, warnings: Warnings) -> str:
@@ -297,7 +373,7 @@ def read_name(value: object, where: str, warnings: Warnings) -> str:
         warnings.add("numbers as names", f"{where}: read the number {shorten(value)} as a name", 1)
         value = str(value)
     name = value.strip() if isinstance(value, str) else ""
-    if not name or len(name) > MAX_NAME or not name.isprintable():
+    if not _is_name(name):
         raise LayoutError(
             f"{where}: read {shorten(value)}; expected a name of at most {MAX_NAME} characters"
         )

@@ -16,7 +16,11 @@ KINDS = ("lif", "opentcs")
 
 
 def import_floor(
-    path: str | os.PathLike[str], *, kind: str | None = None, layout_id: str | None = None
+    path: str | os.PathLike[str],
+    *,
+    kind: str | None = None,
+    layout_id: str | None = None,
+    join: bool = False,
 ) -> tuple[dict[str, Any], list[str]]:
     """Read a floor from a LIF file or an openTCS plant model.
 
@@ -28,6 +32,8 @@ def import_floor(
         By default told by the first character: "{" or "<".
     layout_id : str, optional
         Which layout to take from a LIF file with several.
+    join : bool
+        Take all of them, as the levels of one floor.
 
     Returns
     -------
@@ -52,11 +58,13 @@ def import_floor(
                     "plant model (XML)"
                 )
         if kind == "lif":
-            return import_lif(text, layout_id=layout_id, name=name)
+            return import_lif(text, layout_id=layout_id, join=join, name=name)
         if kind != "opentcs":
             raise LayoutError(f"kind: read {shorten(kind)}; expected one of {', '.join(KINDS)}")
         if layout_id is not None:
             raise LayoutError("--layout-id: given for a plant model; expected it for LIF only")
+        if join:
+            raise LayoutError("--join: given for a plant model; expected it for LIF only")
         return import_opentcs(text, name=name)
     except LayoutError as error:
         raise LayoutError(f"{path}: {error}") from error

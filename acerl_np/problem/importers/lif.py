@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,13 +15,15 @@ from acerl_np.problem.importers.common import (
     Draft,
     Station,
     Warnings,
+    find_class,
     read_entries,
     read_flag,
     read_name,
     read_number,
 )
 from acerl_np.problem.json_tree import parse_json, shorten
-from acerl_np.support.errors import LayoutError
+from acerl_np.problem.limits import LIFT_LENGTH, MIN_SPEED
+from acerl_np.support.errors import LayoutError, make_printable
 
 MAX_DEGREE = 20
 MAX_CONTROL_POINTS = 10_000
@@ -34,17 +38,22 @@ TYPES = ("vehicleTypeId", "mobileRobotTypeId", "mobileRobotTypes")
 
 SPEEDS = ("maxSpeed", "maximumSpeed")
 
+GAP = 0.1
+"""Between levels beside each other, as a share of their width."""
+
 
 def import_lif(
-    text: str, *, layout_id: str | None = None, name: str = "layout"
+    text: str, *, layout_id: str | None = None, join: bool = False, name: str = "layout"
 ) -> tuple[dict[str, Any], list[str]]:
     """Turn a LIF file into a layout without vehicles.
 
     Nodes become sites, edges become one-way edges, two opposite ones of equal length one two-way edge;
     lengths follow the first trajectory given, or are straight. A station alone on its only node gives
-    that site its id. Whatever a floor can do without is left out with a warning: edges of unknown nodes
-    or from a node to itself, stations without a known node, trajectories that cannot be read. The
-    format's version is not looked at, unknown keys are skipped, and numbers may be texts.
+    that site its id; the node's id and the station's name become aliases. The kind of a station's sites
+    is its type, or what its name shares with others but for a number at the end, or "station". Whatever
+    a floor can do without is left out with a warning: edges of unknown nodes or from a node to itself,
+    stations without a known node, trajectories that cannot be read. The format's version is not looked
+    at, unknown keys are skipped, and numbers may be texts.
 
     Parameters
     ----------
@@ -53,6 +62,9 @@ def import_lif(
     layout_id : str, optional
         Which layout to take from a file with several: its layoutId, its layoutLevelId where one layout
         has several levels, or both with a slash in between.
+    join : bool
+        Take all layouts as the levels of one floor, side by side: an id that stands in several of them
+        gets the level's name before it, with a slash in between. Edges may lead from one to another.
     name : str
         Name of a layout that has none.
 
@@ -81,24 +93,83 @@ def import_lif(
         layouts = [
             item for place, origin in origins for item in read_entries(origin, "layouts", place)
         ]
-    where, layout = _choose(layouts, layout_id)
+    if join and layout_id is not None:
+        raise LayoutError("--layout-id: given beside --join, which takes all layouts")
+    if not join or not layouts:
+        layouts = [_choose(layouts, layout_id)]
     draft = Draft()
-    for place, node in read_entries(layout, "nodes", where, required=True):
-        _read_node(draft, place, node)
-    edges = read_entries(layout, "edges", where)
-    if not edges and len(draft.points) > 1:
-        found = "missing" if layout.get("edges") is None else "an empty list"
-        draft.warnings.add(
-            "edges", f"{where}.edges: {found}, so no site can be reached from another"
-        )
-    _read_edges(draft, edges)
-    for place, station in read_entries(layout, "stations", where):
-        _read_station(draft, place, station)
-    for key in ("layoutName", "layoutId"):
-        if isinstance(layout.get(key), str) and layout[key].strip():
-            name = layout[key].strip()
+    levels = [Draft(warnings=draft.warnings) for _ in layouts]
+    for level, (where, layout) in zip(levels, layouts, strict=True):
+        for place, node in read_entries(layout, "nodes", where, required=True):
+            _read_node(level, place, node)
+    titles = _name_levels(layouts)
+    names = _share_names([list(level.points) for level in levels], titles)
+    shifts = _set_side_by_side(draft, levels, names, layouts)
+    for (where, layout), level, own in zip(layouts, levels, names, strict=True):
+        edges = read_entries(layout, "edges", where)
+        if not edges and len(level.points) > 1:
+            found = "missing" if layout.get("edges") is None else "an empty list"
+            draft.warnings.add(
+                "edges", f"{where}.edges: {found}, so no site can be reached from another"
+            )
+        _read_edges(draft, edges, own, shifts)
+    entries = [read_entries(layout, "stations", where) for where, layout in layouts]
+    _read_stations(draft, entries, names, titles)
+    ids = {str(layout.get("layoutId")) for _, layout in layouts}
+    for key in ("layoutName", "layoutId") if len(layouts) == 1 else ("layoutId",):
+        title = layouts[0][1].get(key)
+        if isinstance(title, str) and title.strip() and len(ids) == 1:
+            name = title.strip()
             break
     return draft.finish(name)
+
+
+def _name_levels(layouts: Sequence[tuple[str, dict[str, Any]]]) -> list[str]:
+    """Return a name for each layout: its level's, its own, or both, whichever differ; else its number."""
+    levels, ids = (
+        [make_printable(str(layout.get(key) or "").strip()) for _, layout in layouts]
+        for key in ("layoutLevelId", "layoutId")
+    )
+    whole = [f"{a}/{b}" for a, b in zip(ids, levels, strict=True)]
+    for names in (levels, ids, whole):
+        if all(names) and len(set(names)) == len(names):
+            return names
+    return [str(k + 1) for k in range(len(layouts))]
+
+
+def _share_names(ids: Sequence[Sequence[str]], titles: Sequence[str]) -> list[dict[str, str]]:
+    """Return what each level's ids become: one of several levels gets the level's title before it."""
+    several = Counter(name for own in ids for name in own)
+    return [
+        {name: f"{title}/{name}" if several[name] > 1 else name for name in own}
+        for own, title in zip(ids, titles, strict=True)
+    ]
+
+
+def _set_side_by_side(
+    draft: Draft,
+    levels: Sequence[Draft],
+    names: Sequence[Mapping[str, str]],
+    layouts: Sequence[tuple[str, dict[str, Any]]],
+) -> dict[str, float]:
+    """Add the nodes of all levels, each level to the right of those before; return each node's shift."""
+    shifts: dict[str, float] = {}
+    right = None
+    width = max(
+        (max(xs) - min(xs) for level in levels if (xs := [x for x, _ in level.points.values()])),
+        default=0.0,
+    )
+    for level, own, (where, _) in zip(levels, names, layouts, strict=True):
+        if not level.points:
+            continue
+        xs = [x for x, _ in level.points.values()]
+        shift = 0.0 if right is None else float(math.ceil(right - min(xs)))
+        for node, (x, y) in level.points.items():
+            draft.add_point(f"{where}.nodes", own[node], x + shift, y)
+            shifts[own[node]] = shift
+        draft.kinds |= {own[node]: kind for node, kind in level.kinds.items()}
+        right = max(xs) + shift + max(1.0, GAP * width)
+    return shifts
 
 
 def _choose(
@@ -126,7 +197,7 @@ def _choose(
     if len(layouts) != 1:
         raise LayoutError(
             f"layouts: read {len(layouts)} of them ({listed}); expected one, or the one to take "
-            "(--layout-id)"
+            "(--layout-id), or --join"
         )
     return layouts[0]
 
@@ -172,17 +243,47 @@ def _list_types(item: dict[str, Any]) -> set[str]:
     return {json.dumps(entry, sort_keys=True) for entry in each}
 
 
-def _read_edges(draft: Draft, entries: list[tuple[str, dict[str, Any]]]) -> None:
+def _read_limit(properties: Sequence[tuple[str, dict[str, Any]]], warnings: Warnings) -> float:
+    """Return an edge's speed limit, m/s, inf without: the lowest, if its types of vehicle have several."""
+    limits = {}
+    for place, item in properties:
+        for key in SPEEDS:
+            if item.get(key) is None:
+                continue
+            name = f"{place}.{key}"
+            limit = read_number(item[key], name, 0.0, unit="m/s", warnings=warnings)
+            if limit < MIN_SPEED:
+                warnings.add("speed limits", f"{name}: read {shorten(item[key])}, taken as none")
+            else:
+                limits[name] = limit
+    lowest = min(limits.values(), default=math.inf)
+    if limits and max(limits.values()) > lowest:
+        name = min(limits, key=lambda key: limits[key])
+        warnings.add(
+            "speed limits",
+            f"{name}: {lowest:g} m/s, the lowest of its limits, holds for every vehicle",
+        )
+    return lowest
+
+
+def _read_edges(
+    draft: Draft,
+    entries: list[tuple[str, dict[str, Any]]],
+    names: Mapping[str, str],
+    shifts: Mapping[str, float],
+) -> None:
     warnings = draft.warnings
     types: set[str] = set()
     allowed: list[tuple[str, set[str]]] = []
     for where, edge in entries:
         a = read_name(edge.get("startNodeId"), f"{where}.startNodeId", warnings)
         b = read_name(edge.get("endNodeId"), f"{where}.endNodeId", warnings)
+        a, b = names.get(a, a), names.get(b, b)
         if not draft.can_join(where, a, b):
             continue
         properties = [item for key in PROPERTIES for item in read_entries(edge, key, where)]
-        length = straight = draft.distance(a, b)
+        (ax, ay), (bx, by) = draft.points[a], draft.points[b]
+        length = straight = math.hypot(ax - bx - shifts[a] + shifts[b], ay - by)
         for place, item in properties:
             trajectory = item.get("trajectory")
             if trajectory is None:
@@ -201,17 +302,15 @@ def _read_edges(draft: Draft, entries: list[tuple[str, dict[str, Any]]]) -> None
             break
         for place, item in properties:
             _note_restriction(warnings, place, item, "the edge")
-            for key in SPEEDS:
-                if item.get(key) is not None:
-                    warnings.add(
-                        "speed limits",
-                        f"{place}.{key}: read {shorten(item[key])} m/s; a layout has no limits by edge, "
-                        "choose the vehicles' speed",
-                    )
+        if shifts[a] != shifts[b] and length == 0.0:
+            length = LIFT_LENGTH
+            text = f"{where}: between levels, from '{a}' to '{b}', taken as {length:g} m"
+            warnings.add("lifts", text)
+        limit = _read_limit(properties, warnings)
         named = {name for _, item in properties for name in _list_types(item)}
         types |= named
         allowed.append((where, named))
-        draft.add_edge(where, a, b, length)
+        draft.add_edge(where, a, b, length, limit)
     for where, named in allowed:
         if named and len(named) < len(types):
             warnings.add(
@@ -220,8 +319,36 @@ def _read_edges(draft: Draft, entries: list[tuple[str, dict[str, Any]]]) -> None
             )
 
 
-def _read_station(draft: Draft, where: str, station: dict[str, Any]) -> None:
+def _read_stations(
+    draft: Draft,
+    entries: Sequence[list[tuple[str, dict[str, Any]]]],
+    names: Sequence[Mapping[str, str]],
+    titles: Sequence[str],
+) -> None:
+    """Read the stations of all levels, with what each level calls its nodes."""
     warnings = draft.warnings
+    found = [
+        [_read_station(warnings, where, item, draft, own) for where, item in listed]
+        for listed, own in zip(entries, names, strict=True)
+    ]
+    ids = _share_names([list(dict.fromkeys(item.id for item in own)) for own in found], titles)
+    stations = [
+        replace(item, id=own[item.id])
+        for level, own in zip(found, ids, strict=True)
+        for item in level
+    ]
+    classes = find_class([item.name for item in stations])
+    for item, shared in zip(stations, classes, strict=True):
+        draft.stations.append(replace(item, kind=item.kind or shared))
+
+
+def _read_station(
+    warnings: Warnings,
+    where: str,
+    station: dict[str, Any],
+    draft: Draft,
+    names: Mapping[str, str],
+) -> Station:
     name = read_name(station.get("stationId"), f"{where}.stationId", warnings)
     nodes: dict[str, None] = {}
     listed = station.get("interactionNodeIds")
@@ -229,6 +356,7 @@ def _read_station(draft: Draft, where: str, station: dict[str, Any]) -> None:
         listed = [listed]
     for k, value in enumerate(listed or []):
         node = read_name(value, f"{where}.interactionNodeIds[{k}]", warnings)
+        node = names.get(node, node)
         if node in draft.points:
             nodes[node] = None
         else:
@@ -236,10 +364,11 @@ def _read_station(draft: Draft, where: str, station: dict[str, Any]) -> None:
                 "interaction nodes",
                 f"{where}.interactionNodeIds[{k}]: unknown node '{node}', left out",
             )
-    label = station.get("stationName")
-    label = label.strip() if isinstance(label, str) else ""
-    full = f"{name} ({label})" if label and label != name else name
-    draft.stations.append(Station(name, tuple(nodes), full))
+    kind, label = (
+        value.strip() if isinstance(value, str) else ""
+        for value in (station.get("stationType"), station.get("stationName"))
+    )
+    return Station(name, tuple(nodes), kind, label)
 
 
 def measure_trajectory(trajectory: object) -> float:

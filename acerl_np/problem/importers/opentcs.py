@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any
 from xml.etree import ElementTree
@@ -156,12 +157,13 @@ def import_opentcs(text: str, *, name: str = "layout") -> tuple[dict[str, Any], 
     """Turn an openTCS plant model into a layout with the model's vehicles.
 
     Points become sites and paths edges: forwards where maxVelocity is above 0 or missing, backwards
-    where maxReverseVelocity is. A location alone on its only point gives that site its name. Whatever a
+    where maxReverseVelocity is; both are speed limits. A location alone on its only point gives that
+    site its name, the point's becomes an alias; a location's type is the kind of its sites. Whatever a
     floor can do without is left out with a warning: locked paths, paths of unknown points, from a point
     to itself or open in no direction, links to unknown points. A path without a length above 0 is as
-    long as the straight line. A vehicle starts where its property loopback:initialPosition says, or
-    tcs:preferredParkingPosition, or tcs:assignedParkingPosition, or on the parking points in turn, or on
-    the first point.
+    long as the straight line.
+    A vehicle starts where its property loopback:initialPosition says, or tcs:preferredParkingPosition,
+    or tcs:assignedParkingPosition, or on the parking points in turn, or on the first point.
 
     Parameters
     ----------
@@ -189,18 +191,11 @@ def import_opentcs(text: str, *, name: str = "layout") -> tuple[dict[str, Any], 
         _read_point(draft, item)
     if not model.kept["path"] and len(draft.points) > 1:
         draft.warnings.add("paths", "path: none, so no site can be reached from another")
-    limits = [_read_path(draft, item) for item in model.kept["path"]]
+    for item in model.kept["path"]:
+        _read_path(draft, item)
     for item in model.kept["location"]:
         _read_location(draft, item)
     _read_vehicles(draft, model.kept["vehicle"])
-    fastest = max((vehicle["speed"] for vehicle in draft.vehicles), default=0.0)
-    for item, limit in zip(model.kept["path"], limits, strict=True):
-        if 0.0 < limit < fastest:
-            draft.warnings.add(
-                "speed limits",
-                f"{item.where}.maxVelocity: {limit:g} m/s is below the fastest vehicle's {fastest:g} m/s;"
-                " a layout has no limits by edge",
-            )
     return draft.finish(model.name or name)
 
 
@@ -235,8 +230,8 @@ def _read_point(draft: Draft, item: _Element) -> None:
         draft.kinds[name] = "parking"
 
 
-def _read_path(draft: Draft, item: _Element) -> float:
-    """Add a path's edges; return its speed limit in m/s, 0 if there is none."""
+def _read_path(draft: Draft, item: _Element) -> None:
+    """Add a path's edges."""
     warnings = draft.warnings
     a = read_name(item.first("sourcePoint"), f"{item.where}.sourcePoint", warnings)
     b = read_name(item.first("destinationPoint"), f"{item.where}.destinationPoint", warnings)
@@ -246,12 +241,12 @@ def _read_path(draft: Draft, item: _Element) -> float:
     length = _read_millimetres(item, ("length",), -MAX_NUMBER * MILLIMETRES)
     if read_flag(item.first("locked")):
         warnings.add("locked paths", f"{item.where}: {title} is locked, left out")
-        return 0.0
+        return
     if not draft.can_join(item.where, a, b):
-        return 0.0
+        return
     if forward == 0.0 and not backward:
         warnings.add("edges left out", f"{item.where}: {title} is open in no direction, left out")
-        return 0.0
+        return
     if length is None or length <= 0.0:
         length = draft.distance(a, b)
         found = item.describe("length")
@@ -262,10 +257,11 @@ def _read_path(draft: Draft, item: _Element) -> float:
             f"{item.where}.length: {length:g} m, its points lie {draft.distance(a, b):g} m apart",
         )
     if forward is None or forward > 0.0:
-        draft.add_edge(item.where, a, b, length)
+        draft.add_edge(
+            item.where, a, b, length, math.inf if forward is None else max(forward, MIN_SPEED)
+        )
     if backward:
-        draft.add_edge(item.where, b, a, length)
-    return min((speed for speed in (forward, backward) if speed), default=0.0)
+        draft.add_edge(item.where, b, a, length, max(backward, MIN_SPEED))
 
 
 def _read_location(draft: Draft, item: _Element) -> None:
@@ -280,8 +276,7 @@ def _read_location(draft: Draft, item: _Element) -> None:
             draft.warnings.add("links", f"{where}: unknown point '{point}', left out")
     if read_flag(item.first("locked")):
         draft.warnings.add("locked locations", f"{item.where}: '{name}' is locked, kept as a site")
-    kind = (item.first("type") or "").strip()
-    draft.stations.append(Station(name, tuple(points), f"{name} ({kind})" if kind else name))
+    draft.stations.append(Station(name, tuple(points), (item.first("type") or "").strip()))
 
 
 def _read_vehicles(draft: Draft, items: list[_Element]) -> None:

@@ -1,0 +1,178 @@
+"""Training curves of runs: what is drawn beside them, and the picture that a training leaves."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from acerl_np.support.errors import InputError, MissingExtraError, make_printable
+
+if TYPE_CHECKING:
+    from acerl_np.pictures.curves import Levels
+    from acerl_np.pictures.runs import Line
+
+RULES = ("FCFS", "EDD", "NVF", "STD")
+"""Rules whose figures the paper prints, beside the curves of its records."""
+
+PICTURE = "curves.png"
+
+
+class Beside(NamedTuple):
+    """What is drawn beside the lines.
+
+    Attributes
+    ----------
+    rules : dict of Levels
+        The paper's figures of rules, by name; empty unless all records are the paper's.
+    paper : (str, Levels) or None
+        Its figures of what was trained.
+    limit : float or None
+        xi, s.
+    """
+
+    rules: dict[str, Levels]
+    paper: tuple[str, Levels] | None
+    limit: float | None
+
+
+def load_lines(paths: Sequence[str | Path]) -> list[Line]:
+    """Return the lines of all folders; what has the same name is called by its path.
+
+    Raises
+    ------
+    InputError
+        If there is nothing to draw, or a file cannot be read.
+    """
+    from acerl_np.pictures.runs import read_lines
+
+    lines: list[Line] = []
+    found = [(str(path), line) for path in paths for line in read_lines(path)]
+    labels = [line.label for _, line in found]
+    for path, line in found:
+        alike = labels.count(line.label) > 1
+        lines.append(line._replace(label=f"{path}: {line.label}") if alike else line)
+    return lines
+
+
+def find_beside(paths: Sequence[str | Path]) -> Beside:
+    """Return what is drawn beside the lines of these folders, as their config.json tell.
+
+    Studies are always of bundled records, with the paper's limit.
+
+    Raises
+    ------
+    InputError
+        If a folder holds nothing to draw.
+    """
+    from acerl_np.experiments.published import find_row
+    from acerl_np.experiments.tables import COST_LIMIT
+    from acerl_np.pictures.runs import find_limit, find_study, read_facts
+
+    limits: set[float | None] = set()
+    algorithms: set[str] = set()
+    records: list[dict[str, Any]] = []
+    for path in paths:
+        if find_study(path) is not None:
+            limits.add(COST_LIMIT)
+            algorithms.add("ACERL")
+            continue
+        facts = read_facts(Path(path))
+        named = facts.get("instances")
+        records.append(named if isinstance(named, dict) else {})
+        limits.add(find_limit(facts))
+        algorithms.add(str(facts.get("algorithm", "ACERL")).upper())
+    limit = limits.pop() if len(limits) == 1 else None
+    if not all(_are_published(named) for named in records):
+        return Beside({}, None, limit)
+    algorithm = algorithms.pop() if len(algorithms) == 1 else "ACERL"
+
+    def find_levels(policy: str) -> Levels:
+        row = find_row("comparison-train", policy)
+        cells = {} if row is None else row.cells
+        return {name: (cell.makespan, cell.tardiness) for name, cell in cells.items()}
+
+    rules = {f"{rule} (paper)": find_levels(rule) for rule in RULES}
+    return Beside(rules, (f"{algorithm} (paper)", find_levels(algorithm)), limit)
+
+
+def _are_published(named: dict[str, Any]) -> bool:
+    """Whether these records, content hashes by name, are among those of the paper's figures."""
+    from acerl_np.experiments.published import find_row
+    from acerl_np.problem.bundled import load_instance
+
+    row = find_row("comparison-train", "ACERL")
+    if row is None or not named:
+        return False
+    return all(
+        name in row.cells and load_instance(name).content_hash == content
+        for name, content in named.items()
+    )
+
+
+def draw_runs(paths: Sequence[str | Path], out: str | Path, only: Sequence[str] = ()) -> None:
+    """Draw the curves of runs.
+
+    Parameters
+    ----------
+    paths : sequence of path-like
+    out : path-like
+    only : sequence of str
+        Labels of the lines to draw; by default all.
+
+    Raises
+    ------
+    InputError
+        If there is nothing to draw, or no line of such a label.
+    """
+    from acerl_np.pictures.curves import draw_curves
+
+    lines = load_lines(paths)
+    labels = [line.label for line in lines]
+    for label in only:
+        if label not in labels:
+            expected = ", ".join(map(make_printable, labels[:20]))
+            raise InputError(f"--only: read '{make_printable(label)}'; expected some of {expected}")
+    chosen = [line for line in lines if not only or line.label in only]
+    draw_curves(out, chosen, **find_beside(paths)._asdict())
+
+
+def draw_training(folder: Path, *, quiet: bool) -> Path | None:
+    """Draw the curves of a training that has just ended; what hinders it is said in a line, and no error.
+
+    Where none can be drawn, that of an earlier training is removed.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the run, or of `--seeds`.
+    quiet : bool
+        Do not say that matplotlib is missing.
+
+    Returns
+    -------
+    Path or None
+        The picture.
+    """
+    out = folder / PICTURE
+    try:
+        draw_runs([folder], out)
+    except MissingExtraError as error:
+        if not quiet:
+            print(f"no {PICTURE}: {error}", file=sys.stderr)
+    except Exception as error:
+        # The training is done and saved; a picture of it can be drawn again.
+        reason = make_printable(" ".join(str(error).split()))
+        print(f"no {PICTURE}: {type(error).__name__}: {reason}", file=sys.stderr)
+    else:
+        return out
+    remove_picture(folder)
+    return None
+
+
+def remove_picture(folder: Path) -> None:
+    """Remove the picture of an earlier training, if there is one and the machine lets it go."""
+    with suppress(OSError):
+        (folder / PICTURE).unlink()

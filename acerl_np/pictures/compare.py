@@ -1,0 +1,187 @@
+"""Policies beside each other on the same records: each record's means joined, and the mean of all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from acerl_np.evaluation.trials import Trials
+from acerl_np.pictures.drawing import (
+    BLACK,
+    BLUE,
+    GREY,
+    MAX_LINES,
+    PALE,
+    cut_path,
+    open_figure,
+)
+from acerl_np.support.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+WIDTH, ROW, AROUND = 9.0, 0.5, 1.75
+"""Inches of the picture, of a policy's row, and of what stands above and below the rows."""
+
+LONGEST_NAME = 30
+
+
+class Summary(NamedTuple):
+    """Policies by one measure.
+
+    Attributes
+    ----------
+    by_record : ndarray(float64, (n_policies, n_records)), s
+        Means over the finished trials; nan where none finished.
+    mean : ndarray(float64, (n_policies,)), s
+    difference, error : ndarray(float64, (n_policies,)), s
+        To the first policy, record by record: mean and its standard error; nan of fewer than two records.
+    """
+
+    by_record: np.ndarray
+    mean: np.ndarray
+    difference: np.ndarray
+    error: np.ndarray
+
+
+def summarise_records(by_record: np.ndarray) -> Summary:
+    """Return the means of policies and their paired differences to the first.
+
+    Parameters
+    ----------
+    by_record : ndarray(float64, (n_policies, n_records)), s
+    """
+    paired = by_record - by_record[0]
+    n = by_record.shape[1]
+    error = np.full(len(by_record), np.nan)
+    if n > 1:
+        error = paired.std(axis=1, ddof=1) / np.sqrt(n)
+    return Summary(by_record, by_record.mean(axis=1), paired.mean(axis=1), error)
+
+
+def draw_comparison(
+    path: str | os.PathLike[str], labels: Sequence[str], results: Sequence[Trials]
+) -> None:
+    """Draw makespan and tardiness of policies on the same records, a row for each policy.
+
+    Parameters
+    ----------
+    path : path-like
+        Picture to write; its ending, png, svg or pdf, says in which format.
+    labels : sequence of str
+    results : sequence of Trials
+        Of the same records, in the order of the labels.
+
+    Raises
+    ------
+    MissingExtraError
+        If matplotlib is not installed.
+    InputError
+        If the ending is another, or there are too many policies.
+    StorageError
+        If the picture cannot be written.
+    """
+    if not 1 <= len(results) <= MAX_LINES:
+        raise InputError(f"{len(results)} policies; expected 1 to {MAX_LINES}")
+    with open_figure(path, WIDTH, AROUND + ROW * len(results)) as figure:
+        plot_comparison(figure, labels, results)
+
+
+def plot_comparison(figure: Figure, labels: Sequence[str], results: Sequence[Trials]) -> None:
+    """Draw into a figure what `draw_comparison` saves.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+    labels : sequence of str
+    results : sequence of Trials
+    """
+    left, right = figure.subplots(1, 2, sharey=True)
+    makespan = summarise_records(np.array([trials.mean_makespan() for trials in results]))
+    tardiness = summarise_records(np.array([trials.mean_tardiness() for trials in results]))
+    _plot_measure(left, makespan, "makespan (s)")
+    _plot_measure(right, tardiness, "tardiness (s)")
+    limit = results[0].cost_limit
+    if np.isfinite(limit):
+        right.axvline(limit, color=BLACK, linewidth=1.2, linestyle="--", zorder=1)
+        right.text(
+            limit,
+            1.01,
+            f"limit {limit:g} s",
+            transform=right.get_xaxis_transform(),
+            ha="center",
+            va="bottom",
+            fontsize=8,
+        )
+    n, trials = results[0].makespan.shape
+    within = [
+        f"{cut_path(x, LONGEST_NAME)}\n{y.satisfied:.0%} within"
+        for x, y in zip(labels, results, strict=True)
+    ]
+    left.set_yticks(range(len(labels)), within)
+    left.set_ylim(len(labels) - 0.45, -0.6)
+    figure.suptitle(
+        f"{len(labels)} policies on {n} record{'s' if n > 1 else ''}, means over {trials} trials of each",
+        fontsize=10,
+        x=0.01,
+        ha="left",
+    )
+    figure.legend(*left.get_legend_handles_labels(), loc="outside lower left", ncols=2)
+
+
+def _plot_measure(axes: Axes, summary: Summary, what: str) -> None:
+    """Draw one measure: a thin line for each record, a large marker for the mean."""
+    rows = np.arange(len(summary.mean))
+    for k, record in enumerate(summary.by_record.T):
+        axes.plot(
+            record,
+            rows,
+            color=GREY,
+            linewidth=0.6,
+            marker="o",
+            markersize=3.5,
+            markerfacecolor="white",
+            zorder=2,
+            label="a record" if k == 0 else None,
+        )
+    for row in rows.tolist():
+        axes.axhline(row, color=PALE, linewidth=0.6, zorder=0)
+    errors = np.where(np.isfinite(summary.error), summary.error, 0.0)
+    axes.errorbar(
+        summary.mean,
+        rows,
+        xerr=errors,
+        fmt="D",
+        color=BLUE,
+        markersize=7,
+        elinewidth=2.0,
+        capsize=4.0,
+        zorder=4,
+        label="mean; bar: standard error of the difference to the first, record by record",
+    )
+    for row, mean in enumerate(summary.mean):
+        if np.isnan(mean):
+            continue
+        text = f"{mean:,.1f}"
+        if row > 0:
+            text += f" ({summary.difference[row]:+,.1f}".replace("-", "−")
+            text += ")" if np.isnan(summary.error[row]) else f" ± {summary.error[row]:,.1f})"
+        axes.annotate(
+            text,
+            (mean, row),
+            xytext=(0, 8),
+            textcoords="offset points",
+            ha="center",
+            va="bottom",
+            fontsize=8,
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.85},
+            zorder=5,
+        )
+    axes.set_xlabel(what)
+    axes.margins(x=0.12)
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)

@@ -1,0 +1,240 @@
+"""What all pictures share: opening and saving a figure, colours, styles; matplotlib is the extra `plot`."""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from acerl_np.support.errors import InputError, MissingExtraError, make_printable
+from acerl_np.support.files import write_atomically
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FORMATS = ("png", "svg", "pdf")
+
+DPI = 120
+
+BLACK, GREY, PALE = "#000000", "#767676", "#d9d9d9"
+BLUE, SKY, GREEN, ORANGE, RED, PURPLE = (
+    "#0072b2",
+    "#56b4e9",
+    "#009e73",
+    "#e69f00",
+    "#d55e00",
+    "#cc79a7",
+)
+"""Colours that people tell apart who see fewer of them (M. Okabe and K. Ito, "Color Universal Design")."""
+
+SETTINGS = {
+    "font.size": 9.0,
+    "axes.titlesize": 10.0,
+    "axes.titley": 1.0,  # looked for in the axes' surroundings else, which takes its time
+    "axes.labelsize": 9.0,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "figure.facecolor": "white",
+    "hatch.linewidth": 0.8,
+    "legend.frameon": False,
+    # What a fixed seed would be elsewhere: the same picture is the same file.
+    "svg.hashsalt": "acerl_np",
+    # Names of sites and files are no mathematics.
+    "text.parse_math": False,
+    "xtick.labelsize": 8.0,
+    "ytick.labelsize": 8.0,
+    "legend.fontsize": 9.0,
+}
+
+
+class Style(NamedTuple):
+    """How one of several lines looks; any two differ in more than their colours.
+
+    Attributes
+    ----------
+    colour, dashes, marker : str
+    """
+
+    colour: str
+    dashes: str
+    marker: str
+
+
+COLOURS = (BLUE, RED, GREEN, PURPLE, ORANGE, SKY, BLACK)
+DASHES = ("-", "--", "-.", ":")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
+
+MAX_LINES = 14
+"""Lines in one picture that can still be told apart."""
+
+
+def choose_style(k: int) -> Style:
+    """Return the look of line `k`, from 0 on."""
+    return Style(COLOURS[k % len(COLOURS)], DASHES[k % len(DASHES)], MARKERS[k % len(MARKERS)])
+
+
+def check_form(path: str | os.PathLike[str]) -> str:
+    """Return the format that a picture's name asks for.
+
+    Raises
+    ------
+    InputError
+        If it ends in none that is known.
+    """
+    form = Path(path).suffix.lower().removeprefix(".")
+    if form not in FORMATS:
+        raise InputError(
+            f"{make_printable(str(path))}: ends in '{make_printable(form)}'; expected a picture's name in "
+            f"{', '.join(FORMATS)}"
+        )
+    return form
+
+
+def check_extra() -> None:
+    """Refuse to draw without matplotlib.
+
+    Raises
+    ------
+    MissingExtraError
+        If it is not installed.
+    """
+    try:
+        import matplotlib.figure  # noqa: F401
+    except ImportError as error:
+        raise MissingExtraError(
+            "matplotlib is not installed; install it with: pip install 'acerl_np[plot]'"
+        ) from error
+
+
+@contextmanager
+def open_figure(
+    path: str | os.PathLike[str], width: float, height: float, *, tidy: bool = True
+) -> Iterator[Figure]:
+    """Open a white figure, whatever the user's settings, and write it at the end of the block.
+
+    The same drawing gives the same bytes.
+
+    Parameters
+    ----------
+    path : path-like
+        Picture to write; its ending, png, svg or pdf, says in which format.
+    width, height : float
+        Inches.
+    tidy : bool
+        Let matplotlib find room for what stands around the axes; else they stay where they are put.
+
+    Yields
+    ------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    MissingExtraError
+        If matplotlib is not installed.
+    InputError
+        If the ending is another.
+    StorageError
+        If the picture cannot be written.
+    """
+    form = check_form(path)
+    with style_figure(width, height, tidy=tidy) as figure:
+        yield figure
+        picture = io.BytesIO()
+        if form == "png":
+            _save_png(figure, picture)
+        else:
+            # No dates: the same picture is the same file.
+            dated = {"svg": "Date", "pdf": "CreationDate"}
+            figure.savefig(picture, format=form, metadata={dated[form]: None})
+    write_atomically(path, picture.getvalue())
+
+
+@contextmanager
+def style_figure(width: float, height: float, *, tidy: bool = True) -> Iterator[Figure]:
+    """Open a figure as `open_figure`, without writing it: what is drawn in the block has its style.
+
+    Parameters
+    ----------
+    width, height : float
+        Inches.
+    tidy : bool
+
+    Yields
+    ------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    MissingExtraError
+        If matplotlib is not installed.
+    """
+    check_extra()
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context(), warnings.catch_warnings():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(SETTINGS)
+        warnings.simplefilter("ignore")  # letters that the font lacks are boxes, which shows
+        yield Figure(figsize=(width, height), layout="constrained" if tidy else None)
+
+
+def _save_png(figure: Figure, file: io.BytesIO) -> None:
+    """Write a figure as PNG of at most 256 colours: a third of the size, and nobody sees a difference."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from PIL import Image
+
+    figure.set_dpi(DPI)
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    picture = Image.fromarray(np.asarray(canvas.buffer_rgba())[:, :, :3])
+    picture = picture.quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    picture.save(file, "png", optimize=True, dpi=(DPI, DPI))
+
+
+def cut(text: str, most: int) -> str:
+    """Return a text of at most so many letters, the end left out, that a picture can show."""
+    text = make_printable(text)
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def cut_path(text: str, most: int) -> str:
+    """Return a file's name of at most so many letters, its first folders left out."""
+    text = make_printable(text)
+    if len(text) <= most:
+        return text
+    parts = text.split("/")
+    for k in range(1, len(parts)):
+        end = "/".join(["…", *parts[k:]])
+        if len(end) <= most:
+            return end
+    return f"…{text[len(text) - most + 1 :]}"
+
+
+def show_time(seconds: float) -> str:
+    """Return a time as pictures show it, "-" for nan."""
+    return "-" if math.isnan(seconds) else f"{seconds:,.1f} s"
+
+
+def find_shape(x: Sequence[float], y: Sequence[float]) -> float:
+    """Return height by width of a picture of these places, within what a page can show."""
+    width, height = max(x) - min(x), max(y) - min(y)
+    return min(max(height / width, 0.3), 1.5) if width > 0.0 else 1.0
+
+
+def fit_text(figure: Figure, axes: Axes, text: str, width: float, size: float) -> bool:
+    """Whether a text of `size` points fits into `width`, in data of the x-axis, as the axes are now.
+
+    Letters of DejaVu Sans are at most about 0.65 of their size wide on average.
+    """
+    low, high = axes.get_xlim()
+    inches = figure.get_figwidth() * axes.get_position().width
+    return len(text) * 0.65 * size / 72.0 + 0.03 <= width / (high - low) * inches

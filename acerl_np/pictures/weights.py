@@ -1,0 +1,129 @@
+"""What an index policy has learned: the weight of each feature, or what it would cost to leave it out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from acerl_np.evaluation.importance import Importance, Part
+from acerl_np.pictures.drawing import BLACK, BLUE, GREY, ORANGE, cut, cut_path, open_figure
+from acerl_np.support.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+WIDTH, ROW, AROUND = 9.0, 0.24, 1.3
+"""Inches of the picture, of a feature's row, and of what stands above and below the rows."""
+
+MAX_PARTS = 60
+LONGEST_NAME, LONGEST_LABEL, LONGEST_EFFECT = 26, 60, 72
+
+
+def sort_parts(importance: Importance) -> list[Part]:
+    """Return the parts of a policy by the sizes of their weights, or by what they are worth.
+
+    Raises
+    ------
+    InputError
+        If there are neither weights nor anything played.
+    """
+    parts = list(importance.parts)
+    if all(part.weight is not None for part in parts):
+        return sorted(parts, key=lambda part: -abs(part.weight or 0.0))[:MAX_PARTS]
+    if importance.makespan is None:
+        raise InputError(
+            "a policy with hidden units, and no records in its file to tell what a feature is worth; "
+            "expected --tasks or --suite"
+        )
+    return sorted(parts, key=lambda part: -(part.makespan or 0.0))[:MAX_PARTS]
+
+
+def draw_weights(path: str | os.PathLike[str], label: str, importance: Importance) -> None:
+    """Draw what each feature of an index policy does, the strongest first.
+
+    A linear policy shows its weights; one with hidden units how much longer the makespan is without each
+    feature, as hidden units mix the weights.
+
+    Parameters
+    ----------
+    path : path-like
+        Picture to write; its ending, png, svg or pdf, says in which format.
+    label : str
+        What the policy is called.
+    importance : Importance
+
+    Raises
+    ------
+    MissingExtraError
+        If matplotlib is not installed.
+    InputError
+        If the ending is another, or nothing was played and there are hidden units.
+    StorageError
+        If the picture cannot be written.
+    """
+    parts = sort_parts(importance)
+    with open_figure(path, WIDTH, AROUND + ROW * len(parts)) as figure:
+        plot_weights(figure, label, importance)
+
+
+def plot_weights(figure: Figure, label: str, importance: Importance) -> None:
+    """Draw into a figure what `draw_weights` saves.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+    label : str
+    importance : Importance
+    """
+    parts = sort_parts(importance)
+    axes = figure.add_subplot()
+    if all(part.weight is not None for part in parts):
+        values = np.array([part.weight for part in parts], np.float64)
+        what = "weight, per typical difference between the choices of a decision"
+        title = "weights of its features, the largest first"
+    else:
+        base = importance.makespan or 0.0
+        values = np.array([(part.makespan or np.nan) - base for part in parts])
+        what = "mean makespan without the feature, less that with all (s)"
+        title = (
+            f"what its features are worth, on {importance.n_records} noised copies of the records"
+        )
+    _plot_bars(axes, values, parts)
+    axes.set_xlabel(what)
+    dropped = len(importance.parts) - len(parts)
+    left_out = f" ({dropped} more are not shown)" if dropped else ""
+    figure.suptitle(
+        f"{cut_path(label, LONGEST_LABEL)}: {title}{left_out}", fontsize=10, x=0.01, ha="left"
+    )
+
+
+def _plot_bars(axes: Axes, values: np.ndarray, parts: Sequence[Part]) -> None:
+    """Draw a bar for each part, and beside the axes what it does."""
+    for sign, face, hatch in ((1.0, BLUE, ""), (-1.0, ORANGE, "////")):
+        own = np.flatnonzero(values * sign >= 0.0 if sign > 0.0 else values < 0.0)
+        axes.barh(
+            own,
+            values[own],
+            height=0.7,
+            color=face,
+            edgecolor=BLACK,
+            linewidth=0.5,
+            hatch=hatch,
+            gid="bars",
+        )
+    axes.axvline(0.0, color=GREY, linewidth=0.8)
+    axes.set_yticks(range(len(parts)), [cut(part.name, LONGEST_NAME) for part in parts])
+    axes.set_ylim(len(parts) - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    axes.grid(axis="x", color="0.92")
+    axes.set_axisbelow(True)
+    # What each feature does stands at the right, as names stand at the left.
+    effects = axes.secondary_yaxis("right")
+    effects.set_yticks(range(len(parts)), [cut(part.effect, LONGEST_EFFECT) for part in parts])
+    effects.tick_params(length=0)
+    effects.spines["right"].set_visible(False)

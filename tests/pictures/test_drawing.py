@@ -1,0 +1,75 @@
+"""What all pictures share: formats, bytes that repeat, users' settings left aside, names cut."""
+
+import sys
+
+import pytest
+
+from acerl_np.pictures.drawing import (
+    MAX_LINES,
+    check_form,
+    choose_style,
+    cut,
+    cut_path,
+    open_figure,
+)
+from acerl_np.support.errors import InputError, MissingExtraError, StorageError
+
+STARTS = {"png": b"\x89PNG\r\n\x1a\n", "svg": b"<?xml", "pdf": b"%PDF-"}
+
+
+def draw(path, text="$x_{$"):
+    with open_figure(path, 3.0, 2.0) as figure:
+        axes = figure.add_subplot()
+        axes.bar([0, 1], [1, 2], hatch="//")
+        axes.set_title(text)
+
+
+@pytest.mark.parametrize("form", STARTS)
+def test_a_picture_is_what_its_name_says_and_repeats(tmp_path, form, monkeypatch):
+    pytest.importorskip("matplotlib", reason="pictures need matplotlib")
+    draw(tmp_path / f"a.{form}")
+    # Neither the day nor the user's settings show.
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
+    import matplotlib
+
+    with matplotlib.rc_context({"axes.facecolor": "black", "font.size": 20.0}):
+        draw(tmp_path / f"b.{form.upper()}")
+        assert matplotlib.rcParams["font.size"] == 20.0
+    first, second = (path.read_bytes() for path in sorted(tmp_path.iterdir()))
+    assert first.startswith(STARTS[form]) and first == second
+
+
+@pytest.mark.parametrize("name", ["a.jpg", "a", ".png", "a.png\n"])
+def test_other_endings_are_refused(name):
+    with pytest.raises(InputError, match="expected a picture's name in png, svg, pdf") as caught:
+        check_form(name)
+    assert "\n" not in str(caught.value)
+
+
+def test_nothing_is_left_of_a_picture_that_fails(tmp_path):
+    pytest.importorskip("matplotlib", reason="pictures need matplotlib")
+    with pytest.raises(ZeroDivisionError), open_figure(tmp_path / "a.png", 1.0, 1.0):
+        _ = 1 // 0
+    with pytest.raises(StorageError, match="cannot write"):
+        draw(tmp_path / "nowhere" / "a.png")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_matplotlib_the_extra_is_named(tmp_path, monkeypatch):
+    for name in ("matplotlib", "matplotlib.figure"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'acerl_np\[plot\]'"):
+        draw(tmp_path / "a.png")
+
+
+def test_lines_differ_in_more_than_colour():
+    styles = [choose_style(k) for k in range(MAX_LINES)]
+    assert len({style[1:] for style in styles}) == MAX_LINES
+
+
+def test_names_are_cut_where_they_say_least():
+    assert cut("abcdef", 6) == "abcdef" and cut("abcdefg", 6) == "abcde…"
+    assert cut("a\nb", 10) == "a\\nb"
+    assert cut_path("runs/three/policy.npz", 30) == "runs/three/policy.npz"
+    assert cut_path("/home/somebody/runs/three/policy.npz", 20) == "…/three/policy.npz"
+    assert cut_path("x" * 50, 10) == "…" + "x" * 9

@@ -1,0 +1,231 @@
+"""Gantt charts and traffic: bars are the trace's steps, edges as busy as a slow count says."""
+
+from collections import Counter
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import acerl_np
+from acerl_np.evaluation.tracing import trace_policy
+from acerl_np.pictures.drawing import style_figure
+from acerl_np.pictures.gantt import LOOKS, draw_gantt, list_bars, plot_gantt
+from acerl_np.pictures.traffic import count_traffic, draw_traffic, plot_traffic
+from acerl_np.problem.instance import Instance
+from acerl_np.problem.layout import Layout
+
+
+def make_hall(n_vehicles=20, n_tasks=1000, seed=0):
+    """A floor of 10 x 10 sites with a busy fleet that breaks down here and there."""
+    rng = np.random.default_rng(seed)
+    names = [f"s{row}-{column}" for row in range(10) for column in range(10)]
+    edges = [(k, k + 1) for k in range(100) if k % 10 < 9] + [(k, k + 10) for k in range(90)]
+    layout = Layout.from_dict(
+        {
+            "format": 1,
+            "name": "hall",
+            "sites": [
+                {"id": name, "x": 20 * (k % 10), "y": 15 * (k // 10), "kind": "ab"[k % 2]}
+                for k, name in enumerate(names)
+            ],
+            "edges": [
+                {"a": names[a], "b": names[b], "length": 20, "one_way": 40 <= a == b - 1 < 49}
+                for a, b in edges
+            ],
+            "vehicles": [
+                {
+                    "id": f"agv-{k:02d}",
+                    "start": names[k % 4],
+                    "speed": 2,
+                    "breakdowns": [{"time": 300 + 50 * k, "repair_time": 200}]
+                    if k % 3 == 0
+                    else [],
+                }
+                for k in range(n_vehicles)
+            ],
+        }
+    )
+    places = [rng.choice(100, 2, replace=False) for _ in range(n_tasks)]
+    rows = [
+        {
+            "task": f"task-{k}",
+            "pickup": names[a],
+            "delivery": names[b],
+            "arrival_time": 5 * k,
+            "expiry_time": 300,
+        }
+        for k, (a, b) in enumerate(places)
+    ]
+    return Instance.from_rows("busy", layout, rows)
+
+
+@pytest.fixture(scope="module")
+def traces():
+    return [
+        trace_policy("EDD", acerl_np.load_instance("DMH-01")),
+        trace_policy("STD", make_hall(n_tasks=120)),
+    ]
+
+
+def test_bars_are_the_steps_of_the_trace(traces):
+    for trace in traces:
+        bars = list_bars(trace)
+        assert {bar.kind for bar in bars} == set(LOOKS)
+        late = {k for k, delay in enumerate(trace.delay) if delay > 0}
+        for trip in trace.trips:
+            own = [
+                bar
+                for bar in bars
+                if (bar.vehicle, bar.task) == (trip.vehicle, trip.task)
+                and trip.start <= bar.start <= bar.end <= trip.end
+            ]
+            for loaded in (False, True) if trip.delivered else ():
+                steps = [step for step in trip.steps if step.loaded is loaded]
+                ways = [bar for bar in own if (bar.kind != "way") is loaded]
+                drawn = sum(bar.end - bar.start for bar in ways)
+                assert drawn == (max(x.end for x in steps) - steps[0].start if steps else 0)
+                kind = "late" if trip.task in late else "loaded"
+                assert all(bar.kind == (kind if loaded else "way") for bar in ways)
+            if not trip.delivered:
+                assert [bar.kind for bar in own] == ["undone"] * (trip.end > trip.start)
+        broken = Counter(bar.vehicle for bar in bars if bar.kind == "broken")
+        assert broken == Counter(stop.vehicle for stop in trace.stops)
+        # No vehicle does two things at a time.
+        for v in range(len(trace.instance.layout.vehicles)):
+            own = sorted((bar.start, bar.end) for bar in bars if bar.vehicle == v)
+            assert all(a[1] <= b[0] for a, b in pairwise(own))
+
+
+def test_bars_stand_where_they_belong(tmp_path, traces):
+    pytest.importorskip("matplotlib", reason="pictures need matplotlib")
+    for trace in traces:
+        with style_figure(14.0, 9.0, tidy=False) as figure:
+            plot_gantt(figure, trace)
+        [axes] = figure.axes
+        drawn = set()
+        for group in axes.collections:
+            for path in group.get_paths():
+                box = path.get_extents()
+                drawn.add((group.get_gid(), round((box.y0 + box.y1) / 2), box.x0, box.x1))
+        assert drawn == {(bar.kind, bar.vehicle, bar.start, bar.end) for bar in list_bars(trace)}
+        [title] = [text.get_text() for text in figure.texts if text.get_gid() == "title"]
+        assert f"makespan {trace.makespan:,.1f} s, tardiness {trace.tardiness:,.1f} s" in title
+
+
+def test_ids_stand_inside_their_bars(tmp_path, traces):
+    pytest.importorskip("matplotlib", reason="pictures need matplotlib")
+    from boxes import draw_texts
+
+    trace = traces[0]
+    with style_figure(10.0, 3.0, tidy=False) as figure:
+        plot_gantt(figure, trace)
+        texts = draw_texts(figure)
+        [axes] = figure.axes
+        to_data = axes.transData.inverted().frozen()
+    bars = [bar for bar in list_bars(trace) if bar.task is not None]
+    n_ids = 0
+    for text, box in texts:
+        if text.get_gid() != "id":
+            continue
+        n_ids += 1
+        (x0, _), (x1, _) = to_data.transform(box.get_points())
+        name, row = text.get_text(), text.get_position()[1]
+        assert any(
+            bar.start <= x0 <= x1 <= bar.end and trace.instance.tasks[bar.task] == name
+            for bar in bars
+            if bar.vehicle == row
+        )
+    assert n_ids >= 10
+
+
+def count_slowly(trace):
+    """Drives along each pair of sites, loaded and empty."""
+    names = [site.id for site in trace.instance.layout.sites]
+    counts = {}
+    for trip in trace.trips:
+        for step in trip.steps:
+            if step.origin != step.target:
+                key = (*sorted((names[step.origin], names[step.target])), step.loaded)
+                counts[key] = counts.get(key, 0.0) + step.last - step.first
+    return counts
+
+
+def test_edges_are_as_busy_as_a_slow_count_says(tmp_path, traces):
+    pytest.importorskip("matplotlib", reason="pictures need matplotlib")
+    for trace in traces:
+        layout, slow = trace.instance.layout, count_slowly(trace)
+        traffic = count_traffic(trace)
+        for k, edge in enumerate(layout.edges):
+            own = [slow.get((*sorted((edge.a, edge.b)), loaded), 0.0) for loaded in (True, False)]
+            np.testing.assert_allclose([traffic.loaded[k], traffic.empty[k]], own)
+        whole = sum(slow.values())
+        assert (traffic.loaded + traffic.empty).sum() == pytest.approx(whole)
+        with style_figure(9.0, 8.0) as figure:
+            plot_traffic(figure, trace)
+        [lines] = [x for x in figure.axes[0].collections if hasattr(x, "get_segments")]
+        place = {(site.x, site.y): site.id for site in layout.sites}
+        drawn = {}
+        for segment, share, width in zip(
+            lines.get_segments(), lines.get_array(), lines.get_linewidths(), strict=True
+        ):
+            ends = tuple(sorted(place[tuple(map(float, point))] for point in segment))
+            drawn[ends] = share, width
+        expected = {}
+        for (a, b, _), passes in slow.items():
+            expected[a, b] = expected.get((a, b), 0.0) + 100.0 * passes / whole
+        assert {ends: share for ends, (share, _) in drawn.items()} == pytest.approx(expected)
+        by_share = [width for _, width in sorted(drawn.values())]
+        assert by_share == sorted(by_share) and by_share[0] < by_share[-1]
+        empty = sum(passes for (_, _, loaded), passes in slow.items() if not loaded) / whole
+        assert f"{empty:.0%} without a load" in figure.axes[0].get_title()
+
+
+def test_edges_between_the_same_sites_count_once():
+    layout = Layout.from_dict(
+        {
+            "format": 1,
+            "name": "twice",
+            "sites": [{"id": name, "x": 10 * k, "y": 0} for k, name in enumerate("ab")],
+            "edges": [
+                {"a": "a", "b": "b", "length": 10, "one_way": True},
+                {"a": "b", "b": "a", "length": 10, "one_way": True},
+            ],
+            "vehicles": [{"id": "v", "start": "b", "speed": 1}],
+        }
+    )
+    row = {"task": "t", "pickup": "a", "delivery": "b", "arrival_time": 0, "expiry_time": 99}
+    traffic = count_traffic(trace_policy("EDD", Instance.from_rows("one", layout, [row])))
+    assert traffic.loaded.tolist() == [1.0, 0.0] and traffic.empty.tolist() == [1.0, 0.0]
+
+
+def test_no_text_hides_another(tmp_path, monkeypatch, traces):
+    pytest.importorskip("matplotlib", reason="pictures need matplotlib")
+    from boxes import watch_figures
+
+    large = trace_policy("EDD", make_hall())
+    for trace in (*traces, replace(large, label="$runs_{a/" * 20 + "policy.npz")):
+        for module, draw in (("gantt", draw_gantt), ("traffic", draw_traffic)):
+            with watch_figures(monkeypatch, module) as faults:
+                draw(tmp_path / "a.png", trace)
+            assert faults == []
+
+
+def test_an_episode_that_did_not_finish_is_drawn(tmp_path):
+    pytest.importorskip("matplotlib", reason="pictures need matplotlib")
+    for horizon in (1, 500):
+        trace = trace_policy("EDD", acerl_np.load_instance("DMH-01"), horizon=horizon)
+        with style_figure(10.0, 3.0, tidy=False) as figure:
+            plot_gantt(figure, trace)
+        assert "not finished" in figure.texts[0].get_text()
+        draw_traffic(tmp_path / "b.png", trace)
+
+
+@pytest.mark.parametrize("draw", [draw_gantt, draw_traffic])
+def test_the_same_episode_gives_the_same_file(tmp_path, draw, traces):
+    pytest.importorskip("matplotlib", reason="pictures need matplotlib")
+    for form in ("png", "svg", "pdf"):
+        first, second = tmp_path / f"a.{form}", tmp_path / f"b.{form}"
+        draw(first, traces[0])
+        draw(second, traces[0])
+        assert first.read_bytes() == second.read_bytes()

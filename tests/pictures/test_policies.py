@@ -1,0 +1,159 @@
+"""Comparisons, the sampler's choices and weights: what is drawn is what was measured."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import acerl_np
+from acerl_np.evaluation.importance import Importance, Part, measure_importance
+from acerl_np.evaluation.trials import Trials
+from acerl_np.pictures.compare import draw_comparison, plot_comparison, summarise_records
+from acerl_np.pictures.drawing import style_figure
+from acerl_np.pictures.runs import Counts
+from acerl_np.pictures.sampler import average_blocks, draw_sampler, find_shares, plot_sampler
+from acerl_np.pictures.weights import draw_weights, plot_weights
+from acerl_np.support.errors import InputError
+
+
+def make_trials(seed, n_records=3, trials=4, cost_limit=50.0):
+    rng = np.random.default_rng(seed)
+    values = rng.uniform(10, 99, (2, n_records, trials))
+    names = tuple(f"$r_{{{k}}}$" for k in range(n_records))
+    return Trials(names, values[0] + 1000, values[1], 9, cost_limit, values[1] / 100)
+
+
+def test_differences_are_paired():
+    by_record = np.array([[10.0, 20.0, 30.0], [12.0, 26.0, 31.0]])
+    found = summarise_records(by_record)
+    assert found.mean.tolist() == [20.0, 23.0] and found.difference.tolist() == [0.0, 3.0]
+    # Of 2, 6 and 1 by hand.
+    assert found.error.tolist() == [0.0, pytest.approx(math.sqrt((1 + 9 + 4) / 2 / 3))]
+    assert math.isnan(summarise_records(by_record[:, :1]).error[1])
+
+
+def test_a_comparison_shows_every_record_and_the_means():
+    pytest.importorskip("matplotlib", reason="pictures need matplotlib")
+    results = [make_trials(seed) for seed in range(4)]
+    with style_figure(9.0, 5.0) as figure:
+        plot_comparison(figure, ["A", "B", "C", "D"], results)
+    for axes, name in zip(figure.axes, ("makespan", "tardiness"), strict=True):
+        slow = [
+            [sum(row) / len(row) for row in getattr(trials, name).tolist()] for trials in results
+        ]
+        joined = [line.get_xdata() for line in axes.lines if line.get_linewidth() == 0.6]
+        joined = [x.tolist() for x in joined if len(x) == 4]
+        np.testing.assert_allclose(sorted(joined), sorted(zip(*slow, strict=True)))
+        means = [sum(row) / len(row) for row in slow]
+        [marks] = [line for line in axes.lines if line.get_marker() == "D"]
+        np.testing.assert_allclose(marks.get_xdata(), means)
+        texts = [text.get_text() for text in axes.texts]
+        assert [f"{mean:,.1f}" in text for mean, text in zip(means, texts, strict=False)] == [
+            True
+        ] * 4
+    limits = [line.get_xdata() for line in figure.axes[1].lines if line.get_linestyle() == "--"]
+    assert limits == [[50.0, 50.0]]
+    rows = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert rows == [
+        f"{name}\n{(trials.tardiness < 50).mean():.0%} within"
+        for name, trials in zip("ABCD", results, strict=True)
+    ]
+
+
+def test_shares_are_counts_by_their_sum():
+    counts = Counts(("a", "b"), np.array([1, 2]), np.array([[3.0, 1.0], [0.0, 0.0]]))
+    other = Counts(("a", "b"), np.array([1, 2, 3]), np.array([[1.0, 3.0], [0.0, 0.0], [1.0, 0.0]]))
+    found = find_shares([counts, other])
+    assert found[0].tolist() == [0.5, 0.5] and np.isnan(found[1]).all() and len(found) == 2
+    with pytest.raises(InputError, match="different records: a, b and a, c"):
+        find_shares([counts, other._replace(names=("a", "c"))])
+
+
+def test_blocks_are_averaged():
+    shares = np.arange(10.0)[:, np.newaxis]
+    generations, means = average_blocks(shares, 5)
+    assert generations.tolist() == [1.5, 3.5, 5.5, 7.5, 9.5]
+    assert means.ravel().tolist() == [0.5, 2.5, 4.5, 6.5, 8.5]
+    assert average_blocks(shares, 50)[0].tolist() == list(range(1, 11))
+
+
+def make_counts(n_records, generations=100, seed=0):
+    rng = np.random.default_rng(seed)
+    names = tuple(f"$record_{{{k}}} of a year$" for k in range(n_records))
+    members = rng.multinomial(256, np.full(n_records, 1 / n_records), generations).astype(float)
+    return Counts(names, np.arange(1, generations + 1), members)
+
+
+def test_a_panel_shows_each_share_beside_the_even_one():
+    pytest.importorskip("matplotlib", reason="pictures need matplotlib")
+    runs = [make_counts(3, 20, seed) for seed in range(2)]
+    with style_figure(9.0, 4.0) as figure:
+        plot_sampler(figure, "run", runs)
+    for k, axes in enumerate(axes for axes in figure.axes if axes.get_visible()):
+        share, even = axes.lines
+        slow = [
+            100.0
+            * sum(run.members[g, k] for run in runs)
+            / sum(run.members[g].sum() for run in runs)
+            for g in range(20)
+        ]
+        np.testing.assert_allclose(share.get_ydata(), slow)
+        np.testing.assert_allclose(even.get_ydata(), 100 / 3)
+        assert axes.get_title(loc="left").endswith(f"{np.mean(slow):.1f}%")
+
+
+def test_weights_are_drawn_by_their_size():
+    pytest.importorskip("matplotlib", reason="pictures need matplotlib")
+    policy = acerl_np.IndexPolicy.of_weights(approach=-1.0, lateness=0.5, loaded=2.0)
+    with style_figure(9.0, 6.0) as figure:
+        plot_weights(figure, "policy", measure_importance(policy))
+    axes = figure.axes[0]
+    width = {round(bar.get_y() + bar.get_height() / 2): bar.get_width() for bar in axes.patches}
+    names = [label.get_text() for label in axes.get_yticklabels()]
+    drawn = dict(zip(names, (width[k] for k in range(len(names))), strict=True))
+    known = {part.name: part.weight for part in measure_importance(policy).parts}
+    assert drawn == pytest.approx(known)
+    assert names[:3] == ["loaded", "approach", "lateness"]
+
+
+def test_with_hidden_units_the_worth_is_drawn():
+    pytest.importorskip("matplotlib", reason="pictures need matplotlib")
+    parts = (
+        Part("much", None, "way", 130.0, 0.5),
+        Part("little", None, "slack", 101.0, 1.0),
+        Part("bad", None, "time", 98.0, 1.0),
+    )
+    with style_figure(9.0, 3.0) as figure:
+        plot_weights(figure, "policy", Importance(parts, 100.0, 1.0, 8, 50.0))
+    axes = figure.axes[0]
+    bars = sorted(axes.patches, key=lambda bar: bar.get_y())
+    assert [bar.get_width() for bar in bars] == [30.0, 1.0, -2.0]
+    assert "without the feature" in axes.get_xlabel()
+    with pytest.raises(InputError, match="hidden units, and no records"):
+        draw_weights(Path("a.png"), "p", Importance(parts, None, None, 0, 50.0))
+
+
+@pytest.mark.parametrize("n", [1, 14])
+def test_no_text_hides_another(tmp_path, monkeypatch, n):
+    pytest.importorskip("matplotlib", reason="pictures need matplotlib")
+    from boxes import watch_figures
+
+    out = tmp_path / "a.png"
+    label = "$some_{where/in a long folder/" * 9 + "policy.npz"
+    with watch_figures(monkeypatch, "compare") as faults:
+        draw_comparison(out, [label] * n, [make_trials(k, 8) for k in range(n)])
+    with watch_figures(monkeypatch, "sampler") as more:
+        draw_sampler(out, label, [make_counts(4 * n)])
+    parts = [
+        Part(f"$a_{{name}} of {k}" * 9, k - 1.5, "prefers a $x_{$ " * 20) for k in range(5 * n)
+    ]
+    with watch_figures(monkeypatch, "weights") as most:
+        draw_weights(out, label, Importance(tuple(parts), None, None, 0, 50.0))
+    assert faults + more + most == []
+
+
+def test_too_many_policies_are_refused(tmp_path):
+    for n in (0, 15):
+        with pytest.raises(InputError, match="expected 1 to 14"):
+            draw_comparison(tmp_path / "a.png", ["A"] * n, [make_trials(0)] * n)
