@@ -857,6 +857,37 @@ def test_load_counts_whole_metres_where_the_layout_does():
     assert measure_load(Instance.from_rows("t", Layout.from_dict(data), [row])).loaded == 10 / 20
 
 
+def limited(limit, **keys):
+    data = straight_floor([{"id": "v", "start": "A", "speed": 2}], **keys)
+    data["edges"][0]["max_speed"] = limit
+    return Layout.from_dict(data)
+
+
+def test_load_counts_what_speed_limits_add():
+    # A to B takes 20 s at 0.5 m/s, not 5; B to C 3 s. The way back to B for the second task is no longer: it
+    # is approached from A and from C, half each: 10 m and 6 m, with 15 s lost in the first case.
+    rows = [make_task("t0", "A", "C", 0, 50), make_task("t1", "B", "C", 0, 50)]
+    load = measure_load(Instance.from_rows("rows", limited(0.5), rows))
+    assert load.loaded == pytest.approx((16 / 2 + 15 + 6 / 2) / 50)
+    # Approaches: of t0 from A, 0, and from C, 16 m and 15 s; of t1 from A and from C.
+    approach = ((0 + 16 / 2 + 15) + (10 / 2 + 15 + 6 / 2)) / 2
+    assert load.offered == pytest.approx(load.loaded + approach / 50)
+
+
+def test_tasks_that_a_speed_limit_makes_late_are_hopeless():
+    rows = [make_task("t", "A", "B", 0, 10)]
+    assert check_record(Instance.from_rows("rows", limited(5.0), rows)).hopeless == ()
+    assert check_record(Instance.from_rows("rows", limited(0.5), rows)).hopeless == ("t",)
+
+
+def test_generated_due_times_allow_for_speed_limits():
+    free, slow = (generate_record(limited(limit), 20, sites="all", seed=3) for limit in (5.0, 0.5))
+    assert (free.pickup == slow.pickup).all()
+    over = np.isin(free.pickup, 0) | np.isin(free.delivery, 0)  # with a ride between A and B
+    assert (slow.expiry - free.expiry)[over].min() >= 2 * 15
+    assert (slow.expiry >= free.expiry).all()
+
+
 def test_a_task_that_arrives_alone_or_with_others_has_a_load():
     for count, load in ((1, 10 / 40), (2, 20 / 40), (8, 80 / 40)):
         rows = [make_task(f"t{k}", "A", "B", 7, 20) for k in range(count)]
