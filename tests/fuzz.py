@@ -895,6 +895,7 @@ LINES = [
     "records generate --layout floor.json --tasks 4 --process bursts --burst-size 2 --slack 0 --out new",
     "records replay past.csv --tasks week.csv --layout floor.json --schedule-csv times.csv",
     "evaluate EDD --tasks week.csv --replay past.csv --trials 1 --breakdowns broken.csv",
+    "replay policy.npz week.csv --layout floor.json --against past.csv --trial 2 --out page.html",
     "floor import hall.json --vehicles 2 --start n1 --speed 1.5 --out made.json",
     "floor import origins.json --vehicles 1 --start s --from lif --layout-id L --out made.json",
     "floor import plant.xml --capacity 3 --out made.json",

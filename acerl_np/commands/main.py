@@ -16,6 +16,7 @@ from acerl_np.support.errors import AcerlError, make_printable
 COMMANDS = {
     "train": "train a policy with ACERL",
     "evaluate": "play policies and rules on task records and compare them",
+    "replay": "write a page that replays an episode: floor, decisions, chart of the vehicles",
     "hindsight": "search the best schedules for futures that are known",
     "rivals": "train a learner that the paper compares with: PPO, SAC, LSAC, RCPOM, MAPPO",
     "experiments": "repeat the paper's studies, its figures beside the measured ones",

@@ -43,7 +43,11 @@ def make_name(pattern: str, values: Mapping[str, str]) -> str:
     return name
 
 
-def check_overwriting(outputs: Iterable[Path], inputs: Iterable[str | Path | None]) -> None:
+def check_overwriting(
+    outputs: Iterable[Path],
+    inputs: Iterable[str | Path | None],
+    expected: str = "another --out or --names",
+) -> None:
     """Refuse to write over what was read.
 
     Parameters
@@ -51,6 +55,8 @@ def check_overwriting(outputs: Iterable[Path], inputs: Iterable[str | Path | Non
     outputs : iterable of Path
     inputs : iterable of str, Path or None
         Names that are no files, as of bundled instances, do no harm; None is passed over.
+    expected : str
+        What helps, for the error.
 
     Raises
     ------
@@ -60,9 +66,7 @@ def check_overwriting(outputs: Iterable[Path], inputs: Iterable[str | Path | Non
     read = {os.path.realpath(item) for item in inputs if item is not None}
     for path in outputs:
         if os.path.realpath(path) in read:
-            raise InputError(
-                f"{path}: was read, and would be overwritten; expected another --out or --names"
-            )
+            raise InputError(f"{path}: was read, and would be overwritten; expected {expected}")
 
 
 def write_made(
