@@ -11,6 +11,8 @@ const PILE = 4;
 const TALL = 4;
 /** Least distance between sites that leaves room for names, px. */
 const NAME_ROOM = 32;
+/** Least distance between sites that leaves room for the number of further tasks, px. */
+const COUNT_ROOM = 24;
 const SITE_SHAPES = ["circle", "diamond", "square", "triangle", "cross"];
 
 /** The theme's colours by name. */
@@ -111,8 +113,7 @@ function strokeLines(context, lines) {
 }
 
 /** A task at its pickup: a box; dashed if a vehicle is on its way to it, filled with "!" if late. */
-function drawParcel(context, colours, { late, fetched }, x, y) {
-  const r = 5;
+function drawParcel(context, colours, { late, fetched }, x, y, r = 5) {
   context.fillStyle = late ? colours.alarm : colours.panel;
   context.fillRect(x - r, y - r, 2 * r, 2 * r);
   context.strokeStyle = colours.ink;
@@ -120,6 +121,7 @@ function drawParcel(context, colours, { late, fetched }, x, y) {
   context.setLineDash(fetched ? [2, 2] : []);
   context.strokeRect(x - r, y - r, 2 * r, 2 * r);
   context.setLineDash([]);
+  if (r < 4) return;
   if (late) {
     context.fillStyle = colours["on-alarm"];
     context.fillRect(x - 0.9, y - 3.5, 1.8, 4);
@@ -352,14 +354,14 @@ class FloorView {
 
   /** The tasks at a site: as many boxes as there is room for, and how many more there are. */
   drawPile(x, y, tasks) {
-    const { context } = this, top = y + this.siteRadius + 7;
+    const { context } = this, r = Math.max(2, Math.min(5, this.room / 5)), top = y + this.siteRadius + r + 2;
     const most = Math.max(1, Math.min(PILE, Math.floor(this.room / 20)));
     const shown = tasks.length <= most ? tasks.length : Math.max(1, most - 1);
     // Late ones first: a pile shows few.
     const ordered = [...tasks].sort((a, b) => b.late - a.late);
     const left = x - 6.5 * (Math.min(tasks.length, most) - 1);
-    for (let k = 0; k < shown; k++) drawParcel(context, this.colours, ordered[k], left + 13 * k, top);
-    if (shown < tasks.length) {
+    for (let k = 0; k < shown; k++) drawParcel(context, this.colours, ordered[k], left + 13 * k, top, r);
+    if (shown < tasks.length && this.room >= COUNT_ROOM) {
       context.font = "bold " + SMALL_FONT;
       context.textAlign = "left";
       drawText(context, this.colours, `+${tasks.length - shown}`, left + 13 * shown - 6, top + 4);
