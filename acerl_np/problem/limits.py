@@ -15,3 +15,6 @@ MAX_NUMBER = 1e9
 
 MIN_SPEED = 1e-6
 """m/s."""
+
+MAX_COLUMNS = 1_000
+"""Columns of a table, those that are passed over among them."""
