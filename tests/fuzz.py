@@ -49,6 +49,7 @@ from acerl_np import (
     Layout,
     Policy,
     PolicyWarning,
+    RecordWarning,
     Simulator,
     StaticPlan,
     evaluate_policy,

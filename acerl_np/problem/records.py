@@ -98,8 +98,7 @@ def read_record(
     RecordWarning
         If a file has columns that are not read.
     """
-    instance, reading = examine_record(path, layout, date_format=date_format, servable=servable)
-    warn_of_columns(path, reading.columns)
+    instance, _ = examine_record(path, layout, date_format=date_format, servable=servable)
     if breakdowns is None:
         return instance
     if breakdowns == NO_BREAKDOWNS:
@@ -115,7 +114,7 @@ def examine_record(
     date_format: str | None = None,
     servable: bool = True,
 ) -> tuple[Instance, Reading]:
-    """Read a task record, and say how it was understood; columns that are not read raise no warning.
+    """Read a task record, and say how it was understood.
 
     Parameters
     ----------
@@ -130,6 +129,11 @@ def examine_record(
     Raises
     ------
     InputError
+        As `read_record`.
+
+    Warns
+    -----
+    RecordWarning
         As `read_record`.
     """
     make_date_format(date_format)  # before a file is read that may be a pipe
@@ -155,6 +159,7 @@ def examine_record(
         )
     except RecordError as error:
         raise RecordError(f"{shown}: {error}") from error
+    warn_of_columns(path, table.columns)
     return instance, _describe_reading(table, instance, date_format)
 
 
@@ -180,7 +185,7 @@ def _describe_reading(table: Table, instance: Instance, date_format: str | None)
 def warn_of_columns(path: str | os.PathLike[str], columns: Columns) -> None:
     """Warn of columns that are not read, once for a file, if it has any."""
     if columns.ignored:
-        warnings.warn(RecordWarning(show_path(path), columns.ignored), stacklevel=4)
+        warnings.warn(RecordWarning(show_path(path), columns.ignored), stacklevel=5)
 
 
 def read_breakdowns(

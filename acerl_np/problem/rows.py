@@ -119,9 +119,10 @@ def read_id(row: Mapping[str, Any], column: str, place: str) -> str:
         If it is empty, too long or not printable.
     """
     value = row.get(column)
-    text = ""
-    with suppress(ValueError):  # Python writes no number of more than 4,300 digits
-        text = str(value).strip() if isinstance(value, str | int) else ""
+    text = value.strip() if isinstance(value, str) else ""
+    if isinstance(value, int):
+        with suppress(ValueError):  # Python writes no number of more than 4,300 digits
+            text = str(value)
     if not text or len(text) > 200 or not text.isprintable():
         raise RecordError(f"{place}: {column}: read {shorten(value)}; expected a name")
     return text

@@ -141,8 +141,8 @@ def _refuse_midnight(arrivals: Sequence[datetime], places: Sequence[str]) -> Non
         k = falls[0]
         raise RecordError(
             f"{places[k]}: arrival_time: read {show_moment(arrivals[k])} after "
-            f"{show_moment(arrivals[k - 1])}; expected times of one day, or dates with them where a "
-            "record goes on after midnight"
+            f"{show_moment(arrivals[k - 1])}; expected times of one day in their order, or dates "
+            "with them where a record goes on after midnight"
         )
 
 

@@ -148,8 +148,7 @@ class TimeColumn:
         self.form = ""
         self._format = date_format
         self._relative = relative
-        self._first: tuple[str, float | datetime] | None = None
-        self._expected = ""
+        self._place, self._kind = "", 0
 
     def read(self, row: Mapping[str, Any], place: str) -> float | datetime:
         """Return a field's seconds or moment.
@@ -172,15 +171,15 @@ class TimeColumn:
         plain = self._relative and parse_number(raw) <= MAX_NUMBER
         moment = None if plain else read_moment(raw, self._format)
         value = self._read_seconds(row, place) if moment is None else moment
-        kind = describe_kind(value)
-        if self._first is None:
-            self._first, self._expected = (place, value), kind
+        kind = find_kind(value)
+        if not self.form:
+            self._place, self._kind = place, kind
             self.form = self._describe_form(raw, value)
-        if kind != self._expected:
+        if kind != self._kind:
             shown = raw.isoformat() if isinstance(raw, datetime | time) else raw
             raise RecordError(
-                f"{place}: {self.column}: read {shorten(shown)}; expected {self._expected}, as on "
-                f"{self._first[0]}"
+                f"{place}: {self.column}: read {shorten(shown)}; expected {KINDS[self._kind]}, as on "
+                f"{self._place}"
             )
         return value
 
@@ -225,7 +224,7 @@ def _suggest(mark: str, raw: str) -> str:
 
 def is_clock(moment: datetime) -> bool:
     """Whether a moment is a time of day: of no day that anybody named."""
-    return moment.year == CLOCK_DAY.year and moment.tzinfo is None
+    return find_kind(moment) == 1
 
 
 def show_moment(moment: datetime) -> str:
@@ -235,13 +234,26 @@ def show_moment(moment: datetime) -> str:
     return moment.isoformat()
 
 
+KINDS = (
+    "a number of seconds",
+    "a time of day such as 07:30",
+    "a timestamp without an offset from UTC",
+    "a timestamp with an offset from UTC",
+)
+
+
+def find_kind(value: float | datetime) -> int:
+    """Return what kind of time this is, as a position in `KINDS`."""
+    if not isinstance(value, datetime):
+        return 0
+    if value.tzinfo is None:
+        return 1 if value.year == CLOCK_DAY.year else 2
+    return 2 if value.utcoffset() is None else 3
+
+
 def describe_kind(value: float | datetime) -> str:
     """Return what kind of time this is: only times of one kind can be compared."""
-    if not isinstance(value, datetime):
-        return "a number of seconds"
-    if is_clock(value):
-        return "a time of day such as 07:30"
-    return f"a timestamp {'without' if value.utcoffset() is None else 'with'} an offset from UTC"
+    return KINDS[find_kind(value)]
 
 
 def count_seconds(
@@ -273,7 +285,7 @@ def count_seconds(
             f"{place}: {column}: read {shorten(show_moment(value))}; expected a number of seconds, as "
             "the tasks' arrival_time is in seconds"
         )
-    if describe_kind(value) != describe_kind(epoch):
+    if find_kind(value) != find_kind(epoch):
         raise RecordError(
             f"{place}: {column}: read {shorten(show_moment(value))}; expected {describe_kind(epoch)}, "
             "as in the tasks' arrival_time"

@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from acerl_np.commands.common import add_date_format, add_layout
+from acerl_np.commands.common import add_date_format, add_layout, report_ignored
 from acerl_np.commands.records.writing import check_output
 from acerl_np.support.report import FORMATS, render_table
 
@@ -60,9 +60,10 @@ def run(arguments: argparse.Namespace) -> None:
     check_output(out, [arguments.tasks, arguments.layout], force=arguments.force)
     path, layout = find_record(arguments.tasks, arguments.layout)
     check_output(out, [path], force=True)  # of a bundled instance
-    instance, reading = examine_record(
-        path, layout, date_format=arguments.date_format, servable=False
-    )
+    with report_ignored():
+        instance, reading = examine_record(
+            path, layout, date_format=arguments.date_format, servable=False
+        )
     write_record(instance, out)
     rows = describe_reading(instance, reading)
     if arguments.format == "text":
