@@ -140,6 +140,16 @@ STAMPED = [
     ["t0", "A", "B", "2024-05-06T07:00:00", "2024-05-06T07:00:20", "2024-05-06T06:59:58"],
     ["t1", "C", "D", "2024-05-06T07:00:02.5", "2024-05-06T07:00:17", ""],
 ]
+EXPORTED = [
+    ["Comment", "Task", "Pickup", "Delivery", "Arrival Time", "Expiry Time"],
+    ["x", "t0", "A", "B", "07:30", "07:31:00"],
+    ["", "t1", "C", "D", "7:30:02.5", "08:00"],
+]
+SINCE_1970 = [
+    ["task", "pickup", "delivery", "arrival_time", "expiry_time", "customer"],
+    ["t0", "A", "B", "1714980600", "20", "me"],
+    ["t1", "C", "D", "1714980602.5", "15", "you"],
+]
 BREAKDOWNS = [["vehicle", "time", "repair_time"], ["v0", "3", "12.5"], ["v1", "0", "4"]]
 STAMPED_BREAKDOWNS = [
     ["vehicle", "time", "repair_time"],
@@ -156,6 +166,7 @@ MOMENTS = [
     *["2024-05-06T07:00:00", "2024-05-06T07:00:00Z", "2024-05-06 07:00", "20240506T070000,5+0200"],
     *["9999-12-31T23:59:59", "0001-01-01T00:00", "0001-01-01T00:00+14:00", "2024-02-30T00:00"],
     *["2024-05-06T07:00:00.1234567", "1900-01-01T00:00", "2024-05-06", "07:00"],
+    *["23:59:59.999999999", "24:00", "7:5", "1714980600", "4000000000.1", "06.05.2024 07:30"],
 ]
 
 ORIGINS = {
@@ -539,7 +550,7 @@ def make_plant(rng: random.Random) -> bytes:
 
 
 def make_record(rng: random.Random) -> bytes:
-    return make_table(rng, rng.choice([TABLE, TABLE, STAMPED]))
+    return make_table(rng, rng.choice([TABLE, TABLE, STAMPED, EXPORTED, SINCE_1970]))
 
 
 def make_breakdowns(rng: random.Random) -> bytes:

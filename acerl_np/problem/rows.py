@@ -19,6 +19,10 @@ from acerl_np.support.errors import RecordError
 DECIMAL_COMMA = re.compile(r"\s*[+-]?[0-9]*,[0-9]+\s*")
 
 
+SEPARATOR_LINE = re.compile(r'\s*"?sep=([,;\t])"?[\r\n]')
+"""A first line that says what separates the columns, as spreadsheets understand it."""
+
+
 class Table(NamedTuple):
     """A table as it was read.
 
@@ -74,7 +78,8 @@ def parse_csv(
     RecordError
         If the text is no CSV, a column is missing, misspelt or twice, or there are too many rows.
     """
-    delimiter = find_delimiter(text, (*required, *optional))
+    stated = SEPARATOR_LINE.match(text)
+    delimiter = stated[1] if stated else find_delimiter(text, (*required, *optional))
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     columns: Columns | None = None
     rows: list[dict[str, str]] = []
@@ -83,6 +88,9 @@ def parse_csv(
         for fields in reader:
             line = reader.line_num
             if not any(field.strip() for field in fields):
+                continue
+            if stated is not None:
+                stated = None
                 continue
             if columns is None:
                 columns = match_columns(fields, line, required, optional, expected)

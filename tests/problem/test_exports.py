@@ -78,11 +78,42 @@ MISSPELT = {
     "priorty": "priority",
     "Earliest Strat": "earliest_start",
 }
-OTHERS = (
-    "customer priority_class comment vehicle weight order_id date time start state status user remark "
-    "arrival due due_date deadline pickup_time delivery_note duration distance waiting_time loading_time "
-    "departure_time time_zone quantity load_unit prio shift line article demand_unit 優先 x"
-).split()
+OTHERS = [
+    "customer",
+    "priority_class",
+    "comment",
+    "vehicle",
+    "weight",
+    "order_id",
+    "date",
+    "time",
+    "start",
+    "state",
+    "status",
+    "user",
+    "remark",
+    "arrival",
+    "due",
+    "due_date",
+    "deadline",
+    "pickup_time",
+    "delivery_note",
+    "duration",
+    "distance",
+    "waiting_time",
+    "loading_time",
+    "departure_time",
+    "time_zone",
+    "quantity",
+    "load_unit",
+    "prio",
+    "shift",
+    "line",
+    "article",
+    "demand_unit",
+    "優先",
+    "x",
+]
 
 
 @pytest.mark.parametrize("name", MISSPELT)
@@ -97,8 +128,16 @@ def test_another_column_looks_like_none(name):
 
 @pytest.mark.parametrize(
     ("a", "b", "slips"),
-    [("time", "time", 0), ("tiem", "time", 1), ("tme", "time", 1), ("tiime", "time", 1)]
-    + [("dime", "time", 1), ("emit", "time", 3), ("", "ab", 2), ("ca", "abc", 3)],
+    [
+        ("time", "time", 0),
+        ("tiem", "time", 1),
+        ("tme", "time", 1),
+        ("tiime", "time", 1),
+        ("dime", "time", 1),
+        ("emit", "time", 3),
+        ("", "ab", 2),
+        ("ca", "abc", 3),
+    ],
 )
 def test_slips_counted_by_hand(a, b, slips):
     assert measure_distance(a, b, 9) == measure_distance(b, a, 9) == slips
@@ -156,6 +195,10 @@ def test_separators(tmp_path, mark, name):
     instance, reading = examine_record(write(tmp_path / "day.csv", *lines), FLOOR)
     assert instance.arrival.tolist() == [2.5]
     assert reading.delimiter == mark
+    # A first line may say so.
+    for first in (f"sep={mark}", f'"sep={mark}"'):
+        write(tmp_path / "day.csv", first, *lines, mark.join(["t1", "A", "A", "0", "9"]))
+        refused(tmp_path / "day.csv", ["line 4: delivery"], load, tmp_path / "day.csv")
 
 
 headers = st.sampled_from([str, str.upper, str.title, str.capitalize])
@@ -344,8 +387,20 @@ def test_times_of_another_format_are_refused(tmp_path):
 
 @pytest.mark.parametrize(
     "form",
-    ["", "%q", "%", "%d.%m.%Y", "%d.%m. %H:%M", "%m %H:%M", "%I:%M", "%H:%H", "%H:%M %z", "x" * 200]
-    + ["%H:%M\x00", "%Y-%m %H:%M"],
+    [
+        "",
+        "%q",
+        "%",
+        "%d.%m.%Y",
+        "%d.%m. %H:%M",
+        "%m %H:%M",
+        "%I:%M",
+        "%H:%H",
+        "%H:%M %z",
+        "x" * 200,
+        "%H:%M\x00",
+        "%Y-%m %H:%M",
+    ],
 )
 def test_unusable_date_formats(tmp_path, form):
     path = write(tmp_path / "day.csv", HEADER, "t0,A,B,0,9")
@@ -403,7 +458,7 @@ def test_schedules_of_no_episode_are_refused(b):
     sim = Simulator([acerl_np.load_instance("DMH-01")] * 2)
     sim.reset()
     with pytest.raises(
-        InputError, match="^b: read .*expected the index of an episode, from 0 to 1"
+        InputError, match=r"^b: read .*expected the index of an episode, from 0 to 1"
     ):
         sim.schedule(b)
     assert sim.schedule(np.int64(1)).task == ()

@@ -366,7 +366,7 @@ MALFORMED_RECORDS = {
     "duplicate column": (rows_of("t0,A,B,0,1,2", header=HEADER + ",task"), ["line 1", "'task'"]),
     "no header": ("t0,A,B,0,1\n", ["line 1", '"t0,A,B,0,1"']),
     "two separators": (
-        rows_of("t0,A,B,0,1", header="task,pickup;delivery;arrival_time,expiry_time"),
+        rows_of("t0,A,B,0,1", header="task;pickup,delivery;arrival_time,expiry_time"),
         ["line 1", "commas, semicolons or tabs"],
     ),
     "too few fields": (rows_of("t0,A,B,0,1", "t1,A,B,0"), ["line 3", "4 fields", "expected 5"]),
