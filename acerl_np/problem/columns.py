@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from acerl_np.problem.json_tree import shorten
 from acerl_np.problem.limits import MAX_COLUMNS
-from acerl_np.support.errors import RecordError
+from acerl_np.support.errors import RecordError, describe
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab"}
 """Separators of columns, and what they are called."""
@@ -145,8 +145,8 @@ def match_columns(
         lookalike = find_lookalike(name, lacking)
         if lookalike is not None:
             raise RecordError(
-                f"line {line}: column {shorten(header[k].strip())}: looks like '{lookalike}'; expected "
-                f"that name, or another one for a column that is not read ({','.join(known)} are)"
+                f"line {line}: column '{describe(header[k].strip())}': looks like '{lookalike}'; expected "
+                "that name, or a more different one for a column that is not read"
             )
     for name in required:
         if name not in found:

@@ -231,6 +231,7 @@ def test_convert_replaces_nothing_unasked(folder, capsys):
         "week.csv --out link.csv --force": "is read, and would be overwritten",
         "week.csv --layout layout.json --out layout.json --force": "is read",
         "week.csv --out there.csv": "there.csv exists; expected a new name, or --force",
+        "week.csv --out -": "--out: read '-'; expected the name of a file",
         "none.csv --out new.csv": "none.csv: no such task record",
     }.items():
         assert expected in run(capsys, f"records convert {words}", 2).err

@@ -150,7 +150,7 @@ def test_a_misspelt_column_is_an_error(tmp_path, name):
     header = [name if column == meant else column for column in header]
     header += [name] * (name not in header)
     path = write(tmp_path / "day.csv", ",".join(header), ",".join(["t0", "A", "B", "0", "9"]))
-    refused(path, [f"line 1: column \"{name}\": looks like '{meant}'"], load, path)
+    refused(path, [f"line 1: column '{name}': looks like '{meant}'"], load, path)
 
 
 def test_a_column_that_stands_there_is_misspelt_by_none(tmp_path):
@@ -164,10 +164,11 @@ def test_other_columns_are_passed_over_with_one_warning(tmp_path):
     lines = ["seen,t0,A,B,0,9,me,high,", "-,t1,B,C,2,9,you,low,"]
     path = write(tmp_path / "day.csv", ",".join(names), *lines)
     with pytest.warns(RecordWarning) as caught:
-        instance = load(path)
+        instance = load_instance(path, layout=FLOOR)
     assert [str(item.message) for item in caught] == [
         f"{path}: columns ignored: comment, Customer, priority, column 9"
     ]
+    assert caught[0].filename == __file__  # the line that asked for the record
     plain = write(tmp_path / "plain.csv", HEADER, "t0,A,B,0,9", "t1,B,C,2,9")
     assert instance.content_hash == load(plain).content_hash
     broken = write(tmp_path / "broken.csv", "vehicle,time,repair_time,cause", "v,3,4,dust")

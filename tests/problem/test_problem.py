@@ -361,7 +361,7 @@ MALFORMED_RECORDS = {
     ),
     "misspelt column": (
         rows_of("t0,A,B,0,1,2", header=HEADER + ",demnad"),
-        ["line 1", '"demnad"', "looks like 'demand'"],
+        ["line 1", "column 'demnad': looks like 'demand'"],
     ),
     "duplicate column": (rows_of("t0,A,B,0,1,2", header=HEADER + ",task"), ["line 1", "'task'"]),
     "no header": ("t0,A,B,0,1\n", ["line 1", '"t0,A,B,0,1"']),

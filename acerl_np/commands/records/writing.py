@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from acerl_np.commands.common import make_folder
 from acerl_np.support.errors import InputError
-from acerl_np.support.files import path_exists
+from acerl_np.support.files import STDIN, path_exists
 
 if TYPE_CHECKING:
     from acerl_np.problem.instance import Instance
@@ -85,6 +85,8 @@ def check_output(out: str, inputs: Iterable[str | Path | None], *, force: bool) 
     InputError
         If it is refused.
     """
+    if out == STDIN:
+        raise InputError("--out: read '-'; expected the name of a file")
     if os.path.realpath(out) in {os.path.realpath(item) for item in inputs if item is not None}:
         raise InputError(f"--out: {out} is read, and would be overwritten; expected another name")
     if not force and path_exists(out):
