@@ -53,7 +53,8 @@ class DateFormat:
     def __init__(self, text: str) -> None:
         self.text = text
         parsed = None
-        # A format may name one thing twice, or hold anything else that makes no pattern.
+        # A format may name one thing twice, or hold anything else that makes no pattern. Of a day without
+        # its year newer Pythons warn.
         with suppress(ValueError, TypeError, re.error, UnicodeError):
             if len(text) <= MAX_FORMAT and ("%Y" in text or "%y" in text or "%d" not in text):
                 parsed = datetime.strptime(TRIAL.strftime(text), text)

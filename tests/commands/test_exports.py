@@ -174,6 +174,9 @@ def test_the_date_format_is_an_option_of_every_command(folder, capsys):
         main([*words.split(), "--date-format", "%d.%m.%Y %H:%M"])
         err = capsys.readouterr().err
         assert "error" not in err, words
+    words = "evaluate EDD --trials 1 --tasks dated.csv --replay past.csv --date-format"
+    assert main([*words.split(), "%d.%m.%Y %H:%M"]) == 0
+    assert "replay" in capsys.readouterr().out
     (folder / "options.toml").write_text('date-format = "%d.%m.%Y %H:%M"\ntasks = ["dated.csv"]\n')
     run(capsys, f"train --config options.toml {TRAIN}")
     (folder / "options.toml").write_text("date-format = 3\n")

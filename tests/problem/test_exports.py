@@ -84,6 +84,8 @@ OTHERS = [
     "comment",
     "vehicle",
     "weight",
+    "tags",
+    "depend",
     "order_id",
     "date",
     "time",
