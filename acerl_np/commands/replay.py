@@ -9,15 +9,18 @@ from typing import TYPE_CHECKING
 from acerl_np.commands.ahead import Row, add_lookahead, compile_lookahead, look_ahead
 from acerl_np.commands.common import (
     add_breakdowns,
+    add_date_format,
     add_layout,
     add_random_breakdowns,
     load_instances,
+    report_ignored,
 )
 from acerl_np.commands.evaluate import check_fit, find_policy, report_differences
 from acerl_np.commands.fitting import add_fit, fit_named
 from acerl_np.commands.ranges import COST_LIMIT, Range, check_ranges
 from acerl_np.commands.records.writing import check_overwriting
 from acerl_np.support.errors import InputError, make_printable
+from acerl_np.support.files import is_stream, show_path
 from acerl_np.support.numbers import check_seed
 
 if TYPE_CHECKING:
@@ -76,6 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_layout(parser)
     add_fit(parser)
     add_breakdowns(parser)
+    add_date_format(parser)
     add_random_breakdowns(parser)
     add_lookahead(parser)
     parser.add_argument(
@@ -151,9 +155,12 @@ def play(arguments: argparse.Namespace, names: list[str], instance: Instance) ->
     from acerl_np.pictures.replay import MOST
     from acerl_np.problem.assignments import read_assignments
 
-    recorded = {
-        k: read_assignments(name, instance) for k, name in enumerate(names) if is_past(name)
-    }
+    with report_ignored():
+        recorded = {
+            k: read_assignments(name, instance, date_format=arguments.date_format)
+            for k, name in enumerate(names)
+            if is_past(name)
+        }
     policies = [name for name in names if not is_past(name)]
     rows = load_rows(arguments, policies, instance)
     if len(rows) + len(recorded) > MOST:
@@ -177,8 +184,8 @@ def play(arguments: argparse.Namespace, names: list[str], instance: Instance) ->
 
 
 def is_past(name: str) -> bool:
-    """Whether a name is that of past assignments."""
-    return name.lower().endswith(".csv")
+    """Whether a name is that of past assignments: of a table, a pipe or the standard input."""
+    return name.lower().endswith(".csv") or is_stream(name)
 
 
 def load_rows(arguments: argparse.Namespace, names: list[str], instance: Instance) -> list[Row]:
@@ -204,7 +211,7 @@ def load_rows(arguments: argparse.Namespace, names: list[str], instance: Instanc
 
 def shorten_names(names: list[str]) -> list[str]:
     """Return names of files without their folders, unless they would then be the same."""
-    short = [make_printable(Path(name).name) for name in names]
+    short = [make_printable(Path(show_path(name)).name) for name in names]
     return short if len(set(short)) == len(names) else [make_printable(name) for name in names]
 
 

@@ -154,10 +154,12 @@ def remember_streams() -> Iterator[None]:
         _remembered = before
 
 
-def _is_stream(path: str | os.PathLike[str]) -> bool:
+def is_stream(path: str | os.PathLike[str]) -> bool:
     """Whether a name is that of a pipe or of the standard input, which can be read but once."""
     if os.fspath(path) == STDIN:
         return True
+    if not path_exists(path):
+        return False
     mode = Path(path).stat().st_mode
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or stat.S_ISCHR(mode)
 
@@ -203,7 +205,7 @@ def read_bytes(
     """
     source = Path(path)
     try:
-        if streams and (os.fspath(path) == STDIN or path_exists(source)) and _is_stream(path):
+        if streams and is_stream(path):
             data = _read_stream(path, limit)
             size = len(data)
         else:

@@ -53,6 +53,7 @@ COMMANDS = {
     "records replay past.csv --tasks IN": "<stdin>",
     "floor check layout.json IN": "<stdin>",
     "evaluate EDD --tasks IN --trials 1": "<stdin>",
+    "replay EDD IN": "replay.html: EDD ",
     f"train IN {TRAIN}": "<stdin>",
     "policy show index.npz --tasks IN": "pickup",
 }
@@ -129,6 +130,8 @@ def test_breakdowns_and_assignments_from_the_standard_input(folder, monkeypatch,
     assert run(capsys, words.replace("past.csv", "-")).out == run(capsys, words).out
     feed(monkeypatch, PAST)
     assert "replay" in run(capsys, "evaluate EDD --trials 1 --tasks week.csv --replay -").out
+    feed(monkeypatch, PAST)
+    assert ": EDD 26.0/3.0, <stdin> 15.0/0.0" in run(capsys, "replay EDD week.csv --against -").out
 
 
 @pytest.mark.parametrize("words", [words for words in COMMANDS if not words.startswith("policy")])
@@ -177,6 +180,9 @@ def test_the_date_format_is_an_option_of_every_command(folder, capsys):
     words = "evaluate EDD --trials 1 --tasks dated.csv --replay past.csv --date-format"
     assert main([*words.split(), "%d.%m.%Y %H:%M"]) == 0
     assert "replay" in capsys.readouterr().out
+    words = "replay EDD dated.csv --against past.csv --date-format"
+    assert main([*words.split(), "%d.%m.%Y %H:%M"]) == 0
+    assert ", past.csv " in capsys.readouterr().out
     (folder / "options.toml").write_text('date-format = "%d.%m.%Y %H:%M"\ntasks = ["dated.csv"]\n')
     run(capsys, f"train --config options.toml {TRAIN}")
     (folder / "options.toml").write_text("date-format = 3\n")
@@ -268,3 +274,18 @@ def test_several_replays_and_their_mean(folder, capsys):
     err = run(capsys, f"{words} --schedule-csv times.csv", 2).err
     assert "--schedule-csv: given with 2 files" in err
     assert not (folder / "times.csv").exists()
+
+
+def test_plots_of_dated_assignments(folder, capsys):
+    pytest.importorskip("matplotlib")
+    (folder / "dated.csv").write_text(text_of(DATED))
+    past = ["task,vehicle,start,driver", "t0,v,06.05.2024 07:00,x", "t1,w,06.05.2024 07:31,y"]
+    (folder / "past.csv").write_text(text_of(past))
+    words = ["plot", "gantt", "dated.csv", "--past", "past.csv", "--date-format", "%d.%m.%Y %H:%M"]
+    assert main(words) == 0
+    captured = capsys.readouterr()
+    assert captured.out == "gantt.png\n"
+    assert captured.err.splitlines()[-2:] == [
+        "dated.csv: columns ignored: Order",
+        "past.csv: columns ignored: driver",
+    ]

@@ -18,9 +18,10 @@ function formatDuration(seconds) {
   return `${Math.floor(whole / 3600)}:${two(Math.floor(whole / 60) % 60)}:${two(whole % 60)}`;
 }
 
-/** The moment on the record's own clock, such as 2024-05-06 07:08:09. */
+/** The moment on the record's own clock, such as 2024-05-06 07:08:09; of the year 1, a time of no day. */
 function formatMoment(epoch, seconds) {
-  return new Date(epoch + 1000 * Math.floor(seconds)).toISOString().slice(0, 19).replace("T", " ");
+  const moment = new Date(epoch + 1000 * Math.floor(seconds)).toISOString().slice(0, 19).replace("T", " ");
+  return moment.startsWith("0001-") ? moment.slice(11) : moment;
 }
 
 /** The clock: seconds, and the time of day if the record has one. */
@@ -61,6 +62,7 @@ function chooseTimes(episode, count) {
 function formatTick(episode, time) {
   if (episode.epoch === null) return `${formatNumber(time)} s`;
   const moment = formatMoment(episode.epoch, time + 1e-6);
+  if (moment.length === 8) return moment;
   // Midnight tells the day.
   return moment.endsWith("00:00:00") ? moment.slice(0, 10) : moment.slice(11);
 }
