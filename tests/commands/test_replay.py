@@ -106,7 +106,7 @@ BAD = {
     "XYZ week.csv": "policy 'XYZ': unknown; expected one of FCFS",
     "none.npz week.csv": "none.npz: expected a file, found nothing",
     "none.csv week.csv": "none.csv: expected a file, found nothing",
-    "week.csv week.csv": "week.csv: line 1: unknown column",
+    "week.csv week.csv": "week.csv: line 1: missing column 'vehicle'",
     "EDD none.csv": "none.csv: no such task record",
     "EDD": "the following arguments are required: INSTANCE",
     "EDD week.csv --out week.csv": "--out: read 'week.csv'; expected a name that ends in .html",
