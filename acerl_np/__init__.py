@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         PolicyError,
         PolicyWarning,
         RecordError,
+        RecordWarning,
         StorageError,
     )
     from acerl_np.training.acerl import ACERL
@@ -78,6 +79,7 @@ _HOMES = {
         "PolicyError",
         "PolicyWarning",
         "RecordError",
+        "RecordWarning",
         "StorageError",
     ),
     "evaluation.trials": ("Trials", "evaluate_policy"),
@@ -119,6 +121,7 @@ __all__ = [
     "PolicyWarning",
     "RandomBreakdowns",
     "RecordError",
+    "RecordWarning",
     "Schedule",
     "Simulator",
     "StaticPlan",

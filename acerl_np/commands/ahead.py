@@ -42,7 +42,7 @@ def add_lookahead(parser: argparse.ArgumentParser) -> None:
         "--lookahead",
         type=int,
         metavar="N",
-        help="add a row for each trained policy and rule that tries its best assignments on N sampled "
+        help="add to each trained policy and rule one that tries its best assignments on N sampled "
         "futures before each decision, such as 32",
     )
     group.add_argument(

@@ -5,13 +5,22 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from acerl_np.support.errors import InputError, LayoutError, StorageError, describe, make_printable
+from acerl_np.support.errors import (
+    InputError,
+    LayoutError,
+    RecordWarning,
+    StorageError,
+    describe,
+    list_some,
+    make_printable,
+)
 from acerl_np.support.files import claim_folder, describe_os_error
 
 if TYPE_CHECKING:
@@ -30,12 +39,12 @@ at all if the load without approaches is above 1. A little below 1 tasks may sti
 def add_data_arguments(
     parser: argparse._ArgumentGroup | argparse.ArgumentParser, default: str | None = None
 ) -> None:
-    """Declare TASKS, --suite, --layout and --breakdowns."""
+    """Declare TASKS, --suite, --layout, --breakdowns and --date-format."""
     parser.add_argument(
         "tasks",
         nargs="*",
         metavar="TASKS",
-        help="task records (CSV) or bundled instances such as DMH-01",
+        help="task records (CSV; '-' for the standard input) or bundled instances such as DMH-01",
     )
     what = f" (default: {default})" if default else ""
     parser.add_argument("--suite", help=f"a bundled suite such as dmh-test{what}")
@@ -45,6 +54,7 @@ def add_data_arguments(
         help="floor and fleet of the records: a JSON file or 'dmh' (default: layout.json beside each)",
     )
     add_breakdowns(parser)
+    add_date_format(parser)
 
 
 def add_layout(parser: argparse.ArgumentParser, *, required: bool = False) -> None:
@@ -68,6 +78,36 @@ def add_breakdowns(parser: argparse._ArgumentGroup | argparse.ArgumentParser) ->
         "or 'none', then no random ones either (default: breakdowns.csv beside a record, else the "
         "layout's)",
     )
+
+
+def add_date_format(parser: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:
+    """Declare --date-format."""
+    parser.add_argument(
+        "--date-format",
+        metavar="FORMAT",
+        help="how the records write dates, such as '%%d.%%m.%%Y %%H:%%M' for 06.05.2024 07:30 (%%Y year, "
+        "%%m month, %%d day, %%H hour, %%M minute, %%S second). Seconds, seconds since 1970, times of "
+        "day (07:30) and ISO 8601 timestamps need none",
+    )
+
+
+@contextmanager
+def report_ignored() -> Iterator[None]:
+    """Say on the standard error stream, in one line, which columns of the files read inside are ignored."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", RecordWarning)
+        yield
+    found: dict[str, list[str]] = {}
+    for item in caught:
+        if isinstance(item.message, RecordWarning):
+            for column in item.message.columns:
+                found.setdefault(column, []).append(item.message.path)
+        else:
+            warnings.warn_explicit(item.message, item.category, item.filename, item.lineno)
+    if found:
+        paths = list(dict.fromkeys(path for some in found.values() for path in some))
+        warning = RecordWarning(list_some(paths, 3), list(found))
+        print(" ".join(str(warning).split()), file=sys.stderr)
 
 
 def read_breakdowns_name(text: str) -> str:
@@ -149,7 +189,8 @@ def load_instances(
     InputError
         If both or neither are given, or something cannot be loaded.
     """
-    instances = _find_instances(arguments, default, servable)
+    with report_ignored():
+        instances = _find_instances(arguments, default, servable)
     return vary_breakdowns(instances, getattr(arguments, "random_breakdowns", None))
 
 
@@ -166,7 +207,13 @@ def _find_instances(
     if arguments.tasks:
         layout = None if arguments.layout is None else load_layout(arguments.layout)
         return [
-            load_instance(task, layout=layout, breakdowns=breakdowns, servable=servable)
+            load_instance(
+                task,
+                layout=layout,
+                breakdowns=breakdowns,
+                date_format=arguments.date_format,
+                servable=servable,
+            )
             for task in drop_breakdowns(arguments.tasks)
         ]
     if arguments.layout is not None:

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 from acerl_np.commands.ahead import Clock, Row, add_lookahead, compile_lookahead, look_ahead
 from acerl_np.commands.common import (
     add_breakdowns,
+    add_date_format,
     add_random_breakdowns,
     load_instances,
+    report_ignored,
     report_unfinished,
 )
 from acerl_np.commands.fitting import add_fit, fit_named
@@ -84,7 +86,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     parser.add_argument("policies", nargs="+", metavar="POLICY", help="policy.npz or a name")
     parser.add_argument(
-        "--tasks", nargs="+", metavar="TASKS", default=[], help="task records or bundled instances"
+        "--tasks",
+        nargs="+",
+        metavar="TASKS",
+        default=[],
+        help="task records (CSV; '-' for the standard input) or bundled instances",
     )
     parser.add_argument("--suite", help="a bundled suite (default: dmh-train)")
     parser.add_argument(
@@ -94,6 +100,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_fit(parser)
     add_breakdowns(parser)
+    add_date_format(parser)
     add_random_breakdowns(parser)
     add_lookahead(parser)
     parser.add_argument(
@@ -201,7 +208,7 @@ def run(arguments: argparse.Namespace) -> int:
     report_differences(labels, policies, instances)
 
     references = gather_references(arguments, instances)
-    past = load_assignments(arguments.replay, instances)
+    past = load_assignments(arguments.replay, instances, arguments.date_format)
     from acerl_np.evaluation.comparison import compare_trials
     from acerl_np.policies.static import StaticPlan
 
@@ -305,7 +312,9 @@ def play(
     return results, clock.lines
 
 
-def load_assignments(paths: list[str] | None, instances: list[Instance]) -> list[Assignments]:
+def load_assignments(
+    paths: list[str] | None, instances: list[Instance], date_format: str | None
+) -> list[Assignments]:
     """Return the past assignments of each record, none if no files are named.
 
     Raises
@@ -321,9 +330,11 @@ def load_assignments(paths: list[str] | None, instances: list[Instance]) -> list
         raise InputError(
             f"--replay: read {len(paths)} files for {len(instances)} records; expected one each"
         )
-    return [
-        read_assignments(path, instance) for path, instance in zip(paths, instances, strict=True)
-    ]
+    with report_ignored():
+        return [
+            read_assignments(path, instance, date_format=date_format)
+            for path, instance in zip(paths, instances, strict=True)
+        ]
 
 
 def write_trials(path: str, labels: list[str], results: list[Trials]) -> None:

@@ -8,7 +8,13 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from acerl_np.commands.common import OFFERED_LOAD, add_breakdowns, drop_breakdowns
+from acerl_np.commands.common import (
+    OFFERED_LOAD,
+    add_breakdowns,
+    add_date_format,
+    drop_breakdowns,
+    report_ignored,
+)
 from acerl_np.commands.ranges import Range, check_ranges
 from acerl_np.problem.limits import LIFT_LENGTH
 from acerl_np.support.errors import InputError, LayoutError, make_printable
@@ -84,6 +90,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "tasks", nargs="*", metavar="TASKS.csv", help="task records to be served on it"
     )
     add_breakdowns(action)
+    add_date_format(action)
     action = add_action("show", "a picture of a floor", SHOW)
     action.add_argument("layout", metavar="LAYOUT.json", help="a layout, or 'dmh'")
     action.add_argument("--out", metavar="FILE", help="picture to write: png, svg or pdf")
@@ -287,10 +294,16 @@ def _check(arguments: argparse.Namespace) -> int:
     )
     if arguments.breakdowns is not None and not arguments.tasks:
         raise InputError("--breakdowns: given without records; expected task records")
-    instances = [
-        load_instance(task, layout=floor, breakdowns=arguments.breakdowns)
-        for task in drop_breakdowns(arguments.tasks)
-    ]
+    with report_ignored():
+        instances = [
+            load_instance(
+                task,
+                layout=floor,
+                breakdowns=arguments.breakdowns,
+                date_format=arguments.date_format,
+            )
+            for task in drop_breakdowns(arguments.tasks)
+        ]
     print(f"{layout.name}: {_sizes(layout)}")
     for kind, names in _list_types(layout).items():
         count = f"{len(names)} station{'s' if len(names) > 1 else ''}"

@@ -12,17 +12,19 @@ from typing import NoReturn
 
 import acerl_np
 from acerl_np.support.errors import AcerlError, make_printable
+from acerl_np.support.files import remember_streams
 
 COMMANDS = {
     "train": "train a policy with ACERL",
     "evaluate": "play policies and rules on task records and compare them",
+    "replay": "write a page that replays an episode: floor, decisions, chart of the vehicles",
     "hindsight": "search the best schedules for futures that are known",
     "rivals": "train a learner that the paper compares with: PPO, SAC, LSAC, RCPOM, MAPPO",
     "experiments": "repeat the paper's studies, its figures beside the measured ones",
     "plot": "draw trainings, episodes, comparisons and policies",
     "policy": "show what a policy file holds, and what each of its weights does",
     "floor": "import floors from LIF or openTCS, check them, show them",
-    "records": "make task records, look through them, replay past assignments",
+    "records": "make, convert and check task records, replay past assignments",
 }
 
 
@@ -90,7 +92,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(stop.code or 0)
     prog = f"acerl-np {options.command}"
     try:
-        status: int = options.run(options)
+        with remember_streams():
+            status: int = options.run(options)
         sys.stdout.flush()
         return status
     except AcerlError as error:

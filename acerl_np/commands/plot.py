@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 
 from acerl_np.commands.common import (
     add_breakdowns,
+    add_date_format,
     add_random_breakdowns,
     load_instances,
+    report_ignored,
     report_unfinished,
 )
 from acerl_np.commands.curves import PICTURE, draw_runs
@@ -152,6 +154,7 @@ def _add_layout(kind: argparse.ArgumentParser) -> None:
         help="floor and fleet of the records: a JSON file or 'dmh' (default: layout.json beside each)",
     )
     add_breakdowns(kind)
+    add_date_format(kind)
 
 
 def _add_episode(kind: argparse.ArgumentParser) -> None:
@@ -310,7 +313,9 @@ def _play(arguments: argparse.Namespace) -> Trace:
     [instance] = load_instances(argparse.Namespace(**vars(arguments), tasks=names[-1:], suite=None))
     own = {"trial": arguments.trial, "seed": arguments.seed}
     if past is not None:
-        return trace_past(read_assignments(past, instance), **own)
+        with report_ignored():
+            assignments = read_assignments(past, instance, date_format=arguments.date_format)
+        return trace_past(assignments, **own)
     policy = find_policy(names[0])
     label = policy if isinstance(policy, str) else names[0]
     check_fit([names[0]], [policy], [instance])

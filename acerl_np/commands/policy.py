@@ -8,7 +8,7 @@ import sys
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from acerl_np.commands.common import add_breakdowns, load_instances
+from acerl_np.commands.common import add_breakdowns, add_date_format, load_instances
 from acerl_np.commands.ranges import COST_LIMIT, check_ranges
 from acerl_np.support.errors import PolicyWarning, list_some, make_printable
 from acerl_np.support.numbers import check_seed
@@ -74,6 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="floor and fleet of the records: a JSON file or 'dmh' (default: layout.json beside each)",
     )
     add_breakdowns(show)
+    add_date_format(show)
     show.add_argument("--seed", type=int, default=0, help="seed of the copies (default: 0)")
     show.add_argument(
         "--cost-limit", type=float, default=50.0, help="xi, limit on the tardiness, s (default: 50)"

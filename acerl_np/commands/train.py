@@ -79,6 +79,7 @@ DEFAULTS: dict[str, Any] = {
     "suite": None,
     "layout": None,
     "breakdowns": None,
+    "date_format": None,
     "random_breakdowns": None,
     "hold_out": None,
     "preset": None,
@@ -354,7 +355,8 @@ def check_options(options: dict[str, Any]) -> None:
     processes = options["processes"]
     if processes is not None and (isinstance(processes, bool) or not isinstance(processes, int)):
         raise ConfigError(f"processes: read {describe(processes)}; expected a whole number")
-    for name in ("seeds", "dask", "suite", "layout", "breakdowns", "random_breakdowns", "out"):
+    texts = ("suite", "layout", "breakdowns", "date_format", "random_breakdowns", "out")
+    for name in ("seeds", "dask", *texts):
         if not isinstance(options[name], str | None):
             raise ConfigError(f"{name}: read {describe(options[name])}; expected a text")
     if options["breakdowns"] == "":

@@ -60,13 +60,16 @@ def explain_choice(
         return _compare_futures(decider, state, b, chosen)
     if decider.kind == BY_INDEX:
         n = int(decider.pairs.n[0])
-        rows = zip(
-            decider.pairs.vehicle[:n].tolist(),
-            decider.pairs.position[:n].tolist(),
-            decider.pairs.score[:n].tolist(),
-            strict=True,
-        )
-        found = [Alternative(w, int(state.pool[b, k]), "", score) for w, k, score in rows]
+        pairs, score = decider.pairs, decider.pairs.score[:n]
+        best = np.argsort(-score, kind="stable")[:MOST].tolist()
+        chosen_pair = (pairs.vehicle[:n] == v) & (pairs.position[:n] == position)
+        best = [*best, *np.flatnonzero(chosen_pair).tolist()]
+        found = [
+            Alternative(
+                int(pairs.vehicle[k]), int(state.pool[b, pairs.position[k]]), "", float(score[k])
+            )
+            for k in dict.fromkeys(best)
+        ]
         return Reason("index", "score", _best_with(found, v, int(state.pool[b, position]), ""))
     name = RULE_NAMES[rule]
     if decider.kind == BY_NETWORK:
@@ -91,7 +94,7 @@ def _compare_tasks(
     """Return the tasks that a rule compares for a vehicle, the one it picks first."""
     keys = _rate(problem, state, b, v, rule)
     sign = -1.0 if rule in (LWT, AHP) else 1.0
-    order = [k for k in np.argsort(keys, kind="stable").tolist() if np.isfinite(keys[k])][:MOST]
+    order = [k for k in np.argsort(keys, kind="stable")[:MOST].tolist() if np.isfinite(keys[k])]
     return tuple(
         Alternative(v, int(state.pool[b, k]), RULE_NAMES[rule], sign * float(keys[k]))
         for k in order

@@ -10,9 +10,11 @@ import numpy as np
 
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.limits import MAX_TASKS
-from acerl_np.problem.rows import TimeColumn, count_seconds, is_blank, parse_csv, read_id
+from acerl_np.problem.records import warn_of_columns
+from acerl_np.problem.rows import is_blank, parse_csv, read_id
+from acerl_np.problem.times import DateFormat, TimeColumn, count_seconds, make_date_format
 from acerl_np.support.errors import RecordError
-from acerl_np.support.files import read_text
+from acerl_np.support.files import read_text, show_path
 
 REQUIRED_COLUMNS = ("task", "vehicle", "start")
 OPTIONAL_COLUMNS = ("finish",)
@@ -41,15 +43,19 @@ class Assignments:
     finish: np.ndarray
 
 
-def read_assignments(path: str | os.PathLike[str], instance: Instance) -> Assignments:
+def read_assignments(
+    path: str | os.PathLike[str], instance: Instance, *, date_format: str | None = None
+) -> Assignments:
     """Read past assignments of a record's tasks.
 
     Parameters
     ----------
     path : path-like
         CSV with header `task,vehicle,start`, optionally `finish`; times are seconds or timestamps
-        as in `instances/README.md`.
+        as in `instances/README.md`; "-" is the standard input.
     instance : Instance
+    date_format : str, optional
+        How the file writes dates besides ISO 8601, as `datetime.strptime` reads it.
 
     Returns
     -------
@@ -60,10 +66,18 @@ def read_assignments(path: str | os.PathLike[str], instance: Instance) -> Assign
     RecordError
         If the file cannot be read, names an unknown task or vehicle, a task twice, a vehicle that
         may not carry its task, or leaves a task out; the message names line and field.
+    InputError
+        If the date format is none.
+
+    Warns
+    -----
+    RecordWarning
+        If the file has columns that are not read.
     """
+    form = make_date_format(date_format)
     text = read_text(path, RecordError)
     try:
-        rows, places = parse_csv(
+        table = parse_csv(
             text,
             REQUIRED_COLUMNS,
             OPTIONAL_COLUMNS,
@@ -71,19 +85,26 @@ def read_assignments(path: str | os.PathLike[str], instance: Instance) -> Assign
             noun="assignment",
             limit=MAX_TASKS,
         )
-        return _collect(rows, places, instance)
+        assignments = _collect(table.rows, table.places, instance, form)
     except RecordError as error:
-        raise RecordError(f"{path}: {error}") from error
+        raise RecordError(f"{show_path(path)}: {error}") from error
+    warn_of_columns(path, table.columns)
+    return assignments
 
 
-def _collect(rows: list[dict[str, str]], places: list[str], instance: Instance) -> Assignments:
+def _collect(
+    rows: list[dict[str, str]],
+    places: list[str],
+    instance: Instance,
+    date_format: DateFormat | None,
+) -> Assignments:
     layout = instance.layout
     task_index = {name: k for k, name in enumerate(instance.tasks)}
     vehicle_index = {vehicle.id: v for v, vehicle in enumerate(layout.vehicles)}
     n = instance.n_tasks
     vehicle = np.full(n, -1, np.int32)
     start, finish = np.zeros(n), np.full(n, np.nan)
-    starts, finishes = TimeColumn("start"), TimeColumn("finish")
+    starts, finishes = TimeColumn("start", date_format), TimeColumn("finish", date_format)
     seen: dict[int, str] = {}
     for row, place in zip(rows, places, strict=True):
         name = read_id(row, "task", place)

@@ -12,7 +12,7 @@ from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.records import BREAKDOWNS_FILE, read_record
 from acerl_np.support.errors import InputError, LayoutError, RecordError
-from acerl_np.support.files import path_exists
+from acerl_np.support.files import STDIN, path_exists
 
 
 def instances_folder() -> Path:
@@ -82,6 +82,7 @@ def load_instance(
     *,
     layout: str | os.PathLike[str] | Layout | None = None,
     breakdowns: str | os.PathLike[str] | None = None,
+    date_format: str | None = None,
     servable: bool = True,
 ) -> Instance:
     """Load an instance: a bundled one by name, or your own task record.
@@ -89,13 +90,17 @@ def load_instance(
     Parameters
     ----------
     instance : str or path-like
-        A bundled name such as "DMH-01", or the path of a task CSV.
+        A bundled name such as "DMH-01", or the path of a task CSV; "-" is the standard input, as if
+        it stood in the present folder.
     layout : str, path-like or Layout, optional
         A JSON path or the name of a bundled layout such as "dmh"; by default `layout.json` beside
         the CSV.
     breakdowns : path-like, optional
         CSV of breakdowns that replace those that the layout lists, or "none" for no breakdowns; by
         default `breakdowns.csv` beside the CSV of the tasks, if there is one.
+    date_format : str, optional
+        How these files write dates besides ISO 8601, as `datetime.strptime` reads it:
+        "%d.%m.%Y %H:%M".
     servable : bool
         Refuse a record some of whose tasks may be impossible to reach or to carry.
 
@@ -108,6 +113,41 @@ def load_instance(
     RecordError, LayoutError
         If the record, its layout or its breakdowns cannot be read or used; one line that names
         file, line, field, what was read and what was expected.
+    InputError
+        If the date format is none.
+
+    Warns
+    -----
+    RecordWarning
+        If a file has columns that are not read.
+    """
+    if breakdowns is None:
+        breakdowns = find_breakdowns(instance)
+    source, floor = find_record(instance, layout)
+    return read_record(
+        source, floor, breakdowns=breakdowns, date_format=date_format, servable=servable
+    )
+
+
+def find_record(
+    instance: str | os.PathLike[str], layout: str | os.PathLike[str] | Layout | None = None
+) -> tuple[str, Layout]:
+    """Return the file of an instance and its layout.
+
+    Parameters
+    ----------
+    instance, layout
+        As `load_instance` takes them.
+
+    Returns
+    -------
+    path : str
+    layout : Layout
+
+    Raises
+    ------
+    RecordError, LayoutError
+        If there is no such record, or its layout cannot be read or used.
     """
     name = os.fspath(instance)
     bundled = bundled_instances()
@@ -115,7 +155,7 @@ def load_instance(
     own = name not in bundled or path.is_file()
     if not own:
         path = bundled[name]
-    elif not path_exists(path):
+    elif name != STDIN and not path_exists(path):
         raise RecordError(
             f"{name}: no such task record; expected a CSV file or a bundled instance "
             f"({next(iter(bundled))} ... {list(bundled)[-1]})"
@@ -133,9 +173,8 @@ def load_instance(
             layout = Layout.load(beside)
     elif not isinstance(layout, Layout):
         layout = load_layout(layout)
-    if breakdowns is None:
-        breakdowns = find_breakdowns(instance)
-    return read_record(path, layout, breakdowns=breakdowns, servable=servable)
+    # A path made of the name would lose what tells "./-" from the standard input.
+    return name if own else str(path), layout
 
 
 def display_name(name: str) -> str:

@@ -15,6 +15,7 @@ import numpy as np
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.servable import refuse_unservable
 from acerl_np.problem.task_rows import read_tasks
+from acerl_np.problem.times import make_date_format
 from acerl_np.support.errors import InputError, describe
 
 
@@ -67,6 +68,7 @@ class Instance:
         places: Sequence[str] | None = None,
         *,
         epoch: datetime | None = None,
+        date_format: str | None = None,
         servable: bool = True,
     ) -> Instance:
         """Build an instance from task rows in any order.
@@ -78,15 +80,17 @@ class Instance:
         rows : sequence of mappings
             Keys `task`, `pickup`, `delivery`, `arrival_time`, `expiry_time` and optionally
             `handling_time`, `demand`, `priority`, `earliest_start` and `time_zero`; numbers or texts that
-            read as numbers. A task whose earliest start is after its arrival arrives then, and is due as it
-            was. Arrivals
-            may also be ISO 8601 timestamps; then expiries may be timestamps of the due moments, and
-            `time_zero` the moment of time zero, the same in each row that has it.
+            read as numbers. Arrivals may also be ISO 8601 timestamps, times of day such as "07:30", or
+            seconds since 1970 (numbers above 1e9); then expiries may be due moments of the same kind, and
+            `time_zero` the moment of time zero, the same in each row that has it. A task whose earliest
+            start is after its arrival arrives then, and is due as it was.
         places : sequence of str, optional
             Where each row stood, for errors; "row 1", "row 2", ... if not given.
         epoch : datetime, optional
             The moment of time zero; by default that of the rows, else the first arrival if arrivals are
             timestamps.
+        date_format : str, optional
+            How texts write dates besides ISO 8601, as `datetime.strptime` reads it: "%d.%m.%Y %H:%M".
         servable : bool
             Refuse a record some of whose tasks may be impossible to reach or to carry.
 
@@ -96,10 +100,12 @@ class Instance:
             If a value is missing, malformed or out of range, a column holds both seconds and
             timestamps, a task stands twice, a site is unknown or cannot be reached, or no vehicle
             can carry a task.
+        InputError
+            If the date format is none.
         """
         if places is None:
             places = [f"row {k + 1}" for k in range(len(rows))]
-        tasks, epoch = read_tasks(rows, places, layout, epoch)
+        tasks, epoch = read_tasks(rows, places, layout, epoch, make_date_format(date_format))
         order = sorted(range(len(tasks)), key=lambda k: tasks[k].arrival)
         columns: list[Any] = list(zip(*(tasks[k] for k in order), strict=True))
         numbers = [_freeze(np.array(column, np.float64)) for column in columns[3:]]

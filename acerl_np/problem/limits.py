@@ -19,3 +19,6 @@ LIFT_LENGTH = 10.0
 
 MIN_SPEED = 1e-6
 """m/s."""
+
+MAX_COLUMNS = 1_000
+"""Columns of a table, those that are passed over among them."""

@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from acerl_np.problem.json_tree import shorten
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.limits import MAX_TASKS
-from acerl_np.problem.rows import (
+from acerl_np.problem.rows import is_blank, read_id, read_number
+from acerl_np.problem.stations import find_ends, find_sites
+from acerl_np.problem.times import (
+    DateFormat,
     TimeColumn,
     count_seconds,
     describe_kind,
-    is_blank,
-    read_id,
+    is_clock,
     read_moment,
-    read_number,
+    show_moment,
 )
-from acerl_np.problem.stations import find_ends, find_sites
 from acerl_np.support.errors import RecordError
 
 REQUIRED_COLUMNS = ("task", "pickup", "delivery", "arrival_time", "expiry_time")
 OPTIONAL_COLUMNS = ("handling_time", "demand", "priority", "earliest_start")
 TIME_ZERO_COLUMN = "time_zero"
 """Optional column of a record with timestamps: the moment of time zero, the same on every line."""
+
+HALF_A_DAY = timedelta(hours=12)
 
 
 class Task(NamedTuple):
@@ -45,6 +48,7 @@ def read_tasks(
     places: Sequence[str],
     layout: Layout,
     epoch: datetime | None,
+    date_format: DateFormat | None = None,
 ) -> tuple[list[Task], datetime | None]:
     """Read the rows of a record, in their order.
 
@@ -58,6 +62,8 @@ def read_tasks(
     epoch : datetime or None
         The moment of time zero; by default that of the rows, else the first arrival if arrivals are
         timestamps.
+    date_format : DateFormat, optional
+        How dates may be written besides ISO 8601.
 
     Returns
     -------
@@ -75,10 +81,11 @@ def read_tasks(
         raise RecordError("no tasks; expected at least one")
     if len(rows) > MAX_TASKS:
         raise RecordError(f"{len(rows):,} tasks; expected at most {MAX_TASKS:,}")
-    arrival_column, expiry_column = TimeColumn("arrival_time"), TimeColumn("expiry_time")
+    arrival_column = TimeColumn("arrival_time", date_format)
+    expiry_column = TimeColumn("expiry_time", date_format, relative=True)
     seen: dict[str, str] = {}
     ends: list[tuple[int, int]] = []
-    start_column = TimeColumn("earliest_start")
+    start_column = TimeColumn("earliest_start", date_format)
     arrivals, expiries, starts, numbers = [], [], [], []
     for place, row in zip(places, rows, strict=True):
         task = read_id(row, "task", place)
@@ -97,9 +104,11 @@ def read_tasks(
         priority = read_number(row, "priority", place, 0.0, unit="")
         numbers.append((handling_time, demand, priority))
     if epoch is None:
-        epoch = _read_time_zero(rows, places, arrivals[0])
+        epoch = _read_time_zero(rows, places, arrivals[0], date_format)
     if epoch is None:
-        epoch = min((item for item in arrivals if isinstance(item, datetime)), default=None)
+        moments = [item for item in arrivals if isinstance(item, datetime)]
+        _refuse_midnight(moments, places)
+        epoch = min(moments, default=None)
     tasks = []
     for k, (task, place) in enumerate(seen.items()):
         arrival, expiry = _count_times(arrivals[k], expiries[k], epoch, place)
@@ -135,8 +144,25 @@ def _read_ends(row: Mapping[str, Any], place: str, layout: Layout) -> tuple[int,
     return find_ends(layout, *sites)
 
 
+def _refuse_midnight(arrivals: Sequence[datetime], places: Sequence[str]) -> None:
+    """Refuse times of day that run through a night: sorted but for one fall from evening to morning."""
+    if not arrivals or not is_clock(arrivals[0]):
+        return
+    falls = [k for k in range(1, len(arrivals)) if arrivals[k] < arrivals[k - 1]]
+    if len(falls) == 1 and arrivals[falls[0] - 1] - arrivals[falls[0]] > HALF_A_DAY:
+        k = falls[0]
+        raise RecordError(
+            f"{places[k]}: arrival_time: read {show_moment(arrivals[k])} after "
+            f"{show_moment(arrivals[k - 1])}; expected times of one day in their order, or dates "
+            "with them where a record goes on after midnight"
+        )
+
+
 def _read_time_zero(
-    rows: Sequence[Mapping[str, Any]], places: Sequence[str], arrival: float | datetime
+    rows: Sequence[Mapping[str, Any]],
+    places: Sequence[str],
+    arrival: float | datetime,
+    date_format: DateFormat | None,
 ) -> datetime | None:
     """Return the moment that the rows name as time zero, None if they name none."""
     zero, first = None, ""
@@ -144,14 +170,14 @@ def _read_time_zero(
         value = row.get(TIME_ZERO_COLUMN)
         if is_blank(value):
             continue
-        moment = read_moment(value)
+        moment = read_moment(value, date_format)
         expected = ""
         if not isinstance(arrival, datetime):
             expected = "none, as arrival_time is in seconds"
         elif moment is None or describe_kind(moment) != describe_kind(arrival):
             expected = f"{describe_kind(arrival)}, as in arrival_time"
         elif zero is not None and moment != zero:
-            expected = f"the moment of {first}, {zero.isoformat()}"
+            expected = f"the moment of {first}, {show_moment(zero)}"
         if expected:
             shown = value.isoformat() if isinstance(value, datetime) else value
             raise RecordError(
@@ -187,16 +213,17 @@ def _count_times(
     seconds = count_seconds(arrival, epoch, "arrival_time", place)
     if isinstance(arrival, datetime) and seconds < 0.0:
         raise RecordError(
-            f"{place}: arrival_time: read {shorten(arrival.isoformat())}; expected a moment not "
-            f"before time zero ({epoch})"
+            f"{place}: arrival_time: read {shorten(show_moment(arrival))}; expected a moment not "
+            f"before time zero ({show_moment(epoch) if epoch else epoch})"
         )
     if not isinstance(expiry, datetime):
         return seconds, expiry
     due = count_seconds(expiry, epoch, "expiry_time", place)
     left = (expiry - arrival).total_seconds() if isinstance(arrival, datetime) else due - seconds
     if left < 0.0:
+        within = ", on the same day" if is_clock(expiry) else ""
         raise RecordError(
-            f"{place}: expiry_time: read {shorten(expiry.isoformat())}, {-left:g} s before the "
-            "task's arrival; expected a moment at or after it"
+            f"{place}: expiry_time: read {shorten(show_moment(expiry))}, {-left:g} s before the "
+            f"task's arrival; expected a moment at or after it{within} (or a number of seconds after it)"
         )
     return seconds, left

@@ -425,12 +425,21 @@ class Simulator:
         Parameters
         ----------
         b : int
-            Index of the episode.
+            Index of the episode, from 0.
 
         Returns
         -------
         Schedule
+
+        Raises
+        ------
+        InputError
+            If there is no such episode.
         """
+        if not is_whole(b) or not 0 <= b < self.n_episodes:
+            raise InputError(
+                f"b: read {describe(b)}; expected the index of an episode, from 0 to {self.n_episodes - 1}"
+            )
         instance = self.pool[self.choices[b]]
         n = instance.n_tasks
         vehicle = self.state.task[b, :n, TASK_VEHICLE]

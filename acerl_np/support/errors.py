@@ -70,6 +70,24 @@ class PolicyWarning(UserWarning):
     """A policy is used on another floor or fleet than it was trained for."""
 
 
+class RecordWarning(UserWarning):
+    """A table has columns that are not read.
+
+    Parameters
+    ----------
+    path : str
+        The table's file.
+    columns : sequence of str
+        As the file names them.
+    """
+
+    def __init__(self, path: str, columns: Sequence[str]) -> None:
+        self.path = path
+        self.columns = tuple(columns)
+        shown = list_some([make_printable(name[:MAX_SHOWN]) for name in self.columns], 20)
+        super().__init__(f"{make_printable(path)}: columns ignored: {shown}")
+
+
 class CheckpointError(InputError):
     """A checkpoint is malformed, of another format, or does not fit what is asked of it."""
 

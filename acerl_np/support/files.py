@@ -9,6 +9,7 @@ import io
 import os
 import re
 import secrets
+import stat
 import sys
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -131,10 +132,71 @@ def claim_folder(path: str | os.PathLike[str]) -> Iterator[None]:
         os.close(folder)
 
 
+STDIN = "-"
+"""In the place of a file's name: the standard input."""
+
+_remembered: dict[str, bytes] | None = None
+
+
+def show_path(path: str | os.PathLike[str]) -> str:
+    """Return a file's name as messages show it: "<stdin>" for the standard input."""
+    return "<stdin>" if os.fspath(path) == STDIN else str(path)
+
+
+@contextlib.contextmanager
+def remember_streams() -> Iterator[None]:
+    """Keep what is read from pipes and the standard input: one command may ask for it twice."""
+    global _remembered
+    before, _remembered = _remembered, {}
+    try:
+        yield
+    finally:
+        _remembered = before
+
+
+def is_stream(path: str | os.PathLike[str]) -> bool:
+    """Whether a name is that of a pipe or of the standard input, which can be read but once."""
+    if os.fspath(path) == STDIN:
+        return True
+    if not path_exists(path):
+        return False
+    mode = Path(path).stat().st_mode
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or stat.S_ISCHR(mode)
+
+
+def _read_stream(path: str | os.PathLike[str], limit: int) -> bytes:
+    """Return the content of a pipe or of the standard input, one byte too many if it is too large."""
+    name = os.fspath(path)
+    if _remembered is not None and name in _remembered:
+        return _remembered[name]
+    if name != STDIN:
+        with open(path, "rb") as file:
+            data = file.read(limit + 1)
+    elif sys.stdin is None:
+        data = b""
+    else:
+        data = sys.stdin.buffer.read(limit + 1)
+    if _remembered is not None:
+        _remembered[name] = data
+    return data
+
+
 def read_bytes(
-    path: str | os.PathLike[str], kind: type[InputError], limit: int = MAX_TEXT_BYTES
+    path: str | os.PathLike[str],
+    kind: type[InputError],
+    limit: int = MAX_TEXT_BYTES,
+    *,
+    streams: bool = False,
 ) -> bytes:
     """Read a whole file of at most `limit` bytes.
+
+    Parameters
+    ----------
+    path : path-like
+    kind : type of InputError
+    limit : int
+    streams : bool
+        Read pipes as well, and the standard input if `path` is "-".
 
     Raises
     ------
@@ -143,38 +205,42 @@ def read_bytes(
     """
     source = Path(path)
     try:
-        if not source.is_file():
-            found = "a directory" if source.is_dir() else "nothing"
-            raise kind(f"{source}: expected a file, found {found}")
-        with open(source, "rb") as file:
-            # file.read(limit) would set the whole limit aside, however small the file.
-            size = os.fstat(file.fileno()).st_size
-            data = b"" if size > limit else file.read()
+        if streams and is_stream(path):
+            data = _read_stream(path, limit)
+            size = len(data)
+        else:
+            if not source.is_file():
+                found = "a directory" if source.is_dir() else "nothing"
+                raise kind(f"{source}: expected a file, found {found}")
+            with open(source, "rb") as file:
+                # file.read(limit) would set the whole limit aside, however small the file.
+                size = os.fstat(file.fileno()).st_size
+                data = b"" if size > limit else file.read()
     except (OSError, ValueError) as error:
         if isinstance(error, kind):
             raise
         reason = describe_os_error(error) if isinstance(error, OSError) else str(error)
-        raise kind(f"{source}: cannot read: {reason}") from error
+        raise kind(f"{show_path(path)}: cannot read: {reason}") from error
     if max(size, len(data)) > limit:
-        raise kind(f"{source}: more than {limit:,} bytes; expected a smaller file")
+        raise kind(f"{show_path(path)}: more than {limit:,} bytes; expected a smaller file")
     return data
 
 
 def read_text(path: str | os.PathLike[str], kind: type[InputError]) -> str:
-    """Read a UTF-8 file, with or without a byte-order mark.
+    """Read a UTF-8 file or pipe, or the standard input if `path` is "-"; a byte-order mark is left out.
 
     Raises
     ------
     InputError
         Of the given kind, as `read_bytes`, or if the bytes are not UTF-8.
     """
-    data = read_bytes(path, kind)
+    data = read_bytes(path, kind, streams=True)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise kind(
-            f"{path}: line {line}: byte 0x{data[error.start]:02x} is not UTF-8; "
+            f"{show_path(path)}: line {line}: byte 0x{data[error.start]:02x} is not UTF-8; "
             "expected text in UTF-8 (save the file in that encoding)"
         ) from error
 

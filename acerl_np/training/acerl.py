@@ -23,7 +23,7 @@ from acerl_np.support.numbers import check_seed
 from acerl_np.support.team import Team
 from acerl_np.support.workers import Workers
 from acerl_np.training.checkpoint import MAX_COUNT, check_array, load_checkpoint, save_checkpoint
-from acerl_np.training.config import Config
+from acerl_np.training.config import Config, check_config
 from acerl_np.training.curves import Curve, CurvePoint, format_curves
 from acerl_np.training.forms import (
     count_form_parameters,
@@ -90,7 +90,7 @@ class ACERL:
         executor: Executor | Team | None = None,
     ) -> None:
         self.instances = list_instances(instances)
-        self.config = Config() if config is None else config
+        self.config = Config() if config is None else check_config(config)
         seed = self.seed = check_seed(seed)
         check_names(self.instances)
         self.history: list[Generation] = []

@@ -267,6 +267,20 @@ class Config:
         return cls(**options)
 
 
+def check_config(config: object) -> Config:
+    """Return a configuration.
+
+    Raises
+    ------
+    ConfigError
+        If it is something else, such as a dict of options.
+    """
+    if not isinstance(config, Config):
+        how = "Config(**options)" if isinstance(config, Mapping) else "Config()"
+        raise ConfigError(f"config: read {describe(config)}; expected a Config: {how}")
+    return config
+
+
 BEST: dict[str, Any] = {
     "form": "index",
     "decisions": 3_000_000,

@@ -149,7 +149,7 @@ BAD = {
     "check nowhere": "nowhere: no such layout",
     "check hall.json": 'hall.json: "metaInformation": unknown key',
     "check dmh missing.csv": "missing.csv: no such task record",
-    "check dmh bad.csv": "bad.csv: line 1: unknown column",
+    "check dmh bad.csv": "bad.csv: line 1: missing column 'task'",
     "show nowhere": "nowhere: no such layout",
     "show dmh --out floor.txt": "floor.txt: ends in 'txt'; expected a picture's name in png, svg",
     "": "the following arguments are required: ACTION",

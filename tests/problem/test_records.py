@@ -721,7 +721,7 @@ def test_bad_arguments_are_one_line_and_status_2(tmp_path, monkeypatch, capsys, 
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("action", ["perturb", "generate", "check", "replay"])
+@pytest.mark.parametrize("action", ["perturb", "generate", "convert", "check", "replay"])
 def test_help_of_every_action(capsys, action):
     assert main(["records", action, "--help"]) == 0
     out = capsys.readouterr().out
@@ -1113,7 +1113,7 @@ REFUSED_ASSIGNMENTS = {
     "a timestamp": ([f"t0,v,{DAY}"], ["line 2: start", DAY, "number of seconds"]),
     "two kinds": (["t0,v,0", f"t1,v,{DAY}"], ["line 3: start", "as on line 2"]),
     "too heavy": (["t0,w,0"], ["line 2: vehicle", "'w' has a capacity of 1", "demand of 2"]),
-    "unknown column": (["t0,v,0"], ["line 1", '"begin"']),
+    "missing column": (["t0,v,0"], ["line 1", "missing column 'start'", "begin"]),
 }
 
 
@@ -1123,7 +1123,7 @@ def test_assignments_that_are_refused(tmp_path, case):
     rows = traced_rows()
     rows[0]["demand"] = 2
     layout = floor(FLEET[0], {**FLEET[1], "capacity": 1})
-    header = "task,vehicle,begin" if case == "unknown column" else "task,vehicle,start"
+    header = "task,vehicle,begin" if case == "missing column" else "task,vehicle,start"
     path = tmp_path / "assignments.csv"
     refused(path, fragments, assign, tmp_path, layout, rows, *lines, header=header)
 

@@ -1,26 +1,33 @@
-"""`acerl-np records`: make task records, look through them, replay past assignments."""
+"""`acerl-np records`: make, convert and check task records, replay past assignments."""
 
 from __future__ import annotations
 
 import argparse
 
-from acerl_np.commands.records import check, generate, perturb, replay
+from acerl_np.commands.records import check, convert, generate, perturb, replay
 
 DESCRIPTION = """\
-Make task records, look through them, replay past assignments.
+Make task records, convert and check those of other systems, replay past assignments.
 
 acerl-np records ACTION --help explains an action's options.
 """
 
 EPILOG = """\
 examples:
+  acerl-np records convert export.csv --layout floor.json --out week1.csv
   acerl-np records check week1.csv --layout floor.json
   acerl-np records generate --layout floor.json --tasks 200 --process poisson --rate 80 --out made
   acerl-np records perturb week1.csv --layout floor.json --magnitude 10 --out noised
   acerl-np records replay assignments.csv --tasks week1.csv --layout floor.json
 """
 
-ACTIONS = {"perturb": perturb, "generate": generate, "check": check, "replay": replay}
+ACTIONS = {
+    "perturb": perturb,
+    "generate": generate,
+    "convert": convert,
+    "check": check,
+    "replay": replay,
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -53,6 +53,7 @@ def run(arguments: argparse.Namespace) -> None:
 def describe_record(instance: Instance) -> list[list[Cell]]:
     """Return the rows of a record's table: what, its value, which tasks."""
     from acerl_np.problem.servable import check_record
+    from acerl_np.problem.times import show_moment
 
     found = check_record(instance)
     load, vehicles = found.load, len(instance.layout.vehicles)
@@ -62,7 +63,11 @@ def describe_record(instance: Instance) -> list[list[Cell]]:
         shown = " ".join(names[:MOST_NAMES]) + (" ..." if names[MOST_NAMES:] else "")
         return [what, str(len(names)), shown]
 
-    begins = f"from {instance.epoch}" if instance.epoch is not None else ""
+    begins = (
+        f"from {show_moment(instance.epoch).replace('T', ' ')}"
+        if instance.epoch is not None
+        else ""
+    )
     return [
         ["tasks", str(found.n_tasks), ""],
         ["first arrival, s", f"{found.first:g}", begins],

@@ -99,7 +99,7 @@ def read_own_breakdowns(arguments: argparse.Namespace) -> bytes | None:
     if arguments.breakdowns == NO_BREAKDOWNS:
         content = f"{','.join(BREAKDOWN_COLUMNS)}\n".encode()
     elif arguments.breakdowns is not None:
-        content = read_bytes(arguments.breakdowns, InputError)
+        content = read_bytes(arguments.breakdowns, InputError, streams=True)
     else:
         found: dict[bytes | None, str] = {}
         for task in arguments.tasks:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from acerl_np.commands.common import make_folder
 from acerl_np.support.errors import InputError
+from acerl_np.support.files import STDIN, path_exists
 
 if TYPE_CHECKING:
     from acerl_np.problem.instance import Instance
@@ -43,7 +44,11 @@ def make_name(pattern: str, values: Mapping[str, str]) -> str:
     return name
 
 
-def check_overwriting(outputs: Iterable[Path], inputs: Iterable[str | Path | None]) -> None:
+def check_overwriting(
+    outputs: Iterable[Path],
+    inputs: Iterable[str | Path | None],
+    expected: str = "another --out or --names",
+) -> None:
     """Refuse to write over what was read.
 
     Parameters
@@ -51,6 +56,8 @@ def check_overwriting(outputs: Iterable[Path], inputs: Iterable[str | Path | Non
     outputs : iterable of Path
     inputs : iterable of str, Path or None
         Names that are no files, as of bundled instances, do no harm; None is passed over.
+    expected : str
+        What helps, for the error.
 
     Raises
     ------
@@ -60,9 +67,30 @@ def check_overwriting(outputs: Iterable[Path], inputs: Iterable[str | Path | Non
     read = {os.path.realpath(item) for item in inputs if item is not None}
     for path in outputs:
         if os.path.realpath(path) in read:
-            raise InputError(
-                f"{path}: was read, and would be overwritten; expected another --out or --names"
-            )
+            raise InputError(f"{path}: was read, and would be overwritten; expected {expected}")
+
+
+def check_output(out: str, inputs: Iterable[str | Path | None], *, force: bool) -> None:
+    """Refuse an output that was read, or that exists and is not meant to be replaced.
+
+    Parameters
+    ----------
+    out : str
+    inputs : iterable of str, Path or None
+    force : bool
+        Whether what exists may be replaced.
+
+    Raises
+    ------
+    InputError
+        If it is refused.
+    """
+    if out == STDIN:
+        raise InputError("--out: read '-'; expected the name of a file")
+    if os.path.realpath(out) in {os.path.realpath(item) for item in inputs if item is not None}:
+        raise InputError(f"--out: {out} is read, and would be overwritten; expected another name")
+    if not force and path_exists(out):
+        raise InputError(f"--out: {out} exists; expected a new name, or --force to replace it")
 
 
 def write_made(
@@ -126,7 +154,7 @@ def check_breakdowns_there(folder: str, content: bytes | None) -> None:
         If it holds something else.
     """
     from acerl_np.problem.records import BREAKDOWNS_FILE
-    from acerl_np.support.files import path_exists, read_bytes
+    from acerl_np.support.files import read_bytes
 
     there = Path(folder) / BREAKDOWNS_FILE
     if path_exists(there) and read_bytes(there, InputError) != content:

@@ -1,0 +1,166 @@
+"use strict";
+/* The episode as data: what holds at a moment. Nothing here draws or touches the page. */
+
+const IDLE = "idle", TO_PICKUP = "to pickup", LOADED = "loaded", BROKEN = "broken";
+const COMING = "coming", WAITING = "waiting", FETCHED = "fetched", RIDING = "riding", DONE = "done";
+
+/** Finishes are whole seconds; due times may be off by rounding. */
+const ROUNDING = 1e-9;
+
+/** Position of the last of the sorted `values` that is not above `x`, -1 if there is none. */
+function findLast(values, x) {
+  let low = 0, high = values.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (values[middle] <= x) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
+}
+
+/** The items whose `key` is 0, 1, ... up to `count`, each in their order. */
+function groupBy(items, key, count) {
+  const groups = Array.from({ length: count }, () => []);
+  for (const item of items) groups[item[key]].push(item);
+  return groups;
+}
+
+/** Read what `describe_episodes` wrote. */
+function readEpisode(text) {
+  const data = JSON.parse(text);
+  const episode = {
+    name: data.name,
+    layout: data.layout,
+    // Read as UTC and shown as UTC: the record's own clock, whatever zone the reader is in.
+    epoch: data.epoch === null ? null : Date.parse(data.epoch + "Z"),
+    sites: data.sites.map(([id, x, y, kind]) => ({ id, x, y, kind })),
+    edges: data.edges.map(([a, b, oneWay]) => ({ a, b, oneWay: oneWay === 1 })),
+    vehicles: data.vehicles.map(([id, site]) => ({ id, site })),
+    tasks: data.tasks.map(([id, pickup, delivery, arrival, due]) => ({ id, pickup, delivery, arrival, due })),
+  };
+  episode.runs = data.runs.map((run) => new Run(run, episode));
+  episode.end = Math.max(1, ...episode.runs.map((run) => run.end));
+  return episode;
+}
+
+/** One episode from its start to its end, by one policy. */
+class Run {
+  constructor(data, episode) {
+    const { label, status, end, makespan, tardiness } = data;
+    Object.assign(this, { label, status, end, makespan, tardiness });
+    this.tasks = episode.tasks;
+    this.decisions = data.decisions.map(([time, vehicle, task, by, measure, chosen, alternatives]) => ({
+      time, vehicle, task, chosen,
+      by: data.texts[by],
+      measure: data.texts[measure],
+      alternatives: alternatives.map(([v, k, rule, value]) => ({
+        vehicle: v, task: k, rule: data.texts[rule], value,
+      })),
+    }));
+    this.trips = data.trips.map(([tripEnd, pickup, delivered, steps], k) => {
+      const { time, vehicle, task } = this.decisions[k];
+      return { start: time, end: tripEnd, pickup, delivered: delivered === 1, steps, vehicle, task };
+    });
+    this.stops = data.stops.map(([vehicle, start, stopEnd]) => ({ vehicle, start, end: stopEnd }));
+    this.decisionTimes = this.decisions.map((decision) => decision.time);
+    this.finishes = this.trips.filter((trip) => trip.delivered).map((trip) => trip.end);
+    this.finishes.sort((a, b) => a - b);
+    const trips = groupBy(this.trips, "vehicle", episode.vehicles.length);
+    const stops = groupBy(this.stops, "vehicle", episode.vehicles.length);
+    this.fleet = episode.vehicles.map(({ site }, v) => this.arrangeVehicle(site, trips[v], stops[v]));
+    this.tripsOfTask = groupBy(this.trips, "task", this.tasks.length);
+    this.finish = this.tripsOfTask.map((trips) => {
+      const last = trips.at(-1);
+      return last !== undefined && last.delivered ? last.end : Infinity;
+    });
+  }
+
+  /** All of one vehicle in the order of time, for binary search. */
+  arrangeVehicle(home, trips, stops) {
+    const stand = (start, site) => ({ start, a: site, b: site, reach: start, first: 0, last: 0 });
+    const places = [stand(-Infinity, home)];
+    for (const trip of trips) {
+      for (const [start, a, b, reach, first = 0, last = 1] of trip.steps) {
+        places.push({ start, a, b, reach, first, last });
+      }
+      if (trip.delivered) places.push(stand(trip.end, this.tasks[trip.task].delivery));
+    }
+    return {
+      places, trips, stops,
+      placeStarts: places.map((place) => place.start),
+      tripStarts: trips.map((trip) => trip.start),
+      stopStarts: stops.map((stop) => stop.start),
+    };
+  }
+
+  /** The edge that a vehicle is on and the share of it that is behind the vehicle. */
+  locate(v, time) {
+    const { places, placeStarts } = this.fleet[v];
+    const { start, a, b, reach, first, last } = places[findLast(placeStarts, time)];
+    const passed = reach > start ? Math.min(1, (time - start) / (reach - start)) : 1;
+    return { a, b, part: first + passed * (last - first) };
+  }
+
+  /** What a vehicle does, and the trip that it is on or null. */
+  findState(v, time) {
+    const { trips, tripStarts, stops, stopStarts } = this.fleet[v];
+    const stop = stops[findLast(stopStarts, time)];
+    if (stop !== undefined && time < stop.end) return { state: BROKEN, trip: null };
+    const trip = trips[findLast(tripStarts, time)];
+    if (trip === undefined || time >= trip.end) return { state: IDLE, trip: null };
+    return { state: trip.pickup !== null && time >= trip.pickup ? LOADED : TO_PICKUP, trip };
+  }
+
+  /** What has become of a task. */
+  findTaskState(k, time) {
+    if (time < this.tasks[k].arrival) return COMING;
+    const trip = this.tripsOfTask[k].findLast((item) => item.start <= time);
+    if (trip === undefined) return WAITING;
+    if (time >= trip.end) return trip.delivered ? DONE : WAITING;
+    return trip.pickup !== null && time >= trip.pickup ? RIDING : FETCHED;
+  }
+
+  /** By how much a task is late at a moment, s; 0 in time. */
+  findLateness(k, time) {
+    const late = Math.min(time, this.finish[k]) - this.tasks[k].due;
+    return late > ROUNDING ? late : 0;
+  }
+
+  /** Tasks that nobody fetches yet, the most urgent first. */
+  listWaiting(time) {
+    const found = [];
+    for (let k = 0; k < this.tasks.length; k++) {
+      if (this.findTaskState(k, time) === WAITING) found.push(k);
+    }
+    return found.sort((a, b) => this.tasks[a].due - this.tasks[b].due);
+  }
+
+  /** Tasks that stand at each site: those that wait, and those whose vehicle is not there yet. */
+  listStanding(time) {
+    const standing = new Map();
+    for (let k = 0; k < this.tasks.length; k++) {
+      const state = this.findTaskState(k, time);
+      if (state !== WAITING && state !== FETCHED) continue;
+      const site = this.tasks[k].pickup;
+      if (!standing.has(site)) standing.set(site, []);
+      standing.get(site).push({ task: k, fetched: state === FETCHED, late: this.findLateness(k, time) > 0 });
+    }
+    return standing;
+  }
+
+  /** Running figures. */
+  measure(time) {
+    let late = 0, delay = 0;
+    for (let k = 0; k < this.tasks.length; k++) {
+      const own = this.findLateness(k, Math.min(time, this.end));
+      if (own > 0) late += 1;
+      delay += own;
+    }
+    return {
+      finished: findLast(this.finishes, time) + 1,
+      late,
+      tardiness: delay / this.tasks.length,
+      over: time >= this.end,
+    };
+  }
+}

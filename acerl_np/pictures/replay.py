@@ -1,0 +1,221 @@
+"""An episode as one HTML page that replays it; the page is complete in itself and loads nothing."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+import os
+import re
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import Any
+
+from acerl_np.problem.instance import Instance
+from acerl_np.simulation.trace import Decision, Reason, Step, Trace, Trip
+from acerl_np.support.errors import InputError
+from acerl_np.support.files import write_atomically
+
+MOST = 2
+"""Episodes that a page shows side by side."""
+
+SCRIPTS = ("episode.js", "words.js", "drawing.js", "page.js")
+"""Files of `page/` that make the page's one script, in this order."""
+
+ESCAPES = str.maketrans({c: f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"})
+"""What could end a script element or a line of one; JSON reads the escapes as the same letters."""
+
+
+def write_replay(traces: Trace | Sequence[Trace], path: str | os.PathLike[str]) -> None:
+    """Write the page that replays an episode, or two side by side.
+
+    Parameters
+    ----------
+    traces : Trace or sequence of Trace
+        From `trace_policy` or `trace_past`: one, or two of the same instance.
+    path : path-like
+
+    Raises
+    ------
+    InputError
+        As `make_replay`, or if no file can have this name.
+    StorageError
+        If the page cannot be written.
+    """
+    write_atomically(path, make_replay(traces).encode())
+
+
+def make_replay(traces: Trace | Sequence[Trace]) -> str:
+    """Return the page that replays an episode, or two side by side, as HTML.
+
+    The page holds all that it shows, as JSON, and its policy (CSP) forbids it every access to a network.
+
+    Parameters
+    ----------
+    traces : Trace or sequence of Trace
+        From `trace_policy` or `trace_past`: one, or two of the same instance.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    InputError
+        If there are none or more than two, or they are of different instances.
+    """
+    shown = [traces] if isinstance(traces, Trace) else list(traces)
+    if not 1 <= len(shown) <= MOST:
+        raise InputError(f"traces: read {len(shown)}; expected one or two")
+    first = shown[0].instance
+    for trace in shown[1:]:
+        other = trace.instance
+        if (other.name, other.content_hash) != (first.name, first.content_hash):
+            raise InputError(
+                f"traces: read episodes of '{first.name}' and '{other.name}'; "
+                "expected the same tasks, floor and breakdowns"
+            )
+    style = _read("replay.css")
+    script = "".join(_read(name) for name in SCRIPTS)
+    rules = {
+        "default-src": "'none'",
+        "script-src": f"'sha256-{_digest(script)}'",
+        "style-src": f"'sha256-{_digest(style)}'",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
+    parts = {
+        "policy": "; ".join(f"{key} {value}" for key, value in rules.items()),
+        "style": style,
+        "data": format_data(describe_episodes(shown)),
+        "script": script,
+    }
+    # In one pass: what is put in is not searched for marks.
+    return re.sub(r"<!-- put (\w+) -->", lambda mark: parts[mark[1]], _read("replay.html"))
+
+
+def _read(name: str) -> str:
+    return (files("acerl_np.pictures") / "page" / name).read_text(encoding="utf-8")
+
+
+def _digest(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def format_data(data: object) -> str:
+    """Return data as JSON that may stand in a script element of HTML."""
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return text.translate(ESCAPES)
+
+
+def describe_episodes(traces: Sequence[Trace]) -> dict[str, Any]:
+    """Return what the page shows, as it is written into it; `page/episode.js` reads it.
+
+    Rows are lists, not objects, and sites, vehicles and tasks are positions: names stand once.
+
+    Parameters
+    ----------
+    traces : sequence of Trace
+        Of one instance.
+
+    Returns
+    -------
+    dict
+    """
+    instance = traces[0].instance
+    layout = instance.layout
+    index = layout.site_index
+    # Clocks show the record's own zone, wherever the page is read.
+    epoch = instance.epoch and instance.epoch.replace(tzinfo=None).isoformat(
+        timespec="milliseconds"
+    )
+    return {
+        "name": instance.name,
+        "layout": layout.name,
+        "epoch": epoch,
+        "sites": [[s.id, _round(s.x), _round(s.y), s.kind] for s in layout.sites],
+        "edges": [[index[e.a], index[e.b], int(e.one_way)] for e in layout.edges],
+        "vehicles": [[v.id, index[v.start]] for v in layout.vehicles],
+        "tasks": _list_tasks(instance),
+        "runs": [_describe_run(trace) for trace in traces],
+    }
+
+
+def _list_tasks(instance: Instance) -> list[list[Any]]:
+    """Return of each task: id, pickup, delivery, the tick from which it waits, and when it is due."""
+    columns = (instance.tasks, instance.pickup, instance.delivery, instance.arrival)
+    return [
+        # A rounded due time must not make a task late: lateness counts from 1e-9 s on.
+        [name, int(a), int(b), math.ceil(arrival), _round(arrival + expiry, 9)]
+        for name, a, b, arrival, expiry in zip(*columns, instance.expiry, strict=True)
+    ]
+
+
+def _describe_run(trace: Trace) -> dict[str, Any]:
+    texts: dict[str, int] = {}
+
+    def number(text: str) -> int:
+        return texts.setdefault(text, len(texts))
+
+    def list_decision(decision: Decision) -> list[Any]:
+        reason = decision.reason
+        alternatives = [
+            [item.vehicle, item.task, number(item.rule), _shorten(item.value)]
+            for item in reason.alternatives
+        ]
+        own = [decision.time, decision.vehicle, decision.task]
+        told = [number(reason.by), number(reason.measure), find_chosen(decision)]
+        return [*own, *told, alternatives]
+
+    decisions = [list_decision(decision) for decision in trace.decisions]
+    return {
+        "label": trace.label,
+        "status": trace.status,
+        "end": trace.end,
+        "makespan": _shorten(trace.makespan, 12),
+        "tardiness": _shorten(trace.tardiness, 12),
+        "texts": list(texts),
+        "decisions": decisions,
+        # The trip of each decision, in their order.
+        "trips": [_list_trip(trip) for trip in trace.trips],
+        "stops": [[stop.vehicle, stop.start, stop.end] for stop in trace.stops],
+    }
+
+
+def find_chosen(decision: Decision) -> int:
+    """Return the position of the chosen one among a decision's alternatives, -1 if it is not there."""
+    reason: Reason = decision.reason
+    for k, item in enumerate(reason.alternatives):
+        same = (item.vehicle, item.task) == (decision.vehicle, decision.task)
+        # "network, EDD": two rules may pick one task, and only one of them was followed.
+        if same and (not item.rule or reason.by.split(", ")[-1] == item.rule):
+            return k
+    return -1
+
+
+def _list_trip(trip: Trip) -> list[Any]:
+    return [trip.end, trip.pickup, int(trip.delivered), [_list_step(step) for step in trip.steps]]
+
+
+def _list_step(step: Step) -> list[Any]:
+    """Return start, sites and when the vehicle comes to the step's last place; shares unless 0 and 1."""
+    reach = step.start + (step.last - step.first) / step.pace
+    row = [step.start, step.origin, step.target, _round(reach)]
+    if (step.first, step.last) != (0.0, 1.0):
+        row += [_round(step.first, 4), _round(step.last, 4)]
+    return row
+
+
+def _round(value: float, digits: int = 3) -> float | int:
+    """Return a number as JSON writes it in few letters."""
+    rounded = round(float(value), digits)
+    return int(rounded) if rounded.is_integer() else rounded
+
+
+def _shorten(value: float, digits: int = 6) -> float | int | None:
+    """Return a number cut to so many figures, None if it is not finite."""
+    if not math.isfinite(value):
+        return None
+    short = float(f"{value:.{digits}g}")
+    return int(short) if short.is_integer() and abs(short) < 1e15 else short

@@ -1,0 +1,300 @@
+"""Times as records write them: seconds, timestamps, times of day, dates of a stated format."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import UTC, datetime, time, timedelta
+from typing import Any
+
+from acerl_np.problem.json_tree import shorten
+from acerl_np.problem.limits import MAX_NUMBER
+from acerl_np.problem.rows import parse_number, read_number
+from acerl_np.support.errors import InputError, RecordError
+
+TIMESTAMP = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.,][0-9]{1,9})?)?"
+    r"|[0-9]{8}T[0-9]{4}([0-9]{2}([.,][0-9]{1,9})?)?)"
+    r"(Z|[+-][0-9]{2}(:?[0-9]{2})?)?"
+)
+CLOCK = re.compile(r"([01]?[0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.,][0-9]{1,9})?)?")
+DATE = re.compile(r"(?![0-9]{4}-)[0-9]{1,4}([./-])[0-9]{1,2}\1([0-9]{1,4})?.{0,60}")
+EXAMPLE = "2024-05-06T07:08:09"
+
+CLOCK_DAY = datetime(1, 1, 1)
+"""The day of times of day: no record has real moments of the year 1."""
+
+SINCE_1970 = datetime(1970, 1, 1, tzinfo=UTC)
+
+MAX_SINCE_1970 = 4e9
+"""Seconds since 1970 are numbers above `MAX_NUMBER` (September 2001), up to this (2096)."""
+
+MAX_FORMAT = 100
+"""Characters of a date format."""
+
+TRIAL = datetime(2024, 5, 16, 17, 38, tzinfo=UTC)
+
+
+class DateFormat:
+    """How a file writes dates, as `datetime.strptime` reads it.
+
+    Parameters
+    ----------
+    text : str
+        Such as "%d.%m.%Y %H:%M"; a format without a date is one of times of day.
+
+    Raises
+    ------
+    InputError
+        If it is no such format, names a day without its year, or no hour.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        parsed = None
+        # A format may name one thing twice, or hold anything else that makes no pattern. Of a day without
+        # its year newer Pythons warn.
+        with suppress(ValueError, TypeError, re.error, UnicodeError):
+            if len(text) <= MAX_FORMAT and ("%Y" in text or "%y" in text or "%d" not in text):
+                parsed = datetime.strptime(TRIAL.strftime(text), text)
+        # What names no day is read as of the first of 1900.
+        day = None if parsed is None or parsed.hour != TRIAL.hour else parsed.date()
+        self._clock = day == datetime(1900, 1, 1).date() and "%z" not in text
+        if not self._clock and day != TRIAL.date():
+            raise InputError(
+                f"date_format (--date-format): read {shorten(text)}; expected a format such as "
+                '"%d.%m.%Y %H:%M", with day, month, year and time, or with a time of day alone'
+            )
+
+    def read(self, text: str) -> datetime | None:
+        """Return the moment that a text names, None if it is not of this format."""
+        try:
+            moment = datetime.strptime(text, self.text)
+        except ValueError:
+            return None
+        return datetime.combine(CLOCK_DAY, moment.time()) if self._clock else moment
+
+
+def make_date_format(text: str | None) -> DateFormat | None:
+    """Return a format that was asked for, None if none was.
+
+    Raises
+    ------
+    InputError
+        As `DateFormat`.
+    """
+    return None if text is None else DateFormat(text)
+
+
+def read_moment(value: object, date_format: DateFormat | None = None) -> datetime | None:
+    """Return the moment that a field names, None if it names none.
+
+    Parameters
+    ----------
+    value : object
+        A datetime, a time of day, a timestamp of ISO 8601, or a number of seconds since 1970.
+    date_format : DateFormat, optional
+        How dates may be written besides.
+
+    Returns
+    -------
+    datetime or None
+        On `CLOCK_DAY` if it is a time of day, in UTC if it counts from 1970.
+    """
+    if isinstance(value, datetime):
+        return value
+    if isinstance(value, time) and value.tzinfo is None:
+        return datetime.combine(CLOCK_DAY, value)
+    if isinstance(value, str):
+        text = value.strip()
+        moment = None if date_format is None else date_format.read(text)
+        if moment is not None:
+            return moment
+        if TIMESTAMP.fullmatch(text) is not None:
+            with suppress(ValueError):  # a 31st of June
+                return datetime.fromisoformat(text)
+        if CLOCK.fullmatch(text) is not None:
+            return datetime.fromisoformat(f"0001-01-01T{'0' if text[1] == ':' else ''}{text}")
+    number = parse_number(value)
+    if MAX_NUMBER < number <= MAX_SINCE_1970:
+        return SINCE_1970 + timedelta(seconds=number)
+    return None
+
+
+class TimeColumn:
+    """A column of times, all of one kind: seconds, timestamps with or without an offset, times of day.
+
+    The first field decides for the others.
+
+    Parameters
+    ----------
+    column : str
+        Its name.
+    date_format : DateFormat, optional
+        How dates may be written besides ISO 8601.
+    relative : bool
+        Numbers are seconds whatever the format: of expiries, "0730" is no time of day.
+
+    Attributes
+    ----------
+    form : str
+        What the first field was read as.
+    """
+
+    def __init__(
+        self, column: str, date_format: DateFormat | None = None, *, relative: bool = False
+    ) -> None:
+        self.column = column
+        self.form = ""
+        self._format = date_format
+        self._relative = relative
+        self._place, self._kind = "", 0
+
+    def read(self, row: Mapping[str, Any], place: str) -> float | datetime:
+        """Return a field's seconds or moment.
+
+        Parameters
+        ----------
+        row : mapping
+        place : str
+
+        Returns
+        -------
+        float or datetime
+
+        Raises
+        ------
+        RecordError
+            If it is neither, or of another kind than the column's first field.
+        """
+        raw = row.get(self.column)
+        plain = self._relative and parse_number(raw) <= MAX_NUMBER
+        moment = None if plain else read_moment(raw, self._format)
+        value = self._read_seconds(row, place) if moment is None else moment
+        kind = find_kind(value)
+        if not self.form:
+            self._place, self._kind = place, kind
+            self.form = self._describe_form(raw, value)
+        if kind != self._kind:
+            shown = raw.isoformat() if isinstance(raw, datetime | time) else raw
+            raise RecordError(
+                f"{place}: {self.column}: read {shorten(shown)}; expected {KINDS[self._kind]}, as on "
+                f"{self._place}"
+            )
+        return value
+
+    def _read_seconds(self, row: Mapping[str, Any], place: str) -> float:
+        raw = row.get(self.column)
+        if self._format is not None and isinstance(raw, str):
+            alternative = f", or a time of the format {shorten(self._format.text)}"
+        else:
+            alternative = f", a timestamp such as {EXAMPLE}, or a time of day such as 07:30"
+            dated = DATE.fullmatch(raw.strip()) if isinstance(raw, str) else None
+            if isinstance(raw, str) and dated is not None:
+                raise RecordError(
+                    f"{place}: {self.column}: read {shorten(raw)}, a date whose format must be said; "
+                    f"expected --date-format (date_format=) such as {_suggest(str(dated[1]), raw)}, or a "
+                    f"timestamp such as {EXAMPLE}"
+                )
+            if 1e12 <= parse_number(raw) <= 1e3 * MAX_SINCE_1970:
+                alternative += "; of milliseconds since 1970 the seconds"
+        return read_number(row, self.column, place, alternative=alternative)
+
+    def _describe_form(self, raw: object, value: float | datetime) -> str:
+        if not isinstance(value, datetime):
+            return "seconds"
+        if parse_number(raw) > MAX_NUMBER:
+            return "seconds since 1970"
+        if is_clock(value):
+            return "times of day"
+        if self._format is not None and isinstance(raw, str) and self._format.read(raw.strip()):
+            return f"dates as {self._format.text}"
+        offset = "without" if value.utcoffset() is None else "with"
+        return f"timestamps {offset} an offset from UTC"
+
+
+def _suggest(mark: str, raw: str) -> str:
+    """Return formats that dates of this look may have."""
+    seconds = ":%S" if raw.count(":") == 2 else ""
+    if re.match(r"\s*[0-9]{3,4}\b", raw):
+        return f'"%Y{mark}%m{mark}%d %H:%M{seconds}"'
+    first = f'"%d{mark}%m{mark}%Y %H:%M{seconds}"'
+    return first if mark == "." else f'{first} or "%m{mark}%d{mark}%Y %H:%M{seconds}"'
+
+
+def is_clock(moment: datetime) -> bool:
+    """Whether a moment is a time of day: of no day that anybody named."""
+    return find_kind(moment) == 1
+
+
+def show_moment(moment: datetime) -> str:
+    """Return a moment as records write it: a time of day, else ISO 8601."""
+    if is_clock(moment) and moment.date() == CLOCK_DAY.date():
+        return moment.time().isoformat()
+    return moment.isoformat()
+
+
+KINDS = (
+    "a number of seconds",
+    "a time of day such as 07:30",
+    "a timestamp without an offset from UTC",
+    "a timestamp with an offset from UTC",
+)
+
+
+def find_kind(value: float | datetime) -> int:
+    """Return what kind of time this is, as a position in `KINDS`."""
+    if not isinstance(value, datetime):
+        return 0
+    if value.tzinfo is None:
+        return 1 if value.year == CLOCK_DAY.year else 2
+    return 2 if value.utcoffset() is None else 3
+
+
+def describe_kind(value: float | datetime) -> str:
+    """Return what kind of time this is: only times of one kind can be compared."""
+    return KINDS[find_kind(value)]
+
+
+def count_seconds(
+    value: float | datetime, epoch: datetime | None, column: str, place: str
+) -> float:
+    """Return a time in seconds from `epoch`; seconds stay what they are.
+
+    Parameters
+    ----------
+    value : float or datetime
+    epoch : datetime or None
+        The moment of time zero, None if the record's times are seconds.
+    column, place : str
+        Where the time stands, for errors.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    RecordError
+        If `value` is a moment and cannot be counted from `epoch`, or lies too far from it.
+    """
+    if not isinstance(value, datetime):
+        return value
+    if epoch is None:
+        raise RecordError(
+            f"{place}: {column}: read {shorten(show_moment(value))}; expected a number of seconds, as "
+            "the tasks' arrival_time is in seconds"
+        )
+    if find_kind(value) != find_kind(epoch):
+        raise RecordError(
+            f"{place}: {column}: read {shorten(show_moment(value))}; expected {describe_kind(epoch)}, "
+            "as in the tasks' arrival_time"
+        )
+    seconds = (value - epoch).total_seconds()
+    if abs(seconds) > MAX_NUMBER:
+        raise RecordError(
+            f"{place}: {column}: read {shorten(show_moment(value))}; expected a moment within "
+            f"{MAX_NUMBER:g} s of {show_moment(epoch)}"
+        )
+    return seconds

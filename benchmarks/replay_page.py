@@ -1,0 +1,148 @@
+"""The replay page in a browser: its size, the frames a second while it plays, and its screenshots.
+
+    python benchmarks/replay_page.py                     # DMH, and 100 sites, 20 vehicles, 1,000 tasks
+    python benchmarks/replay_page.py --screenshot docs   # replay-light.png and replay-dark.png
+
+It needs Selenium (in the extra `dev`), Chromium and chromedriver (Debian: chromium, chromium-driver).
+Frames are those that `requestAnimationFrame` gives the page while it plays, in Chromium without a window
+and without a graphics card.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from large_floor import make_floor
+
+import acerl_np
+from acerl_np.evaluation.tracing import trace_policy
+from acerl_np.pictures.replay import write_replay
+from acerl_np.problem.generate import generate_record
+from acerl_np.simulation.trace import Trace
+
+if TYPE_CHECKING:
+    from selenium.webdriver import Chrome
+
+SHOWN_AT = 1225
+"""Moment of the screenshots, s: a vehicle is broken down, tasks wait, some are late."""
+
+
+def open_browser(profile: str, width: int, height: int, *flags: str) -> Chrome:
+    """Return a Chromium without a window, of this size."""
+    from selenium.webdriver import Chrome, ChromeOptions
+    from selenium.webdriver.chrome.service import Service
+
+    browser = shutil.which("chromium") or shutil.which("google-chrome")
+    driver = shutil.which("chromedriver")
+    if browser is None or driver is None:
+        sys.exit("no Chromium or no chromedriver; Debian: apt-get install chromium chromium-driver")
+    options = ChromeOptions()
+    options.binary_location = browser
+    for flag in (
+        "headless=new",
+        "no-sandbox",
+        "disable-gpu",
+        "disable-quic",
+        "no-first-run",
+        "disable-background-networking",
+        "disable-component-update",
+        "disable-sync",
+        "hide-scrollbars",
+        f"user-data-dir={profile}",
+        *flags,
+    ):
+        options.add_argument(f"--{flag}")
+    chrome = Chrome(options, Service(driver))
+    # The page's own size: a window has borders, and none is narrower than 500.
+    metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+    chrome.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    return chrome
+
+
+def measure_frames(chrome: Chrome, seconds: float) -> float:
+    """Return the frames a second of the open page while it plays."""
+    chrome.execute_script("player.seek(player.episode.end / 4); player.setSpeed(5); player.play()")
+    time.sleep(1.0)
+    count = "return [player.frames, performance.now()]"
+    before, started = chrome.execute_script(count)
+    time.sleep(seconds)
+    after, ended = chrome.execute_script(count)
+    assert chrome.execute_script("return player.playing"), "the episode is over too soon"
+    return float(1e3 * (after - before) / (ended - started))
+
+
+def measure_work(chrome: Chrome) -> float:
+    """Return how long the page computes and draws for a frame, ms, texts and tables included."""
+    script = """
+        player.pause();
+        const started = performance.now();
+        for (let k = 0; k < 200; k++) { player.time += 0.1; player.show(true); }
+        return (performance.now() - started) / 200;
+    """
+    return float(chrome.execute_script(script))
+
+
+def trace_crowd() -> list[Trace]:
+    """Return two episodes on 100 sites with 20 vehicles and 1,000 tasks."""
+    floor = make_floor(10, 10, 20)
+    record = generate_record(floor, 1000, rate=820.0, name="crowd")
+    return [trace_policy("EDD", record), trace_policy("STD", record)]
+
+
+def trace_dmh() -> list[Trace]:
+    """Return two episodes on the bundled floor."""
+    record = acerl_np.load_instance("DMH-01")
+    return [trace_policy("STD", record), trace_policy("EDD", record)]
+
+
+def main() -> None:
+    """Measure, or take the screenshots."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--seconds", type=float, default=5.0, help="of each measurement")
+    parser.add_argument("--screenshot", metavar="FOLDER", help="write the two pictures there")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        if arguments.screenshot is not None:
+            take_screenshots(Path(folder), Path(arguments.screenshot))
+            return
+        for name, traces in (("DMH", trace_dmh()), ("crowd", trace_crowd())):
+            for count in (1, 2):
+                page = Path(folder) / f"{name}-{count}.html"
+                write_replay(traces[:count], page)
+                chrome = open_browser(f"{folder}/{name}-{count}", 1400, 900)
+                try:
+                    chrome.get(page.as_uri())
+                    rate, work = measure_frames(chrome, arguments.seconds), measure_work(chrome)
+                finally:
+                    chrome.quit()
+                print(
+                    f"{name}, {count} of 2: {page.stat().st_size / 1e3:.0f} kB, {rate:.0f} frames a "
+                    f"second, {work:.1f} ms of work for a full one"
+                )
+
+
+def take_screenshots(folder: Path, target: Path) -> None:
+    """Write one policy in light and two in dark colours."""
+    traces = trace_dmh()
+    for name, count, height in (("light", 1, 860), ("dark", 2, 1180)):
+        page = folder / f"{name}.html"
+        write_replay(traces[:count], page)
+        chrome = open_browser(f"{folder}/{name}", 1400, height)
+        try:
+            chrome.get(page.as_uri())
+            chrome.execute_script(f"setTheme('{name}'); player.resize(); player.seek({SHOWN_AT})")
+            chrome.save_screenshot(str(target / f"replay-{name}.png"))
+        finally:
+            chrome.quit()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,291 @@
+"""Records as other systems export them, in the commands: what is said, pipes, conversion, several replays."""
+
+import io
+import json
+import os
+import sys
+import threading
+from types import SimpleNamespace
+
+import pytest
+from worlds import straight_floor
+
+import acerl_np
+from acerl_np.commands.main import main
+
+HEADER = "task,pickup,delivery,arrival_time,expiry_time"
+FLEET = [{"id": "v", "start": "A"}, {"id": "w", "start": "C"}]
+LINES = [HEADER, "t0,A,B,0,20", "t1,B,C,3,20"]
+PAST = ["task,vehicle,start", "t0,v,0", "t1,w,3"]
+BROKEN = ["vehicle,time,repair_time", "v,1,5"]
+TRAIN = "--generations 1 --population 2 --trials 1 --hidden 2 --out run --quiet"
+
+pipes = pytest.mark.skipif(not os.path.isdir("/dev/fd"), reason="no /dev/fd")  # noqa: PTH112
+
+
+def text_of(lines):
+    return "\n".join([*lines, ""])
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "layout.json").write_text(json.dumps({"name": "hall", **straight_floor(FLEET)}))
+    (tmp_path / "week.csv").write_text(text_of(LINES))
+    (tmp_path / "past.csv").write_text(text_of(PAST))
+    (tmp_path / "broken.csv").write_text(text_of(BROKEN))
+    return tmp_path
+
+
+def feed(monkeypatch, lines):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text_of(lines).encode())))
+
+
+def run(capsys, words, status=0):
+    assert main(words.split()) == status, capsys.readouterr().err
+    return SimpleNamespace(**capsys.readouterr()._asdict())
+
+
+COMMANDS = {
+    "records check IN": "<stdin>",
+    "records perturb IN --magnitude 2 --out new": "<stdin>-n2",
+    "records convert IN --out new.csv": "<stdin>",
+    "records replay past.csv --tasks IN": "<stdin>",
+    "floor check layout.json IN": "<stdin>",
+    "evaluate EDD --tasks IN --trials 1": "<stdin>",
+    "replay EDD IN": "replay.html: EDD ",
+    f"train IN {TRAIN}": "<stdin>",
+    "policy show index.npz --tasks IN": "pickup",
+}
+
+
+def make_index(folder):
+    config = acerl_np.Config.preset("best", generations=1, population=2)
+    instance = acerl_np.load_instance("week.csv")
+    trainer = acerl_np.ACERL([instance], config)
+    trainer.run()
+    trainer.policy.save("index.npz")
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_a_dash_is_the_standard_input(folder, monkeypatch, capsys, words):
+    if "index.npz" in words:
+        make_index(folder)
+    feed(monkeypatch, LINES)
+    assert COMMANDS[words] in run(capsys, words.replace("IN", "-")).out
+
+
+@pipes
+@pytest.mark.parametrize(
+    "words", [words for words in COMMANDS if words.startswith(("records", "eval"))]
+)
+def test_pipes_are_read(folder, capsys, words):
+    read, write = os.pipe()
+    os.write(write, text_of(LINES).encode())
+    os.close(write)
+    run(capsys, words.replace("IN", f"/dev/fd/{read} --layout layout.json"))
+    os.close(read)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
+def test_named_pipes_are_read(folder):
+    os.mkfifo("pipe")
+    writer = threading.Thread(target=lambda: (folder / "pipe").write_text(text_of(LINES)))
+    writer.start()
+    assert acerl_np.load_instance("pipe").n_tasks == 2
+    writer.join()
+
+
+def test_a_file_called_dash_is_named_by_its_folder(folder, monkeypatch, capsys):
+    (folder / "-").write_text(text_of(LINES))
+    feed(monkeypatch, [])
+    assert "<stdin>: the file is empty" in run(capsys, "records check -", 2).err
+    assert "week" not in run(capsys, "records check ./-").out
+
+
+def test_what_is_wrong_on_the_standard_input_is_named(folder, monkeypatch, capsys):
+    feed(monkeypatch, [*LINES, "t2,A,A,0,1"])
+    err = run(capsys, "records check -", 2).err
+    assert (
+        err.startswith("acerl-np records: error: <stdin>: line 4: delivery")
+        and err.count("\n") == 1
+    )
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"task\n\xff")))
+    assert "<stdin>: line 2: byte 0xff" in run(capsys, "records check -", 2).err
+    monkeypatch.setattr(sys, "stdin", None)
+    assert "<stdin>: the file is empty" in run(capsys, "records check -", 2).err
+
+
+def test_breakdowns_and_assignments_from_the_standard_input(folder, monkeypatch, capsys):
+    words = "records replay past.csv past.csv --tasks week.csv week.csv --breakdowns"
+    plain = run(capsys, f"{words} none").out
+    # Two records, one stream: it is read once.
+    feed(monkeypatch, BROKEN)
+    assert run(capsys, f"{words} -").out == run(capsys, f"{words} broken.csv").out != plain
+    feed(monkeypatch, BROKEN)
+    run(capsys, "records perturb week.csv --magnitude 2 --breakdowns - --out new")
+    assert (folder / "new/breakdowns.csv").read_text() == text_of(BROKEN)
+    feed(monkeypatch, PAST)
+    words = "records replay past.csv --tasks week.csv"
+    assert run(capsys, words.replace("past.csv", "-")).out == run(capsys, words).out
+    feed(monkeypatch, PAST)
+    assert "replay" in run(capsys, "evaluate EDD --trials 1 --tasks week.csv --replay -").out
+    feed(monkeypatch, PAST)
+    assert ": EDD 26.0/3.0, <stdin> 15.0/0.0" in run(capsys, "replay EDD week.csv --against -").out
+
+
+@pytest.mark.parametrize("words", [words for words in COMMANDS if not words.startswith("policy")])
+def test_ignored_columns_are_one_line(folder, capsys, words):
+    lines = [f"{line},{extra}" for line, extra in zip(LINES, ("Customer", "x", "y"), strict=True)]
+    (folder / "IN").write_text(text_of(lines))
+    err = run(capsys, words).err
+    assert [line for line in err.splitlines() if "ignored" in line] == [
+        "IN: columns ignored: Customer"
+    ]
+
+
+def test_ignored_columns_of_many_files_are_one_line(folder, capsys):
+    for k in range(5):
+        names = ["comment", "weight"] if k else ["comment"]
+        lines = [f"{line},{','.join(names)}" for line in LINES]
+        (folder / f"day{k}.csv").write_text(text_of(lines))
+    err = run(capsys, "records check " + " ".join(f"day{k}.csv" for k in range(5))).err
+    expected = "day0.csv, day1.csv, day2.csv, ... (5): columns ignored: comment, weight\n"
+    assert err == expected
+    (folder / "past.csv").write_text(text_of(f"{line},x" for line in PAST))
+    err = run(capsys, "evaluate EDD --trials 1 --tasks week.csv --replay past.csv").err
+    assert "past.csv: columns ignored: x\n" in err
+
+
+DATED = [
+    "Task;Pickup;Delivery;Arrival Time;Expiry Time;Order",
+    "t1;B;C;06.05.2024 07:30;06.05.2024 07:40;4711",
+    't0;A;B;06.05.2024 07:00;06.05.2024 07:10;"a;b"',
+]
+
+
+def test_the_date_format_is_an_option_of_every_command(folder, capsys):
+    (folder / "dated.csv").write_text(text_of(DATED))
+    (folder / "past.csv").write_text(
+        text_of(["task;vehicle;start", "t0;v;06.05.2024 07:00", "t1;w;06.05.2024 07:31"])
+    )
+    for words in (*COMMANDS, "hindsight IN --effort 0.001"):
+        if words.startswith("policy"):
+            make_index(folder)
+        words = words.replace("IN", "dated.csv")
+        assert "--date-format" in run(capsys, words, 2).err
+        main([*words.split(), "--date-format", "%d.%m.%Y %H:%M"])
+        err = capsys.readouterr().err
+        assert "error" not in err, words
+    words = "evaluate EDD --trials 1 --tasks dated.csv --replay past.csv --date-format"
+    assert main([*words.split(), "%d.%m.%Y %H:%M"]) == 0
+    assert "replay" in capsys.readouterr().out
+    words = "replay EDD dated.csv --against past.csv --date-format"
+    assert main([*words.split(), "%d.%m.%Y %H:%M"]) == 0
+    assert ", past.csv " in capsys.readouterr().out
+    (folder / "options.toml").write_text('date-format = "%d.%m.%Y %H:%M"\ntasks = ["dated.csv"]\n')
+    run(capsys, f"train --config options.toml {TRAIN}")
+    (folder / "options.toml").write_text("date-format = 3\n")
+    assert (
+        "date_format: read 3; expected a text" in run(capsys, "train --config options.toml", 2).err
+    )
+
+
+def test_convert_shows_what_was_understood(folder, capsys):
+    (folder / "dated.csv").write_text(text_of(DATED), encoding="utf-8-sig")
+    words = [
+        "records",
+        "convert",
+        "dated.csv",
+        "--out",
+        "new.csv",
+        "--date-format",
+        "%d.%m.%Y %H:%M",
+    ]
+    assert main([*words, "--format", "json"]) == 0
+    rows = {row["dated"]: row["understood as"] for row in json.loads(capsys.readouterr().out)}
+    assert rows == {
+        "columns separated by": "semicolon",
+        "columns used": "task, pickup, delivery, arrival_time, expiry_time",
+        "columns ignored": "Order",
+        "arrivals": "dates as %d.%m.%Y %H:%M; task t1: 06.05.2024 07:30 -> 1800 s",
+        "expiries": "dates as %d.%m.%Y %H:%M; task t1: 06.05.2024 07:40 -> 600 s after the arrival",
+        "tasks": "2",
+        "first arrival": "0 s",
+        "last arrival": "1800 s",
+        "time zero": "2024-05-06T07:00:00",
+    }
+    assert (folder / "new.csv").read_text() == text_of(
+        [HEADER, "t0,A,B,2024-05-06T07:00:00,600", "t1,B,C,2024-05-06T07:30:00,600"]
+    )
+    (folder / "clock.csv").write_text(text_of([HEADER, "t0,A,B,07:30,60", "t1,B,C,8:00:30,61"]))
+    out = run(capsys, "records convert clock.csv --out clock-new.csv").out
+    for text in ("times of day; task t0: 07:30 -> 0 s", "1830 s", " 07:30:00\n", " none\n"):
+        assert text in out
+    assert "t1,B,C,08:00:30,61\n" in (folder / "clock-new.csv").read_text()
+    (folder / "unix.csv").write_text(text_of([HEADER, "t0,A,B,1714980600,60"]))
+    out = run(capsys, "records convert unix.csv --out unix-new.csv").out
+    assert "seconds since 1970; task t0: 1714980600 -> 0 s" in out
+    assert "seconds; task t0: 60 -> 60 s" in out
+    assert "second 0" in run(capsys, "records convert week.csv --out week-new.csv").out
+
+
+def test_convert_replaces_nothing_unasked(folder, capsys):
+    (folder / "link.csv").symlink_to("week.csv")
+    (folder / "there.csv").write_text("mine")
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    for words, expected in {
+        "week.csv --out week.csv": "is read, and would be overwritten",
+        "week.csv --out ./week.csv --force": "is read, and would be overwritten",
+        "week.csv --out link.csv --force": "is read, and would be overwritten",
+        "week.csv --layout layout.json --out layout.json --force": "is read",
+        "week.csv --out there.csv": "there.csv exists; expected a new name, or --force",
+        "week.csv --out -": "--out: read '-'; expected the name of a file",
+        "none.csv --out new.csv": "none.csv: no such task record",
+    }.items():
+        assert expected in run(capsys, f"records convert {words}", 2).err
+        assert {path: path.read_bytes() for path in folder.iterdir()} == before
+    assert (
+        run(capsys, "records convert week.csv --out there.csv --force").err == "record there.csv\n"
+    )
+    assert (folder / "there.csv").read_text() == text_of(LINES)
+
+
+def test_convert_help_teaches_the_forms_of_time(capsys):
+    out = run(capsys, "records convert --help").out
+    for text in ("1714980600", "07:30:15", "06.05.2024 07:30", "'%d.%m.%Y %H:%M'", "--force"):
+        assert text in out
+
+
+def test_several_replays_and_their_mean(folder, capsys):
+    later = text_of([*LINES[:2], "t1,B,C,30,20"])
+    (folder / "late.csv").write_text(later)
+    words = "records replay past.csv past.csv --tasks week.csv late.csv"
+    rows = json.loads(run(capsys, f"{words} --format json").out)
+    assert [row["record"] for row in rows] == ["week", "late", "mean"]
+    [single] = json.loads(run(capsys, "records replay past.csv --tasks late.csv --format json").out)
+    assert rows[1] == single
+    for name in ("makespan", "tardiness", "late tasks", "assignments", "largest, s"):
+        assert float(rows[2][name]) == pytest.approx(
+            (float(rows[0][name]) + float(rows[1][name])) / 2, abs=0.051
+        )
+    err = run(capsys, "records replay past.csv --tasks week.csv late.csv", 2).err
+    assert "--tasks: read 2 records for 1 files of assignments; expected one each" in err
+    err = run(capsys, f"{words} --schedule-csv times.csv", 2).err
+    assert "--schedule-csv: given with 2 files" in err
+    assert not (folder / "times.csv").exists()
+
+
+def test_plots_of_dated_assignments(folder, capsys):
+    pytest.importorskip("matplotlib")
+    (folder / "dated.csv").write_text(text_of(DATED))
+    past = ["task,vehicle,start,driver", "t0,v,06.05.2024 07:00,x", "t1,w,06.05.2024 07:31,y"]
+    (folder / "past.csv").write_text(text_of(past))
+    words = ["plot", "gantt", "dated.csv", "--past", "past.csv", "--date-format", "%d.%m.%Y %H:%M"]
+    assert main(words) == 0
+    captured = capsys.readouterr()
+    assert captured.out == "gantt.png\n"
+    assert captured.err.splitlines()[-2:] == [
+        "dated.csv: columns ignored: Order",
+        "past.csv: columns ignored: driver",
+    ]

@@ -1,0 +1,210 @@
+"""The replay page as a file: what it holds, what it may do, how large it is; no browser."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pages import EVIL, HOSTILE, make_instance
+
+import acerl_np
+from acerl_np import Instance
+from acerl_np.evaluation.tracing import trace_policy
+from acerl_np.pictures.replay import _read, format_data, make_replay, write_replay
+
+
+class Reader(HTMLParser):
+    """Texts of the style and script elements, and the content of the policy."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.found, self.tags, self.inside, self.policy = [], [], None, ""
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        attrs = dict(attrs)
+        self.tags.append((tag, attrs))
+        self.inside = (tag, attrs.get("type", "")) if tag in ("script", "style") else None
+        if attrs.get("http-equiv") == "Content-Security-Policy":
+            self.policy = attrs["content"]
+
+    def handle_data(self, data):
+        if self.inside is not None:
+            self.found.append((*self.inside, data))
+            self.inside = None
+
+    def part(self, tag, kind=""):
+        [text] = [text for t, k, text in self.found if (t, k) == (tag, kind)]
+        return text
+
+
+def read_data(page):
+    return json.loads(Reader(page).part("script", "application/json"))
+
+
+@pytest.fixture(scope="module")
+def dmh():
+    instance = acerl_np.load_instance("DMH-01")
+    return [trace_policy(rule, instance) for rule in ("STD", "EDD")]
+
+
+def test_the_policy_allows_this_script_and_this_style_and_nothing_else(dmh):
+    page = Reader(make_replay(dmh))
+    rules = dict(rule.split(" ", 1) for rule in page.policy.split("; "))
+    assert rules.pop("default-src") == rules.pop("base-uri") == rules.pop("form-action") == "'none'"
+    for rule, tag in (("script-src", "script"), ("style-src", "style")):
+        digest = hashlib.sha256(page.part(tag).encode()).digest()
+        assert rules.pop(rule) == f"'sha256-{base64.b64encode(digest).decode()}'"
+    assert not rules
+    # What the policy would block is not there to begin with.
+    for tag, attrs in page.tags:
+        assert tag not in ("img", "link", "iframe", "object", "embed", "base")
+        assert not {"src", "href", "style"} & set(attrs)
+        assert not any(name.startswith("on") for name in attrs)
+
+
+def test_the_script_sets_texts_only():
+    script = "".join(_read(name) for name in ("episode.js", "words.js", "drawing.js", "page.js"))
+    assert "textContent" in script
+    for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "http"):
+        assert word not in script
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_dmh_fits_into_300_kb(dmh, count, tmp_path):
+    write_replay(dmh[:count], tmp_path / "page.html")
+    assert 30_000 < (tmp_path / "page.html").stat().st_size < 300_000
+
+
+@given(st.text())
+def test_any_text_stays_inside_its_element(text):
+    written = format_data([text])
+    assert json.loads(written) == [text]
+    assert not set(written) & set("<>&\u2028\u2029")
+
+
+def test_hostile_names_stay_data():
+    page = make_replay(trace_policy("EDD", make_instance(EVIL), label=HOSTILE))
+    data = read_data(page)
+    assert [site[0] for site in data["sites"]] == list(EVIL)
+    assert data["runs"][0]["label"] == data["layout"] == HOSTILE
+    plain = make_replay(trace_policy("EDD", make_instance(), label="EDD"))
+    assert Reader(page).tags == Reader(plain).tags  # no element more
+    assert "onerror" not in "".join(
+        re.findall(r"<[^>]*>", page.split('type="application/json"')[0])
+    )
+
+
+@pytest.mark.parametrize("rule", ["EDD", "STD", "MIX"])
+def test_the_data_are_those_of_the_trace(rule):
+    trace = trace_policy(rule, make_instance())
+    run = read_data(make_replay(trace))
+    tasks, [run] = run["tasks"], run["runs"]
+    instance = trace.instance
+    assert (run["makespan"], run["tardiness"]) == pytest.approx((trace.makespan, trace.tardiness))
+    assert [t[3] for t in tasks] == np.ceil(instance.arrival).tolist()
+    finish = np.full(len(tasks), np.nan)
+    for decision, trip in zip(run["decisions"], run["trips"], strict=True):
+        if trip[2]:
+            finish[decision[2]] = trip[0]
+    assert finish.tolist() == trace.finish.tolist()
+    delay = [max(0.0, end - due) for end, (*_, due) in zip(finish, tasks, strict=True)]
+    assert np.mean(delay) == pytest.approx(trace.tardiness, abs=1e-9)
+    assert [d[:3] for d in run["decisions"]] == [[*d[:3]] for d in trace.decisions]
+    for written, decision in zip(run["decisions"], trace.decisions, strict=True):
+        assert run["texts"][written[3]] == decision.reason.by
+        chosen = written[6][written[5]] if written[6] else None
+        assert chosen is None or chosen[:2] == list(decision[1:3])
+        assert [a[3] for a in written[6]] == pytest.approx(
+            [a.value for a in decision.reason.alternatives], rel=1e-5
+        )
+    assert [tuple(stop) for stop in run["stops"]] == [stop[:3] for stop in trace.stops]
+    assert run["stops"], "no breakdown"
+    for written, trip in zip(run["trips"], trace.trips, strict=True):
+        for row, step in zip(written[3], trip.steps, strict=True):
+            start, origin, target, reach, *shares = row
+            assert (start, origin, target) == (step.start, step.origin, step.target)
+            assert (shares or [0, 1]) == pytest.approx([step.first, step.last], abs=1e-3)
+            drives = (step.last - step.first) / step.pace
+            assert reach - start == pytest.approx(drives, abs=1e-3)
+
+
+def test_a_network_followed_one_rule_of_several_that_pick_one_task():
+    instance = acerl_np.load_instance("DMH-01")
+    config = acerl_np.Config(generations=1, population=2, hidden=(4,))
+    policy = acerl_np.ACERL(instance, config, seed=0).policy
+    trace = trace_policy(policy, instance)
+    [run] = read_data(make_replay(trace))["runs"]
+    checked = 0
+    for written, decision in zip(run["decisions"], trace.decisions, strict=True):
+        rule = decision.reason.by.removeprefix("network, ")
+        chosen = written[6][written[5]]
+        assert [*chosen[:2], run["texts"][chosen[2]]] == [*decision[1:3], rule]
+        checked += written[5] > 0
+    assert checked > 3
+
+
+def test_an_episode_that_was_stopped_has_no_makespan():
+    trace = trace_policy("EDD", make_instance(), horizon=40.0)
+    [run] = read_data(make_replay(trace))["runs"]
+    assert (run["makespan"], run["tardiness"], run["status"]) == (None, None, "stopped")
+    assert run["end"] == 40 and 0 < sum(trip[2] for trip in run["trips"]) < 9
+
+
+def test_the_clock_of_the_record_is_kept_whatever_its_zone():
+    rows = make_instance().rows()
+    for row in rows:
+        row["arrival_time"] = f"2024-05-06T07:08:{int(row['arrival_time']) % 60:02}+05:30"
+    layout = make_instance().layout
+    instance = Instance.from_rows("zoned", layout, rows)
+    data = read_data(make_replay(trace_policy("EDD", instance)))
+    assert data["epoch"] == "2024-05-06T07:08:00.000"
+
+
+def test_what_cannot_be_shown_together_is_refused(dmh):
+    other = trace_policy("EDD", acerl_np.load_instance("DMH-02"))
+    with pytest.raises(acerl_np.InputError, match="read 0; expected one or two"):
+        make_replay([])
+    with pytest.raises(acerl_np.InputError, match="read 3; expected one or two"):
+        make_replay([*dmh, dmh[0]])
+    with pytest.raises(acerl_np.InputError, match="'DMH-01' and 'DMH-02'; expected the same tasks"):
+        make_replay([dmh[0], other])
+
+
+def luminance(colour):
+    """Relative luminance (WCAG 2.2)."""
+    parts = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+    linear = [x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in parts]
+    return float(np.dot(linear, [0.2126, 0.7152, 0.0722]))
+
+
+def contrast(a, b):
+    high, low = sorted((luminance(a), luminance(b)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+TEXTS = [
+    *((text, ground) for text in ("ink", "muted", "alarm") for ground in ("panel", "ground")),
+    *((f"on-{ground}", ground) for ground in ("load", "alarm")),
+    *((text, "control") for text in ("ink",)),
+    ("panel", "ink"),
+]
+
+
+@pytest.mark.parametrize("theme", [":root", ':root\\[data-theme="dark"\\]'])
+def test_texts_stand_out_from_their_ground(theme):
+    block = re.search(rf"^{theme} {{(.*?)}}", _read("replay.css"), re.MULTILINE | re.DOTALL)[1]
+    colours = dict(re.findall(r"--([\w-]+): (#\w{6})", block))
+    for text, ground in TEXTS:
+        ratio = contrast(colours[text], colours[ground])
+        assert ratio >= 4.5, f"{text} on {ground}: {ratio:.2f}"
+    # Marks are told apart in grey, too: by their lightness beside their shapes.
+    assert contrast(colours["fetch"], colours["load"]) > 1.1
+    assert contrast(colours["mark"], colours["panel"]) >= 3.0

@@ -1,0 +1,467 @@
+"""Task records as other systems export them: headers, separators, further columns, times."""
+
+import csv
+import io
+import time
+import warnings
+from datetime import UTC, datetime
+from datetime import time as clock
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from worlds import make_task, straight_floor
+
+import acerl_np
+from acerl_np import (
+    ACERL,
+    ConfigError,
+    InputError,
+    Instance,
+    Layout,
+    RecordError,
+    RecordWarning,
+    Simulator,
+    load_instance,
+)
+from acerl_np.problem.assignments import read_assignments
+from acerl_np.problem.columns import find_lookalike, measure_distance
+from acerl_np.problem.limits import MAX_COLUMNS
+from acerl_np.problem.perturb import perturb
+from acerl_np.problem.records import examine_record, write_record
+
+HEADER = "task,pickup,delivery,arrival_time,expiry_time"
+KNOWN = (*HEADER.split(","), "handling_time", "demand", "time_zero", "priority", "earliest_start")
+FLEET = [{"id": "v", "start": "A"}, {"id": "w", "start": "C"}]
+FLOOR = Layout.from_dict({"name": "hall", **straight_floor(FLEET)})
+
+
+def write(path, *lines):
+    path.write_text("\n".join([*lines, ""]), encoding="utf-8")
+    return path
+
+
+def load(path, **options):
+    return load_instance(path, layout=FLOOR, **options)
+
+
+def refused(path, fragments, call, *arguments, **options):
+    """One line that names the file and holds each fragment."""
+    with pytest.raises(RecordError) as caught:
+        call(*arguments, **options)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert message.startswith(f"{path}: ")
+    for fragment in fragments:
+        assert fragment in message
+
+
+# Columns
+
+MISSPELT = {
+    "expirytime": "expiry_time",
+    "Expiry-Time": "expiry_time",
+    "expirey_time": "expiry_time",
+    "expriy time": "expiry_time",
+    "arrivaltime": "arrival_time",
+    "arival_tiem": "arrival_time",
+    "pick_up": "pickup",
+    "Pick Up": "pickup",
+    "pickp": "pickup",
+    "tasks": "task",
+    "delivry": "delivery",
+    "handlingtime": "handling_time",
+    "handeling_time": "handling_time",
+    "demands": "demand",
+    "time-zero": "time_zero",
+    "priorty": "priority",
+    "Earliest Strat": "earliest_start",
+}
+OTHERS = [
+    "customer",
+    "priority_class",
+    "comment",
+    "vehicle",
+    "weight",
+    "tags",
+    "depend",
+    "order_id",
+    "date",
+    "time",
+    "start",
+    "state",
+    "status",
+    "user",
+    "remark",
+    "arrival",
+    "due",
+    "due_date",
+    "deadline",
+    "pickup_time",
+    "delivery_note",
+    "duration",
+    "distance",
+    "waiting_time",
+    "loading_time",
+    "departure_time",
+    "time_zone",
+    "quantity",
+    "load_unit",
+    "prio",
+    "shift",
+    "line",
+    "article",
+    "demand_unit",
+    "優先",
+    "x",
+]
+
+
+@pytest.mark.parametrize("name", MISSPELT)
+def test_a_misspelt_column_is_told_by_its_look(name):
+    assert find_lookalike(name, KNOWN) == MISSPELT[name]
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_another_column_looks_like_none(name):
+    assert find_lookalike(name, KNOWN) is None
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "slips"),
+    [
+        ("time", "time", 0),
+        ("tiem", "time", 1),
+        ("tme", "time", 1),
+        ("tiime", "time", 1),
+        ("dime", "time", 1),
+        ("emit", "time", 3),
+        ("", "ab", 2),
+        ("ca", "abc", 3),
+    ],
+)
+def test_slips_counted_by_hand(a, b, slips):
+    assert measure_distance(a, b, 9) == measure_distance(b, a, 9) == slips
+
+
+@pytest.mark.parametrize("name", MISSPELT)
+def test_a_misspelt_column_is_an_error(tmp_path, name):
+    meant = MISSPELT[name]
+    header = (*HEADER.split(","), "demand")
+    header = [name if column == meant else column for column in header]
+    header += [name] * (name not in header)
+    path = write(tmp_path / "day.csv", ",".join(header), ",".join(["t0", "A", "B", "0", "9"]))
+    refused(path, [f"line 1: column '{name}': looks like '{meant}'"], load, path)
+
+
+def test_a_column_that_stands_there_is_misspelt_by_none(tmp_path):
+    path = write(tmp_path / "day.csv", HEADER + ",tank,Tasks", "t0,A,B,0,9,full,2")
+    with pytest.warns(RecordWarning, match=r"day.csv: columns ignored: tank, Tasks$"):
+        load(path)
+
+
+def test_other_columns_are_passed_over_with_one_warning(tmp_path):
+    names = ["comment", *HEADER.split(","), "Customer", "priority_class", ""]
+    lines = ["seen,t0,A,B,0,9,me,high,", "-,t1,B,C,2,9,you,low,"]
+    path = write(tmp_path / "day.csv", ",".join(names), *lines)
+    with pytest.warns(RecordWarning) as caught:
+        instance = load_instance(path, layout=FLOOR)
+    assert [str(item.message) for item in caught] == [
+        f"{path}: columns ignored: comment, Customer, priority_class, column 9"
+    ]
+    assert caught[0].filename == __file__  # the line that asked for the record
+    plain = write(tmp_path / "plain.csv", HEADER, "t0,A,B,0,9", "t1,B,C,2,9")
+    assert instance.content_hash == load(plain).content_hash
+    broken = write(tmp_path / "broken.csv", "vehicle,time,repair_time,cause", "v,3,4,dust")
+    with pytest.warns(RecordWarning, match="broken.csv: columns ignored: cause"):
+        instance = load(plain, breakdowns=broken)
+    assert instance.layout.vehicles[0].breakdowns[0].time == 3
+    past = write(tmp_path / "past.csv", "task,vehicle,start,driver", "t0,v,0,x", "t1,w,2,y")
+    with pytest.warns(RecordWarning, match="past.csv: columns ignored: driver"):
+        assert read_assignments(past, instance).start.tolist() == [0, 2]
+
+
+def test_columns_are_found_once(tmp_path):
+    path = write(tmp_path / "day.csv", HEADER + ",Task", "t0,A,B,0,9,t0")
+    refused(path, ["line 1: column 'task' stands twice"], load, path)
+    write(path, HEADER + ",x" * MAX_COLUMNS, "t0,A,B,0,9")
+    refused(path, ["line 1: 1,005 columns; expected at most 1,000"], load, path)
+    write(path, "task;pickup,delivery;arrival_time,expiry_time", "t0;A,B;0,9")
+    refused(path, ["line 1: read ", "semicolons or tabs, one of them throughout"], load, path)
+
+
+@pytest.mark.parametrize(("mark", "name"), [(",", "comma"), (";", "semicolon"), ("\t", "tab")])
+def test_separators(tmp_path, mark, name):
+    decimal = "2.5" if mark == "," else "2,5"
+    lines = [HEADER.replace(",", mark), mark.join(["t0", "A", "B", decimal, "9"])]
+    instance, reading = examine_record(write(tmp_path / "day.csv", *lines), FLOOR)
+    assert instance.arrival.tolist() == [2.5]
+    assert reading.delimiter == mark
+    # A first line may say so.
+    for first in (f"sep={mark}", f'"sep={mark}"'):
+        write(tmp_path / "day.csv", first, *lines, mark.join(["t1", "A", "A", "0", "9"]))
+        refused(tmp_path / "day.csv", ["line 4: delivery"], load, tmp_path / "day.csv")
+
+
+headers = st.sampled_from([str, str.upper, str.title, str.capitalize])
+blanks = st.sampled_from(["", " ", "  "])
+
+
+@given(st.data())
+def test_any_form_of_a_table_reads_to_the_same_instance(tmp_path_factory, data):
+    """Case, order, separators, quoting, line ends, a byte-order mark, blanks, further columns."""
+    names = [*HEADER.split(","), "handling_time", "demand"]
+    rows = [("t0", "A", "B", "0", "9.5", "1", "0"), ("t1", "B", "C", "2.25", "8", "0", "1.5")]
+    order = data.draw(st.permutations(range(len(names) + 1)))
+    mark = data.draw(st.sampled_from(",;\t"))
+    commas = mark != "," and data.draw(st.booleans())
+    table = [[]]
+    for k in order:
+        name = names[k] if k < len(names) else "comment"
+        inner = data.draw(st.sampled_from("_ "))
+        name = data.draw(headers)(name.replace("_", inner))
+        table[0].append(data.draw(blanks) + name + data.draw(blanks))
+    for row in rows:
+        shown = [*row[:3], *(x.replace(".", ",") if commas else x for x in row[3:])]
+        note = data.draw(st.text('ab ,;"\n\t', max_size=4))
+        table.append([[*shown, note][k] for k in order])
+    text = io.StringIO()
+    quoting = data.draw(st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]))
+    end = data.draw(st.sampled_from(["\n", "\r\n"]))
+    csv.writer(text, delimiter=mark, quoting=quoting, lineterminator=end).writerows(table)
+    encoding = data.draw(st.sampled_from(["utf-8", "utf-8-sig"]))
+    path = tmp_path_factory.getbasetemp() / "forms.csv"
+    lead = end * data.draw(st.integers(0, 2))
+    path.write_bytes((lead + text.getvalue()).encode(encoding))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RecordWarning)
+        instance = load(path)
+    expected = [dict(zip(names, row, strict=True)) for row in rows]
+    assert instance.content_hash == Instance.from_rows("x", FLOOR, expected).content_hash
+
+
+def test_a_large_file_is_read_quickly(tmp_path):
+    lines = [
+        f"t{k};A;B;06.05.2024 {k // 3600 % 24:02}:{k // 60 % 60:02};9;x" for k in range(100_000)
+    ]
+    path = write(tmp_path / "day.csv", HEADER.replace(",", ";") + ";comment", *lines)
+    started = time.process_time()
+    with pytest.warns(RecordWarning, match="comment"):
+        instance, _ = examine_record(path, FLOOR, date_format="%d.%m.%Y %H:%M")
+    assert instance.n_tasks == 100_000
+    assert time.process_time() - started < 10  # a second or two
+
+
+@pytest.mark.parametrize("text", ["x" * 60 + ",", "\t;,", "arrival_tim,", ',"'], ids=list("abcd"))
+def test_hostile_headers_are_refused_quickly(tmp_path, text):
+    path = tmp_path / "day.csv"
+    path.write_text(text * (4_000_000 // len(text)))
+    started = time.process_time()
+    with pytest.raises(RecordError) as caught:
+        load(path)
+    assert len(str(caught.value)) < 600 + len(str(path))
+    assert time.process_time() - started < 10
+
+
+# Times
+
+SAME_TIMES = {
+    "clock": (["07:30", "7:30:02.5", "08:31"], None),
+    "clock with seconds": (["07:30:00", "07:30:02,5", "08:31:00"], None),
+    "since 1970": (["1714980600", "1714980602.5", "1714984260"], None),
+    "days first": (
+        ["06.05.2024 07:30:00.0", "06.05.2024 07:30:02.5", "06.05.2024 08:31:00.0"],
+        "%d.%m.%Y %H:%M:%S.%f",
+    ),
+    "months first": (
+        ["05/06/24 07:30:00.0 AM", "05/06/24 07:30:02.5 AM", "05/06/24 08:31:00.0 AM"],
+        "%m/%d/%y %I:%M:%S.%f %p",
+    ),
+    "clock of a format": (["07h30m0.0", "07h30m2.5", "08h31m0.0"], "%Hh%Mm%S.%f"),
+}
+
+
+@pytest.mark.parametrize("case", SAME_TIMES)
+def test_times_of_any_form(tmp_path, case):
+    times, form = SAME_TIMES[case]
+    lines = [f't2,A,B,"{times[2]}",20', f't0,A,B,"{times[0]}",10', f't1,B,C,"{times[1]}",1.5']
+    path = write(tmp_path / "day.csv", HEADER, *lines)
+    instance = load(path, date_format=form)
+    assert instance.tasks == ("t0", "t1", "t2")
+    assert instance.arrival.tolist() == [0, 2.5, 3660]
+    assert instance.expiry.tolist() == [10, 1.5, 20]
+    moments = [
+        f'"{times[0]}","{times[1]}"',
+        f'"{times[1]}","{times[2]}"',
+        f'"{times[2]}",{times[2]}',
+    ]
+    lines = [f"t{k},A,B,{pair}" for k, pair in enumerate(moments)]
+    due = load(write(path, HEADER, *lines), date_format=form)
+    assert due.expiry.tolist() == [2.5, 3657.5, 0]
+    broken = write(
+        tmp_path / "broken.csv", "vehicle,time,repair_time", f'v,"{times[1]}",4', f"w,{times[2]},1"
+    )
+    with_breakdowns = load(path, breakdowns=broken, date_format=form)
+    assert [item.breakdowns[0].time for item in with_breakdowns.layout.vehicles] == [2.5, 3660]
+    past = write(
+        tmp_path / "past.csv",
+        "task,vehicle,start,finish",
+        *[f't{k},v,"{text}","{times[2]}"' for k, text in enumerate(times)],
+    )
+    found = read_assignments(past, due, date_format=form)
+    assert found.start.tolist() == [0, 2.5, 3660]
+    assert found.finish.tolist() == [3660] * 3
+    # What was read is written in a form that needs no option.
+    write_record(due, tmp_path / "again.csv")
+    again = load(tmp_path / "again.csv")
+    assert (again.content_hash, again.epoch) == (due.content_hash, due.epoch)
+
+
+def test_time_zero_of_every_form():
+    def zero(value, **options):
+        return Instance.from_rows("x", FLOOR, [make_task("t", "A", "B", value, 9)], **options).epoch
+
+    assert zero(1714980600) == zero("1714980600.0") == datetime(2024, 5, 6, 7, 30, tzinfo=UTC)
+    assert zero(clock(7, 30)) == zero("07:30") == datetime(1, 1, 1, 7, 30)
+    assert zero("6.5.2024 7:30", date_format="%d.%m.%Y %H:%M") == datetime(2024, 5, 6, 7, 30)
+    # The format is one more; numbers and ISO 8601 are read as before.
+    assert zero("2024-05-06 07:30", date_format="%d.%m.%Y %H:%M") == datetime(2024, 5, 6, 7, 30)
+    assert zero("30", date_format="%d.%m.%Y %H:%M") is None
+    assert zero(1e9) is None
+    assert zero("0730", date_format="%H%M") == datetime(1, 1, 1, 7, 30)
+    rows = [make_task("t", "A", "B", "0730", "0800")]
+    assert Instance.from_rows("x", FLOOR, rows, date_format="%H%M").expiry.tolist() == [800]
+
+
+REFUSED_TIMES = {
+    "two kinds of clock": (
+        ["07:30,9", "2024-05-06T07:30,9"],
+        ["line 3: arrival_time", "a time of day"],
+    ),
+    "since 1970 after seconds": (["3,9", "1714980600,9"], ["line 3", "a number of seconds, as on"]),
+    "milliseconds": (["1714980600000,9"], ["line 2", "of milliseconds since 1970 the seconds"]),
+    "no such hour": (["24:30,9"], ["line 2: arrival_time", 'read "24:30"', "such as 07:30"]),
+    "a day that cannot be told": (
+        ["06.05.2024 07:30,9"],
+        ["line 2: arrival_time", "--date-format (date_format=)", '"%d.%m.%Y %H:%M"'],
+    ),
+    "a month that cannot be told": (
+        ["06/05/2024 07:30:15,9"],
+        ["--date-format", '"%d/%m/%Y %H:%M:%S" or "%m/%d/%Y %H:%M:%S"'],
+    ),
+    "years first": (["2024/05/06 07:30,9"], ["--date-format", '"%Y/%m/%d %H:%M"']),
+    "a due day that cannot be told": (["0,06.05.2024 07:30"], ["expiry_time", "--date-format"]),
+    "a night": (
+        ["22:10,9", "23:50,9", "00:10,9", "05:00,9"],
+        ["line 4: arrival_time", "00:10:00 after 23:50:00", "dates with them"],
+    ),
+    "due on another day": (["23:50,00:10"], ["line 2: expiry_time", "on the same day"]),
+    "a duration of hours": (
+        ["07:30,00:15"],
+        ['"00:15:00", 26100 s before', "or a number of seconds"],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED_TIMES)
+def test_times_that_cannot_be_told_are_refused(tmp_path, case):
+    pairs, fragments = REFUSED_TIMES[case]
+    lines = [f"t{k},A,B,{pair}" for k, pair in enumerate(pairs)]
+    path = write(tmp_path / "day.csv", HEADER, *lines)
+    refused(path, fragments, load, path)
+
+
+def test_unsorted_times_of_a_day_are_no_night():
+    times = ["07:30", "21:00", "06:00", "20:30", "07:00"]
+    rows = [make_task(f"t{k}", "A", "B", value, 9) for k, value in enumerate(times)]
+    assert Instance.from_rows("x", FLOOR, rows).arrival.tolist() == [0, 3600, 5400, 52200, 54000]
+
+
+def test_times_of_another_format_are_refused(tmp_path):
+    path = write(tmp_path / "day.csv", HEADER, "t0,A,B,06.05.2024 07:30,9", "t1,A,B,2024,9")
+    form = "%d.%m.%Y %H:%M"
+    expected = ["line 3: arrival_time", 'read "2024"', "expected a timestamp without"]
+    refused(path, expected, load, path, date_format=form)
+    write(path, HEADER, "t0,A,B,06/05/2024 07:30,9")
+    expected = ["line 2", f'or a time of the format "{form}"']
+    refused(path, expected, load, path, date_format=form)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "",
+        "%q",
+        "%",
+        "%d.%m.%Y",
+        "%d.%m. %H:%M",
+        "%m %H:%M",
+        "%I:%M",
+        "%H:%H",
+        "%H:%M %z",
+        "x" * 200,
+        "%H:%M\x00",
+        "%Y-%m %H:%M",
+    ],
+)
+def test_unusable_date_formats(tmp_path, form):
+    path = write(tmp_path / "day.csv", HEADER, "t0,A,B,0,9")
+    with pytest.raises(InputError, match=r"^date_format \(--date-format\): read \".*expected a"):
+        load(path, date_format=form)
+
+
+def test_noise_leaves_times_of_day(tmp_path):
+    rows = [make_task(f"t{k}", "A", "B", f"23:59:5{k}", 9) for k in range(9)]
+    instance = Instance.from_rows("night", FLOOR, rows)
+    noised = perturb(instance, 30, seed=1, zeros="move")
+    assert noised.arrival[-1] > 10  # after midnight
+    write_record(noised, tmp_path / "day.csv")
+    again = load(tmp_path / "day.csv")
+    assert (again.content_hash, again.epoch) == (noised.content_hash, instance.epoch)
+
+
+# Small things
+
+
+def test_a_task_of_no_expiry_is_due_at_its_arrival():
+    rows = [make_task("t", "A", "B", 5, 0)]
+    instance = Instance.from_rows("x", Layout.from_dict(straight_floor(FLEET[:1])), rows)
+    sim = Simulator([instance])
+    sim.reset()
+    sim.step(np.argmax(sim.action_mask, axis=1))
+    [finish] = sim.schedule(0).finish
+    assert sim.tardiness[0] == finish - 5 > 0
+
+
+def test_texts_for_numbers():
+    def read(**keys):
+        row = {**make_task("t", "A", "B", "12", "12.5"), **keys}
+        return Instance.from_rows("x", FLOOR, [row])
+
+    instance = read(demand=" 3 ")
+    assert (instance.arrival[0], instance.expiry[0], instance.demand[0]) == (12, 12.5, 3)
+    for name in ("arrival_time", "expiry_time", "handling_time", "demand"):
+        with pytest.raises(RecordError, match=rf'^row 1: {name}: read "12,5";.*after a point'):
+            read(**{name: "12,5"})
+
+
+def test_a_dict_is_no_config():
+    instance = acerl_np.load_instance("DMH-01")
+    with pytest.raises(
+        ConfigError, match=r"config: read \{'gen.*expected a Config: Config\(\*\*opt"
+    ):
+        ACERL([instance], {"generations": 3})
+    with pytest.raises(ConfigError, match="config: read 3; expected a Config"):
+        ACERL([instance], 3)
+
+
+@pytest.mark.parametrize("b", [2, -1, 10**30, 0.0, "0", None, True, [0], np.array([0])], ids=repr)
+def test_schedules_of_no_episode_are_refused(b):
+    sim = Simulator([acerl_np.load_instance("DMH-01")] * 2)
+    sim.reset()
+    with pytest.raises(
+        InputError, match=r"^b: read .*expected the index of an episode, from 0 to 1"
+    ):
+        sim.schedule(b)
+    assert sim.schedule(np.int64(1)).task == ()
