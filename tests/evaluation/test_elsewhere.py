@@ -9,7 +9,7 @@ import pytest
 import acerl_np
 from acerl_np.commands.main import main
 from acerl_np.evaluation.hindsight import find_references
-from acerl_np.support.team import ProcessTeam
+from acerl_np.support.processes import ProcessTeam
 
 SUITE = acerl_np.load_suite("dmh-train")[:3]
 
