@@ -144,7 +144,7 @@ class Ledger:
             which = f"task {given_up[0]} of {self.n_tasks} was"
             if len(given_up) > 1:
                 which = f"tasks {', '.join(given_up)} of {self.n_tasks} were"
-            raise WorkerError(f"{which} lost {TRIES} times, the last time by: {reason}")
+            raise WorkerError(f"{which} lost {TRIES} times, the last time: {reason}")
 
 
 class Team:
@@ -244,7 +244,7 @@ class Team:
                     yield k, _open(report, ledger.names.pop(k), test)
                 late = ledger.find_late(self.time_limit)
                 if late:
-                    self._drop(late, f"took longer than {self.time_limit:g} s", ledger)
+                    self._drop(late, f"it took longer than {self.time_limit:g} s", ledger)
         finally:
             self._forget(ledger.running)
 
