@@ -177,17 +177,16 @@ LONG = ["--generations", "1000000", "--trials", "0", "--quiet"]
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("early", [True, False])
 @pytest.mark.parametrize(
-    "words",
+    ("words", "early", "number"),
     [
-        ["train", "--seeds", "0:3", *LONG, "--out", "all"],
-        ["train", "--processes", "2", *LONG, "--out", "run"],
-        ["experiments", "ablation", "--seeds", "1", "--generations", "1000000", "--out", "study"],
-        ["hindsight", "DMH-01", "DMH-02", "--effort", "10"],
+        (["train", "--seeds", "0:3", *LONG, "--out", "all"], True, signal.SIGTERM),
+        (["train", "--seeds", "0:3", *LONG, "--out", "all"], False, signal.SIGINT),
+        (["train", "--processes", "2", *LONG, "--out", "run"], False, signal.SIGINT),
+        (["train", "--processes", "2", *LONG, "--out", "run"], True, signal.SIGTERM),
+        (["experiments", "ablation", "--seeds", "1", "--out", "study"], False, signal.SIGTERM),
+        (["hindsight", "DMH-01", "DMH-02", "--effort", "10"], True, signal.SIGINT),
     ],
-    ids=["seeds", "split", "study", "hindsight"],
 )
 def test_workers_end_with_a_command_that_is_stopped(tmp_path, words, early, number):
     """While they start or while they work, by a terminal's Ctrl-C, which all of them get, or by SIGTERM."""
@@ -195,7 +194,7 @@ def test_workers_end_with_a_command_that_is_stopped(tmp_path, words, early, numb
     # One of them is the tracker of multiprocessing.
     wait_for(lambda: len(find_children(process.pid)) >= 2)
     if not early:
-        time.sleep(4.0)
+        time.sleep(3.0)
     children = find_children(process.pid)
     if number == signal.SIGINT:
         os.killpg(process.pid, number)

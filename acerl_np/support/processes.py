@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context, parent_process
+from multiprocessing import get_context, parent_process, resource_tracker
 
 from acerl_np.support.errors import ConfigError, describe
 from acerl_np.support.numbers import is_whole
@@ -63,7 +63,7 @@ class ProcessTeam(Team):
     def _give_out(self, content: tuple[object, ...], ledger: Ledger) -> bool:
         if self.pids:
             return super()._give_out(content, ledger)
-        with _without_interrupts():  # the first task starts the processes
+        with _hold_signals():  # the first task starts the processes
             return super()._give_out(content, ledger)
 
     def _recover(
@@ -105,16 +105,29 @@ class ProcessTeam(Team):
 
 
 @contextlib.contextmanager
-def _without_interrupts() -> Iterator[None]:
-    """Ignore Ctrl-C here, and for good in the processes that are started meanwhile."""
+def _hold_signals() -> Iterator[None]:
+    """Hold Ctrl-C and SIGTERM until the end of the block; processes started in it hold Ctrl-C for good."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    held: list[int] = []
+    before = {
+        number: signal.signal(number, lambda number, frame: held.append(number))
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    blocks = hasattr(signal, "pthread_sigmask")
+    if blocks:
+        resource_tracker.ensure_running()  # its start would let them through again
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        if blocks:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for held_number in held[:1]:
+            signal.raise_signal(held_number)
 
 
 def _begin() -> None:

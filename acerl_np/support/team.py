@@ -71,6 +71,16 @@ def work(task: bytes, expected: dict[str, str]) -> Report:
         return Report(own, name, result, None, error)
 
 
+class _Call:
+    """A call of `work` as a pickle that makes the call when it is loaded."""
+
+    def __init__(self, *arguments: Any) -> None:
+        self._arguments = arguments
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return work, self._arguments
+
+
 _TESTS: dict[Callable[[], str], str] = {}
 
 
@@ -182,6 +192,8 @@ class Team:
         self.time_limit = time_limit
         self.patience = patience
         self._client = _find_client(executor)
+        scheduler = getattr(self._client, "scheduler", None)  # later there may be none
+        self._address = make_printable(str(getattr(scheduler, "address", "Dask")))
         self._deserted: float | None = None
 
     @property
@@ -260,7 +272,7 @@ class Team:
             if self.watch is not None:
                 self.watch()
         if self._client.status != "running":
-            raise WorkerError(f"{self._find_address()}: the scheduler has gone")
+            raise WorkerError(f"{self._address}: the scheduler has gone")
 
     def _count(self) -> int:
         """Return the number of workers.
@@ -274,20 +286,19 @@ class Team:
         self._deserted = None if n_workers else self._deserted or now
         if self._deserted and self.patience is not None and now - self._deserted > self.patience:
             raise WorkerError(
-                f"{self._find_address()}: the scheduler has no worker; expected at least one"
+                f"{self._address}: the scheduler has no worker; expected at least one"
             )
         return max(1, n_workers)
-
-    def _find_address(self) -> str:
-        scheduler = getattr(self._client, "scheduler", None)
-        return make_printable(str(getattr(scheduler, "address", "Dask")))
 
     def _give_out(self, content: tuple[Any, ...], ledger: Ledger) -> bool:
         """Give the next task out; False if it has to wait."""
         executor = self._find_executor()
         try:
             task = pickle.dumps(content)
-            future = executor.submit(work, task, own_fingerprint())
+            # Loaded within the task: where this fails it is the task's error, which engines pass on. What
+            # they fail to load themselves ends their workers.
+            call = pickle.dumps(_Call(task, own_fingerprint()))
+            future: Future[Report] = executor.submit(pickle.loads, call)
         except BrokenProcessPool as error:
             self._recover(error, None, ledger)
             return False

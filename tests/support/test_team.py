@@ -11,6 +11,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
+from unittest import mock
 
 import pytest
 import team_tasks
@@ -19,6 +20,7 @@ import acerl_np
 from acerl_np import ConfigError, InputError
 from acerl_np.support import machine_code
 from acerl_np.support.errors import WorkerError
+from acerl_np.support.fingerprint import own_fingerprint
 from acerl_np.support.processes import ProcessTeam
 from acerl_np.support.team import TRIES, Ledger, Team, count_workers, find_team, run_test, work
 
@@ -103,19 +105,25 @@ def test_other_errors_are_tried_again_and_given_up_with_their_reason(processes):
         dict(processes.run(team_tasks.stumble, [5]))
 
 
+def read_call(call):
+    """Return function, argument and test of a call, without making it."""
+    with mock.patch("acerl_np.support.team.work", lambda task, expected: pickle.loads(task)):
+        return pickle.loads(call)
+
+
 class Flaky(Executor):
     """One in which the first task is lost over and over, while others finish."""
 
     def __init__(self):
         self.lost = 0
 
-    def submit(self, function, task, expected):
+    def submit(self, load, call):
         future = Future()
-        if pickle.loads(task)[1] == 0 and self.lost < TRIES:
+        if read_call(call)[1] == 0 and self.lost < TRIES:
             self.lost += 1
             future.set_exception(OSError("gone"))
         else:
-            future.set_result(function(task, expected))
+            future.set_result(load(call))
         return future
 
 
@@ -131,13 +139,13 @@ class Dying(Executor):
     def __init__(self):
         self.given = []
 
-    def submit(self, function, task, expected):
-        future, x = Future(), pickle.loads(task)[1]
+    def submit(self, load, call):
+        future, x = Future(), read_call(call)[1]
         self.given.append(x)
         if x == 0 and self.given.count(0) == 1:
             future.set_exception(BrokenProcessPool("died"))
         else:
-            future.set_result(function(task, expected))
+            future.set_result(load(call))
         return future
 
 
@@ -168,7 +176,7 @@ def test_other_versions_are_one_line(versions, message):
 
 
 def test_a_worker_of_another_version_reads_no_task():
-    own = acerl_np.support.fingerprint.own_fingerprint()
+    own = own_fingerprint()
     report = work(b"no pickle that this version knows", {**own, "code": "newer"})
     assert report.fingerprint == own and report.value is None
 
@@ -181,11 +189,11 @@ def test_another_result_of_the_test_is_one_line(processes):
 class Altering(Executor):
     """One on whose way an instance changes."""
 
-    def submit(self, function, task, expected):
-        content, instance, test = pickle.loads(task)
-        task = pickle.dumps((content, replace(instance, arrival=instance.arrival + 1.0), test))
+    def submit(self, load, call):
+        function, instance, test = read_call(call)
+        other = replace(instance, arrival=instance.arrival + 1.0)
         future = Future()
-        future.set_result(function(task, expected))
+        future.set_result(work(pickle.dumps((function, other, test)), own_fingerprint()))
         return future
 
 
@@ -267,10 +275,10 @@ class Scheduled(Executor):
     def __init__(self):
         self._client, self.given = Client(), []
 
-    def submit(self, function, task, expected):
-        self.given.append(pickle.loads(task)[1])
+    def submit(self, load, call):
+        self.given.append(read_call(call)[1])
         future = Future()
-        future.set_result(function(task, expected))
+        future.set_result(load(call))
         return future
 
 
@@ -332,6 +340,7 @@ def test_an_executor_that_takes_no_tasks_is_one_line():
 
 SCRIPT = """
 import sys, time
+from acerl_np.support.fingerprint import own_fingerprint
 from acerl_np.support.processes import ProcessTeam
 
 if __name__ == "__main__":
