@@ -154,6 +154,21 @@ def test_results_that_have_come_are_kept_when_another_worker_dies(monkeypatch):
     monkeypatch.setattr(team, "_find_executor", lambda: dying)
     assert dict(team.run(team_tasks.square, range(4))) == {k: k * k for k in range(4)}
     assert sorted(dying.given) == [0, 0, 1, 2, 3]
+    # A pool of the caller's is not mended, but what it has given is taken.
+    found = {}
+    with pytest.raises(WorkerError, match="the executor has lost its workers"):
+        for k, value in Team(Dying(), n_workers=4).run(team_tasks.square, range(8)):
+            found[k] = value
+    assert sorted(found) == list(range(1, 8))
+
+
+def test_results_that_have_come_are_kept_when_another_worker_hangs():
+    team, ledger, futures = ProcessTeam(2), Ledger(3), [Future() for _ in range(3)]
+    ledger.running = {future: k for k, future in enumerate(futures)}
+    ledger.note_begun(2)
+    futures[1].set_result(None)
+    team._drop(futures[:1], "it took longer", ledger)
+    assert list(ledger.running) == futures[1:2] and list(ledger.waiting)[3:] == [0, 2]
 
 
 @pytest.mark.parametrize(
@@ -319,11 +334,17 @@ def test_a_scheduler_that_has_gone_is_one_line_at_once(monkeypatch):
             return False
 
     monkeypatch.setattr(executor, "submit", lambda *arguments: Lost())
-    running = Team(executor).run(team_tasks.square, [1])
-    executor._client.status = "closed"
+    team, looks = Team(executor), []
+
+    def lose():
+        looks.append(executor._client.status)
+        if len(looks) == 2:
+            executor._client.status = "closed"
+
+    team.watch = lose
     with pytest.raises(WorkerError, match="the scheduler has gone"):
-        list(running)
-    assert not cancelled
+        list(team.run(team_tasks.square, [1]))
+    assert len(looks) == 2 and not cancelled
 
 
 class Closed(Executor):
