@@ -202,7 +202,8 @@ def test_workers_end_with_a_command_that_is_stopped(tmp_path, words, early, numb
         process.send_signal(number)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 128 + number, err
-    assert "Traceback" not in err and err.count("\n") == 1, err
+    # A split of so small a generation may have warned before.
+    assert "Traceback" not in err and err.count("\nacerl-np") + err.startswith("acerl-np") == 1, err
     wait_for(lambda: not any(map(is_there, children)))
     if words[-1] == "run":
         assert "go on with: acerl-np train --resume run/run.npz" in err
