@@ -61,9 +61,9 @@ class ProcessTeam(Team):
         return self._executor
 
     def _give_out(self, content: tuple[object, ...], ledger: Ledger) -> bool:
-        if self.pids:
+        if len(self.pids) == self.n_workers:
             return super()._give_out(content, ledger)
-        with _hold_signals():  # the first task starts the processes
+        with _hold_signals():  # each of the first tasks starts a process
             return super()._give_out(content, ledger)
 
     def _recover(
