@@ -18,7 +18,7 @@ from acerl_np.support.team import Ledger, Report, Team
 MAX_PROCESSES = 1024
 
 LEAVE = 5.0
-"""Seconds to wait for a process that was killed."""
+"""Seconds to wait for processes that were killed."""
 
 
 class ProcessTeam(Team):
@@ -96,12 +96,13 @@ class ProcessTeam(Team):
         executor, self._executor = self._executor, None
         if executor is None:
             return
-        processes = list((executor._processes or {}).values())
-        for process in processes:
+        keeper = executor._executor_manager_thread
+        for process in list((executor._processes or {}).values()):
             process.kill()
         executor.shutdown(wait=False, cancel_futures=True)
-        for process in processes:
-            process.join(LEAVE)
+        # It waits for the processes; the exit of this one must not meet it at work.
+        if keeper is not None:
+            keeper.join(LEAVE)
 
 
 @contextlib.contextmanager
