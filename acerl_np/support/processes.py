@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context, parent_process, resource_tracker
+from typing import Any
 
 from acerl_np.support.errors import ConfigError, describe
 from acerl_np.support.numbers import is_whole
@@ -96,7 +97,7 @@ class ProcessTeam(Team):
         executor, self._executor = self._executor, None
         if executor is None:
             return
-        keeper = executor._executor_manager_thread
+        keeper: Any = executor._executor_manager_thread
         for process in list((executor._processes or {}).values()):
             process.kill()
         executor.shutdown(wait=False, cancel_futures=True)
