@@ -16,7 +16,7 @@ from pathlib import Path
 
 import acerl_np
 from acerl_np.experiments.seeds import SeedTask, train_seed, train_seeds
-from acerl_np.support.team import ProcessTeam
+from acerl_np.support.processes import ProcessTeam
 
 
 def main():

@@ -18,7 +18,7 @@ from speed import CALIBRATED, calibrate
 
 import acerl_np
 from acerl_np.experiments.seeds import SeedTask, train_seed
-from acerl_np.support.team import ProcessTeam
+from acerl_np.support.processes import ProcessTeam
 from acerl_np.support.workers import Workers
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from acerl_np import InputError
 from acerl_np.support import fingerprint
+from acerl_np.support.errors import StorageError
 
 
 def square(x):
@@ -47,11 +48,22 @@ def stumble(x):
     raise ZeroDivisionError(x)
 
 
-def pretend(versions):
-    """Do as a worker with other versions."""
-    own = fingerprint.own_fingerprint()._replace(**versions)
-    fingerprint.own_fingerprint.cache_clear()
-    from acerl_np.support import team
+def fill_disk(path):
+    """Fail as a node whose disk is full the first time, go on at another the second."""
+    mark = Path(path)
+    if not mark.exists():
+        mark.write_text("was here")
+        raise StorageError("/tmp: no space left on device")
+    return mark.name
 
-    team.own_fingerprint = lambda: own
+
+def pretend(versions):
+    """Do as a worker with other versions from now on."""
+    own = {**fingerprint.own_fingerprint(), **versions}
+    fingerprint._find_own = lambda: own
     return "done"
+
+
+def tell_otherwise():
+    """A test of which each process makes something else."""
+    return str(os.getpid())

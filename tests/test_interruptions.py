@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numba
@@ -154,6 +154,60 @@ def test_a_stopped_run_goes_on_as_if_it_had_not_been_stopped(tmp_path, number):
     expected = straight(stopped.generation).strategy.theta.tobytes()
     assert stopped.strategy.theta.tobytes() == expected
     assert acerl_np.Policy.load(checkpoint.parent / "policy.npz").theta.tobytes() == expected
+
+
+def find_children(pid):
+    """Ids of the processes that a process has started, by what Linux says."""
+    found = set()
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            state, parent = path.read_text().rpartition(")")[2].split()[:2]
+            if int(parent) == pid and state != "Z":
+                found.add(int(path.parent.name))
+    return found
+
+
+def is_there(pid):
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
+
+
+LONG = ["--generations", "1000000", "--trials", "0", "--quiet"]
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
+@pytest.mark.parametrize(
+    ("words", "early", "number"),
+    [
+        (["train", "--seeds", "0:3", *LONG, "--out", "all"], True, signal.SIGTERM),
+        (["train", "--seeds", "0:3", *LONG, "--out", "all"], False, signal.SIGINT),
+        (["train", "--processes", "2", *LONG, "--out", "run"], False, signal.SIGINT),
+        (["train", "--processes", "2", *LONG, "--out", "run"], True, signal.SIGTERM),
+        (["experiments", "ablation", "--seeds", "1", "--out", "study"], False, signal.SIGTERM),
+        (["hindsight", "DMH-01", "DMH-02", "--effort", "10"], True, signal.SIGINT),
+    ],
+)
+def test_workers_end_with_a_command_that_is_stopped(tmp_path, words, early, number):
+    """While they start or while they work, by a terminal's Ctrl-C, which all of them get, or by SIGTERM."""
+    process = start(*words, cwd=tmp_path, start_new_session=True)
+    # One of them is the tracker of multiprocessing.
+    wait_for(lambda: len(find_children(process.pid)) >= 2)
+    if not early:
+        time.sleep(3.0)
+    children = find_children(process.pid)
+    if number == signal.SIGINT:
+        os.killpg(process.pid, number)
+    else:
+        process.send_signal(number)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 128 + number, err
+    # A split of so small a generation may have warned before.
+    assert "Traceback" not in err and err.count("\nacerl-np") + err.startswith("acerl-np") == 1, err
+    wait_for(lambda: not any(map(is_there, children)))
+    if words[-1] == "run":
+        assert "go on with: acerl-np train --resume run/run.npz" in err
+        assert (tmp_path / "run" / "run.npz").exists()
 
 
 def test_two_runs_do_not_write_to_one_folder(tmp_path, capsys):

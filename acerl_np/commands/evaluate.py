@@ -221,7 +221,7 @@ def run(arguments: argparse.Namespace) -> int:
     labels = [*(row.label for row in rows), *(["replay"] if past else [])]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PolicyWarning)  # said above, by the files' names
-        with open_team(arguments.processes, arguments.dask) as team:
+        with open_team(arguments.processes, arguments.dask, arguments.silence) as team:
             results, times = play(arguments, rows, instances, past, team)
     if arguments.trials_csv is not None:
         write_trials(arguments.trials_csv, labels, results)

@@ -106,7 +106,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         study.add_argument(
             "--threads", type=int, help="trainings at a time (default: one per core)"
         )
-        add_team_options(study, "train")
+        add_team_options(study, "train", "never")
         study.add_argument(
             "--out",
             default="runs/experiments",
@@ -171,7 +171,7 @@ class Progress:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the study; return the exit status."""
-    from acerl_np.support.workers import check_threads
+    from acerl_np.support.workers import check_threads, count_cores
 
     # A study without compared learners has no such options.
     check_ranges(arguments, {name: x for name, x in RANGES.items() if hasattr(arguments, name)})
@@ -181,7 +181,9 @@ def run(arguments: argparse.Namespace) -> int:
 
     folder = make_folder(arguments.out)
     progress = Progress()
-    with open_team(arguments.processes, arguments.dask) as team:
+    own = arguments.threads or count_cores()
+    asked = arguments.processes, arguments.dask, arguments.silence
+    with open_team(*asked, usual=None, own=own) as team:
         # What works elsewhere finds the kernels compiled if it shares this machine.
         compile_ahead("training", *(["rivals"] if rivals else []))
         study = Study(

@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
     from acerl_np.evaluation.comparison import compare_references
     from acerl_np.evaluation.hindsight import check_future, find_references
     from acerl_np.evaluation.references import save_references
-    from acerl_np.support.workers import check_threads
+    from acerl_np.support.workers import check_threads, count_cores
 
     check_ranges(arguments, RANGES)
     check_seed(arguments.seed, "--seed")
@@ -83,13 +83,14 @@ def run(arguments: argparse.Namespace) -> int:
         check_future(instance)
     compile_ahead("search", "static")
     started = time.perf_counter()
-    with open_team(arguments.processes, arguments.dask) as team:
+    own = min(arguments.threads or count_cores(), len(instances))
+    asked = arguments.processes, arguments.dask, arguments.silence
+    with open_team(*asked, own=own) as team:
         references = find_references(
             instances,
             cost_limit=arguments.cost_limit,
             effort=arguments.effort,
             seed=arguments.seed,
-            threads=arguments.threads,
             callback=make_report(len(instances)),
             executor=team,
         )

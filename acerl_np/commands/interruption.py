@@ -8,6 +8,24 @@ from contextlib import contextmanager
 from types import FrameType
 
 
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, which ends a command as Ctrl-C does."""
+
+
+@contextmanager
+def raise_on_sigterm() -> Iterator[None]:
+    """Raise `Terminated` at SIGTERM, so that workers are ended, too."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 @contextmanager
 def catch_signals() -> Iterator[Callable[[], int | None]]:
     """Note Ctrl-C and SIGTERM instead of stopping at once; a second Ctrl-C stops."""

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 import acerl_np
+from acerl_np.commands.interruption import Terminated
 from acerl_np.support.errors import AcerlError, make_printable
 from acerl_np.support.files import remember_streams
 
@@ -99,9 +100,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except AcerlError as error:
         print_error(prog, str(error))
         return error.exit_status
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
         print_error(prog, "interrupted")
-        return 130
+        return 143 if isinstance(stop, Terminated) else 130
     except BrokenPipeError:
         # The reader of our output has gone, as in `acerl-np ... | head`; say nothing more.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -90,7 +90,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     run.add_argument("--seed", type=int, help="seed of every random draw (default: 0)")
     add_seeds(run)
-    add_team_options(run, "with --seeds, train")
+    add_team_options(run, "with --seeds, train", "never")
     run.add_argument(
         "--set",
         action="append",
@@ -210,6 +210,7 @@ def train_several(arguments: argparse.Namespace, settings: dict[str, Any]) -> in
     from acerl_np.experiments.runs import RivalConfig
     from acerl_np.experiments.seeds import SeedTask
     from acerl_np.rivals.training import STEPS
+    from acerl_np.support.workers import count_cores
 
     for name in ("seed", "resume", "tensorboard"):
         if getattr(arguments, name) is not None:
@@ -223,7 +224,9 @@ def train_several(arguments: argparse.Namespace, settings: dict[str, Any]) -> in
     ]
     what = "tasks" if arguments.tasks else arguments.suite or "dmh-train"
     name = f"{what}-{arguments.algorithm}-seeds{seeds[0]}-{seeds[-1]}"
-    with open_team(arguments.processes, arguments.dask) as team:
+    own = min(count_cores(), len(tasks))
+    asked = arguments.processes, arguments.dask, arguments.silence
+    with open_team(*asked, usual=None, own=own) as team:
         compile_ahead("rivals", quiet=arguments.quiet)
         folder = make_folder(arguments.out or Path("runs") / name)
         run_seeds(tasks, folder, team, quiet=arguments.quiet)

@@ -61,35 +61,29 @@ def read_seeds(text: str) -> range:
 def run_seeds(tasks: Sequence[SeedTask], folder: Path, team: Team | None, *, quiet: bool) -> None:
     """Train all seeds, write and print the summary."""
     from acerl_np.experiments.seeds import summarise_seeds, train_seeds
-    from acerl_np.support.team import ThreadTeam
-    from acerl_np.support.workers import count_cores
+    from acerl_np.support.team import lead
 
-    workers = team or ThreadTeam(count_cores())
     started, trained = time.perf_counter(), 0
     results: dict[int, Any] = {}
-    try:
-        with claim_folder(folder):
-            for k, result, is_new in train_seeds(tasks, folder, workers):
-                results[k] = result
-                trained += is_new
-                if not quiet:
-                    elapsed = time.perf_counter() - started
-                    left = elapsed / trained * (len(tasks) - len(results)) if trained else 0.0
-                    print(
-                        f"{len(results)}/{len(tasks)} trainings, seed {tasks[k].seed}, {elapsed:.0f} s, "
-                        f"about {left:.0f} s left",
-                        file=sys.stderr,
-                        flush=True,
-                    )
-            header, rows = summarise_seeds(tasks, [results[k] for k in range(len(tasks))])
-            text = io.StringIO()
-            csv.writer(text, lineterminator="\n").writerows([header, *rows])
-            write_atomically(folder / "summary.csv", text.getvalue().encode())
-            write_config(folder / "config.json", tasks)
-            picture = draw_training(folder, quiet=quiet)
-    except BaseException:
-        workers.stop()
-        raise
+    with claim_folder(folder), lead(team, 1) as workers:
+        for k, result, is_new in train_seeds(tasks, folder, workers):
+            results[k] = result
+            trained += is_new
+            if not quiet:
+                elapsed = time.perf_counter() - started
+                left = elapsed / trained * (len(tasks) - len(results)) if trained else 0.0
+                print(
+                    f"{len(results)}/{len(tasks)} trainings, seed {tasks[k].seed}, {elapsed:.0f} s, "
+                    f"about {left:.0f} s left",
+                    file=sys.stderr,
+                    flush=True,
+                )
+        header, rows = summarise_seeds(tasks, [results[k] for k in range(len(tasks))])
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows([header, *rows])
+        write_atomically(folder / "summary.csv", text.getvalue().encode())
+        write_config(folder / "config.json", tasks)
+        picture = draw_training(folder, quiet=quiet)
     shown = [
         [row[0], *(_show(name, x) for name, x in zip(header[1:], row[1:], strict=True))]
         for row in rows

@@ -36,9 +36,9 @@ from acerl_np.commands.options import PRESETS, add_config_options, add_preset, m
 from acerl_np.commands.progress import show_progress
 from acerl_np.commands.seeds import add_seeds, read_seeds, run_seeds
 from acerl_np.commands.summary import summarise
-from acerl_np.commands.teams import add_team_options, open_team
+from acerl_np.commands.teams import SILENCE, add_team_options, open_team
 from acerl_np.commands.tensorboard import add_tensorboard, check_tensorboard, open_tensorboard
-from acerl_np.support.errors import ConfigError, InputError, describe
+from acerl_np.support.errors import ConfigError, InputError, WorkerError, describe
 from acerl_np.support.files import write_atomically
 from acerl_np.support.numbers import check_seed
 
@@ -87,6 +87,7 @@ DEFAULTS: dict[str, Any] = {
     "seeds": None,
     "processes": None,
     "dask": None,
+    "silence": None,
     "threads": None,
     "out": None,
     "trials": 30,
@@ -119,7 +120,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     run = parser.add_argument_group("the run")
     run.add_argument("--seed", type=int, help="seed of every random draw (default: 0)")
     add_seeds(run)
-    add_team_options(run, "train with --seeds, or play the members of one training,")
+    add_team_options(
+        run,
+        "train with --seeds, or play the members of one training,",
+        f"{SILENCE:g}; with --seeds: never",
+    )
     run.add_argument(
         "--threads",
         type=int,
@@ -183,13 +188,14 @@ def run(arguments: argparse.Namespace) -> int:
         silence()
     if options["seeds"] is not None:
         return train_several(given, options, settings)
-    with open_team(options["processes"], options["dask"]) as team:
+    with open_team(options["processes"], options["dask"], options["silence"]) as team:
         return train_one(given, options, settings, team)
 
 
 def train_several(given: dict[str, Any], options: dict[str, Any], settings: dict[str, Any]) -> int:
     """Train with every seed that is asked for; return the exit status."""
     from acerl_np.experiments.seeds import SeedTask
+    from acerl_np.support.workers import count_cores
     from acerl_np.training.config import Config
 
     for name in ("seed", "resume", "tensorboard"):
@@ -213,7 +219,9 @@ def train_several(given: dict[str, Any], options: dict[str, Any], settings: dict
     ]
     name = f"{name_data(options)}-seeds{seeds[0]}-{seeds[-1]}"
     folder = Path(options["out"] or Path("runs") / name)
-    with open_team(options["processes"], options["dask"]) as team:
+    own = min(options["threads"] or count_cores(), len(tasks))
+    asked = options["processes"], options["dask"], options["silence"]
+    with open_team(*asked, usual=None, own=own) as team:
         compile_ahead("training", quiet=options["quiet"])
         run_seeds(tasks, make_folder(folder), team, quiet=options["quiet"])
     return 0
@@ -239,7 +247,7 @@ def train_one(
         write_judges(folder, judges)
         write_config(paths["config.json"], trainer, judges, options["preset"])
         started = time.perf_counter()
-        stopped = train(trainer, options, paths)
+        stopped = train(trainer, options, paths, team)
         seconds = time.perf_counter() - started
         picture = None
         if stopped is None:
@@ -288,16 +296,35 @@ def describe_stop(trainer: ACERL) -> str:
     return f"{taken:,} of {trainer.config.decisions:,} decisions"
 
 
-def train(trainer: ACERL, options: dict[str, Any], paths: dict[str, Path]) -> int | None:
-    """Train to the end, or to a signal, whose number is returned; save now and then and at the end."""
+class Stopped(KeyboardInterrupt):
+    """A signal was noted while workers play: their generation is given up."""
+
+
+def train(
+    trainer: ACERL, options: dict[str, Any], paths: dict[str, Path], team: Team | None
+) -> int | None:
+    """Train to the end, or to a signal, whose number is returned; save now and then and at the end.
+
+    Raises
+    ------
+    WorkerError
+        If the team fails; the last whole generation is saved.
+    """
 
     def save() -> None:
         trainer.save(paths["run.npz"])
         trainer.write_history(paths["history.csv"])
         trainer.write_curves(paths["curves.csv"])
 
+    def give_up() -> None:
+        if caught() is not None:
+            raise Stopped
+
     save()
+    failure: WorkerError | None = None
     with catch_signals() as caught:
+        if team is not None:
+            team.watch = give_up
         last_save, last_generation = time.perf_counter(), trainer.generation
         folder = paths["run.npz"].parent
         with (
@@ -305,7 +332,13 @@ def train(trainer: ACERL, options: dict[str, Any], paths: dict[str, Path]) -> in
             open_tensorboard(folder, trainer, options["tensorboard"]) as log,
         ):
             while not trainer.done and caught() is None:
-                record = trainer.step()
+                try:
+                    record = trainer.step()
+                except Stopped:
+                    break
+                except WorkerError as error:
+                    failure = error
+                    break
                 show(record)
                 log(record)
                 if (
@@ -319,6 +352,11 @@ def train(trainer: ACERL, options: dict[str, Any], paths: dict[str, Path]) -> in
         if options["no_records"] and policy.origin is not None:
             policy.origin = policy.origin.without_records()
         policy.save(paths["policy.npz"])
+        if failure is not None:
+            remove_picture(folder)
+            raise WorkerError(
+                f"{failure}; go on with: acerl-np train --resume {paths['run.npz']}"
+            ) from failure
         return None if trainer.done else caught()
 
 
@@ -340,6 +378,9 @@ def check_options(options: dict[str, Any]) -> None:
             raise ConfigError(
                 f"{name}: read {describe(value)}; expected a whole number from {low} to {high}"
             )
+    silence = options["silence"]
+    if silence is not None and (isinstance(silence, bool) or not isinstance(silence, int | float)):
+        raise ConfigError(f"silence: read {describe(silence)}; expected seconds above 0")
     every = options["checkpoint_every"]
     if isinstance(every, bool) or not isinstance(every, int | float) or not 0 <= every < 1e9:
         raise ConfigError(

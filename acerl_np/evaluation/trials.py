@@ -29,12 +29,13 @@ from acerl_np.policies.rules import RULES, STATIC, find_policy_name
 from acerl_np.policies.static import StaticPlan, fit_static, play_plan
 from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.problem.tables import build_problem
-from acerl_np.simulation.arena import play_list, stream_keys
+from acerl_np.simulation.arena import check_outcome, play_list, stream_keys
 from acerl_np.simulation.simulator import Simulator
 from acerl_np.support.errors import ConfigError, InputError, PolicyError, describe
 from acerl_np.support.numbers import check_seed, is_real, is_whole
-from acerl_np.support.team import Team
+from acerl_np.support.team import Team, find_team
 from acerl_np.support.workers import Workers, check_threads
+from acerl_np.training.remote import play_test_member
 
 MAX_TRIALS = 10_000_000
 
@@ -203,8 +204,7 @@ def evaluate_policy(
     if executor is None:
         played = _play(policy, chosen, rows, keys, greedy, horizon, threads)
     else:
-        team = executor if isinstance(executor, Team) else Team(executor)
-        played = _play_elsewhere(team, policy, chosen, rows, keys, greedy, horizon)
+        played = _play_elsewhere(find_team(executor), policy, chosen, rows, keys, greedy, horizon)
     return _collect(chosen, played, cost_limit)
 
 
@@ -282,9 +282,15 @@ def _play_elsewhere(
             pieces.append(_Piece(policy, tuple(instances), row, keys[some], greedy, horizon))
             places.append(some)
     outcome = allocate_outcome(len(rows))
-    for k, found in team.run(_play_piece, pieces):
-        for whole, part in zip(outcome, found, strict=True):
-            whole[places[k]] = part
+    for k, found in team.run(_play_piece, pieces, test=play_test_member):
+        own, keys = places[k], pieces[k].keys
+
+        def replay(some: np.ndarray, own: np.ndarray = own, keys: np.ndarray = keys) -> Outcome:
+            return _play(policy, instances, rows[own][some], keys[some], greedy, horizon, None)
+
+        checked = check_outcome(found, len(own), replay)
+        for whole, part in zip(outcome, checked, strict=True):
+            whole[own] = part
     return outcome
 
 

@@ -13,17 +13,18 @@ import numpy as np
 
 from acerl_np.evaluation.metrics import satisfied_share
 from acerl_np.evaluation.trials import evaluate_policy
-from acerl_np.experiments.runs import RivalConfig
+from acerl_np.experiments.runs import RivalConfig, check_trials
 from acerl_np.experiments.stamp import RIVAL_ROOTS, ROOTS, result_stamp
 from acerl_np.problem.instance import Instance
 from acerl_np.rivals.training import RivalTrainer
-from acerl_np.support.errors import InputError
+from acerl_np.support.errors import InputError, WorkerError
 from acerl_np.support.files import read_arrays, write_arrays, write_atomically
 from acerl_np.support.team import Team
 from acerl_np.training.acerl import ACERL
 from acerl_np.training.config import Config
 from acerl_np.training.remote import play_test_member
 
+FILES = ("policy.npz", "run.npz", "history.csv", "curves.csv")
 TRIALS_FILE = "trials.npz"
 KIND, FORMAT = "trials of a seed", 1
 
@@ -108,13 +109,12 @@ def train_seed(task: SeedTask) -> SeedResult:
     policy = trainer.policy
     if not task.with_records and policy.origin is not None:
         policy.origin = policy.origin.without_records()
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        policy.save(folder / "policy.npz")
-        trainer.save(folder / "run.npz")
-        trainer.write_history(folder / "history.csv")
-        trainer.write_curves(folder / "curves.csv")
-        files = {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        savers = (policy.save, trainer.save, trainer.write_history, trainer.write_curves)
+        for name, save in zip(FILES, savers, strict=True):
+            save(folder / name)
+        files = {name: (folder / name).read_bytes() for name in FILES}
 
     def play(records: Sequence[Instance]) -> tuple[np.ndarray, np.ndarray]:
         if not records or not task.trials:
@@ -158,12 +158,42 @@ def train_seeds(
             yield k, kept, False
     chosen = [tasks[k] for k in missing]
     for place, result in team.run(train_seed, chosen, test=play_test_member):
+        check_result(result, chosen[place])
         _keep(folder / f"seed{chosen[place].seed}", chosen[place], result)
         yield missing[place], result, True
 
 
+def check_result(found: object, task: SeedTask) -> None:
+    """Refuse what a worker returns that no training gives.
+
+    nan is also what a broken machine returns, so a training with an episode that has not ended is done
+    again here.
+
+    Raises
+    ------
+    WorkerError
+        With the seed.
+    """
+    name = f"seed {task.seed}"
+    if not isinstance(found, SeedResult) or set(found.files) != set(FILES):
+        raise WorkerError(f"{name}: a worker returned no training")
+    n_instances = len(task.instances) if task.trials else 0
+    n_unseen = len(task.held_back) if task.trials else 0
+    ended = [
+        check_trials(name, found[:2], (n_instances, task.trials)),
+        check_trials(name, found[2:4], (n_unseen, task.trials)),
+    ]
+    if not all(ended) and not all(
+        np.array_equal(x, y, equal_nan=True)
+        for x, y in zip(train_seed(task)[:4], found[:4], strict=True)
+    ):
+        raise WorkerError(f"{name}: a worker returned nan for episodes that end")
+
+
 def _keep(folder: Path, task: SeedTask, result: SeedResult) -> None:
     folder.mkdir(parents=True, exist_ok=True)
+    # First: what an older training has left is whole no more.
+    (folder / TRIALS_FILE).unlink(missing_ok=True)
     for name, content in result.files.items():
         write_atomically(folder / name, content)
     # Last: what has it is whole.

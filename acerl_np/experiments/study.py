@@ -13,13 +13,13 @@ from pathlib import Path
 import numpy as np
 
 from acerl_np.evaluation.trials import evaluate_policy
-from acerl_np.experiments.runs import AHEAD, Job, RivalConfig, Training, run_job
+from acerl_np.experiments.runs import AHEAD, Job, RivalConfig, Training, check_run, run_job
 from acerl_np.experiments.stamp import RIVAL_ROOTS, ROOTS, result_stamp
 from acerl_np.experiments.tables import RULE_ROWS, Row
 from acerl_np.problem.instance import Instance
 from acerl_np.support.errors import InputError
 from acerl_np.support.files import read_arrays, write_arrays, write_atomically
-from acerl_np.support.team import Team, ThreadTeam
+from acerl_np.support.team import Team, lead
 from acerl_np.support.workers import count_cores
 from acerl_np.training.config import Config, Preset
 from acerl_np.training.curves import CURVE_COLUMNS
@@ -112,7 +112,7 @@ class Study:
         self.trials = trials
         self.generations = generations
         self.threads = threads or count_cores()
-        self.team = team or ThreadTeam(self.threads)
+        self.team = team
         self.report = report
         self.rivals = tuple(rivals)
         self.rival_seeds = rival_seeds
@@ -179,16 +179,13 @@ class Study:
                 found[k] = self._load(path, job.training, job.seed)
                 self._tell(len(found), jobs, k, False)
         alike = list(missing.values())
-        try:
-            for place, arrays in self.team.run(
-                run_job, [jobs[same[0]] for same in alike], test=play_test_member
-            ):
+        chosen = [jobs[same[0]] for same in alike]
+        with lead(self.team, self.threads) as team:
+            for place, arrays in team.run(run_job, chosen, test=play_test_member):
+                check_run(arrays, chosen[place])
                 for k in alike[place]:
                     found[k] = self._keep(jobs[k], arrays)
                     self._tell(len(found), jobs, k, k == alike[place][0])
-        except BaseException:
-            self.team.stop()
-            raise
         results: dict[str, list[Finished]] = {training.label: [] for training in trainings}
         for k, job in enumerate(jobs):
             results[job.training.label].append(found[k])

@@ -162,6 +162,10 @@ class Instance:
         canonical = json.dumps([data, self.rows()], sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the hash out: where an instance arrives, it is computed of what arrived."""
+        return {name: value for name, value in vars(self).items() if name != "content_hash"}
+
     def __repr__(self) -> str:
         return f"Instance({self.name!r}, layout={self.layout.name!r}, n_tasks={self.n_tasks})"
 

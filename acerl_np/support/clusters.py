@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -12,14 +13,19 @@ from acerl_np.support.errors import (
     describe,
     make_printable,
 )
-from acerl_np.support.team import SILENCE, Team
+from acerl_np.support.team import Team
 
 PATIENCE = 10.0
 """Seconds to wait for a scheduler, and then for its first worker."""
 
+DESERTED = 60.0
+"""Seconds to wait while there is no worker any more, as some may be started anew."""
+
 
 @contextmanager
-def connect_dask(address: str, *, patience: float = PATIENCE) -> Iterator[Team]:
+def connect_dask(
+    address: str, *, patience: float = PATIENCE, time_limit: float | None = None
+) -> Iterator[Team]:
     """Return the workers of a Dask scheduler, until the end of the block.
 
     Parameters
@@ -28,6 +34,8 @@ def connect_dask(address: str, *, patience: float = PATIENCE) -> Iterator[Team]:
         Such as "tcp://host:8786"; a TLS address takes its certificates from Dask's configuration.
     patience : float
         s to wait for the scheduler, and for a worker.
+    time_limit : float, optional
+        s, of a task, as of `Team`.
 
     Raises
     ------
@@ -44,6 +52,7 @@ def connect_dask(address: str, *, patience: float = PATIENCE) -> Iterator[Team]:
         raise MissingExtraError(
             "--dask needs Dask: pip install 'acerl_np[dask]' (here and where the workers are)"
         ) from error
+    _silence_engine()
     try:
         client = Client(address, timeout=patience, set_as_default=False)
     except (OSError, TimeoutError) as error:
@@ -63,6 +72,13 @@ def connect_dask(address: str, *, patience: float = PATIENCE) -> Iterator[Team]:
                 f"{make_printable(address)}: the scheduler has no worker; expected at least one"
             ) from error
         executor = client.get_executor(pure=False, retries=2)
-        yield Team(executor, n_workers=max(1, len(client.nthreads())), time_limit=SILENCE)
+        yield Team(executor, time_limit=time_limit, patience=DESERTED)
     finally:
-        client.close(timeout=patience)
+        client.close(timeout=1.0)
+
+
+def _silence_engine() -> None:
+    """Let Dask and what it stands on log nothing: what matters is raised, on one line."""
+    for name in ("asyncio", "concurrent.futures", "tornado", *logging.root.manager.loggerDict):
+        if name.split(".")[0] in ("asyncio", "concurrent", "distributed", "tornado"):
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)

@@ -2,61 +2,60 @@
 
 from __future__ import annotations
 
+import hashlib
 import platform
+from collections.abc import Mapping
 from functools import cache
-from typing import NamedTuple
+from pathlib import Path
 
 import llvmlite
 import numba
 import numpy as np
 import scipy
 
-from acerl_np.support.machine_code import source_stamp
+from acerl_np.support.errors import describe
 
 
-class Fingerprint(NamedTuple):
-    """What decides a result besides its task.
+def own_fingerprint() -> dict[str, str]:
+    """Return what decides a result of this process besides its task.
 
-    Attributes
-    ----------
-    host : str
-        Name of the machine, for messages; two hosts may agree in all else.
-    code : str
-        Hash of the kernels' sources, the package's version and the compiler's: `machine_code.source_stamp`.
-    numpy, scipy, numba, llvmlite : str
-        Versions.
-    test : str
-        Hash of the bytes of a computed test member, empty where none was asked for.
+    Returns
+    -------
+    dict of str
+        Versions, then the hash of the package's code; and the host's name, for messages alone. Plain
+        values, so that any other version can read them.
     """
-
-    host: str
-    code: str
-    numpy: str
-    scipy: str
-    numba: str
-    llvmlite: str
-    test: str = ""
+    return dict(_find_own())
 
 
 @cache
-def own_fingerprint() -> Fingerprint:
-    """Return that of this process, without a test member."""
-    return Fingerprint(
-        platform.node() or "this machine",
-        source_stamp()[:12],
-        np.__version__,
-        scipy.__version__,
-        numba.__version__,
-        llvmlite.__version__,
-    )
+def _find_own() -> dict[str, str]:
+    return {
+        "host": platform.node() or "this machine",
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "numba": numba.__version__,
+        "llvmlite": llvmlite.__version__,
+        "code": hash_code(Path(__file__).parent.parent),
+    }
 
 
-def describe_difference(own: Fingerprint, other: Fingerprint) -> str | None:
+def hash_code(package: Path) -> str:
+    """Return the hash of all Python files of a package, its version among them."""
+    digest = hashlib.sha256()
+    for path in sorted(package.rglob("*.py")):
+        digest.update(f"{path.relative_to(package).as_posix()}\0".encode())
+        digest.update(path.read_bytes() + b"\0")
+    return digest.hexdigest()[:12]
+
+
+def describe_difference(own: Mapping[str, str], other: Mapping[str, str]) -> str | None:
     """Return in what a worker differs from this process, on one line; None if results can be mixed."""
-    for name in ("code", "numpy", "scipy", "numba", "llvmlite", "test"):
-        mine, theirs = getattr(own, name), getattr(other, name)
-        if mine != theirs:
-            words = {"code": "other code of acerl_np", "test": "another result of the test member"}
-            what = words.get(name, name)
-            return f"a worker on {other.host} has {what}: read {theirs}; expected {mine}"
+    for name, mine in own.items():
+        theirs = other.get(name, "nothing")
+        if name != "host" and mine != theirs:
+            what = "other code of acerl_np" if name == "code" else name
+            where = describe(other.get("host", "another machine"))
+            return f"a worker on {where} has {what}: read {describe(theirs)}; expected {mine}"
     return None

@@ -25,6 +25,9 @@ import numpy as np
 SECONDS = 40
 """About how long all kernels together take to compile, s; most uses need a part of them."""
 
+COMPILE_WAIT = 120.0
+"""Seconds to wait for another process that compiles; it may have been stopped."""
+
 UNUSED_SECONDS = 30 * 86400.0
 """Age of machine code that no process has loaded since, after which it is deleted."""
 
@@ -85,7 +88,7 @@ def cache_folder() -> Path | None:
 def compile_alone() -> Iterator[None]:
     """Let one process of this user and machine compile at a time: the others load what it has compiled.
 
-    Where no lock can be had, all compile.
+    Where no lock can be had, or none within `COMPILE_WAIT`, all compile.
     """
     folder = cache_folder()
     if folder is None or sys.platform == "win32":
@@ -99,8 +102,14 @@ def compile_alone() -> Iterator[None]:
         yield
         return
     try:
+        deadline = time.monotonic() + COMPILE_WAIT
         with contextlib.suppress(OSError):  # a file system without locks
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            while time.monotonic() < deadline:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    time.sleep(0.1)
         yield
     finally:
         os.close(lock)

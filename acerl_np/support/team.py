@@ -8,26 +8,17 @@ workers are.
 from __future__ import annotations
 
 import contextlib
-import os
-import signal
+import hashlib
+import pickle
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import (
-    FIRST_COMPLETED,
-    CancelledError,
-    Executor,
-    Future,
-    ProcessPoolExecutor,
-    ThreadPoolExecutor,
-    wait,
-)
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context
 from typing import Any, NamedTuple, TypeVar
 
-from acerl_np.support.errors import AcerlError, ConfigError, WorkerError, describe, make_printable
-from acerl_np.support.fingerprint import Fingerprint, describe_difference, own_fingerprint
+from acerl_np.support.errors import InputError, WorkerError, describe, make_printable
+from acerl_np.support.fingerprint import describe_difference, own_fingerprint
 from acerl_np.support.machine_code import compile_alone
 from acerl_np.support.numbers import is_whole
 
@@ -35,15 +26,13 @@ Argument = TypeVar("Argument")
 Value = TypeVar("Value")
 
 TRIES = 4
-"""Losses of a task after which it is given up."""
-
-MAX_PROCESSES = 1024
-
-SILENCE = 3600.0
-"""Seconds after which the commands give out a task again of which nothing is heard."""
+"""Losses of a task, while no task finishes, after which it is given up."""
 
 POLL = 0.2
 """Seconds between two looks at the clock while nothing finishes."""
+
+RECOUNT = 5.0
+"""Seconds between two counts of the workers."""
 
 
 class Report(NamedTuple):
@@ -51,77 +40,121 @@ class Report(NamedTuple):
 
     Attributes
     ----------
-    fingerprint : Fingerprint
+    fingerprint : dict of str
+    task : str
+        Hash of the task as it arrived.
+    test : str
+        What the test gave, empty where there is none.
     value : object
-    error : AcerlError or None
+    error : InputError or None
         An error that another worker would make as well.
     """
 
-    fingerprint: Fingerprint
-    value: Any
-    error: AcerlError | None = None
+    fingerprint: dict[str, str]
+    task: str
+    test: str = ""
+    value: Any = None
+    error: InputError | None = None
 
 
-def work(
-    function: Callable[[Any], Any], argument: Any, test: Callable[[], str] | None = None
-) -> Report:
-    """Run a task where the worker is; `test` computes something that all workers must agree on."""
-    own = find_fingerprint(test)
+def work(task: bytes, expected: dict[str, str]) -> Report:
+    """Run a pickled function, argument and test, unless this process has other versions than `expected`."""
+    own, name = own_fingerprint(), hashlib.sha256(task).hexdigest()
+    # Another version may not even be able to read the task.
+    if describe_difference(expected, own) is not None:
+        return Report(own, name)
+    function, argument, test = pickle.loads(task)
+    result = run_test(test)
     try:
-        return Report(own, function(argument))
-    except AcerlError as error:
-        return Report(own, None, error)
+        return Report(own, name, result, function(argument))
+    except InputError as error:
+        return Report(own, name, result, None, error)
 
 
-def find_fingerprint(test: Callable[[], str] | None) -> Fingerprint:
-    """Return that of this process, with the result of a test."""
-    own = own_fingerprint()
+class _Call:
+    """A call of `work` as a pickle that makes the call when it is loaded."""
+
+    def __init__(self, *arguments: Any) -> None:
+        self._arguments = arguments
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return work, self._arguments
+
+
+_TESTS: dict[Callable[[], str], str] = {}
+
+
+def run_test(test: Callable[[], str] | None) -> str:
+    """Return what a test gives in this process, computed once; nothing without one."""
     if test is None:
-        return own
-    with compile_alone():  # all workers of a machine begin at once
-        return own._replace(test=test())
+        return ""
+    if test not in _TESTS:
+        with compile_alone():  # all workers of a machine begin at once
+            _TESTS[test] = test()
+    return _TESTS[test]
 
 
 class Ledger:
-    """Which tasks wait, which were given out and when, and how often each was lost.
+    """Which tasks wait, which were given out, since when they run, and how often each was lost.
 
     Parameters
     ----------
     n_tasks : int
-    n_workers : int
-        Of the tasks given out, so many have begun: the oldest.
     """
 
-    def __init__(self, n_tasks: int, n_workers: int) -> None:
-        self.n_tasks, self.n_workers = n_tasks, n_workers
+    def __init__(self, n_tasks: int) -> None:
+        self.n_tasks = n_tasks
         self.waiting = deque(range(n_tasks))
-        self.running: dict[Future[Report], tuple[int, float]] = {}
+        self.names: dict[int, str] = {}
+        self.running: dict[Future[Report], int] = {}
+        self.since: dict[Future[Report], float] = {}
         self._losses = [0] * n_tasks
 
-    def lose(self, futures: Iterable[Future[Report]]) -> None:
+    def note_begun(self, n_workers: int) -> None:
+        """Note which tasks have begun: of those given out, the oldest that are not done."""
+        now = time.monotonic()
+        for future in [future for future in self.running if not future.done()][:n_workers]:
+            self.since.setdefault(future, now)
+
+    def find_late(self, limit: float | None) -> list[Future[Report]]:
+        """Return the tasks that began more than `limit` seconds ago."""
+        now = time.monotonic()
+        return [
+            future
+            for future, since in self.since.items()
+            if limit is not None and now - since > limit and not future.done()
+        ]
+
+    def finish(self, future: Future[Report]) -> int:
+        """Return which task is finished."""
+        self.since.pop(future, None)
+        # Where tasks finish, the others were unlucky: workers die, but none of one task.
+        self._losses = [0] * self.n_tasks
+        return self.running.pop(future)
+
+    def lose(self, futures: Iterable[Future[Report]], reason: str) -> None:
         """Take back tasks whose workers are lost.
 
         Raises
         ------
         WorkerError
-            If one was lost too often.
+            If some were lost too often.
         """
-        begun = sorted(self.running.values(), key=lambda item: item[1])[: self.n_workers]
-        for future in list(futures):
-            k, since = self.running.pop(future)
-            future.cancel()
+        lost = list(futures)
+        begun = [future for future in lost if future in self.since] or lost[:1]
+        given_up = []
+        for future in lost:
+            k = self.running.pop(future)
+            self.since.pop(future, None)
             self.waiting.append(k)
-            self._losses[k] += (k, since) in begun
+            self._losses[k] += future in begun
             if self._losses[k] == TRIES:
-                raise WorkerError(
-                    f"task {k + 1} of {self.n_tasks} was lost {TRIES} times; expected workers that stay"
-                )
-
-    def find_late(self, limit: float | None) -> list[Future[Report]]:
-        """Return the tasks that began more than `limit` seconds ago."""
-        now = time.monotonic()
-        oldest = sorted(self.running.items(), key=lambda item: item[1][1])[: self.n_workers]
-        return [future for future, (_, since) in oldest if limit and now - since > limit]
+                given_up.append(str(k + 1))
+        if given_up:
+            which = f"task {given_up[0]} of {self.n_tasks} was"
+            if len(given_up) > 1:
+                which = f"tasks {', '.join(given_up)} of {self.n_tasks} were"
+            raise WorkerError(f"{which} lost {TRIES} times, the last time: {reason}")
 
 
 class Team:
@@ -131,11 +164,20 @@ class Team:
     ----------
     executor : concurrent.futures.Executor
     n_workers : int, optional
-        How many there are; by default what the executor says, else 8.
+        How many there are; by default what the executor says, now and then, else 8.
     time_limit : float, optional
-        s; a task of which nothing is heard for so long is given out again, and given up after `TRIES`
-        losses. By default one waits for ever.
+        s; a task that takes longer is given out again, and given up after `TRIES` losses. By default one
+        waits for ever.
+    patience : float, optional
+        s to wait while a Dask scheduler has no worker. By default one waits for ever.
+
+    Attributes
+    ----------
+    watch : callable, optional
+        Called now and then while a run waits; what it raises ends the run.
     """
+
+    watch: Callable[[], object] | None = None
 
     def __init__(
         self,
@@ -143,10 +185,21 @@ class Team:
         *,
         n_workers: int | None = None,
         time_limit: float | None = None,
+        patience: float | None = None,
     ) -> None:
         self._executor = executor
-        self.n_workers = n_workers or count_workers(executor)
+        self._n_workers = n_workers
         self.time_limit = time_limit
+        self.patience = patience
+        self._client = _find_client(executor)
+        scheduler = getattr(self._client, "scheduler", None)  # later there may be none
+        self._address = make_printable(str(getattr(scheduler, "address", "Dask")))
+        self._deserted: float | None = None
+
+    @property
+    def n_workers(self) -> int:
+        """How many workers there are now, at least one."""
+        return max(1, self._n_workers or count_workers(self._executor))
 
     def run(
         self,
@@ -174,220 +227,182 @@ class Team:
         ------
         WorkerError
             If a task was lost too often, or a worker has another version of anything.
-        AcerlError
+        InputError
             That the function raised.
         """
-        ledger = Ledger(len(arguments), self.n_workers)
+        ledger = Ledger(len(arguments))
+        n_workers, counted = 0, 0.0
         try:
             while ledger.waiting or ledger.running:
-                self._give_out(function, arguments, test, ledger)
+                self._look()
+                if not n_workers or time.monotonic() - counted > RECOUNT:
+                    n_workers, counted = self._count(), time.monotonic()
+                # One ahead for each worker, so that none waits for this process.
+                while ledger.waiting and len(ledger.running) < 2 * n_workers:
+                    argument = arguments[ledger.waiting[0]]
+                    if not self._give_out((function, argument, test), ledger):
+                        break
+                ledger.note_begun(n_workers)
                 done, _ = wait(ledger.running, timeout=POLL, return_when=FIRST_COMPLETED)
-                for future in done:
+                # What is well first: the loss of one worker may take all others down.
+                for future in sorted(done, key=_is_lost):
                     if future not in ledger.running:
                         continue  # taken back with another
-                    try:
-                        report = future.result()
-                    except (Exception, CancelledError) as error:
-                        self._recover(error, future, ledger)
+                    if _is_lost(future):
+                        self._recover(_find_reason(future), future, ledger)
                         continue
-                    k, _ = ledger.running.pop(future)
-                    yield k, _open(report, test)
+                    report = future.result()
+                    k = ledger.finish(future)
+                    yield k, _open(report, ledger.names.pop(k), test)
                 late = ledger.find_late(self.time_limit)
                 if late:
-                    self._drop(late, ledger)
+                    self._drop(late, f"it took longer than {self.time_limit:g} s", ledger)
         finally:
-            for future in ledger.running:
-                future.cancel()
+            self._forget(ledger.running)
 
-    def _give_out(
-        self,
-        function: Callable[[Any], Any],
-        arguments: Sequence[Any],
-        test: Callable[[], str] | None,
-        ledger: Ledger,
-    ) -> None:
-        # One ahead for each worker, so that none waits for this process.
-        while ledger.waiting and len(ledger.running) < 2 * self.n_workers:
-            k = ledger.waiting[0]
-            try:
-                future = self._find_executor().submit(work, function, arguments[k], test)
-            except BrokenProcessPool as error:
-                self._recover(error, None, ledger)
-                continue
-            except RuntimeError as error:
-                raise WorkerError(f"the executor takes no tasks: {_shorten(error)}") from error
-            ledger.waiting.popleft()
-            ledger.running[future] = (k, time.monotonic())
+    def _look(self) -> None:
+        """Raise what ends the run."""
+        if self.watch is not None:
+            self.watch()
+        if self._client is None:
+            return
+        # The client gives up by itself after a while.
+        while self._client.status == "connecting":
+            time.sleep(POLL)
+            if self.watch is not None:
+                self.watch()
+        if self._client.status != "running":
+            raise WorkerError(f"{self._address}: the scheduler has gone")
+
+    def _count(self) -> int:
+        """Return the number of workers.
+
+        Raises
+        ------
+        WorkerError
+            If there has been none for too long.
+        """
+        now, n_workers = time.monotonic(), self._n_workers or count_workers(self._executor)
+        self._deserted = None if n_workers else self._deserted or now
+        if self._deserted and self.patience is not None and now - self._deserted > self.patience:
+            raise WorkerError(
+                f"{self._address}: the scheduler has no worker; expected at least one"
+            )
+        return max(1, n_workers)
+
+    def _give_out(self, content: tuple[Any, ...], ledger: Ledger) -> bool:
+        """Give the next task out; False if it has to wait."""
+        executor = self._find_executor()
+        try:
+            task = pickle.dumps(content)
+            # Loaded within the task: where this fails it is the task's error, which engines pass on. What
+            # they fail to load themselves ends their workers.
+            call = pickle.dumps(_Call(task, own_fingerprint()))
+            future: Future[Report] = executor.submit(pickle.loads, call)
+        except BrokenProcessPool as error:
+            self._recover(error, None, ledger)
+            return False
+        except Exception as error:
+            # Whatever an engine says: it has many kinds.
+            raise WorkerError(f"the executor takes no tasks: {_shorten(error)}") from error
+        k = ledger.running[future] = ledger.waiting.popleft()
+        ledger.names[k] = hashlib.sha256(task).hexdigest()
+        return True
 
     def _find_executor(self) -> Executor:
         if self._executor is None:
             raise WorkerError("the workers are gone; expected an executor that is open")
         return self._executor
 
-    def _recover(self, error: BaseException, future: Future[Report] | None, ledger: Ledger) -> None:
+    def _recover(
+        self, reason: BaseException, future: Future[Report] | None, ledger: Ledger
+    ) -> None:
         """Go on after a lost task; the executor mends itself, or is gone."""
-        if isinstance(error, BrokenProcessPool) or future is None:
-            raise WorkerError(f"the executor has lost its workers: {_shorten(error)}") from error
-        ledger.lose([future])
+        if isinstance(reason, BrokenProcessPool) or future is None:
+            raise WorkerError(f"the executor has lost its workers: {_shorten(reason)}") from reason
+        self._look()  # a scheduler that has gone is no loss of a task
+        ledger.lose([future], _shorten(reason))
 
-    def _drop(self, late: list[Future[Report]], ledger: Ledger) -> None:
-        """Give out again what has not been heard of for too long."""
-        ledger.lose(late)
+    def _drop(self, late: list[Future[Report]], reason: str, ledger: Ledger) -> None:
+        """Give out again what takes too long."""
+        self._forget(late)
+        ledger.lose(late, reason)
 
-    def stop(self) -> None:
-        """Wait for no result any more."""
+    def _forget(self, futures: Iterable[Future[Report]]) -> None:
+        """Wait for results no more."""
+        # Those of a client that has lost its scheduler cannot be cancelled.
+        if self._client is None or self._client.status == "running":
+            for future in futures:
+                future.cancel()
 
     def close(self) -> None:
         """Let go of the executor; one of the caller's stays open."""
-        self._executor = None
+        self._executor = self._client = None
 
 
-class ThreadTeam(Team):
-    """Threads of this process, for tasks that spend their time in kernels.
-
-    Parameters
-    ----------
-    n_threads : int
-    """
-
-    def __init__(self, n_threads: int) -> None:
-        super().__init__(None, n_workers=n_threads)
-
-    def _find_executor(self) -> Executor:
-        if self._executor is None:
-            self._executor = ThreadPoolExecutor(self.n_workers, thread_name_prefix="acerl_np")
-        return self._executor
-
-    def close(self) -> None:
-        """End the threads."""
-        executor, self._executor = self._executor, None
-        if executor is not None:
-            executor.shutdown(cancel_futures=True)
+def _is_lost(future: Future[Report]) -> bool:
+    return future.cancelled() or future.exception() is not None
 
 
-class ProcessTeam(Team):
-    """Worker processes of our own, started anew when one of them dies or hangs.
-
-    They are spawned, so a script that makes them must be importable: its work stands below
-    `if __name__ == "__main__":`.
-
-    Parameters
-    ----------
-    n_processes : int
-    time_limit : float, optional
-        s; workers are killed when one takes longer for a task. By default one waits for ever.
-
-    Raises
-    ------
-    ConfigError
-        If the number is not from 1 to `MAX_PROCESSES`.
-    """
-
-    def __init__(self, n_processes: int, *, time_limit: float | None = None) -> None:
-        if not is_whole(n_processes) or not 1 <= n_processes <= MAX_PROCESSES:
-            raise ConfigError(
-                f"processes: read {describe(n_processes)}; expected a whole number from 1 to "
-                f"{MAX_PROCESSES}"
-            )
-        super().__init__(None, n_workers=int(n_processes), time_limit=time_limit)
-        self._context = get_context("spawn")
-        self._pids: Any = None
-        self._known: set[int] = set()
-
-    @property
-    def pids(self) -> set[int]:
-        """Ids of the worker processes that have begun."""
-        while self._pids is not None and not self._pids.empty():
-            self._known.add(self._pids.get())
-        return set(self._known)
-
-    def _find_executor(self) -> Executor:
-        if self._executor is None:
-            self._known.clear()
-            self._pids = self._context.SimpleQueue()
-            self._executor = ProcessPoolExecutor(
-                self.n_workers, self._context, _begin, (self._pids,)
-            )
-        return self._executor
-
-    def _recover(self, error: BaseException, future: Future[Report] | None, ledger: Ledger) -> None:
-        if isinstance(error, BrokenProcessPool | CancelledError):
-            # One that is killed takes all down; what they were at is done again.
-            self._kill()
-            ledger.lose(ledger.running)
-        else:
-            super()._recover(error, future, ledger)
-
-    def _drop(self, late: list[Future[Report]], ledger: Ledger) -> None:
-        self._kill()
-        ledger.lose(ledger.running)
-
-    def stop(self) -> None:
-        """End all worker processes at once."""
-        self._kill()
-
-    def _kill(self) -> None:
-        executor, self._executor = self._executor, None
-        if executor is not None:
-            for pid in self.pids:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))
-            executor.shutdown(wait=False, cancel_futures=True)
-
-    def close(self) -> None:
-        """End the worker processes."""
-        executor, self._executor = self._executor, None
-        if executor is not None:
-            executor.shutdown(cancel_futures=True)
+def _find_reason(future: Future[Report]) -> BaseException:
+    if future.cancelled():
+        return RuntimeError("the executor has cancelled it")
+    return future.exception() or RuntimeError("unknown")
 
 
-def _open(report: object, test: Callable[[], str] | None) -> Any:
+def _open(report: object, task: str, test: Callable[[], str] | None) -> Any:
     """Return what a worker's task returned, or raise what it raised."""
     if not isinstance(report, Report):
         raise WorkerError(f"a worker returned {describe(report)}; expected a report")
-    difference = describe_difference(find_fingerprint(test), report.fingerprint)
+    difference = describe_difference(own_fingerprint(), report.fingerprint)
     if difference is not None:
         raise WorkerError(difference)
+    where = f"a worker on {describe(report.fingerprint.get('host'))}"
+    if report.task != task:
+        raise WorkerError(f"{where} received another task than it was sent")
+    own = run_test(test)
+    if report.test != own:
+        raise WorkerError(
+            f"{where} has another result of the test member: read {describe(report.test)}; expected {own}"
+        )
     if report.error is not None:
         raise report.error
     return report.value
 
 
 def _shorten(error: BaseException) -> str:
-    return make_printable(f"{type(error).__name__}: {error}"[:300])
+    return " ".join(make_printable(f"{type(error).__name__}: {error}"[:300]).split())
 
 
 @contextlib.contextmanager
 def lead(executor: Executor | Team | None, n_threads: int) -> Iterator[Team]:
-    """Return the team of an executor, until the end of the block; without one, threads of this process.
-
-    Workers that were made for the block end with it.
-    """
-    team = executor if isinstance(executor, Team) else Team(executor) if executor else None
-    own = team or ThreadTeam(n_threads)
-    try:
-        yield own
-    finally:
-        if team is None:
-            own.close()
+    """Return the team of an executor, until the end of the block; without one, threads of this process."""
+    if executor is not None:
+        yield find_team(executor)
+        return
+    with ThreadPoolExecutor(n_threads, thread_name_prefix="acerl_np") as threads:
+        yield Team(threads)
 
 
-def _begin(pids: Any) -> None:
-    """Begin a worker process: it says who it is, and leaves Ctrl-C to its parent."""
-    pids.put(os.getpid())
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def find_team(executor: Executor | Team) -> Team:
+    """Return the team of an executor."""
+    return executor if isinstance(executor, Team) else Team(executor)
+
+
+def _find_client(executor: Executor | None) -> Any:
+    """Return the client of a Dask executor, None of others."""
+    client = getattr(executor, "_client", None)
+    return client if hasattr(client, "nthreads") else None
 
 
 def count_workers(executor: Executor | None) -> int:
-    """Return how many workers an executor has, 8 if it does not say."""
+    """Return how many workers an executor has, 8 if it does not say; a thread of Dask's is a worker."""
     for name in ("num_workers", "_max_workers"):
         number = getattr(executor, name, None)
         if is_whole(number) and number > 0:  # type: ignore[operator]
             return int(number)  # type: ignore[arg-type]
-    client = getattr(executor, "_client", None)
+    client = _find_client(executor)
     if client is not None:
-        with contextlib.suppress(
-            Exception
-        ):  # a scheduler that is gone says so when it is asked to work
-            return max(1, len(client.nthreads()))
+        with contextlib.suppress(Exception):  # what is gone says so when it is asked to work
+            return int(sum(client.nthreads().values()))
     return 8

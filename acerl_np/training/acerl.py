@@ -20,7 +20,7 @@ from acerl_np.problem.instance import Instance, check_names, list_instances
 from acerl_np.support.errors import CheckpointError, InputError, describe, make_printable
 from acerl_np.support.files import write_atomically
 from acerl_np.support.numbers import check_seed
-from acerl_np.support.team import Team
+from acerl_np.support.team import Team, find_team
 from acerl_np.support.workers import Workers
 from acerl_np.training.checkpoint import MAX_COUNT, check_array, load_checkpoint, save_checkpoint
 from acerl_np.training.config import Config, check_config
@@ -113,7 +113,7 @@ class ACERL:
         self._records = TrainingRecords(self._form.problem, self.sampler, self.config)
         self._split: Split | None = None
         if executor is not None:
-            team = executor if isinstance(executor, Team) else Team(executor)
+            team = find_team(executor)
             config = replace(self.config, records_per_member=self._records.each)
             self._split = Split(team, self._form, self.instances, config)
         self._rank = Ranker(

@@ -23,6 +23,7 @@ from acerl_np.kernels.state import Outcome, allocate_outcome
 from acerl_np.kernels.update import Noise
 from acerl_np.problem.bundled import load_instance
 from acerl_np.problem.instance import Instance
+from acerl_np.simulation.arena import check_outcome
 from acerl_np.support.errors import WorkerError
 from acerl_np.support.team import Team
 from acerl_np.support.workers import Workers
@@ -124,7 +125,9 @@ def play_order(order: Order) -> Played | None:
     """Play a range of members; None if the world is not known here."""
     places = _KEPT.places
     place = places.get(order.key)
-    if place is None:
+    if place is not None:
+        places.move_to_end(order.key)
+    else:
         if order.world is None:
             return None
         place = places[order.key] = Place(order.world)
@@ -232,27 +235,15 @@ class Split:
         return outcome
 
     def _check(self, found: object, order: Order, dealt: Dealt, each: int) -> Outcome:
-        """Refuse what is no outcome of these episodes.
-
-        What a worker says has not ended is played here as well: nan is also what a broken machine returns.
-        """
+        """Return the outcome of a range, if it is one."""
         if not isinstance(found, Played) or found.key != order.key:
             raise WorkerError(
                 "a worker has other records or options; expected those that it was sent"
             )
-        first, last = order.members
-        outcome, n = found.outcome, (last - first) * each
-        if not isinstance(outcome, Outcome) or any(len(part) != n for part in outcome):
-            raise WorkerError(f"a worker returned no outcome of {n} episodes")
-        ended = np.isfinite(outcome.makespan)
-        if not ended.all():
+
+        def replay(episodes: np.ndarray) -> Outcome:
             own = self.form.play_range(order.state, order.noise, dealt, order.members)
-            if not all(
-                np.array_equal(x, y, equal_nan=True)
-                for x, y in zip(own[:2], outcome[:2], strict=True)
-            ):
-                raise WorkerError("a worker returned nan for episodes that end")
-        usable = ended == np.isfinite(outcome.tardiness)
-        if not usable.all() or (outcome.decisions < 0).any() or (outcome.makespan < 0.0).any():
-            raise WorkerError("a worker returned outcomes that no episode has")
-        return outcome
+            return Outcome(*(part[episodes] for part in own))
+
+        first, last = order.members
+        return check_outcome(found.outcome, (last - first) * each, replay)

@@ -1,14 +1,21 @@
 """`--seeds`: a folder each, a summary, what is kept, processes, and what is refused."""
 
 import csv
+from concurrent.futures import Executor, Future
+from contextlib import nullcontext
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import acerl_np
+from acerl_np.commands import train
 from acerl_np.commands.main import main
 from acerl_np.commands.seeds import read_seeds
-from acerl_np.support.errors import InputError
+from acerl_np.experiments.runs import Job, Training, check_run, run_job
+from acerl_np.experiments.seeds import SeedTask, train_seeds
+from acerl_np.support.errors import InputError, StorageError, WorkerError
+from acerl_np.support.team import Team
 
 QUICK = ["--generations", "2", "--population", "8", "--hidden", "4", "--trials", "2"]
 
@@ -99,6 +106,14 @@ def test_one_training_on_processes_has_the_same_bytes(tmp_path, capsys):
         (["rivals", "ppo", "--seeds", "0:2", "--seed", "1"], "--seed: given besides --seeds"),
         (["rivals", "ppo", "--processes", "2"], "--processes, --dask: one training runs on one"),
         (["train", "--processes", "0"], "processes: read 0"),
+        (
+            ["train", "--processes", "1", "--silence", "0"],
+            "--silence: read 0.0; expected seconds ab",
+        ),
+        (
+            ["train", "--seeds", "0:2", "--silence", "nan"],
+            "--silence: read nan; expected seconds ab",
+        ),
     ],
 )
 def test_bad_arguments_are_one_line(arguments, message, tmp_path, monkeypatch, capsys):
@@ -107,6 +122,97 @@ def test_bad_arguments_are_one_line(arguments, message, tmp_path, monkeypatch, c
     assert status == 2
     assert message in err and err.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+class Answering(Executor):
+    """A worker that changes what it found before it answers, and goes after so many tasks."""
+
+    def __init__(self, change=lambda x: x, last=10**9):
+        self.change, self.left = change, last
+
+    def submit(self, function, /, *arguments):
+        self.left -= 1
+        if self.left < 0:
+            raise RuntimeError("no more workers")
+        report = function(*arguments)
+        future = Future()
+        future.set_result(report._replace(value=self.change(report.value)))
+        return future
+
+
+def test_a_training_whose_workers_are_gone_says_how_to_go_on(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    team = Team(Answering(last=5), n_workers=1)  # two ranges a generation
+    monkeypatch.setattr(train, "open_team", lambda *options: nullcontext(team))
+    options = ["--population", "8", "--hidden", "4", "--generations", "4", "--trials", "0"]
+    assert main(["train", *options, "--quiet", "--out", "run"]) == 1
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    assert "the executor takes no tasks: RuntimeError: no more workers" in err
+    assert err.endswith("; go on with: acerl-np train --resume run/run.npz\n")
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+    assert acerl_np.ACERL.resume("run/run.npz").generation == 2
+    assert Path("run/policy.npz").exists()
+    assert main(["train", "--resume", "run/run.npz", "--trials", "0", "--quiet"]) == 0
+    assert main(["train", *options, "--quiet", "--out", "alone"]) == 0
+    assert Path("run/policy.npz").read_bytes() == Path("alone/policy.npz").read_bytes()
+
+
+SUITE = tuple(acerl_np.load_suite("dmh-train")[:2])
+TASK = SeedTask(SUITE, (), acerl_np.Config(generations=1, population=4, hidden=(4,)), 0, 2)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda x: x._replace(makespan=x.makespan * np.nan), "seed 0: a worker returned nan for"),
+        (
+            lambda x: x._replace(tardiness=x.tardiness[:1]),
+            "seed 0: a worker returned no trials of 2 x",
+        ),
+        (
+            lambda x: x._replace(makespan=-x.makespan),
+            "seed 0: a worker returned no trials of 2 x 2",
+        ),
+        (lambda x: x._replace(files={"../x": b""}), "seed 0: a worker returned no training"),
+        (lambda x: None, "seed 0: a worker returned no training"),
+    ],
+)
+def test_wrong_results_of_a_seed_are_refused(change, message, tmp_path):
+    with pytest.raises(WorkerError, match=message):
+        list(train_seeds([TASK], tmp_path, Team(Answering(change))))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_is_half_written_over_is_not_taken_for_whole(tmp_path, monkeypatch):
+    def fail(path, content):
+        raise StorageError(f"{path}: no space left on device")
+
+    assert [new for _, _, new in train_seeds([TASK], tmp_path, Team(Answering()))] == [True]
+    other = TASK._replace(config=acerl_np.Config(generations=2, population=4, hidden=(4,)))
+    with monkeypatch.context() as patch, pytest.raises(StorageError):
+        patch.setattr("acerl_np.experiments.seeds.write_atomically", fail)
+        list(train_seeds([other], tmp_path, Team(Answering())))
+    assert [new for _, _, new in train_seeds([TASK], tmp_path, Team(Answering()))] == [True]
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"makespan.two": np.full((2, 2), np.nan)}, "row seed 3: a worker returned nan for"),
+        ({"tardiness.two": np.zeros((1, 2))}, "row seed 3: a worker returned no trials of 2 x 2"),
+        ({"theta": np.full(3, np.nan)}, "row seed 3: a worker returned parameters that are not f"),
+        ({"history": None}, "row seed 3: a worker returned no training"),
+    ],
+)
+def test_wrong_results_of_a_study_are_refused(changed, message):
+    job = Job(Training("row", SUITE, TASK.config, (("two", SUITE),)), 3, 2)
+    found = run_job(job)
+    check_run(found, job)
+    found.update(changed)
+    with pytest.raises(WorkerError, match=message):
+        check_run({name: array for name, array in found.items() if array is not None}, job)
 
 
 def test_seeds_are_read():

@@ -3,6 +3,7 @@
 import gc
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -26,11 +27,12 @@ ROOT = Path(acerl_np.__file__).parents[1]
 TESTS = Path(__file__).parents[1]
 
 
-def start(*arguments):
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{TESTS}"}
+def start(*arguments, root=ROOT):
+    environment = {**os.environ, "PYTHONPATH": f"{root}{os.pathsep}{TESTS}"}
     return subprocess.Popen(
         [sys.executable, "-m", "dask", *arguments],
         env=environment,
+        cwd=root,
         stderr=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         text=True,
@@ -56,21 +58,22 @@ def read_address(process):
 
 
 class Cluster:
-    def __init__(self):
+    def __init__(self, n_workers=2):
         self.scheduler = start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
         self.address = read_address(self.scheduler)
-        self.workers = [self.add_worker() for _ in range(2)]
+        self.workers = [self.add_worker() for _ in range(n_workers)]
 
-    def add_worker(self):
+    def add_worker(self, n_threads=1, root=ROOT):
         worker = start(
             "worker",
             self.address,
             "--nthreads",
-            "1",
+            str(n_threads),
             "--no-nanny",
             "--no-dashboard",
             "--memory-limit",
             "0",
+            root=root,
         )
         threading.Thread(target=worker.stderr.read, daemon=True).start()
         return worker
@@ -116,14 +119,19 @@ def test_the_same_bytes_by_team_and_by_executor(cluster):
 def test_a_worker_that_is_killed_while_it_works_changes_nothing(cluster):
     alone = train()
     with connect_dask(cluster.address) as team:
-        victim = cluster.workers[0]
-        timer = threading.Timer(0.3, lambda: os.kill(victim.pid, signal.SIGKILL))
-        timer.start()
-        found = [train(team) for _ in range(4)]
-        timer.join()
+        victim, looks = cluster.workers[0], []
+
+        def kill():
+            looks.append(victim.poll())
+            if len(looks) == 4:
+                os.kill(victim.pid, signal.SIGKILL)
+
+        team.watch = kill
+        found = train(team)
+        assert len(looks) > 4  # and there was work left
         stop(victim)
         cluster.workers[0] = cluster.add_worker()
-    assert found == [alone] * 4
+    assert found == alone
 
 
 def test_seeds_of_the_command_on_a_cluster(cluster, tmp_path, capsys):
@@ -168,11 +176,10 @@ def test_a_scheduler_that_goes_away_stops_a_training_that_can_go_on(tmp_path):
     own = Cluster()
     try:
         with connect_dask(own.address) as team:
-            team.time_limit = 2.0
             trainer = acerl_np.ACERL(SUITE, CONFIG, seed=3, executor=team)
             trainer.step()
             own.scheduler.kill()
-            with pytest.raises(WorkerError) as caught:
+            with pytest.raises(WorkerError, match=r"tcp://.*: the scheduler has gone") as caught:
                 trainer.run()
             assert "\n" not in str(caught.value)
             trainer.save(tmp_path / "run.npz")
@@ -181,3 +188,83 @@ def test_a_scheduler_that_goes_away_stops_a_training_that_can_go_on(tmp_path):
     resumed = acerl_np.ACERL.resume(tmp_path / "run.npz")
     resumed.run()
     assert resumed.policy.theta.tobytes() == train()[0]
+
+
+def run_command(*arguments, cwd):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.Popen(
+        [sys.executable, "-m", "acerl_np", *arguments],
+        env=environment,
+        cwd=cwd,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize("fault", ["the scheduler goes", "Ctrl-C"])
+def test_a_command_whose_scheduler_goes_ends_in_one_line(fault, tmp_path):
+    own = Cluster(1)
+    try:
+        options = [
+            "--generations",
+            "1000000",
+            "--population",
+            "24",
+            "--hidden",
+            "8",
+            "--trials",
+            "0",
+        ]
+        options += ["--checkpoint-generations", "1", "--quiet", "--out", "run"]
+        process = run_command("train", *options, "--dask", own.address, cwd=tmp_path)
+        saved = set()
+        while len(saved) < 3:  # the start, and generations
+            assert process.poll() is None, process.stderr.read()
+            path = tmp_path / "run" / "run.npz"
+            saved.add(path.stat().st_mtime_ns if path.exists() else 0)
+            time.sleep(0.01)
+        if fault == "Ctrl-C":
+            process.send_signal(signal.SIGINT)
+        else:
+            own.scheduler.kill()
+        _, err = process.communicate(timeout=120)
+    finally:
+        own.close()
+    assert err.count("\n") == 1 and "go on with: acerl-np train --resume run/run.npz" in err, err
+    assert process.returncode == (130 if fault == "Ctrl-C" else 1)
+    assert fault == "Ctrl-C" or "the scheduler has gone" in err
+    assert acerl_np.ACERL.resume(tmp_path / "run" / "run.npz").generation > 0
+
+
+def test_workers_that_come_later_count(cluster):
+    with connect_dask(cluster.address) as team:
+        assert team.n_workers == 2
+        late = cluster.add_worker(n_threads=3)
+        deadline = time.monotonic() + 60.0
+        while team.n_workers != 5:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        stop(late)
+
+
+@pytest.mark.parametrize("how", ["a newer file", "no such module"])
+def test_a_worker_of_another_version_is_told(how, tmp_path):
+    shutil.copytree(ROOT / "acerl_np", tmp_path / "acerl_np")
+    if how == "a newer file":
+        with (tmp_path / "acerl_np" / "train.py").open("a") as file:
+            file.write("# newer\n")
+    else:
+        (tmp_path / "acerl_np" / "support" / "team.py").unlink()
+    own = Cluster(0)
+    try:
+        own.workers.append(own.add_worker(root=tmp_path))
+        with (
+            connect_dask(own.address, patience=60.0) as team,
+            pytest.raises(WorkerError) as caught,
+        ):
+            train(team)
+    finally:
+        own.close()
+    told = {"a newer file": "has other code of acerl_np", "no such module": "acerl_np.support.team"}
+    assert told[how] in str(caught.value) and "\n" not in str(caught.value)

@@ -1,8 +1,8 @@
 """One training split over workers: the same bytes for any number and kind of them."""
 
 import os
+import pickle
 import signal
-import threading
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 
 import numpy as np
@@ -11,7 +11,9 @@ import pytest
 import acerl_np
 from acerl_np.kernels.state import Outcome
 from acerl_np.support.errors import WorkerError
-from acerl_np.support.team import ProcessTeam, Report, find_fingerprint
+from acerl_np.support.fingerprint import own_fingerprint
+from acerl_np.support.processes import ProcessTeam
+from acerl_np.support.team import run_test, work
 from acerl_np.training import remote
 
 pytestmark = pytest.mark.filterwarnings("ignore:a generation takes")
@@ -70,13 +72,21 @@ def test_a_checkpoint_goes_on_with_other_workers(processes, tmp_path):
     assert bytes_of(resumed) == alone
 
 
-def test_a_killed_worker_changes_nothing(processes):
-    alone = bytes_of(train("network"))
-    timer = threading.Timer(0.05, lambda: [os.kill(pid, signal.SIGKILL) for pid in processes.pids])
-    timer.start()
-    found = bytes_of(train("network", processes))
-    timer.cancel()
-    assert found == alone
+def test_killed_workers_change_nothing(processes):
+    trainer = acerl_np.ACERL(SUITE, make_config("network"), seed=5, executor=processes)
+    killed = set()
+
+    def kill():
+        if not killed and processes.pids:
+            killed.update(processes.pids)
+            for pid in killed:  # so that none can do the rest
+                os.kill(pid, signal.SIGKILL)
+
+    processes.watch = kill
+    trainer.run()
+    processes.watch = None
+    assert killed and not killed & processes.pids
+    assert bytes_of(trainer) == bytes_of(train("network"))
 
 
 class Answering(Executor):
@@ -120,7 +130,7 @@ def shorten(report):
         (lambda r: {"value": r.value._replace(key="other")}, "other records or options"),
         (lambda r: {"value": None}, "does not keep what it is sent"),
         (
-            lambda r: {"fingerprint": r.fingerprint._replace(test="other", host="afar")},
+            lambda r: {"fingerprint": {**r.fingerprint, "host": "afar"}, "test": "other"},
             "a worker on afar has another result of the test member: read other",
         ),
     ],
@@ -160,9 +170,36 @@ def test_a_split_that_does_not_pay_is_said_once():
 
 
 def test_reports_carry_the_test_member():
-    own = find_fingerprint(remote.play_test_member)
-    assert len(own.test) == 12
-    assert Report(own, 1).fingerprint == own
+    task = pickle.dumps((len, "four", remote.play_test_member))
+    report = work(task, own_fingerprint())
+    assert report.value == 4
+    assert len(report.test) == 12 and report.test == run_test(remote.play_test_member)
+
+
+def test_records_that_change_on_a_worker_are_refused(monkeypatch):
+    class Changing(remote.Place):
+        def __init__(self, world):
+            first = pickle.loads(pickle.dumps(world.instances[0]))
+            object.__setattr__(first, "arrival", first.arrival + 1.0)
+            super().__init__(world._replace(instances=(first, *world.instances[1:])))
+
+    run_test(remote.play_test_member)  # computed once, before that
+    monkeypatch.setattr(remote, "Place", Changing)
+    remote._KEPT.places.clear()
+    trainer = acerl_np.ACERL(SUITE, make_config("network"), executor=Answering(lambda report: {}))
+    with pytest.raises(WorkerError, match="a worker has other records or options"):
+        trainer.run()
+
+
+def test_the_records_used_last_are_kept():
+    executor = Answering(lambda report: {})
+    configs = [acerl_np.Config(population=2, hidden=(2,), p_f=0.1 + k / 100) for k in range(5)]
+    trainers = [acerl_np.ACERL(SUITE, config, executor=executor) for config in configs]
+    remote._KEPT.places.clear()
+    for k in (0, 1, 2, 3, 0, 4):
+        trainers[k].step()
+    assert trainers[0]._split._key in remote._KEPT.places
+    assert trainers[1]._split._key not in remote._KEPT.places
 
 
 def test_episodes_that_do_not_end_are_believed_when_they_are_so():
