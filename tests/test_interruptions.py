@@ -50,6 +50,8 @@ def start(*words, cwd, **options):
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        # A shell lets what it runs in the background ignore Ctrl-C, and that is handed down.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         **options,
     )
 
