@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from acerl_np.kernels.deciders import Decider, make_rule_decider
-from acerl_np.kernels.live import decide_live, mix_key
+from acerl_np.kernels.live import decide_live, mix_key, set_clock
 from acerl_np.kernels.lookahead import (
     PAST_CLOCK,
     PAST_DELAY,
@@ -24,10 +24,12 @@ from acerl_np.kernels.lookahead import (
 from acerl_np.kernels.random import ACTION, derive_key
 from acerl_np.kernels.state import N_SCALING_FIELDS, Problem
 from acerl_np.live.board import FIRST_ROOM, Board, Day
+from acerl_np.live.events import Explanation, Option
 from acerl_np.policies.files import AnyPolicy
 from acerl_np.policies.index import IndexPolicy
 from acerl_np.policies.lookahead import Lookahead
 from acerl_np.policies.network import Policy
+from acerl_np.policies.reasons import explain_choice
 from acerl_np.policies.rules import RULES
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.tables import build_live_problem
@@ -60,6 +62,7 @@ class LiveDecider:
     Parameters
     ----------
     layout : Layout
+        The first; later ones come with the boards.
     policy : policy of any form, Lookahead, or str
         A str is a rule's name.
     greedy : bool
@@ -83,7 +86,6 @@ class LiveDecider:
         seed: int,
         budget: float | None,
     ) -> None:
-        self.layout = layout
         self.policy = policy
         self.greedy = greedy
         self.budget = budget
@@ -98,23 +100,40 @@ class LiveDecider:
         self._own = np.empty(4, np.uint32)
         derive_key(seed, ACTION, 0, 0, self._key)
         self._room = 0
+        self._layout = layout
         self._decider: Decider | Ahead | None = None
         self._network = base if isinstance(base, Policy) else None
 
-    def build_problem(self) -> Problem:
-        """Return empty tables for this policy's boards."""
+    @property
+    def hides_out(self) -> bool:
+        """Whether vehicles out of service are left out; a network sees each of its vehicles."""
+        return self.is_relative and self._network is None
+
+    @property
+    def ranks(self) -> bool:
+        """Whether tasks of a future may have other priorities than those at hand."""
+        return isinstance(self.policy, Lookahead) and any(
+            record.priority.any() for record in self.policy.history
+        )
+
+    def build_problem(self, layout: Layout) -> Problem:
+        """Return empty tables for this policy's boards of a layout."""
         if self._network is not None:
             return build_live_problem(
-                self.layout,
+                layout,
                 FIRST_ROOM,
                 scaling=self._network.scaling,
                 task_slots=self._network.task_slots,
                 n_vehicles=self._network.n_vehicles,
             )
-        return build_live_problem(self.layout, FIRST_ROOM, scaling=np.ones(N_SCALING_FIELDS))
+        return build_live_problem(layout, FIRST_ROOM, scaling=np.ones(N_SCALING_FIELDS))
+
+    def tell(self, board: Board, day: Day, now: float) -> None:
+        """Count a board's times from now, as an observation reads them."""
+        set_clock(board.problem, board.state, board.clock, now, day.start, self.is_relative)
 
     def decide(self, board: Board, decisions: int, day: Day, now: float) -> Decision:
-        """Return the next decision; `board.tell` must have been called for this moment.
+        """Return the next decision.
 
         Parameters
         ----------
@@ -125,21 +144,46 @@ class LiveDecider:
         now : float
             s.
         """
-        if self._decider is None or self._room != board.room:
+        if self._decider is None or self._room != board.room or self._layout is not board.layout:
+            self._layout = board.layout
             self._decider = self._make(board.problem)()
             self._room = board.room
         if isinstance(self._decider, Ahead):
+            self.tell(board, day, now)
             return self._look_ahead(self._decider, board, decisions, day, now)
         v, position, rule = decide_live(
-            board.problem, board.state, self._decider, self._key, decisions
+            board.problem,
+            board.state,
+            board.clock,
+            now,
+            day.start,
+            self.is_relative,
+            self._decider,
+            self._key,
+            decisions,
         )
-        return Decision(int(v), int(position), RULE_NAMES.get(int(rule), "index"), 0)
+        return Decision(v, position, RULE_NAMES.get(rule, "index"), 0)
+
+    def explain(self, board: Board, found: Decision) -> Explanation:
+        """Return why a decision was taken; call it before it is carried out."""
+        rule = RULES.get(found.rule, -1)
+        decider = self._decider or self._make(board.problem)()
+        reason = explain_choice(
+            decider, board.problem, board.state, 0, (found.vehicle, found.position, rule)
+        )
+        names = {task.row: name for name, task in board.tasks.items()}
+        vehicles = board.layout.vehicles
+        options = tuple(
+            Option(vehicles[item.vehicle].id, names[item.task], item.rule, item.value)
+            for item in reason.alternatives
+        )
+        return Explanation(reason.by, reason.measure, options)
 
     def _make(self, problem: Problem) -> Callable[[], Decider | Ahead]:
         if isinstance(self.policy, str):
             rule = RULES[self.policy]
             return lambda: make_rule_decider(rule)
-        return self.policy.prepare(problem, [self.layout], self.greedy)[1]
+        return self.policy.prepare(problem, [self._layout], self.greedy)[1]
 
     def _look_ahead(
         self, ahead: Ahead, board: Board, decisions: int, day: Day, now: float

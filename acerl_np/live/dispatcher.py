@@ -5,44 +5,35 @@ Nothing is simulated here and no clock runs: every event and every question carr
 
 from __future__ import annotations
 
-import json
 import math
 import os
-from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from acerl_np.kernels.live import look
 from acerl_np.kernels.observation import allocate_view
-from acerl_np.kernels.state import BROKEN, IDLE, INSTANCE_TASK_SLOTS, WORKING
-from acerl_np.live.board import Board, Day, LiveTask
-from acerl_np.live.decision import LiveDecider
-from acerl_np.live.events import (
-    Assignment,
-    Event,
-    TaskArrived,
-    TaskCancelled,
-    VehicleBroke,
-    VehicleIdle,
-    VehiclePassed,
-    VehicleRepaired,
-)
-from acerl_np.policies.files import AnyPolicy, pack_policy, unpack_policy
+from acerl_np.kernels.state import INSTANCE_TASK_SLOTS
+from acerl_np.live.audit import AuditLog
+from acerl_np.live.board import Board
+from acerl_np.live.day import Day
+from acerl_np.live.decision import Decision, LiveDecider
+from acerl_np.live.events import Assignment, Event, Explanation
+from acerl_np.live.feed import Feed
+from acerl_np.live.floor import DayBegan, Floor
+from acerl_np.live.parts import OUT
+from acerl_np.live.saving import read_dispatcher, unpack_feed, write_dispatcher
+from acerl_np.policies.files import AnyPolicy
 from acerl_np.policies.lookahead import Lookahead
 from acerl_np.policies.origin import warn_of_difference
 from acerl_np.policies.rules import RULES, find_policy_name
 from acerl_np.problem.bundled import load_layout
 from acerl_np.problem.layout import Layout
-from acerl_np.problem.stations import find_ends, find_sites
 from acerl_np.problem.tables import count_actions, count_features
 from acerl_np.support.errors import EventError, InputError, PolicyError, describe
-from acerl_np.support.files import read_arrays, take_kind, write_arrays
 from acerl_np.support.numbers import check_seed, is_real
 
-FORMAT = 2
-OLD_FORMAT = 1
-"""Without a day; still read."""
+MANUAL = "manual"
+"""In place of a rule where somebody else has decided."""
 
 BUDGET = 0.002
 """s per decision of a lookahead, the paper's limit."""
@@ -69,6 +60,10 @@ class Dispatcher:
     start : float
         Time zero of the day, from which planned breakdowns and a lookahead's historical records count; see
         `begin_day`.
+    explain : bool
+        Whether each assignment has its reason; that takes time.
+    audit : path-like, optional
+        A log of all events and assignments, a JSON object on each line; what is there already stays.
 
     Raises
     ------
@@ -76,6 +71,8 @@ class Dispatcher:
         If the policy was trained for floors of another size or for other vehicles, or the rule is unknown.
     InputError
         If the layout or the seed is not usable.
+    StorageError
+        If the log cannot be written.
 
     Warns
     -----
@@ -100,12 +97,13 @@ class Dispatcher:
         seed: int = 0,
         budget: float | None = BUDGET,
         start: float = 0.0,
+        explain: bool = False,
+        audit: str | os.PathLike[str] | None = None,
     ) -> None:
         if isinstance(layout, str | os.PathLike):
             layout = load_layout(layout)
         if not isinstance(layout, Layout):
             raise InputError(f"layout: read {describe(layout)}; expected a Layout or its file")
-        self.layout = layout
         if isinstance(policy, str):
             policy = find_policy_name(policy, tuple(RULES))
         elif not hasattr(policy, "prepare"):
@@ -119,41 +117,104 @@ class Dispatcher:
         if budget is not None and not (is_real(budget) and 0.0 <= budget <= 1e6):
             raise InputError(f"budget: read {describe(budget)}; expected seconds, or None")
         self.budget = None if budget is None else float(budget)
-        self._vehicles = {vehicle.id: v for v, vehicle in enumerate(layout.vehicles)}
-        self._names = [vehicle.id for vehicle in layout.vehicles]
-        self._time = -math.inf
+        self.explain = bool(explain)
+        if not is_real(start):
+            raise InputError(f"start: read {describe(start)}; expected seconds")
         self._decisions = 0
+        check = _accept_any
         if not isinstance(policy, str):
-            policy.check_layout(layout, "dispatcher")
+            check = policy.check_layout
+            check(layout, "dispatcher")
             warn_of_difference(policy, [("dispatcher", layout)])
         self._decider = LiveDecider(
             layout, policy, greedy=self.greedy, seed=self.seed, budget=self.budget
         )
-        self._board = Board(layout, self._decider.build_problem())
-        self._day = Day()
-        self.begin_day(start)
-        # Compile or load the kernels now, not at the first decision.
-        self._tell(self._day.start)
-        self._decider.decide(self._board, 0, self._day, self._day.start)
+        self._board = Board(
+            layout,
+            self._decider.build_problem,
+            hides_out=self._decider.hides_out,
+            ranks=self._decider.ranks,
+        )
+        self._floor = Floor(self._board, check)
+        self._floor.apply(DayBegan(-math.inf, float(start)))
+        self._warm_up()
+        self._feed = Feed(self._floor)
+        self._audit: AuditLog | None = None
+        if audit is not None:
+            self._open_log(audit)
+
+    def _warm_up(self) -> None:
+        """Compile or load the kernels now, not at the first decision."""
+        if not isinstance(self.policy, Lookahead):
+            before = self._floor.snapshot()
+            self._floor.try_task()
+            found = self._decide(0.0)
+            if found.vehicle >= 0:
+                self._decider.explain(self._board, found)
+                self._board.carry(found.vehicle, found.position, 0.0)
+            self._floor.restore(before)
+        self._decider.tell(self._board, self._day, 0.0)
+        if isinstance(self.policy, Lookahead):
+            self._decide(self._day.start)
+
+    def _open_log(self, path: str | os.PathLike[str]) -> None:
+        policy = self.policy if isinstance(self.policy, str) else type(self.policy).__name__
+        self._audit = AuditLog(path)
+        self._audit.note_start(self.layout, policy, self._day.start)
+
+    @property
+    def layout(self) -> Layout:
+        """Floor and fleet as they are now."""
+        return self._board.layout
+
+    @property
+    def _day(self) -> Day:
+        return self._floor.day
 
     @property
     def waiting(self) -> tuple[str, ...]:
         """Names of the waiting tasks, in pool order."""
-        return tuple(task.event.task for task in self._board.pool)
+        return tuple(self._board.pool)
+
+    @property
+    def planned(self) -> tuple[str, ...]:
+        """Names of the tasks that are held back until their earliest starts."""
+        return tuple(self._board.planned)
+
+    @property
+    def next_time(self) -> float | None:
+        """When to ask next though nothing happens, s: a task may begin then. None if there is none."""
+        return self._floor.next_release
 
     @property
     def under_way(self) -> dict[str, str]:
         """Tasks under way and their vehicles."""
-        return {
-            task.event.task: self._names[task.vehicle]
-            for task in self._board.carried
-            if task is not None
-        }
+        fleet = zip(self.layout.vehicles, self._board.vehicles, strict=True)
+        return {own.task: vehicle.id for vehicle, own in fleet if own.task is not None}
 
     @property
     def idle(self) -> tuple[str, ...]:
-        """Names of the idle vehicles."""
-        return tuple(name for v, name in enumerate(self._names) if self._board.status(v) == IDLE)
+        """Names of the idle vehicles in service."""
+        fleet = zip(self.layout.vehicles, self._board.vehicles, strict=True)
+        return tuple(vehicle.id for vehicle, own in fleet if own.is_ready)
+
+    @property
+    def sites(self) -> dict[str, str]:
+        """Each vehicle and the site that it visited last."""
+        sites = self.layout.sites
+        fleet = zip(self.layout.vehicles, self._board.vehicles, strict=True)
+        return {vehicle.id: sites[own.site].id for vehicle, own in fleet}
+
+    @property
+    def out_of_service(self) -> tuple[str, ...]:
+        """Names of the vehicles that are out of service."""
+        fleet = zip(self.layout.vehicles, self._board.vehicles, strict=True)
+        return tuple(vehicle.id for vehicle, own in fleet if own.service == OUT)
+
+    @property
+    def held(self) -> tuple[Event, ...]:
+        """Events fed with `hold=True` that cannot have happened as far as is known."""
+        return self._feed.held
 
     def begin_day(self, start: float) -> None:
         """Set time zero, and forget what has arrived and been delivered before; what waits goes on waiting.
@@ -170,32 +231,41 @@ class Dispatcher:
         """
         if not is_real(start):
             raise EventError(f"begin_day: read {describe(start)}; expected seconds")
-        self._day = Day(float(start))
+        self._feed.begin_day(float(start))
+        if self._audit is not None:
+            self._audit.note_day(float(start))
 
-    def feed(self, event: Event) -> None:
+    def feed(self, event: Event, *, hold: bool = False) -> None:
         """Take in what has happened.
+
+        An event that is up to 5 s late is settled by its own time: it corrects what is known, but takes
+        back no assignment that has been given. An event that came already, with the same content, is ignored.
 
         Parameters
         ----------
-        event : TaskArrived, TaskCancelled, VehicleIdle, VehiclePassed, VehicleBroke or VehicleRepaired
+        event : Event
+            Of one of the event classes.
+        hold : bool
+            Keep an event that cannot have happened, as far as is known, for 5 s: what makes it possible may
+            come late. It is not refused then.
 
         Raises
         ------
         EventError
-            If it cannot have happened after what was fed before; nothing is changed then.
+            If it cannot have happened, or is too late; nothing is changed then.
+        StorageError
+            If it cannot be written to the log; it is taken in.
         """
         if not isinstance(event, Event):
             raise EventError(
                 f"event: read {type(event).__name__}; expected one of the event classes"
             )
-        self._check_time(event.time, type(event).__name__)
-        if isinstance(event, TaskArrived):
-            self._arrive(event)
-        elif isinstance(event, TaskCancelled):
-            self._cancel(event)
-        else:
-            self._change_vehicle(event)
-        self._time = float(event.time)
+        if not is_real(event.time):
+            raise EventError(
+                f"{type(event).__name__}: read time {describe(event.time)}; expected seconds"
+            )
+        if self._feed.take(event, holds=hold) and self._audit is not None:
+            self._audit.note_event(event)
 
     def decide(self, now: float) -> list[Assignment]:
         """Assign waiting tasks as long as an idle vehicle may carry one.
@@ -216,16 +286,19 @@ class Dispatcher:
             If time runs backwards; nothing is changed then.
         """
         self._check_time(now, "decide")
-        self._time = float(now)
+        now = float(now)
+        self._feed.move_to(now)
         assignments: list[Assignment] = []
-        while True:
-            self._tell(now)
-            found = self._decider.decide(self._board, self._decisions, self._day, self._time)
+        board = self._board
+        while board.pool and board.n_ready:
+            found = self._decide(now)
             if found.vehicle < 0:
-                return assignments
-            assignments.append(
-                self._assign(found.vehicle, found.position, found.rule, found.futures)
-            )
+                break
+            assignments.append(self._assign(now, found))
+        return assignments
+
+    def _decide(self, now: float) -> Decision:
+        return self._decider.decide(self._board, self._decisions, self._day, now)
 
     def observe(self, now: float) -> tuple[np.ndarray, np.ndarray]:
         """Return what a policy sees at `now`, and which actions are legal.
@@ -248,7 +321,8 @@ class Dispatcher:
             If time runs backwards.
         """
         self._check_time(now, "observe")
-        self._tell(now)
+        self._feed.move_to(float(now))
+        self._decider.tell(self._board, self._day, float(now))
         problem = self._board.problem
         n_vehicles = problem.fleet.shape[1]
         slots = int(problem.instance[0, INSTANCE_TASK_SLOTS])
@@ -280,21 +354,37 @@ class Dispatcher:
             If it cannot be; nothing is changed then.
         """
         self._check_time(now, "assign")
-        v = self._find_vehicle(vehicle, "assign")
-        pool = self._board.pool
-        if self._board.status(v) != IDLE:
-            raise EventError(f"assign at {now} s: vehicle '{vehicle}' is not idle")
-        position = next((k for k, item in enumerate(pool) if item.event.task == task), None)
-        if position is None:
-            raise EventError(f"assign at {now} s: task '{task}' does not wait")
-        capacity = self.layout.vehicles[v].capacity
-        if capacity and pool[position].event.demand > capacity:
+        now = float(now)
+        if self.next_time is not None and self.next_time <= now:
+            self._feed.move_to(now)
+        v, position = self._floor.check_assignment(f"assign at {now} s", vehicle, task)
+        self._feed.move_to(now)
+        return self._assign(now, Decision(v, position, MANUAL, 0))
+
+    def _assign(self, now: float, found: Decision) -> Assignment:
+        """Carry out what has been decided."""
+        board = self._board
+        reason: Explanation | None = None
+        if self.explain and found.rule != MANUAL:
+            reason = self._decider.explain(board, found)
+        name = board.carry(found.vehicle, found.position, now).event.task
+        self._decisions += 1
+        vehicle = board.layout.vehicles[found.vehicle].id
+        self._feed.give(now, vehicle, name)
+        finish = board.vehicles[found.vehicle].finish
+        assignment = Assignment(vehicle, name, found.rule, found.futures, finish, reason)
+        if self._audit is not None:
+            self._audit.note_assignment(now, assignment)
+        return assignment
+
+    def _check_time(self, time: float, what: str) -> None:
+        if not is_real(time):
+            raise EventError(f"{what}: read time {describe(time)}; expected seconds")
+        if time < self._feed.time:
             raise EventError(
-                f"assign at {now} s: task '{task}' has demand {pool[position].event.demand:g}; "
-                f"vehicle '{vehicle}' carries {capacity:g}"
+                f"{what} at {time} s: before the last event at {self._feed.time} s; "
+                "expected times in order"
             )
-        self._time = float(now)
-        return self._assign(v, position, "manual")
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the dispatcher to an `.npz` file, atomically; `load` continues from it.
@@ -308,49 +398,27 @@ class Dispatcher:
         StorageError
             If the file cannot be written.
         """
-        board = self._board
-        data = {
-            "layout": self.layout.to_dict(),
+        options = {
             "rule": self.policy if isinstance(self.policy, str) else None,
             "greedy": self.greedy,
             "seed": self.seed,
-            "time": None if math.isinf(self._time) else self._time,
             "budget": self.budget,
+            "explain": self.explain,
             "decisions": self._decisions,
-            "tasks": [
-                {**vars(task.event), "since": task.since, "vehicle": task.vehicle}
-                for task in board.tasks.values()
-            ],
-            "pool": list(self.waiting),
-            "vehicles": [
-                {
-                    "status": board.status(v),
-                    "site": self.layout.sites[board.site(v)].id,
-                    "finish": float(board.finish[v]),
-                    "broke": float(board.broke[v]),
-                }
-                for v in range(len(self._names))
-            ],
-            "day": self._day.to_dict(),
         }
-        arrays: dict[str, Any] = {
-            "kind": "dispatcher",
-            "format": FORMAT,
-            "state": np.frombuffer(json.dumps(data).encode(), np.uint8),
-        }
-        if isinstance(self.policy, Lookahead):
-            arrays |= {f"ahead.{name}": a for name, a in self.policy.to_arrays().items()}
-        elif not isinstance(self.policy, str):
-            arrays |= {f"policy.{name}": a for name, a in pack_policy(self.policy).items()}
-        write_arrays(path, arrays)
+        write_dispatcher(path, self.policy, options, self._feed)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Dispatcher:
+    def load(
+        cls, path: str | os.PathLike[str], *, audit: str | os.PathLike[str] | None = None
+    ) -> Dispatcher:
         """Restore a dispatcher that `save` wrote.
 
         Parameters
         ----------
         path : path-like
+        audit : path-like, optional
+            The log that goes on.
 
         Returns
         -------
@@ -360,191 +428,27 @@ class Dispatcher:
         ------
         InputError
             If the file is missing, damaged, of another format version, or holds no dispatcher.
+        StorageError
+            If the log cannot be written.
         """
-        arrays = read_arrays(path, InputError)
-        formats = (OLD_FORMAT, FORMAT)
-        take_kind(path, arrays, "dispatcher", formats, InputError, noun="a dispatcher")
+        data, policy = read_dispatcher(path)
         try:
-            data = json.loads(arrays["state"].tobytes().decode())
             dispatcher = cls(
                 Layout.from_dict(data["layout"]),
-                data["rule"] or _unpack_policy(arrays),
+                policy,
                 greedy=data["greedy"],
                 seed=data["seed"],
                 budget=data.get("budget", BUDGET),
+                explain=data.get("explain", False),
             )
-            dispatcher._restore(data)
+            dispatcher._decisions = int(data["decisions"])
+            unpack_feed(dispatcher._feed, data, dispatcher.layout)
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise InputError(f"{path}: not a usable dispatcher: {error}") from error
+        if audit is not None:
+            dispatcher._open_log(audit)
         return dispatcher
 
-    def _restore(self, data: dict[str, Any]) -> None:
-        board = self._board
-        for entry in data["tasks"]:
-            since, v = float(entry.pop("since")), int(entry.pop("vehicle"))
-            task = board.enter(TaskArrived(**entry), since)
-            board.wait(task)
-            if v >= 0:
-                board.carry(v, len(board.pool) - 1, since)
-        for v, entry in enumerate(data["vehicles"]):
-            board.set_vehicle(v, int(entry["status"]), self.layout.site_index[entry["site"]])
-            board.finish[v] = float(entry.get("finish", board.finish[v]))
-            board.broke[v] = float(entry.get("broke", 0.0))
-        board.restore(data["pool"])
-        self._time = -math.inf if data["time"] is None else float(data["time"])
-        self._decisions = int(data["decisions"])
-        self._day = Day.from_dict(data.get("day", {}))
 
-    # Events
-
-    def _check_time(self, time: float, what: str) -> None:
-        if not is_real(time):
-            raise EventError(f"{what}: read time {describe(time)}; expected seconds")
-        if time < self._time:
-            raise EventError(
-                f"{what} at {time} s: before the last event at {self._time} s; expected times in order"
-            )
-
-    def _find_vehicle(self, name: str, what: str) -> int:
-        v = self._vehicles.get(name)
-        if v is None:
-            raise EventError(
-                f"{what}: vehicle '{name}' unknown; expected one of {', '.join(self._names[:20])}"
-            )
-        return v
-
-    def _find_site(self, name: str, what: str) -> int:
-        sites = self._find_sites(name, what)
-        if len(sites) > 1:
-            raise EventError(
-                f"{what}: site '{name}' is a station of {len(sites)} sites; expected one of them"
-            )
-        return sites[0]
-
-    def _find_sites(self, name: str, what: str) -> tuple[int, ...]:
-        sites = find_sites(self.layout, name)
-        if not sites:
-            raise EventError(f"{what}: site '{name}' unknown; expected a site of the layout")
-        return sites
-
-    def _arrive(self, event: TaskArrived) -> None:
-        what = f"TaskArrived at {event.time} s"
-        if not isinstance(event.task, str) or not event.task:
-            raise EventError(f"{what}: task: read '{describe(event.task)}'; expected a name")
-        if event.task in self._board.tasks:
-            raise EventError(f"{what}: task '{event.task}' waits or is under way already")
-        pickups, deliveries = (
-            self._find_sites(event.pickup, what),
-            self._find_sites(event.delivery, what),
-        )
-        aliases = self.layout.aliases
-        same = aliases.get(event.pickup, event.pickup) == aliases.get(
-            event.delivery, event.delivery
-        )
-        if same or len({*pickups, *deliveries}) == 1:
-            raise EventError(f"{what}: task '{event.task}': pickup and delivery are one site")
-        pickup, delivery = find_ends(self.layout, pickups, deliveries)
-        for field in ("expiry", "handling_time", "demand"):
-            value = getattr(event, field)
-            if not is_real(value) or not 0.0 <= value <= 1e12:
-                raise EventError(
-                    f"{what}: {field}: read {describe(value)}; expected a number from 0 to 1e12"
-                )
-        distance = self._board.problem.distance[0]
-        if not math.isfinite(distance[pickup, delivery]):
-            raise EventError(f"{what}: no way from '{event.pickup}' to '{event.delivery}'")
-        able = [v for v in self.layout.vehicles if not v.capacity or event.demand <= v.capacity]
-        if not able:
-            raise EventError(f"{what}: demand {event.demand:g} exceeds every vehicle's capacity")
-        if not any(math.isfinite(distance[self.layout.site_index[v.start], pickup]) for v in able):
-            raise EventError(f"{what}: no vehicle that may carry it can reach '{event.pickup}'")
-        # Numbers of other kinds, such as NumPy's, could not be saved.
-        event = replace(
-            event,
-            pickup=self.layout.sites[pickup].id,
-            delivery=self.layout.sites[delivery].id,
-            time=float(event.time),
-            expiry=float(event.expiry),
-            handling_time=float(event.handling_time),
-            demand=float(event.demand),
-        )
-        self._board.wait(self._board.enter(event, event.time))
-        day = self._day
-        values = event.time - day.start, event.expiry, event.handling_time, event.demand
-        day.add(pickup, delivery, values)
-
-    def _cancel(self, event: TaskCancelled) -> None:
-        task = self._board.tasks.get(event.task)
-        if task is None or task.vehicle >= 0:
-            found = "unknown" if task is None else f"on vehicle '{self._names[task.vehicle]}'"
-            raise EventError(
-                f"TaskCancelled at {event.time} s: task '{event.task}' is {found}; "
-                "expected a waiting task"
-            )
-        self._board.withdraw(task)
-
-    def _change_vehicle(
-        self, event: VehicleIdle | VehiclePassed | VehicleBroke | VehicleRepaired
-    ) -> None:
-        what = f"{type(event).__name__} at {event.time} s"
-        v = self._find_vehicle(event.vehicle, what)
-        board = self._board
-        status, site = board.status(v), board.site(v)
-        is_status = {IDLE: "idle", WORKING: "working", BROKEN: "broken"}[status]
-        expected = {
-            VehicleIdle: ("working",),
-            VehiclePassed: ("working", "idle"),
-            VehicleBroke: ("working", "idle"),
-            VehicleRepaired: ("broken",),
-        }[type(event)]
-        if is_status not in expected:
-            raise EventError(
-                f"{what}: vehicle '{event.vehicle}' is {is_status}; "
-                f"expected it to be {' or '.join(expected)}"
-            )
-        if not isinstance(event, VehicleBroke) and event.site is not None:
-            site = self._find_site(event.site, what)
-        if isinstance(event, VehicleIdle):
-            task = board.drop(v)
-            if task is not None:
-                self._deliver(task, float(event.time))
-        elif isinstance(event, VehicleBroke):
-            board.broke[v] = float(event.time)
-            task = board.drop(v)
-            if task is not None:
-                # As in the simulator: its waiting begins anew a second before.
-                task.since = float(event.time) - 1.0
-                board.wait(task)
-        after = {VehicleIdle: IDLE, VehicleBroke: BROKEN, VehicleRepaired: IDLE}
-        board.set_vehicle(v, after.get(type(event), status), site)
-
-    def _deliver(self, task: LiveTask, now: float) -> None:
-        self._day.delay += max(0.0, now - (task.event.time + task.event.expiry))
-        self._day.delivered += 1
-        self._board.leave(task)
-
-    def _tell(self, now: float) -> None:
-        clock = now - self._day.start
-        self._board.tell(now, clock, relative=self._decider.is_relative)
-
-    def _assign(self, v: int, position: int, rule: str, futures: int = 0) -> Assignment:
-        task = self._board.carry(v, position, self._time)
-        self._decisions += 1
-        return Assignment(self._names[v], task.event.task, rule, futures)
-
-
-def _unpack_policy(arrays: dict[str, np.ndarray]) -> Any:
-    ahead = {
-        name.removeprefix("ahead."): array
-        for name, array in arrays.items()
-        if name.startswith("ahead.")
-    }
-    if ahead:
-        return Lookahead.from_arrays(ahead)
-    own = {
-        name.removeprefix("policy."): array
-        for name, array in arrays.items()
-        if name.startswith("policy.")
-    }
-    # Dispatchers that were saved before there were other forms say none.
-    return unpack_policy({"form": np.array("network"), **own})
+def _accept_any(layout: Layout, name: str) -> None:
+    """Rules serve any fleet."""

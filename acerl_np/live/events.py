@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -24,6 +25,10 @@ class TaskArrived:
         s.
     demand : float
         Units of load.
+    priority : float
+        Of the waiting tasks that a vehicle may carry it is offered those with the highest.
+    earliest_start : float or None
+        s, of the same clock: held back until then, and due as it was.
     """
 
     time: float
@@ -33,11 +38,34 @@ class TaskArrived:
     expiry: float
     handling_time: float = 0.0
     demand: float = 0.0
+    priority: float = 0.0
+    earliest_start: float | None = None
+
+
+@dataclass(frozen=True)
+class TaskChanged:
+    """A task that waits or is held back is due at another time, or has another priority.
+
+    Attributes
+    ----------
+    time : float
+        s.
+    task : str
+    due : float or None
+        s, of the same clock; None leaves it.
+    priority : float or None
+        None leaves it.
+    """
+
+    time: float
+    task: str
+    due: float | None = None
+    priority: float | None = None
 
 
 @dataclass(frozen=True)
 class TaskCancelled:
-    """A waiting task is withdrawn.
+    """A task that waits or is held back is withdrawn.
 
     Attributes
     ----------
@@ -48,6 +76,27 @@ class TaskCancelled:
 
     time: float
     task: str
+
+
+@dataclass(frozen=True)
+class TaskRecalled:
+    """A task is taken off a vehicle that has not reached its pickup.
+
+    The vehicle is idle at the next site on its way. The task waits again, last in the pool, from now on;
+    or it is cancelled.
+
+    Attributes
+    ----------
+    time : float
+        s.
+    task : str
+        Under way.
+    cancel : bool
+    """
+
+    time: float
+    task: str
+    cancel: bool = False
 
 
 @dataclass(frozen=True)
@@ -114,7 +163,144 @@ class VehicleRepaired:
     site: str | None = None
 
 
-Event = TaskArrived | TaskCancelled | VehicleIdle | VehiclePassed | VehicleBroke | VehicleRepaired
+@dataclass(frozen=True)
+class VehicleAdded:
+    """A vehicle joins the fleet, idle at a site.
+
+    Attributes
+    ----------
+    time : float
+        s.
+    vehicle, site : str
+    speed : float
+        m/s.
+    capacity : float
+        Units of load, 0 for any.
+    """
+
+    time: float
+    vehicle: str
+    site: str
+    speed: float = 1.0
+    capacity: float = 0.0
+
+
+@dataclass(frozen=True)
+class VehicleRemoved:
+    """A vehicle leaves the fleet for good.
+
+    One that works leaves when it has delivered; with `at_once` now, and its task waits again as after a
+    breakdown.
+
+    Attributes
+    ----------
+    time : float
+        s.
+    vehicle : str
+    at_once : bool
+    """
+
+    time: float
+    vehicle: str
+    at_once: bool = False
+
+
+@dataclass(frozen=True)
+class VehicleOutOfService:
+    """A vehicle is given no more tasks until `VehicleBack`: charging, service, driven by hand.
+
+    One that works delivers its task first; with `at_once` it stops now, and its task waits again as after
+    a breakdown.
+
+    Attributes
+    ----------
+    time : float
+        s.
+    vehicle : str
+    at_once : bool
+    """
+
+    time: float
+    vehicle: str
+    at_once: bool = False
+
+
+@dataclass(frozen=True)
+class VehicleBack:
+    """A vehicle that is out of service, or about to be, serves again, where it stands or at `site`.
+
+    Attributes
+    ----------
+    time : float
+        s.
+    vehicle : str
+    site : str or None
+    """
+
+    time: float
+    vehicle: str
+    site: str | None = None
+
+
+TaskEvent = TaskArrived | TaskChanged | TaskCancelled | TaskRecalled
+FleetEvent = VehicleAdded | VehicleRemoved | VehicleOutOfService | VehicleBack
+VehicleEvent = VehicleIdle | VehiclePassed | VehicleBroke | VehicleRepaired
+Event = TaskEvent | VehicleEvent | FleetEvent
+
+EVENTS: dict[str, type[Event]] = {
+    kind.__name__: kind
+    for kind in (
+        TaskArrived,
+        TaskChanged,
+        TaskCancelled,
+        TaskRecalled,
+        VehicleIdle,
+        VehiclePassed,
+        VehicleBroke,
+        VehicleRepaired,
+        VehicleAdded,
+        VehicleRemoved,
+        VehicleOutOfService,
+        VehicleBack,
+    )
+}
+"""Every kind of event, by its name."""
+
+
+class Option(NamedTuple):
+    """An assignment that was thought of.
+
+    Attributes
+    ----------
+    vehicle, task : str
+    rule : str
+        The rule that picks the task, empty without one.
+    value : float
+        What it is worth; `Explanation.measure` says in which terms.
+    """
+
+    vehicle: str
+    task: str
+    rule: str
+    value: float
+
+
+class Explanation(NamedTuple):
+    """Why an assignment was chosen.
+
+    Attributes
+    ----------
+    by : str
+        Who chose: a rule's name, "index", "network, EDD", "lookahead", ...
+    measure : str
+        What the options' values measure, with its unit; empty without options.
+    options : tuple of Option
+        The best of what was thought of, the best first; the chosen one is among them.
+    """
+
+    by: str
+    measure: str
+    options: tuple[Option, ...]
 
 
 class _Assigned(NamedTuple):
@@ -133,14 +319,28 @@ class Assignment(_Assigned):
         The dispatching rule that picked the task: FCFS, EDD, NVF, STD, LWT, AHP, or Random; "index" or
         "lookahead" where a task was chosen without one; "manual" for an assignment that somebody else has
         decided.
+    finish : float
+        s, when the vehicle should have delivered; no part of the tuple, as all that follows.
     futures : int
-        Futures that a lookahead saw, 0 without one or with nothing to choose; no part of the tuple.
+        Futures that a lookahead saw, 0 without one or with nothing to choose.
+    reason : Explanation or None
+        Why it was chosen, of a dispatcher with `explain=True`.
     """
 
+    finish: float
     futures: int
+    reason: Explanation | None
 
-    def __new__(cls, vehicle: str, task: str, rule: str, futures: int = 0) -> Assignment:
+    def __new__(
+        cls,
+        vehicle: str,
+        task: str,
+        rule: str,
+        futures: int = 0,
+        finish: float = math.nan,
+        reason: Explanation | None = None,
+    ) -> Assignment:
         """Make an assignment."""
         made = super().__new__(cls, vehicle, task, rule)
-        made.futures = futures
+        made.futures, made.finish, made.reason = futures, finish, reason
         return made

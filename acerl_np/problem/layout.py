@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from acerl_np.problem.json_tree import parse_json
+from acerl_np.problem.json_tree import Reader, parse_json
 from acerl_np.problem.layout_file import read_fields, write_fields
-from acerl_np.problem.limits import MAX_TASK_SLOTS, MAX_VEHICLES
+from acerl_np.problem.limits import MAX_TASK_SLOTS, MAX_VEHICLES, MIN_SPEED
 from acerl_np.problem.parts import (
     SCALING_DIVISORS,
     SCALING_PAIRS,
@@ -224,6 +224,34 @@ class Layout:
         return self._with_vehicles(
             replace(vehicle, random_breakdowns=model) for vehicle in self.vehicles
         )
+
+    def with_fleet(self, vehicles: Iterable[Vehicle]) -> Layout:
+        """Return this floor with another fleet; the routes are shared where they stay the same.
+
+        Parameters
+        ----------
+        vehicles : iterable of Vehicle
+
+        Returns
+        -------
+        Layout
+
+        Raises
+        ------
+        LayoutError
+            If a vehicle is not usable, or two have one id.
+        """
+        fleet = tuple(vehicles)
+        _check_unique("vehicles", [vehicle.id for vehicle in fleet])
+        for k, vehicle in enumerate(fleet):
+            item = Reader(vars(vehicle), f"vehicles[{k}]")
+            item.text("id")
+            item.number("speed", None, MIN_SPEED)
+            item.number("capacity", None, 0.0)
+            self._check_site(vehicle.start, f"vehicles[{k}].start")
+        if self.quickest_routes:
+            return replace(self, vehicles=fleet)
+        return self._with_vehicles(fleet)
 
     def _with_vehicles(self, vehicles: Iterable[Vehicle]) -> Layout:
         _ = self.routes

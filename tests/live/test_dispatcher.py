@@ -343,7 +343,7 @@ def test_several_events_of_one_moment_come_before_its_decision():
 @pytest.mark.parametrize(
     ("event", "message"),
     [
-        (TaskArrived(9.0, "c", "st1", "st2", 10.0), "before the last event at 10.0 s"),
+        (TaskArrived(4.9, "c", "st1", "st2", 10.0), "more than 5 s before the last event at 10"),
         (TaskArrived(np.nan, "c", "st1", "st2", 10.0), "read time nan; expected seconds"),
         (TaskArrived(10.0, "a", "st1", "st2", 10.0), "task 'a' waits or is under way already"),
         (TaskArrived(10.0, "", "st1", "st2", 10.0), "task: read ''; expected a name"),

@@ -1,0 +1,298 @@
+"""A log of all that a dispatcher was told and answered, and what it says about the day."""
+
+from __future__ import annotations
+
+import json
+import os
+import weakref
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from acerl_np.live.events import EVENTS, Assignment, Event
+from acerl_np.problem.assignments import Assignments
+from acerl_np.problem.instance import Instance
+from acerl_np.problem.layout import Layout
+from acerl_np.problem.parts import Breakdown, Vehicle
+from acerl_np.support.errors import LayoutError, RecordError, StorageError, describe
+from acerl_np.support.files import describe_os_error, read_text
+
+STARTED, ASSIGNED, DAY_BEGAN = "Started", "Assigned", "DayBegan"
+"""Lines of a log besides events."""
+
+
+class AuditLog:
+    """A file to which a line is added for every event and every assignment.
+
+    Parameters
+    ----------
+    path : path-like
+        What is there already stays.
+
+    Raises
+    ------
+    StorageError
+        If it cannot be written; the methods raise it, too.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = path
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
+        try:
+            self._file = os.open(path, flags, 0o644)
+        except OSError as error:
+            raise StorageError(f"{path}: cannot write: {describe_os_error(error)}") from error
+        weakref.finalize(self, os.close, self._file)
+        size = os.lseek(self._file, 0, os.SEEK_END)
+        if size > 0:
+            os.lseek(self._file, size - 1, os.SEEK_SET)
+            if os.read(self._file, 1) != b"\n":  # the machine failed within a line
+                self._append(b"\n")
+
+    def note_start(self, layout: Layout, policy: str, start: float) -> None:
+        """Note that a dispatcher begins, or goes on."""
+        self._write(
+            {
+                "kind": STARTED,
+                "start": start,
+                "policy": policy,
+                "layout": layout.name,
+                "vehicles": [vehicle.id for vehicle in layout.vehicles],
+            }
+        )
+
+    def note_day(self, start: float) -> None:
+        """Note that a day begins."""
+        self._write({"kind": DAY_BEGAN, "start": start})
+
+    def note_event(self, event: Event) -> None:
+        """Note an event that was taken in, as it came."""
+        self._write({"kind": type(event).__name__, **vars(event)})
+
+    def note_assignment(self, now: float, assignment: Assignment) -> None:
+        """Note an assignment that was given."""
+        line = {
+            "kind": ASSIGNED,
+            "time": now,
+            "vehicle": assignment.vehicle,
+            "task": assignment.task,
+            "rule": assignment.rule,
+            "finish": assignment.finish,
+            "futures": assignment.futures,
+        }
+        if assignment.reason is not None:
+            line["reason"] = {
+                **assignment.reason._asdict(),
+                "options": [option._asdict() for option in assignment.reason.options],
+            }
+        self._write(line)
+
+    def _write(self, line: dict[str, Any]) -> None:
+        self._append(json.dumps(line, default=float).encode() + b"\n")
+
+    def _append(self, data: bytes) -> None:
+        """Hand bytes to the system at once: nothing is lost with the process."""
+        try:
+            while data:
+                data = data[os.write(self._file, data) :]
+        except OSError as error:
+            raise StorageError(f"{self.path}: cannot write: {describe_os_error(error)}") from error
+
+
+def read_audit(path: str | os.PathLike[str], layout: Layout) -> Assignments:
+    """Return what a log says about the day: its tasks, who served them, and which vehicles broke down.
+
+    A line that stands twice, as after a restart from an older state, counts once. Tasks that were cancelled
+    or never given to a vehicle are left out. Time zero is the start of the first day.
+
+    Parameters
+    ----------
+    path : path-like
+    layout : Layout
+        The floor, and the fleet at the beginning; vehicles that the log adds come after it. Breakdowns are
+        those of the log.
+
+    Returns
+    -------
+    Assignments
+        `instance` is the record. A task whose vehicle broke down, or that was recalled, has the last
+        assignment.
+
+    Raises
+    ------
+    RecordError
+        If the file cannot be read, a line is no line of a log, or it holds no assignment; the message names
+        the line.
+    """
+    text = read_text(path, RecordError)
+    try:
+        lines = _read_lines(text)
+        day = _LoggedDay(layout)
+        for place, line in lines:
+            day.take(place, line)
+        return day.finish(Path(path).stem)
+    except RecordError as error:
+        raise RecordError(f"{path}: {error}") from error
+
+
+def _read_lines(text: str) -> list[tuple[str, dict[str, Any]]]:
+    """Return the lines of a log in order of their times, each with its place, repeated ones once."""
+    found: list[tuple[float, str, dict[str, Any]]] = []
+    seen: set[str] = set()
+    torn = ""
+    latest = -np.inf
+    for k, row in enumerate(text.split("\n")):
+        place = f"line {k + 1}"
+        if not row:
+            continue
+        try:
+            line = json.loads(row)
+        except ValueError:
+            line = None
+        if isinstance(line, dict) and line.get("kind") == STARTED:
+            torn = ""  # a restart: the line before it may have been cut
+        if torn:
+            break
+        if line is None:
+            torn = place
+            continue
+        kind = line.get("kind") if isinstance(line, dict) else None
+        if kind not in (*EVENTS, STARTED, ASSIGNED, DAY_BEGAN):
+            raise RecordError(f"{place}: kind: read '{describe(kind)}'; expected a line of a log")
+        if kind in (STARTED, DAY_BEGAN):
+            found.append((latest, place, line))
+            continue
+        time = line.get("time")
+        if isinstance(time, bool) or not isinstance(time, int | float):
+            raise RecordError(f"{place}: time: read '{describe(time)}'; expected seconds")
+        latest = max(latest, float(time))
+        if row not in seen:
+            seen.add(row)
+            found.append((float(time), place, line))
+    if torn and torn != f"line {len(text.splitlines())}":
+        raise RecordError(f"{torn}: not JSON; expected a line of a log")
+    found.sort(key=lambda item: item[0])
+    return [(place, line) for _, place, line in found]
+
+
+class _LoggedDay:
+    """Tasks and their last assignments, as a log tells them line by line."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self.fleet = {vehicle.id: vehicle for vehicle in layout.vehicles}
+        self.start: float | None = None
+        self.rows: dict[str, dict[str, Any]] = {}
+        """By its name in the record: names may be used again once a task is served."""
+        self.names: dict[str, str] = {}
+        self.given: dict[str, tuple[str, float]] = {}
+        self.finish_of: dict[str, float] = {}
+        self.carried: dict[str, str] = {}
+        self.broke: dict[str, float] = {}
+        self.breakdowns: dict[str, list[Breakdown]] = {}
+
+    def take(self, place: str, line: dict[str, Any]) -> None:
+        """Take in a line."""
+        kind = line["kind"]
+        try:
+            if kind == STARTED:
+                self.start = float(line["start"]) if self.start is None else self.start
+            elif kind == "TaskArrived":
+                self._arrive(line)
+            elif kind in ("TaskChanged", "TaskCancelled", "TaskRecalled"):
+                self._change(kind, line)
+            elif kind == ASSIGNED:
+                name = self.names[line["task"]]
+                self.given[name] = line["vehicle"], float(line["time"])
+                self.carried[line["vehicle"]] = name
+            elif kind == "VehicleAdded":
+                self.fleet[line["vehicle"]] = Vehicle(
+                    line["vehicle"], line["site"], line["speed"], line["capacity"]
+                )
+            elif kind != DAY_BEGAN:
+                self._change_vehicle(kind, line)
+        except KeyError as error:
+            raise RecordError(f"{place}: {kind}: {error} is missing or unknown") from error
+
+    def _arrive(self, line: dict[str, Any]) -> None:
+        name, n = line["task"], 1
+        while name in self.rows:
+            n += 1
+            name = f"{line['task']} ({n})"
+        self.names[line["task"]] = name
+        self.rows[name] = {
+            "task": name,
+            "pickup": line["pickup"],
+            "delivery": line["delivery"],
+            "arrival_time": line["time"],
+            "expiry_time": line["expiry"],
+            "handling_time": line["handling_time"],
+            "demand": line["demand"],
+            "priority": line.get("priority", 0.0),
+            "earliest_start": line.get("earliest_start"),
+        }
+
+    def _change(self, kind: str, line: dict[str, Any]) -> None:
+        name = self.names[line["task"]]
+        row = self.rows[name]
+        if kind == "TaskChanged":
+            if line["due"] is not None:
+                row["expiry_time"] = line["due"] - row["arrival_time"]
+            if line["priority"] is not None:
+                row["priority"] = line["priority"]
+            return
+        if name in self.given:
+            self.carried.pop(self.given.pop(name)[0], None)
+        if kind == "TaskCancelled" or line["cancel"]:
+            del self.rows[name], self.names[line["task"]]
+
+    def _change_vehicle(self, kind: str, line: dict[str, Any]) -> None:
+        vehicle, time = line["vehicle"], float(line["time"])
+        if kind == "VehicleIdle":
+            if vehicle in self.carried:
+                self.finish_of[self.carried.pop(vehicle)] = time
+        elif kind == "VehicleBroke" or line.get("at_once"):
+            if vehicle in self.carried:
+                del self.given[self.carried.pop(vehicle)]
+            if kind == "VehicleBroke":
+                self.broke[vehicle] = time
+        elif kind == "VehicleRepaired" and vehicle in self.broke:
+            broke = self.broke.pop(vehicle)
+            self.breakdowns.setdefault(vehicle, []).append(Breakdown(broke, time - broke))
+
+    def finish(self, name: str) -> Assignments:
+        """Return the record and who served it."""
+        rows = [row for task, row in self.rows.items() if task in self.given]
+        if not rows:
+            raise RecordError("no task was given to a vehicle; expected a log with assignments")
+        first = min(row["arrival_time"] for row in rows)
+        start = first if self.start is None else min(self.start, first)
+        for row in rows:
+            row["arrival_time"] -= start
+            if row["earliest_start"] is not None:
+                row["earliest_start"] -= start
+        try:
+            layout = self.layout.with_fleet(self.fleet.values())
+        except LayoutError as error:
+            raise RecordError(str(error)) from error
+        shifted = {
+            vehicle: [replace(item, time=max(0.0, item.time - start)) for item in items]
+            for vehicle, items in self.breakdowns.items()
+        }
+        instance = Instance.from_rows(name, layout.with_breakdowns(shifted), rows)
+        position = {vehicle.id: v for v, vehicle in enumerate(layout.vehicles)}
+        n = instance.n_tasks
+        vehicles, begins, ends = np.zeros(n, np.int32), np.zeros(n), np.full(n, np.nan)
+        for k, task in enumerate(instance.tasks):
+            vehicle, begin = self.given[task]
+            if vehicle not in position:
+                raise RecordError(
+                    f"vehicle '{describe(vehicle)}': no vehicle of layout '{layout.name}'; "
+                    "expected the layout of the log"
+                )
+            vehicles[k], begins[k] = position[vehicle], begin - start
+            ends[k] = self.finish_of.get(task, np.nan + start) - start
+        order = np.argsort(begins, kind="stable").astype(np.int32)
+        return Assignments(instance, order, vehicles, begins, ends)

@@ -1,0 +1,252 @@
+"""Events in the order of their own times: late ones are settled where they belong, repeated ones ignored."""
+
+from __future__ import annotations
+
+import math
+from bisect import insort
+from dataclasses import dataclass
+
+from acerl_np.live.events import Event, TaskArrived, VehiclePassed
+from acerl_np.live.floor import DayBegan, Floor, Given, Item, Situation
+from acerl_np.support.errors import EventError
+
+LATE = 5.0
+"""s that an event may be late."""
+
+
+@dataclass(order=True, slots=True)
+class Entry:
+    """What happened, at its place in the order.
+
+    Attributes
+    ----------
+    time : float
+        s; of an event that came after an assignment to its vehicle or of its task, that of the assignment.
+    number : int
+        What came first of equal times is first.
+    item : Event, Given or DayBegan
+    holds : bool
+        Whether it is kept though it cannot be yet.
+    is_settled : bool
+        Whether it could be.
+    """
+
+    time: float
+    number: int
+    item: Item
+    holds: bool = False
+    is_settled: bool = True
+
+
+class Feed:
+    """What has happened lately, and the situation before that.
+
+    Parameters
+    ----------
+    floor : Floor
+
+    Attributes
+    ----------
+    time : float
+        Latest of all events and questions, s.
+    base : Situation
+        Before the first entry.
+    entries : list of Entry
+        In order; all of the last `LATE` seconds, and a few before them.
+    """
+
+    def __init__(self, floor: Floor) -> None:
+        self.floor = floor
+        self.time = -math.inf
+        self.entries: list[Entry] = []
+        self._number = 0
+        self._seen: set[Event] = set()
+        self.start_from(floor.snapshot())
+
+    def start_from(self, base: Situation) -> None:
+        """Let a situation be the one before the first entry."""
+        self.base = base
+        # A situation on the way, and how many entries lead there: the base as soon as none can come before.
+        self._middle, self._n_middle, self._middle_time = base, 0, -math.inf
+
+    def take_over(self, base: Situation, entries: list[Entry], time: float) -> None:
+        """Go on from a situation and the entries that came after it.
+
+        Raises
+        ------
+        EventError
+            If one of them cannot be.
+        """
+        self.time, self.entries, self._number = time, entries, len(entries)
+        self.start_from(base)
+        self._note_seen()
+        self.replay()
+
+    def _note_seen(self) -> None:
+        items = (entry.item for entry in self.entries)
+        self._seen = {item for item in items if not isinstance(item, Given | DayBegan)}
+
+    @property
+    def held(self) -> tuple[Event, ...]:
+        """Events that cannot have happened yet, kept in case that what makes them possible comes late."""
+        return tuple(
+            entry.item for entry in self.entries
+            if not entry.is_settled and not isinstance(entry.item, Given | DayBegan)
+        )  # fmt: skip
+
+    def move_to(self, now: float) -> None:
+        """Let time pass."""
+        self.time = now
+        self.floor.advance(now)
+
+    def give(self, now: float, vehicle: str, task: str) -> None:
+        """Note an assignment that the floor knows already."""
+        self._append(Entry(now, self._count(), Given(now, vehicle, task)))
+
+    def begin_day(self, start: float) -> None:
+        """Begin a day."""
+        item = DayBegan(self.time, start)
+        self.floor.apply(item)
+        self._append(Entry(self.time, self._count(), item))
+
+    def take(self, event: Event, *, holds: bool = False) -> bool:
+        """Settle an event by its own time; return whether it was new.
+
+        Parameters
+        ----------
+        event : Event
+            Its time is a number.
+        holds : bool
+            Keep it if it cannot be yet.
+
+        Raises
+        ------
+        EventError
+            If it is too late, or cannot be; nothing is changed then.
+        """
+        if self._is_known(event):
+            return False
+        time = float(event.time)
+        if time < self.time - LATE:
+            raise EventError(
+                f"{type(event).__name__} at {event.time} s: more than {LATE:g} s before the last event at "
+                f"{self.time} s; expected events at most {LATE:g} s late"
+            )
+        entry = Entry(self._place(event, time), self._number, event, holds)
+        in_order = not self.entries or self.entries[-1].time <= entry.time
+        if in_order and entry.time >= self.floor.last_release:
+            self._settle_last(entry)
+            self.time = max(self.time, time)
+            self._append(entry)
+        else:
+            self._insert(entry)
+        self._count()
+        self._seen.add(event)
+        return True
+
+    def _is_known(self, event: Event) -> bool:
+        """Whether the same event came before."""
+        try:
+            if event in self._seen:
+                return True
+        except TypeError:  # a field that is no name and no number; refused when it is settled
+            return False
+        if not isinstance(event, TaskArrived):
+            return False
+        task = self.floor.board.tasks.get(event.task)
+        return task is not None and task.event == event
+
+    def _count(self) -> int:
+        self._number += 1
+        return self._number - 1
+
+    def _place(self, event: Event, time: float) -> float:
+        """Return where an event belongs: no assignment that was given after it is undone."""
+        if isinstance(event, TaskArrived | VehiclePassed):
+            return time
+        name, is_task = getattr(event, "vehicle", None), False
+        if name is None:
+            name, is_task = getattr(event, "task", None), True
+        for entry in reversed(self.entries):
+            if entry.time < time:
+                break
+            item = entry.item
+            if isinstance(item, Given) and name == (item.task if is_task else item.vehicle):
+                return entry.time
+        return time
+
+    def _settle(self, entry: Entry) -> None:
+        """Let an entry happen if it can."""
+        try:
+            self.floor.apply(entry.item)
+            entry.is_settled = True
+        except EventError:
+            if not entry.holds:
+                raise
+            entry.is_settled = False
+
+    def _settle_last(self, entry: Entry) -> None:
+        """Let an entry happen that is later than all others."""
+        released = self.floor.last_release
+        self.floor.advance(entry.time)
+        try:
+            self._settle(entry)
+        except EventError:
+            if self.floor.last_release != released:
+                self.replay()
+            raise
+
+    def _append(self, entry: Entry) -> None:
+        """Add the last entry, which has happened."""
+        self.entries.append(entry)
+        if self.time > self._middle_time + LATE:
+            self.base = self._middle
+            del self.entries[: self._n_middle]
+            self._note_seen()
+            self._middle, self._n_middle = self.floor.snapshot(), len(self.entries)
+            self._middle_time = self.time
+
+    def _insert(self, entry: Entry) -> None:
+        """Settle an entry before others."""
+        states = [item.is_settled for item in self.entries]
+        insort(self.entries, entry)
+        n_middle = self._n_middle
+        if self.entries.index(entry) < n_middle:
+            self._n_middle += 1
+        try:
+            self.replay()
+        except EventError:
+            self.entries.remove(entry)
+            self._n_middle = n_middle
+            for item, is_settled in zip(self.entries, states, strict=True):
+                item.is_settled = is_settled
+            self.replay()
+            raise
+
+    def replay(self) -> None:
+        """Let all entries happen again from the base on.
+
+        Raises
+        ------
+        EventError
+            If one that is not held cannot be.
+        """
+        self.floor.restore(self.base)
+        newest = max((entry.number for entry in self.entries), default=-1)
+        late = next((entry for entry in self.entries if entry.number == newest), None)
+        for n, entry in enumerate(self.entries):
+            if n == self._n_middle:
+                self._middle = self.floor.snapshot()
+            self.floor.advance(entry.time)
+            try:
+                self._settle(entry)
+            except EventError as error:
+                if entry is late or late is None:
+                    raise
+                raise EventError(
+                    f"{type(late.item).__name__} at {late.item.time} s: contradicts what came "
+                    f"after it: {error}"
+                ) from error
+        if self._n_middle == len(self.entries):
+            self._middle = self.floor.snapshot()
+        self.floor.advance(self.time)
