@@ -17,6 +17,7 @@ from acerl_np.support.errors import InputError
 from acerl_np.support.report import FORMATS, Cell, render_table
 
 if TYPE_CHECKING:
+    from acerl_np.problem.assignments import Assignments
     from acerl_np.simulation.replay import Replay
 
 SUMMARY = "play past assignments"
@@ -30,6 +31,8 @@ happens at the first moment, not before its recorded start, at which the vehicle
 arrived. A task whose vehicle breaks down in mid-way returns to the pool and is served again by the same
 vehicle as soon as that is idle. Listed breakdowns happen, random ones do not.
 
+--audit reads both from the log of a live dispatcher, with the breakdowns that were.
+
 Several files of assignments are played with as many records, in pairs: a row for each, and their mean.
 """
 
@@ -37,6 +40,7 @@ EXAMPLES = """\
 examples:
   acerl-np records replay assignments.csv --tasks week1.csv --layout floor.json --schedule-csv times.csv
   acerl-np records replay mon.csv tue.csv --tasks mon-tasks.csv tue-tasks.csv --layout floor.json
+  acerl-np records replay --audit day.jsonl --layout floor.json
   acerl-np evaluate EDD STD --replay assignments.csv --tasks week1.csv --layout floor.json
 """
 
@@ -45,16 +49,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the action's arguments."""
     parser.add_argument(
         "assignments",
-        nargs="+",
+        nargs="*",
         metavar="ASSIGNMENTS.csv",
         help="which vehicle served which task from when, one file per record",
     )
     parser.add_argument(
         "--tasks",
         nargs="+",
-        required=True,
+        default=[],
         metavar="TASKS",
         help="the task records or bundled instances, in the order of the assignments",
+    )
+    parser.add_argument(
+        "--audit",
+        metavar="LOG",
+        help="a dispatcher's log instead of assignments and tasks; needs --layout",
     )
     add_layout(parser)
     add_breakdowns(parser)
@@ -75,6 +84,9 @@ def run(arguments: argparse.Namespace) -> None:
     from acerl_np.simulation.replay import replay_assignments, write_schedule
 
     paths, names = arguments.assignments, arguments.tasks
+    if (arguments.audit is None) != bool(paths):
+        found = f"{len(paths)} files" + ("" if arguments.audit is None else " and --audit")
+        raise InputError(f"ASSIGNMENTS.csv: read {found}; expected assignments or --audit LOG")
     if len(paths) != len(names):
         raise InputError(
             f"--tasks: read {len(names)} records for {len(paths)} files of assignments; expected one each"
@@ -83,7 +95,7 @@ def run(arguments: argparse.Namespace) -> None:
         raise InputError(
             f"--schedule-csv: given with {len(paths)} files of assignments; expected one"
         )
-    pairs = []
+    pairs = [] if arguments.audit is None else [_read_log(arguments)]
     with report_ignored():
         for path, name in zip(paths, names, strict=True):
             instance = load_instance(
@@ -107,6 +119,19 @@ def run(arguments: argparse.Namespace) -> None:
         rows.append(show_scores("mean", means, whole=False))
     rules = [len(rows) - 1] if len(rows) > 1 else []
     print(render_table(header, rows, arguments.format, rules=rules), end="")
+
+
+def _read_log(arguments: argparse.Namespace) -> Assignments:
+    """Return what the log of a dispatcher says, with the breakdowns that were."""
+    from acerl_np.live.audit import read_audit
+    from acerl_np.problem.bundled import load_layout
+
+    for name in ("tasks", "breakdowns", "date_format"):
+        if getattr(arguments, name):
+            raise InputError(f"--{name.replace('_', '-')}: given with --audit; the log tells all")
+    if arguments.layout is None:
+        raise InputError("--layout: missing; expected the floor of the log of --audit")
+    return read_audit(arguments.audit, load_layout(arguments.layout).with_random_breakdowns(None))
 
 
 def score_replay(played: Replay) -> list[float]:

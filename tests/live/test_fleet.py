@@ -1,0 +1,385 @@
+"""A fleet that changes, urgent and later tasks, recalls, reasons: by hand."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+import pytest
+
+from acerl_np import (
+    Dispatcher,
+    EventError,
+    IndexPolicy,
+    Layout,
+    Lookahead,
+    StaticPlan,
+    TaskArrived,
+    TaskCancelled,
+    TaskChanged,
+    TaskRecalled,
+    VehicleAdded,
+    VehicleBack,
+    VehicleBroke,
+    VehicleIdle,
+    VehicleOutOfService,
+    VehiclePassed,
+    VehicleRemoved,
+    VehicleRepaired,
+    load_layout,
+    load_suite,
+)
+from acerl_np.kernels.state import FLEET_CAPACITY
+
+JIT = not numba.config.DISABLE_JIT
+NEAREST = IndexPolicy.of_weights(approach=-1.0)
+
+
+def line(*vehicles):
+    """Return a floor of five sites in a row, 10 m apart, with vehicles (id, start)."""
+    names = "abcde"
+    return Layout.from_dict(
+        {
+            "format": 1,
+            "name": "line",
+            "sites": [{"id": name, "x": 10 * k, "y": 0} for k, name in enumerate(names)],
+            "edges": [{"a": a, "b": b} for a, b in zip(names, names[1:], strict=False)],
+            "vehicles": [{"id": name, "start": start} for name, start in vehicles],
+        }
+    )
+
+
+def make(policy="FCFS", vehicles=(("v0", "a"),), **options):
+    return Dispatcher(line(*vehicles), policy, **options)
+
+
+def names(assignments):
+    return [(item.vehicle, item.task) for item in assignments]
+
+
+@pytest.mark.parametrize("policy", ["FCFS", NEAREST], ids=["rule", "index"])
+def test_a_vehicle_joins_and_works(policy):
+    dispatcher = make(policy)
+    dispatcher.feed(TaskArrived(0.0, "t0", "b", "c", 90.0))
+    dispatcher.feed(TaskArrived(0.0, "t1", "d", "e", 90.0, demand=3.0))
+    assert len(dispatcher.decide(0.0)) == 1
+    dispatcher.feed(VehicleAdded(1.0, "new", "e", speed=2.0, capacity=5.0))
+    assert dispatcher.idle == ("new",)
+    (given,) = dispatcher.decide(1.0)
+    assert given.vehicle == "new"
+    # It drives at its own speed: two edges if t1 was left, else three and one.
+    metres = {"t1": 10 + 10, "t0": 30 + 10}[given.task]
+    assert given.finish == 1.0 + metres / 2.0
+    dispatcher.feed(TaskArrived(2.0, "heavy", "a", "b", 90.0, demand=6.0))
+    dispatcher.feed(VehicleIdle(20.0, "new", "e"))
+    assert dispatcher.decide(20.0) == []
+
+
+def test_a_vehicle_leaves_for_good_when_it_has_delivered_or_at_once():
+    dispatcher = make(vehicles=(("v0", "a"), ("v1", "a"), ("v2", "e")))
+    for k in range(2):
+        dispatcher.feed(TaskArrived(0.0, f"t{k}", "b", "c", 90.0))
+    given = {item.vehicle: item.task for item in dispatcher.decide(0.0)}
+    first, second = given
+    (rest,) = dispatcher.idle
+    dispatcher.feed(VehicleRemoved(1.0, first))
+    assert dispatcher.under_way[given[first]] == first
+    dispatcher.feed(VehicleRemoved(2.0, second, at_once=True))
+    assert dispatcher.waiting == (given[second],)
+    assert names(dispatcher.decide(2.0)) == [(rest, given[second])]
+    with pytest.raises(EventError, match="the last vehicle; expected at least one to stay"):
+        dispatcher.feed(VehicleRemoved(3.0, rest))
+    dispatcher.feed(VehicleIdle(20.0, first, "c"))
+    assert [vehicle.id for vehicle in dispatcher.layout.vehicles] == [rest]
+    assert dispatcher.under_way == {given[second]: rest}
+    with pytest.raises(EventError, match=f"vehicle '{first}' unknown; expected one of {rest}"):
+        dispatcher.feed(VehiclePassed(21.0, first, "b"))
+
+
+@pytest.mark.parametrize("policy", ["FCFS", NEAREST], ids=["rule", "index"])
+def test_out_of_service_and_back(policy):
+    dispatcher = make(policy, vehicles=(("v0", "a"), ("v1", "e")))
+    dispatcher.feed(VehicleOutOfService(0.0, "v0"))
+    assert (dispatcher.idle, dispatcher.out_of_service) == (("v1",), ("v0",))
+    dispatcher.feed(TaskArrived(0.0, "near", "a", "b", 90.0))
+    dispatcher.feed(TaskArrived(0.0, "other", "d", "e", 90.0))
+    (given,) = dispatcher.decide(0.0)
+    assert given.vehicle == "v1"
+    with pytest.raises(EventError, match="vehicle 'v0' is out of service"):
+        dispatcher.assign(0.0, "v0", dispatcher.waiting[0])
+    with pytest.raises(EventError, match="is out of service, or about to be"):
+        dispatcher.feed(VehicleOutOfService(1.0, "v0"))
+    # After its task; a change of mind before that changes nothing else.
+    dispatcher.feed(VehicleOutOfService(1.0, "v1"))
+    assert list(dispatcher.under_way.values()) == ["v1"]
+    dispatcher.feed(VehicleBack(2.0, "v1"))
+    with pytest.raises(EventError, match="vehicle 'v1' is not out of service"):
+        dispatcher.feed(VehicleBack(2.5, "v1"))
+    dispatcher.feed(VehicleOutOfService(3.0, "v1", at_once=True))
+    assert len(dispatcher.waiting) == 2 and dispatcher.waiting[-1] == given.task
+    assert dispatcher.decide(3.0) == []
+    dispatcher.feed(VehicleBack(4.0, "v0", site="c"))
+    assert dispatcher.sites["v0"] == "c"
+    assert [item.vehicle for item in dispatcher.decide(4.0)] == ["v0"]
+
+
+def test_out_of_service_after_its_task_and_broken_meanwhile():
+    dispatcher = make(vehicles=(("v0", "a"), ("v1", "e")))
+    dispatcher.feed(TaskArrived(0.0, "t", "b", "c", 90.0))
+    dispatcher.assign(0.0, "v0", "t")
+    dispatcher.feed(VehicleOutOfService(1.0, "v0"))
+    dispatcher.feed(VehicleBroke(2.0, "v0"))
+    assert (dispatcher.waiting, dispatcher.out_of_service) == (("t",), ("v0",))
+    dispatcher.feed(VehicleRepaired(3.0, "v0"))
+    assert names(dispatcher.decide(3.0)) == [("v1", "t")]
+    dispatcher.feed(VehicleBack(4.0, "v0"))
+    assert dispatcher.idle == ("v0",)
+
+
+def test_an_index_policy_counts_only_vehicles_in_service():
+    """Who is out of service will not fetch a task sooner than the others."""
+    policy = IndexPolicy.of_weights(approach=-1.0, other_soonest=1.0)
+    dispatcher = make(policy, vehicles=(("v0", "a"), ("v1", "e")))
+    dispatcher.feed(VehicleOutOfService(0.0, "v1"))
+    assert dispatcher._board.problem.fleet[0, :, FLEET_CAPACITY].tolist() == [0.0, -1.0]
+    dispatcher.feed(VehicleBack(0.0, "v1"))
+    assert dispatcher._board.problem.fleet[0, :, FLEET_CAPACITY].tolist() == [0.0, 0.0]
+
+
+def test_a_policy_for_one_fleet_refuses_another_and_goes_on():
+    plan = StaticPlan(("v0", "v1"), {"v0": "NVF", "v1": "EDD"})
+    dispatcher = make(plan, vehicles=(("v0", "a"), ("v1", "e")))
+    for event in (VehicleAdded(0.0, "v2", "a"), VehicleRemoved(0.0, "v1")):
+        with pytest.raises(EventError, match="vehicles"):
+            dispatcher.feed(event)
+    assert dispatcher.idle == ("v0", "v1")
+
+
+@pytest.mark.parametrize(
+    ("event", "message"),
+    [
+        (VehicleAdded(0.0, "v0", "a"), "vehicle 'v0' is in the fleet already"),
+        (VehicleAdded(0.0, "", "a"), "vehicle: read ''; expected a name"),
+        (VehicleAdded(0.0, "v9", "z"), "site 'z' unknown"),
+        (VehicleAdded(0.0, "v9", "a", speed=0.0), r"vehicles\[1\].speed: read 0.0"),
+        (VehicleAdded(0.0, "v9", "a", capacity=-1.0), r"vehicles\[1\].capacity: read -1.0"),
+        (VehicleRemoved(0.0, "v9"), "vehicle 'v9' unknown"),
+        (VehicleRemoved(0.0, "v0"), "the last vehicle"),
+        (VehicleOutOfService(0.0, "v9"), "vehicle 'v9' unknown"),
+        (VehicleOutOfService(0.0, ["v0"]), "vehicle '.'v0'.' unknown"),
+        (VehicleBack(0.0, "v0"), "vehicle 'v0' is not out of service"),
+        (TaskChanged(0.0, "x", due=5.0), "task 'x' is unknown; expected a waiting task"),
+        (TaskChanged(0.0, "t", due=-1.0), "due: read -1.0; expected a time from 0 s on"),
+        (TaskChanged(0.0, "t", priority=np.nan), "priority: read nan; expected a number"),
+        (TaskRecalled(0.0, "t"), "task 't' is waiting; expected one under way"),
+        (TaskRecalled(0.0, "x"), "task 'x' is unknown; expected one under way"),
+        (TaskArrived(0.0, "u", "a", "b", 9.0, priority="x"), "priority: read x"),
+        (TaskArrived(0.0, "u", "a", "b", 9.0, earliest_start=9.5), "expected a time until 9 s"),
+    ],
+)
+def test_impossible_changes_are_errors_that_change_nothing(tmp_path, event, message):
+    pair = [make(), make()]
+    for dispatcher in pair:
+        dispatcher.feed(TaskArrived(0.0, "t", "b", "c", 90.0))
+    with pytest.raises(EventError, match=message) as caught:
+        pair[0].feed(event)
+    assert "\n" not in str(caught.value)
+    for k, dispatcher in enumerate(pair):
+        dispatcher.save(tmp_path / f"{k}.npz")
+    assert (tmp_path / "0.npz").read_bytes() == (tmp_path / "1.npz").read_bytes()
+    assert pair[0].decide(0.0) == pair[1].decide(0.0)
+
+
+# Tasks
+
+
+@pytest.mark.parametrize("policy", ["FCFS", "NVF", NEAREST], ids=["FCFS", "NVF", "index"])
+def test_the_highest_priority_that_a_vehicle_may_carry_is_offered(policy):
+    data = line(("small", "a"), ("large", "a")).to_dict()
+    data["vehicles"][0]["capacity"] = 5
+    dispatcher = Dispatcher(Layout.from_dict(data), policy)
+    dispatcher.feed(TaskArrived(0.0, "plain", "a", "b", 90.0))
+    dispatcher.feed(TaskArrived(0.0, "urgent", "e", "d", 900.0, demand=9.0, priority=2.0))
+    dispatcher.feed(TaskArrived(0.0, "soon", "d", "e", 900.0, priority=1.0))
+    given = dict(names(dispatcher.decide(0.0)))
+    assert given == {"large": "urgent", "small": "soon"}
+    dispatcher.feed(VehicleIdle(60.0, "large", "d"))
+    assert names(dispatcher.decide(60.0)) == [("large", "plain")]
+
+
+def test_priorities_that_are_served_count_no_more():
+    dispatcher = make()
+    dispatcher.feed(TaskArrived(0.0, "urgent", "b", "c", 90.0, priority=1.0))
+    dispatcher.feed(TaskChanged(0.0, "urgent", priority=-1.0))
+    dispatcher.feed(TaskArrived(0.0, "plain", "b", "c", 90.0))
+    assert names(dispatcher.decide(0.0)) == [("v0", "plain")]
+    dispatcher.feed(TaskCancelled(1.0, "urgent"))
+    assert dispatcher._board._n_ranked == 0
+
+
+def test_a_changed_due_time_counts():
+    for due, first in ((None, "a"), (50.0, "b")):
+        dispatcher = make("EDD")
+        dispatcher.feed(TaskArrived(0.0, "a", "a", "b", 100.0))
+        dispatcher.feed(TaskArrived(0.0, "b", "b", "c", 200.0))
+        dispatcher.feed(TaskChanged(1.0, "b", due=due))
+        assert names(dispatcher.decide(1.0)) == [("v0", first)]
+        with pytest.raises(EventError, match=f"task '{first}' is on vehicle 'v0'"):
+            dispatcher.feed(TaskChanged(2.0, first, due=500.0))
+        dispatcher.feed(VehicleIdle(130.0, "v0", "c"))
+        assert dispatcher._day.delay == (80.0 if due else 30.0)
+
+
+def test_a_task_is_held_back_until_its_earliest_start():
+    dispatcher = make("EDD")
+    dispatcher.feed(TaskArrived(0.0, "later", "b", "c", 60.0, earliest_start=20.0))
+    dispatcher.feed(TaskArrived(0.0, "last", "b", "c", 60.0, earliest_start=40.0))
+    assert (dispatcher.waiting, dispatcher.planned) == ((), ("later", "last"))
+    assert dispatcher.next_time == 20.0
+    with pytest.raises(EventError, match="task 'later' waits or is under way already"):
+        dispatcher.feed(TaskArrived(1.0, "later", "b", "c", 60.0))
+    assert dispatcher.decide(19.5) == []
+    dispatcher.feed(TaskArrived(30.0, "plain", "b", "c", 300.0))
+    assert dispatcher.waiting == ("later", "plain")
+    (given,) = dispatcher.decide(30.0)
+    assert (given.task, dispatcher.next_time) == ("later", 40.0)
+    # It is due as it was.
+    dispatcher.feed(VehicleIdle(70.0, "v0", "c"))
+    assert dispatcher._day.delay == 10.0
+    dispatcher.feed(TaskCancelled(70.0, "plain"))
+    assert (dispatcher.waiting, dispatcher.next_time) == (("last",), None)
+
+
+def test_held_back_tasks_are_changed_and_cancelled():
+    dispatcher = make("EDD")
+    for name in ("x", "y"):
+        dispatcher.feed(TaskArrived(0.0, name, "b", "c", 60.0, earliest_start=20.0))
+    dispatcher.feed(TaskChanged(1.0, "y", due=30.0))
+    dispatcher.feed(TaskCancelled(1.0, "x"))
+    with pytest.raises(EventError, match="due: read 19.0; expected a time from 20 s on"):
+        dispatcher.feed(TaskChanged(2.0, "y", due=19.0))
+    assert dispatcher.planned == ("y",)
+    assert names(dispatcher.decide(20.0)) == [("v0", "y")]
+
+
+@pytest.mark.parametrize("cancel", [False, True])
+def test_a_recalled_task_waits_again_or_is_gone(cancel):
+    dispatcher = make()
+    dispatcher.feed(TaskArrived(0.0, "t", "d", "e", 90.0))
+    dispatcher.decide(0.0)
+    dispatcher.feed(VehiclePassed(10.0, "v0", "b"))
+    dispatcher.feed(TaskRecalled(14.0, "t", cancel=cancel))
+    # Between b and c: it is idle at c.
+    assert (dispatcher.sites["v0"], dispatcher.idle) == ("c", ("v0",))
+    assert dispatcher.waiting == (() if cancel else ("t",))
+    if not cancel:
+        (again,) = dispatcher.decide(14.0)
+        assert again.finish == 14.0 + 10 + 10
+        dispatcher.feed(VehiclePassed(24.0, "v0", "d"))
+        with pytest.raises(EventError, match="'v0' has been at the pickup of task 't'"):
+            dispatcher.feed(TaskRecalled(25.0, "t"))
+
+
+def test_a_vehicle_that_starts_at_the_pickup_has_fetched():
+    dispatcher = make()
+    dispatcher.feed(TaskArrived(0.0, "t", "a", "e", 90.0))
+    dispatcher.decide(0.0)
+    with pytest.raises(EventError, match="has been at the pickup"):
+        dispatcher.feed(TaskRecalled(1.0, "t"))
+
+
+def test_the_next_site_follows_a_named_route():
+    """The way round is as long; the floor's route says which."""
+    data = load_layout("dmh").to_dict()
+    route = next(route for route in data["routes"] if len(route) > 3)
+    data["vehicles"] = [{"id": "v0", "start": route[0]}]
+    dispatcher = Dispatcher(Layout.from_dict(data), "FCFS")
+    end = next(site["id"] for site in data["sites"] if site["id"] not in route)
+    dispatcher.feed(TaskArrived(0.0, "t", route[-1], end, 90.0))
+    dispatcher.decide(0.0)
+    dispatcher.feed(VehiclePassed(1.0, "v0", route[1]))
+    dispatcher.feed(TaskRecalled(2.0, "t"))
+    assert dispatcher.sites["v0"] == route[2]
+
+
+# Answers
+
+
+def test_an_estimated_finish():
+    dispatcher = make()
+    dispatcher.feed(TaskArrived(5.0, "t", "c", "b", 90.0, handling_time=4.0))
+    (given,) = dispatcher.decide(6.0)
+    assert given.finish == 6.0 + 20 + 10 + 4
+    assert given.reason is None
+
+
+def test_reasons_name_vehicles_and_tasks():
+    dispatcher = make("NVF", explain=True)
+    dispatcher.feed(TaskArrived(0.0, "far", "e", "d", 90.0))
+    dispatcher.feed(TaskArrived(0.0, "near", "b", "c", 90.0))
+    (given,) = dispatcher.decide(0.0)
+    reason = given.reason
+    assert (reason.by, reason.measure) == ("NVF", "way to the pickup, m")
+    assert [(o.vehicle, o.task, o.value) for o in reason.options] == [
+        ("v0", "near", 10.0),
+        ("v0", "far", 40.0),
+    ]
+
+
+def test_reasons_of_other_policies():
+    ahead = Lookahead(NEAREST, history=load_suite("dmh-train")[:2], futures=2)
+    layout = load_layout("dmh")
+    for policy, by in ((NEAREST, "index"), (ahead, "lookahead")):
+        dispatcher = Dispatcher(layout, policy, explain=True, budget=None)
+        for name, site in (("x", "st1"), ("y", "st3")):
+            dispatcher.feed(TaskArrived(0.0, name, site, "st5", 90.0))
+        first = dispatcher.decide(0.0)[0]
+        assert first.reason.by == by
+        options = [(o.vehicle, o.task) for o in first.reason.options]
+        assert (first.vehicle, first.task) in options and len(options) > 1
+        plain = Dispatcher(layout, policy, budget=None)
+        for name, site in (("x", "st1"), ("y", "st3")):
+            plain.feed(TaskArrived(0.0, name, site, "st5", 90.0))
+        assert plain.decide(0.0)[0] == first
+
+
+@pytest.mark.parametrize("policy", ["STD", NEAREST], ids=["rule", "index"])
+def test_everything_is_saved(tmp_path, policy):
+    """At any moment of a day with all of it, the restored dispatcher goes on as the other."""
+
+    def play(restart):
+        path = tmp_path / "live.npz"
+        dispatcher = make(policy, vehicles=(("v0", "a"), ("v1", "e")), explain=True)
+        events = [
+            TaskArrived(0.0, "t0", "d", "e", 90.0),
+            TaskArrived(0.5, "t1", "b", "c", 90.0, priority=2.0),
+            TaskArrived(1.0, "t2", "c", "a", 90.0, earliest_start=30.0),
+            VehicleAdded(2.0, "v2", "c", capacity=5.0),
+            TaskChanged(3.0, "t2", due=60.0, priority=1.0),
+            VehicleOutOfService(4.0, "v0"),
+            None,
+            TaskArrived(8.0, "t3", "e", "a", 90.0),
+            TaskArrived(7.0, "t4", "a", "b", 90.0),
+            None,
+            VehicleRemoved(12.0, "v1"),
+            VehicleOutOfService(14.0, "v2", at_once=True),
+            VehicleBack(31.0, "v2", "b"),
+            None,
+        ]
+        found = []
+        for k, event in enumerate(events):
+            if event is None:
+                given = dispatcher.decide(dispatcher._feed.time + 1.0)
+                found += [(*item, item.finish, item.reason) for item in given]
+            else:
+                dispatcher.feed(event)
+            if k in restart:
+                dispatcher.save(path)
+                dispatcher = Dispatcher.load(path)
+            found += [dispatcher.waiting, dispatcher.planned, dispatcher.under_way,
+                      dispatcher.idle, dispatcher.out_of_service, dispatcher.sites,
+                      dispatcher.next_time]  # fmt: skip
+        return found
+
+    straight = play(())
+    assert play(range(14)) == straight
+    assert play((3, 8, 12)) == straight
