@@ -87,6 +87,7 @@ def run(arguments: argparse.Namespace) -> None:
     if (arguments.audit is None) != bool(paths):
         found = f"{len(paths)} files" + ("" if arguments.audit is None else " and --audit")
         raise InputError(f"ASSIGNMENTS.csv: read {found}; expected assignments or --audit LOG")
+    pairs = [] if arguments.audit is None else [_read_log(arguments)]
     if len(paths) != len(names):
         raise InputError(
             f"--tasks: read {len(names)} records for {len(paths)} files of assignments; expected one each"
@@ -95,7 +96,6 @@ def run(arguments: argparse.Namespace) -> None:
         raise InputError(
             f"--schedule-csv: given with {len(paths)} files of assignments; expected one"
         )
-    pairs = [] if arguments.audit is None else [_read_log(arguments)]
     with report_ignored():
         for path, name in zip(paths, names, strict=True):
             instance = load_instance(

@@ -1,0 +1,269 @@
+"""Events out of order, or twice: settled by their own times."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from acerl_np import (
+    Dispatcher,
+    EventError,
+    TaskArrived,
+    TaskCancelled,
+    TaskChanged,
+    TaskRecalled,
+    VehicleAdded,
+    VehicleBack,
+    VehicleBroke,
+    VehicleIdle,
+    VehicleOutOfService,
+    VehiclePassed,
+    VehicleRemoved,
+    VehicleRepaired,
+    load_layout,
+)
+from acerl_np.live.feed import LATE
+
+LAYOUT = load_layout("dmh")
+SITES = [site.id for site in LAYOUT.sites if site.id.startswith("st")]
+
+
+def make():
+    """A dispatcher in the midst of its day: two tasks under way, one vehicle idle."""
+    dispatcher = Dispatcher(LAYOUT, "FCFS")
+    for k in range(2):
+        dispatcher.feed(TaskArrived(90.0, f"busy{k}", "st1", "st2", 300.0))
+        dispatcher.assign(90.0, f"v{k}", f"busy{k}")
+    return dispatcher
+
+
+def look(dispatcher):
+    """All that can be seen, and what is behind it."""
+    board, day = dispatcher._board, dispatcher._day
+    tasks = {name: (task.event, task.since, task.vehicle) for name, task in board.tasks.items()}
+    return (
+        [vehicle.id for vehicle in dispatcher.layout.vehicles],
+        board.vehicles.copy(),
+        tasks,
+        board.pool.copy(),
+        board.planned.copy(),
+        day.to_dict(),
+        dispatcher.next_time,
+    )
+
+
+def test_a_late_position_does_not_replace_a_newer_one():
+    dispatcher = make()
+    dispatcher.feed(VehiclePassed(100.0, "v0", "st3"))
+    dispatcher.feed(VehiclePassed(98.0, "v0", "st4"))
+    assert dispatcher.sites["v0"] == "st3"
+    dispatcher.feed(VehiclePassed(99.0, "v1", "st4"))
+    assert dispatcher.sites["v1"] == "st4"
+
+
+def test_a_late_arrival_stands_where_it_belongs():
+    dispatcher = make()
+    dispatcher.feed(TaskArrived(100.0, "x", "st1", "st2", 50.0))
+    dispatcher.feed(TaskArrived(97.0, "y", "st1", "st2", 50.0))
+    assert dispatcher.waiting == ("y", "x")
+    assert dispatcher._board.tasks["y"].since == 97.0
+
+
+def test_the_same_event_twice_counts_once():
+    dispatcher = make()
+    event = VehicleIdle(100.0, "v0", "st2")
+    for _ in range(2):
+        dispatcher.feed(event)
+        dispatcher.feed(TaskArrived(101.0, "x", "st1", "st2", 50.0))
+    assert (dispatcher.idle, dispatcher.waiting) == (("v0", "v2"), ("x",))
+    assert dispatcher._day.delivered == 1
+    # The same at another time is another event.
+    with pytest.raises(EventError, match="is idle; expected it to be working"):
+        dispatcher.feed(VehicleIdle(102.0, "v0", "st2"))
+
+
+def test_older_events_are_refused():
+    dispatcher = make()
+    dispatcher.decide(100.0)
+    dispatcher.feed(VehiclePassed(95.0, "v0", "st3"))
+    with pytest.raises(
+        EventError,
+        match=r"^VehiclePassed at 94.9 s: more than 5 s before the last event at 100.0 s; "
+        r"expected events at most 5 s late$",
+    ):
+        dispatcher.feed(VehiclePassed(94.9, "v0", "st4"))
+    assert dispatcher.sites["v0"] == "st3"
+
+
+def test_a_late_event_takes_back_no_assignment():
+    """The vehicle had broken down before: its task waits again, as if it had broken down just after."""
+    dispatcher = make()
+    dispatcher.feed(TaskArrived(100.0, "x", "st1", "st2", 50.0))
+    (taken,) = dispatcher.decide(102.0)
+    with pytest.raises(EventError, match="task 'x' is on vehicle 'v2'; expected a waiting task"):
+        dispatcher.feed(TaskCancelled(101.0, "x"))
+    with pytest.raises(EventError, match="task 'x' is on vehicle 'v2'"):
+        dispatcher.feed(TaskChanged(101.0, "x", due=500.0))
+    dispatcher.feed(TaskArrived(99.0, "y", "st1", "st2", 50.0))
+    assert dispatcher.under_way["x"] == taken.vehicle == "v2"
+    assert dispatcher.waiting == ("y",)
+    dispatcher.feed(VehicleBroke(101.0, "v2"))
+    assert dispatcher.waiting == ("y", "x")
+    assert "x" not in dispatcher.under_way
+    assert dispatcher._decisions == 3
+
+
+def test_a_late_position_corrects_where_an_assignment_began():
+    dispatcher = make()
+    dispatcher.feed(TaskArrived(100.0, "x", "st1", "st2", 50.0))
+    (taken,) = dispatcher.decide(102.0)
+    before = dispatcher._board.vehicles[2].finish
+    assert before == taken.finish
+    dispatcher.feed(VehiclePassed(101.0, "v2", "st1"))
+    assert dispatcher.sites["v2"] == "st1"
+    assert dispatcher._board.vehicles[2].finish < before
+
+
+def test_what_contradicts_a_later_event_is_refused():
+    dispatcher = make()
+    dispatcher.feed(VehicleBroke(100.0, "v0"))
+    before = look(dispatcher)
+    with pytest.raises(EventError, match="VehicleBroke at 99.0 s: contradicts what came after it"):
+        dispatcher.feed(VehicleBroke(99.0, "v0"))
+    assert look(dispatcher) == before
+
+
+def test_an_event_before_its_cause_is_held(tmp_path):
+    dispatcher = make()
+    repaired = VehicleRepaired(100.0, "v2", "st5")
+    with pytest.raises(EventError, match="is idle; expected it to be broken"):
+        dispatcher.feed(repaired)
+    dispatcher.feed(repaired, hold=True)
+    assert dispatcher.held == (repaired,)
+    assert dispatcher.sites["v2"] == "carport"
+    dispatcher.save(tmp_path / "live.npz")
+    dispatcher = Dispatcher.load(tmp_path / "live.npz")
+    assert dispatcher.held == (repaired,)
+    dispatcher.feed(VehicleBroke(98.0, "v2"))
+    assert (dispatcher.held, dispatcher.sites["v2"], dispatcher.idle) == ((), "st5", ("v2",))
+
+
+def test_what_is_held_is_forgotten_when_it_is_too_late():
+    dispatcher = make()
+    dispatcher.feed(VehicleRepaired(100.0, "v2", "st5"), hold=True)
+    for now in (103.0, 106.0, 112.0, 118.0):
+        dispatcher.feed(VehiclePassed(now, "v0", "st3"))
+    assert dispatcher.held == ()
+
+
+def test_a_late_release_and_a_refused_event():
+    """What a refused event would have released goes on being held back."""
+    dispatcher = make()
+    dispatcher.feed(TaskArrived(100.0, "x", "st1", "st2", 90.0, earliest_start=103.0))
+    with pytest.raises(EventError, match="unknown"):
+        dispatcher.feed(TaskCancelled(104.0, "y"))
+    assert dispatcher.planned == ("x",)
+    dispatcher.feed(TaskArrived(102.0, "z", "st1", "st2", 90.0))
+    dispatcher.decide(103.5)
+    dispatcher.feed(TaskArrived(102.5, "w", "st1", "st2", 90.0))
+    assert [*dispatcher.under_way][-1:] == ["z"] or "z" in dispatcher.under_way
+    assert dispatcher.waiting == ("w", "x")
+
+
+MAKERS = (
+    lambda t, k, site: TaskArrived(t, f"n{k}", site, "carport", 60.0, priority=float(k % 2)),
+    lambda t, k, site: TaskArrived(t, f"n{k}", site, "carport", 60.0, earliest_start=t + 2.0),
+    lambda t, k, site: TaskCancelled(t, f"n{k // 2}"),
+    lambda t, k, site: TaskChanged(t, f"n{k // 2}", due=t + 40.0),
+    lambda t, k, site: TaskRecalled(t, f"busy{k % 2}", cancel=k % 3 == 0),
+    lambda t, k, site: VehiclePassed(t, f"v{k % 3}", site),
+    lambda t, k, site: VehicleIdle(t, f"v{k % 3}", site),
+    lambda t, k, site: VehicleBroke(t, f"v{k % 3}"),
+    lambda t, k, site: VehicleRepaired(t, f"v{k % 3}", site),
+    lambda t, k, site: VehicleOutOfService(t, f"v{k % 3}", at_once=k % 2 == 0),
+    lambda t, k, site: VehicleBack(t, f"v{k % 3}"),
+    lambda t, k, site: VehicleAdded(t, f"w{k % 2}", site),
+    lambda t, k, site: VehicleRemoved(t, f"v{k % 3}", at_once=k % 2 == 0),
+)
+
+
+@st.composite
+def bursts(draw):
+    """Events of at most five seconds, no two at one time, and another order of them."""
+    kinds = draw(st.lists(st.integers(0, len(MAKERS) - 1), min_size=2, max_size=12))
+    times = draw(
+        st.lists(st.integers(0, 49), min_size=len(kinds), max_size=len(kinds), unique=True)
+    )
+    sites = draw(st.lists(st.sampled_from(SITES), min_size=len(kinds), max_size=len(kinds)))
+    events = [
+        MAKERS[kind](100.0 + time / 10.0, k, site)
+        for k, (kind, time, site) in enumerate(zip(kinds, times, sites, strict=True))
+    ]
+    order = draw(st.permutations(events))
+    return sorted(events, key=lambda event: event.time), order
+
+
+@settings(max_examples=200, deadline=None)
+@given(bursts(), st.booleans())
+def test_any_order_comes_to_the_same(burst, twice):
+    ordered, order = burst
+    assert max(event.time for event in ordered) - ordered[0].time <= LATE
+    straight, shuffled = make(), make()
+    for event in ordered:
+        straight.feed(event, hold=True)
+    for event in order + (order if twice else []):
+        shuffled.feed(event, hold=True)
+    assert look(shuffled) == look(straight)
+    assert sorted(shuffled.held, key=lambda event: event.time) == list(straight.held)
+    # What is in the tables is the same, too.
+    assert shuffled.decide(106.0) == straight.decide(106.0)
+
+
+@settings(max_examples=100, deadline=None)
+@given(bursts())
+def test_any_order_without_refusals_comes_to_the_same(burst):
+    """Without holding: what is taken in comes to what the same events come to in order."""
+    _, order = burst
+    shuffled, straight = make(), make()
+    taken = []
+    for event in order:
+        before = look(shuffled)
+        try:
+            shuffled.feed(event)
+            taken.append(event)
+        except EventError:
+            assert look(shuffled) == before
+    for event in sorted(taken, key=lambda event: event.time):
+        straight.feed(event)
+    assert look(shuffled) == look(straight)
+
+
+def test_a_long_day_of_late_events_is_that_in_order(tmp_path):
+    """Hundreds of them, across what is forgotten and across restarts, with no decision in between."""
+    draw = random.Random(3)
+    events = []
+    for k in range(600):
+        now = 100.0 + 0.5 * k
+        kind = draw.choice((VehiclePassed, TaskArrived))
+        site = draw.choice(SITES)
+        if kind is VehiclePassed:
+            events.append(VehiclePassed(now, f"v{k % 3}", site))
+        else:
+            events.append(TaskArrived(now, f"n{k}", site, "carport", 60.0))
+    straight, shuffled = make(), make()
+    for event in events:
+        straight.feed(event)
+    late = sorted(events, key=lambda event: event.time + draw.uniform(0.0, 4.9))
+    longest = 0
+    for k, event in enumerate(late):
+        shuffled.feed(event)
+        longest = max(longest, len(shuffled._feed.entries))
+        if k % 97 == 5:
+            shuffled.save(tmp_path / "live.npz")
+            shuffled = Dispatcher.load(tmp_path / "live.npz")
+    assert look(shuffled) == look(straight)
+    # 10 events come in 5 s: no more than a few windows of them are kept.
+    assert longest <= 50
