@@ -1,21 +1,33 @@
 """A long run: does memory stay flat, and does it end where shorter runs end?
 
 python benchmarks/soak.py --minutes 60
+python benchmarks/soak.py --live
 
-Trains with a large population, saves a checkpoint every ten seconds, and notes the process's memory. Then
-two shorter runs must give the same bytes: one from the start to a generation that the long one passed, one
-from a checkpoint of its middle to its end.
+With --live a dispatcher is fed with 100,000 events of 50 vehicles, late and repeated ones among them, and
+asked after each moment; at other sizes of the fleet with fewer. It prints how long decisions and events take,
+and fails if memory grows or a time is beyond its limit. Processor time is printed beside time by the clock:
+on a shared machine the second shows others' work, too.
+
+Otherwise it trains with a large population, saves a checkpoint every ten seconds, and notes the process's
+memory. Then two shorter runs must give the same bytes: one from the start to a generation that the long one
+passed, one from a checkpoint of its middle to its end.
 """
 
 from __future__ import annotations
 
 import argparse
+import array
+import gc
 import hashlib
+import heapq
+import random
 import shutil
 import sys
 import tempfile
 import time
 from pathlib import Path
+
+import numpy as np
 
 import acerl_np
 
@@ -32,11 +44,120 @@ def resident_megabytes() -> float:
 def fingerprint(trainer: acerl_np.ACERL) -> str:
     """Return a hash of what a run has come to: parameters, sampler, history but for the seconds."""
     digest = hashlib.sha256(trainer.strategy.theta.tobytes())
-    for name, array in sorted(trainer.sampler.get_state().items()):
-        digest.update(name.encode() + array.tobytes())
+    for name, values in sorted(trainer.sampler.get_state().items()):
+        digest.update(name.encode() + values.tobytes())
     for record in trainer.history:
         digest.update(f"{record.decisions} {record.return_mean!r} {record.counts}".encode())
     return digest.hexdigest()[:16]
+
+
+FLEETS = (3, 10, 50, 200)
+MEDIAN_LIMIT, TAIL_LIMIT = 50.0, 2000.0
+"""us at 50 vehicles: half of the decisions, and 99.9 % of them."""
+
+
+class LivePlant:
+    """Vehicles that drive as told, tasks that keep most of them busy, messages that come late or twice."""
+
+    def __init__(self, n_vehicles: int) -> None:
+        data = acerl_np.load_layout("dmh").to_dict()
+        self.stations = [site["id"] for site in data["sites"] if site["id"].startswith("st")]
+        data["vehicles"] = [
+            {"id": f"v{k}", "start": self.stations[k % 8], "speed": 1.0} for k in range(n_vehicles)
+        ]
+        self.layout = acerl_np.Layout.from_dict(data)
+        policy = acerl_np.IndexPolicy.of_weights(
+            approach=-1.0, loaded=-0.7, lateness=0.6, waiting=0.3, other_soonest=0.4, next_slack=0.2
+        )
+        self.dispatcher = acerl_np.Dispatcher(self.layout, policy)
+        self.draw = random.Random(1)
+        self.sites = {vehicle.id: vehicle.start for vehicle in self.layout.vehicles}
+        self.ends: dict[str, tuple[str, str]] = {}
+        self.plan: list[tuple[float, int, object]] = [(0.0, 0, None)]
+        self.n_plans = self.n_tasks = 0
+        self.per_task = 130.0 / n_vehicles
+
+    def add(self, at: float, what: object) -> None:
+        self.n_plans += 1
+        heapq.heappush(self.plan, (at, self.n_plans, what))
+
+    def next_event(self, now: float, what: object) -> object:
+        """Return the event of a plan; that of the next task is None."""
+        if what is not None:
+            return what
+        pickup, delivery = self.draw.sample(self.stations, 2)
+        name = f"t{self.n_tasks}"
+        self.n_tasks += 1
+        self.ends[name] = pickup, delivery
+        self.add(now + self.draw.expovariate(1.0 / self.per_task), None)
+        return acerl_np.TaskArrived(now, name, pickup, delivery, 400.0)
+
+    def send_off(self, now: float, vehicle: str, task: str) -> None:
+        """Plan a trip: it passes the pickup, which is told up to 4 s late, and delivers."""
+        distance, index = self.layout.routes.distance, self.layout.site_index
+        pickup, delivery = self.ends.pop(task)
+        at = now + float(distance[index[self.sites[vehicle]], index[pickup]])
+        passed = acerl_np.VehiclePassed(at, vehicle, pickup)
+        self.add(at + self.draw.choice((0.0, 0.0, 0.0, 4.0)), passed)
+        if self.draw.random() < 0.1:
+            self.add(at + 4.0, passed)
+        at += float(distance[index[pickup], index[delivery]]) + 5.0
+        self.add(at, acerl_np.VehicleIdle(at, vehicle, delivery))
+        self.sites[vehicle] = delivery
+
+    def run(self, n_events: int, times: dict[str, array.array[float]]) -> None:
+        """Feed so many events, and note what each event and each decision took, us."""
+        feed, decide = self.dispatcher.feed, self.dispatcher.decide
+        clock, processor = time.perf_counter, time.thread_time
+        done = 0
+        while done < n_events:
+            now = self.plan[0][0]
+            while self.plan and self.plan[0][0] == now:
+                event = self.next_event(now, heapq.heappop(self.plan)[2])
+                started = clock()
+                feed(event)
+                times["event"].append(1e6 * (clock() - started))
+                done += 1
+            used, started = processor(), clock()
+            given = decide(now)
+            took, used = clock() - started, processor() - used
+            for vehicle, task, _ in given:
+                times["decision"].append(1e6 * took / len(given))
+                times["processor"].append(1e6 * used / len(given))
+                self.send_off(now, vehicle, task)
+
+
+def soak_live(n_events: int) -> bool:
+    """Run a plant of each size; return whether the limits hold at 50 vehicles."""
+    print(
+        "vehicles  first  median    99 %  99.9 %    most  processor: median  99.9 %  event: median  99.9 %"
+    )
+    good = True
+    for n in FLEETS:
+        plant = LivePlant(n)
+        times = {name: array.array("d") for name in ("event", "decision", "processor")}
+        count = n_events if n == 50 else n_events // 5
+        memory = []
+        for _ in range(10):
+            # What is measured is the dispatcher's memory, not the times'.
+            plant.run(count // 10, times)
+            plant.dispatcher.begin_day(plant.plan[0][0])
+            gc.collect()
+            kept = sum(values.itemsize * len(values) for values in times.values()) / 1e6
+            memory.append(resident_megabytes() - kept)
+        decision, own = np.array(times["decision"]), np.array(times["processor"])
+        a, b, c = np.percentile(decision, (50, 99, 99.9))
+        d, e = np.percentile(own, (50, 99.9))
+        f, g = np.percentile(times["event"], (50, 99.9))
+        print(
+            f"{n:8}{decision[0]:7.0f}{a:8.1f}{b:8.1f}{c:8.1f}{decision.max():8.0f}"
+            f"{d:19.1f}{e:8.1f}{f:15.1f}{g:8.1f}"
+        )
+        if n == 50:
+            print(f"{'':8}{count:,} events: memory {memory[1]:.1f} to {memory[-1]:.1f} MB")
+            growth = memory[-1] - memory[1]
+            good = a <= MEDIAN_LIMIT and e <= TAIL_LIMIT and growth <= 1.0
+    return good
 
 
 def main() -> None:
@@ -45,7 +166,11 @@ def main() -> None:
     parser.add_argument("--population", type=int, default=8192)
     parser.add_argument("--threads", type=int)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--live", action="store_true", help="a dispatcher instead of a training")
+    parser.add_argument("--events", type=int, default=100_000)
     options = parser.parse_args()
+    if options.live:
+        sys.exit(0 if soak_live(options.events) else 1)
     instances = acerl_np.load_suite("dmh-train")
     config = acerl_np.Config(population=options.population, generations=10_000_000)
     trainer = acerl_np.ACERL(instances, config, seed=options.seed, threads=options.threads)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numba
 import numpy as np
 import pytest
@@ -42,7 +44,7 @@ def line(*vehicles):
             "format": 1,
             "name": "line",
             "sites": [{"id": name, "x": 10 * k, "y": 0} for k, name in enumerate(names)],
-            "edges": [{"a": a, "b": b} for a, b in zip(names, names[1:], strict=False)],
+            "edges": [{"a": a, "b": b} for a, b in pairwise(names)],
             "vehicles": [{"id": name, "start": start} for name, start in vehicles],
         }
     )
@@ -255,7 +257,7 @@ def test_held_back_tasks_are_changed_and_cancelled():
         dispatcher.feed(TaskArrived(0.0, name, "b", "c", 60.0, earliest_start=20.0))
     dispatcher.feed(TaskChanged(1.0, "y", due=30.0))
     dispatcher.feed(TaskCancelled(1.0, "x"))
-    with pytest.raises(EventError, match="due: read 19.0; expected a time from 20 s on"):
+    with pytest.raises(EventError, match=r"due: read 19\.0; expected a time from 20 s on"):
         dispatcher.feed(TaskChanged(2.0, "y", due=19.0))
     assert dispatcher.planned == ("y",)
     assert names(dispatcher.decide(20.0)) == [("v0", "y")]

@@ -131,7 +131,9 @@ def test_what_contradicts_a_later_event_is_refused():
     dispatcher = make()
     dispatcher.feed(VehicleBroke(100.0, "v0"))
     before = look(dispatcher)
-    with pytest.raises(EventError, match="VehicleBroke at 99.0 s: contradicts what came after it"):
+    with pytest.raises(
+        EventError, match=r"VehicleBroke at 99\.0 s: contradicts what came after it"
+    ):
         dispatcher.feed(VehicleBroke(99.0, "v0"))
     assert look(dispatcher) == before
 
