@@ -19,6 +19,7 @@ from acerl_np import (
     VehicleAdded,
     VehicleBroke,
     VehicleIdle,
+    VehicleOutOfService,
     VehicleRepaired,
     load_layout,
 )
@@ -123,6 +124,17 @@ def test_a_restart_continues_the_log(tmp_path):
     assert one.instance.rows() == other.instance.rows()
     for name in ("order", "vehicle", "start", "finish"):
         assert np.array_equal(getattr(one, name), getattr(other, name), equal_nan=True)
+
+
+def test_a_task_that_lost_its_vehicle_is_left_out(tmp_path):
+    log = tmp_path / "day.jsonl"
+    dispatcher = Dispatcher(LAYOUT, "FCFS", audit=log)
+    for k, name in enumerate(("kept", "broken", "stopped")):
+        dispatcher.feed(TaskArrived(1.0, name, "st1", "st2", 300.0))
+        dispatcher.assign(1.0, f"v{k}", name)
+    dispatcher.feed(VehicleBroke(2.0, "v1"))
+    dispatcher.feed(VehicleOutOfService(2.0, "v2", at_once=True))
+    assert read_audit(log, LAYOUT).instance.tasks == ("kept",)
 
 
 def test_events_fed_again_after_a_restart_count_once(tmp_path):

@@ -290,17 +290,25 @@ def test_a_vehicle_that_starts_at_the_pickup_has_fetched():
 
 
 def test_the_next_site_follows_a_named_route():
-    """The way round is as long; the floor's route says which."""
-    data = load_layout("dmh").to_dict()
-    route = next(route for route in data["routes"] if len(route) > 3)
-    data["vehicles"] = [{"id": "v0", "start": route[0]}]
-    dispatcher = Dispatcher(Layout.from_dict(data), "FCFS")
-    end = next(site["id"] for site in data["sites"] if site["id"] not in route)
-    dispatcher.feed(TaskArrived(0.0, "t", route[-1], end, 90.0))
-    dispatcher.decide(0.0)
-    dispatcher.feed(VehiclePassed(1.0, "v0", route[1]))
-    dispatcher.feed(TaskRecalled(2.0, "t"))
-    assert dispatcher.sites["v0"] == route[2]
+    """Both ways round a square are as long; the floor's route says which."""
+    sides = (("a", "b"), ("b", "d"), ("a", "c"), ("c", "d"), ("d", "e"))
+    places = {"a": (0, 0), "b": (9, 0), "c": (0, 9), "d": (9, 9), "e": (9, 18)}
+    for routes, expected in (([], "b"), ([["a", "c", "d"]], "c")):
+        layout = Layout.from_dict(
+            {
+                "format": 1,
+                "name": "square",
+                "sites": [{"id": name, "x": x, "y": y} for name, (x, y) in places.items()],
+                "edges": [{"a": a, "b": b} for a, b in sides],
+                "routes": routes,
+                "vehicles": [{"id": "v0", "start": "a"}],
+            }
+        )
+        dispatcher = Dispatcher(layout, "FCFS")
+        dispatcher.feed(TaskArrived(0.0, "t", "d", "e", 90.0))
+        dispatcher.decide(0.0)
+        dispatcher.feed(TaskRecalled(2.0, "t"))
+        assert dispatcher.sites["v0"] == expected
 
 
 # Answers

@@ -171,7 +171,16 @@ def test_a_late_release_and_a_refused_event():
     dispatcher.feed(TaskArrived(102.0, "z", "st1", "st2", 90.0))
     dispatcher.decide(103.5)
     dispatcher.feed(TaskArrived(102.5, "w", "st1", "st2", 90.0))
-    assert [*dispatcher.under_way][-1:] == ["z"] or "z" in dispatcher.under_way
+    assert dispatcher.under_way["z"] == "v2"
+    assert dispatcher.waiting == ("w", "x")
+
+
+def test_a_late_arrival_comes_before_a_release_that_nothing_followed():
+    dispatcher = make()
+    dispatcher.feed(VehicleOutOfService(100.0, "v2"))
+    dispatcher.feed(TaskArrived(100.0, "x", "st1", "st2", 90.0, earliest_start=103.0))
+    assert dispatcher.decide(103.5) == []
+    dispatcher.feed(TaskArrived(102.5, "w", "st1", "st2", 90.0))
     assert dispatcher.waiting == ("w", "x")
 
 
