@@ -150,7 +150,8 @@ class Dispatcher:
             self._floor.try_task()
             found = self._decide(0.0)
             if found.vehicle >= 0:
-                self._decider.explain(self._board, found)
+                if self.explain:
+                    self._decider.explain(self._board, found)
                 self._board.carry(found.vehicle, found.position, 0.0)
             self._floor.restore(before)
         self._decider.tell(self._board, self._day, 0.0)
