@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -112,6 +112,19 @@ class Trials:
             utilisation=played.busy.reshape(shape) / (fleet * makespan),
             empty=finished(played.empty.reshape(shape) / driven),
         )
+
+    def select(self, rows: ArrayLike) -> Trials:
+        """Return the trials of some instances; `decisions` stay those of all.
+
+        Parameters
+        ----------
+        rows : array_like of int
+            Positions of the instances.
+        """
+        chosen = np.asarray(rows, np.int64)
+        names = ("makespan", "tardiness", "late", "waiting", "utilisation", "empty")
+        parts = {name: getattr(self, name)[chosen] for name in names}
+        return replace(self, instances=tuple(self.instances[k] for k in chosen), **parts)
 
     @property
     def satisfied(self) -> float:
