@@ -118,10 +118,8 @@ def _search(instance: Instance, cost_limit: float, effort: float, seed: int) -> 
         yield found
 
 
-def _follow_static(
-    instance: Instance, cost_limit: float
-) -> tuple[float, float, tuple[int, ...]]:
-    """Return makespan, tardiness and actions of the best static plan, inf and none if none is within the limit."""
+def _follow_static(instance: Instance, cost_limit: float) -> tuple[float, float, tuple[int, ...]]:
+    """Return makespan, tardiness and actions of the best static plan, inf and none if there is none."""
     # As `evaluation.comparison` and the tables seek it.
     found = find_static(instance, cost_limit=cost_limit, within_limit=True, threads=1)
     if found is None or not np.isfinite(found.makespan[0]):

@@ -66,8 +66,8 @@ class Margin(NamedTuple):
     def sentence(self) -> str:
         """Return in one line that there is little to win."""
         return (
-            f"Little to win here: {self.rule}, the best rule, is {100.0 * self.makespan:.1f} % of makespan and "
-            f"{self.tardiness:.1f} s of tardiness from hindsight."
+            f"Little to win here: {self.rule}, the best rule, is {100.0 * self.makespan:.1f} % of makespan "
+            f"and {self.tardiness:.1f} s of tardiness from hindsight."
         )
 
 

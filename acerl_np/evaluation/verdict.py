@@ -38,8 +38,8 @@ MAX_AHEAD_DECISIONS = 20_000_000
 else it is left out."""
 
 MARGIN_EFFORT, MARGIN_RECORDS, MAX_MARGIN_SIZE = 0.02, 5, 200.0
-"""Of the quick searches in hindsight that tell whether there is little to win: effort, most records, and their
-most work together in DMH records; 200 take about half a minute of a core."""
+"""Of the quick searches in hindsight that tell whether there is little to win: effort, most records,
+and their most work together in DMH records; 200 take about half a minute of a core."""
 
 Kind = Literal["unseen", "noised"]
 

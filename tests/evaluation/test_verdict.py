@@ -28,7 +28,9 @@ def make_trials(makespan, tardiness, late=None):
     makespan = np.array(makespan, float)[:, np.newaxis]
     late = np.zeros_like(makespan) if late is None else np.array(late, float)[:, np.newaxis]
     names = tuple(f"r{k}" for k in range(len(makespan)))
-    return Trials(names, makespan, np.array(tardiness, float)[:, np.newaxis], 9, 50.0, late, *[late] * 3)
+    return Trials(
+        names, makespan, np.array(tardiness, float)[:, np.newaxis], 9, 50.0, late, *[late] * 3
+    )
 
 
 @pytest.mark.parametrize(
