@@ -425,8 +425,8 @@ def tabulate(
             row.append(show_number(comparison.above_hindsight[k], ".1%"))
             row.append(show_number(comparison.of_the_way[k], ".0%", ""))
         if more:
-            usage = (trials.mean_late(), trials.mean_waiting())
-            usage += (trials.mean_utilisation(), trials.mean_empty())
+            usage = [trials.mean_late(), trials.mean_waiting()]
+            usage += [trials.mean_utilisation(), trials.mean_empty()]
             row += show_usage(*(float(x.mean()) for x in usage))
             both = ((trials.makespan, means[0][k]), (trials.tardiness, means[1][k]))
             errors = [standard_error(own if len(own) > 1 else x[0]) for x, own in both]

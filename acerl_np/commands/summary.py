@@ -19,8 +19,8 @@ MORE_HELP = "show late share, waiting, utilisation, empty travel and standard er
 
 USAGE_HEADER = ("late", "waiting, s", "utilisation", "empty")
 USAGE_MEANING = (
-    "late: share of the tasks; waiting: from arrival to pickup; utilisation: share of the fleet's time with a "
-    "task; empty: share of the metres driven without a load"
+    "late: share of the tasks; waiting: from arrival to pickup; utilisation: share of the fleet's time with "
+    "a task; empty: share of the metres driven without a load"
 )
 
 
@@ -104,8 +104,8 @@ def summarise(
     below = ""
     if more:
         header += [*USAGE_HEADER, "error"]
-        usage = (trials.mean_late(), trials.mean_waiting())
-        usage += (trials.mean_utilisation(), trials.mean_empty())
+        usage = [trials.mean_late(), trials.mean_waiting()]
+        usage += [trials.mean_utilisation(), trials.mean_empty()]
         for k, row in enumerate(rows[:-1]):
             row += show_usage(*(float(x[k]) for x in usage))
             row.append(show_errors(trials.makespan[k], trials.tardiness[k]))

@@ -118,7 +118,7 @@ def _search(instance: Instance, cost_limit: float, effort: float, seed: int) -> 
         yield found
 
 
-def _follow_static(instance: Instance, cost_limit: float) -> tuple[float, float, tuple[int, ...]]:
+def follow_static(instance: Instance, cost_limit: float) -> tuple[float, float, tuple[int, ...]]:
     """Return makespan, tardiness and actions of the best static plan, inf and none if there is none."""
     # As `evaluation.comparison` and the tables seek it.
     found = find_static(instance, cost_limit=cost_limit, within_limit=True, threads=1)
@@ -163,7 +163,7 @@ def find_hindsight(
         If vehicles break down at random: then no future is known.
     """
     check_future(instance)
-    best = _follow_static(instance, cost_limit)
+    best = follow_static(instance, cost_limit)
     for found in _search(instance, cost_limit, effort, seed):
         makespan, tardiness = (float(x) for x in found.outcome)
         if math.isfinite(makespan) and (makespan, tardiness) < best[:2]:
