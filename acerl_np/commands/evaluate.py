@@ -7,7 +7,7 @@ import csv
 import io
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from acerl_np.commands.ahead import Clock, Row, add_lookahead, compile_lookahead, look_ahead
@@ -21,6 +21,13 @@ from acerl_np.commands.common import (
 )
 from acerl_np.commands.fitting import add_fit, fit_named
 from acerl_np.commands.ranges import COST_LIMIT, Range, check_ranges
+from acerl_np.commands.summary import (
+    MORE_HELP,
+    USAGE_HEADER,
+    USAGE_MEANING,
+    show_number,
+    show_usage,
+)
 from acerl_np.commands.teams import add_team_options, open_team
 from acerl_np.support.errors import (
     InputError,
@@ -30,7 +37,14 @@ from acerl_np.support.errors import (
 )
 from acerl_np.support.files import path_exists, write_atomically
 from acerl_np.support.numbers import check_seed
-from acerl_np.support.report import FORMATS, Cell, render_table
+from acerl_np.support.report import (
+    DATA_FORMATS,
+    FORMAT_HELP,
+    FORMATS,
+    Cell,
+    render_data,
+    render_table,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,7 +60,10 @@ if TYPE_CHECKING:
 DESCRIPTION = """\
 Play policies on task records and compare them: mean makespan/tardiness per instance over the trials,
 M and C (makespan and tardiness normalised over the policies of this table, 1 is best), P (share of
-trials with tardiness below the limit), and how far the mean makespan is from hindsight.
+trials with tardiness below the limit), and how far the mean makespan is from hindsight. --more adds the
+share of late tasks, the waiting from arrival to pickup, the share of the fleet's time with a task, the
+share of metres driven empty, and standard errors. --format csv and json hold all of that as plain numbers,
+a row for each policy and record.
 
 Policies are files written by acerl-np train, or names: FCFS, EDD, NVF, STD, LWT, AHP (a free vehicle is
 drawn, the rule picks its task), MIX (a random rule), Random (a random task), Static (the best fixed
@@ -62,6 +79,7 @@ The suites dmh-test and dmh-noise-10 to -30 are noised copies of the training re
 EPILOG = """\
 examples:
   acerl-np evaluate runs/dmh-train-seed0/policy.npz EDD STD Static
+  acerl-np evaluate policy.npz EDD --more
   acerl-np evaluate policy.npz MIX --suite dmh-test --greedy --format markdown
   acerl-np evaluate policy.npz EDD --tasks week1.csv week2.csv --layout floor.json --trials-csv all.csv
   acerl-np hindsight week1.csv --layout floor.json --out best.json
@@ -124,7 +142,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--threads", type=int, help="worker threads (default: one per core)")
     add_team_options(parser, "play")
-    parser.add_argument("--format", choices=FORMATS, default="text", help="form of the table")
+    parser.add_argument(
+        "--more",
+        action="store_true",
+        help=MORE_HELP,
+    )
+    parser.add_argument("--format", choices=FORMATS, default="text", help=FORMAT_HELP)
     parser.add_argument(
         "--references",
         metavar="FILE.json",
@@ -212,11 +235,11 @@ def run(arguments: argparse.Namespace) -> int:
     from acerl_np.evaluation.comparison import compare_trials
     from acerl_np.policies.static import StaticPlan
 
-    plans = [
-        f"{label}: {policy.describe()}"
-        for label, policy in zip(labels, policies, strict=True)
+    plans = {
+        label: policy.describe()
+        for label, policy in zip(shown, policies, strict=True)
         if isinstance(policy, StaticPlan)
-    ]
+    }
     rows = look_ahead(arguments, [Row(*x) for x in zip(shown, policies, strict=True)], instances)
     labels = [*(row.label for row in rows), *(["replay"] if past else [])]
     with warnings.catch_warnings():
@@ -226,14 +249,25 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.trials_csv is not None:
         write_trials(arguments.trials_csv, labels, results)
     comparison = compare_trials(instances, results, references)
-    header, cells = tabulate(instances, labels, comparison)
-    print(render_table(header, cells, arguments.format), end="")
+    below = [f"{label}: {plan}" for label, plan in plans.items()]
+    if comparison.static is not None:
+        fleet = [vehicle.id for vehicle in instances[0].layout.vehicles]
+        plan = comparison.static.plan.describe(fleet)
+        below.append(f"best static plan for these very records: {plan}")
+    below += [*times, *describe_margin(arguments, instances, comparison)]
+    if arguments.format in DATA_FORMATS:
+        data = list_data(instances, labels, results, comparison, plans)
+        print(render_data(data, arguments.format), end="")
+    else:
+        header, cells = tabulate(instances, labels, results, comparison, more=arguments.more)
+        print(render_table(header, cells, arguments.format), end="")
+        below = [*explain(header, len(instances)), *below]
     # A table for another program stays one.
-    below = sys.stdout if arguments.format in ("text", "markdown") else sys.stderr
-    if (plans or times) and arguments.format == "markdown":
+    stream = sys.stdout if arguments.format in ("text", "markdown") else sys.stderr
+    if arguments.format == "markdown":
         print()  # or they would be rows of the table
-    for line in dict.fromkeys([*plans, *times]):
-        print(line, file=below)
+    for line in dict.fromkeys(below):
+        print(line + ("  " if arguments.format == "markdown" else ""), file=stream)
     for label, trials in zip(labels, results, strict=True):
         report_unfinished(label, trials)
     return 0
@@ -339,28 +373,36 @@ def load_assignments(
 
 def write_trials(path: str, labels: list[str], results: list[Trials]) -> None:
     """Write every single trial as CSV."""
+    import numpy as np
+
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["policy", "instance", "trial", "makespan", "tardiness", "satisfied"])
+    header = ["policy", "instance", "trial", "makespan", "tardiness", "satisfied"]
+    writer.writerow([*header, "late_share", "waiting_s", "utilisation_share", "empty_share"])
     for label, trials in zip(labels, results, strict=True):
+        more = (trials.late, trials.waiting, trials.utilisation, trials.empty)
         for i, name in enumerate(trials.instances):
             for k in range(trials.makespan.shape[1]):
                 makespan, tardiness = trials.makespan[i, k], trials.tardiness[i, k]
                 inside = int(tardiness < trials.cost_limit)
-                writer.writerow([label, name, k, makespan, tardiness, inside])
+                cells = ["" if np.isnan(values[i, k]) else values[i, k] for values in more]
+                writer.writerow([label, name, k, makespan, tardiness, inside, *cells])
     write_atomically(path, text.getvalue().encode())
 
 
 def tabulate(
-    instances: Sequence[Instance], labels: Sequence[str], comparison: Comparison
+    instances: Sequence[Instance],
+    labels: Sequence[str],
+    results: Sequence[Trials],
+    comparison: Comparison,
+    *,
+    more: bool = False,
 ) -> tuple[list[str], list[list[Cell]]]:
-    """Return header and rows of the table; a dash where no episode finished."""
+    """Return header and rows of the table for people; a dash where no episode finished."""
     import numpy as np
 
+    from acerl_np.evaluation.metrics import standard_error
     from acerl_np.problem.bundled import display_name
-
-    def show(value: float, form: str, unknown: str = "-") -> str:
-        return unknown if np.isnan(value) else f"{value:{form}}"
 
     def show_times(makespan: np.ndarray, tardiness: np.ndarray) -> list[Cell]:
         pairs = [*zip(makespan, tardiness, strict=True), (makespan.mean(), tardiness.mean())]
@@ -368,22 +410,127 @@ def tabulate(
 
     header = ["policy", *(display_name(instance.name) for instance in instances)]
     header += ["mean", "M", "C", "P"]
-    best = comparison.hindsight
+    best, means = comparison.hindsight, (comparison.makespan, comparison.tardiness)
     if best:
         header += ["above hindsight", "of the way"]
+    if more:
+        header += [*USAGE_HEADER, "error"]
     rows: list[list[Cell]] = []
-    for k, label in enumerate(labels):
+    for k, (label, trials) in enumerate(zip(labels, results, strict=True)):
         row: list[Cell] = [label]
         row += show_times(comparison.makespan[k], comparison.tardiness[k])
-        row += [show(comparison.m[k], ".2f"), show(comparison.c[k], ".2f")]
+        row += [show_number(comparison.m[k], ".2f"), show_number(comparison.c[k], ".2f")]
         row.append(f"{comparison.p[k]:.0%}")
         if best:
-            row.append(show(comparison.above_hindsight[k], ".1%"))
-            row.append(show(comparison.of_the_way[k], ".0%", ""))
+            row.append(show_number(comparison.above_hindsight[k], ".1%"))
+            row.append(show_number(comparison.of_the_way[k], ".0%", ""))
+        if more:
+            usage = [trials.mean_late(), trials.mean_waiting()]
+            usage += [trials.mean_utilisation(), trials.mean_empty()]
+            row += show_usage(*(float(x.mean()) for x in usage))
+            both = ((trials.makespan, means[0][k]), (trials.tardiness, means[1][k]))
+            errors = [standard_error(own if len(own) > 1 else x[0]) for x, own in both]
+            row.append("/".join(show_number(x, ".1f") for x in errors))
         rows.append(row)
     if best:
         makespan = np.array([item.makespan for item in best])
         tardiness = np.array([item.tardiness for item in best])
         cells = show_times(makespan, tardiness)
-        rows.append(["hindsight", *cells, None, None, "100%", "0.0%", "100%"])
+        unknown: list[Cell] = [None] * (5 if more else 0)
+        rows.append(["hindsight", *cells, None, None, "100%", "0.0%", "100%", *unknown])
     return header, rows
+
+
+def explain(header: Sequence[str], n_instances: int) -> list[str]:
+    """Return what the columns of the table for people mean."""
+    meanings = {
+        "M": "M, C: makespan and tardiness from 0, the worst policy of this table, to 1, the best; mean over "
+        "the records. P: share of trials with a tardiness below the limit",
+        "of the way": "of the way: share of the way, in makespan, from the best static plan for these very "
+        "records (0%) to hindsight (100%)",
+        "waiting, s": f"{USAGE_MEANING}; error: standard error of the mean makespan/tardiness over the "
+        + ("records" if n_instances > 1 else "trials"),
+    }
+    cells = "Cells: mean makespan/tardiness, s."
+    return [cells, *(text + "." for name, text in meanings.items() if name in header)]
+
+
+def list_data(
+    instances: Sequence[Instance],
+    labels: Sequence[str],
+    results: Sequence[Trials],
+    comparison: Comparison,
+    plans: Mapping[str, str],
+) -> list[dict[str, object]]:
+    """Return the table for programs: a row for each policy and record, and one for its mean over them."""
+    import numpy as np
+
+    from acerl_np.evaluation.metrics import satisfied_share, standard_error
+
+    n = len(instances)
+    rows: list[dict[str, object]] = []
+    for k, (label, trials) in enumerate(zip(labels, results, strict=True)):
+        figures = {
+            "makespan_s": trials.mean_makespan(),
+            "tardiness_s": trials.mean_tardiness(),
+            "late_share": trials.mean_late(),
+            "waiting_s": trials.mean_waiting(),
+            "utilisation_share": trials.mean_utilisation(),
+            "empty_share": trials.mean_empty(),
+        }
+        for i, name in enumerate([*trials.instances, "mean"]):
+            whole = i == n
+            row: dict[str, object] = {
+                "policy": label,
+                "record": name,
+                "records": n if whole else 1,
+                "trials": trials.makespan.shape[1],
+                "unfinished": int(np.isnan(trials.makespan if whole else trials.makespan[i]).sum()),
+            }
+            row |= {key: x.mean() if whole else x[i] for key, x in figures.items()}
+            spread = (trials.makespan, trials.tardiness)
+            for key, x in zip(("makespan_s", "tardiness_s"), spread, strict=True):
+                # Of the mean over the records, unless there is but one.
+                over = figures[key] if whole and n > 1 else x[0 if whole else i]
+                row[key.replace("_s", "_error_s")] = standard_error(over)
+            row["satisfied_share"] = satisfied_share(
+                trials.tardiness if whole else trials.tardiness[i], trials.cost_limit
+            )
+            row["m"] = comparison.m[k] if whole else None
+            row["c"] = comparison.c[k] if whole else None
+            row["above_hindsight_share"] = comparison.above_hindsight[k] if whole else None
+            row["of_the_way_share"] = comparison.of_the_way[k] if whole else None
+            row["plan"] = plans.get(label)
+            rows.append(row)
+    best = [(item.makespan, item.tardiness) for item in comparison.hindsight]
+    if best:
+        names = [*(instance.name for instance in instances), "mean"]
+        for i, (name, pair) in enumerate(zip(names, [*best, np.mean(best, axis=0)], strict=True)):
+            known = {"policy": "hindsight", "record": name, "records": n if i == n else 1}
+            known |= {"makespan_s": pair[0], "tardiness_s": pair[1], "satisfied_share": 1.0}
+            if i == n:
+                known |= {"above_hindsight_share": 0.0, "of_the_way_share": 1.0}
+            rows.append({key: known.get(key) for key in rows[0]})
+    return rows
+
+
+def describe_margin(
+    arguments: argparse.Namespace,
+    instances: Sequence[Instance],
+    comparison: Comparison,
+) -> list[str]:
+    """Return one line if there is little to win, none if there is more or hindsight is not known."""
+    from acerl_np.evaluation.margin import measure_margin, play_best_rule
+
+    if not comparison.hindsight:
+        return []
+    rule, played = play_best_rule(
+        instances,
+        trials=arguments.trials,
+        seed=arguments.seed,
+        cost_limit=arguments.cost_limit,
+        horizon=arguments.horizon,
+        threads=arguments.threads,
+    )
+    margin = measure_margin(rule, played, comparison.hindsight)
+    return [margin.sentence()] if margin.is_little else []

@@ -13,7 +13,7 @@ from acerl_np.commands.ranges import Range, check_ranges
 from acerl_np.commands.teams import add_team_options, open_team
 from acerl_np.support.errors import InputError
 from acerl_np.support.files import write_atomically
-from acerl_np.support.report import FORMATS, name_cells, render_json
+from acerl_np.support.report import FORMATS, clear_cell, render_json
 
 if TYPE_CHECKING:
     from acerl_np.experiments.study import Study
@@ -117,8 +117,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "--format",
             choices=FORMATS,
             default="text",
-            help="form of the printed tables; Markdown and CSV files are written in any case "
-            "(default: text)",
+            help="form of the printed tables; csv and json: plain numbers, units in the columns' names; "
+            "Markdown and CSV files are written in any case (default: text)",
         )
 
 
@@ -219,7 +219,7 @@ def show_tables(arguments: argparse.Namespace, study: Study, progress: Progress)
                 write_atomically(path, table.render(form).encode())
             files.append(folder / f"{table.name}.md")
             if arguments.format == "json":
-                rows = name_cells(table.header, table.rows)
+                rows = [{key: clear_cell(x) for key, x in row.items()} for row in table.data]
                 documents.append({"table": table.name, "title": table.title, "rows": rows})
             else:
                 print(table.render(arguments.format))

@@ -18,11 +18,19 @@ from acerl_np.commands.common import (
 from acerl_np.commands.ranges import COST_LIMIT, Range, check_ranges
 from acerl_np.commands.teams import add_team_options, open_team
 from acerl_np.support.numbers import check_seed
-from acerl_np.support.report import FORMATS, Cell, render_table
+from acerl_np.support.report import (
+    DATA_FORMATS,
+    FORMAT_HELP,
+    FORMATS,
+    Cell,
+    render_data,
+    render_table,
+)
 
 if TYPE_CHECKING:
     from acerl_np.evaluation.comparison import Hindsight
     from acerl_np.evaluation.references import Reference
+    from acerl_np.evaluation.trials import Trials
     from acerl_np.problem.instance import Instance
 
 DESCRIPTION = """\
@@ -30,9 +38,10 @@ Search, for each record, the best sequence of actions that a dispatcher could ta
 and breakdowns in advance, tardiness kept below the limit.
 
 The simulator is deterministic, so such a schedule can be replayed: it is a reference for how much there
-is to win, not a proven bound. Each is verified by replay. Beside it stands the best static plan (a fixed
-order of vehicles and a rule for each). Where vehicles break down at random no future is known: give
---random-breakdowns none to leave those breakdowns out.
+is to win, not a proven bound. Each is verified by replay. Beside it stands the best static plan for the
+record (a fixed order of vehicles and a rule for each); hindsight is never worse. Where the best rule is
+nearly as good, a line says that there is little to win. Where vehicles break down at random no future is
+known: give --random-breakdowns none to leave those breakdowns out.
 """
 
 RANGES = {
@@ -65,13 +74,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", metavar="FILE.json", help="write the references with their actions"
     )
-    parser.add_argument("--format", choices=FORMATS, default="text", help="form of the table")
+    parser.add_argument("--format", choices=FORMATS, default="text", help=FORMAT_HELP)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Search, verify, show and write the references; return the exit status."""
     from acerl_np.evaluation.comparison import compare_references
     from acerl_np.evaluation.hindsight import check_future, find_references
+    from acerl_np.evaluation.margin import measure_margin, play_best_rule
     from acerl_np.evaluation.references import save_references
     from acerl_np.support.workers import check_threads, count_cores
 
@@ -95,9 +105,29 @@ def run(arguments: argparse.Namespace) -> int:
             executor=team,
         )
     known = compare_references(instances, references, cost_limit=arguments.cost_limit)
-    header = ["instance", "hindsight", "tardiness", "decisions", "static", "plan", "stored"]
-    rows = [show_row(instance, item) for instance, item in zip(instances, known, strict=True)]
-    print(render_table(header, rows, arguments.format), end="")
+    rule, played = play_best_rule(
+        instances,
+        seed=arguments.seed,
+        cost_limit=arguments.cost_limit,
+        threads=arguments.threads,
+    )
+    pairs = [*zip(instances, known, strict=True)]
+    if arguments.format in DATA_FORMATS:
+        data = [list_data(*pair, rule, played, k) for k, pair in enumerate(pairs)]
+        print(render_data(data, arguments.format), end="")
+    else:
+        header = ["instance", "hindsight", "tardiness", "decisions", "static", "plan", "stored"]
+        rows = [show_row(*pair) for pair in pairs]
+        print(render_table(header, rows, arguments.format), end="")
+    some = [k for k, item in enumerate(references) if item is not None]
+    if some:
+        best = [item for item in references if item is not None]
+        margin = measure_margin(rule, played.select(some), best)
+        if margin.is_little:
+            print(
+                f"{chr(10) if arguments.format == 'markdown' else ''}{margin.sentence()}",
+                file=sys.stdout if arguments.format in ("text", "markdown") else sys.stderr,
+            )
     print(f"{time.perf_counter() - started:.0f} s", file=sys.stderr)
     if arguments.out is not None:
         save_references(arguments.out, [item for item in references if item is not None])
@@ -146,3 +176,25 @@ def show_row(instance: Instance, known: Hindsight) -> list[Cell]:
         static.plan.describe(fleet) if static else "",
         f"{stored.makespan:.1f}" if stored else "",
     ]
+
+
+def list_data(
+    instance: Instance, known: Hindsight, rule: str, played: Trials, k: int
+) -> dict[str, object]:
+    """Return a record's row of the table for programs; `played` is the best rule, the record its k-th."""
+    found, static, stored = known.found, known.static, known.stored
+    fleet = [vehicle.id for vehicle in instance.layout.vehicles]
+    return {
+        "instance": instance.name,
+        "makespan_s": found.makespan if found else None,
+        "tardiness_s": found.tardiness if found else None,
+        "decisions": len(found.actions) if found else None,
+        "static_makespan_s": static.makespan[0] if static else None,
+        "static_tardiness_s": static.tardiness[0] if static else None,
+        "plan": static.plan.describe(fleet) if static else None,
+        "stored_makespan_s": stored.makespan if stored else None,
+        "stored_tardiness_s": stored.tardiness if stored else None,
+        "rule": rule,
+        "rule_makespan_s": played.mean_makespan()[k],
+        "rule_tardiness_s": played.mean_tardiness()[k],
+    }

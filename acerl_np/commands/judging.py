@@ -238,7 +238,7 @@ def show_verdict(trainer: ACERL, judges: Judges, options: dict[str, Any], folder
         # The training is done and saved; floors of several sizes may not take one policy.
         print(f"no verdict: {error}", file=sys.stderr)
         return
-    title, header, rows = tabulate_verdict(verdict)
+    title, header, rows = tabulate_verdict(verdict, more=options["more"])
     names = ", ".join(make_printable(item.name) for item in judges.held_back)
     held = f" (held back from training: {names})" if names else ""
     print(f"\nVerdict on {verdict.place()}{held}\n{title}\n{render_table(header, rows)}", end="")
@@ -250,4 +250,6 @@ def show_verdict(trainer: ACERL, judges: Judges, options: dict[str, Any], folder
         print(f"static plan {plan.describe()}   {folder / PLAN_FILE}")
     for note in verdict.notes:
         print(note)
+    if verdict.margin is not None and verdict.margin.is_little:
+        print(verdict.margin.sentence())
     print(f"{verdict.sentence()}\n")

@@ -12,7 +12,7 @@ from acerl_np.commands.common import add_breakdowns, add_date_format, load_insta
 from acerl_np.commands.ranges import COST_LIMIT, check_ranges
 from acerl_np.support.errors import PolicyWarning, list_some, make_printable
 from acerl_np.support.numbers import check_seed
-from acerl_np.support.report import FORMATS, Cell, render_table
+from acerl_np.support.report import FORMAT_HELP, FORMATS, Cell, render_data, render_table
 
 if TYPE_CHECKING:
     from acerl_np.evaluation.importance import Importance
@@ -80,7 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--cost-limit", type=float, default=50.0, help="xi, limit on the tardiness, s (default: 50)"
     )
     show.add_argument("--threads", type=int, help="worker threads (default: one per core)")
-    show.add_argument("--format", choices=FORMATS, default="text", help="form of the table")
+    show.add_argument("--format", choices=FORMATS, default="text", help=FORMAT_HELP)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -112,6 +112,11 @@ def run(arguments: argparse.Namespace) -> int:
     if importance is None:
         return 0
     print(file=below)
+    if arguments.format == "csv":
+        print(render_data(list_data(importance), "csv"), end="")
+        for line in explain(importance):
+            print(line, file=sys.stderr)
+        return 0
     header, rows = tabulate(importance)
     if arguments.format == "text":
         # Words begin below each other.
@@ -203,6 +208,20 @@ def tabulate(importance: Importance) -> tuple[list[str], list[list[Cell]]]:
     return header, rows
 
 
+def list_data(importance: Importance) -> list[dict[str, object]]:
+    """Return the table of features for programs."""
+    return [
+        {
+            "feature": part.name,
+            "weight": part.weight,
+            "effect": part.effect,
+            "makespan_without_s": part.makespan,
+            "satisfied_without_share": part.satisfied,
+        }
+        for part in importance.parts
+    ]
+
+
 def explain(importance: Importance) -> list[str]:
     """Return what stands below the table of features."""
     lines = []
@@ -230,17 +249,8 @@ def render_json(facts: list[tuple[str, str]], importance: Importance | None) -> 
         if name in ("floor", "fleet"):
             data.setdefault(name, []).append(text)
         else:
-            data[name] = text
+            data[name] = int(text.replace(",", "")) if name == "parameters" else text
     if importance is not None:
-        data["makespan"], data["within"] = importance.makespan, importance.satisfied
-        data["features"] = [
-            {
-                "feature": part.name,
-                "weight": part.weight,
-                "effect": part.effect,
-                "makespan_without": part.makespan,
-                "within_without": part.satisfied,
-            }
-            for part in importance.parts
-        ]
+        data["makespan_s"], data["satisfied_share"] = importance.makespan, importance.satisfied
+        data["features"] = list_data(importance)
     return json.dumps(data, indent=1) + "\n"

@@ -26,7 +26,7 @@ from acerl_np.commands.interruption import catch_signals
 from acerl_np.commands.progress import open_meter
 from acerl_np.commands.ranges import Range, check_ranges
 from acerl_np.commands.seeds import add_seeds, read_seeds, run_seeds
-from acerl_np.commands.summary import summarise
+from acerl_np.commands.summary import MORE_HELP, summarise
 from acerl_np.commands.teams import add_team_options, open_team
 from acerl_np.commands.tensorboard import add_tensorboard, check_tensorboard, open_tensorboard
 from acerl_np.support.errors import ConfigError, InputError, describe
@@ -109,6 +109,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=30,
         help="episodes per instance for the final table, 0 for no table (default: 30)",
     )
+    run.add_argument("--more", action="store_true", help=f"{MORE_HELP}; not with --seeds")
     run.add_argument(
         "--out",
         metavar="DIR",
@@ -196,7 +197,8 @@ def run(arguments: argparse.Namespace) -> int:
             seed=trainer.seed,
             cost_limit=trainer.settings.cost_limit,
         )
-        print(summarise(trainer.instances, trials, policy=trainer.algorithm.upper()))
+        name = trainer.algorithm.upper()
+        print(summarise(trainer.instances, trials, policy=name, more=arguments.more))
         report_unfinished("policy", trials)
     print(f"{trainer.algorithm}: {trainer.taken:,} steps, {seconds:.1f} s; seed {trainer.seed}")
     print(f"policy {paths['policy.npz']}   checkpoint {paths['run.npz']}")

@@ -35,7 +35,7 @@ from acerl_np.commands.judging import (
 from acerl_np.commands.options import PRESETS, add_config_options, add_preset, merge_options
 from acerl_np.commands.progress import show_progress
 from acerl_np.commands.seeds import add_seeds, read_seeds, run_seeds
-from acerl_np.commands.summary import summarise
+from acerl_np.commands.summary import MORE_HELP, summarise
 from acerl_np.commands.teams import SILENCE, add_team_options, open_team
 from acerl_np.commands.tensorboard import add_tensorboard, check_tensorboard, open_tensorboard
 from acerl_np.support.errors import ConfigError, InputError, WorkerError, describe
@@ -91,6 +91,7 @@ DEFAULTS: dict[str, Any] = {
     "threads": None,
     "out": None,
     "trials": 30,
+    "more": False,
     "checkpoint_every": 10.0,
     "checkpoint_generations": 10_000_000,
     "no_records": False,
@@ -134,6 +135,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--trials",
         type=int,
         help="episodes per instance for the final tables, 0 for no tables (default: 30)",
+    )
+    run.add_argument(
+        "--more", action="store_const", const=True, help=f"{MORE_HELP}; not with --seeds"
     )
     run.add_argument(
         "--out",
@@ -274,7 +278,7 @@ def train_one(
             horizon=trainer.config.horizon,
         )
         on = "Training records: " if judged else ""
-        print(summarise(trainer.instances, trials, on=on))
+        print(summarise(trainer.instances, trials, on=on, more=options["more"]))
         report_unfinished("policy", trials)
     if judged:
         show_verdict(trainer, judges, options, folder)
@@ -386,7 +390,7 @@ def check_options(options: dict[str, Any]) -> None:
         raise ConfigError(
             f"checkpoint_every: read {describe(every)}; expected seconds from 0 to 1e9"
         )
-    for name in ("no_records", "tensorboard", "quiet"):
+    for name in ("more", "no_records", "tensorboard", "quiet"):
         if not isinstance(options[name], bool):
             raise ConfigError(f"{name}: read {describe(options[name])}; expected true or false")
     check_share(options["hold_out"])

@@ -31,6 +31,8 @@ class Comparison:
     of_the_way : ndarray(float64, (n_policies,))
         Share of the way from the best static plan to hindsight, in mean makespan; nan where either is
         not known or there is no way between them.
+    static : StaticResult or None
+        That best static plan, found on these very records; None where hindsight is not known.
     """
 
     makespan: np.ndarray
@@ -41,6 +43,7 @@ class Comparison:
     hindsight: tuple[Reference, ...]
     above_hindsight: np.ndarray
     of_the_way: np.ndarray
+    static: StaticResult | None = None
 
 
 def compare_trials(
@@ -69,6 +72,7 @@ def compare_trials(
     hindsight = tuple(item for item in known if item is not None)
     above = np.full(len(results), np.nan)
     way = above.copy()
+    static = None
     if len(hindsight) < len(instances):
         hindsight = ()
     else:
@@ -88,6 +92,7 @@ def compare_trials(
         hindsight=hindsight,
         above_hindsight=above,
         of_the_way=way,
+        static=static,
     )
 
 

@@ -18,8 +18,10 @@ from acerl_np.evaluation.references import Reference
 from acerl_np.kernels.annealing import Style, anneal_actions
 from acerl_np.kernels.beam import Guide, allocate_beam, search_beam
 from acerl_np.kernels.random import SEARCH, derive_key
+from acerl_np.kernels.rules import N_RULES
 from acerl_np.kernels.search import Found, allocate_found
 from acerl_np.kernels.state import allocate_state
+from acerl_np.policies.static_search import find_static
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.simulator import Simulator
@@ -82,7 +84,7 @@ def check_future(instance: Instance) -> None:
         )
 
 
-def _measure_size(instance: Instance) -> float:
+def measure_size(instance: Instance) -> float:
     """Return how many times the work of a DMH record the same search of this one would be.
 
     The work of a level grows with the fleet and the record, and so does the number of levels. What is
@@ -98,7 +100,7 @@ def _search(instance: Instance, cost_limit: float, effort: float, seed: int) -> 
     n_breakdowns = sum(len(vehicle.breakdowns) for vehicle in instance.layout.vehicles)
     # Each task is assigned once, and once more after a breakdown on its way.
     n_levels = instance.n_tasks + n_breakdowns
-    size = _measure_size(instance)
+    size = measure_size(instance)
     found = allocate_found(n_levels)
     beam = allocate_beam(problem, max(LEAST_WIDTH, int(effort * BEAM_WIDTH / size)), n_levels)
     for guide in BEAMS:
@@ -116,13 +118,30 @@ def _search(instance: Instance, cost_limit: float, effort: float, seed: int) -> 
         yield found
 
 
+def follow_static(instance: Instance, cost_limit: float) -> tuple[float, float, tuple[int, ...]]:
+    """Return makespan, tardiness and actions of the best static plan, inf and none if there is none."""
+    # As `evaluation.comparison` and the tables seek it.
+    found = find_static(instance, cost_limit=cost_limit, within_limit=True, threads=1)
+    if found is None or not np.isfinite(found.makespan[0]):
+        return math.inf, math.inf, ()
+    simulator = Simulator(instance)
+    actions = []
+    while not simulator.done[0]:
+        legal = simulator.action_mask[0]
+        own = (v * N_RULES + found.plan.rules[v] for v in found.plan.order)
+        actions.append(next(action for action in own if legal[action]))
+        simulator.step([actions[-1]])
+    return float(simulator.makespan[0]), float(simulator.tardiness[0]), tuple(actions)
+
+
 def find_hindsight(
     instance: Instance, *, cost_limit: float = 50.0, effort: float = 1.0, seed: int = 0
 ) -> Reference | None:
     """Search the best action sequence of an instance whose future is known.
 
-    Beams over partial schedules, then annealing of whole sequences; the same arguments give the same
-    sequence. The result is verified by replay.
+    Beams over partial schedules, then annealing of whole sequences, beside the best static plan for this
+    record, so that none is better; the same arguments give the same sequence. The result is verified by
+    replay.
 
     Parameters
     ----------
@@ -144,7 +163,7 @@ def find_hindsight(
         If vehicles break down at random: then no future is known.
     """
     check_future(instance)
-    best: tuple[float, float, tuple[int, ...]] = (math.inf, math.inf, ())
+    best = follow_static(instance, cost_limit)
     for found in _search(instance, cost_limit, effort, seed):
         makespan, tardiness = (float(x) for x in found.outcome)
         if math.isfinite(makespan) and (makespan, tardiness) < best[:2]:

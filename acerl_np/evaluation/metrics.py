@@ -63,6 +63,27 @@ def satisfied_share(tardiness: ArrayLike, cost_limit: float) -> float:
     return float((np.asarray(tardiness, np.float64) < cost_limit).mean())
 
 
+def standard_error(values: ArrayLike) -> float:
+    """Return the standard error of a mean: the sample standard deviation by the root of the number.
+
+    Parameters
+    ----------
+    values : array_like of float64, (n,)
+        nan, where an episode did not finish, is passed over.
+
+    Returns
+    -------
+    float
+        nan for fewer than two values.
+    """
+    x = np.asarray(values, np.float64)
+    x = x[~np.isnan(x)]
+    if len(x) < 2:
+        return float("nan")
+    # Equal values differ from their mean by rounding.
+    return float(x.std(ddof=1) / np.sqrt(len(x))) if np.ptp(x) > 0.0 else 0.0
+
+
 def rank_sum_p(sample: ArrayLike, reference: ArrayLike) -> float:
     """Return the p-value of a two-sided Wilcoxon rank-sum (Mann-Whitney U) test; 1 if all are equal.
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from acerl_np.evaluation.trials import Trials
+from acerl_np.kernels.state import Outcome
 from acerl_np.problem.assignments import Assignments
 from acerl_np.simulation.arena import stream_keys
 from acerl_np.simulation.replay import Replay, replay_assignments
@@ -43,27 +44,15 @@ def play_past(
     InputError
         If the horizon is unusable.
     """
-    shape = (len(past), trials)
-    makespan, tardiness, decisions = np.empty(shape), np.empty(shape), 0
-    late = np.empty(shape, np.int64)
-    for i, item in enumerate(past):
+    played = []
+    for item in past:
         random = item.instance.layout.has_random_breakdowns
         different = trials if random else 1
-        for trial, key in enumerate(stream_keys([item.instance], different, seed)):
-            played = replay_assignments(item, horizon=horizon, key=key)
-            which = trial if random else slice(None)
-            makespan[i, which], tardiness[i, which] = played.makespan, played.tardiness
-            late[i, which] = count_late(played)
-            decisions += played.decisions * (trials // different)
-    n_tasks = np.array([[item.instance.n_tasks] for item in past])
-    return Trials(
-        instances=tuple(item.instance.name for item in past),
-        makespan=makespan,
-        tardiness=tardiness,
-        decisions=decisions,
-        cost_limit=cost_limit,
-        late=np.where(np.isnan(makespan), np.nan, late / n_tasks),
-    )
+        for key in stream_keys([item.instance], different, seed):
+            outcome = replay_assignments(item, horizon=horizon, key=key).outcome
+            played += [outcome] * (trials // different)
+    whole = Outcome(*(np.concatenate(parts) for parts in zip(*played, strict=True)))
+    return Trials.of([item.instance for item in past], whole, cost_limit)
 
 
 def count_late(replay: Replay) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -14,11 +14,10 @@ from numpy.typing import ArrayLike
 from acerl_np.evaluation.metrics import satisfied_share
 from acerl_np.kernels.deciders import make_rule_decider
 from acerl_np.kernels.state import (
-    EPISODE_N_DECISIONS,
-    EPISODE_N_LATE,
     INSTANCE_TASK_SLOTS,
     Outcome,
     allocate_outcome,
+    read_outcome,
 )
 from acerl_np.policies.files import AnyPolicy
 from acerl_np.policies.index import IndexPolicy
@@ -61,7 +60,14 @@ class Trials:
     cost_limit : float
         xi, s.
     late : ndarray(float64, (n_instances, n_trials))
-        Share of the tasks that were late; nan where an episode did not finish.
+        Share of the tasks that were late; nan where an episode did not finish, as are the next three.
+    waiting : ndarray(float64, (n_instances, n_trials)), s
+        Mean over the tasks, from the arrival until a vehicle is at the pickup, handling not in it.
+    utilisation : ndarray(float64, (n_instances, n_trials))
+        Share of the fleet's time, from 0 to the makespan, in which a vehicle has a task. Trips that a
+        breakdown undid count for the time that they lasted.
+    empty : ndarray(float64, (n_instances, n_trials))
+        Share of the metres driven without a load.
     """
 
     instances: tuple[str, ...]
@@ -70,6 +76,55 @@ class Trials:
     decisions: int
     cost_limit: float
     late: np.ndarray
+    waiting: np.ndarray
+    utilisation: np.ndarray
+    empty: np.ndarray
+
+    @classmethod
+    def of(cls, instances: Sequence[Instance], played: Outcome, cost_limit: float = 50.0) -> Trials:
+        """Return the trials of episodes that were played instance by instance.
+
+        Parameters
+        ----------
+        instances : sequence of Instance
+        played : Outcome
+            As many entries for each of them.
+        cost_limit : float
+            xi, s.
+        """
+        shape = (len(instances), -1)
+        n_tasks = np.array([[instance.n_tasks] for instance in instances])
+        fleet = np.array([[len(instance.layout.vehicles)] for instance in instances])
+        makespan = played.makespan.reshape(shape)
+        driven = np.where(played.driven > 0.0, played.driven, 1.0).reshape(shape)
+
+        def finished(values: np.ndarray) -> np.ndarray:
+            return np.where(np.isnan(makespan), np.nan, values)
+
+        return cls(
+            instances=tuple(instance.name for instance in instances),
+            makespan=makespan,
+            tardiness=played.tardiness.reshape(shape),
+            decisions=int(played.decisions.sum()),
+            cost_limit=cost_limit,
+            late=finished(played.late.reshape(shape) / n_tasks),
+            waiting=finished(played.waiting.reshape(shape) / n_tasks),
+            utilisation=played.busy.reshape(shape) / (fleet * makespan),
+            empty=finished(played.empty.reshape(shape) / driven),
+        )
+
+    def select(self, rows: ArrayLike) -> Trials:
+        """Return the trials of some instances; `decisions` stay those of all.
+
+        Parameters
+        ----------
+        rows : array_like of int
+            Positions of the instances.
+        """
+        chosen = np.asarray(rows, np.int64)
+        names = ("makespan", "tardiness", "late", "waiting", "utilisation", "empty")
+        parts = {name: getattr(self, name)[chosen] for name in names}
+        return replace(self, instances=tuple(self.instances[k] for k in chosen), **parts)
 
     @property
     def satisfied(self) -> float:
@@ -92,6 +147,18 @@ class Trials:
     def mean_late(self) -> np.ndarray:
         """Return the mean share of late tasks over the finished trials of each instance."""
         return _mean_finished(self.late)
+
+    def mean_waiting(self) -> np.ndarray:
+        """Return the mean waiting over the finished trials of each instance, s."""
+        return _mean_finished(self.waiting)
+
+    def mean_utilisation(self) -> np.ndarray:
+        """Return the mean utilisation over the finished trials of each instance."""
+        return _mean_finished(self.utilisation)
+
+    def mean_empty(self) -> np.ndarray:
+        """Return the mean share of empty travel over the finished trials of each instance."""
+        return _mean_finished(self.empty)
 
 
 def _mean_finished(values: np.ndarray) -> np.ndarray:
@@ -205,22 +272,7 @@ def evaluate_policy(
         played = _play(policy, chosen, rows, keys, greedy, horizon, threads)
     else:
         played = _play_elsewhere(find_team(executor), policy, chosen, rows, keys, greedy, horizon)
-    return _collect(chosen, played, cost_limit)
-
-
-def _collect(instances: Sequence[Instance], played: Outcome, cost_limit: float) -> Trials:
-    """Return the trials of episodes that were played instance by instance."""
-    shape = (len(instances), -1)
-    n_tasks = np.array([[instance.n_tasks] for instance in instances])
-    makespan = played.makespan.reshape(shape)
-    return Trials(
-        instances=tuple(instance.name for instance in instances),
-        makespan=makespan,
-        tardiness=played.tardiness.reshape(shape),
-        decisions=int(played.decisions.sum()),
-        cost_limit=cost_limit,
-        late=np.where(np.isnan(makespan), np.nan, played.late.reshape(shape) / n_tasks),
-    )
+    return Trials.of(chosen, played, cost_limit)
 
 
 def _play(
@@ -305,7 +357,7 @@ def _evaluate_agent(
     """Let a Python function play all trials, many side by side."""
     entries = [instance for instance in instances for _ in range(trials)]
     keys = stream_keys(instances, trials, seed)
-    played = allocate_outcome(len(entries))
+    played: list[Outcome] = []
     # One set of sizes and constants for all pieces.
     problem = build_problem(instances, horizon=horizon)
     for first in range(0, len(entries), AGENT_EPISODES):
@@ -320,10 +372,9 @@ def _evaluate_agent(
         )
         while not simulator.done.all():
             simulator.step(agent(simulator.observation, simulator.action_mask))
-        played.makespan[some], played.tardiness[some] = simulator.makespan, simulator.tardiness
-        played.decisions[some] = simulator.state.episode[:, EPISODE_N_DECISIONS]
-        played.late[some] = simulator.state.episode[:, EPISODE_N_LATE]
-    return _collect(instances, played, cost_limit)
+        played.append(read_outcome(simulator.state))
+    whole = Outcome(*(np.concatenate(parts) for parts in zip(*played, strict=True)))
+    return Trials.of(instances, whole, cost_limit)
 
 
 def _fit_named(
@@ -363,4 +414,4 @@ def _evaluate_plan(
     )
     # Each stands there `trials` times where all are equal.
     repeated = Outcome(*(np.repeat(values, trials // different) for values in played))
-    return _collect(instances, repeated, cost_limit)
+    return Trials.of(instances, repeated, cost_limit)

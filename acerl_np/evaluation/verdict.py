@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from acerl_np.evaluation.hindsight import find_references, measure_size
 from acerl_np.evaluation.hold_out import make_noised
+from acerl_np.evaluation.margin import (
+    LITTLE_MAKESPAN,
+    Margin,
+    measure_margin,
+    play_best_rule,
+)
 from acerl_np.evaluation.trials import Trials, evaluate_policy
 from acerl_np.policies.index import IndexPolicy
 from acerl_np.policies.lookahead import Lookahead
@@ -18,9 +25,6 @@ from acerl_np.policies.network import Policy
 from acerl_np.policies.static import StaticPlan, fit_static
 from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.support.errors import InputError, PolicyError
-
-RULES_TO_BEAT = ("FCFS", "EDD", "NVF", "STD", "LWT", "AHP")
-"""The rules that the best one is chosen from; the others are draws."""
 
 FEWEST_RECORDS = 5
 """Records from which a standard error over them is told."""
@@ -32,6 +36,10 @@ AHEAD_TRIALS = 3
 MAX_AHEAD_DECISIONS = 20_000_000
 """Decisions for three vehicles that the futures of such a row may take, about half a minute of a core;
 else it is left out."""
+
+MARGIN_EFFORT, MARGIN_RECORDS, MAX_MARGIN_SIZE = 0.02, 5, 200.0
+"""Of the quick searches in hindsight that tell whether there is little to win: effort, most records,
+and their most work together in DMH records; 200 take about half a minute of a core."""
 
 Kind = Literal["unseen", "noised"]
 
@@ -79,28 +87,6 @@ def compare_paired(own: ArrayLike, other: ArrayLike) -> Difference:
     return Difference(seconds, error, seconds * scale, error * scale)
 
 
-def choose_rule(results: Mapping[str, Trials]) -> str:
-    """Return the best rule by its trials on the training records.
-
-    That of the smallest mean makespan among those whose mean tardiness is below the limit; if none is, that
-    of the least mean tardiness. The first of equals; a rule that left an episode unfinished comes last.
-
-    Parameters
-    ----------
-    results : mapping of Trials
-        By the names of the rules, all on the same records.
-    """
-
-    def order(name: str) -> tuple[bool, bool, float]:
-        trials = results[name]
-        tardiness = float(trials.mean_tardiness().mean())
-        within = tardiness < trials.cost_limit
-        score = float(trials.mean_makespan().mean()) if within else tardiness
-        return trials.unfinished > 0, not within, math.inf if math.isnan(score) else score
-
-    return min(results, key=order)
-
-
 @dataclass(frozen=True)
 class VerdictRow:
     """A line of a verdict; means are over the records, of means over the trials.
@@ -122,6 +108,10 @@ class VerdictRow:
         Episodes that did not finish.
     trials : int
         Of each record.
+    waiting : float, s
+        From the arrival to the pickup.
+    utilisation, empty : float
+        Share of the fleet's time with a task, and of the metres driven without a load.
     """
 
     label: str
@@ -133,6 +123,9 @@ class VerdictRow:
     difference: Difference | None
     unfinished: int
     trials: int
+    waiting: float = math.nan
+    utilisation: float = math.nan
+    empty: float = math.nan
 
     @classmethod
     def of(cls, label: str, trials: Trials, other: Trials | None = None) -> VerdictRow:
@@ -149,6 +142,9 @@ class VerdictRow:
             difference=None if other is None else compare_paired(makespan, other.mean_makespan()),
             unfinished=trials.unfinished,
             trials=trials.makespan.shape[1],
+            waiting=float(trials.mean_waiting().mean()),
+            utilisation=float(trials.mean_utilisation().mean()),
+            empty=float(trials.mean_empty().mean()),
         )
 
 
@@ -161,7 +157,7 @@ class Verdict:
     rows : tuple of VerdictRow
         The policy, the best rule, and what else could be played: the static plan, and both with lookahead.
     best_rule : str
-        The best of `RULES_TO_BEAT` on the training records.
+        The best of `margin.RULES_TO_BEAT` on the training records.
     kind : {"unseen", "noised"}
         What it was judged on: records that it has not seen, or noised copies of the training records.
     n_records : int
@@ -172,6 +168,9 @@ class Verdict:
         Fitted on the training records.
     notes : tuple of str
         What was left out, and why.
+    margin : Margin or None
+        How far the best rule is from hindsight, by a quick search on some of the records; None where a row
+        has shown that there is more to win, or it was not sought.
     """
 
     rows: tuple[VerdictRow, ...]
@@ -181,6 +180,7 @@ class Verdict:
     cost_limit: float
     plan: StaticPlan | None = None
     notes: tuple[str, ...] = ()
+    margin: Margin | None = None
 
     @property
     def policy(self) -> VerdictRow:
@@ -316,7 +316,9 @@ def judge(
             threads=threads,
         )
 
-    rule = choose_rule({name: play(name, known) for name in RULES_TO_BEAT})
+    rule, _ = play_best_rule(
+        known, trials=trials, seed=seed, cost_limit=cost_limit, horizon=horizon, threads=threads
+    )
     other = play(rule, judges)
     rows = [VerdictRow.of("policy", play(policy, judges), other), VerdictRow.of(rule, other)]
     notes = []
@@ -337,9 +339,45 @@ def judge(
             rows.append(VerdictRow.of(label, play(ahead, judges, n_trials), other))
         except PolicyError as error:
             notes.append(f"{label} left out: {error}")
+    margin = _find_margin(rows, judges, rule, other, seed, threads)
     return Verdict(
-        tuple(rows), rule, kind, len(judges), float(cost_limit), plan, tuple(dict.fromkeys(notes))
+        tuple(rows),
+        rule,
+        kind,
+        len(judges),
+        float(cost_limit),
+        plan,
+        tuple(dict.fromkeys(notes)),
+        margin,
     )
+
+
+def _find_margin(
+    rows: Sequence[VerdictRow],
+    records: Sequence[Instance],
+    rule: str,
+    played: Trials,
+    seed: int,
+    threads: int | None,
+) -> Margin | None:
+    """Return how far the best rule is from hindsight, None where it is farther than little anyway."""
+    least = min((row.makespan for row in rows if row.within_limit), default=math.inf)
+    if rows[1].makespan > (1.0 + LITTLE_MAKESPAN) * least or played.unfinished:
+        return None
+    some = np.linspace(0, len(records) - 1, min(MARGIN_RECORDS, len(records))).astype(int)
+    chosen = [records[k] for k in some]
+    if any(item.layout.has_random_breakdowns for item in chosen):
+        return None
+    if sum(map(measure_size, chosen)) > MAX_MARGIN_SIZE:
+        return None
+    limit = played.cost_limit
+    found = find_references(
+        chosen, cost_limit=limit, effort=MARGIN_EFFORT, seed=seed, threads=threads
+    )
+    known = [item for item in found if item is not None]
+    if len(known) < len(found):
+        return None
+    return measure_margin(rule, played.select(some), known)
 
 
 def _count_ahead_trials(records: Sequence[Instance], futures: int, most: int) -> int:

@@ -12,6 +12,7 @@ from acerl_np.experiments.study import Finished, Study
 from acerl_np.experiments.tables import (
     StudyTable,
     build_table,
+    list_spread,
     peers_of,
     show_spread,
     spread_table,
@@ -86,6 +87,7 @@ def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]
 def tabulate_times(results: dict[str, list[Finished]]) -> StudyTable:
     """Return how long the trainings took, each on one thread beside the others."""
     lines: list[list[Cell]] = []
+    data: list[dict[str, object]] = []
     for label, runs in results.items():
         if runs:
             last = np.array([run.history[-1] for run in runs])
@@ -95,9 +97,18 @@ def tabulate_times(results: dict[str, list[Finished]]) -> StudyTable:
             speed = decisions.sum() / max(1e-9, seconds.sum())
             mean, spread = f"{decisions.mean():,.0f}", show_spread(seconds, 0)
             lines.append([label, len(runs), mean, spread, f"{speed:,.0f}"])
+            data.append(
+                {
+                    "policy": label,
+                    "seeds": len(runs),
+                    "decisions": decisions.mean(),
+                    **list_spread("training_s", seconds),
+                    "decisions_per_s": speed,
+                }
+            )
     header = ["policy", "seeds", "decisions", "seconds", "decisions a second"]
     note = "Mean ± standard deviation over the seeds; looks at the policy and trials are not in it."
-    return StudyTable("comparison-times", "Training time", header, lines, notes=[note])
+    return StudyTable("comparison-times", "Training time", header, lines, data, notes=[note])
 
 
 def training_peers() -> list[PublishedRow]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from acerl_np.experiments.runs import RivalConfig, Training
 from acerl_np.experiments.study import Finished, Study
-from acerl_np.experiments.tables import COST_LIMIT, StudyTable, show_spread
+from acerl_np.experiments.tables import COST_LIMIT, StudyTable, list_spread, show_spread
 from acerl_np.problem.bundled import load_suite
 from acerl_np.support.errors import InputError
 from acerl_np.support.report import Cell
@@ -94,11 +94,22 @@ def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]
         for name in {label.split(",")[0] for label in scores}
     }
     lines: list[list[Cell]] = []
+    data: list[dict[str, object]] = []
     for label, found in scores.items():
         runs = results[label]
         makespan = np.mean([run.makespan["dmh-train"].mean() for run in runs])
         kept = np.mean([(run.tardiness["dmh-train"] < COST_LIMIT).mean() for run in runs])
         mark = "*" if label in best else ""
+        data.append(
+            {
+                "settings": label,
+                "seeds": len(runs),
+                **list_spread("score_s", found),
+                "makespan_s": makespan,
+                "satisfied_share": kept,
+                "taken": label in best,
+            }
+        )
         lines.append(
             [label, len(runs), show_spread(found, 1), f"{makespan:.1f}", f"{kept:.0%}", mark]
         )
@@ -109,4 +120,4 @@ def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]
         "standard deviation over seeds. The least of an algorithm is taken (*)."
     )
     title = "What the paper does not say of the compared learners"
-    return [StudyTable("rival-settings", title, header, lines, notes=[note])]
+    return [StudyTable("rival-settings", title, header, lines, data, notes=[note])]

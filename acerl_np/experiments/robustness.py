@@ -15,7 +15,14 @@ from acerl_np.experiments.comparison import (
 from acerl_np.experiments.published import find_row, table_rows
 from acerl_np.experiments.runs import Training
 from acerl_np.experiments.study import Finished, Study
-from acerl_np.experiments.tables import COST_LIMIT, Row, StudyTable, build_table, show_spread
+from acerl_np.experiments.tables import (
+    COST_LIMIT,
+    Row,
+    StudyTable,
+    build_table,
+    list_spread,
+    show_spread,
+)
 from acerl_np.problem.bundled import load_suite
 from acerl_np.support.report import Cell
 
@@ -41,6 +48,7 @@ def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]
     """Return one table per magnitude from 10 to 30, the summary, and the further draws."""
     found = []
     summary: dict[str, list[Cell]] = {}
+    data: list[dict[str, object]] = []
     for magnitude, suite in SUITES.items():
         instances = load_suite(suite)
         rows = [*study.rows(results, suite), *study.rule_rows(instances)]
@@ -60,6 +68,18 @@ def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]
             paper = find_row("robustness-summary", row.label, f"DMH±{magnitude}")
             cells = summary.setdefault(row.label, [row.label, row.n_seeds])
             cells.append(_summarise(row) + (f" [{paper.p:.0%}]" if paper else ""))
+            makespan, tardiness = row.means()
+            data.append(
+                {
+                    "policy": row.label,
+                    "seeds": row.n_seeds,
+                    "magnitude_s": magnitude,
+                    "makespan_s": makespan.mean(),
+                    "tardiness_s": tardiness.mean(),
+                    "satisfied_share": satisfied_share(row.tardiness, COST_LIMIT),
+                    "paper_satisfied_share": paper.p if paper else None,
+                }
+            )
     header = ["policy", "seeds", *(f"DMH±{magnitude}" for magnitude in SUITES)]
     note = (
         "Mean makespan/tardiness (s), share of trials within the limit; in brackets the share that the "
@@ -67,7 +87,7 @@ def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]
     )
     title = "The bundled suites, one draw of noise each"
     lines = list(summary.values())
-    found.append(StudyTable("robustness-summary", title, header, lines, notes=[note]))
+    found.append(StudyTable("robustness-summary", title, header, lines, data, notes=[note]))
     found.append(_tabulate_draws(study, results))
     return found
 
@@ -81,6 +101,7 @@ def _summarise(row: Row) -> str:
 def _tabulate_draws(study: Study, results: dict[str, list[Finished]]) -> StudyTable:
     """Lay out mean and spread over the further draws of each magnitude."""
     lines: dict[str, list[Cell]] = {}
+    data: list[dict[str, object]] = []
     for magnitude in MAGNITUDES:
         drawn: dict[str, list[Row]] = {}
         for draw in DRAWS:
@@ -94,6 +115,17 @@ def _tabulate_draws(study: Study, results: dict[str, list[Finished]]) -> StudyTa
             makespan = np.array([row.makespan.mean() for row in rows])
             tardiness = np.array([row.tardiness.mean() for row in rows])
             share = np.array([satisfied_share(row.tardiness, COST_LIMIT) for row in rows])
+            data.append(
+                {
+                    "policy": label,
+                    "seeds": rows[0].n_seeds,
+                    "magnitude_s": magnitude,
+                    "draws": len(rows),
+                    **list_spread("makespan_s", makespan),
+                    **list_spread("tardiness_s", tardiness),
+                    **list_spread("satisfied_share", share),
+                }
+            )
             lines.setdefault(label, [label, rows[0].n_seeds]).append(
                 f"{show_spread(makespan, 0)} / {show_spread(tardiness, 0)} "
                 f"({show_spread(100 * share, 0)} %)"
@@ -105,4 +137,4 @@ def _tabulate_draws(study: Study, results: dict[str, list[Finished]]) -> StudyTa
         "trials within the limit. The spread between seeds is not in it."
     )
     title = "Further draws of each noised suite"
-    return StudyTable("robustness-draws", title, header, list(lines.values()), notes=[note])
+    return StudyTable("robustness-draws", title, header, list(lines.values()), data, notes=[note])

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from acerl_np.evaluation.metrics import compare_samples, normalise, rank_sum_p, satisfied_share
 from acerl_np.experiments.published import PublishedRow
 from acerl_np.problem.bundled import display_name
 from acerl_np.problem.instance import Instance
-from acerl_np.support.report import Cell, render_table
+from acerl_np.support.report import DATA_FORMATS, Cell, render_data, render_table
 
 TRAINING_PEERS = ("comparison-train", "ablation-train", "ablation-single-train")
 TEST_PEERS = ("comparison-test", "ablation-test", "ablation-single-test")
@@ -20,6 +19,7 @@ RULE_ROWS = ("MIX", "FCFS", "EDD", "NVF", "STD", "Random")
 """Rules in the order of the paper's tables."""
 FEW_SEEDS = 4
 """Below so many a side, no rank-sum test reaches 5 %."""
+SCORES = ("m", "c", "satisfied_share")
 COST_LIMIT = 50.0
 """xi of the paper, s."""
 
@@ -72,20 +72,33 @@ class Row:
 
 @dataclass(frozen=True)
 class StudyTable:
-    """A table with its name, title, header, rows, the rows before which a rule is drawn, and notes."""
+    """A table.
+
+    Attributes
+    ----------
+    name, title : str
+    header, rows : list
+        For people.
+    data : list of dict
+        The same for programs: one number in a cell, all rows with the same columns.
+    rules : list of int
+        Rows before which a rule is drawn.
+    notes : list of str
+    """
 
     name: str
     title: str
     header: list[str]
     rows: list[list[Cell]]
+    data: list[dict[str, object]]
     rules: list[int] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     def render(self, form: str = "text") -> str:
         """Return the table as text, CSV, JSON, Markdown or LaTeX."""
+        if form in DATA_FORMATS:
+            return render_data(self.data, form)
         body = render_table(self.header, self.rows, form, rules=self.rules)
-        if form in ("csv", "json"):
-            return body
         notes = "".join(f"\n{note}\n" for note in self.notes)
         return f"{self.title}\n\n{body}{notes}"
 
@@ -131,6 +144,7 @@ def build_table(
     labels += [row.label for row in measured if row.label not in labels]
     peer_values = _find_peer_values(measured, peers, shown)
     rows: list[list[Cell]] = []
+    data: list[dict[str, object]] = []
     rules: list[int] = []
     marks: list[list[tuple[str, str]]] = []
     paper_marks: list[list[tuple[str, str]]] = []
@@ -143,9 +157,14 @@ def build_table(
                 pairs = [row.compare(base, k) for k in range(len(shown))]
                 marks.append(pairs)
             rows.append([label, "measured", row.n_seeds, *_measured_cells(row, pairs, peer_values)])
+            times, scores = zip(*row.means(), strict=True), score(row, peer_values)
+            values = [(*own, *pair) for own, pair in zip(times, pairs, strict=True)]
+            data += _list_data(label, "measured", row.n_seeds, shown, values, scores)
         if paper is not None:
             source = "paper" if peers is not None else "paper, other records"
             cells = [paper.cells[key] for key in shown]
+            printed = [(x.makespan, x.tardiness, x.makespan_mark, x.tardiness_mark) for x in cells]
+            data += _list_data(label, source, None, shown, printed, (paper.m, paper.c, paper.p))
             if label != reference:
                 paper_marks.append([(cell.makespan_mark, cell.tardiness_mark) for cell in cells])
             line = [
@@ -163,7 +182,30 @@ def build_table(
             rows.append(["", "paper", None, *_count_marks(paper_marks, len(shown)), None])
     notes = [_explain(measured, peers, reference, marked), *_find_better_rules(measured, base)]
     header = ["policy", "source", "seeds", *shown, "M/C (P)"]
-    return StudyTable(name, title, header, rows, rules[1:], notes)
+    return StudyTable(name, title, header, rows, data, rules[1:], notes)
+
+
+def _list_data(
+    policy: str,
+    source: str,
+    seeds: int | None,
+    records: Sequence[str],
+    values: Sequence[tuple[float, float, str, str]],
+    scores: tuple[float, float, float],
+) -> list[dict[str, object]]:
+    """Return a policy's rows for programs: one for each record, and that of the means with M, C and P."""
+    own = {"policy": policy, "source": source, "seeds": seeds}
+    names = ("makespan_s", "tardiness_s", "makespan_mark", "tardiness_mark")
+    rows = [
+        {**own, "record": record, **dict(zip(names, line, strict=True)), **dict.fromkeys(SCORES)}
+        for record, line in zip(records, values, strict=True)
+    ]
+    means = {name: float(np.mean([line[k] for line in values])) for k, name in enumerate(names[:2])}
+    marks = dict.fromkeys(names[2:])
+    return [
+        *rows,
+        {**own, "record": "mean", **means, **marks, **dict(zip(SCORES, scores, strict=True))},
+    ]
 
 
 def _find_peer_values(
@@ -282,15 +324,29 @@ def spread_table(name: str, title: str, rows: Sequence[Row], reference: str) -> 
     """
     base = next((row for row in rows if row.label == reference), None)
     lines: list[list[Cell]] = []
+    data: list[dict[str, object]] = []
     for row in rows:
         makespan, tardiness = row.makespan.mean(axis=(0, 2)), row.tardiness.mean(axis=(0, 2))
         share = row.satisfied_by_seed()
         p_values: list[Cell] = ["", ""]
+        numbers: list[float | None] = [None, None]
         if base is not None and row is not base and min(row.n_seeds, base.n_seeds) > 1:
-            p_values = [
-                show_p(makespan, base.makespan.mean(axis=(0, 2))),
-                show_p(share, base.satisfied_by_seed()),
+            numbers = [
+                rank_sum_p(makespan, base.makespan.mean(axis=(0, 2))),
+                rank_sum_p(share, base.satisfied_by_seed()),
             ]
+            p_values = [show_p(p) for p in numbers if p is not None]
+        data.append(
+            {
+                "policy": row.label,
+                "seeds": row.n_seeds,
+                **list_spread("makespan_s", makespan),
+                "makespan_p": numbers[0],
+                **list_spread("tardiness_s", tardiness),
+                **list_spread("satisfied_share", share),
+                "satisfied_p": numbers[1],
+            }
+        )
         lines.append(
             [
                 row.label,
@@ -307,7 +363,7 @@ def spread_table(name: str, title: str, rows: Sequence[Row], reference: str) -> 
         "Mean ± standard deviation over the training seeds, of a rule over blocks of trials; p: two-sided "
         f"rank-sum test of these means against {reference}."
     )
-    return StudyTable(name, title, header, lines, notes=[note])
+    return StudyTable(name, title, header, lines, data, notes=[note])
 
 
 def show_spread(values: np.ndarray, digits: int = 1) -> str:
@@ -316,7 +372,13 @@ def show_spread(values: np.ndarray, digits: int = 1) -> str:
     return f"{values.mean():.{digits}f} ± {deviation:.{digits}f}"
 
 
-def show_p(sample: ArrayLike, reference: ArrayLike) -> str:
-    """Return the p-value of a rank-sum test."""
-    p = rank_sum_p(sample, reference)
+def list_spread(name: str, values: np.ndarray) -> dict[str, object]:
+    """Return mean and sample standard deviation as cells for programs, the latter None for one value."""
+    what, _, unit = name.rpartition("_")
+    deviation = float(values.std(ddof=1)) if len(values) > 1 else None
+    return {name: float(values.mean()), f"{what}_deviation_{unit}": deviation}
+
+
+def show_p(p: float) -> str:
+    """Return a p-value as text."""
     return "<0.001" if p < 0.001 else f"{p:.3f}"

@@ -52,6 +52,11 @@ from acerl_np.kernels.state import (
     TASK_VEHICLE,
     TO_DELIVERY,
     TO_PICKUP,
+    USAGE_BUSY,
+    USAGE_DRIVEN,
+    USAGE_EMPTY,
+    USAGE_LAST_WAITING,
+    USAGE_WAITING,
     VEHICLE_BREAKDOWN_AT,
     VEHICLE_EDGE_END_TICK,
     VEHICLE_EDGE_FROM,
@@ -175,6 +180,10 @@ def assign_task(problem, state, b, v, position):
     loaded = problem.distance[layout, pickup, delivery]
     approach, slowdown, turns = find_approach(problem, state, b, v, pickup)
     metres = approach + loaded
+    usage = state.usage[b, v]
+    usage[USAGE_DRIVEN] += metres
+    usage[USAGE_EMPTY] += approach
+    to_pickup = count_ticks(approach / speed + slowdown)
     slowdown += find_slowdown(problem, problem.fleet[i, v, FLEET_SLOWDOWN], pickup, delivery)
     state.vehicle[b, v, VEHICLE_TASK] = task
     state.vehicle[b, v, VEHICLE_STATUS] = WORKING
@@ -207,8 +216,12 @@ def assign_task(problem, state, b, v, position):
         )
     # Without a limit the sum is that of the two times alone, to the last bit.
     handling = problem.record[i, task, RECORD_HANDLING]
-    duration = count_ticks(metres / speed + slowdown + handling)
-    state.vehicle[b, v, VEHICLE_EVENT_TICK] = now + max(np.int64(1), duration)
+    duration = max(np.int64(1), count_ticks(metres / speed + slowdown + handling))
+    state.vehicle[b, v, VEHICLE_EVENT_TICK] = now + duration
+    usage[USAGE_BUSY] += duration
+    reached = np.float64(now + min(to_pickup, duration))
+    usage[USAGE_LAST_WAITING] = reached - problem.record[i, task, RECORD_ARRIVAL]
+    usage[USAGE_WAITING] += usage[USAGE_LAST_WAITING]
 
 
 @inner_kernel
@@ -221,12 +234,46 @@ def find_waiting(state, b, task):
 
 
 @inner_kernel
+def undo_usage(problem, state, b, v):
+    """Take back what vehicle v will not do of its trip, as it breaks down now, located a tick ago."""
+    i = state.episode[b, EPISODE_INSTANCE]
+    layout = problem.instance[i, INSTANCE_LAYOUT]
+    now = state.episode[b, EPISODE_TIME]
+    task = state.vehicle[b, v, VEHICLE_TASK]
+    pickup = problem.ends[i, task, ENDS_PICKUP]
+    delivery = problem.ends[i, task, ENDS_DELIVERY]
+    usage = state.usage[b, v]
+    usage[USAGE_BUSY] -= np.float64(state.vehicle[b, v, VEHICLE_EVENT_TICK] - now)
+    usage[USAGE_WAITING] -= usage[USAGE_LAST_WAITING]
+    leg = state.vehicle[b, v, VEHICLE_LEG]
+    if leg == ARRIVED:
+        return
+    origin = state.vehicle[b, v, VEHICLE_EDGE_FROM]
+    ahead = state.vehicle[b, v, VEHICLE_EDGE_TO]
+    if state.vehicle[b, v, VEHICLE_REVERSED]:
+        length = problem.edge_length[layout, ahead, origin]
+    else:
+        length = problem.edge_length[layout, origin, ahead]
+    moved = np.float64(now - 1 - state.vehicle[b, v, VEHICLE_EDGE_TICK])
+    moved *= find_pace(problem, i, v, origin, ahead)
+    rest = length - state.place[b, v, PLACE_EDGE_OFFSET] - moved
+    if leg == TO_PICKUP:
+        rest += problem.distance[layout, ahead, pickup]
+        usage[USAGE_EMPTY] = max(0.0, usage[USAGE_EMPTY] - rest)
+        rest += problem.distance[layout, pickup, delivery]
+    else:
+        rest += problem.distance[layout, ahead, delivery]
+    usage[USAGE_DRIVEN] = max(usage[USAGE_EMPTY], usage[USAGE_DRIVEN] - rest)
+
+
+@inner_kernel
 def break_vehicle(problem, state, b, v):
     """Break vehicle v down now: it stands where it was a tick ago and gives its task back."""
     i = state.episode[b, EPISODE_INSTANCE]
     now = state.episode[b, EPISODE_TIME]
     if state.vehicle[b, v, VEHICLE_STATUS] == WORKING:
         locate_vehicle(problem, state, b, v, now - 1)
+        undo_usage(problem, state, b, v)
         origin = state.vehicle[b, v, VEHICLE_EDGE_FROM]
         target = origin
         offset = 0.0
@@ -425,6 +472,9 @@ def open_episode(problem, state, b, instance):
     state.episode[b, EPISODE_POOL_SIZE] = 0
     for task in range(problem.instance[instance, INSTANCE_N_TASKS]):
         state.task[b, task, TASK_VEHICLE] = -1
+    for v in range(state.usage.shape[1]):
+        for k in range(state.usage.shape[2]):
+            state.usage[b, v, k] = 0.0
     for v in range(problem.instance[instance, INSTANCE_N_VEHICLES]):
         state.vehicle[b, v, VEHICLE_STATUS] = IDLE
         state.vehicle[b, v, VEHICLE_SITE] = problem.start_site[instance, v]

@@ -128,6 +128,9 @@ N_VEHICLE_FIELDS = 16
 N_PLACE_FIELDS = 2
 PLACE_HALTED_AT, PLACE_EDGE_OFFSET = range(N_PLACE_FIELDS)
 
+N_USAGE_FIELDS = 5
+USAGE_BUSY, USAGE_DRIVEN, USAGE_EMPTY, USAGE_WAITING, USAGE_LAST_WAITING = range(N_USAGE_FIELDS)
+
 
 class Problem(NamedTuple):
     """Tables of all layouts and instances; kernels only read them.
@@ -234,6 +237,12 @@ class State(NamedTuple):
     place : ndarray(float64, (B, V, N_PLACE_FIELDS))
         PLACE_HALTED_AT : m that a halted vehicle stands past VEHICLE_SITE, 0 at the site
         PLACE_EDGE_OFFSET : m past VEHICLE_EDGE_FROM at VEHICLE_EDGE_TICK
+    usage : ndarray(float64, (B, V, N_USAGE_FIELDS)), what a vehicle has done, its present trip to the end;
+        trips that a breakdown undid count for what they were
+        USAGE_BUSY : s with a task
+        USAGE_DRIVEN, USAGE_EMPTY : m, and those of them without a load
+        USAGE_WAITING : s from arrival to pickup, all tasks that it carried through or has now together
+        USAGE_LAST_WAITING : s, of the last of them
     breakdown_key : ndarray(uint32, (B, 4)), stream of the random breakdowns; set before an episode starts
     """
 
@@ -244,6 +253,7 @@ class State(NamedTuple):
     task: np.ndarray
     vehicle: np.ndarray
     place: np.ndarray
+    usage: np.ndarray
     breakdown_key: np.ndarray
 
 
@@ -259,6 +269,7 @@ def allocate_state(problem: Problem, n_episodes: int) -> State:
         task=np.zeros((n_episodes, n_tasks, N_TASK_FIELDS), np.int64),
         vehicle=np.zeros((n_episodes, n_vehicles, N_VEHICLE_FIELDS), np.int64),
         place=np.zeros((n_episodes, n_vehicles, N_PLACE_FIELDS)),
+        usage=np.zeros((n_episodes, n_vehicles, N_USAGE_FIELDS)),
         breakdown_key=np.zeros((n_episodes, 4), np.uint32),
     )
 
@@ -286,18 +297,30 @@ class Outcome(NamedTuple):
     makespan, tardiness : ndarray(float64, (n_episodes,)), s, nan for an episode that cannot end
     decisions : ndarray(int64, (n_episodes,))
     late : ndarray(int64, (n_episodes,)), tasks that were late; 0 for an episode that cannot end
+    waiting : ndarray(float64, (n_episodes,)), s from arrival to pickup, all tasks together
+    busy : ndarray(float64, (n_episodes,)), s with a task, all vehicles together
+    driven, empty : ndarray(float64, (n_episodes,)), m, and those of them without a load
     """
 
     makespan: np.ndarray
     tardiness: np.ndarray
     decisions: np.ndarray
     late: np.ndarray
+    waiting: np.ndarray
+    busy: np.ndarray
+    driven: np.ndarray
+    empty: np.ndarray
 
 
 def allocate_outcome(n_episodes: int) -> Outcome:
     """Return an `Outcome` with room for `n_episodes`."""
-    whole = np.empty(n_episodes, np.int64)
-    return Outcome(np.empty(n_episodes), np.empty(n_episodes), whole, whole.copy())
+    counts = (np.empty(n_episodes, np.int64) for _ in range(2))
+    return Outcome(
+        np.empty(n_episodes),
+        np.empty(n_episodes),
+        *counts,
+        *(np.empty(n_episodes) for _ in range(4)),
+    )
 
 
 @inner_kernel
@@ -307,6 +330,31 @@ def write_outcome(state, b, outcome, episode):
     outcome.tardiness[episode] = state.outcome[b, OUTCOME_TARDINESS]
     outcome.decisions[episode] = state.episode[b, EPISODE_N_DECISIONS]
     outcome.late[episode] = state.episode[b, EPISODE_N_LATE]
+    waiting, busy, driven, empty = 0.0, 0.0, 0.0, 0.0
+    for v in range(state.usage.shape[1]):
+        waiting += state.usage[b, v, USAGE_WAITING]
+        busy += state.usage[b, v, USAGE_BUSY]
+        driven += state.usage[b, v, USAGE_DRIVEN]
+        empty += state.usage[b, v, USAGE_EMPTY]
+    outcome.waiting[episode] = waiting
+    outcome.busy[episode] = busy
+    outcome.driven[episode] = driven
+    outcome.empty[episode] = empty
+
+
+def read_outcome(state: State) -> Outcome:
+    """Return how all rows of a State ended, as `write_outcome` does."""
+    usage = state.usage.sum(axis=1)
+    return Outcome(
+        state.outcome[:, OUTCOME_MAKESPAN].copy(),
+        state.outcome[:, OUTCOME_TARDINESS].copy(),
+        state.episode[:, EPISODE_N_DECISIONS].copy(),
+        state.episode[:, EPISODE_N_LATE].copy(),
+        usage[:, USAGE_WAITING],
+        usage[:, USAGE_BUSY],
+        usage[:, USAGE_DRIVEN],
+        usage[:, USAGE_EMPTY],
+    )
 
 
 @inner_kernel
@@ -371,6 +419,8 @@ def copy_row(source, i, target, j):
             target.vehicle[j, v, k] = source.vehicle[i, v, k]
         for k in range(source.place.shape[2]):
             target.place[j, v, k] = source.place[i, v, k]
+        for k in range(source.usage.shape[2]):
+            target.usage[j, v, k] = source.usage[i, v, k]
     for k in range(source.breakdown_key.shape[1]):
         target.breakdown_key[j, k] = source.breakdown_key[i, k]
 
@@ -396,5 +446,7 @@ def copy_situation(source, i, target, j):
             target.vehicle[j, v, k] = source.vehicle[i, v, k]
         for k in range(source.place.shape[2]):
             target.place[j, v, k] = source.place[i, v, k]
+        for k in range(source.usage.shape[2]):
+            target.usage[j, v, k] = source.usage[i, v, k]
     for k in range(source.breakdown_key.shape[1]):
         target.breakdown_key[j, k] = source.breakdown_key[i, k]

@@ -301,6 +301,7 @@ def check_outcome(found: object, n: int, replay: Callable[[np.ndarray], Outcome]
             if not np.array_equal(theirs[open_ones], own, equal_nan=True):
                 raise WorkerError("a worker returned nan for episodes that end")
     usable = ended == np.isfinite(found.tardiness)
-    if not usable.all() or any((part < 0).any() for part in found):
+    known = all(np.isfinite(part).all() for part in found[2:])
+    if not usable.all() or not known or any((part < 0).any() for part in found):
         raise WorkerError("a worker returned outcomes that no episode has")
     return found

@@ -21,7 +21,9 @@ from acerl_np.kernels.state import (
     VEHICLE_STATUS,
     VEHICLE_TASK,
     WORKING,
+    Outcome,
     allocate_state,
+    read_outcome,
 )
 from acerl_np.problem.assignments import Assignments
 from acerl_np.problem.tables import build_problem
@@ -53,6 +55,8 @@ class Replay:
         Per task, of the assignment that was carried through; nan where there is none.
     decisions : int
         Assignments in all, those that a breakdown undid included.
+    outcome : Outcome
+        The same and more of this one episode, as `kernels.state.Outcome` has it.
     """
 
     assignments: Assignments
@@ -61,6 +65,7 @@ class Replay:
     start: np.ndarray
     finish: np.ndarray
     decisions: int
+    outcome: Outcome
 
 
 class ReplayPlan(NamedTuple):
@@ -146,6 +151,7 @@ def replay_assignments(
         start=np.where(served, state.task[0, :n, TASK_START], np.nan),
         finish=np.where(served, state.task[0, :n, TASK_FINISH], np.nan),
         decisions=int(state.episode[0, EPISODE_N_DECISIONS]),
+        outcome=read_outcome(state),
     )
 
 

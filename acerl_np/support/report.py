@@ -1,24 +1,63 @@
-"""Tables for people and for programs: text, CSV, JSON, Markdown and LaTeX from the same rows."""
+"""Tables for people (text, Markdown, LaTeX) and for programs (CSV, JSON).
+
+Tables for people have words in their cells, such as "1882.0/29.6". Those for programs have one number in
+a cell, its unit in the column's name (`makespan_s`, `late_share`), and nothing where it is not known.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
 Cell = str | int | float | None
 
 FORMATS = ("text", "csv", "json", "markdown", "latex")
 
+DATA_FORMATS = ("csv", "json")
+"""Those for programs."""
+
+FORMAT_HELP = (
+    "form of the table; csv and json: plain numbers, units in the columns' names (default: text)"
+)
+
 
 def _show(cell: Cell) -> str:
     return "" if cell is None else str(cell)
 
 
+def clear_cell(cell: object) -> Cell:
+    """Return a cell for programs: nan and infinity are None, numbers of NumPy plain ones."""
+    if isinstance(cell, str) or cell is None:
+        return cell
+    value: bool | int | float = cell.item() if hasattr(cell, "item") else cell  # type: ignore[assignment]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def render_data(rows: Sequence[Mapping[str, object]], form: str) -> str:
+    """Return a table for programs, as text that ends with a newline.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        At least one; cells under the names of their columns, all rows with the same ones.
+    form : {"csv", "json"}
+
+    Returns
+    -------
+    str
+        Numbers as they are; where one is None, nan or infinite null in JSON, an empty cell in CSV.
+    """
+    return render_table(list(rows[0]), [list(row.values()) for row in rows], form)  # type: ignore[arg-type]
+
+
 def name_cells(header: Sequence[str], rows: Sequence[Sequence[Cell]]) -> list[dict[str, Cell]]:
-    """Return a table's rows with each cell under its column's name."""
-    return [dict(zip(header, row, strict=True)) for row in rows]
+    """Return a table's rows with each cell under its column's name; None for nan."""
+    return [
+        {name: clear_cell(cell) for name, cell in zip(header, row, strict=True)} for row in rows
+    ]
 
 
 def render_json(tables: Iterable[Mapping[str, object]]) -> str:
@@ -34,7 +73,7 @@ def render_json(tables: Iterable[Mapping[str, object]]) -> str:
     str
         A list of objects.
     """
-    return json.dumps(list(tables), indent=1) + "\n"
+    return json.dumps(list(tables), indent=1, allow_nan=False) + "\n"
 
 
 def render_table(
@@ -61,6 +100,8 @@ def render_table(
     """
     if form == "json":
         return render_json(name_cells(header, rows))
+    if form == "csv":
+        rows = [[clear_cell(cell) for cell in row] for row in rows]
     cells = [[_show(cell) for cell in row] for row in rows]
     if form == "csv":
         text = io.StringIO()

@@ -302,25 +302,36 @@ def test_evaluate_compares_policies_and_writes_every_trial(tmp_path, monkeypatch
     ]
     assert main([*words, "--trials-csv", "all.csv", "--format", "csv"]) == 0
     rows = list(csv.DictReader(capsys.readouterr().out.splitlines()))
-    assert [row["policy"] for row in rows] == [
-        "policy.npz",
-        "EDD",
-        "Static (fitted on dmh-train)",
-        "hindsight",
+    labels = ["policy.npz", "EDD", "Static (fitted on dmh-train)", "hindsight"]
+    records = ["DMH-01", "DMH-02", "mean"]
+    assert [(row["policy"], row["record"]) for row in rows] == [
+        (label, record) for label in labels for record in records
     ]
+    cells = {(row["policy"], row["record"]): row for row in rows}
     expected = acerl_np.evaluate_policy("EDD", acerl_np.load_instance("DMH-02"), trials=3)
-    cell = f"{expected.makespan.mean():.1f}/{expected.tardiness.mean():.1f}"
-    assert rows[1]["DMH-02"] == cell
+    row = cells["EDD", "DMH-02"]
+    assert float(row["makespan_s"]) == expected.makespan.mean()
+    assert float(row["tardiness_s"]) == pytest.approx(expected.tardiness.mean())
+    assert float(row["waiting_s"]) == pytest.approx(expected.waiting.mean())
     plan = acerl_np.fit_static(acerl_np.load_suite("dmh-train"))
     played = acerl_np.evaluate_policy(plan, acerl_np.load_instance("DMH-02"), trials=1)
-    assert rows[2]["DMH-02"] == f"{played.makespan[0, 0]:.1f}/{played.tardiness[0, 0]:.1f}"
+    row = cells["Static (fitted on dmh-train)", "DMH-02"]
+    assert float(row["makespan_s"]) == played.makespan[0, 0]
+    assert row["plan"] == plan.describe()
     with open("all.csv", newline="") as file:
-        assert len(list(csv.DictReader(file))) == 3 * 2 * 3
+        trials = list(csv.DictReader(file))
+    assert len(trials) == 3 * 2 * 3
+    assert list(trials[0])[:6] == [
+        *("policy", "instance", "trial", "makespan", "tardiness", "satisfied"),
+    ]
+    for name in ("late", "utilisation", "empty"):
+        assert all(0.0 <= float(row[f"{name}_share"]) <= 1.0 for row in trials)
+    assert float(trials[-1]["waiting_s"]) == played.waiting[0, 0]
     for form in ("json", "markdown", "latex", "text"):
         assert main([*words, "--format", form]) == 0
         out = capsys.readouterr().out
         if form == "json":
-            assert json.loads(out)[1]["policy"] == "EDD"
+            assert json.loads(out)[3]["policy"] == "EDD"
 
 
 @needs_jit
@@ -339,12 +350,12 @@ def test_references_of_own_records_join_the_table(tmp_path, monkeypatch, capsys)
     words = ["evaluate", "EDD", "Static", "--fit", "own.csv", "--tasks", *own]
     words += ["--format", "json", "--trials", "2"]
     assert main(words) == 0
-    assert "of the way" not in json.loads(capsys.readouterr().out)[0]
+    assert json.loads(capsys.readouterr().out)[-1]["policy"].startswith("Static")
     assert main([*words, "--references", "best.json"]) == 0
     captured = capsys.readouterr()
     table = json.loads(captured.out)
     assert table[-1]["policy"] == "hindsight"
-    assert table[1]["of the way"] in ("0%", "")
+    assert table[3]["of_the_way_share"] in (0.0, None)
     assert "best.json" not in captured.err
     # What fits no record is said, and does not hide a bundled reference that does.
     missing = "best.json: no reference for own (other tasks, floor, breakdowns or cost limit)"

@@ -123,12 +123,12 @@ def test_an_index_policy_is_shown(records, tmp_path, monkeypatch, capsys):
     assert main(["policy", "show", "policy.npz", "--format", "csv"]) == 0
     captured = capsys.readouterr()
     rows = {row["feature"]: row for row in read_table(captured.out)}
-    assert len(rows) == 18 and rows["lateness"]["weight"] == "0.500"
+    assert len(rows) == 18 and rows["lateness"]["weight"] == "0.5"
     assert "form: index" in captured.err
     assert main(["policy", "show", "policy.npz", "--format", "json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["form"] == "index" and len(data["features"]) == 18
-    spans = [row["makespan_without"] for row in data["features"]]
+    spans = [row["makespan_without_s"] for row in data["features"]]
     assert spans == sorted(spans, reverse=True)
     assert main(["policy", "show", "policy.npz", "--format", "markdown"]) == 0
     assert "| feature | weight | makespan without | more | within without | effect |" in (

@@ -9,12 +9,18 @@ from dataclasses import replace
 
 import numba
 import pytest
-from worlds import make_task
+from hypothesis import given, settings
+from worlds import make_task, worlds
 
 import acerl_np
 from acerl_np.commands.main import main
 from acerl_np.evaluation import hindsight
-from acerl_np.evaluation.hindsight import find_hindsight, find_references, replay
+from acerl_np.evaluation.hindsight import (
+    find_hindsight,
+    find_references,
+    follow_static,
+    replay,
+)
 from acerl_np.evaluation.references import bundled_references, load_references, save_references
 from acerl_np.kernels.beam import estimate_rest, hash_row
 from acerl_np.kernels.state import (
@@ -31,7 +37,7 @@ from acerl_np.kernels.state import (
     VEHICLE_TASK,
     WORKING,
 )
-from acerl_np.policies.static_search import PositionPlan
+from acerl_np.policies.static_search import PositionPlan, find_static
 from acerl_np.problem.bundled import bundled_instances
 from acerl_np.problem.records import write_record
 
@@ -239,6 +245,7 @@ def make_fleet(seed, n_vehicles, n_tasks):
 @pytest.mark.parametrize(("seed", "n_vehicles", "n_tasks"), [(4, 8, 12), (1, 6, 10), (3, 5, 8)])
 def test_a_beam_considers_every_child_of_every_parent(seed, n_vehicles, n_tasks, monkeypatch):
     """Up to 32 children a decision: all of them compete, also those of the last parents."""
+    monkeypatch.setattr(hindsight, "follow_static", lambda *place: (math.inf, math.inf, ()))
     monkeypatch.setattr(hindsight, "ANNEALING_CHAINS", 0)
     monkeypatch.setattr(hindsight, "BEAMS", hindsight.BEAMS[:1])
     monkeypatch.setattr(hindsight, "BEAM_WIDTH", 8)
@@ -246,6 +253,34 @@ def test_a_beam_considers_every_child_of_every_parent(seed, n_vehicles, n_tasks,
     found = find_hindsight(instance, cost_limit=1e6)
     expected = search_slowly(instance, 8, hindsight.BEAMS[0], 1e6)
     assert (found.makespan, found.actions) == expected
+
+
+@needs_jit
+@pytest.mark.parametrize("name", [(4, 8, 12), (1, 6, 10), (3, 5, 8), (2, 3, 9), "DMH-01", "DMH-07"])
+def test_hindsight_is_never_worse_than_the_best_static_plan(name, monkeypatch):
+    """Whatever the search finds, here next to nothing."""
+    monkeypatch.setattr(hindsight, "ANNEALING_CHAINS", 0)
+    monkeypatch.setattr(hindsight, "BEAM_WIDTH", 1)
+    instance = acerl_np.load_instance(name) if isinstance(name, str) else make_fleet(*name)
+    limit = 50.0 if isinstance(name, str) else 1e6
+    static = find_static(instance, cost_limit=limit, within_limit=True)
+    found = find_hindsight(instance, cost_limit=limit)
+    assert found.makespan <= static.makespan[0] and found.tardiness < limit
+    assert replay(instance, found.actions) == (found.makespan, found.tardiness)
+
+
+@needs_jit
+@settings(max_examples=20)
+@given(worlds())
+def test_hindsight_is_never_worse_on_random_floors(world):
+    instance = world.instance()
+    static = find_static(instance, cost_limit=1e6, within_limit=True)
+    found = find_hindsight(instance, cost_limit=1e6, effort=0.001)
+    assert (static is None) <= (found is None)
+    if static is not None:
+        assert found.makespan <= static.makespan[0]
+        makespan, _, actions = follow_static(instance, 1e6)
+        assert makespan == static.makespan[0] == replay(instance, actions)[0]
 
 
 @needs_jit

@@ -9,12 +9,12 @@ import pytest
 
 import acerl_np
 from acerl_np.evaluation.hold_out import hold_out, make_noised
+from acerl_np.evaluation.margin import choose_rule
 from acerl_np.evaluation.trials import Trials
 from acerl_np.evaluation.verdict import (
     Difference,
     Verdict,
     VerdictRow,
-    choose_rule,
     compare_paired,
     judge,
 )
@@ -28,7 +28,9 @@ def make_trials(makespan, tardiness, late=None):
     makespan = np.array(makespan, float)[:, np.newaxis]
     late = np.zeros_like(makespan) if late is None else np.array(late, float)[:, np.newaxis]
     names = tuple(f"r{k}" for k in range(len(makespan)))
-    return Trials(names, makespan, np.array(tardiness, float)[:, np.newaxis], 9, 50.0, late)
+    return Trials(
+        names, makespan, np.array(tardiness, float)[:, np.newaxis], 9, 50.0, late, *[late] * 3
+    )
 
 
 @pytest.mark.parametrize(

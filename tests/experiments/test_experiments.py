@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import mannwhitneyu
 
 from acerl_np import InputError, load_suite
+from acerl_np.evaluation.metrics import rank_sum_p
 from acerl_np.experiments import (
     ablation,
     comparison,
@@ -112,11 +113,23 @@ def test_no_marks_where_the_paper_prints_none():
 def test_spread_over_seeds():
     rows = [make_row("a", 1900, 49.85), make_row("b", 1950, 49.85, n_seeds=3)]
     table = spread_table("t", "T", rows, "a")
+    assert table.data[0] | {"makespan_deviation_s": 0, "tardiness_deviation_s": 0} == {
+        "policy": "a",
+        "seeds": 5,
+        "makespan_s": 1902.0,
+        "makespan_deviation_s": 0,
+        "makespan_p": None,
+        "tardiness_s": pytest.approx(50.0, abs=0.1),
+        "tardiness_deviation_s": 0,
+        "satisfied_share": pytest.approx(0.4),
+        "satisfied_deviation_share": pytest.approx(0.3**0.5),
+        "satisfied_p": None,
+    }
     assert table.rows[0] == ["a", 5, "1902.0 ± 1.6", "", "50.0 ± 0.2", "40 ± 55", ""]
     p = mannwhitneyu([1950, 1951, 1952], range(1900, 1905)).pvalue
     assert table.rows[1][:4] == ["b", 3, "1951.0 ± 1.0", f"{p:.3f}"]
-    assert show_p([1, 2], [1, 2]) == "1.000"
-    assert show_p(np.arange(20), np.arange(100, 120)) == "<0.001"
+    assert show_p(rank_sum_p([1, 2], [1, 2])) == "1.000"
+    assert show_p(rank_sum_p(np.arange(20), np.arange(100, 120))) == "<0.001"
 
 
 def test_every_study_names_each_row_once():

@@ -21,7 +21,7 @@ def make_trials(seed, n_records=3, trials=4, cost_limit=50.0):
     rng = np.random.default_rng(seed)
     values = rng.uniform(10, 99, (2, n_records, trials))
     names = tuple(f"$r_{{{k}}}$" for k in range(n_records))
-    return Trials(names, values[0] + 1000, values[1], 9, cost_limit, values[1] / 100)
+    return Trials(names, values[0] + 1000, values[1], 9, cost_limit, *[values[1] / 100] * 4)
 
 
 def test_differences_are_paired():

@@ -460,8 +460,8 @@ def test_commands_take_breakdowns(tmp_path, monkeypatch, capsys):
         assert main(["train", "--resume", "run/run.npz", "tasks.csv", *layout, "--quiet"]) == 2
         capsys.readouterr()
         repairs = {42: 20, 52: 30, 20: 0}[makespan]
-        fleet_time = f'"fleet\'s time without repairs, s",{40 - repairs},1 vehicle\n'
-        assert fleet_time in run("records", "check", "tasks.csv", *more, "--format", "csv")
+        checked = run("records", "check", "tasks.csv", *more, "--format", "json")
+        assert json.loads(checked)[0]["fleet_time_s"] == 40 - repairs
         load = f"offered load {(0 + 10 + 10) / (40 - repairs):.2f} "
         checked = run("floor", "check", "floor.json", "tasks.csv", *more[2:])
         assert load in checked
@@ -808,25 +808,25 @@ def test_check_shows_one_table_per_record(tmp_path, monkeypatch, capsys):
     (tmp_path / "layout.json").write_text(json.dumps(straight_floor(FLEET)))
     write(tmp_path / "breakdowns.csv", BROKEN, f"v,{DAY},1")
     assert main(["records", "check", "one.csv", "--format", "csv"]) == 0
-    rows = list(csv.reader(capsys.readouterr().out.splitlines()))
-    table = {row[0]: row[1:] for row in rows}
-    assert rows[0][0] == "one"
-    assert table["first arrival, s"] == ["0", "from 2024-05-06 07:00:00"]
-    assert table["due too early for any vehicle"] == ["1", "t0"]
-    assert table["breakdowns until the last arrival"] == ["1", ""]
+    [row] = csv.DictReader(capsys.readouterr().out.splitlines())
+    assert row["record"] == "one"
+    assert (row["first_arrival_s"], row["begins"]) == ("0.0", "2024-05-06T07:00:00")
+    assert (row["hopeless"], row["hopeless_tasks"]) == ("1", "t0")
+    assert row["breakdowns"] == "1"
     # 10 m by two vehicles of 1 m/s, approached from A or C, within a second of which one is repaired
-    assert table["first arrival to last due time, s"] == ["1", ""]
-    assert table["fleet's time without repairs, s"] == ["1", "2 vehicles"]
-    assert table["offered load"] == ["18.00", "10.00 without approaches"]
+    assert (row["span_s"], row["fleet_time_s"], row["vehicles"]) == ("1.0", "1.0", "2")
+    assert float(row["offered_load"]) == pytest.approx(18)
+    assert float(row["offered_load_without_approaches"]) == pytest.approx(10)
+    assert main(["records", "check", "one.csv"]) == 0
+    out = capsys.readouterr().out
+    assert "from 2024-05-06 07:00:00" in out and "18.00  10.00 without approaches" in out
     assert main(["records", "check", "DMH-01", "DMH-02"]) == 0
     assert capsys.readouterr().out.count("offered load") == 2
     for names in (["DMH-01"], ["DMH-01", "DMH-02"]):
         assert main(["records", "check", *names, "--format", "json"]) == 0
         data = json.loads(capsys.readouterr().out)
         assert [item["record"] for item in data] == names
-        assert all(
-            item["rows"][0] == {"what": "tasks", "value": "30", "which": ""} for item in data
-        )
+        assert all(item["tasks"] == 30 and item["usable"] is True for item in data)
 
 
 # Offered load

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import naive
 import numpy as np
 import pytest
@@ -10,7 +12,8 @@ from hypothesis import given
 from worlds import worlds
 
 from acerl_np import Instance, Layout, Simulator
-from acerl_np.kernels.state import NEVER, VEHICLE_STATUS
+from acerl_np.evaluation.trials import Trials
+from acerl_np.kernels.state import NEVER, VEHICLE_STATUS, read_outcome
 from acerl_np.kernels.trace import assign_now, has_decision, rate_tasks
 from acerl_np.problem.tables import build_problem, find_scaling
 from acerl_np.simulation.trace import PLAYED, Reason, list_waiting, place_on, trace_episode
@@ -123,6 +126,45 @@ def test_trips_are_ways_that_hold_together(world):
         for step in trip.steps:
             assert trip.start <= step.start <= step.end <= trip.end
             assert 0.0 <= step.first <= step.last + 1e-9 <= 1.0 + 2e-9
+
+
+def add_up(trace):
+    """Seconds of waiting and with a task, metres driven and driven empty: trip by trip, edge by edge."""
+    layout = trace.instance.layout
+    waiting, busy, driven, empty = 0.0, 0.0, 0.0, 0.0
+    for trip in trace.trips:
+        busy += trip.end - trip.start
+        approach = 0.0
+        for step in trip.steps:
+            if step.origin == step.target:
+                continue
+            speed = layout.find_pace(trip.vehicle, step.origin, step.target)
+            metres = (step.last - step.first) * speed / step.pace
+            driven += metres
+            empty += 0.0 if step.loaded else metres
+            approach += 0.0 if step.loaded else metres / speed
+        if trip.delivered:
+            pickup = min(trip.end, trip.start + math.ceil(approach - 1e-8))
+            waiting += pickup - trace.instance.arrival[trip.task]
+    return waiting, busy, driven, empty
+
+
+@given(worlds())
+def test_usage_is_what_the_trips_add_up_to(world):
+    instance, _, given = film(world)
+    problem = build_problem([instance])
+    player = Given((v, task) for v, task, _ in given)
+    trace = trace_episode("given", instance, problem, NO_KEY, player)
+    simulator = Simulator(instance)
+    for v, task, _ in given:
+        simulator.assign([v], [task])
+    played = read_outcome(simulator.state)
+    found = played.waiting[0], played.busy[0], played.driven[0], played.empty[0]
+    if np.isfinite(trace.makespan):
+        assert found == pytest.approx(add_up(trace), abs=1e-6)
+        trials = Trials.of([instance], played)
+        assert 0.0 <= trials.utilisation[0, 0] <= 1.0
+        assert 0.0 <= trials.empty[0, 0] <= 1.0
 
 
 LAYOUT = {

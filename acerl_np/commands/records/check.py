@@ -6,10 +6,18 @@ import argparse
 from typing import TYPE_CHECKING
 
 from acerl_np.commands.common import OFFERED_LOAD, add_data_arguments, load_instances
-from acerl_np.support.report import FORMATS, Cell, name_cells, render_json, render_table
+from acerl_np.support.report import (
+    DATA_FORMATS,
+    FORMAT_HELP,
+    FORMATS,
+    Cell,
+    render_data,
+    render_table,
+)
 
 if TYPE_CHECKING:
     from acerl_np.problem.instance import Instance
+    from acerl_np.problem.servable import RecordCheck
 
 SUMMARY = "look through records"
 
@@ -30,32 +38,59 @@ MOST_NAMES = 5
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the action's arguments."""
     add_data_arguments(parser)
-    parser.add_argument("--format", choices=FORMATS, default="text", help="form of the tables")
+    parser.add_argument("--format", choices=FORMATS, default="text", help=FORMAT_HELP)
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print one table per record, or one JSON document."""
+    """Print one table per record, or one for programs with a row for each."""
+    from acerl_np.problem.servable import check_record
+
     found = [
-        (instance.name, describe_record(instance))
-        for instance in load_instances(arguments, servable=False)
+        (instance, check_record(instance)) for instance in load_instances(arguments, servable=False)
     ]
-    if arguments.format == "json":
-        header = ["what", "value", "which"]
-        tables = ({"record": name, "rows": name_cells(header, rows)} for name, rows in found)
-        print(render_json(tables), end="")
+    if arguments.format in DATA_FORMATS:
+        print(render_data([list_data(*pair) for pair in found], arguments.format), end="")
         return
-    for k, (name, rows) in enumerate(found):
+    for k, (instance, check) in enumerate(found):
         if k:
             print()
-        print(render_table([name, "value", "which"], rows, arguments.format), end="")
+        header = [instance.name, "value", "which"]
+        print(render_table(header, describe_record(instance, check), arguments.format), end="")
 
 
-def describe_record(instance: Instance) -> list[list[Cell]]:
-    """Return the rows of a record's table: what, its value, which tasks."""
-    from acerl_np.problem.servable import check_record
+def list_data(instance: Instance, found: RecordCheck) -> dict[str, object]:
+    """Return a record's row of the table for programs; tasks' names are separated by blanks."""
     from acerl_np.problem.times import show_moment
 
-    found = check_record(instance)
+    counts = {
+        "equal_arrivals": found.equal_arrivals,
+        "too_heavy": found.too_heavy,
+        "unreached": found.unreached,
+        "dead_ends": found.dead_ends,
+        "hopeless": found.hopeless,
+    }
+    return {
+        "record": instance.name,
+        "tasks": found.n_tasks,
+        "first_arrival_s": found.first,
+        "last_arrival_s": found.last,
+        "begins": show_moment(instance.epoch) if instance.epoch is not None else None,
+        **{name: len(tasks) for name, tasks in counts.items()},
+        **{f"{name}_tasks": " ".join(tasks) or None for name, tasks in counts.items()},
+        "breakdowns": found.n_breakdowns,
+        "span_s": found.load.span,
+        "vehicles": len(instance.layout.vehicles),
+        "fleet_time_s": found.load.fleet_time,
+        "offered_load": found.load.offered,
+        "offered_load_without_approaches": found.load.loaded,
+        "usable": bool(found.servable),
+    }
+
+
+def describe_record(instance: Instance, found: RecordCheck) -> list[list[Cell]]:
+    """Return the rows of a record's table: what, its value, which tasks."""
+    from acerl_np.problem.times import show_moment
+
     load, vehicles = found.load, len(instance.layout.vehicles)
     fleet = f"{vehicles} vehicle{'s' if vehicles > 1 else ''}"
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from acerl_np.commands.common import add_date_format, add_layout, report_ignored
 from acerl_np.commands.records.writing import check_output
-from acerl_np.support.report import FORMATS, render_table
+from acerl_np.support.report import DATA_FORMATS, FORMAT_HELP, FORMATS, render_data, render_table
 
 if TYPE_CHECKING:
     from acerl_np.problem.instance import Instance
@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="replace OUT.csv if it exists")
     add_layout(parser)
     add_date_format(parser)
-    parser.add_argument("--format", choices=FORMATS, default="text", help="form of the table")
+    parser.add_argument("--format", choices=FORMATS, default="text", help=FORMAT_HELP)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -66,6 +66,10 @@ def run(arguments: argparse.Namespace) -> None:
         )
     write_record(instance, out)
     rows = describe_reading(instance, reading)
+    if arguments.format in DATA_FORMATS:
+        print(render_data([list_data(instance, dict(rows))], arguments.format), end="")
+        print(f"record {out}", file=sys.stderr)
+        return
     if arguments.format == "text":
         # Words begin below each other.
         width = max(len(text) for _, text in rows)
@@ -97,3 +101,18 @@ def describe_reading(instance: Instance, reading: Reading) -> list[tuple[str, st
         ("time zero", zero),
     ]
     return [(what, make_printable(text)) for what, text in found]
+
+
+def list_data(instance: Instance, words: dict[str, str]) -> dict[str, object]:
+    """Return the only row of the table for programs: what was understood, in numbers where it is one."""
+    return {
+        "record": instance.name,
+        **{
+            name.replace(" ", "_"): text
+            for name, text in words.items()
+            if name not in ("tasks", "first arrival", "last arrival")
+        },
+        "tasks": instance.n_tasks,
+        "first_arrival_s": instance.arrival[0],
+        "last_arrival_s": instance.arrival[-1],
+    }

@@ -14,7 +14,14 @@ from acerl_np.commands.common import (
     vary_breakdowns,
 )
 from acerl_np.support.errors import InputError
-from acerl_np.support.report import FORMATS, Cell, render_table
+from acerl_np.support.report import (
+    DATA_FORMATS,
+    FORMAT_HELP,
+    FORMATS,
+    Cell,
+    render_data,
+    render_table,
+)
 
 if TYPE_CHECKING:
     from acerl_np.problem.assignments import Assignments
@@ -74,7 +81,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="write of every task start and finish as simulated, beside planned_start and planned_finish "
         "as recorded; of one record",
     )
-    parser.add_argument("--format", choices=FORMATS, default="text", help="form of the table")
+    parser.add_argument(
+        "--more",
+        action="store_true",
+        help="show waiting, utilisation and empty travel, too (csv and json always do)",
+    )
+    parser.add_argument("--format", choices=FORMATS, default="text", help=FORMAT_HELP)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -109,14 +121,24 @@ def run(arguments: argparse.Namespace) -> None:
     played = [replay_assignments(assignments) for assignments in pairs]
     if arguments.schedule_csv is not None:
         write_schedule(arguments.schedule_csv, played[0])
+    if arguments.format in DATA_FORMATS:
+        print(render_data(list_data(played), arguments.format), end="")
+        return
     header = ["record", "makespan", "tardiness", "late tasks", "assignments"]
     header += ["mean start behind, s", "largest, s"]
+    if arguments.more:
+        header += ["waiting, s", "utilisation", "empty"]
     scores = [score_replay(replay) for replay in played]
     named = zip([item.instance.name for item in pairs], scores, strict=True)
-    rows = [show_scores(name, row, whole=True) for name, row in named]
+    usage = [score_usage(replay) for replay in played] if arguments.more else [[] for _ in played]
+    rows = [
+        [*show_scores(name, row, whole=True), *show_usage(more)]
+        for (name, row), more in zip(named, usage, strict=True)
+    ]
     if len(rows) > 1:
         means = [sum(column) / len(rows) for column in zip(*scores, strict=True)]
-        rows.append(show_scores("mean", means, whole=False))
+        more = [sum(column) / len(rows) for column in zip(*usage, strict=True)]
+        rows.append([*show_scores("mean", means, whole=False), *show_usage(more)])
     rules = [len(rows) - 1] if len(rows) > 1 else []
     print(render_table(header, rows, arguments.format, rules=rules), end="")
 
@@ -154,3 +176,36 @@ def show_scores(name: str, scores: Sequence[float], *, whole: bool) -> list[Cell
     makespan, tardiness, *counts, mean, largest = scores
     shown = [f"{count:.{0 if whole else 1}f}" for count in counts]
     return [name, f"{makespan:.1f}", f"{tardiness:.1f}", *shown, f"{mean:.1f}", f"{largest:.1f}"]
+
+
+def score_usage(played: Replay) -> list[float]:
+    """Return a replay's mean waiting, s, its utilisation, and its share of empty travel."""
+    from acerl_np.evaluation.trials import Trials
+
+    trials = Trials.of([played.assignments.instance], played.outcome)
+    return [float(x[0, 0]) for x in (trials.waiting, trials.utilisation, trials.empty)]
+
+
+def show_usage(usage: Sequence[float]) -> list[Cell]:
+    """Return the cells of --more, none without it."""
+    return [f"{value:{form}}" for value, form in zip(usage, (".1f", ".0%", ".0%"), strict=False)]
+
+
+def list_data(played: Sequence[Replay]) -> list[dict[str, object]]:
+    """Return the table for programs: a row for each record, and their mean if there are several."""
+    names = ["makespan_s", "tardiness_s", "late_tasks", "assignments"]
+    names += ["start_behind_mean_s", "start_behind_largest_s"]
+    names += ["waiting_s", "utilisation_share", "empty_share", "late_share"]
+    values = [
+        [*scores, *score_usage(replay), scores[2] / replay.assignments.instance.n_tasks]
+        for replay in played
+        for scores in [score_replay(replay)]
+    ]
+    labels = [replay.assignments.instance.name for replay in played]
+    if len(values) > 1:
+        values.append([sum(column) / len(values) for column in zip(*values, strict=True)])
+        labels.append("mean")
+    return [
+        {"record": label, **dict(zip(names, row, strict=True))}
+        for label, row in zip(labels, values, strict=True)
+    ]

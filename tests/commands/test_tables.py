@@ -1,0 +1,172 @@
+"""Tables for people and for programs: every command that prints one."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import re
+
+import numba
+import pytest
+from worlds import make_task
+
+import acerl_np
+from acerl_np.commands.main import main
+from acerl_np.evaluation.margin import Margin
+from acerl_np.evaluation.verdict import judge
+from acerl_np.problem.records import write_record
+
+needs_jit = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many episodes")
+
+NUMBER_AS_TEXT = re.compile(r"[-+~(]?\d[\d,.]*( ?[%s]| s)?([/±( ].*)?")
+
+COMMANDS = {
+    "evaluate EDD STD Static --fit quiet.csv --tasks quiet.csv --trials 2 --references best.json": {
+        *(
+            "makespan_s",
+            "tardiness_s",
+            "late_share",
+            "waiting_s",
+            "utilisation_share",
+            "empty_share",
+        ),
+        *("makespan_error_s", "tardiness_error_s", "satisfied_share", "m", "c"),
+        *("above_hindsight_share", "records", "trials", "unfinished"),
+    },
+    "hindsight quiet.csv --effort 0.001": {
+        *("makespan_s", "tardiness_s", "decisions", "static_makespan_s", "static_tardiness_s"),
+        *("rule_makespan_s", "rule_tardiness_s"),
+    },
+    "records check quiet.csv": {
+        "tasks",
+        "first_arrival_s",
+        "fleet_time_s",
+        "offered_load",
+        "vehicles",
+    },
+    "records convert quiet.csv --out plain.csv --force": {
+        "tasks",
+        "first_arrival_s",
+        "last_arrival_s",
+    },
+    "records replay past.csv past.csv --tasks quiet.csv quiet.csv": {
+        *("makespan_s", "tardiness_s", "late_tasks", "assignments", "start_behind_mean_s"),
+        *("start_behind_largest_s", "waiting_s", "utilisation_share", "empty_share", "late_share"),
+    },
+}
+
+
+@pytest.fixture
+def quiet(tmp_path, monkeypatch, capsys):
+    """A record of three tasks far apart, so that every rule is as good as hindsight."""
+    monkeypatch.chdir(tmp_path)
+    layout = acerl_np.load_layout("dmh").with_breakdowns({}).to_dict()
+    (tmp_path / "layout.json").write_text(json.dumps(layout))
+    rows = [make_task(f"t{k}", "st3", "st2", 4000 * k, 900) for k in range(3)]
+    record = acerl_np.Instance.from_rows("quiet", acerl_np.Layout.from_dict(layout), rows)
+    write_record(record, tmp_path / "quiet.csv")
+    (tmp_path / "past.csv").write_text("task,vehicle,start\nt0,v0,0\nt1,v0,4000\nt2,v1,8000\n")
+    assert main(["hindsight", "quiet.csv", "--effort", "0.001", "--out", "best.json"]) == 0
+    capsys.readouterr()
+    return record
+
+
+@needs_jit
+@pytest.mark.parametrize("command", COMMANDS)
+def test_programs_get_numbers_with_units_in_the_names(quiet, command, capsys):
+    words = command.split()
+    assert main([*words, "--format", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    for row in rows:
+        for name, cell in row.items():
+            assert not isinstance(cell, list | dict)
+            if isinstance(cell, str):
+                assert not NUMBER_AS_TEXT.fullmatch(cell), (name, cell)
+    for name in COMMANDS[command]:
+        numbers = [row[name] for row in rows if row[name] is not None]
+        assert numbers and all(type(x) in (int, float) and math.isfinite(x) for x in numbers), name
+    assert main([*words, "--format", "csv"]) == 0
+    table = list(csv.DictReader(capsys.readouterr().out.splitlines()))
+    assert [list(row) for row in table] == [list(row) for row in rows]
+    for row, other in zip(table, rows, strict=True):
+        assert row == {key: "" if x is None else str(x) for key, x in other.items()}
+
+
+@needs_jit
+def test_more_columns_and_what_they_mean(quiet, capsys):
+    words = [
+        "evaluate",
+        "EDD",
+        "Static",
+        "--fit",
+        "quiet.csv",
+        "--tasks",
+        "quiet.csv",
+        "--trials",
+        "2",
+    ]
+    words += ["--references", "best.json"]
+    for form in ("text", "markdown"):
+        assert main([*words, "--format", form]) == 0
+        less = capsys.readouterr().out
+        assert "waiting" not in less and "utilisation" not in less
+        assert "M, C: makespan and tardiness from 0, the worst policy" in less
+        assert "of the way: share of the way, in makespan, from the best static plan" in less
+        assert re.search(
+            r"^best static plan for these very records: v\d \w+, v\d \w+, v\d \w+", less, re.M
+        )
+        assert re.search(r"^Static \(fitted on quiet.csv\): v\d \w+", less, re.M)
+        assert main([*words, "--format", form, "--more"]) == 0
+        more = capsys.readouterr().out
+        header = more.splitlines()[0]
+        for name in ("late", "waiting, s", "utilisation", "empty", "error"):
+            assert name in header
+        assert "waiting: from arrival to pickup" in more
+        assert "standard error of the mean makespan/tardiness over the trials" in more
+    assert main(["records", "replay", "past.csv", "--tasks", "quiet.csv", "--more"]) == 0
+    assert "waiting, s  utilisation  empty" in capsys.readouterr().out
+
+
+@needs_jit
+def test_where_there_is_little_to_win_a_line_says_so(quiet, capsys):
+    line = "Little to win here: "
+    assert main(["hindsight", "quiet.csv", "--effort", "0.001"]) == 0
+    assert line in capsys.readouterr().out
+    words = [
+        "evaluate",
+        "EDD",
+        "--tasks",
+        "quiet.csv",
+        "--trials",
+        "2",
+        "--references",
+        "best.json",
+    ]
+    assert main(words) == 0
+    assert line in capsys.readouterr().out
+    assert main([*words, "--format", "csv"]) == 0
+    captured = capsys.readouterr()
+    assert line in captured.err and line not in captured.out
+    assert main(["evaluate", "EDD", "--tasks", "DMH-01", "--trials", "2"]) == 0
+    assert line not in capsys.readouterr().out
+    policy = acerl_np.IndexPolicy.of_weights(approach=-1.0)
+    verdict = judge(policy, quiet, trials=2, futures=0)
+    assert verdict.margin.is_little
+    busy = judge(policy, acerl_np.load_instance("DMH-01"), trials=2, futures=0)
+    assert busy.margin is None or not busy.margin.is_little
+
+
+def test_little_is_a_percent_and_a_second():
+    assert Margin("STD", 0.01, 1.0).is_little
+    assert not Margin("STD", 0.0101, 0.0).is_little
+    assert not Margin("STD", 0.0, 1.01).is_little
+
+
+@needs_jit
+def test_a_training_tells_more_and_that_there_is_little_to_win(quiet, capsys):
+    words = ["train", "quiet.csv", "--generations", "1", "--population", "2", "--hidden", "2"]
+    assert main([*words, "--trials", "2", "--out", "run", "--quiet", "--more"]) == 0
+    out = capsys.readouterr().out
+    assert out.count("waiting, s") == 2 and out.count("utilisation  empty") == 2
+    assert "Little to win here: " in out and "static plan v" in out
