@@ -18,7 +18,7 @@ from acerl_np.experiments.stamp import RIVAL_ROOTS, ROOTS, result_stamp
 from acerl_np.problem.instance import Instance
 from acerl_np.rivals.training import RivalTrainer
 from acerl_np.support.errors import InputError, WorkerError
-from acerl_np.support.files import read_arrays, write_arrays, write_atomically
+from acerl_np.support.files import path_exists, read_arrays, write_arrays, write_atomically
 from acerl_np.support.team import Team
 from acerl_np.training.acerl import ACERL
 from acerl_np.training.config import Config
@@ -210,7 +210,7 @@ def is_begun(folder: Path, task: SeedTask) -> bool:
     InputError
         If the file that tells is damaged.
     """
-    if not (folder / TRIALS_FILE).exists():
+    if not path_exists(folder / TRIALS_FILE):
         return False
     arrays = read_arrays(folder / TRIALS_FILE, InputError)
     return str(arrays.get("key")) == task.key()

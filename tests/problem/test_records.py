@@ -309,7 +309,7 @@ def test_records_are_not_written_over_what_was_read(tmp_path, monkeypatch, capsy
     ):
         assert main(words.split()) == 2
         (line,) = capsys.readouterr().err.splitlines()
-        assert ": was read, and would be overwritten; expected another --out or --names" in line
+        assert "read, and would be overwritten; expected another name" in line
         assert {path: path.read_bytes() for path in tmp_path.rglob("*.csv")} == before
     assert main([*perturb.split(), "{name}-{n}"]) == 0
     assert (tmp_path / "w1-4.csv").exists()
@@ -323,7 +323,7 @@ def test_bundled_records_that_were_read_stay(monkeypatch, capsys):
     words = ["records", "perturb", "--magnitude", "4", "--names", "{name}", "--out", folder]
     for named in (["DMH-01"], ["--suite", "dmh-train"]):
         assert main([*words, *named]) == 2
-        assert "DMH-01.csv: was read, and would be over" in capsys.readouterr().err
+        assert "DMH-01.csv is read, and would be over" in capsys.readouterr().err
 
 
 def test_records_are_not_drawn_beside_breakdowns(tmp_path, monkeypatch, capsys):
@@ -454,7 +454,7 @@ def test_commands_take_breakdowns(tmp_path, monkeypatch, capsys):
             found = run("hindsight", "tasks.csv", "--cost-limit", "90", "--effort", "0.001", *more)
             assert f" {makespan}.0 " in found
         words = ["train", "tasks.csv", "tasks2.csv", "--generations", "1", "--population", "2"]
-        words += ["--trials", "1", "--hidden", "2", "--out", "run", "--quiet"]
+        words += ["--trials", "1", "--hidden", "2", "--out", "run", "--quiet", "--force"]
         assert f" {makespan}.0 " in run(*words, *more)
         run("train", "--resume", "run/run.npz", "tasks.csv", "tasks2.csv", *more, "--quiet")
         assert main(["train", "--resume", "run/run.npz", "tasks.csv", *layout, "--quiet"]) == 2
