@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -111,6 +112,8 @@ def _stat(path: str | os.PathLike[str]) -> os.stat_result | None:
     if not os.fspath(path):
         return None
     try:
-        return os.fstat(0) if os.fspath(path) == STDIN else Path(path).stat()
+        if os.fspath(path) != STDIN:
+            return Path(path).stat()
+        return None if sys.stdin is None else os.fstat(sys.stdin.fileno())
     except (OSError, ValueError):
         return None
