@@ -111,7 +111,6 @@ BAD = {
     "EDD": "the following arguments are required: INSTANCE",
     "EDD week.csv --out week.csv": "--out: read 'week.csv'; expected a name that ends in .html",
     "EDD week.csv --out net": "--out: read 'net'; expected a name that ends in .html",
-    "old.html week.csv --out ./old.html": "./old.html is the same file as old.html, which is read",
     "EDD week.csv --trial -1": "--trial: read -1; expected a number from 0 to",
     "EDD week.csv --seed x": "argument --seed: invalid int value",
     "EDD week.csv --horizon -1": "horizon",

@@ -470,7 +470,7 @@ def test_commands_take_breakdowns(tmp_path, monkeypatch, capsys):
     # A suite, and what a command takes when nothing is named.
     assert "DMH-01" in run("evaluate", "FCFS", "--trials", "1", "--breakdowns", "none")
     (tmp_path / "options.toml").write_text('breakdowns = "none"\ntasks = ["tasks.csv"]\n')
-    words = ["--generations", "1", "--population", "2", "--hidden", "2", "--out", "run", "--quiet"]
+    words = ["--generations", "1", "--population", "2", "--hidden", "2", "--out", "new", "--quiet"]
     assert " 20.0 " in run("train", "--config", "options.toml", *layout, *words)
 
 
@@ -630,7 +630,7 @@ def test_records_drawn_before_demands_were_have_the_same_bytes(tmp_path, capsys)
     assert main(words) == 0
     found = hashlib.sha256((tmp_path / "tasks-01.csv").read_bytes()).hexdigest()
     assert found == "a4410d738e7677a7da4a55b5b1c37e58e8fedd033835f16176731170cb551f72"
-    assert main([*words, "--handling-time", "2", "9"]) == 0
+    assert main([*words, "--handling-time", "2", "9", "--force"]) == 0
     header = (tmp_path / "tasks-01.csv").read_text().splitlines()[0]
     assert header == f"{HEADER},handling_time"
 
