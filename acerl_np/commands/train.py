@@ -306,6 +306,10 @@ def describe_stop(trainer: ACERL) -> str:
     return f"{taken:,} of {trainer.config.decisions:,} decisions"
 
 
+PATIENCE = 1.0
+"""Seconds after a signal for a generation on this process's threads to end by itself."""
+
+
 class Stopped(KeyboardInterrupt):
     """A signal was noted while workers play: their generation is given up."""
 
@@ -326,15 +330,25 @@ def train(
         trainer.write_history(paths["history.csv"])
         trainer.write_curves(paths["curves.csv"])
 
+    noted = 0.0
+
     def give_up() -> None:
         if caught() is not None:
             raise Stopped
+
+    def wait_a_little() -> None:
+        nonlocal noted
+        if caught() is not None:
+            noted = noted or time.perf_counter()
+            if time.perf_counter() - noted > PATIENCE:
+                raise Stopped
 
     save()
     failure: WorkerError | None = None
     with catch_signals() as caught:
         if team is not None:
             team.watch = give_up
+        trainer.watch = wait_a_little
         last_save, last_generation = time.perf_counter(), trainer.generation
         folder = paths["run.npz"].parent
         with (
