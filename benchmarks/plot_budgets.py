@@ -1,7 +1,7 @@
 """Draw what the study of generalisation says about budgets (extra `plot`).
 
     acerl-np experiments generalisation
-    python benchmarks/plot_budgets.py runs/experiments docs/budgets.png
+    python benchmarks/plot_budgets.py runs/experiments docs/budgets.png --force
 
 Reads `generalisation-noised-5.csv` and `generalisation-noised-30.csv`: mean makespan and its spread over
 seeds by decisions, network and index policy.
@@ -13,6 +13,8 @@ import csv
 import re
 import sys
 from pathlib import Path
+
+from acerl_np.support.outputs import check_outputs
 
 MILLIONS = {"network": 1.07, "best": 1.07}
 
@@ -31,10 +33,12 @@ def read_table(path: Path) -> dict[str, list[tuple[float, float, float]]]:
     return {name: sorted(points) for name, points in found.items()}
 
 
-def main(folder: str, picture: str) -> None:
+def main(folder: str, picture: str, force: str = "") -> None:
     """Draw."""
     import matplotlib.pyplot as plt
 
+    tables = Path(folder).glob("*.csv")
+    check_outputs([picture], tables, force=force == "--force", option="picture")
     figure, axes = plt.subplots(1, 2, figsize=(8.0, 3.2), sharey=True, layout="constrained")
     looks = {
         "network": ("o", "--", "the paper's network"),
@@ -58,4 +62,4 @@ def main(folder: str, picture: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:3])
+    main(*sys.argv[1:4])

@@ -1,7 +1,7 @@
 """The replay page in a browser: its size, the frames a second while it plays, and its screenshots.
 
     python benchmarks/replay_page.py                     # DMH, and 100 sites, 20 vehicles, 1,000 tasks
-    python benchmarks/replay_page.py --screenshot docs   # replay-light.png and replay-dark.png
+    python benchmarks/replay_page.py --screenshot docs --force   # replay-light.png and replay-dark.png
 
 It needs Selenium (in the extra `dev`), Chromium and chromedriver (Debian: chromium, chromium-driver).
 Frames are those that `requestAnimationFrame` gives the page while it plays, in Chromium without a window
@@ -25,6 +25,7 @@ from acerl_np.evaluation.tracing import trace_policy
 from acerl_np.pictures.replay import write_replay
 from acerl_np.problem.generate import generate_record
 from acerl_np.simulation.trace import Trace
+from acerl_np.support.outputs import check_outputs
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
@@ -108,7 +109,11 @@ def main() -> None:
     )
     parser.add_argument("--seconds", type=float, default=5.0, help="of each measurement")
     parser.add_argument("--screenshot", metavar="FOLDER", help="write the two pictures there")
+    parser.add_argument("--force", action="store_true", help="replace these pictures")
     arguments = parser.parse_args()
+    if arguments.screenshot is not None:
+        pictures = [Path(arguments.screenshot) / f"replay-{name}.png" for name in ("light", "dark")]
+        check_outputs(pictures, [], force=arguments.force, option="--screenshot")
     with tempfile.TemporaryDirectory() as folder:
         if arguments.screenshot is not None:
             take_screenshots(Path(folder), Path(arguments.screenshot))

@@ -1,6 +1,6 @@
 """How time and memory grow with tasks, vehicles, sites and population.
 
-python benchmarks/scaling.py --plot docs/performance.png      # prints Markdown; the plot needs matplotlib
+python benchmarks/scaling.py --plot docs/performance.png --force  # prints Markdown; the plot needs matplotlib
 
 One size changes at a time from the base (30 tasks, 3 vehicles, 14 sites, 256 members). Every case trains in
 a process of its own, so that its peak memory is its own, and reports the median of its generations.
@@ -23,6 +23,7 @@ import numpy as np
 
 import acerl_np
 from acerl_np.problem.layout import Edge, Layout, Site, Vehicle
+from acerl_np.support.outputs import check_outputs
 
 BASE = {"tasks": 30, "vehicles": 3, "sites": 14, "population": 256}
 LARGEST = {"tasks": 3000, "vehicles": 100, "sites": 1000, "population": 256}
@@ -112,11 +113,14 @@ def draw(results: list[dict[str, Any]], path: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--plot", type=Path, help="also draw the table into this file")
+    parser.add_argument("--force", action="store_true", help="replace that file")
     parser.add_argument("--case", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.case:
         print(json.dumps(run_case(json.loads(options.case))))
         return
+    if options.plot:
+        check_outputs([options.plot], [], force=options.force, option="--plot")
     acerl_np.warm_up()
     results = []
     print("| grown | tasks | vehicles | sites | population | parameters | decisions | s a generation "

@@ -95,7 +95,9 @@ def kill_again_and_again(folder, kills, seed):
         return checkpoint.stat().st_mtime_ns if checkpoint.exists() else 0
 
     for kill in range(kills):
-        words = ["--resume", checkpoint] if checkpoint.exists() else ["--out", "run", *SMALL]
+        words = (
+            ["--resume", checkpoint] if checkpoint.exists() else ["--out", "run", "--force", *SMALL]
+        )
         if checkpoint.exists():
             words += ["--trials", "0", "--threads", "1", "--quiet"]
         before = written()
@@ -218,7 +220,7 @@ def test_two_runs_do_not_write_to_one_folder(tmp_path, capsys):
     wait_for(checkpoint.exists)
     config = (tmp_path / "run" / "config.json").read_bytes()
     for words in (
-        ["--out", str(tmp_path / "run"), *SMALL, "--seed", "7"],
+        ["--out", str(tmp_path / "run"), "--force", *SMALL, "--seed", "7"],
         ["--resume", str(checkpoint)],
     ):
         assert main(["train", *words]) == 2
@@ -267,7 +269,7 @@ def test_a_limit_on_the_size_of_files_is_one_line(tmp_path, capsys, size):
     kept = {path.name: path.read_bytes() for path in folder.iterdir()}
     capsys.readouterr()
     with limited_files(size):
-        assert main(["train", "--out", str(folder), *SMALL, "--generations", "5"]) == 1
+        assert main(["train", "--out", str(folder), "--force", *SMALL, "--generations", "5"]) == 1
     err = capsys.readouterr().err
     assert err.count("\n") == 1 and "cannot write: file too large" in err
     names = {path.name: path.read_bytes() for path in folder.iterdir()}

@@ -20,6 +20,7 @@ from acerl_np.commands.common import (
     report_unfinished,
 )
 from acerl_np.commands.fitting import add_fit, fit_named
+from acerl_np.commands.outputs import add_force, declare_outputs
 from acerl_np.commands.ranges import COST_LIMIT, Range, check_ranges
 from acerl_np.commands.summary import (
     MORE_HELP,
@@ -160,6 +161,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="past assignments (task,vehicle,start), one file per record: adds the row 'replay'",
     )
     parser.add_argument("--trials-csv", metavar="FILE.csv", help="write every single trial")
+    add_force(parser)
 
 
 def find_policy(name: str) -> AnyPolicy | str:
@@ -219,6 +221,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     check_ranges(arguments, RANGES)
     check_seed(arguments.seed, "--seed")
+    if arguments.trials_csv is not None:
+        declare_outputs(arguments, [arguments.trials_csv], option="--trials-csv")
     policies = [find_policy(name) for name in arguments.policies]
     instances = load_instances(arguments, "dmh-train")
     check_names(instances)

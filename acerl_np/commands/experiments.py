@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import re
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acerl_np.commands.common import compile_ahead, make_folder
+from acerl_np.commands.outputs import add_force
 from acerl_np.commands.ranges import Range, check_ranges
 from acerl_np.commands.teams import add_team_options, open_team
 from acerl_np.support.errors import InputError
 from acerl_np.support.files import write_atomically
+from acerl_np.support.outputs import check_outputs
 from acerl_np.support.report import FORMATS, clear_cell, render_json
 
 if TYPE_CHECKING:
@@ -48,6 +52,9 @@ STUDIES = {
 
 WITH_RIVALS = ("comparison", "robustness", "leave-one-out", "all", "rival-settings")
 """Studies that train the compared learners, too."""
+
+RUN = re.compile(r".+-[0-9a-f]{12}\.npz")
+"""Names of kept trainings."""
 
 PAPER = ("comparison", "robustness", "leave-one-out", "ablation")
 """What "all" repeats."""
@@ -113,6 +120,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             metavar="DIR",
             help="folder of runs and tables (default: runs/experiments)",
         )
+        add_force(study)
         study.add_argument(
             "--format",
             choices=FORMATS,
@@ -179,6 +187,7 @@ def run(arguments: argparse.Namespace) -> int:
     rivals = read_rivals(getattr(arguments, "rivals", "none"))
     from acerl_np.experiments.study import Study
 
+    declare_study(arguments)
     folder = make_folder(arguments.out)
     progress = Progress()
     own = arguments.threads or count_cores()
@@ -200,6 +209,29 @@ def run(arguments: argparse.Namespace) -> int:
         )
         show_tables(arguments, study, progress)
     return 0
+
+
+def declare_study(arguments: argparse.Namespace) -> None:
+    """Refuse a folder with tables of a study's name that holds no trainings of studies.
+
+    Raises
+    ------
+    InputError
+        If it is refused.
+    """
+    folder = Path(arguments.out)
+    try:
+        begun = any(RUN.fullmatch(path.name) for path in (folder / "runs").glob("*.npz"))
+        names = PAPER if arguments.study == "all" else [arguments.study]
+        tables = [
+            path
+            for name in names
+            for form in ("csv", "md")
+            for path in folder.glob(f"{name}*.{form}")
+        ]
+    except (OSError, ValueError):
+        return  # no such folder can be
+    check_outputs(tables, [], force=begun or bool(arguments.force))
 
 
 def show_tables(arguments: argparse.Namespace, study: Study, progress: Progress) -> None:

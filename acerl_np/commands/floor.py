@@ -15,6 +15,7 @@ from acerl_np.commands.common import (
     drop_breakdowns,
     report_ignored,
 )
+from acerl_np.commands.outputs import add_force, declare_outputs
 from acerl_np.commands.ranges import Range, check_ranges
 from acerl_np.problem.limits import LIFT_LENGTH
 from acerl_np.support.errors import InputError, LayoutError, make_printable
@@ -94,11 +95,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     action = add_action("show", "a picture of a floor", SHOW)
     action.add_argument("layout", metavar="LAYOUT.json", help="a layout, or 'dmh'")
     action.add_argument("--out", metavar="FILE", help="picture to write: png, svg or pdf")
+    add_force(action)
 
 
 def _add_import(action: argparse.ArgumentParser) -> None:
     action.add_argument("file", metavar="FILE", help="a LIF file or an openTCS plant model")
     action.add_argument("--out", required=True, metavar="LAYOUT.json", help="layout to write")
+    add_force(action)
     action.add_argument(
         "--from",
         dest="kind",
@@ -162,6 +165,7 @@ def _import(arguments: argparse.Namespace) -> int:
     from acerl_np.problem.layout import Layout
     from acerl_np.support.files import write_atomically
 
+    declare_outputs(arguments, [arguments.out])
     data, warnings = import_floor(
         arguments.file, kind=arguments.kind, layout_id=arguments.layout_id, join=arguments.join
     )
@@ -374,6 +378,8 @@ def _show_stations(layout: Layout) -> None:
 def _show(arguments: argparse.Namespace) -> int:
     from acerl_np.problem.bundled import load_layout
 
+    if arguments.out is not None:
+        declare_outputs(arguments, [arguments.out])
     layout = load_layout(arguments.layout)
     if arguments.out is not None:
         from acerl_np.pictures.floor import draw_layout

@@ -15,6 +15,7 @@ from acerl_np.commands.common import (
     load_instances,
     vary_breakdowns,
 )
+from acerl_np.commands.outputs import add_force, declare_outputs
 from acerl_np.commands.ranges import COST_LIMIT, Range, check_ranges
 from acerl_np.commands.teams import add_team_options, open_team
 from acerl_np.support.numbers import check_seed
@@ -74,6 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", metavar="FILE.json", help="write the references with their actions"
     )
+    add_force(parser)
     parser.add_argument("--format", choices=FORMATS, default="text", help=FORMAT_HELP)
 
 
@@ -88,6 +90,8 @@ def run(arguments: argparse.Namespace) -> int:
     check_ranges(arguments, RANGES)
     check_seed(arguments.seed, "--seed")
     check_threads(arguments.threads)
+    if arguments.out is not None:
+        declare_outputs(arguments, [arguments.out])
     instances = choose_instances(arguments)
     for instance in instances:
         check_future(instance)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import warnings
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,10 +18,10 @@ from acerl_np.commands.common import (
 from acerl_np.commands.curves import PICTURE, draw_runs
 from acerl_np.commands.evaluate import check_fit, find_policy, report_differences
 from acerl_np.commands.fitting import add_fit, fit_named
+from acerl_np.commands.outputs import add_force, declare_outputs
 from acerl_np.commands.policy import measure
 from acerl_np.commands.ranges import COST_LIMIT, Range, check_ranges
 from acerl_np.support.errors import InputError, PolicyError, PolicyWarning, make_printable
-from acerl_np.support.files import path_exists
 from acerl_np.support.numbers import check_seed
 
 if TYPE_CHECKING:
@@ -133,8 +132,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         kind.add_argument(
             "--out",
             metavar="FILE",
-            help=f"picture to write: png, svg or pdf (default: {DEFAULTS[name]})",
+            help=f"picture to write: png, svg or pdf (default: {DEFAULTS[name]}, in the place of an earlier "
+            "picture)",
         )
+        add_force(kind)
 
 
 DEFAULTS = {
@@ -248,13 +249,13 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _choose_out(arguments: argparse.Namespace, default: Path, inputs: Sequence[str | None]) -> Path:
-    """Return the picture's name; nothing that is read may be written, and nothing is played in vain.
+def _choose_out(arguments: argparse.Namespace, default: Path) -> Path:
+    """Return the picture's name, unless it must not be written; nothing is played in vain.
 
     Raises
     ------
     InputError
-        If the ending is none of a picture, or the file is among the inputs.
+        If the ending is none of a picture, or the file is read or exists.
     MissingExtraError
         If matplotlib is not installed.
     """
@@ -262,11 +263,7 @@ def _choose_out(arguments: argparse.Namespace, default: Path, inputs: Sequence[s
 
     out = default if arguments.out is None else Path(arguments.out)
     check_form(out)
-    for name in inputs:
-        if name is not None and path_exists(name) and path_exists(out) and out.samefile(name):
-            raise InputError(
-                f"{make_printable(str(out))}: read as an input; expected another name for the picture (--out)"
-            )
+    declare_outputs(arguments, [out], own=arguments.out is None)
     check_extra()
     return out
 
@@ -278,7 +275,7 @@ def _draw_curves(arguments: argparse.Namespace) -> Path:
     if len(arguments.runs) == 1:
         study = find_study(arguments.runs[0])
         default = Path(arguments.runs[0]) / PICTURE if study is None else study.with_suffix(".png")
-    out = _choose_out(arguments, default, arguments.runs)
+    out = _choose_out(arguments, default)
     draw_runs(arguments.runs, out, arguments.only)
     return out
 
@@ -288,8 +285,7 @@ def _draw_episode(arguments: argparse.Namespace) -> Path:
     from acerl_np.pictures.traffic import draw_traffic
 
     default = "gantt.png" if arguments.kind == "gantt" else "traffic.png"
-    inputs = [*arguments.names, arguments.past, arguments.layout, arguments.breakdowns]
-    out = _choose_out(arguments, Path(default), inputs)
+    out = _choose_out(arguments, Path(default))
     trace = _play(arguments)
     if arguments.kind == "gantt":
         draw_gantt(out, trace)
@@ -333,8 +329,7 @@ def _draw_comparison(arguments: argparse.Namespace) -> Path:
 
     if len(arguments.policies) > MAX_LINES:
         raise InputError(f"{len(arguments.policies)} policies; expected 1 to {MAX_LINES}")
-    inputs = [*arguments.policies, *arguments.tasks, arguments.layout, arguments.breakdowns]
-    out = _choose_out(arguments, Path("compare.png"), [*inputs, *(arguments.fit or ())])
+    out = _choose_out(arguments, Path("compare.png"))
     policies = [find_policy(name) for name in arguments.policies]
     instances = load_instances(arguments, "dmh-train")
     check_names(instances)
@@ -371,7 +366,7 @@ def _draw_sampler(arguments: argparse.Namespace) -> Path:
     from acerl_np.pictures.sampler import draw_sampler
 
     folder = Path(arguments.folder)
-    out = _choose_out(arguments, folder / "sampler.png", [arguments.folder])
+    out = _choose_out(arguments, folder / "sampler.png")
     runs = [read_counts(own) for own in find_runs(folder)]
     draw_sampler(out, folder.resolve().name, runs)
     return out
@@ -384,8 +379,7 @@ def _draw_weights(arguments: argparse.Namespace) -> Path:
     from acerl_np.policies.index import IndexPolicy
 
     file = arguments.file
-    inputs = [file, *arguments.tasks, arguments.layout, arguments.breakdowns]
-    out = _choose_out(arguments, Path(file).parent / "weights.png", inputs)
+    out = _choose_out(arguments, Path(file).parent / "weights.png")
     policy = load_policy(file)
     if not isinstance(policy, IndexPolicy):
         raise PolicyError(

@@ -17,8 +17,8 @@ from acerl_np.commands.common import (
 )
 from acerl_np.commands.evaluate import check_fit, find_policy, report_differences
 from acerl_np.commands.fitting import add_fit, fit_named
+from acerl_np.commands.outputs import add_force, declare_outputs
 from acerl_np.commands.ranges import COST_LIMIT, Range, check_ranges
-from acerl_np.commands.records.writing import check_overwriting
 from acerl_np.support.errors import InputError, make_printable
 from acerl_np.support.files import is_stream, show_path
 from acerl_np.support.numbers import check_seed
@@ -72,10 +72,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--against", metavar="POLICY", help="a second one, beside the first")
     parser.add_argument(
         "--out",
-        default=DEFAULT_OUT,
         metavar="FILE.html",
-        help=f"the page (default: {DEFAULT_OUT})",
+        help=f"the page (default: {DEFAULT_OUT}, in the place of an earlier page)",
     )
+    add_force(parser)
     add_layout(parser)
     add_fit(parser)
     add_breakdowns(parser)
@@ -115,32 +115,31 @@ def run(arguments: argparse.Namespace) -> int:
     check_ranges(arguments, RANGES)
     check_seed(arguments.seed, "--seed")
     names = [name for name in (arguments.policy, arguments.against) if name is not None]
-    check_out(arguments, names)
+    out = choose_out(arguments)
     instances = load_instances(arguments)
     traces = play(arguments, names, instances[0])
     from acerl_np.pictures.replay import write_replay
 
-    write_replay(traces, arguments.out)
-    print(f"{make_printable(arguments.out)}: {', '.join(describe_end(item) for item in traces)}")
+    write_replay(traces, out)
+    print(f"{make_printable(out)}: {', '.join(describe_end(item) for item in traces)}")
     return 0
 
 
-def check_out(arguments: argparse.Namespace, names: list[str]) -> None:
-    """Refuse an output that is no page, or that would overwrite what is read.
+def choose_out(arguments: argparse.Namespace) -> str:
+    """Return the page's name, unless it is none of a page or must not be written.
 
     Raises
     ------
     InputError
         Before anything is played.
     """
-    out = arguments.out
+    out: str = DEFAULT_OUT if arguments.out is None else arguments.out
     if Path(out).suffix.lower() not in ENDINGS:
         raise InputError(
             f"--out: read '{make_printable(out)}'; expected a name that ends in {ENDINGS[0]}"
         )
-    read = [*names, *arguments.tasks, arguments.layout, arguments.breakdowns]
-    read += [*(arguments.fit or []), *(arguments.history or [])]
-    check_overwriting([Path(out)], read, "another --out")
+    declare_outputs(arguments, [out], own=arguments.out is None)
+    return out
 
 
 def play(arguments: argparse.Namespace, names: list[str], instance: Instance) -> list[Trace]:

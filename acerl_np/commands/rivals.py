@@ -23,9 +23,10 @@ from acerl_np.commands.common import (
 )
 from acerl_np.commands.curves import draw_training, remove_picture
 from acerl_np.commands.interruption import catch_signals
+from acerl_np.commands.outputs import add_force, declare_run
 from acerl_np.commands.progress import open_meter
 from acerl_np.commands.ranges import Range, check_ranges
-from acerl_np.commands.seeds import add_seeds, read_seeds, run_seeds
+from acerl_np.commands.seeds import add_seeds, declare_seeds, read_seeds, run_seeds
 from acerl_np.commands.summary import MORE_HELP, summarise
 from acerl_np.commands.teams import add_team_options, open_team
 from acerl_np.commands.tensorboard import add_tensorboard, check_tensorboard, open_tensorboard
@@ -113,8 +114,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     run.add_argument(
         "--out",
         metavar="DIR",
-        help="folder for the results, replaced if they exist (default: a new one below runs/)",
+        help="folder for the results (default: a new one below runs/)",
     )
+    add_force(run)
     run.add_argument(
         "--resume",
         metavar="RUN.npz",
@@ -164,6 +166,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise InputError(
             "--processes, --dask: one training runs on one thread; expected --seeds besides"
         )
+    declare_run(arguments)
     trainer = make_trainer(arguments, settings)
     compile_ahead("rivals", quiet=arguments.quiet)
     what = "tasks" if arguments.tasks else arguments.suite or "dmh-train"
@@ -226,12 +229,13 @@ def train_several(arguments: argparse.Namespace, settings: dict[str, Any]) -> in
     ]
     what = "tasks" if arguments.tasks else arguments.suite or "dmh-train"
     name = f"{what}-{arguments.algorithm}-seeds{seeds[0]}-{seeds[-1]}"
+    folder = Path(arguments.out or Path("runs") / name)
+    declare_seeds(arguments, tasks, folder)
     own = min(count_cores(), len(tasks))
     asked = arguments.processes, arguments.dask, arguments.silence
     with open_team(*asked, usual=None, own=own) as team:
         compile_ahead("rivals", quiet=arguments.quiet)
-        folder = make_folder(arguments.out or Path("runs") / name)
-        run_seeds(tasks, folder, team, quiet=arguments.quiet)
+        run_seeds(tasks, make_folder(folder), team, quiet=arguments.quiet)
     return 0
 
 

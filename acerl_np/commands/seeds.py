@@ -13,10 +13,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from acerl_np.commands.curves import draw_training
+from acerl_np.commands.curves import PICTURE, draw_training
+from acerl_np.commands.outputs import list_inputs
 from acerl_np.support.errors import InputError, describe
 from acerl_np.support.files import claim_folder, write_atomically
 from acerl_np.support.numbers import MAX_SEED
+from acerl_np.support.outputs import check_outputs
 from acerl_np.support.report import render_table
 
 if TYPE_CHECKING:
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from acerl_np.support.team import Team
 
 MAX_SEEDS = 10_000
+
+CONFIG, SUMMARY = "config.json", "summary.csv"
 
 
 def add_seeds(parser: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:
@@ -58,6 +62,49 @@ def read_seeds(text: str) -> range:
     return seeds
 
 
+def declare_seeds(arguments: argparse.Namespace, tasks: Sequence[SeedTask], folder: Path) -> None:
+    """Refuse a folder that holds another training; the same one goes on in its own.
+
+    Parameters
+    ----------
+    arguments : argparse.Namespace
+        With `force`.
+    tasks : sequence of SeedTask
+    folder : Path
+
+    Raises
+    ------
+    InputError
+        If it is refused.
+    """
+    from acerl_np.experiments.seeds import FILES, TRIALS_FILE, is_begun
+
+    inputs, force = list_inputs(arguments), bool(arguments.force)
+    shared = [folder / name for name in (CONFIG, SUMMARY, PICTURE)]
+    check_outputs(shared, inputs, force=force or is_begun_here(folder / CONFIG, tasks))
+    for task in tasks:
+        place = folder / f"seed{task.seed}"
+        files = [place / name for name in (*FILES, TRIALS_FILE)]
+        check_outputs(files, inputs, force=force or is_begun(place, task))
+
+
+def is_begun_here(path: Path, tasks: Sequence[SeedTask]) -> bool:
+    """Whether a config.json is that of this training; its seeds may be others."""
+    from acerl_np.support.files import read_text
+
+    try:
+        found = json.loads(read_text(path, InputError))
+    except (InputError, ValueError, RecursionError):
+        return False
+    own = describe_tasks(tasks)
+    kept = [name for name in own if name not in ("acerl_np", "seeds")]
+    return (
+        isinstance(found, dict)
+        and "seeds" in found
+        and all(found.get(name) == json.loads(json.dumps(own[name])) for name in kept)
+    )
+
+
 def run_seeds(tasks: Sequence[SeedTask], folder: Path, team: Team | None, *, quiet: bool) -> None:
     """Train all seeds, write and print the summary."""
     from acerl_np.experiments.seeds import summarise_seeds, train_seeds
@@ -66,6 +113,9 @@ def run_seeds(tasks: Sequence[SeedTask], folder: Path, team: Team | None, *, qui
     started, trained = time.perf_counter(), 0
     results: dict[int, Any] = {}
     with claim_folder(folder), lead(team, 1) as workers:
+        # First: it tells whose folder this is.
+        data = json.dumps(describe_tasks(tasks), indent=2)
+        write_atomically(folder / CONFIG, f"{data}\n".encode())
         for k, result, is_new in train_seeds(tasks, folder, workers):
             results[k] = result
             trained += is_new
@@ -81,8 +131,7 @@ def run_seeds(tasks: Sequence[SeedTask], folder: Path, team: Team | None, *, qui
         header, rows = summarise_seeds(tasks, [results[k] for k in range(len(tasks))])
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows([header, *rows])
-        write_atomically(folder / "summary.csv", text.getvalue().encode())
-        write_config(folder / "config.json", tasks)
+        write_atomically(folder / SUMMARY, text.getvalue().encode())
         picture = draw_training(folder, quiet=quiet)
     shown = [
         [row[0], *(_show(name, x) for name, x in zip(header[1:], row[1:], strict=True))]
@@ -93,13 +142,13 @@ def run_seeds(tasks: Sequence[SeedTask], folder: Path, team: Team | None, *, qui
         f"Means over {tasks[0].trials} trials of each record; satisfied: tardiness below {limit:g} s\n"
         f"{render_table(header, shown, rules=[len(shown) - 2])}"
     )
-    print(f"a folder per seed, and the summary: {folder / 'summary.csv'}")
+    print(f"a folder per seed, and the summary: {folder / SUMMARY}")
     if picture is not None:
         print(f"picture {picture}")
 
 
-def write_config(path: Path, tasks: Sequence[SeedTask]) -> None:
-    """Write what all seeds have in common as JSON."""
+def describe_tasks(tasks: Sequence[SeedTask]) -> dict[str, Any]:
+    """Return what all seeds have in common, for config.json."""
     import acerl_np
     from acerl_np.training.config import Config
 
@@ -112,7 +161,7 @@ def write_config(path: Path, tasks: Sequence[SeedTask]) -> None:
     }
     own = config.to_dict()
     data.update({"config": own} if isinstance(config, Config) else own)
-    write_atomically(path, (json.dumps(data, indent=2) + "\n").encode())
+    return data
 
 
 def _show(name: str, value: float) -> str:

@@ -33,8 +33,9 @@ from acerl_np.commands.judging import (
     write_judges,
 )
 from acerl_np.commands.options import PRESETS, add_config_options, add_preset, merge_options
+from acerl_np.commands.outputs import add_force, declare_run
 from acerl_np.commands.progress import show_progress
-from acerl_np.commands.seeds import add_seeds, read_seeds, run_seeds
+from acerl_np.commands.seeds import add_seeds, declare_seeds, read_seeds, run_seeds
 from acerl_np.commands.summary import MORE_HELP, summarise
 from acerl_np.commands.teams import SILENCE, add_team_options, open_team
 from acerl_np.commands.tensorboard import add_tensorboard, check_tensorboard, open_tensorboard
@@ -142,8 +143,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     run.add_argument(
         "--out",
         metavar="DIR",
-        help="folder for the results, replaced if they exist (default: a new one below runs/)",
+        help="folder for the results (default: a new one below runs/)",
     )
+    add_force(run)
     run.add_argument(
         "--resume",
         metavar="RUN.npz",
@@ -192,6 +194,7 @@ def run(arguments: argparse.Namespace) -> int:
         silence()
     if options["seeds"] is not None:
         return train_several(given, options, settings)
+    declare_run(name_files(given, options))
     with open_team(options["processes"], options["dask"], options["silence"]) as team:
         return train_one(given, options, settings, team)
 
@@ -223,12 +226,19 @@ def train_several(given: dict[str, Any], options: dict[str, Any], settings: dict
     ]
     name = f"{name_data(options)}-seeds{seeds[0]}-{seeds[-1]}"
     folder = Path(options["out"] or Path("runs") / name)
+    declare_seeds(name_files(given, options), tasks, folder)
     own = min(options["threads"] or count_cores(), len(tasks))
     asked = options["processes"], options["dask"], options["silence"]
     with open_team(*asked, usual=None, own=own) as team:
         compile_ahead("training", quiet=options["quiet"])
         run_seeds(tasks, make_folder(folder), team, quiet=options["quiet"])
     return 0
+
+
+def name_files(given: dict[str, Any], options: dict[str, Any]) -> argparse.Namespace:
+    """Return what is read and written: options, and what only the command line has."""
+    own = {name: given.get(name) for name in ("config", "resume", "force")}
+    return argparse.Namespace(**options, **own)
 
 
 def name_data(options: dict[str, Any]) -> str:
@@ -300,6 +310,10 @@ def describe_stop(trainer: ACERL) -> str:
     return f"{taken:,} of {trainer.config.decisions:,} decisions"
 
 
+PATIENCE = 1.0
+"""Seconds after a signal for a generation on this process's threads to end by itself."""
+
+
 class Stopped(KeyboardInterrupt):
     """A signal was noted while workers play: their generation is given up."""
 
@@ -320,15 +334,25 @@ def train(
         trainer.write_history(paths["history.csv"])
         trainer.write_curves(paths["curves.csv"])
 
+    noted = 0.0
+
     def give_up() -> None:
         if caught() is not None:
             raise Stopped
+
+    def wait_a_little() -> None:
+        nonlocal noted
+        if caught() is not None:
+            noted = noted or time.perf_counter()
+            if time.perf_counter() - noted > PATIENCE:
+                raise Stopped
 
     save()
     failure: WorkerError | None = None
     with catch_signals() as caught:
         if team is not None:
             team.watch = give_up
+        trainer.watch = wait_a_little
         last_save, last_generation = time.perf_counter(), trainer.generation
         folder = paths["run.npz"].parent
         with (

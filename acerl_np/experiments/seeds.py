@@ -18,7 +18,7 @@ from acerl_np.experiments.stamp import RIVAL_ROOTS, ROOTS, result_stamp
 from acerl_np.problem.instance import Instance
 from acerl_np.rivals.training import RivalTrainer
 from acerl_np.support.errors import InputError, WorkerError
-from acerl_np.support.files import read_arrays, write_arrays, write_atomically
+from acerl_np.support.files import path_exists, read_arrays, write_arrays, write_atomically
 from acerl_np.support.team import Team
 from acerl_np.training.acerl import ACERL
 from acerl_np.training.config import Config
@@ -192,24 +192,36 @@ def check_result(found: object, task: SeedTask) -> None:
 
 def _keep(folder: Path, task: SeedTask, result: SeedResult) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    # First: what an older training has left is whole no more.
-    (folder / TRIALS_FILE).unlink(missing_ok=True)
+    facts = {"kind": KIND, "format": FORMAT, "key": np.array(task.key())}
+    # First, and without trials: what an older training has left is whole no more, and the folder is ours.
+    write_arrays(folder / TRIALS_FILE, facts)
     for name, content in result.files.items():
         write_atomically(folder / name, content)
     # Last: what has it is whole.
     arrays = {name: getattr(result, name) for name in SeedResult._fields[:4]}
-    write_arrays(
-        folder / TRIALS_FILE,
-        {"kind": KIND, "format": FORMAT, "key": np.array(task.key()), **arrays},
-    )
+    write_arrays(folder / TRIALS_FILE, {**facts, **arrays})
+
+
+def is_begun(folder: Path, task: SeedTask) -> bool:
+    """Whether a folder holds files of this task, whole or not.
+
+    Raises
+    ------
+    InputError
+        If the file that tells is damaged.
+    """
+    if not path_exists(folder / TRIALS_FILE):
+        return False
+    arrays = read_arrays(folder / TRIALS_FILE, InputError)
+    return str(arrays.get("key")) == task.key()
 
 
 def _find(folder: Path, task: SeedTask) -> SeedResult | None:
-    """Return what is kept of a task, None if it is nothing or of another one."""
-    if not (folder / TRIALS_FILE).exists():
+    """Return what is kept of a task, None if it is nothing, not whole, or of another one."""
+    if not is_begun(folder, task):
         return None
     arrays = read_arrays(folder / TRIALS_FILE, InputError)
-    if str(arrays.get("key")) != task.key():
+    if SeedResult._fields[0] not in arrays:
         return None
     makespan, tardiness, unseen_makespan, unseen_tardiness = (
         arrays[name] for name in SeedResult._fields[:4]

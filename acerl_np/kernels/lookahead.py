@@ -559,23 +559,42 @@ def decide_ahead(problem, state, b, ahead, key, own):
 
 
 @kernel
-def play_ahead(problem, state, ahead, episodes, piece, outcome):
-    """Play a piece of a list of episodes with lookahead, one after the other, in row 0 of `state`.
+def play_ahead(problem, state, ahead, episodes, episode, begins, n_decisions, outcome):
+    """Play some decisions of an episode of a list with lookahead, in row 0 of `state`.
 
-    Parameters are those of `deciders.play_episodes`, with a lookahead in place of the decider.
+    A call cannot be interrupted, and an episode may take minutes.
+
+    Parameters
+    ----------
+    problem, state, ahead, episodes, outcome
+        As `deciders.play_episodes`, with a lookahead in place of the decider.
+    episode : int
+    begins : bool
+        Whether the episode begins; else it goes on.
+    n_decisions : int
+        Most decisions of this call.
+
+    Returns
+    -------
+    bool
+        Whether the episode is still running.
     """
-    first, last = piece
     own = np.empty(4, np.uint32)
     b = np.int64(0)
-    for episode in range(first, last):
+    if begins:
         for word in range(4):
             state.breakdown_key[b, word] = episodes.keys[episode, word]
         start_episode(problem, state, b, episodes.instances[episode])
-        while state.episode[b, EPISODE_PHASE] == RUNNING:
-            v, position = decide_ahead(problem, state, b, ahead, episodes.keys[episode], own)
-            assign_task(problem, state, b, v, position)
-            advance_events(problem, state, b)
-        write_outcome(state, b, outcome, episode)
+    for _ in range(n_decisions):
+        if state.episode[b, EPISODE_PHASE] != RUNNING:
+            break
+        v, position = decide_ahead(problem, state, b, ahead, episodes.keys[episode], own)
+        assign_task(problem, state, b, v, position)
+        advance_events(problem, state, b)
+    if state.episode[b, EPISODE_PHASE] == RUNNING:
+        return True
+    write_outcome(state, b, outcome, episode)
+    return False
 
 
 @kernel

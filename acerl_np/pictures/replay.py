@@ -16,6 +16,7 @@ from acerl_np.problem.instance import Instance
 from acerl_np.simulation.trace import Decision, Reason, Step, Trace, Trip
 from acerl_np.support.errors import InputError
 from acerl_np.support.files import write_atomically
+from acerl_np.support.outputs import MARK
 
 MOST = 2
 """Episodes that a page shows side by side."""
@@ -86,6 +87,7 @@ def make_replay(traces: Trace | Sequence[Trace]) -> str:
         "form-action": "'none'",
     }
     parts = {
+        "mark": MARK,
         "policy": "; ".join(f"{key} {value}" for key, value in rules.items()),
         "style": style,
         "data": format_data(describe_episodes(shown)),

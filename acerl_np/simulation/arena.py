@@ -43,21 +43,33 @@ LIST_TILE = 16
 MAX_PIECE = 64
 """Most tiles of one call: a call cannot be interrupted."""
 
+MAX_TASKS = 8192
+"""About the most tasks of the episodes of one call, for the same reason."""
 
-def deal_episodes(n: int, tile: int, threads: int) -> list[tuple[int, int]]:
+AHEAD_DECISIONS = 8
+"""Most decisions with lookahead of one call."""
+
+
+def deal_episodes(n: int, tile: int, threads: int, most: int = MAX_PIECE) -> list[tuple[int, int]]:
     """Cut n episodes into pieces (first, last + 1) of whole tiles for the workers to take in turn.
 
     Large pieces come first, since a call costs tens of microseconds, and single tiles last, so that
-    the workers end at about the same time.
+    the workers end at about the same time. No piece has more than `most` tiles.
     """
     pieces = []
     first = 0
     while first < n:
         tiles = (n - first) // (2 * threads * tile)
-        last = min(n, first + tile * min(max(1, tiles), MAX_PIECE))
+        last = min(n, first + tile * min(max(1, tiles), most))
         pieces.append((first, last))
         first = last
     return pieces
+
+
+def limit_tiles(problem: Problem, tile: int) -> int:
+    """Return how many tiles of episodes one call may play."""
+    n_tasks: int = problem.record.shape[1]
+    return max(1, min(MAX_PIECE, MAX_TASKS // (tile * max(1, n_tasks))))
 
 
 def stream_keys(
@@ -178,7 +190,9 @@ class Arena:
             finally:
                 self._spaces.put((state, work))
 
-        self.workers.run(play_piece, deal_episodes(n, self.tile, self.workers.threads))
+        each = max(1, len(outcome.makespan) // n)
+        most = max(1, limit_tiles(self.problem, self.tile) // each)
+        self.workers.run(play_piece, deal_episodes(n, self.tile, self.workers.threads, most))
         return outcome
 
 
@@ -221,7 +235,13 @@ def play_list(
         state, decider = spaces.get()
         try:
             if isinstance(decider, Ahead):
-                play_ahead(problem, state, decider, episodes, piece, outcome)
+                for episode in range(*piece):
+                    begins = True
+                    own = problem, state, decider, episodes, episode
+                    while play_ahead(*own, begins, AHEAD_DECISIONS, outcome):
+                        if workers.failed:
+                            return
+                        begins = False
             else:
                 play_episodes(problem, state, decider, episodes, piece, outcome)
         finally:
@@ -230,7 +250,8 @@ def play_list(
     state, decider = spaces.get()
     spaces.put((state, decider))
     tile = 1 if isinstance(decider, Ahead) else LIST_TILE
-    workers.run(play_piece, deal_episodes(n, tile, workers.threads))
+    most = 1 if isinstance(decider, Ahead) else limit_tiles(problem, tile)
+    workers.run(play_piece, deal_episodes(n, tile, workers.threads, most))
     return outcome
 
 

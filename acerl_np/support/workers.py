@@ -46,11 +46,21 @@ class Workers:
     threads : int, optional
         By default one per core.
 
+    Attributes
+    ----------
+    watch : callable, optional
+        Called by the calling thread between pieces; what it raises ends the run.
+    failed : bool
+        Whether a piece has raised, or Ctrl-C has come: long pieces look, and end early.
+
     Raises
     ------
     ConfigError
         If `threads` is not from 1 to `MAX_THREADS`.
     """
+
+    watch: Callable[[], object] | None = None
+    failed = False
 
     def __init__(self, threads: int | None = None) -> None:
         check_threads(threads)
@@ -69,23 +79,27 @@ class Workers:
             The first that `function` raises; items not begun by then are dropped.
         """
         pending = deque(items)
+        self.failed = False
 
-        def work() -> None:
+        def work(watch: Callable[[], object] | None = None) -> None:
             try:
                 while True:
                     try:
                         item = pending.popleft()
                     except IndexError:
                         return
+                    if watch is not None:
+                        watch()
                     function(item)
             except BaseException:
+                self.failed = True
                 pending.clear()
                 raise
 
         n_helpers = min(self.threads, len(pending)) - 1
         futures = [self._find_helpers().submit(work) for _ in range(n_helpers)]
         try:
-            work()
+            work(self.watch)
         finally:
             for future in futures:
                 future.exception()  # waits

@@ -63,6 +63,8 @@ class ACERL:
     history : list of Generation
     curve : list of CurvePoint
         Looks at theta, before the first generation and after every `curve_every`.
+    watch : callable, optional
+        Called now and then while this process plays a generation; what it raises gives the generation up.
 
     Raises
     ------
@@ -97,6 +99,7 @@ class ACERL:
         self._seconds = 0.0
         self._decisions = 0
 
+        self.watch: Callable[[], object] | None = None
         self._workers = Workers(threads)
         self._form = make_form(self.instances, self.config, self._workers, tile)
         start = self._form.start(seed)
@@ -181,7 +184,11 @@ class ACERL:
         search, sigma = self.search, float(self.search.sigma.max())
         noise = search.noise()  # line 6
         dealt = self._records.deal(noise)  # line 9
-        outcome = (self._split or self._form).play(search, noise, dealt)  # lines 8 and 10
+        self._workers.watch = self.watch
+        try:
+            outcome = (self._split or self._form).play(search, noise, dealt)  # lines 8 and 10
+        finally:
+            self._workers.watch = None
         returns = -outcome.makespan.reshape(dealt.rows.shape)
         costs = outcome.tardiness.reshape(dealt.rows.shape)
         utilities = self._rank.rank_population(returns, costs, dealt.rows, noise)  # 12, 14, 16

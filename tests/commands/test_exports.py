@@ -18,7 +18,7 @@ FLEET = [{"id": "v", "start": "A"}, {"id": "w", "start": "C"}]
 LINES = [HEADER, "t0,A,B,0,20", "t1,B,C,3,20"]
 PAST = ["task,vehicle,start", "t0,v,0", "t1,w,3"]
 BROKEN = ["vehicle,time,repair_time", "v,1,5"]
-TRAIN = "--generations 1 --population 2 --trials 1 --hidden 2 --out run --quiet"
+TRAIN = "--generations 1 --population 2 --trials 1 --hidden 2 --out run --force --quiet"
 
 pipes = pytest.mark.skipif(not os.path.isdir("/dev/fd"), reason="no /dev/fd")  # noqa: PTH112
 
@@ -236,8 +236,8 @@ def test_convert_replaces_nothing_unasked(folder, capsys):
     before = {path: path.read_bytes() for path in folder.iterdir()}
     for words, expected in {
         "week.csv --out week.csv": "is read, and would be overwritten",
-        "week.csv --out ./week.csv --force": "is read, and would be overwritten",
-        "week.csv --out link.csv --force": "is read, and would be overwritten",
+        "week.csv --out ./week.csv --force": "./week.csv is the same file as week.csv, which is read",
+        "week.csv --out link.csv --force": "link.csv is the same file as week.csv, which is read",
         "week.csv --layout layout.json --out layout.json --force": "is read",
         "week.csv --out there.csv": "there.csv exists; expected a new name, or --force",
         "week.csv --out -": "--out: read '-'; expected the name of a file",

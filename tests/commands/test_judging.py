@@ -175,7 +175,7 @@ def test_few_own_records_are_judged_on_noised_copies(days, capsys):
     assert len(read_config()["instances"]) == 3
     # All are trained on if asked so; what an earlier run left in the folder is gone.
     assert train(*days, *NETWORK, "--trials", "0", "--out", "both") == 0
-    assert train(*days, *words[:-1], "both", "--hold-out", "none") == 0
+    assert train(*days, *words[:-1], "both", "--force", "--hold-out", "none") == 0
     assert "Verdict on 30 noised copies" in capsys.readouterr().out
     with pytest.raises(FileNotFoundError), open("both/held-back.npz"):
         pass
@@ -187,7 +187,7 @@ def test_bundled_records_are_held_back_only_if_asked(days, capsys):
     out = capsys.readouterr().out
     assert out.startswith("Means over 1 trials") and "Verdict" not in out
     assert read_config()["judged_on"] == "nothing"
-    assert main([*bundled, "--out", "run", "--hold-out", "0.5"]) == 0
+    assert main([*bundled, "--out", "run", "--force", "--hold-out", "0.5"]) == 0
     assert "Verdict on 2 unseen records" in capsys.readouterr().out
     assert len(read_config()["held_back"]) == 2
     # And a resumed one is as it was.
@@ -266,6 +266,7 @@ def test_the_best_preset_trains_to_its_budget(days, capsys):
 
 def test_a_large_budget_takes_hidden_units_and_generations_take_the_place_of_a_budget(days):
     words = ["train", "DMH-01", "--preset", "best", "--trials", "0", "--quiet", "--out", "run"]
+    words.append("--force")
     assert main([*words, "--generations", "1"]) == 0
     config = read_config()["config"]
     assert (config["generations"], config["decisions"], config["hidden"]) == (1, None, [])

@@ -146,9 +146,9 @@ def test_the_papers_figures_stand_beside_its_own_records_alone(tmp_path):
         (["gantt", "EDD"], "read 1 names (EDD); expected POLICY and INSTANCE"),
         (["gantt", "EDD", "DMH-99"], "DMH-99: no such task record"),
         (["floor", "EDD", "DMH-01", "--trial", "-1"], "--trial: read -1"),
-        (["gantt", "index.png", "DMH-01", "--out", "index.png"], "read as an input"),
-        (["weights", "index.png", "--out", "./index.png"], "read as an input"),
-        (["compare", "index.png", "--out", "index.png"], "read as an input"),
+        (["gantt", "index.png", "DMH-01", "--out", "index.png"], "index.png is read, and would"),
+        (["weights", "index.png", "--out", "./index.png"], "index.png is read, and would"),
+        (["compare", "index.png", "--out", "index.png"], "index.png is read, and would"),
         (["sampler", "run"], "history.csv: expected a file, found nothing"),
         (["weights", "EDD"], "EDD: expected a file, found nothing"),
         (["compare", *["EDD"] * 15], "15 policies; expected 1 to 14"),
@@ -204,7 +204,7 @@ def test_a_training_without_matplotlib_says_so_once(folder, capsys, monkeypatch,
     hide_matplotlib(monkeypatch)
     Path("one").mkdir()
     Path("one/curves.png").write_text("of an earlier run")
-    assert main([*TRAIN, *quiet, "--out", "one"]) == 0
+    assert main([*TRAIN, *quiet, "--out", "one", "--force"]) == 0
     lines = [line for line in capsys.readouterr().err.splitlines() if "curves.png" in line]
     hint = (
         "no curves.png: matplotlib is not installed; install it with: pip install 'acerl_np[plot]'"

@@ -251,7 +251,7 @@ def test_index_policies_are_greedy_unless_told_otherwise_networks_are_not(
     words = ["evaluate", "index.npz", "network.npz", "--tasks", "DMH-01", "--trials", "4"]
     found = {}
     for more in ([], ["--greedy"]):
-        assert main([*words, *more, "--trials-csv", "all.csv"]) == 0
+        assert main([*words, *more, "--trials-csv", "all.csv", "--force"]) == 0
         with open("all.csv", newline="") as file:
             for row in csv.DictReader(file):
                 found.setdefault((row["policy"], bool(more)), []).append(float(row["makespan"]))

@@ -69,7 +69,7 @@ def test_defaults_write_a_page_and_print_one_line(folder, capsys):
     ],
 )
 def test_who_decides(folder, capsys, words, labels):
-    status = main(["replay", *words.split(), "--out", "page.html"])
+    status = main(["replay", *words.split(), "--out", "page.html", "--force"])
     captured = capsys.readouterr()
     assert status == 0, captured.err
     runs = read_runs("page.html")
@@ -111,7 +111,6 @@ BAD = {
     "EDD": "the following arguments are required: INSTANCE",
     "EDD week.csv --out week.csv": "--out: read 'week.csv'; expected a name that ends in .html",
     "EDD week.csv --out net": "--out: read 'net'; expected a name that ends in .html",
-    "old.html week.csv --out ./old.html": "old.html: was read, and would be overwritten; expected",
     "EDD week.csv --trial -1": "--trial: read -1; expected a number from 0 to",
     "EDD week.csv --seed x": "argument --seed: invalid int value",
     "EDD week.csv --horizon -1": "horizon",

@@ -52,7 +52,11 @@ def test_what_is_finished_is_kept_and_what_differs_is_not(tmp_path, capsys):
     assert status == 0 and "3/3 trainings" in err
     assert {path: path.stat().st_mtime_ns for path in before} == before
     assert (tmp_path / "seed2" / "policy.npz").exists()
-    assert run(capsys, "train", "--seeds", "0", *QUICK, "--p-f", "0.2", *out)[0] == 0
+    other = ["train", "--seeds", "0", *QUICK, "--p-f", "0.2", *out]
+    status, _, err = run(capsys, *other)
+    assert status == 2 and "config.json exists; expected a new name, or --force" in err
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    assert run(capsys, *other, "--force")[0] == 0
     assert (tmp_path / "seed0" / "policy.npz").stat().st_mtime_ns != before[
         tmp_path / "seed0" / "policy.npz"
     ]

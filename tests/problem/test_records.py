@@ -309,7 +309,7 @@ def test_records_are_not_written_over_what_was_read(tmp_path, monkeypatch, capsy
     ):
         assert main(words.split()) == 2
         (line,) = capsys.readouterr().err.splitlines()
-        assert ": was read, and would be overwritten; expected another --out or --names" in line
+        assert "read, and would be overwritten; expected another name" in line
         assert {path: path.read_bytes() for path in tmp_path.rglob("*.csv")} == before
     assert main([*perturb.split(), "{name}-{n}"]) == 0
     assert (tmp_path / "w1-4.csv").exists()
@@ -323,7 +323,7 @@ def test_bundled_records_that_were_read_stay(monkeypatch, capsys):
     words = ["records", "perturb", "--magnitude", "4", "--names", "{name}", "--out", folder]
     for named in (["DMH-01"], ["--suite", "dmh-train"]):
         assert main([*words, *named]) == 2
-        assert "DMH-01.csv: was read, and would be over" in capsys.readouterr().err
+        assert "DMH-01.csv is read, and would be over" in capsys.readouterr().err
 
 
 def test_records_are_not_drawn_beside_breakdowns(tmp_path, monkeypatch, capsys):
@@ -454,7 +454,7 @@ def test_commands_take_breakdowns(tmp_path, monkeypatch, capsys):
             found = run("hindsight", "tasks.csv", "--cost-limit", "90", "--effort", "0.001", *more)
             assert f" {makespan}.0 " in found
         words = ["train", "tasks.csv", "tasks2.csv", "--generations", "1", "--population", "2"]
-        words += ["--trials", "1", "--hidden", "2", "--out", "run", "--quiet"]
+        words += ["--trials", "1", "--hidden", "2", "--out", "run", "--quiet", "--force"]
         assert f" {makespan}.0 " in run(*words, *more)
         run("train", "--resume", "run/run.npz", "tasks.csv", "tasks2.csv", *more, "--quiet")
         assert main(["train", "--resume", "run/run.npz", "tasks.csv", *layout, "--quiet"]) == 2
@@ -470,7 +470,7 @@ def test_commands_take_breakdowns(tmp_path, monkeypatch, capsys):
     # A suite, and what a command takes when nothing is named.
     assert "DMH-01" in run("evaluate", "FCFS", "--trials", "1", "--breakdowns", "none")
     (tmp_path / "options.toml").write_text('breakdowns = "none"\ntasks = ["tasks.csv"]\n')
-    words = ["--generations", "1", "--population", "2", "--hidden", "2", "--out", "run", "--quiet"]
+    words = ["--generations", "1", "--population", "2", "--hidden", "2", "--out", "new", "--quiet"]
     assert " 20.0 " in run("train", "--config", "options.toml", *layout, *words)
 
 
@@ -630,7 +630,7 @@ def test_records_drawn_before_demands_were_have_the_same_bytes(tmp_path, capsys)
     assert main(words) == 0
     found = hashlib.sha256((tmp_path / "tasks-01.csv").read_bytes()).hexdigest()
     assert found == "a4410d738e7677a7da4a55b5b1c37e58e8fedd033835f16176731170cb551f72"
-    assert main([*words, "--handling-time", "2", "9"]) == 0
+    assert main([*words, "--handling-time", "2", "9", "--force"]) == 0
     header = (tmp_path / "tasks-01.csv").read_text().splitlines()[0]
     assert header == f"{HEADER},handling_time"
 

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from acerl_np.commands.common import add_date_format, add_layout, report_ignored
-from acerl_np.commands.records.writing import check_output
+from acerl_np.commands.outputs import add_force, declare_outputs
 from acerl_np.support.report import DATA_FORMATS, FORMAT_HELP, FORMATS, render_data, render_table
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "tasks", metavar="IN", help="a task record (CSV), '-' for the standard input"
     )
     parser.add_argument("--out", required=True, metavar="OUT.csv", help="the record to write")
-    parser.add_argument("--force", action="store_true", help="replace OUT.csv if it exists")
+    add_force(parser)
     add_layout(parser)
     add_date_format(parser)
     parser.add_argument("--format", choices=FORMATS, default="text", help=FORMAT_HELP)
@@ -57,9 +57,8 @@ def run(arguments: argparse.Namespace) -> None:
     from acerl_np.problem.records import examine_record, write_record
 
     out = arguments.out
-    check_output(out, [arguments.tasks, arguments.layout], force=arguments.force)
+    declare_outputs(arguments, [out])
     path, layout = find_record(arguments.tasks, arguments.layout)
-    check_output(out, [path], force=True)  # of a bundled instance
     with report_ignored():
         instance, reading = examine_record(
             path, layout, date_format=arguments.date_format, servable=False

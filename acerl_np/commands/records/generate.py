@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 
 from acerl_np.commands.common import add_layout
+from acerl_np.commands.outputs import add_force
 from acerl_np.commands.ranges import Range, check_ranges
 from acerl_np.commands.records.writing import (
     check_breakdowns_there,
+    declare_records,
     make_name,
     write_made,
 )
@@ -97,6 +99,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PATTERN",
         help="names of the records, {k} a two-digit number from 1 (default: tasks-{k})",
     )
+    add_force(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -107,6 +110,8 @@ def run(arguments: argparse.Namespace) -> None:
     check_ranges(arguments, RANGES)
     check_seed(arguments.seed, "--seed")
     check_breakdowns_there(arguments.out, None)
+    names = [make_name(arguments.names, {"{k}": f"{k + 1:02d}"}) for k in range(arguments.count)]
+    declare_records(arguments, names, "{k}")
     layout = load_layout(arguments.layout)
     made = [
         generate_record(
@@ -121,8 +126,8 @@ def run(arguments: argparse.Namespace) -> None:
             sites=arguments.sites,
             seed=arguments.seed,
             index=k,
-            name=make_name(arguments.names, {"{k}": f"{k + 1:02d}"}),
+            name=name,
         )
-        for k in range(arguments.count)
+        for k, name in enumerate(names)
     ]
-    write_made(made, arguments, "{k}", [arguments.layout])
+    write_made(made, arguments.out)

@@ -5,7 +5,13 @@ from __future__ import annotations
 import argparse
 
 from acerl_np.commands.common import add_data_arguments, load_instances
-from acerl_np.commands.records.writing import check_breakdowns_there, make_name, write_made
+from acerl_np.commands.outputs import add_force
+from acerl_np.commands.records.writing import (
+    check_breakdowns_there,
+    declare_records,
+    make_name,
+    write_made,
+)
 from acerl_np.support.errors import InputError
 from acerl_np.support.numbers import check_seed
 
@@ -49,32 +55,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "(default: {name}-n{n})",
     )
     parser.add_argument("--first", type=int, default=1, help="first {k} (default: 1)")
+    add_force(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Write perturbed records."""
-    from acerl_np.problem.bundled import bundled_instances, bundled_suites
     from acerl_np.problem.perturb import perturb
 
     check_seed(arguments.seed, "--seed")
     instances = load_instances(arguments)
     breakdowns = read_own_breakdowns(arguments)
-    made = []
+    names = []
     for k, instance in enumerate(instances):
         values = {"{name}": instance.name, "{n}": str(arguments.magnitude)}
-        name = make_name(arguments.names, values | {"{k}": f"{arguments.first + k:02d}"})
-        made.append(
-            perturb(
-                instance,
-                arguments.magnitude,
-                seed=arguments.seed,
-                zeros=arguments.zeros,
-                name=name,
-            )
+        names.append(make_name(arguments.names, values | {"{k}": f"{arguments.first + k:02d}"}))
+    declare_records(arguments, names, "{name} or {k}")
+    made = [
+        perturb(
+            instance, arguments.magnitude, seed=arguments.seed, zeros=arguments.zeros, name=name
         )
-    named = [*arguments.tasks, *bundled_suites().get(arguments.suite, [])]
-    inputs = [*named, arguments.layout, arguments.breakdowns, *map(bundled_instances().get, named)]
-    write_made(made, arguments, "{name} or {k}", inputs, breakdowns)
+        for instance, name in zip(instances, names, strict=True)
+    ]
+    write_made(made, arguments.out, breakdowns)
 
 
 def read_own_breakdowns(arguments: argparse.Namespace) -> bytes | None:

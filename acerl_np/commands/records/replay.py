@@ -13,6 +13,7 @@ from acerl_np.commands.common import (
     report_ignored,
     vary_breakdowns,
 )
+from acerl_np.commands.outputs import add_force, declare_outputs
 from acerl_np.support.errors import InputError
 from acerl_np.support.report import (
     DATA_FORMATS,
@@ -81,6 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="write of every task start and finish as simulated, beside planned_start and planned_finish "
         "as recorded; of one record",
     )
+    add_force(parser)
     parser.add_argument(
         "--more",
         action="store_true",
@@ -108,6 +110,8 @@ def run(arguments: argparse.Namespace) -> None:
         raise InputError(
             f"--schedule-csv: given with {len(paths)} files of assignments; expected one"
         )
+    if arguments.schedule_csv is not None:
+        declare_outputs(arguments, [arguments.schedule_csv], option="--schedule-csv")
     with report_ignored():
         for path, name in zip(paths, names, strict=True):
             instance = load_instance(

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acerl_np.commands.common import make_folder
+from acerl_np.commands.outputs import declare_outputs
 from acerl_np.support.errors import InputError
-from acerl_np.support.files import STDIN, path_exists
+from acerl_np.support.files import path_exists
 
 if TYPE_CHECKING:
     from acerl_np.problem.instance import Instance
@@ -44,94 +44,50 @@ def make_name(pattern: str, values: Mapping[str, str]) -> str:
     return name
 
 
-def check_overwriting(
-    outputs: Iterable[Path],
-    inputs: Iterable[str | Path | None],
-    expected: str = "another --out or --names",
-) -> None:
-    """Refuse to write over what was read.
+def declare_records(arguments: argparse.Namespace, names: Sequence[str], fields: str) -> None:
+    """Refuse names that new records cannot have in the folder of the arguments.
 
     Parameters
     ----------
-    outputs : iterable of Path
-    inputs : iterable of str, Path or None
-        Names that are no files, as of bundled instances, do no harm; None is passed over.
-    expected : str
-        What helps, for the error.
-
-    Raises
-    ------
-    InputError
-        If one file is among both.
-    """
-    read = {os.path.realpath(item) for item in inputs if item is not None}
-    for path in outputs:
-        if os.path.realpath(path) in read:
-            raise InputError(f"{path}: was read, and would be overwritten; expected {expected}")
-
-
-def check_output(out: str, inputs: Iterable[str | Path | None], *, force: bool) -> None:
-    """Refuse an output that was read, or that exists and is not meant to be replaced.
-
-    Parameters
-    ----------
-    out : str
-    inputs : iterable of str, Path or None
-    force : bool
-        Whether what exists may be replaced.
-
-    Raises
-    ------
-    InputError
-        If it is refused.
-    """
-    if out == STDIN:
-        raise InputError("--out: read '-'; expected the name of a file")
-    if os.path.realpath(out) in {os.path.realpath(item) for item in inputs if item is not None}:
-        raise InputError(f"--out: {out} is read, and would be overwritten; expected another name")
-    if not force and path_exists(out):
-        raise InputError(f"--out: {out} exists; expected a new name, or --force to replace it")
-
-
-def write_made(
-    made: list[Instance],
-    arguments: argparse.Namespace,
-    fields: str,
-    inputs: Iterable[str | Path | None],
-    breakdowns: bytes | None = None,
-) -> None:
-    """Write records into the folder of the arguments and print their paths.
-
-    Parameters
-    ----------
-    made : list of Instance
     arguments : argparse.Namespace
+    names : sequence of str
     fields : str
         What makes names differ, for the error.
-    inputs : iterable of str, Path or None
-        Files that were read, which stay as they are.
-    breakdowns : bytes, optional
-        Content of a file of breakdowns to be written beside them, before them.
 
     Raises
     ------
     InputError
-        If a name stands twice, is that of the file of breakdowns, or leads to a file that was read.
+        If a name stands twice, is that of the file of breakdowns, or leads to a file that is read or exists.
     """
-    from acerl_np.problem.records import BREAKDOWNS_FILE, format_record
-    from acerl_np.support.files import write_atomically
+    from acerl_np.problem.records import BREAKDOWNS_FILE
 
-    names = [instance.name for instance in made]
     if len(set(names)) < len(names):
         raise InputError(f"--names: '{arguments.names}' gives one name twice; expected {fields}")
     if Path(BREAKDOWNS_FILE).stem in names:
         raise InputError(
             f"--names: read '{arguments.names}'; expected another name than that of {BREAKDOWNS_FILE}"
         )
+    declare_outputs(arguments, [Path(arguments.out) / f"{name}.csv" for name in names])
+
+
+def write_made(made: list[Instance], out: str, breakdowns: bytes | None = None) -> None:
+    """Write records into a folder and print their paths.
+
+    Parameters
+    ----------
+    made : list of Instance
+        Of names that `declare_records` has let pass.
+    out : str
+    breakdowns : bytes, optional
+        Content of a file of breakdowns to stand beside them, written before them.
+    """
+    from acerl_np.problem.records import BREAKDOWNS_FILE, format_record
+    from acerl_np.support.files import write_atomically
+
     contents = {f"{instance.name}.csv": format_record(instance).encode() for instance in made}
-    folder = make_folder(arguments.out)
-    check_overwriting((folder / name for name in contents), inputs)
-    if breakdowns is not None:
+    folder = make_folder(out)
+    # What is there already has the same content.
+    if breakdowns is not None and not path_exists(folder / BREAKDOWNS_FILE):
         write_atomically(folder / BREAKDOWNS_FILE, breakdowns)
         print(f"breakdowns {folder / BREAKDOWNS_FILE}", file=sys.stderr)
     for name, content in contents.items():
