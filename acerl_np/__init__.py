@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         PolicyWarning,
         RecordError,
         RecordWarning,
+        SharingError,
         StorageError,
     )
     from acerl_np.training.acerl import ACERL
@@ -80,6 +81,7 @@ _HOMES = {
         "PolicyWarning",
         "RecordError",
         "RecordWarning",
+        "SharingError",
         "StorageError",
     ),
     "evaluation.trials": ("Trials", "evaluate_policy"),
@@ -123,6 +125,7 @@ __all__ = [
     "RecordError",
     "RecordWarning",
     "Schedule",
+    "SharingError",
     "Simulator",
     "StaticPlan",
     "StorageError",

@@ -1,0 +1,40 @@
+"""What one thread at a time may use: misuse is an error where it is seen, not a wrong result."""
+
+from __future__ import annotations
+
+import threading
+
+from acerl_np.support.errors import SharingError
+
+
+class Exclusive:
+    """A block that one thread at a time may be in; another one is refused, and does not wait.
+
+    Copies and pickles are free, whoever is in the block of the original.
+
+    Parameters
+    ----------
+    name : str
+        What is used, for the error.
+
+    Raises
+    ------
+    SharingError
+        On entering, if a thread is in the block.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(blocking=False):
+            raise SharingError(
+                f"{self.name}: in use by another thread; expected one thread at a time"
+            )
+
+    def __exit__(self, *raised: object) -> None:
+        self._lock.release()
+
+    def __reduce__(self) -> tuple[type[Exclusive], tuple[str]]:
+        return Exclusive, (self.name,)
