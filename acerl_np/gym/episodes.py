@@ -120,9 +120,7 @@ def draw_entry(entries: Sequence[int], generator: Any) -> int:
     return entries[0] if len(entries) == 1 else entries[generator().integers(len(entries))]
 
 
-def observation_space(
-    simulator: Simulator, durations: list[np.ndarray]
-) -> gymnasium.spaces.Box:
+def observation_space(simulator: Simulator, durations: list[np.ndarray]) -> gymnasium.spaces.Box:
     """Return the space of one observation: bounds that hold for the instances of the pool."""
     low, high = bound_observations(simulator, durations)
     return gymnasium.spaces.Box(low, high, (simulator.n_features,), np.float32)

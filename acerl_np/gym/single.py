@@ -61,7 +61,8 @@ class DMHEnv(gymnasium.Env[np.ndarray, Any]):
         Names or files as `load_instance` takes them, or names of suites. Of several, `reset` draws one,
         or takes the one that options={"instance": ...} names or is. Default "DMH-01".
     horizon : float, optional
-        s, cut to whole ones, after which an episode is stopped; by default never. Where vehicles break down at random, `problem.breakdown_limits.find_last_tick` says when.
+        s, cut to whole ones, after which an episode is stopped; by default never. Where vehicles break down
+        at random, `problem.breakdown_limits.find_last_tick` says when.
     illegal : {"error", "redraw"}
         What becomes of an illegal action: an `ActionError`, or a legal one drawn uniformly with
         `np_random`.

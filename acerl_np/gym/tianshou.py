@@ -8,7 +8,7 @@ import gymnasium
 import numpy as np
 
 
-class MaskInObservation(gymnasium.Wrapper[dict[str, np.ndarray], Any, np.ndarray, Any]):
+class MaskInObservation(gymnasium.Wrapper[Any, Any, Any, Any]):
     """An environment whose observation is a dict of "obs" and "mask".
 
     Tianshou stacks such dicts into batches, and its policies for discrete actions that know masks, such as
@@ -38,9 +38,7 @@ class MaskInObservation(gymnasium.Wrapper[dict[str, np.ndarray], Any, np.ndarray
         observation, info = self.env.reset(seed=seed, options=options)
         return self._join(observation, info), info
 
-    def step(
-        self, action: Any
-    ) -> tuple[dict[str, np.ndarray], float, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[dict[str, np.ndarray], float, bool, bool, dict[str, Any]]:
         """Take one decision, as `DMHEnv`."""
         observation, reward, terminated, truncated, info = self.env.step(action)
         return self._join(observation, info), float(reward), terminated, truncated, info

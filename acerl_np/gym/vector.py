@@ -131,9 +131,7 @@ class DMHVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray
         self._over = np.zeros(num_envs, np.bool_)  # ended, and the end has been reported
         self._actions = make_actions(actions, self._simulator)
         self._accounts = Accounts(self._simulator)
-        self.single_observation_space = observation_space(
-            self._simulator, self._accounts.durations
-        )
+        self.single_observation_space = observation_space(self._simulator, self._accounts.durations)
         self.single_action_space = gymnasium.spaces.Discrete(self._actions.n)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)

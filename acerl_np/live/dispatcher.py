@@ -38,7 +38,8 @@ from acerl_np.problem.stations import find_ends, find_sites
 from acerl_np.problem.tables import count_actions, count_features
 from acerl_np.support.errors import EventError, InputError, PolicyError, describe
 from acerl_np.support.files import read_arrays, take_kind, write_arrays
-from acerl_np.support.numbers import check_seed, is_real
+from acerl_np.support.numbers import Whole, check_seed, is_real
+from acerl_np.support.sharing import Exclusive, exclusive
 
 FORMAT = 2
 OLD_FORMAT = 1
@@ -50,6 +51,8 @@ BUDGET = 0.002
 
 class Dispatcher:
     """Assign waiting tasks to idle vehicles as events come in.
+
+    One thread at a time may use it: a call raises `SharingError` while another thread is in one.
 
     Parameters
     ----------
@@ -97,10 +100,11 @@ class Dispatcher:
         policy: AnyPolicy | Lookahead | str,
         *,
         greedy: bool = True,
-        seed: int = 0,
+        seed: Whole = 0,
         budget: float | None = BUDGET,
         start: float = 0.0,
     ) -> None:
+        self._use = Exclusive("dispatcher")
         if isinstance(layout, str | os.PathLike):
             layout = load_layout(layout)
         if not isinstance(layout, Layout):
@@ -155,6 +159,7 @@ class Dispatcher:
         """Names of the idle vehicles."""
         return tuple(name for v, name in enumerate(self._names) if self._board.status(v) == IDLE)
 
+    @exclusive
     def begin_day(self, start: float) -> None:
         """Set time zero, and forget what has arrived and been delivered before; what waits goes on waiting.
 
@@ -172,6 +177,7 @@ class Dispatcher:
             raise EventError(f"begin_day: read {describe(start)}; expected seconds")
         self._day = Day(float(start))
 
+    @exclusive
     def feed(self, event: Event) -> None:
         """Take in what has happened.
 
@@ -197,6 +203,7 @@ class Dispatcher:
             self._change_vehicle(event)
         self._time = float(event.time)
 
+    @exclusive
     def decide(self, now: float) -> list[Assignment]:
         """Assign waiting tasks as long as an idle vehicle may carry one.
 
@@ -227,6 +234,7 @@ class Dispatcher:
                 self._assign(found.vehicle, found.position, found.rule, found.futures)
             )
 
+    @exclusive
     def observe(self, now: float) -> tuple[np.ndarray, np.ndarray]:
         """Return what a policy sees at `now`, and which actions are legal.
 
@@ -257,6 +265,7 @@ class Dispatcher:
         look(problem, self._board.state, view)
         return view.observation[0], view.mask[0]
 
+    @exclusive
     def assign(self, now: float, vehicle: str, task: str) -> Assignment:
         """Record an assignment that somebody else has decided.
 
@@ -296,6 +305,7 @@ class Dispatcher:
         self._time = float(now)
         return self._assign(v, position, "manual")
 
+    @exclusive
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the dispatcher to an `.npz` file, atomically; `load` continues from it.
 

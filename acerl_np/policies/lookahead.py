@@ -32,7 +32,7 @@ from acerl_np.problem.packing import (
 )
 from acerl_np.problem.tables import allocate_variants, build_problem
 from acerl_np.support.errors import InputError, PolicyError, describe, make_printable
-from acerl_np.support.numbers import check_seed, is_real, is_whole
+from acerl_np.support.numbers import Whole, check_seed, is_real, is_whole
 
 if TYPE_CHECKING:
     from acerl_np.policies.origin import Origin
@@ -102,7 +102,7 @@ class Lookahead:
         *,
         history: Instance | Sequence[Instance] | None = None,
         futures: int = 32,
-        seed: int = 0,
+        seed: Whole = 0,
         weights: Weights = "match",
         bases: int = 1,
         candidates: int = 5,

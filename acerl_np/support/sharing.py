@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from functools import wraps
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from acerl_np.support.errors import SharingError
 
@@ -38,3 +41,25 @@ class Exclusive:
 
     def __reduce__(self) -> tuple[type[Exclusive], tuple[str]]:
         return Exclusive, (self.name,)
+
+
+class _Shared(Protocol):
+    _use: Exclusive
+
+
+Owner = TypeVar("Owner", bound=_Shared)
+Given = ParamSpec("Given")
+Value = TypeVar("Value")
+
+
+def exclusive(
+    method: Callable[Concatenate[Owner, Given], Value],
+) -> Callable[Concatenate[Owner, Given], Value]:
+    """Let one thread at a time be in a method, of all methods of an object that have this decorator."""
+
+    @wraps(method)
+    def enter(owner: Owner, /, *given: Given.args, **named: Given.kwargs) -> Value:
+        with owner._use:
+            return method(owner, *given, **named)
+
+    return enter
