@@ -14,7 +14,7 @@ except ImportError as error:
     from acerl_np.support.errors import MissingExtraError
 
     raise MissingExtraError(
-        f"{error}: DMHVecEnv needs stable-baselines3 >= 2.4; pip install 'acerl_np[sb3]'"
+        f"{error}: DMHVecEnv needs Stable-Baselines3; pip install 'acerl_np[sb3]'"
     ) from error
 
 from acerl_np.gym.episodes import InstanceLike

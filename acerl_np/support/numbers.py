@@ -10,7 +10,7 @@ import numpy as np
 
 from acerl_np.support.errors import ConfigError, describe
 
-Whole: TypeAlias = "int | np.integer[Any]"
+Whole: TypeAlias = int | np.integer[Any]
 """A whole number as callers give it, Python's or NumPy's."""
 
 MAX_SEED = 2**63 - 1
