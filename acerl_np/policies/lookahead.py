@@ -251,9 +251,11 @@ class Lookahead:
 
     def _move_history(self, layout: Layout) -> list[Instance]:
         """Return the history on a floor; that of the last one is kept, as `choose` asks at every decision."""
-        if self._moved is None or self._moved[0] is not layout:
-            self._moved = layout, [move_record(record, layout) for record in self.history]
-        return self._moved[1]
+        moved = self._moved  # another thread may replace it
+        if moved is None or moved[0] is not layout:
+            moved = layout, [move_record(record, layout) for record in self.history]
+            self._moved = moved
+        return moved[1]
 
     def _prepare_base(
         self, problem: Problem, places: Sequence[Instance | Layout]

@@ -5,11 +5,21 @@ from __future__ import annotations
 import copy
 import pickle
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
-from acerl_np import Dispatcher, SharingError, Simulator, load_instance, load_layout
+from acerl_np import (
+    ACERL,
+    Config,
+    Dispatcher,
+    SharingError,
+    Simulator,
+    load_instance,
+    load_layout,
+    load_suite,
+)
 from acerl_np.support.sharing import Exclusive
 
 
@@ -99,3 +109,20 @@ def test_a_dispatcher_in_use_is_refused(call):
         pytest.raises(SharingError, match="dispatcher: in use by another thread"),
     ):
         getattr(dispatcher, call)(*arguments)
+
+
+@pytest.mark.parametrize("preset", ["paper", "best"])
+def test_threads_share_a_policy(preset):
+    """It is only read."""
+    config = Config.preset(preset, generations=1, population=4, decisions=None)
+    instances = load_suite("dmh-train")
+    policy = ACERL(instances[:1], config).policy
+
+    def play(instance):
+        simulator = Simulator([instance] * 16)
+        while not simulator.done.all():
+            simulator.assign(*policy.choose(simulator))
+        return simulator.makespan.tolist()
+
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(play, instances)) == [play(instance) for instance in instances]
