@@ -52,6 +52,7 @@ if TYPE_CHECKING:
         PolicyWarning,
         RecordError,
         RecordWarning,
+        SharingError,
         StorageError,
     )
     from acerl_np.training.acerl import ACERL
@@ -96,6 +97,7 @@ _HOMES = {
         "PolicyWarning",
         "RecordError",
         "RecordWarning",
+        "SharingError",
         "StorageError",
     ),
     "evaluation.trials": ("Trials", "evaluate_policy"),
@@ -141,6 +143,7 @@ __all__ = [
     "RecordError",
     "RecordWarning",
     "Schedule",
+    "SharingError",
     "Simulator",
     "StaticPlan",
     "StorageError",

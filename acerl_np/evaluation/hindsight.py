@@ -26,6 +26,7 @@ from acerl_np.problem.instance import Instance
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.simulator import Simulator
 from acerl_np.support.errors import InputError, WorkerError
+from acerl_np.support.numbers import Whole
 from acerl_np.support.team import Team, lead
 from acerl_np.support.workers import count_cores
 from acerl_np.training.remote import play_test_member
@@ -94,7 +95,7 @@ def measure_size(instance: Instance) -> float:
     return max(1.0, (instance.n_tasks / DMH_TASKS) ** 2 * (n_vehicles / DMH_VEHICLES))
 
 
-def _search(instance: Instance, cost_limit: float, effort: float, seed: int) -> Iterator[Found]:
+def _search(instance: Instance, cost_limit: float, effort: float, seed: Whole) -> Iterator[Found]:
     """Yield what each search finds, in one `Found` that the next search writes over."""
     problem = build_problem([instance])
     n_breakdowns = sum(len(vehicle.breakdowns) for vehicle in instance.layout.vehicles)
@@ -135,7 +136,7 @@ def follow_static(instance: Instance, cost_limit: float) -> tuple[float, float, 
 
 
 def find_hindsight(
-    instance: Instance, *, cost_limit: float = 50.0, effort: float = 1.0, seed: int = 0
+    instance: Instance, *, cost_limit: float = 50.0, effort: float = 1.0, seed: Whole = 0
 ) -> Reference | None:
     """Search the best action sequence of an instance whose future is known.
 
@@ -183,7 +184,7 @@ def find_references(
     *,
     cost_limit: float = 50.0,
     effort: float = 1.0,
-    seed: int = 0,
+    seed: Whole = 0,
     threads: int | None = None,
     callback: Callable[[Instance, Reference | None], object] | None = None,
     executor: Executor | Team | None = None,
@@ -227,7 +228,7 @@ class _Search(NamedTuple):
     instance: Instance
     cost_limit: float
     effort: float
-    seed: int
+    seed: Whole
 
 
 def _search_one(task: _Search) -> Reference | None:

@@ -10,7 +10,7 @@ from acerl_np.kernels.random import HOLD_OUT, derive_key
 from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.problem.perturb import perturb
 from acerl_np.support.errors import InputError, describe
-from acerl_np.support.numbers import MAX_SEED, check_seed, is_real
+from acerl_np.support.numbers import MAX_SEED, Whole, check_seed, is_real
 
 SHARE = 0.25
 """Share of the records that is held back unless told otherwise."""
@@ -24,7 +24,7 @@ MAGNITUDE = 30
 
 
 def hold_out(
-    instances: Instance | Sequence[Instance], share: float = SHARE, *, seed: int = 0
+    instances: Instance | Sequence[Instance], share: float = SHARE, *, seed: Whole = 0
 ) -> tuple[list[Instance], list[Instance]]:
     """Part records into those to train on and those to judge by.
 
@@ -88,7 +88,7 @@ def hold_out(
 def make_noised(
     instances: Instance | Sequence[Instance],
     *,
-    seed: int = 0,
+    seed: Whole = 0,
     copies: int = COPIES,
     magnitude: int = MAGNITUDE,
 ) -> list[Instance]:

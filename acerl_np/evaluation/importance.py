@@ -11,6 +11,7 @@ from acerl_np.evaluation.hold_out import make_noised
 from acerl_np.evaluation.trials import Trials, evaluate_policy
 from acerl_np.policies.index import IndexPolicy
 from acerl_np.problem.instance import Instance, list_instances
+from acerl_np.support.numbers import Whole
 
 MAGNITUDE = 5
 """How far the arrivals of the copies that are played are moved at most, s."""
@@ -106,7 +107,7 @@ def measure_importance(
     policy: IndexPolicy,
     instances: Instance | Sequence[Instance] = (),
     *,
-    seed: int = 0,
+    seed: Whole = 0,
     cost_limit: float = 50.0,
     threads: int | None = None,
 ) -> Importance:

@@ -11,13 +11,14 @@ from acerl_np.kernels.state import Outcome
 from acerl_np.problem.assignments import Assignments
 from acerl_np.simulation.arena import stream_keys
 from acerl_np.simulation.replay import Replay, replay_assignments
+from acerl_np.support.numbers import Whole
 
 
 def play_past(
     past: Sequence[Assignments],
     *,
     trials: int = 30,
-    seed: int = 0,
+    seed: Whole = 0,
     cost_limit: float = 50.0,
     horizon: float | None = None,
 ) -> Trials:

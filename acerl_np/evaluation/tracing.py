@@ -19,7 +19,7 @@ from acerl_np.simulation.arena import stream_keys
 from acerl_np.simulation.replay import plan_replay
 from acerl_np.simulation.trace import PLAYED, Reason, Trace, trace_episode
 from acerl_np.support.errors import InputError, PolicyError, describe
-from acerl_np.support.numbers import check_seed, is_whole
+from acerl_np.support.numbers import Whole, check_seed, is_whole
 
 MAX_TRIAL = 10_000_000
 
@@ -29,7 +29,7 @@ def trace_policy(
     instance: Instance,
     *,
     trial: int = 0,
-    seed: int = 0,
+    seed: Whole = 0,
     greedy: bool | None = None,
     horizon: float | None = None,
     label: str | None = None,
@@ -87,7 +87,7 @@ def trace_past(
     assignments: Assignments,
     *,
     trial: int = 0,
-    seed: int = 0,
+    seed: Whole = 0,
     horizon: float | None = None,
     label: str = "past assignments",
 ) -> Trace:

@@ -31,7 +31,7 @@ from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.arena import check_outcome, play_list, stream_keys
 from acerl_np.simulation.simulator import Simulator
 from acerl_np.support.errors import ConfigError, InputError, PolicyError, describe
-from acerl_np.support.numbers import check_seed, is_real, is_whole
+from acerl_np.support.numbers import Whole, check_seed, is_real, is_whole
 from acerl_np.support.team import Team, find_team
 from acerl_np.support.workers import Workers, check_threads
 from acerl_np.training.remote import play_test_member
@@ -174,7 +174,7 @@ def evaluate_policy(
     instances: Instance | Sequence[Instance],
     *,
     trials: int = 30,
-    seed: int = 0,
+    seed: Whole = 0,
     greedy: bool | None = None,
     cost_limit: float = 50.0,
     threads: int | None = None,

@@ -25,6 +25,7 @@ from acerl_np.policies.network import Policy
 from acerl_np.policies.static import StaticPlan, fit_static
 from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.support.errors import InputError, PolicyError
+from acerl_np.support.numbers import Whole
 
 FEWEST_RECORDS = 5
 """Records from which a standard error over them is told."""
@@ -246,7 +247,7 @@ def judge(
     unseen: Instance | Sequence[Instance] = (),
     *,
     trials: int = 30,
-    seed: int = 0,
+    seed: Whole = 0,
     cost_limit: float = 50.0,
     horizon: float | None = None,
     threads: int | None = None,

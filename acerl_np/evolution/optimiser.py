@@ -20,6 +20,7 @@ from acerl_np.evolution.sampler import Advantage, Sampler, check_ids, make_sampl
 from acerl_np.evolution.search import Search
 from acerl_np.evolution.spreads import MAX_SIGMA, MIN_SIGMA, Adapt, PerParameter, Step
 from acerl_np.support.errors import ConfigError, InputError
+from acerl_np.support.numbers import Whole
 
 
 class Evolution:
@@ -143,7 +144,7 @@ class Evolution:
         alpha_u: float = 1.0,
         advantage: Advantage = "paper",
         bounds: tuple[ArrayLike, ArrayLike] | None = None,
-        seed: int = 0,
+        seed: Whole = 0,
     ) -> None:
         options = check_options(
             {

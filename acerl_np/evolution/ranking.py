@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from acerl_np.kernels.ranking import rank_members
 from acerl_np.kernels.update import Noise
 from acerl_np.support.errors import ConfigError, InputError
+from acerl_np.support.numbers import Whole
 
 Ranking = Literal["isr", "cf", "r", "f", "penalty"]
 Shaping = Literal["standardised", "rank"]
@@ -157,7 +158,7 @@ def rank_utilities(
     p_f: float = 0.5,
     penalty: float = 3.0,
     margin: float = 5.0,
-    seed: int = 0,
+    seed: Whole = 0,
     generation: int = 0,
 ) -> np.ndarray:
     """Turn the returns and costs of a population into utilities, instance by instance.
@@ -215,7 +216,7 @@ def rank_utilities(
         members = np.flatnonzero(ids == instance)
         valid = np.isfinite(j_r[members]) & np.isfinite(j_c[members])
         good, bad = members[valid], members[~valid]
-        key = (seed, generation, int(instance))
+        key = (int(seed), generation, int(instance))
         score = np.empty(len(members))
         if len(good):
             scored = SCORES[ranking](j_r[good], j_c[good], limits, key)

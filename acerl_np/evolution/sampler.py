@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from acerl_np.kernels.random import SAMPLER, derive_key, fill_uniforms
 from acerl_np.kernels.update import Noise
 from acerl_np.support.errors import ConfigError, InputError
+from acerl_np.support.numbers import Whole
 
 Sampler = Literal["ais", "uniform", "random", "single"]
 Advantage = Literal["paper", "released"]
@@ -94,7 +95,7 @@ class _Counting(ABC):
 
     statistics: tuple[str, ...] = ("count",)
 
-    def __init__(self, n_instances: int, seed: int = 0) -> None:
+    def __init__(self, n_instances: int, seed: Whole = 0) -> None:
         if n_instances < 1:
             raise ConfigError(f"n_instances: read {n_instances}; expected at least 1")
         self.n_instances = n_instances
@@ -181,7 +182,7 @@ class AdaptiveSampler(_Counting):
     def __init__(
         self,
         n_instances: int,
-        seed: int = 0,
+        seed: Whole = 0,
         *,
         alpha_u: float = 1.0,
         advantage: Advantage = "paper",
@@ -282,7 +283,7 @@ class SingleSampler(_Counting):
 def make_sampler(
     name: Sampler,
     n_instances: int,
-    seed: int = 0,
+    seed: Whole = 0,
     *,
     alpha_u: float = 1.0,
     advantage: Advantage = "paper",

@@ -9,6 +9,7 @@ from acerl_np.evolution.search import Search
 from acerl_np.evolution.spreads import MIN_NOISE_STD, OneSigma
 from acerl_np.kernels.update import Noise
 from acerl_np.support.errors import ConfigError, InputError
+from acerl_np.support.numbers import Whole
 from acerl_np.support.workers import Workers
 
 
@@ -51,7 +52,7 @@ class Strategy(Search[OneSigma]):
         self,
         theta: ArrayLike,
         *,
-        seed: int = 0,
+        seed: Whole = 0,
         population: int = 256,
         learning_rate: float = 0.06,
         noise_std: float = 0.1,
@@ -73,7 +74,7 @@ class Strategy(Search[OneSigma]):
         super().__init__(
             start,
             OneSigma(noise_std, noise_decay, noise_decay_every, workers or Workers(1)),
-            seed=seed,
+            seed=int(seed),
             population=population,
             learning_rate=learning_rate,
             antithetic=antithetic,

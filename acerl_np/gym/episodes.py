@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
+from gymnasium.wrappers import TimeLimit
 
+from acerl_np.gym.bounds import bound_durations, bound_observations
 from acerl_np.kernels.state import (
     EPISODE_TIME,
     TASK_FINISH,
@@ -23,6 +26,9 @@ from acerl_np.simulation.simulator import Simulator, find_legal
 from acerl_np.simulation.view import describe_episode, draw_episode
 from acerl_np.support.errors import InputError, describe
 from acerl_np.support.numbers import is_whole
+
+MAX_FRAMES = 100
+"""Callers among which a `TimeLimit` is looked for."""
 
 InstanceLike = str | os.PathLike[str] | Instance
 
@@ -114,22 +120,50 @@ def draw_entry(entries: Sequence[int], generator: Any) -> int:
     return entries[0] if len(entries) == 1 else entries[generator().integers(len(entries))]
 
 
-def observation_space(simulator: Simulator) -> gymnasium.spaces.Box:
-    """Return the space of one observation."""
-    # Distances and waiting times have no bound of their own.
-    most = float(np.finfo(np.float32).max)
-    return gymnasium.spaces.Box(-most, most, (simulator.n_features,), np.float32)
+def observation_space(simulator: Simulator, durations: list[np.ndarray]) -> gymnasium.spaces.Box:
+    """Return the space of one observation: bounds that hold for the instances of the pool."""
+    low, high = bound_observations(simulator, durations)
+    return gymnasium.spaces.Box(low, high, (simulator.n_features,), np.float32)
 
 
-def redraw(simulator: Simulator, actions: Any, generator: Any) -> tuple[np.ndarray, np.ndarray]:
+def refuse_step_limit(limit: Any) -> None:
+    """Refuse an end after so many steps."""
+    if limit is not None:
+        raise InputError(
+            f"max_episode_steps: read {describe(limit)}; expected horizon=, in seconds: an episode cut "
+            "before its end is paid nothing, which is more than for any schedule"
+        )
+
+
+def find_step_limit(env: gymnasium.Env[Any, Any]) -> int | None:
+    """Return the limit of a `TimeLimit` around an environment that it is resetting, None without one.
+
+    An environment is told nothing of its wrappers: they are found among its callers.
+    """
+    frame = sys._getframe(1)
+    for _ in range(MAX_FRAMES):
+        caller = frame.f_locals.get("self")
+        if isinstance(caller, TimeLimit) and caller.unwrapped is env:
+            return caller._max_episode_steps
+        if frame.f_back is None:
+            break
+        frame = frame.f_back
+    return None
+
+
+def redraw(
+    simulator: Simulator, actions: Any, generator: Any, mask: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Replace illegal actions of running episodes; return all actions, and where they were illegal.
 
-    What is no array of whole numbers stays as it is, for the simulator to refuse.
+    What is no array of whole numbers stays as it is, for the simulator to refuse. `mask`, bool
+    (B, n_actions), says what is legal; by default the simulator does.
     """
     actions = np.asarray(actions)
     if actions.dtype.kind not in "iu" or actions.shape != (simulator.n_episodes,):
         return actions, np.empty(0, np.int64)
-    mask = simulator.action_mask
+    if mask is None:
+        mask = simulator.action_mask
     illegal = np.flatnonzero(~simulator.done & ~find_legal(mask, actions))
     if len(illegal):
         actions = actions.astype(np.int64)
@@ -138,24 +172,71 @@ def redraw(simulator: Simulator, actions: Any, generator: Any) -> tuple[np.ndarr
     return actions, illegal
 
 
-def settle(simulator: Simulator, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return reward and cost of episodes that are over, float64 (n,)."""
-    rewards, costs = -simulator.makespan[rows], simulator.tardiness[rows]
-    for k in np.flatnonzero(np.isnan(rewards)):
-        rewards[k] = -simulator.time[rows[k]]
-        costs[k] = delay_so_far(simulator, int(rows[k]))
-    return rewards, costs
+class Settled(NamedTuple):
+    """What n episodes that are over are paid, and how they ended.
+
+    Attributes
+    ----------
+    reward : ndarray(float64, (n,)), s
+    cost : ndarray(float64, (n,)), s
+    makespan, tardiness : ndarray(float64, (n,)), s
+        nan unless all tasks were finished.
+    status : ndarray(object, (n,))
+        "finished", "stopped" by the horizon, or "stuck".
+    """
+
+    reward: np.ndarray
+    cost: np.ndarray
+    makespan: np.ndarray
+    tardiness: np.ndarray
+    status: np.ndarray
 
 
-def delay_so_far(simulator: Simulator, b: int) -> float:
-    """Return the mean delay of the tasks of a stopped episode, unfinished ones as if finished now."""
-    instance, state = simulator.instances[b], simulator.state
-    n, fleet = instance.n_tasks, len(instance.layout.vehicles)
-    served = state.task[b, :n, TASK_VEHICLE] >= 0
-    vehicles = state.vehicle[b, :fleet]
-    served[vehicles[vehicles[:, VEHICLE_STATUS] == WORKING, VEHICLE_TASK]] = False
-    finish = np.where(served, state.task[b, :n, TASK_FINISH], state.episode[b, EPISODE_TIME])
-    return float(np.maximum(finish - (instance.arrival + instance.expiry), 0.0).mean())
+class Accounts:
+    """What episodes that are over are paid.
+
+    One that finished all tasks is paid minus its makespan, and its cost is its tardiness. One that the
+    horizon stopped is charged for what is left: its tasks that are not finished count as if they were
+    served from the horizon on, in order of arrival, each when the one before is done, and each as long
+    as the slowest vehicle that may carry it takes from the farthest site (`bound_durations`). So it is
+    always paid less than any episode that finishes by the horizon.
+
+    Parameters
+    ----------
+    simulator : Simulator
+    """
+
+    def __init__(self, simulator: Simulator) -> None:
+        self._simulator = simulator
+        self.durations = [bound_durations(instance) for instance in simulator.pool]
+
+    def settle(self, rows: np.ndarray) -> Settled:
+        """Return what the episodes `rows`, int (n,), which are over, are paid."""
+        simulator = self._simulator
+        makespan, tardiness = simulator.makespan[rows], simulator.tardiness[rows]
+        rewards, costs = -makespan, tardiness.copy()
+        for k in np.flatnonzero(np.isnan(makespan)):
+            rewards[k], costs[k] = self._charge(int(rows[k]))
+        status = np.array([str(name) for name in simulator.status[rows]], object)
+        return Settled(rewards, costs, makespan, tardiness, status)
+
+    def _charge(self, b: int) -> tuple[float, float]:
+        """Return reward and cost of an episode that was stopped."""
+        simulator = self._simulator
+        choice = int(simulator.choices[b])
+        instance, state = simulator.pool[choice], simulator.state
+        n, fleet = instance.n_tasks, len(instance.layout.vehicles)
+        served = state.task[b, :n, TASK_VEHICLE] >= 0
+        vehicles = state.vehicle[b, :fleet]
+        served[vehicles[vehicles[:, VEHICLE_STATUS] == WORKING, VEHICLE_TASK]] = False
+        finish = state.task[b, :n, TASK_FINISH].astype(np.float64)
+        end = float(state.episode[b, EPISODE_TIME])
+        for task in np.flatnonzero(~served):
+            end = max(end, float(np.ceil(instance.arrival[task])))
+            end += float(self.durations[choice][task])
+            finish[task] = end
+        delay = np.maximum(finish - (instance.arrival + instance.expiry), 0.0)
+        return -end, float(delay.mean())
 
 
 def render(env: Any, simulator: Simulator, b: int) -> Any:

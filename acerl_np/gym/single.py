@@ -9,38 +9,51 @@ import gymnasium
 import numpy as np
 from numpy.typing import ArrayLike
 
+from acerl_np.gym.actions import ACTIONS, make_actions
 from acerl_np.gym.episodes import (
     ILLEGAL,
     METADATA,
     RENDER_MODES,
+    Accounts,
     InstanceLike,
     check_choice,
     draw_entry,
     find_entries,
+    find_step_limit,
     load,
     name_entry,
     observation_space,
     read_seeds,
     redraw,
+    refuse_step_limit,
     render,
-    settle,
 )
 from acerl_np.simulation.simulator import Simulator
 from acerl_np.support.errors import ActionError
+from acerl_np.support.numbers import Whole
 
 
 class DMHEnv(gymnasium.Env[np.ndarray, Any]):
     """Dispatch vehicles: an episode is an instance, a step is one decision.
 
-    Observations are float32 (n_features,), actions vehicle * 4 + rule, as in `Simulator`. The reward
-    is 0 until the episode ends and then minus the makespan, s. An episode that the horizon stops is
-    truncated: its reward is minus the horizon, its makespan and tardiness are nan, and its cost counts
-    unfinished tasks as if they were finished then. All has been paid by then, so a learner should take
-    that end for a terminal state. At an end the observation is zero and no action is legal.
+    Observations are float32 (n_features,), as in `Simulator`; the space's bounds are finite and hold for
+    the instances. The reward is 0 until the episode ends and then minus the makespan, s. Every end is
+    terminal, as all is paid by then; nothing is ever truncated. The observation is zero there, and no action
+    is legal.
+
+    An episode that the horizon stops is charged for its unfinished tasks: they count as if they were served
+    from the horizon on, in order of arrival and one after the other, each as long as the slowest vehicle
+    that may carry it takes from the farthest site. The reward is minus the end of the last one, the cost the
+    mean delay with theirs, and makespan and tardiness are nan. So no such end is paid as much as any episode
+    that finishes by the horizon. An end after a number of steps would be paid nothing, and be worth more than
+    any schedule: a `TimeLimit` around the environment is refused at its reset.
 
     `info` holds "action_mask" (int8 (n_actions,), 1 is legal), "time" (s) and "cost" (s; the tardiness
-    at the end, 0.0 before); after a reset also "instance" (its name), at the end "makespan" and
-    "tardiness" (s), and with illegal="redraw" after each step "redrawn" (bool).
+    at the end, 0.0 before); after a reset also "instance" (its name), at the end "status" ("finished",
+    "stopped" by the horizon, or "stuck" where nothing could happen any more), "makespan" and "tardiness" (s),
+    and with illegal="redraw" after each step "redrawn" (bool).
+
+    One thread at a time may use an environment. It can be copied and pickled in the midst of an episode.
 
     Parameters
     ----------
@@ -48,8 +61,8 @@ class DMHEnv(gymnasium.Env[np.ndarray, Any]):
         Names or files as `load_instance` takes them, or names of suites. Of several, `reset` draws one,
         or takes the one that options={"instance": ...} names or is. Default "DMH-01".
     horizon : float, optional
-        s, cut to whole ones, after which an episode is truncated; by default never. Where vehicles
-        break down at random, `problem.breakdown_limits.find_last_tick` says when.
+        s, cut to whole ones, after which an episode is stopped; by default never. Where vehicles break down
+        at random, `problem.breakdown_limits.find_last_tick` says when.
     illegal : {"error", "redraw"}
         What becomes of an illegal action: an `ActionError`, or a legal one drawn uniformly with
         `np_random`.
@@ -62,6 +75,12 @@ class DMHEnv(gymnasium.Env[np.ndarray, Any]):
         agent that learned on other records or floors needs the sizes and constants of its training.
     instances : optional
         The same as `instance`, as the vector environment calls it.
+    actions : {"rules", "pairs"}
+        What an action is: vehicle * 4 + rule, rules in the order FCFS, EDD, NVF, STD; or
+        vehicle * task_slots + slot, slot the place of a waiting task in the observation. Where more tasks
+        wait than are seen, and no vehicle may take one that is, the first vehicle takes its first.
+    max_episode_steps : None
+        Not to be used.
 
     Raises
     ------
@@ -94,9 +113,13 @@ class DMHEnv(gymnasium.Env[np.ndarray, Any]):
         n_vehicles: int | None = None,
         scaling: ArrayLike | None = None,
         instances: InstanceLike | Sequence[InstanceLike] | None = None,
+        actions: str = "rules",
+        max_episode_steps: None = None,
     ) -> None:
+        check_choice("actions", actions, ACTIONS)
         check_choice("illegal", illegal, ILLEGAL)
         check_choice("render_mode", render_mode, (None, *RENDER_MODES))
+        refuse_step_limit(max_episode_steps)
         loaded = load(instance, instances)
         self._simulator = Simulator(
             loaded,
@@ -111,11 +134,13 @@ class DMHEnv(gymnasium.Env[np.ndarray, Any]):
         self._over = True
         self._seeded = False  # whether the simulator has this environment's seed
         self.render_mode = render_mode
-        self.observation_space = observation_space(self._simulator)
-        self.action_space = gymnasium.spaces.Discrete(self._simulator.n_actions)
+        self._actions = make_actions(actions, self._simulator)
+        self._accounts = Accounts(self._simulator)
+        self.observation_space = observation_space(self._simulator, self._accounts.durations)
+        self.action_space = gymnasium.spaces.Discrete(self._actions.n)
 
     def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+        self, *, seed: Whole | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
         """Start an episode.
 
@@ -134,19 +159,22 @@ class DMHEnv(gymnasium.Env[np.ndarray, Any]):
         Raises
         ------
         InputError
-            If there is no such instance, or the seed is no whole number from 0 on; nothing is changed.
+            If there is no such instance, the seed is no whole number from 0 on, or a `TimeLimit` is around
+            the environment; nothing is changed.
         """
+        refuse_step_limit(find_step_limit(self))
         choice = name_entry(self._simulator, options)
-        [seed] = read_seeds([seed])
-        super().reset(seed=seed)
+        [read] = read_seeds([seed])
+        super().reset(seed=read)
         if choice is None:
             choice = draw_entry(self._entries, lambda: self.np_random)
         key = None
-        if seed is not None or not self._seeded:
+        if read is not None or not self._seeded:
             key = self.np_random_seed
             if key < 0:  # somebody has set `np_random`
                 key = int(self.np_random.integers(2**63))
         self._simulator.restart([0], [choice], seeds=[key])
+        self._actions.begin()
         self._seeded = True
         self._over = False
         info = {**self._look(), "cost": 0.0, "instance": self._simulator.pool[choice].name}
@@ -158,18 +186,18 @@ class DMHEnv(gymnasium.Env[np.ndarray, Any]):
         Parameters
         ----------
         action : int
-            vehicle * 4 + rule, rules in the order FCFS, EDD, NVF, STD.
+            As the environment's `actions` say.
 
         Returns
         -------
         observation : ndarray(float32, (n_features,))
             Zero at the end.
         reward : float
-            0 until the end, then minus the makespan, s.
+            0 until the end, then minus the makespan, s, or less where the horizon stopped the episode.
         terminated : bool
-            Whether all tasks are finished.
+            Whether the episode is over; info["status"] says how.
         truncated : bool
-            Whether the horizon stopped the episode.
+            False.
         info : dict
 
         Raises
@@ -183,8 +211,9 @@ class DMHEnv(gymnasium.Env[np.ndarray, Any]):
         actions = np.asarray([action])
         illegal = np.empty(0, np.int64)
         if self._redraws:
-            actions, illegal = redraw(simulator, actions, lambda b: self.np_random)
-        simulator.step(actions)
+            mask = self._actions.mask()
+            actions, illegal = redraw(simulator, actions, lambda b: self.np_random, mask)
+        self._actions.take(actions)
         over = bool(simulator.done[0])
         info = {**self._look(), "cost": 0.0}
         if self._redraws:
@@ -192,22 +221,16 @@ class DMHEnv(gymnasium.Env[np.ndarray, Any]):
         if not over:
             return simulator.observation[0], 0.0, False, False, info
         self._over = True
-        rewards, costs = settle(simulator, np.array([0]))
-        info["cost"] = float(costs[0])
-        info["makespan"] = float(simulator.makespan[0])
-        info["tardiness"] = float(simulator.tardiness[0])
-        finished = simulator.status[0] == "finished"
-        return (
-            simulator.observation[0],
-            float(rewards[0]),
-            bool(finished),
-            not finished,
-            info,
-        )
+        settled = self._accounts.settle(np.array([0]))
+        info["cost"] = float(settled.cost[0])
+        info["makespan"] = float(settled.makespan[0])
+        info["tardiness"] = float(settled.tardiness[0])
+        info["status"] = settled.status[0]
+        return simulator.observation[0], float(settled.reward[0]), True, False, info
 
     def action_masks(self) -> np.ndarray:
         """Return the legal actions, bool (n_actions,), as sb3-contrib asks for them."""
-        return np.asarray(self._simulator.action_mask[0])
+        return np.asarray(self._actions.mask()[0])
 
     def render(self) -> Any:
         """Return the present decision as text or picture, as `render_mode` says."""
@@ -215,6 +238,6 @@ class DMHEnv(gymnasium.Env[np.ndarray, Any]):
 
     def _look(self) -> dict[str, Any]:
         return {
-            "action_mask": self._simulator.action_mask[0].astype(np.int8),
+            "action_mask": self._actions.mask()[0].astype(np.int8),
             "time": float(self._simulator.time[0]),
         }

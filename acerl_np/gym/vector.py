@@ -12,10 +12,12 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike
 
+from acerl_np.gym.actions import ACTIONS, make_actions
 from acerl_np.gym.episodes import (
     ILLEGAL,
     METADATA,
     RENDER_MODES,
+    Accounts,
     InstanceLike,
     check_choice,
     draw_entry,
@@ -26,12 +28,12 @@ from acerl_np.gym.episodes import (
     put,
     read_seeds,
     redraw,
+    refuse_step_limit,
     render,
-    settle,
 )
 from acerl_np.simulation.simulator import Simulator
 from acerl_np.support.errors import ActionError, InputError, describe
-from acerl_np.support.numbers import is_whole
+from acerl_np.support.numbers import Whole, is_whole
 
 
 class DMHVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
@@ -39,7 +41,7 @@ class DMHVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray
 
     Observations, rewards, ends and infos are those of Gymnasium's `SyncVectorEnv` of `num_envs`
     environments in the same autoreset mode. Each environment has its own random stream: a seed s
-    gives environment i the seed s + i.
+    gives environment i the seed s + i. One thread at a time may use all of them.
 
     Parameters
     ----------
@@ -61,6 +63,8 @@ class DMHVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray
         As in `DMHEnv`.
     instance : optional
         The same as `instances`, as the single environment calls it.
+    actions : {"rules", "pairs"}
+        As in `DMHEnv`.
     max_episode_steps : None
         Not to be used: an end after so many steps would be worth more than the best schedule.
 
@@ -92,16 +96,15 @@ class DMHVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray
         n_vehicles: int | None = None,
         scaling: ArrayLike | None = None,
         instance: InstanceLike | Sequence[InstanceLike] | None = None,
+        actions: str = "rules",
         max_episode_steps: None = None,
     ) -> None:
+        check_choice("actions", actions, ACTIONS)
         check_choice("illegal", illegal, ILLEGAL)
         check_choice("render_mode", render_mode, (None, *RENDER_MODES))
         if not is_whole(num_envs) or num_envs < 1:
             raise InputError(f"num_envs: read {describe(num_envs)}; expected at least 1")
-        if max_episode_steps is not None:
-            raise InputError(
-                f"max_episode_steps: read {describe(max_episode_steps)}; expected horizon=, in seconds"
-            )
+        refuse_step_limit(max_episode_steps)
         if not isinstance(autoreset_mode, AutoresetMode):
             check_choice("autoreset_mode", autoreset_mode, [mode.value for mode in AutoresetMode])
         self.num_envs = num_envs
@@ -126,8 +129,10 @@ class DMHVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray
         self._seeds = [-1] * num_envs
         self._started = False
         self._over = np.zeros(num_envs, np.bool_)  # ended, and the end has been reported
-        self.single_observation_space = observation_space(self._simulator)
-        self.single_action_space = gymnasium.spaces.Discrete(self._simulator.n_actions)
+        self._actions = make_actions(actions, self._simulator)
+        self._accounts = Accounts(self._simulator)
+        self.single_observation_space = observation_space(self._simulator, self._accounts.durations)
+        self.single_action_space = gymnasium.spaces.Discrete(self._actions.n)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
 
@@ -144,7 +149,7 @@ class DMHVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray
     def reset(
         self,
         *,
-        seed: int | Sequence[int | None] | None = None,
+        seed: Whole | Sequence[Whole | None] | None = None,
         options: dict[str, Any] | None = None,
     ) -> tuple[np.ndarray, dict[str, Any]]:
         """Start an episode in every environment, or in those of a mask.
@@ -181,7 +186,7 @@ class DMHVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray
                 raise InputError("reset_mask: expected a first reset of all environments before")
         choice = name_entry(self._simulator, options)
         if seed is None:
-            seeds: Sequence[int | None] = [None] * self.num_envs
+            seeds: Sequence[Whole | None] = [None] * self.num_envs
         elif isinstance(seed, Iterable):
             seeds = list(seed)
         else:
@@ -189,8 +194,7 @@ class DMHVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray
             seeds = [first + b for b in range(self.num_envs)]  # type: ignore[operator]
         if len(seeds) != self.num_envs:
             raise InputError(f"seed: read {len(seeds)} seeds; expected {self.num_envs}")
-        seeds = read_seeds(seeds)
-        for b, value in enumerate(seeds):
+        for b, value in enumerate(read_seeds(seeds)):
             if value is not None and mask[b]:
                 self._generators[b], self._seeds[b] = seeding.np_random(value)
                 self._seeded[b] = False
@@ -233,21 +237,21 @@ class DMHVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray
             )
         redrawn = np.zeros(self.num_envs, np.bool_)
         if self._redraws:
-            actions, illegal = redraw(simulator, actions, self._generator)
+            actions, illegal = redraw(simulator, actions, self._generator, self._actions.mask())
             redrawn[illegal] = True
-        simulator.step(actions)
+        self._actions.take(actions)
         ended = simulator.done & ~waiting
         rewards = np.zeros(self.num_envs)
-        terminations = np.zeros(self.num_envs, np.bool_)
         ends: dict[str, np.ndarray] = {}
         if ended.any():
             rows = np.flatnonzero(ended)
+            settled = self._accounts.settle(rows)
+            rewards[rows] = settled.reward
             ends = {name: np.zeros(self.num_envs) for name in ("cost", "makespan", "tardiness")}
-            rewards[rows], ends["cost"][rows] = settle(simulator, rows)
-            ends["makespan"][rows] = simulator.makespan[rows]
-            ends["tardiness"][rows] = simulator.tardiness[rows]
-            terminations[rows] = simulator.status[rows] == "finished"
-        truncations = ended & ~terminations
+            ends["status"] = np.full(self.num_envs, None, object)
+            for name, values in ends.items():
+                values[rows] = getattr(settled, name)
+        truncations = np.zeros(self.num_envs, np.bool_)
 
         final: dict[str, Any] = {}
         restarted = np.zeros(self.num_envs, np.bool_)
@@ -258,7 +262,7 @@ class DMHVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray
             if ends:
                 final = self._look_at_ends(ended, ends, redrawn)
                 ends = {}
-        self._over = ended if not final else np.zeros(self.num_envs, np.bool_)
+        self._over = ended.copy() if not final else np.zeros(self.num_envs, np.bool_)
         if restarted.any():
             self._restart(np.flatnonzero(restarted))
         infos = self._look()
@@ -269,11 +273,11 @@ class DMHVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray
         if self._redraws:
             put(infos, "redrawn", redrawn & ~restarted, ~restarted)
         self._add_names(infos, restarted)
-        return simulator.observation, rewards, terminations, truncations, {**infos, **final}
+        return simulator.observation, rewards, ended, truncations, {**infos, **final}
 
     def action_masks(self) -> np.ndarray:
         """Return the legal actions, bool (B, n_actions)."""
-        return self._simulator.action_mask
+        return self._actions.mask()
 
     def render(self) -> tuple[Any, ...] | None:
         """Return a frame of each environment, as `render_mode` says."""
@@ -299,12 +303,13 @@ class DMHVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray
             seeds = [None if self._seeded[b] else self._seeds[b] for b in rows]
             self._seeded[rows] = True
         self._simulator.restart(rows, choices, seeds=seeds)
+        self._actions.begin()
         self._over[rows] = False
 
     def _look(self, hidden: np.ndarray | None = None) -> dict[str, Any]:
         """Return the info of the environments; zero in those that are `hidden`, bool (B,)."""
         values = {
-            "action_mask": self._simulator.action_mask.view(np.int8),
+            "action_mask": self._actions.mask().view(np.int8),
             "time": self._simulator.time,
             "cost": np.zeros(self.num_envs),
         }

@@ -30,7 +30,8 @@ from acerl_np.problem.bundled import load_layout
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.tables import count_actions, count_features
 from acerl_np.support.errors import EventError, InputError, PolicyError, describe
-from acerl_np.support.numbers import check_seed, is_real
+from acerl_np.support.numbers import Whole, check_seed, is_real
+from acerl_np.support.sharing import Exclusive, exclusive
 
 MANUAL = "manual"
 """In place of a rule where somebody else has decided."""
@@ -41,6 +42,8 @@ BUDGET = 0.002
 
 class Dispatcher:
     """Assign waiting tasks to idle vehicles as events come in.
+
+    One thread at a time may use it: a call raises `SharingError` while another thread is in one.
 
     Parameters
     ----------
@@ -94,12 +97,13 @@ class Dispatcher:
         policy: AnyPolicy | Lookahead | str,
         *,
         greedy: bool = True,
-        seed: int = 0,
+        seed: Whole = 0,
         budget: float | None = BUDGET,
         start: float = 0.0,
         explain: bool = False,
         audit: str | os.PathLike[str] | None = None,
     ) -> None:
+        self._use = Exclusive("dispatcher")
         if isinstance(layout, str | os.PathLike):
             layout = load_layout(layout)
         if not isinstance(layout, Layout):
@@ -217,6 +221,7 @@ class Dispatcher:
         """Events fed with `hold=True` that cannot have happened as far as is known."""
         return self._feed.held
 
+    @exclusive
     def begin_day(self, start: float) -> None:
         """Set time zero, and forget what has arrived and been delivered before; what waits goes on waiting.
 
@@ -236,6 +241,7 @@ class Dispatcher:
         if self._audit is not None:
             self._audit.note_day(float(start))
 
+    @exclusive
     def feed(self, event: Event, *, hold: bool = False) -> None:
         """Take in what has happened.
 
@@ -268,6 +274,7 @@ class Dispatcher:
         if self._feed.take(event, holds=hold) and self._audit is not None:
             self._audit.note_event(event)
 
+    @exclusive
     def decide(self, now: float) -> list[Assignment]:
         """Assign waiting tasks as long as an idle vehicle may carry one.
 
@@ -301,6 +308,7 @@ class Dispatcher:
     def _decide(self, now: float) -> Decision:
         return self._decider.decide(self._board, self._decisions, self._day, now)
 
+    @exclusive
     def observe(self, now: float) -> tuple[np.ndarray, np.ndarray]:
         """Return what a policy sees at `now`, and which actions are legal.
 
@@ -332,6 +340,7 @@ class Dispatcher:
         look(problem, self._board.state, view)
         return view.observation[0], view.mask[0]
 
+    @exclusive
     def assign(self, now: float, vehicle: str, task: str) -> Assignment:
         """Record an assignment that somebody else has decided.
 
@@ -387,6 +396,7 @@ class Dispatcher:
                 "expected times in order"
             )
 
+    @exclusive
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the dispatcher to an `.npz` file, atomically; `load` continues from it.
 

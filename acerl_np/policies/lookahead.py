@@ -32,7 +32,7 @@ from acerl_np.problem.packing import (
 )
 from acerl_np.problem.tables import allocate_variants, build_problem
 from acerl_np.support.errors import InputError, PolicyError, describe, make_printable
-from acerl_np.support.numbers import check_seed, is_real, is_whole
+from acerl_np.support.numbers import Whole, check_seed, is_real, is_whole
 
 if TYPE_CHECKING:
     from acerl_np.policies.origin import Origin
@@ -102,7 +102,7 @@ class Lookahead:
         *,
         history: Instance | Sequence[Instance] | None = None,
         futures: int = 32,
-        seed: int = 0,
+        seed: Whole = 0,
         weights: Weights = "match",
         bases: int = 1,
         candidates: int = 5,
@@ -251,9 +251,11 @@ class Lookahead:
 
     def _move_history(self, layout: Layout) -> list[Instance]:
         """Return the history on a floor; that of the last one is kept, as `choose` asks at every decision."""
-        if self._moved is None or self._moved[0] is not layout:
-            self._moved = layout, [move_record(record, layout) for record in self.history]
-        return self._moved[1]
+        moved = self._moved  # another thread may replace it
+        if moved is None or moved[0] is not layout:
+            moved = layout, [move_record(record, layout) for record in self.history]
+            self._moved = moved
+        return moved[1]
 
     def _prepare_base(
         self, problem: Problem, places: Sequence[Instance | Layout]

@@ -21,7 +21,7 @@ from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.arena import play_by_plan, stream_keys
 from acerl_np.support.errors import InputError, PolicyError, describe, list_some, make_printable
 from acerl_np.support.files import MAX_TEXT_BYTES
-from acerl_np.support.numbers import check_seed
+from acerl_np.support.numbers import Whole, check_seed
 from acerl_np.support.workers import Workers
 
 if TYPE_CHECKING:
@@ -272,7 +272,7 @@ def fit_static(
     cost_limit: float = 50.0,
     within_limit: bool = False,
     *,
-    seed: int = 0,
+    seed: Whole = 0,
     trials: int = STATIC_TRIALS,
     horizon: float | None = None,
     threads: int | None = None,

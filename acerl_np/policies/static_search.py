@@ -15,6 +15,7 @@ from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.arena import play_by_plan
 from acerl_np.support.errors import InputError
+from acerl_np.support.numbers import Whole
 from acerl_np.support.workers import Workers
 
 RULE_NAMES = ("FCFS", "EDD", "NVF", "STD")
@@ -144,7 +145,7 @@ def find_static(
     *,
     cost_limit: float = 50.0,
     within_limit: bool = False,
-    seed: int = 0,
+    seed: Whole = 0,
     keys: np.ndarray | None = None,
     horizon: float | None = None,
     threads: int | None = None,
@@ -218,7 +219,7 @@ def find_static(
 def _search_static(
     n_vehicles: int,
     find_best: Callable[[Sequence[PositionPlan]], tuple[float, StaticResult]],
-    seed: int,
+    seed: Whole,
 ) -> StaticResult:
     """Change one rule or swap two vehicles of the best plan so far until that helps no more."""
     key = np.empty(4, np.uint32)

@@ -14,7 +14,7 @@ from acerl_np.problem.layout import Layout
 from acerl_np.problem.limits import MAX_NUMBER, MAX_TASKS
 from acerl_np.problem.stations import find_ends, find_sites, find_stations
 from acerl_np.support.errors import InputError, list_some
-from acerl_np.support.numbers import check_seed
+from acerl_np.support.numbers import Whole, check_seed
 
 PROCESSES = ("uniform", "poisson", "bursts")
 MIN_RATE, MAX_RATE = 1e-3, 1e6
@@ -130,7 +130,7 @@ def generate_record(
     sites: str | Sequence[str] | None = None,
     demand: tuple[float, float] | None = None,
     handling_time: tuple[float, float] | None = None,
-    seed: int = 0,
+    seed: Whole = 0,
     index: int = 0,
     name: str = "generated",
 ) -> Instance:

@@ -9,7 +9,7 @@ import numpy as np
 from acerl_np.kernels.random import PERTURBATION, derive_key, draw_uniform
 from acerl_np.problem.instance import Instance
 from acerl_np.support.errors import InputError, describe
-from acerl_np.support.numbers import check_seed, is_whole
+from acerl_np.support.numbers import Whole, check_seed, is_whole
 
 MAX_MAGNITUDE = 1_000_000
 
@@ -21,7 +21,7 @@ def perturb(
     instance: Instance,
     magnitude: int,
     *,
-    seed: int = 0,
+    seed: Whole = 0,
     zeros: Zeros = "keep",
     name: str | None = None,
 ) -> Instance:

@@ -35,7 +35,7 @@ from acerl_np.support.errors import (
     make_printable,
 )
 from acerl_np.support.files import write_atomically
-from acerl_np.support.numbers import check_seed, is_real, is_whole
+from acerl_np.support.numbers import Whole, check_seed, is_real, is_whole
 from acerl_np.support.workers import Workers
 from acerl_np.training.checkpoint import check_array, load_checkpoint, save_checkpoint
 from acerl_np.training.curves import CurvePoint, format_curves
@@ -77,6 +77,8 @@ def find_learner(algorithm: str) -> tuple[type[Learner], bool]:
 class RivalTrainer:
     """Trains one of the learners that the paper compares with.
 
+    A trainer can be pickled and copied between two steps: the copy goes on to the same bytes.
+
     Parameters
     ----------
     algorithm : str
@@ -109,7 +111,7 @@ class RivalTrainer:
         instances: Instance | Sequence[Instance],
         *,
         steps: int = STEPS,
-        seed: int = 0,
+        seed: Whole = 0,
         settings: Settings | Mapping[str, Any] | None = None,
     ) -> None:
         learner, adaptive = find_learner(algorithm)
@@ -354,7 +356,7 @@ def train(
     instances: Instance | Sequence[Instance],
     *,
     steps: int = STEPS,
-    seed: int = 0,
+    seed: Whole = 0,
     settings: Settings | Mapping[str, Any] | None = None,
     callback: Callable[[Round], object] | None = None,
 ) -> Policy | AgentPair:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import queue
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -31,6 +32,7 @@ from acerl_np.kernels.state import (
 from acerl_np.kernels.update import Noise
 from acerl_np.problem.instance import Instance
 from acerl_np.support.errors import WorkerError
+from acerl_np.support.numbers import Whole
 from acerl_np.support.workers import Workers
 
 TILE = 4
@@ -73,7 +75,7 @@ def limit_tiles(problem: Problem, tile: int) -> int:
 
 
 def stream_keys(
-    instances: Sequence[Instance], trials: int, seed: int, *, purpose: np.int64 = EVALUATION
+    instances: Sequence[Instance], trials: int, seed: Whole, *, purpose: np.int64 = EVALUATION
 ) -> np.ndarray:
     """Return the key of each trial's streams, uint32 (n_instances * trials, 4).
 
@@ -120,14 +122,26 @@ class Arena:
         self.network = network
         self.workers = workers
         self.tile = tile or TILE
-        self._spaces: queue.SimpleQueue[tuple[State, Workspace]] = queue.SimpleQueue()
-        for _ in range(workers.threads):
-            self._spaces.put(
+        self._spaces = self._allocate_spaces()
+
+    def _allocate_spaces(self) -> queue.SimpleQueue[tuple[State, Workspace]]:
+        spaces: queue.SimpleQueue[tuple[State, Workspace]] = queue.SimpleQueue()
+        for _ in range(self.workers.threads):
+            spaces.put(
                 (
-                    allocate_state(problem, self.tile),
-                    allocate_workspace(network, self.tile, self.tile),
+                    allocate_state(self.problem, self.tile),
+                    allocate_workspace(self.network, self.tile, self.tile),
                 )
             )
+        return spaces
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what the workers write in: nothing of it outlasts a generation."""
+        return {name: value for name, value in vars(self).items() if name != "_spaces"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._spaces = self._allocate_spaces()
 
     def play_population(
         self,

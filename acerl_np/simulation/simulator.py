@@ -34,7 +34,8 @@ from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.tables import build_problem, count_actions, count_features
 from acerl_np.support.errors import ActionError, InputError, describe
-from acerl_np.support.numbers import is_whole
+from acerl_np.support.numbers import Whole, is_whole
+from acerl_np.support.sharing import Exclusive
 
 STATUS_NAMES = np.array(["running", "finished", "stuck", "stopped"])
 """All tasks served; nothing can happen any more though tasks wait; stopped at the horizon."""
@@ -90,12 +91,35 @@ def find_legal(mask: np.ndarray, actions: np.ndarray) -> np.ndarray:
     return np.asarray(inside & mask[np.arange(len(mask)), np.where(inside, actions, 0)])
 
 
+def read_choices(name: str, values: ArrayLike, n: int) -> np.ndarray:
+    """Return what a caller chose for n episodes, int64 (n,).
+
+    Raises
+    ------
+    ActionError
+        If it has another shape or type.
+    """
+    try:
+        read = np.asarray(values)
+    except ValueError as error:
+        raise ActionError(f"{name}: {error}; expected integers") from error
+    if read.shape != (n,) or read.dtype.kind not in "iu":
+        raise ActionError(
+            f"{name}: read {read.dtype} of shape {read.shape}; expected integers of shape ({n},)"
+        )
+    return read.astype(np.int64)
+
+
 class Simulator:
     """B episodes in lockstep, one per entry of `instances`.
 
     Each step takes one decision in every episode that is not over and advances it to its next
     decision. Instances may differ in floor, fleet and number of tasks: observations and masks are
     padded to the largest.
+
+    One thread at a time may use it: what changes it, or asks a policy, raises `SharingError` while
+    another thread is at that. Threads of their own simulators run side by side. It can be copied and
+    pickled, in the midst of its episodes.
 
     Parameters
     ----------
@@ -149,7 +173,7 @@ class Simulator:
         n_vehicles: int | None = None,
         horizon: float | None = None,
         n_episodes: int | None = None,
-        seed: int = 0,
+        seed: Whole = 0,
         breakdown_keys: np.ndarray | None = None,
     ) -> None:
         entries = list_instances(instances)
@@ -175,6 +199,7 @@ class Simulator:
             self._keys = _read_keys(breakdown_keys, n_episodes)
         self._seeds = [0] * n_episodes
         self._starts = [0] * n_episodes
+        self._use = Exclusive("simulator")
         self._seed_all(seed)
         self.state = allocate_state(self.problem, self.n_episodes)
         self._view = allocate_view(self.n_episodes, self.n_features, self.n_actions)
@@ -237,7 +262,7 @@ class Simulator:
         """Mean delay of the tasks of each episode, float64 (B,), s; nan until finished (Eq. 2)."""
         return self.state.outcome[:, OUTCOME_TARDINESS].copy()
 
-    def reset(self, *, seed: int | None = None) -> None:
+    def reset(self, *, seed: Whole | None = None) -> None:
         """Start every episode anew and advance it to its first decision.
 
         Parameters
@@ -251,17 +276,18 @@ class Simulator:
         InputError
             If the seed is no whole number from 0 on; no episode is changed.
         """
-        if seed is not None:
-            self._check_seedable()
-            self._seed_all(seed)
-        self._advance(True, self._rows, self.choices)
+        with self._use:
+            if seed is not None:
+                self._check_seedable()
+                self._seed_all(seed)
+            self._advance(True, self._rows, self.choices)
 
     def restart(
         self,
         episodes: ArrayLike,
         choices: ArrayLike | None = None,
         *,
-        seeds: Sequence[int | None] | None = None,
+        seeds: Sequence[Whole | None] | None = None,
     ) -> None:
         """Start some episodes anew, over or not; the others stay as they are.
 
@@ -296,9 +322,11 @@ class Simulator:
             for seed in seeds:
                 if seed is not None:
                     _check_seed(seed)
-            self._seed_episodes(rows.tolist(), seeds)
-        self.choices[rows] = chosen
-        self._advance(True, rows, chosen)
+        with self._use:
+            if seeds is not None:
+                self._seed_episodes(rows.tolist(), seeds)
+            self.choices[rows] = chosen
+            self._advance(True, rows, chosen)
 
     def step(self, actions: ArrayLike, *, episodes: ArrayLike | None = None) -> None:
         """Take one decision in every episode that is not over, or in some of them.
@@ -319,18 +347,15 @@ class Simulator:
             If `episodes` are no indices, or one stands twice; no episode is changed.
         """
         rows = self._rows if episodes is None else self._read_rows(episodes)
-        chosen = self._read_choices("actions", actions, len(rows))
+        chosen = read_choices("actions", actions, len(rows))
         every = episodes is None
-        running = ~(self.done if every else self.done[rows])
-        legal = find_legal(self._view.mask if every else self._view.mask[rows], chosen)
-        if (running & ~legal).any():
-            k = int(np.argmax(running & ~legal))
-            b = rows[k]
-            raise ActionError(
-                f"episode {b} at {self.state.episode[b, EPISODE_TIME]} s: action {chosen[k]} is illegal; "
-                f"expected one of {np.flatnonzero(self._view.mask[b]).tolist()}"
-            )
-        self._advance(False, rows, chosen)
+        with self._use:
+            running = ~(self.done if every else self.done[rows])
+            legal = find_legal(self._view.mask if every else self._view.mask[rows], chosen)
+            if (running & ~legal).any():
+                k = int(np.argmax(running & ~legal))
+                raise self.explain_illegal(int(rows[k]), int(chosen[k]), self._view.mask)
+            self._advance(False, rows, chosen)
 
     def decide(
         self, policy: Chooser, *, rng: np.random.Generator | None = None
@@ -362,7 +387,8 @@ class Simulator:
         decider = prepare()
         chosen = np.empty((self.n_episodes, 3), np.int64)
         decide = decide_ahead_rows if isinstance(decider, Ahead) else decide_rows
-        decide(problem, self.state, decider, keys, chosen)
+        with self._use:  # it brings positions of vehicles up to date
+            decide(problem, self.state, decider, keys, chosen)
         vehicles, positions = chosen[:, 0].copy(), chosen[:, 1]
         tasks = np.where(
             positions >= 0, self.state.pool[self._rows, np.maximum(0, positions)], np.int64(-1)
@@ -385,21 +411,22 @@ class Simulator:
         """
         chosen = np.stack(
             [
-                self._read_choices("vehicles", vehicles, self.n_episodes),
-                self._read_choices("tasks", tasks, self.n_episodes),
+                read_choices("vehicles", vehicles, self.n_episodes),
+                read_choices("tasks", tasks, self.n_episodes),
             ]
         )
-        b = find_impossible(self.problem, self.state, chosen[0], chosen[1])
-        if b >= 0:
-            instance = self.pool[self.choices[b]]
-            waiting = self.state.pool[b, : self.state.episode[b, EPISODE_POOL_SIZE]]
-            raise ActionError(
-                f"episode {b} at {self.state.episode[b, EPISODE_TIME]} s: vehicle {chosen[0, b]} with task "
-                f"{chosen[1, b]} is impossible; expected an idle vehicle of "
-                f"{len(instance.layout.vehicles)} and one of the waiting tasks {waiting.tolist()} that it "
-                "may carry"
-            )
-        assign_batch(self.problem, self.state, chosen[0], chosen[1], self._view)
+        with self._use:
+            b = find_impossible(self.problem, self.state, chosen[0], chosen[1])
+            if b >= 0:
+                instance = self.pool[self.choices[b]]
+                waiting = self.state.pool[b, : self.state.episode[b, EPISODE_POOL_SIZE]]
+                raise ActionError(
+                    f"episode {b} at {self.state.episode[b, EPISODE_TIME]} s: vehicle {chosen[0, b]} with "
+                    f"task {chosen[1, b]} is impossible; expected an idle vehicle of "
+                    f"{len(instance.layout.vehicles)} and one of the waiting tasks {waiting.tolist()} that "
+                    "it may carry"
+                )
+            assign_batch(self.problem, self.state, chosen[0], chosen[1], self._view)
 
     def _read_rows(self, episodes: ArrayLike) -> np.ndarray:
         rows = _read_indices("episodes", episodes, self.n_episodes)
@@ -407,17 +434,12 @@ class Simulator:
             raise InputError("episodes: an index stands twice; expected each at most once")
         return rows
 
-    def _read_choices(self, name: str, values: ArrayLike, n: int) -> np.ndarray:
-        try:
-            read = np.asarray(values)
-        except ValueError as error:
-            raise ActionError(f"{name}: {error}; expected integers") from error
-        if read.shape != (n,) or read.dtype.kind not in "iu":
-            raise ActionError(
-                f"{name}: read {read.dtype} of shape {read.shape}; "
-                f"expected integers of shape ({n},)"
-            )
-        return read.astype(np.int64)
+    def explain_illegal(self, b: int, action: int, mask: np.ndarray) -> ActionError:
+        """Return the error of an action of episode b that `mask`, bool (B, n), says is illegal."""
+        return ActionError(
+            f"episode {b} at {self.state.episode[b, EPISODE_TIME]} s: action {action} is illegal; "
+            f"expected one of {np.flatnonzero(mask[b]).tolist()}"
+        )
 
     def schedule(self, b: int) -> Schedule:
         """Return the tasks of episode `b` that are finished so far.
@@ -463,12 +485,12 @@ class Simulator:
         if self._keys is not None:
             raise InputError("seed: the random breakdowns have keys of their own; expected no seed")
 
-    def _seed_all(self, seed: int) -> None:
+    def _seed_all(self, seed: Whole) -> None:
         _check_seed(seed)
         seeds = [int(seed) + b for b in range(self.n_episodes)]
         self._seed_episodes(range(self.n_episodes), seeds)
 
-    def _seed_episodes(self, episodes: Iterable[int], seeds: Sequence[int | None]) -> None:
+    def _seed_episodes(self, episodes: Iterable[int], seeds: Sequence[Whole | None]) -> None:
         for b, seed in zip(episodes, seeds, strict=True):
             if seed is not None:
                 self._seeds[b] = int(seed) % 2**63

@@ -112,5 +112,11 @@ class WorkerError(AcerlError, RuntimeError):
     exit_status = 1
 
 
+class SharingError(AcerlError, RuntimeError):
+    """Two threads use at once what belongs to one at a time (exit status 1)."""
+
+    exit_status = 1
+
+
 class MissingExtraError(InputError, ImportError):
     """An optional extra is not installed; the message names the command that installs it."""

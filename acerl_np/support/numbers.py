@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import math
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeAlias
+
+import numpy as np
 
 from acerl_np.support.errors import ConfigError, describe
+
+Whole: TypeAlias = int | np.integer[Any]
+"""A whole number as callers give it, Python's or NumPy's."""
 
 MAX_SEED = 2**63 - 1
 

@@ -6,7 +6,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from acerl_np.support.errors import ConfigError, describe
 from acerl_np.support.numbers import is_whole
@@ -39,7 +39,7 @@ def check_threads(threads: int | None) -> None:
 
 
 class Workers:
-    """The calling thread and its helpers.
+    """The calling thread and its helpers; copies and pickles begin helpers of their own.
 
     Parameters
     ----------
@@ -105,6 +105,10 @@ class Workers:
                 future.exception()  # waits
         for future in futures:
             future.result()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the helpers out: threads belong to one process and one object."""
+        return {**vars(self), "_helpers": None, "_process": 0}
 
     def close(self) -> None:
         """End the helpers."""

@@ -19,7 +19,7 @@ from acerl_np.policies.network import Policy
 from acerl_np.problem.instance import Instance, check_names, list_instances
 from acerl_np.support.errors import CheckpointError, InputError, describe, make_printable
 from acerl_np.support.files import write_atomically
-from acerl_np.support.numbers import check_seed
+from acerl_np.support.numbers import Whole, check_seed
 from acerl_np.support.team import Team, find_team
 from acerl_np.support.workers import Workers
 from acerl_np.training.checkpoint import MAX_COUNT, check_array, load_checkpoint, save_checkpoint
@@ -42,6 +42,9 @@ UNUSABLE = (KeyError, TypeError, ValueError, AttributeError, OverflowError, Inpu
 
 class ACERL:
     """Adaptive constrained evolutionary reinforcement learning (Algorithm 1).
+
+    A trainer can be pickled and copied between two generations: the copy goes on to the same bytes, on
+    threads of its own. An executor stays with the original.
 
     Parameters
     ----------
@@ -86,7 +89,7 @@ class ACERL:
         instances: Instance | Sequence[Instance],
         config: Config | None = None,
         *,
-        seed: int = 0,
+        seed: Whole = 0,
         threads: int | None = None,
         tile: int | None = None,
         executor: Executor | Team | None = None,
@@ -127,6 +130,10 @@ class ACERL:
             self.config.penalty,
             self.config.margin,
         )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the executor out: it belongs to whoever gave it."""
+        return {**vars(self), "_split": None}
 
     @property
     def _names(self) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from dataclasses import replace
 
@@ -17,7 +18,7 @@ from gymnasium.utils.env_checker import check_env  # noqa: E402
 from gymnasium.vector import AutoresetMode, SyncVectorEnv  # noqa: E402
 
 import acerl_np.gym  # noqa: E402
-from acerl_np.gym import ENV_ID, DMHEnv, DMHVectorEnv  # noqa: E402
+from acerl_np.gym import ENV_ID, PAIRS_ENV_ID, DMHEnv, DMHVectorEnv  # noqa: E402
 from acerl_np.problem.layout import RandomBreakdowns  # noqa: E402
 
 MODES = list(AutoresetMode)
@@ -48,12 +49,14 @@ def play(env, observation, info):
 # The single environment
 
 
-@pytest.mark.parametrize("illegal", ["error", "redraw"])
+@pytest.mark.parametrize(
+    ("env_id", "illegal"), [(ENV_ID, "error"), (ENV_ID, "redraw"), (PAIRS_ENV_ID, "redraw")]
+)
 @pytest.mark.parametrize("several", [False, True])
-def test_the_checker_finds_nothing(instances, illegal, several):
-    """Warnings are errors in these tests."""
+def test_the_checker_finds_nothing(instances, illegal, several, env_id):
+    """Warnings are errors in these tests. It draws actions without their mask: of pairs, few are legal."""
     given = instances if several else "DMH-01"
-    env = gymnasium.make(ENV_ID, instance=given, illegal=illegal, render_mode="rgb_array")
+    env = gymnasium.make(env_id, instance=given, illegal=illegal, render_mode="rgb_array")
     check_env(env.unwrapped)
 
 
@@ -127,39 +130,75 @@ def test_steps_only_while_an_episode_runs(instances):
 # The horizon
 
 
-def test_the_horizon_truncates(instances):
+def test_the_horizon_is_a_terminal_end(instances):
     instance = instances[1]
     env = DMHEnv(instance)
     _, reward, terminated, truncated, info = play(env, *env.reset())
     makespan, tardiness = info["makespan"], info["tardiness"]
     assert (terminated, truncated, reward) == (True, False, -makespan)
+    assert info["status"] == "finished"
 
     env = DMHEnv(instance, horizon=makespan)
-    assert play(env, *env.reset())[2:4] == (True, False)
+    *_, info = play(env, *env.reset())
+    assert (info["status"], info["makespan"]) == ("finished", makespan)
     env = DMHEnv(instance, horizon=makespan - 1)
     observation, reward, terminated, truncated, info = play(env, *env.reset())
-    assert (terminated, truncated, reward) == (False, True, 1 - makespan)
+    assert (terminated, truncated, info["status"]) == (True, False, "stopped")
+    assert reward < -makespan
     assert np.isnan([info["makespan"], info["tardiness"]]).all()
-    assert 0.0 <= tardiness - info["cost"] <= 1.0
+    assert info["cost"] >= tardiness
     assert not observation.any()
     assert not info["action_mask"].any()
 
 
-def test_cost_at_the_horizon_by_hand():
-    """One task of two is served, late; the other waits and is due or not."""
+def test_reward_and_cost_at_the_horizon_by_hand():
+    """One task of three is served, late; one is under way, and one has not even arrived."""
     layout = load_layout("dmh")
     row = {"pickup": "st2", "delivery": "st1", "expiry_time": 10}
     rows = [
         {"task": "a", "arrival_time": 0, **row},
         {"task": "b", "arrival_time": 300, **row},
+        {"task": "c", "arrival_time": 900.5, **row},
     ]
-    env = DMHEnv(Instance.from_rows("two", layout, rows), horizon=340)
+    env = DMHEnv(Instance.from_rows("three", layout, rows), horizon=340)
     simulator = Simulator(Instance.from_rows("one", layout, rows[:1]))
     simulator.step([0])
-    _, _, _, truncated, info = play(env, *env.reset())
-    assert truncated
+    _, reward, _, _, info = play(env, *env.reset())
+    assert info["status"] == "stopped"
     assert simulator.makespan[0] < 300
-    assert info["cost"] == (simulator.makespan[0] - 10 + (340 - 310)) / 2
+    ways = layout.routes.distance
+    st1, st2 = (next(k for k, s in enumerate(layout.sites) if s.id == x) for x in ("st1", "st2"))
+    # A vehicle may have broken down on the longest edge.
+    edges = layout.routes.edge_length
+    longest = np.ceil(edges[np.isfinite(edges)].max() + ways[:, st2].max() + ways[st2, st1] + 1e-6)
+    assert any(vehicle.breakdowns for vehicle in layout.vehicles)
+    assert {vehicle.speed for vehicle in layout.vehicles} == {1.0}
+    second, third = 340 + longest, 901 + longest
+    assert second < 901
+    assert reward == -third
+    late = (simulator.makespan[0] - 10, second - 310, third - 910.5)
+    assert info["cost"] == pytest.approx(sum(late) / 3, rel=1e-12)
+
+
+@pytest.mark.parametrize("options", [{}, {"actions": "pairs"}], ids=str)
+def test_no_stopped_episode_is_paid_as_much_as_one_that_finishes(instances, options):
+    """Whatever it does: the best of the stopped ones is worse than the worst that finishes in time."""
+    paid = {"finished": [], "stopped": []}
+    rng = np.random.default_rng(0)
+    alone = DMHEnv(instances[1])
+    makespan = play(alone, *alone.reset())[4]["makespan"]
+    env = DMHEnv(instances[1], horizon=makespan, **options)
+    for _ in range(60):
+        _, info = env.reset()
+        over = False
+        while not over:
+            action = rng.choice(np.flatnonzero(info["action_mask"]))
+            _, reward, over, truncated, info = env.step(action)
+            assert not truncated
+        paid[info["status"]].append(reward)
+    assert paid["finished"]
+    assert paid["stopped"]
+    assert max(paid["stopped"]) < min(paid["finished"])
 
 
 def test_an_episode_without_a_decision():
@@ -170,13 +209,14 @@ def test_an_episode_without_a_decision():
         _, info = env.reset()
         assert not info["action_mask"].any()
         _, reward, terminated, truncated, info = env.step(0)
-        assert (reward, terminated, truncated, info["cost"]) == (-5.0, False, True, 0.0)
+        assert (terminated, truncated, info["status"]) == (True, False, "stopped")
+        assert (reward, info["cost"]) == (-240.0, 240.0 - 18.0)  # 231 s from the farthest site
         with pytest.raises(ActionError, match="reset"):
             env.step(0)
     for mode in MODES:
         envs = DMHVectorEnv(2, instance, horizon=5, autoreset_mode=mode)
         envs.reset()
-        assert envs.step(np.zeros(2, int))[3].all()
+        assert envs.step(np.zeros(2, int))[2].all()
 
 
 # Seeds and instances
@@ -263,6 +303,8 @@ def test_an_instance_given_twice_is_drawn_twice_as_often(instances):
         {"scaling": [1.0] * 11},
         {"scaling": [0.0] * 12},
         {"scaling": "x"},
+        {"actions": "tasks"},
+        {"max_episode_steps": 5},
     ],
 )
 def test_bad_options(options):
@@ -377,7 +419,11 @@ def equal(ours, theirs):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("options", [{}, {"horizon": 250.0}, {"illegal": "redraw"}], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"horizon": 250.0}, {"illegal": "redraw"}, {"actions": "pairs", "horizon": 400.0}],
+    ids=str,
+)
 @pytest.mark.parametrize("model", [None, RandomBreakdowns(150.0, 30.0)], ids=["", "random"])
 def test_equals_gymnasiums_vector_of_single_environments(instances, mode, options, model):
     instances = [
@@ -716,6 +762,48 @@ def test_pictures_of_unlike_floors_have_one_size(instances):
         env.reset(options={"instance": instance})
         shapes.add(env.render().shape)
     assert len(shapes) == 1
+
+
+@pytest.mark.parametrize("env_id", [ENV_ID, PAIRS_ENV_ID])
+def test_a_limit_of_steps_is_refused_where_it_is_seen(instances, env_id):
+    """It would pay 0.0, more than any schedule."""
+    expected = r"max_episode_steps: read 10; expected horizon="
+    made = gymnasium.make(env_id, instance=instances[0], max_episode_steps=10)
+    wrapped = gymnasium.wrappers.TimeLimit(DMHEnv(instances[0]), 10)
+    within = gymnasium.wrappers.RecordEpisodeStatistics(wrapped)
+    for env in (made, wrapped, within):
+        for _ in range(2):
+            with pytest.raises(InputError, match=expected):
+                env.reset(seed=0)
+    with pytest.raises(InputError, match=expected):
+        DMHEnv(instances[0], max_episode_steps=10)
+    with pytest.raises(InputError, match=expected):
+        gymnasium.make_vec(
+            env_id, 2, vectorization_mode="sync", instance=instances[0], max_episode_steps=10
+        ).reset()
+    # One around another environment is none of ours.
+    other = gymnasium.wrappers.TimeLimit(Around(DMHEnv(instances[0])), 10)
+    assert other.reset()[0].any()
+
+
+class Around(gymnasium.Env):
+    """An environment of its own that asks another."""
+
+    def __init__(self, env):
+        self.env, self.observation_space, self.action_space = (
+            env,
+            env.observation_space,
+            env.action_space,
+        )
+
+    def reset(self, *, seed=None, options=None):
+        return self.env.reset(seed=seed, options=options)
+
+
+def test_both_constructors_take_the_same():
+    single, vector = (inspect.signature(one).parameters.keys() for one in (DMHEnv, DMHVectorEnv))
+    assert vector - single == {"num_envs", "autoreset_mode"}
+    assert not single - vector
 
 
 def test_an_end_by_steps_is_refused(instances):

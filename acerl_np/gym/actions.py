@@ -1,0 +1,153 @@
+"""What an action means: a vehicle and a rule, or a vehicle and one of the waiting tasks that are seen."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from acerl_np.kernels.state import (
+    EPISODE_POOL_SIZE,
+    FLEET_CAPACITY,
+    IDLE,
+    INSTANCE_HAS_PRIORITIES,
+    INSTANCE_N_VEHICLES,
+    INSTANCE_TASK_SLOTS,
+    RECORD_DEMAND,
+    RECORD_PRIORITY,
+    VEHICLE_STATUS,
+)
+from acerl_np.simulation.simulator import Simulator, find_legal, read_choices
+
+ACTIONS = ("rules", "pairs")
+
+
+class Actions(Protocol):
+    """How the actions of B episodes are numbered, 0 to n - 1."""
+
+    n: int
+
+    def mask(self) -> np.ndarray:
+        """Return the legal actions, bool (B, n)."""
+        ...
+
+    def take(self, actions: np.ndarray) -> None:
+        """Take one in every episode that is not over; an `ActionError` changes none."""
+        ...
+
+    def begin(self) -> None:
+        """Note that episodes were started."""
+        ...
+
+
+class RuleActions:
+    """vehicle * 4 + rule: one of the vehicle's four favourite tasks, by the paper's rules.
+
+    Parameters
+    ----------
+    simulator : Simulator
+    """
+
+    def __init__(self, simulator: Simulator) -> None:
+        self._simulator = simulator
+        self.n = simulator.n_actions
+
+    def mask(self) -> np.ndarray:
+        """Return the legal actions, bool (B, n)."""
+        return self._simulator.action_mask
+
+    def take(self, actions: np.ndarray) -> None:
+        """Take an action in every episode that is not over; an `ActionError` changes none."""
+        self._simulator.step(actions)
+
+    def begin(self) -> None:
+        """Note that episodes were started."""
+
+
+class PairActions:
+    """vehicle * task_slots + slot: any waiting task that is seen, by the slot that it is seen in.
+
+    Where no slot holds a task that an idle vehicle may take, as more tasks wait than are seen, the first
+    vehicle that has a choice takes the first of its tasks: no action could say it.
+
+    Parameters
+    ----------
+    simulator : Simulator
+    """
+
+    def __init__(self, simulator: Simulator) -> None:
+        self._simulator = simulator
+        self.slots = int(simulator.problem.instance[0, INSTANCE_TASK_SLOTS])
+        self.n = simulator.problem.fleet.shape[1] * self.slots
+        self._mask = np.zeros((simulator.n_episodes, self.n), np.bool_)
+        self.begin()
+
+    def mask(self) -> np.ndarray:
+        """Return the legal actions, bool (B, n)."""
+        return self._mask.copy()
+
+    def take(self, actions: np.ndarray) -> None:
+        """Take an action in every episode that is not over; an `ActionError` changes none."""
+        simulator = self._simulator
+        chosen = read_choices("actions", actions, simulator.n_episodes)
+        running = ~simulator.done
+        illegal = running & ~find_legal(self._mask, chosen)
+        if illegal.any():
+            b = int(np.argmax(illegal))
+            raise simulator.explain_illegal(b, int(chosen[b]), self._mask)
+        vehicles, slots = np.divmod(np.where(running, chosen, 0), self.slots)
+        rows = np.arange(simulator.n_episodes)
+        simulator.assign(vehicles, simulator.state.pool[rows, slots * running])
+        self.begin()
+
+    def begin(self) -> None:
+        """Note that episodes were started, or went on; take the decisions that no action says."""
+        simulator = self._simulator
+        while True:
+            self._mask = find_pairs(simulator, self.slots)
+            unseen = np.flatnonzero(~simulator.done & ~self._mask.any(axis=1))
+            if not len(unseen):
+                return
+            simulator.step(simulator.action_mask[unseen].argmax(axis=1), episodes=unseen)
+
+
+def find_pairs(simulator: Simulator, slots: int) -> np.ndarray:
+    """Return which vehicle may take which of the tasks that are seen, in every episode.
+
+    Parameters
+    ----------
+    simulator : Simulator
+    slots : int
+        Waiting tasks that are seen.
+
+    Returns
+    -------
+    ndarray(bool, (B, n_vehicles * slots))
+        False in episodes that are over.
+    """
+    problem, state, i = simulator.problem, simulator.state, simulator.choices
+    n_waiting = state.episode[:, EPISODE_POOL_SIZE]
+    n_tasks, fleet = state.pool.shape[1], problem.fleet.shape[1]
+    idle = state.vehicle[:, :, VEHICLE_STATUS] == IDLE
+    idle &= np.arange(fleet) < problem.instance[i, INSTANCE_N_VEHICLES, np.newaxis]
+    idle &= ~simulator.done[:, np.newaxis]
+    ranked = bool(problem.instance[:, INSTANCE_HAS_PRIORITIES].any())
+    n = n_tasks if ranked else min(slots, n_tasks)  # the highest priority may wait unseen
+    n = min(n, int(n_waiting.max(initial=0)))
+    tasks = np.where(np.arange(n) < n_waiting[:, np.newaxis], state.pool[:, :n], 0)
+    record = problem.record[i[:, np.newaxis], tasks]
+    capacity = problem.fleet[i, :, FLEET_CAPACITY][:, :, np.newaxis]
+    offered = (capacity == 0.0) | (record[:, np.newaxis, :, RECORD_DEMAND] <= capacity)
+    offered &= (np.arange(n) < n_waiting[:, np.newaxis])[:, np.newaxis, :]
+    if ranked and n:
+        priority = np.where(offered, record[:, np.newaxis, :, RECORD_PRIORITY], -np.inf)
+        offered &= priority >= priority.max(axis=2, keepdims=True)
+    offered &= idle[:, :, np.newaxis]
+    mask = np.zeros((simulator.n_episodes, fleet, slots), np.bool_)
+    mask[:, :, : min(n, slots)] = offered[:, :, :slots]
+    return mask.reshape(simulator.n_episodes, fleet * slots)
+
+
+def make_actions(kind: str, simulator: Simulator) -> Actions:
+    """Return the actions that one of `ACTIONS` names."""
+    return PairActions(simulator) if kind == "pairs" else RuleActions(simulator)

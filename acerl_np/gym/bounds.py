@@ -1,0 +1,164 @@
+"""Bounds of what an environment shows and pays: of tasks' durations, of episodes, of observations."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from acerl_np.kernels.observation import N_TASK_FEATURES, N_VEHICLE_FEATURES
+from acerl_np.kernels.state import (
+    INSTANCE_HORIZON,
+    INSTANCE_TASK_SLOTS,
+    RECORD_DEMAND,
+    RECORD_EXPIRY,
+    RECORD_LOADED,
+    SCALING_CAPACITY,
+    SCALING_DEMAND_HALF,
+    SCALING_DEMAND_MID,
+    SCALING_DISTANCE_HALF,
+    SCALING_DISTANCE_MID,
+    SCALING_EXPIRY_HALF,
+    SCALING_EXPIRY_MID,
+    SCALING_SPEED,
+    SCALING_TOTAL_HALF,
+    SCALING_TOTAL_MID,
+    SCALING_WAITING_HALF,
+    SCALING_WAITING_MID,
+)
+from acerl_np.problem.instance import Instance
+from acerl_np.simulation.simulator import Simulator
+
+ROUNDING = 1e-6
+"""s, what rounding may add to a duration; a tick is rounded by far less."""
+
+
+def bound_durations(instance: Instance) -> np.ndarray:
+    """Return how long each task takes at most, from its assignment to its finish.
+
+    It is served by the slowest of the vehicles that may carry it, from the farthest site; a vehicle that
+    broke down in mid-edge drives the longest edge before.
+
+    Parameters
+    ----------
+    instance : Instance
+
+    Returns
+    -------
+    ndarray(float64, (n_tasks,)), s
+        Whole seconds, at least one.
+    """
+    layout, routes = instance.layout, instance.layout.routes
+    lengths = routes.edge_length[np.isfinite(routes.edge_length)]
+    halts = layout.has_random_breakdowns or any(vehicle.breakdowns for vehicle in layout.vehicles)
+    least = np.inf if routes.edge_speed is None else float(routes.edge_speed.min(initial=np.inf))
+    longest = np.zeros(instance.n_tasks)
+    for speed, capacity in sorted({(item.speed, item.capacity) for item in layout.vehicles}):
+        ways = routes.find_time(speed)
+        farthest = np.where(np.isfinite(ways), ways, 0.0).max(axis=0)
+        own = farthest[instance.pickup] + ways[instance.pickup, instance.delivery]
+        if halts:
+            own += lengths.max(initial=0.0) / min(speed, least)
+        able = (capacity == 0.0) | (instance.demand <= capacity)
+        longest = np.where(able, np.maximum(longest, own), longest)
+    return np.asarray(np.maximum(1.0, np.ceil(longest + instance.handling_time + ROUNDING)))
+
+
+def bound_time(instance: Instance, durations: np.ndarray, horizon: float) -> float:
+    """Return when an episode is over at the latest, whatever is decided, s.
+
+    After the last arrival some vehicle works, or all that could are broken: no decision is put off. So an
+    episode takes at most the tasks one after the other, and for each breakdown its repair and a task done
+    in vain. Where vehicles break down at random, the horizon ends it.
+
+    Parameters
+    ----------
+    instance : Instance
+    durations : ndarray(float64, (n_tasks,)), s
+        Of `bound_durations`.
+    horizon : float
+        s, at which an episode is stopped.
+    """
+    if instance.layout.has_random_breakdowns:
+        return horizon
+    repairs = [
+        np.ceil(item.repair_time) + 2.0 + durations.max()
+        for vehicle in instance.layout.vehicles
+        for item in vehicle.breakdowns
+    ]
+    latest = np.ceil(instance.arrival.max()) + durations.sum() + sum(repairs)
+    return float(min(latest, horizon))
+
+
+def bound_observations(
+    simulator: Simulator, durations: list[np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the least and the largest value of each feature, in any episode of the simulator's pool.
+
+    Zero is within: what is not there is seen as 0. A feature that is always 0 has the bounds 0 and 1, so
+    that every range can be rescaled.
+
+    Parameters
+    ----------
+    simulator : Simulator
+    durations : list of ndarray(float64, (n_tasks,)), s
+        Of `bound_durations`, for each instance of the pool.
+
+    Returns
+    -------
+    low, high : ndarray(float32, (n_features,))
+    """
+    low, high = np.zeros(simulator.n_features), np.zeros(simulator.n_features)
+    for i, instance in enumerate(simulator.pool):
+        _widen(low, high, simulator, i, bound_time(instance, durations[i], _horizon(simulator, i)))
+    # Outwards by a rounding of the kernels' float32.
+    narrow = np.nextafter(low.astype(np.float32), np.float32(-np.inf))
+    wide = np.nextafter(high.astype(np.float32), np.float32(np.inf))
+    narrow[low == 0.0], wide[high == 0.0] = 0.0, 0.0
+    wide[narrow == wide] = 1.0
+    return narrow, wide
+
+
+def _horizon(simulator: Simulator, i: int) -> float:
+    return float(simulator.problem.instance[i, INSTANCE_HORIZON])
+
+
+def _widen(low: np.ndarray, high: np.ndarray, simulator: Simulator, i: int, latest: float) -> None:
+    """Widen bounds of features by what is seen on instance i until `latest`, s."""
+    problem, instance = simulator.problem, simulator.pool[i]
+    slots = int(problem.instance[i, INSTANCE_TASK_SLOTS])
+    scale = problem.scaling[i]
+    seen = min(slots, instance.n_tasks)
+    record = problem.record[i, : instance.n_tasks]
+
+    def extend(features: slice | int, values: np.ndarray) -> None:
+        low[features] = np.minimum(low[features], values.min())
+        high[features] = np.maximum(high[features], values.max())
+
+    for k, values, mid, half in (
+        (0, record[:, RECORD_LOADED], SCALING_DISTANCE_MID, SCALING_DISTANCE_HALF),
+        (1, np.array([-ROUNDING, latest]), SCALING_WAITING_MID, SCALING_WAITING_HALF),
+        (2, record[:, RECORD_EXPIRY], SCALING_EXPIRY_MID, SCALING_EXPIRY_HALF),
+        (3, record[:, RECORD_DEMAND], SCALING_DEMAND_MID, SCALING_DEMAND_HALF),
+    ):
+        columns = slice(k, N_TASK_FEATURES * seen, N_TASK_FEATURES)
+        extend(columns, (values - scale[mid]) / scale[half])
+    ways = (_find_totals(instance) - scale[SCALING_TOTAL_MID]) / scale[SCALING_TOTAL_HALF]
+    for v, vehicle in enumerate(instance.layout.vehicles):
+        first = N_TASK_FEATURES * slots + v * (N_VEHICLE_FEATURES + slots)
+        extend(first, np.array([vehicle.speed / scale[SCALING_SPEED]]))
+        extend(first + 1, np.array([1.0]))  # broken
+        extend(first + 2, np.array([vehicle.capacity / scale[SCALING_CAPACITY]]))
+        first += N_VEHICLE_FEATURES
+        extend(slice(first, first + seen), ways)
+
+
+def _find_totals(instance: Instance) -> np.ndarray:
+    """Return the least and the largest way of a vehicle to a pickup and its delivery as it is seen, m."""
+    routes, pickup = instance.layout.routes, instance.pickup
+    reached = np.isfinite(routes.distance)
+    nearest = np.where(reached, routes.distance, np.inf).min(axis=0)[pickup]
+    farthest = np.where(reached, routes.distance, 0.0).max(axis=0)[pickup]
+    loaded = routes.distance[pickup, instance.delivery]
+    ends = np.array([(nearest + loaded).min(), (farthest + loaded).max()])
+    if instance.layout.truncate_distances:
+        return np.asarray(np.floor(ends + 0.5e-9))
+    return np.asarray(np.floor(ends * 1e9 + 0.5) * 1e-9)

@@ -1,0 +1,65 @@
+"""What one thread at a time may use: misuse is an error where it is seen, not a wrong result."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import wraps
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
+
+from acerl_np.support.errors import SharingError
+
+
+class Exclusive:
+    """A block that one thread at a time may be in; another one is refused, and does not wait.
+
+    Copies and pickles are free, whoever is in the block of the original.
+
+    Parameters
+    ----------
+    name : str
+        What is used, for the error.
+
+    Raises
+    ------
+    SharingError
+        On entering, if a thread is in the block.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(blocking=False):
+            raise SharingError(
+                f"{self.name}: in use by another thread; expected one thread at a time"
+            )
+
+    def __exit__(self, *raised: object) -> None:
+        self._lock.release()
+
+    def __reduce__(self) -> tuple[type[Exclusive], tuple[str]]:
+        return Exclusive, (self.name,)
+
+
+class _Shared(Protocol):
+    _use: Exclusive
+
+
+Owner = TypeVar("Owner", bound=_Shared)
+Given = ParamSpec("Given")
+Value = TypeVar("Value")
+
+
+def exclusive(
+    method: Callable[Concatenate[Owner, Given], Value],
+) -> Callable[Concatenate[Owner, Given], Value]:
+    """Let one thread at a time be in a method, of all methods of an object that have this decorator."""
+
+    @wraps(method)
+    def enter(owner: Owner, /, *given: Given.args, **named: Given.kwargs) -> Value:
+        with owner._use:
+            return method(owner, *given, **named)
+
+    return enter

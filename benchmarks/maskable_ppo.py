@@ -1,0 +1,79 @@
+"""Wall time of MaskablePPO of sb3-contrib on one environment and on the lockstep vector environment.
+
+The same steps, updates, batches and network; only how the steps are collected differs. Needs the extra:
+
+    pip install -e '.[sb3]' && python benchmarks/maskable_ppo.py [--steps 16384] [--repeats 3]
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+
+import torch
+from sb3_contrib import MaskablePPO
+from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecMonitor
+
+from acerl_np.gym import DMHEnv
+from acerl_np.gym.sb3 import DMHVecEnv
+
+COLLECT = 2048
+"""Steps of all environments between two updates: MaskablePPO's default for one."""
+
+SUITE = "dmh-train"
+
+
+def make_paths(n: int) -> dict[str, VecEnv]:
+    """Return what is timed: the environments by their names."""
+    return {
+        "one DMHEnv": DummyVecEnv([lambda: DMHEnv(SUITE)]),
+        f"{n} DMHEnv in a DummyVecEnv": DummyVecEnv([lambda: DMHEnv(SUITE)] * n),
+        f"DMHVecEnv of {n}": DMHVecEnv(n, SUITE),
+    }
+
+
+def train(envs: VecEnv, steps: int, epochs: int) -> tuple[float, int]:
+    """Return the seconds that training takes, and the finished episodes, whose returns are checked."""
+    monitored = VecMonitor(envs)
+    model = MaskablePPO(
+        "MlpPolicy",
+        monitored,
+        n_steps=COLLECT // envs.num_envs,
+        n_epochs=epochs or 1,
+        seed=0,
+        device="cpu",
+    )
+    if epochs == 0:
+        model.train = lambda: None
+    started = time.perf_counter()
+    model.learn(steps)
+    seconds = time.perf_counter() - started
+    returns = [episode["r"] for episode in model.ep_info_buffer]
+    if not all(-4000.0 < value < -1500.0 for value in returns):
+        raise SystemExit(f"returns: read {min(returns):.0f} to {max(returns):.0f}")
+    return seconds, monitored.episode_count
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--steps", type=int, default=8 * COLLECT)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--envs", type=int, default=64)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    paths = make_paths(options.envs)
+    for epochs, what in ((10, "with its ten epochs"), (0, "collecting alone")):
+        print(f"{options.steps:,} steps {what}, s: median of {options.repeats} (all)")
+        first = 0.0
+        for name, envs in paths.items():
+            train(envs, COLLECT, epochs)  # warms up
+            seconds = [train(envs, options.steps, epochs)[0] for _ in range(options.repeats)]
+            median = statistics.median(seconds)
+            first = first or median
+            shown = " ".join(f"{x:.2f}" for x in sorted(seconds))
+            print(f"  {name:28} {median:6.2f} ({shown})  {first / median:4.1f} x")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+"""Observations never leave the bounds of their space, and these are such as a learner can rescale by."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import worlds
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from acerl_np import RandomBreakdowns, load_instance, load_suite
+
+gymnasium = pytest.importorskip("gymnasium")
+
+from acerl_np.gym import DMHEnv, DMHVectorEnv  # noqa: E402
+from acerl_np.gym.bounds import bound_durations, bound_time  # noqa: E402
+
+
+def play_within(env, choose):
+    """Play an episode; return the shares of each feature's range that were seen, and the last time."""
+    low, high = env.observation_space.low, env.observation_space.high
+    assert np.isfinite(low).all()
+    assert np.isfinite(high).all()
+    assert (low < high).all()
+    observation, info = env.reset(seed=0)
+    seen = []
+    k, over = 0, False
+    while not over:
+        assert observation in env.observation_space
+        seen.append((observation - low) / (high - low))
+        observation, _, over, _, info = env.step(choose(np.flatnonzero(info["action_mask"]), k))
+        k += 1
+    return np.array(seen), info["time"]
+
+
+@settings(deadline=None, max_examples=150)
+@given(worlds.worlds(), st.sampled_from(["rules", "pairs"]), st.booleans())
+def test_no_observation_leaves_its_bounds(world, actions, random):
+    instance = world.instance()
+    if random:
+        model = RandomBreakdowns(2e4, 30.0)
+        instance = replace(instance, layout=instance.layout.with_random_breakdowns(model))
+    env = DMHEnv(instance, actions=actions)
+    _, time = play_within(env, world.choose)
+    if not random:
+        assert time <= bound_time(instance, bound_durations(instance), np.inf)
+
+
+@pytest.mark.parametrize("suite", ["dmh-train", "dmh-test"])
+def test_bounds_are_reached_where_they_can_be(suite):
+    """All but waiting times, whose bound is that of a fleet that does one thing after another."""
+    rng = np.random.default_rng(1)
+    shares = []
+    instances = load_suite(suite)
+    envs = [DMHEnv(instance, scaling=None) for instance in instances]
+    for env in envs:
+        shares.append(play_within(env, lambda legal, k: rng.choice(legal))[0])
+    shares = np.concatenate(shares)
+    assert shares.min() >= 0.0
+    assert shares.max() <= 1.0
+    first_task = shares[:, :4].max(axis=0)
+    assert first_task[[0, 2]].min() > 0.8
+    assert first_task[1] > 0.02
+
+
+def test_gymnasium_rescales_by_them():
+    env = gymnasium.wrappers.RescaleObservation(DMHEnv("DMH-01"), np.float32(0), np.float32(1))
+    observation, info = env.reset(seed=0)
+    over = False
+    while not over:
+        assert np.isfinite(observation).all()
+        assert observation.min() >= -1e-5
+        assert observation.max() <= 1 + 1e-5
+        observation, _, over, _, info = env.step(info["action_mask"].argmax())
+
+
+def test_bounds_hold_for_all_instances_and_sizes():
+    """Those of several are the widest; slots and vehicles that are never used are rescaled, too."""
+    short = load_instance("DMH-01")
+    both = DMHVectorEnv(2, [short, "DMH-02"], task_slots=33, n_vehicles=5, horizon=300.0)
+    space = both.single_observation_space
+    for instance in (short, "DMH-02"):
+        one = DMHEnv(instance, task_slots=33, n_vehicles=5, horizon=300.0).observation_space
+        assert (space.low <= one.low).all()
+        assert (space.high >= np.where(one.high == 1.0, 0.0, one.high)).all()
+    unused = slice(4 * 30, 4 * 33)
+    assert (space.low[unused] == 0.0).all()
+    assert (space.high[unused] == 1.0).all()

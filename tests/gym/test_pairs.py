@@ -1,0 +1,132 @@
+"""Actions that are a vehicle and a waiting task: beside the simulator asked pair by pair."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import worlds
+from hypothesis import given, settings
+
+from acerl_np import ActionError, Instance, Layout, Simulator, load_instance
+from acerl_np.kernels.rollout import find_impossible
+from acerl_np.kernels.state import EPISODE_POOL_SIZE
+
+gymnasium = pytest.importorskip("gymnasium")
+
+from acerl_np.gym import PAIRS_ENV_ID, DMHEnv, DMHVectorEnv  # noqa: E402
+from acerl_np.gym.actions import find_pairs  # noqa: E402
+
+
+def ask_every_pair(simulator, b, slots):
+    """The mask of episode b, by asking the kernel that `Simulator.assign` asks."""
+    n_vehicles = simulator.problem.fleet.shape[1]
+    mask = np.zeros((n_vehicles, slots), np.bool_)
+    if simulator.done[b]:
+        return mask.ravel()
+    alone = Simulator(simulator.instances[b], n_vehicles=n_vehicles)
+    state = type(simulator.state)(*(array[b : b + 1].copy() for array in simulator.state))
+    state.episode[0, 0] = 0
+    for v in range(n_vehicles):
+        for k in range(min(slots, state.episode[0, EPISODE_POOL_SIZE])):
+            task = state.pool[0, k]
+            found = find_impossible(alone.problem, state, np.array([v]), np.array([int(task)]))
+            mask[v, k] = found < 0
+    return mask.ravel()
+
+
+@pytest.mark.oracle
+@settings(deadline=None, max_examples=60)
+@given(worlds.worlds())
+def test_the_mask_is_what_the_simulator_takes(world):
+    instance = world.instance()
+    record = load_instance("DMH-01")
+    simulator = Simulator([instance, record], n_episodes=2)
+    slots = 3
+    for k in range(12):
+        mask = find_pairs(simulator, slots)
+        for b in range(2):
+            assert mask[b].tolist() == ask_every_pair(simulator, b, slots).tolist()
+        if simulator.done.all():
+            break
+        actions = [
+            world.choose(np.flatnonzero(legal), k) if legal.any() else 0
+            for legal in simulator.action_mask
+        ]
+        simulator.step(actions)
+
+
+def test_an_action_assigns_the_task_in_its_slot():
+    env = gymnasium.make("acerl_np.gym:" + PAIRS_ENV_ID, instance="DMH-01")
+    simulator = Simulator(load_instance("DMH-01"))
+    observation, info = env.reset(seed=0)
+    assert env.action_space.n == 3 * 30
+    rng, over = np.random.default_rng(2), False
+    while not over:
+        assert np.array_equal(observation, simulator.observation[0])
+        assert np.array_equal(env.get_wrapper_attr("action_masks")(), info["action_mask"] == 1)
+        action = rng.choice(np.flatnonzero(info["action_mask"]))
+        vehicle, slot = divmod(action, 30)
+        simulator.assign([vehicle], [simulator.state.pool[0, slot]])
+        observation, reward, over, _, info = env.step(action)
+    assert info["makespan"] == simulator.makespan[0] == -reward
+    assert simulator.done[0]
+
+
+def test_illegal_pairs_are_refused_or_redrawn():
+    envs = DMHVectorEnv(2, "DMH-01", actions="pairs")
+    _, infos = envs.reset(seed=0)
+    before = envs.action_masks()
+    legal = infos["action_mask"].argmax(axis=1)
+    illegal = infos["action_mask"].argmin(axis=1)
+    for wrong in ([legal[0], illegal[1]], [legal[0], 90], [-1, legal[1]]):
+        with pytest.raises(ActionError, match=r"episode [01] at .* is illegal; expected one of \["):
+            envs.step(np.array(wrong))
+    with pytest.raises(ActionError, match="expected integers"):
+        envs.step(np.zeros(2))
+    assert np.array_equal(envs.action_masks(), before)
+    env = DMHEnv("DMH-01", actions="pairs", illegal="redraw")
+    env.reset(seed=0)
+    assert env.step(89)[4]["redrawn"]
+
+
+def crowded(n_tasks):
+    """One vehicle for light loads and one for all; the heavy tasks come first, and light ones are unseen."""
+    layout = Layout.from_dict(
+        {
+            "format": 1,
+            "task_slots": 2,
+            "sites": [{"id": "a", "x": 0, "y": 0}, {"id": "b", "x": 9, "y": 0}],
+            "edges": [{"a": "a", "b": "b"}],
+            "vehicles": [
+                {"id": "small", "start": "a", "speed": 1, "capacity": 1},
+                {"id": "large", "start": "a", "speed": 1, "capacity": 9},
+            ],
+        }
+    )
+    rows = [
+        {
+            "task": f"t{k}",
+            "pickup": "a",
+            "delivery": "b",
+            "arrival_time": 0,
+            "expiry_time": 9,
+            "demand": 1 if k == n_tasks - 1 else 5,
+        }
+        for k in range(n_tasks)
+    ]
+    return Instance.from_rows("crowded", layout, rows)
+
+
+@pytest.mark.parametrize(("n", "decisions"), [(3, 3), (6, 5)])
+def test_what_no_slot_shows_is_decided_without_a_learner(n, decisions):
+    """Else no action would be legal where one is due."""
+    env = DMHEnv(crowded(n), actions="pairs")
+    _, info = env.reset(seed=0)
+    over, k = False, 0
+    while not over:
+        assert info["action_mask"].any()
+        _, _, over, _, info = env.step(info["action_mask"].argmax())
+        k += 1
+    assert info["status"] == "finished"
+    # Of six, the light task waits unseen behind the heavy ones, and the small vehicle takes it at once.
+    assert k == decisions

@@ -1,0 +1,128 @@
+"""The vector environment for Stable-Baselines3 beside that library's own of single environments.
+
+It needs PyTorch, which comes with the extra:
+
+    pip install -e '.[sb3]' && python -m pytest -m slow tests/gym/test_sb3.py
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from acerl_np import InputError, Instance, load_instance
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
+
+pytest.importorskip("gymnasium")
+pytest.importorskip("stable_baselines3", reason="needs the extra sb3")
+
+from stable_baselines3.common.env_checker import check_env  # noqa: E402
+from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor, VecNormalize  # noqa: E402
+
+from acerl_np.gym import DMHEnv  # noqa: E402
+from acerl_np.gym.sb3 import DMHVecEnv  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def records():
+    return [
+        Instance.from_rows(f"{record.name} short", record.layout, record.rows()[:n])
+        for record, n in ((load_instance("DMH-01"), 3), (load_instance("DMH-02"), 5))
+    ]
+
+
+@pytest.mark.parametrize("actions", ["rules", "pairs"])
+@pytest.mark.filterwarnings("error")
+def test_its_checker_finds_nothing(records, actions):
+    """It draws actions without their mask, so illegal ones are redrawn."""
+    check_env(DMHEnv(records, illegal="redraw", actions=actions))
+
+
+@pytest.mark.parametrize("options", [{}, {"actions": "pairs"}, {"horizon": 300.0}], ids=str)
+def test_equals_its_own_vector_of_single_environments(records, options):
+    n = 4
+    ours = DMHVecEnv(n, records, **options)
+    theirs = DummyVecEnv([lambda: DMHEnv(records, **options)] * n)
+    for envs in (ours, theirs):
+        envs.seed(5)
+    observation, expected = ours.reset(), theirs.reset()
+    assert ours.observation_space == theirs.observation_space
+    assert ours.action_space == theirs.action_space
+    rng, ends = np.random.default_rng(0), 0
+    for _ in range(80):
+        assert observation.dtype == expected.dtype
+        assert np.array_equal(observation, expected)
+        masks = np.stack(ours.env_method("action_masks"))
+        assert np.array_equal(masks, np.stack(theirs.env_method("action_masks")))
+        assert np.array_equal(masks, ours.action_masks())
+        assert masks.any(axis=1).all(), "no row that is over reaches a learner"
+        names = [info["instance"] for info in ours.reset_infos]
+        assert names == [info["instance"] for info in theirs.reset_infos]
+        actions = np.array([rng.choice(np.flatnonzero(mask)) for mask in masks])
+        observation, rewards, dones, infos = ours.step(actions)
+        expected, expected_rewards, expected_dones, expected_infos = theirs.step(actions)
+        assert rewards.dtype == expected_rewards.dtype
+        assert np.array_equal(rewards, expected_rewards)
+        assert np.array_equal(dones, expected_dones)
+        for done, info, other in zip(dones, infos, expected_infos, strict=True):
+            assert bool(info) == done
+            for key, value in info.items():
+                np.testing.assert_array_equal(value, other[key], err_msg=key)
+            ends += done
+    assert ends > 8
+
+
+def test_attributes_methods_and_options(records):
+    envs = DMHVecEnv(3, records, render_mode="rgb_array")
+    envs.set_options({"instance": records[1].name})
+    envs.reset()
+    assert [info["instance"] for info in envs.reset_infos] == [records[1].name] * 3
+    envs.set_options([{"instance": record.name} for record in (*records, records[0])])
+    with pytest.raises(InputError, match="options: differ between environments"):
+        envs.reset()
+    assert envs.has_attr("action_masks")
+    assert not envs.has_attr("nothing")
+    assert envs.get_attr("num_envs", [0, 2]) == [3, 3]
+    with pytest.raises(AttributeError):
+        envs.get_attr("nothing")
+    assert len(envs.env_method("action_masks", indices=[1])) == 1
+    with pytest.raises(AttributeError, match="no method of each environment"):
+        envs.env_method("step", 0)
+    envs.set_attr("note", 1)
+    assert envs.get_attr("note") == [1, 1, 1]
+    with pytest.raises(InputError, match="expected all environments"):
+        envs.set_attr("note", 1, indices=[0])
+    assert envs.env_is_wrapped(DMHEnv) == [False] * 3
+    assert len(envs.get_images()) == 3
+    assert envs.render().ndim == 3
+    envs.close()
+
+
+def test_an_episode_without_a_decision_is_refused(records):
+    row = {"task": "a", "pickup": "st2", "delivery": "st1", "arrival_time": 9, "expiry_time": 9}
+    late = Instance.from_rows("late", records[0].layout, [row])
+    with pytest.raises(InputError, match="horizon: late has no decision before it"):
+        DMHVecEnv(2, late, horizon=5).reset()
+
+
+@pytest.mark.parametrize("actions", ["rules", "pairs"])
+def test_maskable_ppo_learns_on_it(actions):
+    """It trains, counts returns, and the trained policy finishes with legal actions only."""
+    sb3_contrib = pytest.importorskip("sb3_contrib", reason="needs the extra sb3")
+    pytest.importorskip("torch").set_num_threads(1)
+    envs = VecNormalize(VecMonitor(DMHVecEnv(16, "dmh-train", actions=actions)), norm_obs=False)
+    model = sb3_contrib.MaskablePPO("MlpPolicy", envs, n_steps=64, seed=0, device="cpu")
+    model.learn(16 * 64 * 6)
+    lengths = [info["l"] for info in model.ep_info_buffer]
+    returns = [info["r"] for info in model.ep_info_buffer]
+    assert min(lengths) >= 30
+    assert -4000.0 < min(returns) <= max(returns) < -1500.0
+    env = DMHEnv("DMH-01", actions=actions)
+    observation, info = env.reset(seed=0)
+    over = False
+    while not over:
+        action, _ = model.predict(observation, action_masks=env.action_masks(), deterministic=True)
+        observation, reward, over, _, info = env.step(action)
+    assert info["status"] == "finished"
+    assert 1500.0 < -reward < 4000.0

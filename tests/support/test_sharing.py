@@ -1,0 +1,128 @@
+"""What belongs to one thread at a time refuses a second one; copies are free."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from acerl_np import (
+    ACERL,
+    Config,
+    Dispatcher,
+    SharingError,
+    Simulator,
+    load_instance,
+    load_layout,
+    load_suite,
+)
+from acerl_np.support.sharing import Exclusive
+
+
+def test_a_second_thread_is_refused_and_not_kept_waiting():
+    use = Exclusive("thing")
+    raised = []
+
+    def enter():
+        try:
+            with use:
+                raised.append(None)
+        except SharingError as error:
+            raised.append(str(error))
+
+    with use:
+        thread = threading.Thread(target=enter)
+        thread.start()
+        thread.join(10)
+        for one in (copy.deepcopy(use), pickle.loads(pickle.dumps(use))):
+            with one:
+                assert one.name == "thing"
+    enter()
+    assert raised == ["thing: in use by another thread; expected one thread at a time", None]
+
+
+def test_errors_leave_it_free():
+    use = Exclusive("thing")
+    for _ in range(2):
+        with pytest.raises(ValueError, match="x"), use:
+            raise ValueError("x")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda sim: sim.step(np.zeros(1, int)),
+        lambda sim: sim.assign([0], [0]),
+        lambda sim: sim.reset(),
+        lambda sim: sim.reset(seed=1),
+        lambda sim: sim.restart([0], seeds=[3]),
+    ],
+    ids=["step", "assign", "reset", "seed", "restart"],
+)
+def test_a_simulator_in_use_is_refused_and_unchanged(call):
+    simulator = Simulator(load_instance("DMH-01"))
+    before = [array.copy() for array in simulator.state], list(simulator._seeds)
+    with (
+        simulator._use,  # as if another thread were at a step
+        pytest.raises(SharingError, match="simulator: in use by another thread"),
+    ):
+        call(simulator)
+    for old, new in zip(before[0], simulator.state, strict=True):
+        assert old.tobytes() == new.tobytes()
+    assert simulator._seeds == before[1]
+    call(simulator)
+
+
+def test_two_threads_at_one_simulator_are_seen():
+    """A long step and many short tries: some meet it."""
+    simulator = Simulator(load_instance("DMH-01"), n_episodes=20_000)
+    stop, raised = threading.Event(), []
+
+    def step():
+        while not stop.is_set():
+            try:
+                simulator.reset()
+            except SharingError as error:
+                raised.append(error)
+                stop.set()
+
+    threads = [threading.Thread(target=step) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    stop.wait(60)
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert raised
+
+
+@pytest.mark.parametrize("call", ["decide", "observe", "begin_day", "assign", "feed"])
+def test_a_dispatcher_in_use_is_refused(call):
+    dispatcher = Dispatcher(load_layout("dmh"), "STD")
+    arguments = {"assign": (0.0, "v0", "t"), "feed": (None,)}.get(call, (0.0,))
+    with (
+        dispatcher._use,
+        pytest.raises(SharingError, match="dispatcher: in use by another thread"),
+    ):
+        getattr(dispatcher, call)(*arguments)
+
+
+@pytest.mark.parametrize("preset", ["paper", "best"])
+def test_threads_share_a_policy(preset):
+    """It is only read."""
+    config = Config.preset(preset, generations=1, population=4, decisions=None)
+    instances = load_suite("dmh-train")
+    policy = ACERL(instances[:1], config).policy
+
+    def play(instance):
+        simulator = Simulator([instance] * 16)
+        while not simulator.done.all():
+            simulator.assign(*policy.choose(simulator))
+        return simulator.makespan.tolist()
+
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(play, instances)) == [play(instance) for instance in instances]
