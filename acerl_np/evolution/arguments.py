@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.evolution.covariance import MAX_MATRIX
-from acerl_np.evolution.spreads import MAX_SIGMA, MIN_SIGMA
+from acerl_np.evolution.bounds import limit_sigma
+from acerl_np.evolution.covariance import MAX_MATRIX, Covariance, DiagonalCovariance, FullCovariance
+from acerl_np.evolution.spreads import MAX_SIGMA, MIN_SIGMA, PerParameter
 from acerl_np.support.errors import ConfigError, InputError
 
 
@@ -107,3 +110,25 @@ def read_matrix(covariance: ArrayLike | None, n: int, adapt: str) -> np.ndarray 
     if array.shape != shape:
         raise InputError(f"covariance: read shape {array.shape}; expected {shape}")
     return array
+
+
+def make_spread(
+    options: dict[str, np.ndarray], matrix: np.ndarray | None
+) -> PerParameter | Covariance:
+    """Return the spread of a search's start, with this covariance."""
+    first, adapt = options["sigma"], str(options["adapt"])
+    decay = float(options["noise_decay"]), int(options["noise_decay_every"])
+    limits = limit_sigma(options["bounds[0]"], options["bounds[1]"], options["integers"])
+    if adapt == "none":
+        step: Any = str(options["step"])
+        return PerParameter(first, *decay, step=step, least=limits[0])
+    kind = FullCovariance if adapt == "matrix" else DiagonalCovariance
+    spread: Covariance = kind(first, *decay, limits=limits)
+    if matrix is None:
+        return spread
+    try:
+        return spread.unpack({**spread.pack(), "covariance": matrix})
+    except InputError:
+        raise InputError(
+            "covariance: expected a symmetric matrix, positive definite, or positive variances"
+        ) from None

@@ -78,9 +78,16 @@ class Smooth:
     def __init__(self, lower: np.ndarray, upper: np.ndarray, sigma: np.ndarray) -> None:
         self.lower = lower
         self.upper = upper
+        self._has_low, self._has_high = np.isfinite(lower), np.isfinite(upper)
         with np.errstate(over="ignore"):
             width = upper - lower
-        self.rim = np.where(np.isfinite(width), np.minimum(SHARE * width, sigma), sigma)
+        closed = np.isfinite(width)
+        self.rim = np.where(closed, np.minimum(SHARE * width, sigma), sigma)
+        # Vertices and period; where there is none, any number that does no harm.
+        self._low = np.where(self._has_low, lower, 0.0) - self.rim
+        self._high = np.where(self._has_high, upper, 0.0) + self.rim
+        self._closed = closed
+        self._period = np.where(closed, width, 1.0) + 2 * self.rim
 
     def settle(self, mean: np.ndarray) -> np.ndarray:
         """Return the mean as it is: folded, it would no longer fit the path behind it."""
@@ -88,35 +95,36 @@ class Smooth:
 
     def _fold(self, drawn: np.ndarray) -> np.ndarray:
         """Return the mirror images between the vertices, which have the same places."""
-        low, high = self.lower - self.rim, self.upper + self.rim
-        with np.errstate(invalid="ignore"):
-            period = high - low
-            both = np.isfinite(period)
-            phase = np.mod(np.where(both, drawn - low, 0.0), np.where(both, 2 * period, 1.0))
-            mirrored = low + np.where(phase > period, 2 * period - phase, phase)
-        inside = (drawn >= low) & (drawn <= high)
-        left = np.where(np.isfinite(low) & (drawn < low), 2 * low - drawn, drawn)
-        once = np.where(np.isfinite(high) & (drawn > high), 2 * high - drawn, left)
-        return np.asarray(np.where(inside, drawn, np.where(both, mirrored, once)))
+        below = self._has_low & (drawn < self._low)
+        above = self._has_high & (drawn > self._high)
+        if not (below.any() or above.any()):
+            return drawn
+        phase = np.mod(drawn - self._low, 2 * self._period)
+        closed = self._low + np.minimum(phase, 2 * self._period - phase)
+        with np.errstate(over="ignore"):
+            once = np.where(below, 2 * self._low - drawn, 2 * self._high - drawn)
+        return np.asarray(np.where(below | above, np.where(self._closed, closed, once), drawn))
 
     def place(self, drawn: np.ndarray) -> np.ndarray:
         """Return the points of the box."""
-        y = self._fold(drawn)
-        above = y - (self.lower - self.rim)
-        below = (self.upper + self.rim) - y
-        x = np.where(above < 2 * self.rim, self.lower + np.square(above) / (4 * self.rim), y)
-        x = np.where(below < 2 * self.rim, self.upper - np.square(below) / (4 * self.rim), x)
+        y, rim = self._fold(drawn), self.rim
+        above, below = y - self._low, self._high - y
+        # Far from a rim its parabola is not wanted, and may be infinite.
+        low = self._low + rim + np.square(np.minimum(above, 2 * rim)) / (4 * rim)
+        high = self._high - rim - np.square(np.minimum(below, 2 * rim)) / (4 * rim)
+        x = np.where(self._has_low & (above < 2 * rim), low, y)
+        x = np.where(self._has_high & (below < 2 * rim), high, x)
         return np.asarray(x.clip(self.lower, self.upper))
 
     def invert(self, placed: np.ndarray) -> np.ndarray:
         """Return what becomes these parameters."""
-        x = placed.clip(self.lower, self.upper)
-        above, below = x - self.lower, self.upper - x
-        with np.errstate(invalid="ignore"):
-            low = self.lower - self.rim + np.sqrt(4 * self.rim * above)
-            high = self.upper + self.rim - np.sqrt(4 * self.rim * below)
-        y = np.where(above < self.rim, low, x)
-        return np.asarray(np.where(below < self.rim, high, y))
+        x, rim = placed.clip(self.lower, self.upper), self.rim
+        above = np.where(self._has_low, x - self._low - rim, np.inf)
+        below = np.where(self._has_high, self._high - rim - x, np.inf)
+        low = self._low + np.sqrt(4 * rim * np.clip(above, 0.0, rim))
+        high = self._high - np.sqrt(4 * rim * np.clip(below, 0.0, rim))
+        y = np.where(above < rim, low, x)
+        return np.asarray(np.where(below < rim, high, y))
 
 
 class Whole:

@@ -13,27 +13,24 @@ from numpy.typing import ArrayLike
 
 from acerl_np.evolution.arguments import (
     check_whole,
+    make_spread,
     read_bounds,
     read_floats,
     read_matrix,
     read_start,
     read_whole,
 )
-from acerl_np.evolution.bounds import limit_sigma, make_box
-from acerl_np.evolution.covariance import (
-    Covariance,
-    DiagonalCovariance,
-    FullCovariance,
-)
-from acerl_np.evolution.options import check_options
+from acerl_np.evolution.bounds import make_box
+from acerl_np.evolution.covariance import Covariance, FullCovariance
+from acerl_np.evolution.options import OPTIONS, check_options
+from acerl_np.evolution.progress import Outcome, Progress
 from acerl_np.evolution.ranking import Ranker, Ranking, Shaping
 from acerl_np.evolution.records import Best, Report, Result, summarise
 from acerl_np.evolution.sampler import Advantage, Sampler, check_ids, make_sampler
 from acerl_np.evolution.search import Search
 from acerl_np.evolution.spreads import Adapt, PerParameter, Step
-from acerl_np.evolution.state import pack_member, read_state, unpack_member
-from acerl_np.evolution.stop import Record, Stops, find_reasons
-from acerl_np.evolution.violations import Scales
+from acerl_np.evolution.state import read_state
+from acerl_np.evolution.stop import Stops, find_reasons
 from acerl_np.support.errors import ConfigError, InputError
 
 
@@ -216,46 +213,21 @@ class Evolution:
             "integers": whole,
             **{name: np.array(value) for name, value in options.items()},
         }
-        self._first = self._make_spread(matrix)
+        spread = make_spread(self._options, matrix)
         self._start = mean
         self._search: Search[PerParameter | Covariance] = Search(
             mean,
-            self._first,
+            spread,
             seed=self.seed,
             population=self.population,
             learning_rate=options["learning_rate"],
             antithetic=self.antithetic,
             box=make_box(lower, upper, first_sigma, whole, smooth=adapt != "none"),
         )
-        self._failed = 0
-        self._evaluations = 0
-        self._restarts = 0
-        self._best: Best | None = None
-        self._closest: Best | None = None
-        self._record = Record()
-        self._scales = Scales()
+        self._progress = Progress()
         self._warned = False
         self._dealt: np.ndarray | None = None  # int64 (population,), once asked for
-
-    def _make_spread(self, matrix: np.ndarray | None) -> PerParameter | Covariance:
-        """Return the spread of the start, with this covariance."""
-        given = self._options
-        first, adapt = given["sigma"], str(given["adapt"])
-        decay = float(given["noise_decay"]), int(given["noise_decay_every"])
-        limits = limit_sigma(given["bounds[0]"], given["bounds[1]"], given["integers"])
-        if adapt == "none":
-            step: Any = str(given["step"])
-            return PerParameter(first, *decay, step=step, least=limits[0])
-        kind = FullCovariance if adapt == "matrix" else DiagonalCovariance
-        spread: Covariance = kind(first, *decay, limits=limits)
-        if matrix is None:
-            return spread
-        try:
-            return spread.unpack({**spread.pack(), "covariance": matrix})
-        except InputError:
-            raise InputError(
-                "covariance: expected a symmetric matrix, positive definite, or positive variances"
-            ) from None
+        self._members = np.zeros((0, mean.size))
 
     @property
     def mean(self) -> np.ndarray:
@@ -288,12 +260,12 @@ class Evolution:
     @property
     def evaluations(self) -> int:
         """Members told so far, those that failed and those before a restart included."""
-        return self._evaluations
+        return self._progress.evaluations
 
     @property
     def restarts(self) -> int:
         """Number of restarts so far."""
-        return self._restarts
+        return self._progress.restarts
 
     @property
     def closest(self) -> Best | None:
@@ -301,7 +273,7 @@ class Evolution:
 
         It says how near the search is as long as there is no `best`.
         """
-        return self._closest
+        return self._progress.closest
 
     @property
     def best(self) -> Best | None:
@@ -310,12 +282,12 @@ class Evolution:
         With several instances, a member is evaluated on one of them only, and returns of different
         instances need not be comparable: judge `mean` on all of them instead.
         """
-        return self._best
+        return self._progress.best
 
     @property
     def failed(self) -> int:
         """Members of the last generation whose return or cost was not finite."""
-        return self._failed
+        return self._progress.failed
 
     def ask(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the members of this generation and the instance to evaluate each on.
@@ -332,14 +304,14 @@ class Evolution:
         Warns
         -----
         RuntimeWarning
-            Once, if all members are the same: the search is over, and `stop` says why.
+            Once, if all members are the same point and the search is over: `stop` says why.
         """
         noise = self._search.noise()
         if self._dealt is None:
             self._dealt = self.sampler.deal(noise)
         members = self._search.place(noise)
         same = (members[0] == members[-1]).all() and (members == members[0]).all()
-        if same and not self._warned and not self._options["integers"].any():
+        if same and not self._warned and self.stop():
             self._warned = True
             warnings.warn(
                 f"generation {self.generation + 1}: all members are the same point; "
@@ -347,7 +319,8 @@ class Evolution:
                 RuntimeWarning,
                 stacklevel=2,
             )
-        return members, self._dealt.copy()
+        self._members = members
+        return members.copy(), self._dealt.copy()
 
     def tell(
         self,
@@ -380,39 +353,32 @@ class Evolution:
         """
         if self._dealt is None:
             raise InputError("tell: read no ask in this generation; expected ask before every tell")
-        j_r = self._read_outcome("returns", returns)
-        j_c, ranked, scales = self._read_costs(costs)
+        outcome = self._read_outcome(returns, costs)
+        j_r, j_c, feasible = outcome.returns, outcome.costs, outcome.feasible
         ids = check_ids(
             self._dealt if instance_ids is None else instance_ids, self.population, self.n_instances
         )
-        noise, sigma = self._search.noise(), self.sigma
+        noise, sigma, members = self._search.noise(), self.sigma, self._members
         # Numbers near the largest of float64 may overflow on the way to a rank or a mean.
         with np.errstate(over="ignore", invalid="ignore"):
-            good = np.isfinite(j_r) & np.isfinite(ranked)
-            feasible = good & (j_c <= self.cost_limit)
             rank = self._rank
             if isinstance(self._search.spread, FullCovariance) and not feasible.any():
                 rank = dataclasses.replace(rank, p_f=0.0)
-            utilities = rank(j_r, ranked, ids, noise)  # line 16
+            utilities = rank(j_r, outcome.ranked, ids, noise)  # line 16
             if not np.isfinite(utilities).all():
                 raise InputError(
                     "returns: the step is not finite; expected smaller returns or costs"
                 )
-            first, least = _find_first(j_r, j_c, good, feasible)
-            best, closest = self._choose_best(first, least, j_r, j_c, ids, feasible)
             self._search.tell(utilities, noise)  # line 17
             self.sampler.update(ids, j_r)  # lines 11 and 13
-            summary = summarise(j_r, j_c, good, feasible)
-            self._record.add(j_r, np.maximum(0.0, j_c - self.cost_limit), good, first)
-        self._best, self._closest, self._scales = best, closest, scales
+            summary = summarise(j_r, j_c, outcome.good, feasible)
+            self._progress = outcome.add_to(self._progress, members, ids, self.generation)
         self._dealt = None
-        self._failed = summary["failed"]
-        self._evaluations += self.population
         return Report(
             generation=self.generation,
             noise_std=float(sigma.max()),
             counts=tuple(np.bincount(ids, minlength=self.n_instances).tolist()),
-            best_return=np.nan if self._best is None else self._best.return_,
+            best_return=np.nan if self.best is None else self.best.return_,
             **summary,
         )
 
@@ -435,23 +401,23 @@ class Evolution:
         return find_reasons(
             limits or Stops(),
             self._search,
-            self._record,
-            evaluations=self._evaluations,
-            best=-math.inf if self._best is None else self._best.return_,
+            self._progress.record,
+            evaluations=self.evaluations,
+            best=-math.inf if self.best is None else self.best.return_,
         )
 
     def result(self, limits: Stops | None = None) -> Result:
         """Return what was found so far, and why the search is over, if it is."""
-        found = self._best or self._closest
+        found = self.best or self.closest
         nothing = np.full(self._start.size, np.nan)
         return Result(
             x=nothing if found is None else found.parameters.copy(),
             value=math.nan if found is None else found.return_,
             violation=math.nan if found is None else max(0.0, found.cost - self.cost_limit),
-            feasible=self._best is not None,
-            evaluations=self._evaluations,
+            feasible=self.best is not None,
+            evaluations=self.evaluations,
             generations=self.generation,
-            restarts=self._restarts,
+            restarts=self.restarts,
             reasons=tuple(self.stop(limits)),
         )
 
@@ -480,11 +446,12 @@ class Evolution:
             )
         lower, upper = given["bounds[0]"], given["bounds[1]"]
         if x0 is not None:
-            mean, _ = read_start(x0, given["sigma"], str(given["adapt"]))
+            mean = read_floats("x0", x0)
             if mean.shape != self._start.shape:
                 raise InputError(f"x0: read shape {mean.shape}; expected {self._start.shape}")
+            mean, _ = read_start(mean, given["sigma"], str(given["adapt"]))
         elif np.isfinite(lower).all() and np.isfinite(upper).all():
-            rng = np.random.default_rng((self.seed, self._restarts + 1))
+            rng = np.random.default_rng((self.seed, self.restarts + 1))
             mean = rng.uniform(lower, upper)
         else:
             mean = self._start
@@ -494,9 +461,8 @@ class Evolution:
         self._set_population(check_options({**plain, "population": members})["population"])
         box = self._search.box
         self._search.mean = mean.copy() if box is None else box.invert(mean)
-        self._search.spread = self._make_spread(None)
-        self._record = Record()
-        self._restarts += 1
+        self._search.spread = make_spread(self._options, None)
+        self._progress = self._progress.begin_again()
         self._warned = False
         self._dealt = None
 
@@ -520,16 +486,9 @@ class Evolution:
             "start": self._start.copy(),
             "population": np.array(self.population, np.int64),
             "generation": np.array(self.generation, np.int64),
-            "evaluations": np.array(self._evaluations, np.int64),
-            "restarts": np.array(self._restarts, np.int64),
-            "failed": np.array(self._failed, np.int64),
             "mean": self._search.mean.copy(),
             **{f"spread.{name}": array for name, array in self._search.spread.pack().items()},
-            **pack_member("best", self._best, n),
-            **pack_member("closest", self._closest, n),
-            "history": self._record.rows,
-            "spans": self._record.spans.copy(),
-            "scales": self._scales.medians.copy(),
+            **self._progress.pack(n),
             **{f"sampler.{name}": array for name, array in self.sampler.get_state().items()},
         }
 
@@ -584,126 +543,41 @@ class Evolution:
         self._search.generation = int(read["generation"])
         self._set_population(int(read["population"]))
         self._start = read["start"]
-        self._failed = int(read["failed"])
-        self._evaluations = int(read["evaluations"])
-        self._restarts = int(read["restarts"])
-        self._best = unpack_member("best", read)
-        self._closest = unpack_member("closest", read)
-        self._record = Record(read["history"], read["spans"])
-        self._scales = Scales(read["scales"])
+        self._progress = Progress.unpack(read)
         self.sampler.set_state({name: read[f"sampler.{name}"] for name in self.sampler.get_state()})
         self._dealt = None
 
     def __repr__(self) -> str:
         best = "no feasible member yet"
-        if self._best is not None:
-            best = f"best return {self._best.return_:g}"
-        elif self._closest is not None:
-            best += f", least cost {self._closest.cost:g}"
+        if self.best is not None:
+            best = f"best return {self.best.return_:g}"
+        elif self.closest is not None:
+            best += f", least cost {self.closest.cost:g}"
         return (
             f"<Evolution of {self._start.size} parameters, adapt '{self._options['adapt']}', population "
-            f"{self.population}: generation {self.generation}, {self._evaluations} evaluations, {best}>"
+            f"{self.population}: generation {self.generation}, {self.evaluations} evaluations, {best}>"
         )
 
-    def _read_outcome(self, name: str, values: ArrayLike) -> np.ndarray:
-        outcome = read_floats(name, values)
-        if outcome.shape != (self.population,):
-            raise InputError(f"{name}: read shape {outcome.shape}; expected ({self.population},)")
-        return outcome
-
-    def _read_costs(self, costs: ArrayLike | None) -> tuple[np.ndarray, np.ndarray, Scales]:
-        """Return the costs as they count, as they are ranked, and the scales after them."""
+    def _read_outcome(self, returns: ArrayLike, costs: ArrayLike | None) -> Outcome:
+        """Return what was told, checked, with one cost per member."""
+        members, limit, scales = (self.population,), self.cost_limit, self._progress.scales
+        j_r = read_floats("returns", returns)
+        if j_r.shape != members:
+            raise InputError(f"returns: read shape {j_r.shape}; expected {members}")
         if costs is None:
-            free = np.full(self.population, min(0.0, self.cost_limit))
-            return free, free, self._scales
-        if np.ndim(costs) != 2:
-            plain = self._read_outcome("costs", costs)
-            return plain, plain, self._scales
-        g = read_floats("costs", costs)
-        m = len(self._scales.medians) or g.shape[1]
-        if g.shape != (self.population, m) or m == 0:
-            raise InputError(f"costs: read shape {g.shape}; expected ({self.population}, {m or 1})")
-        if self.cost_limit != 0.0:
-            raise InputError(
-                f"costs: read a matrix; expected cost_limit 0 with it, not {self.cost_limit:g}"
-            )
-        positive = np.maximum(0.0, g)
+            free = np.full(members, min(0.0, limit))
+            return Outcome(j_r, free, free, scales, limit)
+        j_c = read_floats("costs", costs)
+        if j_c.ndim != 2:
+            if j_c.shape != members:
+                raise InputError(f"costs: read shape {j_c.shape}; expected {members}")
+            return Outcome(j_r, j_c, j_c, scales, limit)
+        m = len(scales.medians) or j_c.shape[1]
+        if j_c.shape != (*members, m) or m == 0:
+            raise InputError(f"costs: read shape {j_c.shape}; expected {(*members, m or 1)}")
+        if limit != 0.0:
+            raise InputError(f"costs: read a matrix; expected cost_limit 0 with it, not {limit:g}")
+        positive = np.maximum(0.0, j_c)
         with np.errstate(over="ignore"):
-            weighed, scales = self._scales.weigh(positive)
-            return positive.sum(axis=1), weighed, scales
-
-    def _choose_best(
-        self,
-        first: int,
-        least: int,
-        returns: np.ndarray,
-        costs: np.ndarray,
-        ids: np.ndarray,
-        feasible: np.ndarray,
-    ) -> tuple[Best | None, Best | None]:
-        """Return the best feasible member and that of the least cost so far, this generation's included."""
-        best, closest = self._best, self._closest
-        if first < 0:
-            return best, closest
-        members: np.ndarray | None = None
-        if feasible[first] and (best is None or returns[first] > best.return_):
-            members = self._search.place(self._search.noise())
-            best = self._make_best(members, first, returns, costs, ids)
-        if closest is None or costs[least] < closest.cost:
-            members = self._search.place(self._search.noise()) if members is None else members
-            closest = self._make_best(members, least, returns, costs, ids)
-        return best, closest
-
-    def _make_best(
-        self,
-        members: np.ndarray,
-        k: int,
-        returns: np.ndarray,
-        costs: np.ndarray,
-        ids: np.ndarray,
-    ) -> Best:
-        return Best(
-            parameters=members[k].copy(),
-            return_=float(returns[k]),
-            cost=float(costs[k]),
-            instance=int(ids[k]),
-            generation=self.generation + 1,
-        )
-
-
-OPTIONS = (
-    "sigma",
-    "learning_rate",
-    "population",
-    "cost_limit",
-    "p_f",
-    "ranking",
-    "shaping",
-    "step",
-    "adapt",
-    "noise_decay",
-    "noise_decay_every",
-    "antithetic",
-    "n_instances",
-    "sampler",
-    "alpha_u",
-    "advantage",
-    "integers",
-    "seed",
-)
-"""Options that a state records and `from_state` gives again."""
-
-
-def _find_first(
-    returns: np.ndarray, costs: np.ndarray, good: np.ndarray, feasible: np.ndarray
-) -> tuple[int, int]:
-    """Return the positions of the best member and of the least cost, -1 if all failed.
-
-    The best is the feasible one of the largest return; without one, that of the least cost.
-    """
-    if not good.any():
-        return -1, -1
-    least = int(np.argmin(np.where(good, costs, np.inf)))
-    if not feasible.any():
-        return least, least
-    return int(np.argmax(np.where(feasible, returns, -np.inf))), least
+            weighed, scales = scales.weigh(positive)
+            return Outcome(j_r, positive.sum(axis=1), weighed, scales, limit)

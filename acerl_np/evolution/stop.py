@@ -7,6 +7,7 @@ the names that pycma gives them.
 from __future__ import annotations
 
 import math
+from collections import deque
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -70,18 +71,13 @@ class Record:
     Parameters
     ----------
     rows : ndarray(float64, (k, 4)), optional
-        An earlier record.
+        An earlier record, the newest last.
     spans : ndarray(float64, (2,)), optional
-        Its ranges.
-
-    Attributes
-    ----------
-    spans : ndarray(float64, (2,))
-        Range of the returns and of the excesses of the last generation; infinite if a member failed.
+        Range of the returns and of the excesses of the last generation; infinite before one.
     """
 
     def __init__(self, rows: np.ndarray | None = None, spans: np.ndarray | None = None) -> None:
-        self._rows: list[list[float]] = [] if rows is None else rows.tolist()
+        self._rows: deque[list[float]] = deque([] if rows is None else rows.tolist(), MOST)
         self.spans = np.full(2, np.inf) if spans is None else spans
 
     @property
@@ -91,25 +87,19 @@ class Record:
 
     def add(self, returns: np.ndarray, excess: np.ndarray, good: np.ndarray, first: int) -> None:
         """Take in a generation; `first` is its best member, -1 if all failed."""
-        self.spans = np.full(2, np.inf)
         if first < 0:
             return
-        if good.all():
-            ordered, beyond = np.sort(returns), np.sort(excess)
-            self.spans = np.array([ordered[-1] - ordered[0], beyond[-1] - beyond[0]])
-        else:
-            ordered, beyond = np.sort(returns[good]), np.sort(excess[good])
+        ordered, beyond = np.sort(returns[good]), np.sort(excess[good])
+        self.spans = np.array([ordered[-1] - ordered[0], beyond[-1] - beyond[0]])
         middle = len(ordered) // 2
         row = (returns[first], excess[first], ordered[middle], beyond[middle])
         self._rows.append([float(number) for number in row])
-        if len(self._rows) > MOST:
-            del self._rows[:-MOST]
 
     def is_flat(self, tolerance: float, generations: int) -> bool:
         """Whether returns and excesses have ranged within the tolerance."""
         if len(self._rows) < generations or not (self.spans < tolerance).all():
             return False
-        last = np.array(self._rows[-generations:])[:, :2]
+        last = self.rows[-generations:, :2]
         with np.errstate(over="ignore"):
             return bool((last.max(axis=0) - last.min(axis=0) < tolerance).all())
 
@@ -118,7 +108,7 @@ class Record:
         count = max(least, len(self._rows) // 5)
         if len(self._rows) < count:
             return False
-        rows = np.array(self._rows[-count:])
+        rows = self.rows[-count:]
         third = math.ceil(0.3 * count)
         early, late = np.median(rows[:third], axis=0), np.median(rows[-third:], axis=0)
         gains = late - early
