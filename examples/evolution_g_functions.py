@@ -104,6 +104,8 @@ def search(problem: Problem, seed: int, evaluations: int, adapt: Adapt = "none")
         members, _ = evolution.ask()
         objectives, constraints = problem.evaluate(members)
         evolution.tell(-objectives, sum_violations(constraints))
+        if evolution.stop():
+            break
     return evolution
 
 

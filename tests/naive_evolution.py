@@ -351,24 +351,27 @@ def covariance_rates(n, population, speed):
     return c_sigma, d_sigma, c_c, c_1, c_mu
 
 
-def shared(by_place, utilities, outside):
-    """Each member's weight: those outside share the last places, tied ones those that they hold."""
+def shared(by_place, utilities):
+    """Each member's weight: tied ones share those of the places that they hold."""
     n = len(utilities)
-    if all(outside):
-        outside = [False] * n
-
-    def is_better(a, b):
-        if outside[a] or outside[b]:
-            return outside[b] and not outside[a]
-        return utilities[a] > utilities[b]
-
     weights = []
     for member in range(n):
-        first = sum(is_better(other, member) for other in range(n))
-        after = sum(is_better(member, other) for other in range(n))
+        first = sum(utilities[other] > utilities[member] for other in range(n))
+        after = sum(utilities[other] < utilities[member] for other in range(n))
         held = by_place[first : n - after]
         weights.append(math.fsum(held) / len(held))
     return weights
+
+
+def place_smoothly(y, lower, upper, rim):
+    """One number mapped onto [lower, upper]: mirrored into reach, then parabolas within a rim."""
+    while not lower - rim <= y <= upper + rim:
+        y = 2 * (lower - rim) - y if y < lower - rim else 2 * (upper + rim) - y
+    if y < lower + rim:
+        return lower + (y - lower + rim) ** 2 / (4 * rim)
+    if y > upper - rim:
+        return upper - (upper + rim - y) ** 2 / (4 * rim)
+    return y
 
 
 def selection_variance(weights, antithetic):
@@ -393,10 +396,11 @@ def triangular_root(matrix):
     return root
 
 
-def adapt(kind, mean, state, first, utilities, noise, lower, upper, antithetic):
+def adapt(kind, mean, state, first, utilities, noise, antithetic, limits=None):
     """One generation of CMA-ES ("matrix") or sep-CMA-ES ("sigma"): the new mean and state.
 
     state : the arrays of the spread's `pack`, here as lists and numbers; "sigma" has a diagonal
+    limits : least and largest sigma of each parameter
     """
     n, population = len(mean), len(utilities)
     full = kind == "matrix"
@@ -404,18 +408,10 @@ def adapt(kind, mean, state, first, utilities, noise, lower, upper, antithetic):
     c = [list(row) for row in (state["covariance"] if full else np.diag(state["covariance"]))]
     root = triangular_root(c)
     y = [[math.fsum(root[j][k] * z[k] for k in range(n)) for j in range(n)] for z in noise]
-    outside = [
-        [not lower <= mean[j] + first[j] * size * y[i][j] <= upper for j in range(n)]
-        for i in range(population)
-    ]
-    if full:
-        outside = [[any(row)] * n for row in outside]
     c_s, d_s, c_c, c_1, c_mu = covariance_rates(n, population, 1 if full else (n + 2) / 3)
     by_place = place_weights(n, population, c_1, c_mu)
-    # Of each parameter (with a matrix they are all the same).
-    columns = [[row[j] for row in outside] for j in range(n)]
-    w_mean = [shared(by_place[0], utilities, column) for column in columns]
-    w_shape = [shared(by_place[1], utilities, column) for column in columns]
+    w_mean = [shared(by_place[0], utilities)] * n
+    w_shape = [shared(by_place[1], utilities)] * n
     z_mean = [math.fsum(w_mean[j][i] * noise[i][j] for i in range(population)) for j in range(n)]
     y_mean = [math.fsum(root[j][k] * z_mean[k] for k in range(n)) for j in range(n)]
     mu = [1 / selection_variance(w, antithetic) for w in w_mean]
@@ -444,6 +440,10 @@ def adapt(kind, mean, state, first, utilities, noise, lower, upper, antithetic):
                 rank_mu += w * y[i][a] * y[i][b]
             kept = 1 + c_1 * (1 - h) * c_c * (2 - c_c) - c_1 - c_mu * math.fsum(by_place[1])
             new[a][b] = kept * c[a][b] + c_1 * p_c[a] * p_c[b] + c_mu * rank_mu
+    if limits:
+        sigma = [first[j] * new_size * math.sqrt(new[j][j]) for j in range(n)]
+        factor = [min(max(sigma[j], limits[0][j]), limits[1][j]) / sigma[j] for j in range(n)]
+        new = [[new[a][b] * factor[a] * factor[b] for b in range(n)] for a in range(n)]
     moved = [mean[j] + first[j] * size * y_mean[j] for j in range(n)]
     return np.array(moved), {
         "size": new_size,

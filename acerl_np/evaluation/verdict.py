@@ -25,7 +25,7 @@ from acerl_np.policies.network import Policy
 from acerl_np.policies.static import StaticPlan, fit_static
 from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.support.errors import InputError, PolicyError
-from acerl_np.support.numbers import Whole
+from acerl_np.support.numbers import Whole, check_seed
 
 FEWEST_RECORDS = 5
 """Records from which a standard error over them is told."""
@@ -304,6 +304,7 @@ def judge(
     if seen is not None:
         raise InputError(f"unseen: {seen.name} is among the training records; expected others")
     kind: Kind = "unseen" if judges else "noised"
+    seed = check_seed(seed)
     judges = judges or make_noised(known, seed=seed)
 
     def play(policy: object, records: Sequence[Instance], n_trials: int = trials) -> Trials:

@@ -18,7 +18,6 @@ import numpy as np
 
 from acerl_np.evolution.rates import (
     Rates,
-    find_outside,
     find_places,
     find_rates,
     measure_variance,
@@ -69,6 +68,9 @@ class Covariance(ABC):
     decay : float
         Factor on sigma after every `every` generations, beside what is adapted.
     every : int
+    limits : (ndarray(float64, (n_parameters,)), ndarray(float64, (n_parameters,))), optional
+        Least and largest sigma of each parameter after a generation: beyond them its row and column of C
+        are stretched or shrunk.
     state : State, optional
         By default that of the start: C is the identity, the paths are zeros.
 
@@ -79,11 +81,18 @@ class Covariance(ABC):
     """
 
     def __init__(
-        self, first: np.ndarray, decay: float = 1.0, every: int = 1, *, state: State | None = None
+        self,
+        first: np.ndarray,
+        decay: float = 1.0,
+        every: int = 1,
+        *,
+        limits: tuple[np.ndarray, np.ndarray] | None = None,
+        state: State | None = None,
     ) -> None:
         self.first = np.array(first, np.float64)
         self.decay = decay
         self.every = every
+        self.limits = limits
         n = self.first.size
         self.state = state or State(1.0, self._make_round(n), np.zeros(n), np.zeros(n), 0)
         # From the covariance alone, here and nowhere else, so that a restored search has the same root.
@@ -124,8 +133,7 @@ class Covariance(ABC):
         if (utilities == utilities[0]).all():
             return np.zeros(n), self
         rates = find_rates(n, noise.population, self._speed)
-        outside = find_outside(self.place(search.mean, noise), search.bounds)
-        places = find_places(utilities, self._join(outside))
+        places = find_places(utilities)
         weights = weigh_places(rates.mean_weights, places)
         z_mean = np.einsum("ij,ij->j", np.broadcast_to(weights, z.shape), z)
         y_mean = self._turn(z_mean[np.newaxis])[0]  # (41)
@@ -164,9 +172,24 @@ class Covariance(ABC):
     def _move(self, state: State) -> Self:
         """Return the spread with another state, or this one if that state is not usable."""
         try:
-            return type(self)(self.first, self.decay, self.every, state=state)
+            return self._with(self._limit(state))
         except InputError:
             return self
+
+    def _with(self, state: State) -> Self:
+        return type(self)(self.first, self.decay, self.every, limits=self.limits, state=state)
+
+    def _limit(self, state: State) -> State:
+        """Return the state with every sigma within its limits."""
+        variances = self._variances(state.covariance)
+        if self.limits is None or not (np.isfinite(variances).all() and (variances > 0.0).all()):
+            return state
+        with np.errstate(over="ignore", under="ignore"):
+            sigma = self.first * (state.size * np.sqrt(variances))
+        factors = np.clip(sigma, *self.limits) / sigma
+        if (factors == 1.0).all():
+            return state
+        return state._replace(covariance=self._stretch(state.covariance, factors))
 
     def _is_in_limits(self, state: State) -> bool:
         """Return whether a state is finite, and every sigma within its limits."""
@@ -227,7 +250,7 @@ class Covariance(ABC):
             read["shape_path"],
             int(read["updates"]),
         )
-        return type(self)(self.first, self.decay, self.every, state=state)
+        return self._with(state)
 
     # What the two forms do differently
 
@@ -248,13 +271,13 @@ class Covariance(ABC):
 
     @staticmethod
     @abstractmethod
-    def _take_root(covariance: np.ndarray) -> np.ndarray | None:
-        """Return A with A A^T = C; None if C is asymmetric or not positive definite by `MIN_PIVOT`."""
+    def _stretch(covariance: np.ndarray, factors: np.ndarray) -> np.ndarray:
+        """Return the covariance of parameters multiplied by factors."""
 
     @staticmethod
     @abstractmethod
-    def _join(outside: np.ndarray) -> np.ndarray:
-        """Return what lies outside as it is ranked: members, (population, 1), or their parameters."""
+    def _take_root(covariance: np.ndarray) -> np.ndarray | None:
+        """Return A with A A^T = C; None if C is asymmetric or not positive definite by `MIN_PIVOT`."""
 
     @staticmethod
     @abstractmethod
@@ -278,17 +301,37 @@ class FullCovariance(Covariance):
     """
 
     def __init__(
-        self, first: np.ndarray, decay: float = 1.0, every: int = 1, *, state: State | None = None
+        self,
+        first: np.ndarray,
+        decay: float = 1.0,
+        every: int = 1,
+        *,
+        limits: tuple[np.ndarray, np.ndarray] | None = None,
+        state: State | None = None,
     ) -> None:
         if first.size > MAX_MATRIX:
             raise ConfigError(
                 f"covariance: read {first.size:,} parameters; expected at most {MAX_MATRIX}"
             )
-        super().__init__(first, decay, every, state=state)
+        super().__init__(first, decay, every, limits=limits, state=state)
 
     @property
     def _speed(self) -> float:
         return 1.0
+
+    @property
+    def condition(self) -> float:
+        """Largest share of a parameter's variance over what those before it leave open.
+
+        A lower bound on the condition of C once all its variances are 1; beyond 1 / `MIN_PIVOT` C no longer
+        changes.
+        """
+        open_ = np.square(np.diagonal(self._root)) / np.diagonal(self.state.covariance)
+        return float(1 / open_.min())
+
+    def list_axes(self, generation: int) -> np.ndarray:
+        """Return sigma times the columns of A, a row for each: ndarray(float64, (n, n))."""
+        return np.asarray((self.unit(generation) * self.state.size)[:, np.newaxis] * self._root).T
 
     @staticmethod
     def _make_round(n: int) -> np.ndarray:
@@ -297,6 +340,10 @@ class FullCovariance(Covariance):
     @staticmethod
     def _variances(covariance: np.ndarray) -> np.ndarray:
         return np.diagonal(covariance)
+
+    @staticmethod
+    def _stretch(covariance: np.ndarray, factors: np.ndarray) -> np.ndarray:
+        return np.asarray(covariance * np.outer(factors, factors))
 
     @staticmethod
     def _take_root(covariance: np.ndarray) -> np.ndarray | None:
@@ -311,10 +358,6 @@ class FullCovariance(Covariance):
                 return None
             root[j:, j] = column / math.sqrt(column[0])
         return root
-
-    @staticmethod
-    def _join(outside: np.ndarray) -> np.ndarray:
-        return np.asarray(outside.any(axis=1, keepdims=True))
 
     @staticmethod
     def _sum_squares(weights: np.ndarray, steps: np.ndarray) -> np.ndarray:
@@ -344,12 +387,12 @@ class DiagonalCovariance(Covariance):
         return covariance
 
     @staticmethod
-    def _take_root(covariance: np.ndarray) -> np.ndarray | None:
-        return np.asarray(np.sqrt(covariance)) if (covariance > 0.0).all() else None
+    def _stretch(covariance: np.ndarray, factors: np.ndarray) -> np.ndarray:
+        return np.asarray(covariance * np.square(factors))
 
     @staticmethod
-    def _join(outside: np.ndarray) -> np.ndarray:
-        return outside
+    def _take_root(covariance: np.ndarray) -> np.ndarray | None:
+        return np.asarray(np.sqrt(covariance)) if (covariance > 0.0).all() else None
 
     @staticmethod
     def _sum_squares(weights: np.ndarray, steps: np.ndarray) -> np.ndarray:

@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
+import warnings
 from collections.abc import Mapping
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.evolution.covariance import (
-    MAX_MATRIX,
-    Covariance,
-    DiagonalCovariance,
-    FullCovariance,
+from acerl_np.evolution.arguments import (
+    check_whole,
+    make_spread,
+    read_bounds,
+    read_floats,
+    read_matrix,
+    read_start,
+    read_whole,
 )
-from acerl_np.evolution.options import check_options
+from acerl_np.evolution.bounds import make_box
+from acerl_np.evolution.covariance import Covariance, FullCovariance
+from acerl_np.evolution.options import OPTIONS, check_options
+from acerl_np.evolution.progress import Outcome, Progress
 from acerl_np.evolution.ranking import Ranker, Ranking, Shaping
-from acerl_np.evolution.records import Best, Report, summarise
+from acerl_np.evolution.records import Best, Report, Result, summarise
 from acerl_np.evolution.sampler import Advantage, Sampler, check_ids, make_sampler
 from acerl_np.evolution.search import Search
-from acerl_np.evolution.spreads import MAX_SIGMA, MIN_SIGMA, Adapt, PerParameter, Step
+from acerl_np.evolution.spreads import Adapt, PerParameter, Step
+from acerl_np.evolution.state import read_state
+from acerl_np.evolution.stop import Stops, find_reasons
 from acerl_np.support.errors import ConfigError, InputError
 from acerl_np.support.numbers import Whole
 
@@ -63,7 +75,8 @@ class Evolution:
         xi: a member is feasible if its cost is at most this. Several constraints become one cost with
         `sum_violations`, whose limit is 0; infinity leaves the problem unconstrained.
     p_f : float
-        Probability of comparing two members by return although one is infeasible, in [0, 1].
+        Probability of comparing two members by return although one is infeasible, in [0, 1]. With a matrix
+        it is 0 in a generation without a feasible member, which might else settle in a corner of the bounds.
     ranking : {"isr", "cf", "r", "f"}
         As `rank_utilities`.
     shaping : {"standardised", "rank"}
@@ -92,9 +105,16 @@ class Evolution:
         As `make_sampler`.
     bounds : (array_like of float, array_like of float), optional
         Least and largest value of the parameters, each a number or (n_parameters,); infinities leave a
-        side open. Members are clipped to the box before they are evaluated, and so is the mean after
-        its step; the step itself uses the noise as it was drawn. An adapted search ranks members that were
-        clipped behind the others ("sigma": parameter by parameter).
+        side open. An adapted search draws from all reals and maps them onto the box smoothly
+        (`acerl_np.evolution.bounds.Smooth`); `sigma`, `covariance` and the limit on sigma, a third of the
+        box, are those before the map. Without adaptation, members are clipped to the box before they are
+        evaluated, and so is the mean after its step; the step itself uses the noise as it was drawn.
+    integers : array_like of int or bool, optional
+        Parameters that are whole numbers, by position or as (n_parameters,) true or false: members are
+        rounded before they are evaluated, and sigma stays at least 0.25 there.
+    covariance : array_like of float, optional
+        Start of an adapted matrix, (n_parameters, n_parameters), or of its diagonal with "sigma": the first
+        members have the covariance `sigma`^2 times it. By default the identity.
     seed : int
         0 to 2**63 - 1. The same seed gives the same bytes.
 
@@ -144,6 +164,8 @@ class Evolution:
         alpha_u: float = 1.0,
         advantage: Advantage = "paper",
         bounds: tuple[ArrayLike, ArrayLike] | None = None,
+        integers: ArrayLike | None = None,
+        covariance: ArrayLike | None = None,
         seed: Whole = 0,
     ) -> None:
         options = check_options(
@@ -166,8 +188,11 @@ class Evolution:
                 "advantage": advantage,
             }
         )
-        mean, first_sigma = _read_start(x0, sigma, options["adapt"])
-        lower, upper = _read_bounds(bounds, mean.shape)
+        mean, first_sigma = read_start(x0, sigma, options["adapt"])
+        lower, upper = read_bounds(bounds, mean.shape)
+        whole = read_whole(integers, mean.shape)
+        check_whole(lower, upper, whole)
+        matrix = read_matrix(covariance, mean.size, options["adapt"])
         self.population: int = options["population"]
         self.cost_limit: float = options["cost_limit"]
         self.antithetic: bool = options["antithetic"]
@@ -181,14 +206,16 @@ class Evolution:
             advantage=options["advantage"],
         )
         self._rank = Ranker(ranking, shaping, self.cost_limit, options["p_f"])
-        decay = options["noise_decay"], options["noise_decay_every"]
-        spread: PerParameter | Covariance
-        if adapt == "matrix":
-            spread = FullCovariance(first_sigma, *decay)
-        elif adapt == "sigma":
-            spread = DiagonalCovariance(first_sigma, *decay)
-        else:
-            spread = PerParameter(first_sigma, *decay, step=step)
+        self._options = {
+            "n_parameters": np.array(mean.size),
+            "sigma": first_sigma,
+            "bounds[0]": lower,
+            "bounds[1]": upper,
+            "integers": whole,
+            **{name: np.array(value) for name, value in options.items()},
+        }
+        spread = make_spread(self._options, matrix)
+        self._start = mean
         self._search: Search[PerParameter | Covariance] = Search(
             mean,
             spread,
@@ -196,23 +223,17 @@ class Evolution:
             population=self.population,
             learning_rate=options["learning_rate"],
             antithetic=self.antithetic,
-            bounds=(lower, upper),
+            box=make_box(lower, upper, first_sigma, whole, smooth=adapt != "none"),
         )
-        self._options = {
-            "n_parameters": np.array(mean.size),
-            "sigma": first_sigma,
-            "bounds[0]": lower,
-            "bounds[1]": upper,
-            **{name: np.array(value) for name, value in options.items()},
-        }
-        self._failed = 0
-        self._best: Best | None = None
+        self._progress = Progress()
+        self._warned = False
         self._dealt: np.ndarray | None = None  # int64 (population,), once asked for
+        self._members = np.zeros((0, mean.size))
 
     @property
     def mean(self) -> np.ndarray:
-        """Mean of the search distribution, float64 (n_parameters,), a copy: what the search found."""
-        return self._search.mean.copy()
+        """Mean of the search distribution, inside the bounds, float64 (n_parameters,), a copy."""
+        return self._search.found
 
     @property
     def generation(self) -> int:
@@ -225,18 +246,49 @@ class Evolution:
         return self._search.sigma
 
     @property
+    def covariance(self) -> np.ndarray:
+        """Covariance of the present generation's noise, float64 (n_parameters, n_parameters).
+
+        Without a matrix the diagonal alone, (n_parameters,). A new search that starts from `mean` with
+        sigma 1 and this `covariance` goes on where this one is.
+        """
+        spread = self._search.spread
+        if not isinstance(spread, FullCovariance):
+            return np.square(self.sigma)
+        unit = spread.unit(self.generation) * spread.state.size
+        return np.asarray(spread.state.covariance * np.outer(unit, unit), np.float64)
+
+    @property
+    def evaluations(self) -> int:
+        """Members told so far, those that failed and those before a restart included."""
+        return self._progress.evaluations
+
+    @property
+    def restarts(self) -> int:
+        """Number of restarts so far."""
+        return self._progress.restarts
+
+    @property
+    def closest(self) -> Best | None:
+        """The member of the least cost so far, the first of equal ones; None if all failed.
+
+        It says how near the search is as long as there is no `best`.
+        """
+        return self._progress.closest
+
+    @property
     def best(self) -> Best | None:
         """The best feasible member so far; None without one.
 
         With several instances, a member is evaluated on one of them only, and returns of different
         instances need not be comparable: judge `mean` on all of them instead.
         """
-        return self._best
+        return self._progress.best
 
     @property
     def failed(self) -> int:
         """Members of the last generation whose return or cost was not finite."""
-        return self._failed
+        return self._progress.failed
 
     def ask(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the members of this generation and the instance to evaluate each on.
@@ -246,17 +298,36 @@ class Evolution:
         Returns
         -------
         members : ndarray(float64, (population, n_parameters))
-            mean + sigma eps_i, clipped to the bounds (Algorithm 1, lines 6 and 8).
+            mean + sigma eps_i, moved into the bounds (Algorithm 1, lines 6 and 8).
         instance_ids : ndarray(int64, (population,))
             0 to n_instances - 1 (line 9).
+
+        Warns
+        -----
+        RuntimeWarning
+            Once, if all members are the same point and the search is over: `stop` says why.
         """
         noise = self._search.noise()
         if self._dealt is None:
             self._dealt = self.sampler.deal(noise)
-        return self._search.place(noise), self._dealt.copy()
+        members = self._search.place(noise)
+        same = (members[0] == members[-1]).all() and (members == members[0]).all()
+        if same and not self._warned and self.stop():
+            self._warned = True
+            warnings.warn(
+                f"generation {self.generation + 1}: all members are the same point; "
+                "the search is over, see stop() and restart()",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        self._members = members
+        return members.copy(), self._dealt.copy()
 
     def tell(
-        self, returns: ArrayLike, costs: ArrayLike, instance_ids: ArrayLike | None = None
+        self,
+        returns: ArrayLike,
+        costs: ArrayLike | None = None,
+        instance_ids: ArrayLike | None = None,
     ) -> Report:
         """Rank the members, take a step and begin the next generation.
 
@@ -264,8 +335,10 @@ class Evolution:
         ----------
         returns : array_like of float, (population,)
             J_R, larger is better, in the order of `ask`. A member that could not be evaluated has nan.
-        costs : array_like of float, (population,)
-            J_C, feasible up to `cost_limit`.
+        costs : array_like of float, (population,) or (population, n_constraints), optional
+            J_C, feasible up to `cost_limit`; without, all members are feasible. Or the constraints g_j <= 0,
+            each brought to the scale of its violations (`acerl_np.evolution.violations.Scales`); reported
+            costs are then the plain sums of max(0, g_j).
         instance_ids : array_like of int, (population,), optional
             The instance that each member was evaluated on, by default the one that `ask` dealt.
 
@@ -281,34 +354,122 @@ class Evolution:
         """
         if self._dealt is None:
             raise InputError("tell: read no ask in this generation; expected ask before every tell")
-        j_r, j_c = self._read_outcome("returns", returns), self._read_outcome("costs", costs)
+        outcome = self._read_outcome(returns, costs)
+        j_r, j_c, feasible = outcome.returns, outcome.costs, outcome.feasible
         ids = check_ids(
             self._dealt if instance_ids is None else instance_ids, self.population, self.n_instances
         )
-        noise, sigma = self._search.noise(), self.sigma
+        noise, sigma, members = self._search.noise(), self.sigma, self._members
         # Numbers near the largest of float64 may overflow on the way to a rank or a mean.
         with np.errstate(over="ignore", invalid="ignore"):
-            good = np.isfinite(j_r) & np.isfinite(j_c)
-            feasible = good & (j_c <= self.cost_limit)
-            best = self._find_best(j_r, j_c, ids, feasible)
-            utilities = self._rank(j_r, j_c, ids, noise)  # line 16
+            rank = self._rank
+            if isinstance(self._search.spread, FullCovariance) and not feasible.any():
+                rank = dataclasses.replace(rank, p_f=0.0)
+            utilities = rank(j_r, outcome.ranked, ids, noise)  # line 16
             if not np.isfinite(utilities).all():
                 raise InputError(
                     "returns: the step is not finite; expected smaller returns or costs"
                 )
             self._search.tell(utilities, noise)  # line 17
             self.sampler.update(ids, j_r)  # lines 11 and 13
-            summary = summarise(j_r, j_c, good, feasible)
-        self._best = best
+            summary = summarise(j_r, j_c, outcome.good, feasible)
+            self._progress = outcome.add_to(self._progress, members, ids, self.generation)
         self._dealt = None
-        self._failed = summary["failed"]
         return Report(
             generation=self.generation,
             noise_std=float(sigma.max()),
             counts=tuple(np.bincount(ids, minlength=self.n_instances).tolist()),
-            best_return=np.nan if self._best is None else self._best.return_,
+            best_return=np.nan if self.best is None else self.best.return_,
             **summary,
         )
+
+    def stop(self, limits: Stops | None = None) -> dict[str, float]:
+        """Return why the search is over; nothing, so false, while it is not.
+
+        Nothing is changed: you may tell further generations, or `restart`.
+
+        Parameters
+        ----------
+        limits : Stops, optional
+
+        Returns
+        -------
+        dict of str to float
+            The limits reached by name: those of `Stops`; "noeffectcoord": a fifth of sigma no longer
+            changes a parameter of the mean; "noeffectaxis": nor does a tenth of a column of the
+            matrix's root the mean.
+        """
+        return find_reasons(
+            limits or Stops(),
+            self._search,
+            self._progress.record,
+            evaluations=self.evaluations,
+            best=-math.inf if self.best is None else self.best.return_,
+        )
+
+    def result(self, limits: Stops | None = None) -> Result:
+        """Return what was found so far, and why the search is over, if it is."""
+        found = self.best or self.closest
+        nothing = np.full(self._start.size, np.nan)
+        return Result(
+            x=nothing if found is None else found.parameters.copy(),
+            value=math.nan if found is None else found.return_,
+            violation=math.nan if found is None else max(0.0, found.cost - self.cost_limit),
+            feasible=self.best is not None,
+            evaluations=self.evaluations,
+            generations=self.generation,
+            restarts=self.restarts,
+            reasons=tuple(self.stop(limits)),
+        )
+
+    def restart(self, x0: ArrayLike | None = None, population: int | None = None) -> None:
+        """Begin again elsewhere, with the first sigma and more members; what was found is kept.
+
+        Auger and Hansen, "A restart CMA evolution strategy with increasing population size", CEC 2005.
+        Generations are counted on, so no noise is drawn twice.
+
+        Parameters
+        ----------
+        x0 : array_like of float, (n_parameters,), optional
+            By default a random point of the bounds, or the first mean if a side is open.
+        population : int, optional
+            By default twice the present one.
+
+        Raises
+        ------
+        ConfigError, InputError
+            If sigma follows a schedule, or a value is unusable. Nothing is changed then.
+        """
+        given = self._options
+        if given["adapt"] == "none" or given["noise_decay"] < 1.0:
+            raise ConfigError(
+                "restart: read a sigma that decays by a schedule; expected an adapted one"
+            )
+        lower, upper = given["bounds[0]"], given["bounds[1]"]
+        if x0 is not None:
+            mean = read_floats("x0", x0)
+            if mean.shape != self._start.shape:
+                raise InputError(f"x0: read shape {mean.shape}; expected {self._start.shape}")
+            mean, _ = read_start(mean, given["sigma"], str(given["adapt"]))
+        elif np.isfinite(lower).all() and np.isfinite(upper).all():
+            rng = np.random.default_rng((self.seed, self.restarts + 1))
+            mean = rng.uniform(lower, upper)
+        else:
+            mean = self._start
+        members = 2 * self.population if population is None else population
+        plain = {name: array.item() for name, array in given.items() if array.ndim == 0}
+        del plain["n_parameters"]
+        self._set_population(check_options({**plain, "population": members})["population"])
+        box = self._search.box
+        self._search.mean = mean.copy() if box is None else box.invert(mean)
+        self._search.spread = make_spread(self._options, None)
+        self._progress = self._progress.begin_again()
+        self._warned = False
+        self._dealt = None
+
+    def _set_population(self, population: int) -> None:
+        self.population = population
+        self._search.population = population
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Return a copy of the state as plain arrays, which `numpy.savez` can write.
@@ -320,23 +481,43 @@ class Evolution:
         -------
         dict of str to ndarray
         """
-        best = self._best
-        nothing = np.full(self._search.mean.size, np.nan)
+        n = self._start.size
         return {
             **{f"option.{name}": array.copy() for name, array in self._options.items()},
+            "start": self._start.copy(),
+            "population": np.array(self.population, np.int64),
             "generation": np.array(self.generation, np.int64),
-            "failed": np.array(self._failed, np.int64),
-            "mean": self.mean,
+            "mean": self._search.mean.copy(),
             **{f"spread.{name}": array for name, array in self._search.spread.pack().items()},
-            "best.parameters": nothing if best is None else best.parameters.copy(),
-            "best.values": np.array(
-                [np.nan, np.nan] if best is None else [best.return_, best.cost], np.float64
-            ),
-            "best.source": np.array(
-                [-1, -1] if best is None else [best.instance, best.generation], np.int64
-            ),
+            **self._progress.pack(n),
             **{f"sampler.{name}": array for name, array in self.sampler.get_state().items()},
         }
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, ArrayLike]) -> Self:
+        """Return an `Evolution` that continues from a state, with the options recorded there.
+
+        Parameters
+        ----------
+        state : mapping of str to array_like
+            What `get_state` returned, or the file that `numpy.savez` made of it.
+
+        Raises
+        ------
+        InputError
+            As `set_state`.
+        """
+        options: dict[str, Any] = {}
+        for name in ("start", *(f"option.{name}" for name in (*OPTIONS, "bounds[0]", "bounds[1]"))):
+            if name not in state:
+                raise InputError(f"state: read no '{name}'; expected what get_state returned")
+            array = np.array(state[name])
+            key = name.removeprefix("option.")
+            options[key] = array.item() if array.ndim == 0 else array
+        bounds = options.pop("bounds[0]"), options.pop("bounds[1]")
+        evolution = cls(options.pop("start"), bounds=bounds, **options)
+        evolution.set_state(state)
+        return evolution
 
     def set_state(self, state: Mapping[str, ArrayLike]) -> None:
         """Continue from a state of an `Evolution` with the same options, in the same bytes.
@@ -352,26 +533,7 @@ class Evolution:
             If an array is missing or has another shape, an option differs, or a value cannot be;
             nothing is changed then.
         """
-        read: dict[str, np.ndarray] = {}
-        for name, own in self.get_state().items():
-            if name not in state:
-                raise InputError(f"state: read no '{name}'; expected what get_state returned")
-            array = np.array(state[name])
-            text = own.dtype.kind == "U" and array.dtype.kind == "U"
-            if array.shape != own.shape or not (text or array.dtype == own.dtype):
-                raise InputError(
-                    f"state: {name}: read {array.dtype} {array.shape}; "
-                    f"expected {own.dtype} {own.shape}"
-                )
-            if name.startswith("option.") and (array != own).any():
-                where = tuple(np.argwhere(array != own)[0])
-                index = "".join(f"[{k}]" for k in where)
-                raise InputError(
-                    f"state: {name.removeprefix('option.')}{index}: read {array[where]}; "
-                    f"expected {own[where]}, as given here"
-                )
-            read[name] = array
-        self._check_state(read)
+        read = read_state(state, self.get_state())
         packed = {name: read[f"spread.{name}"] for name in self._search.spread.pack()}
         try:
             spread = self._search.spread.unpack(packed)
@@ -380,115 +542,43 @@ class Evolution:
         self._search.mean = read["mean"]
         self._search.spread = spread
         self._search.generation = int(read["generation"])
-        self._failed = int(read["failed"])
-        instance, generation = read["best.source"].tolist()
-        return_, cost = read["best.values"].tolist()
-        self._best = None
-        if generation > 0:
-            self._best = Best(read["best.parameters"], return_, cost, instance, generation)
+        self._set_population(int(read["population"]))
+        self._start = read["start"]
+        self._progress = Progress.unpack(read)
         self.sampler.set_state({name: read[f"sampler.{name}"] for name in self.sampler.get_state()})
         self._dealt = None
 
-    def _check_state(self, read: dict[str, np.ndarray]) -> None:
-        """Refuse values that no search can have reached."""
-        instance, generation = read["best.source"].tolist()
-        mean, best = read["mean"], np.append(read["best.parameters"], read["best.values"])
-        sampled = [array for name, array in read.items() if name.startswith("sampler.")]
-        usable = {
-            "generation": read["generation"] >= 0,
-            "failed": 0 <= read["failed"] <= self.population,
-            "mean": np.isfinite(mean).all()
-            and ((mean >= read["option.bounds[0]"]) & (mean <= read["option.bounds[1]"])).all(),
-            "best": (instance, generation) == (-1, -1)
-            or (
-                0 <= instance < self.n_instances
-                and 0 < generation <= read["generation"]
-                and np.isfinite(best).all()
-            ),
-            "sampler": not any(np.isnan(array).any() for array in sampled)
-            and (read["sampler.count"] >= 0).all(),
-        }
-        for name, is_so in usable.items():
-            if not is_so:
-                raise InputError(
-                    f"state: {name}: read values that no search reaches; expected what get_state returned"
-                )
-
-    def _read_outcome(self, name: str, values: ArrayLike) -> np.ndarray:
-        outcome = _read_floats(name, values)
-        if outcome.shape != (self.population,):
-            raise InputError(f"{name}: read shape {outcome.shape}; expected ({self.population},)")
-        return outcome
-
-    def _find_best(
-        self, returns: np.ndarray, costs: np.ndarray, ids: np.ndarray, feasible: np.ndarray
-    ) -> Best | None:
-        """Return the best feasible member so far, this generation's included."""
-        if not feasible.any():
-            return self._best
-        first = int(np.argmax(np.where(feasible, returns, -np.inf)))
-        if self._best is not None and not returns[first] > self._best.return_:
-            return self._best
-        return Best(
-            parameters=self._search.place(self._search.noise())[first].copy(),
-            return_=float(returns[first]),
-            cost=float(costs[first]),
-            instance=int(ids[first]),
-            generation=self.generation + 1,
+    def __repr__(self) -> str:
+        best = "no feasible member yet"
+        if self.best is not None:
+            best = f"best return {self.best.return_:g}"
+        elif self.closest is not None:
+            best += f", least cost {self.closest.cost:g}"
+        return (
+            f"<Evolution of {self._start.size} parameters, adapt '{self._options['adapt']}', population "
+            f"{self.population}: generation {self.generation}, {self.evaluations} evaluations, {best}>"
         )
 
-
-def _read_start(x0: ArrayLike, sigma: ArrayLike, adapt: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first mean and its sigmas, both float64 (n_parameters,)."""
-    mean = _read_floats("x0", x0)
-    if mean.ndim != 1 or mean.size == 0 or not np.isfinite(mean).all():
-        raise InputError(
-            f"x0: read shape {mean.shape}; expected (n_parameters,), all numbers finite"
-        )
-    first = _read_floats("sigma", sigma, ConfigError)
-    if first.shape not in ((), mean.shape):
-        raise ConfigError(f"sigma: read shape {first.shape}; expected a number or {mean.shape}")
-    if not ((first >= MIN_SIGMA) & (first < np.inf)).all():
-        raise ConfigError(f"sigma: read {sigma!r}; expected at least {MIN_SIGMA:g}, and finite")
-    if adapt == "matrix" and mean.size > MAX_MATRIX:
-        raise ConfigError(
-            f"adapt: read 'matrix' for {mean.size:,} parameters; expected at most {MAX_MATRIX}, "
-            "or adapt 'sigma'"
-        )
-    if adapt != "none" and (first > MAX_SIGMA).any():
-        raise ConfigError(
-            f"sigma: read {sigma!r}; expected at most {MAX_SIGMA:g} with adapt '{adapt}'"
-        )
-    return mean, np.array(np.broadcast_to(first, mean.shape))
-
-
-def _read_floats(name: str, values: ArrayLike, error: type[InputError] = InputError) -> np.ndarray:
-    """Return the values as a new float64 array."""
-    try:
-        array = np.asarray(values)
-        if array.dtype.kind in "fiu":
-            return array.astype(np.float64)
-    except ValueError:  # a ragged list
-        pass
-    raise error(f"{name}: read {type(values).__name__} of other values; expected real numbers")
-
-
-def _read_bounds(
-    bounds: tuple[ArrayLike, ArrayLike] | None, shape: tuple[int, ...]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the least and the largest value of each parameter."""
-    if bounds is None:
-        bounds = (-np.inf, np.inf)
-    try:
-        lower, upper = bounds
-    except (TypeError, ValueError):
-        raise InputError("bounds: expected a pair: least values, largest values") from None
-    read = []
-    for name, values in (("bounds[0]", lower), ("bounds[1]", upper)):
-        array = _read_floats(name, values)
-        if array.shape not in ((), shape):
-            raise InputError(f"{name}: read shape {array.shape}; expected a number or {shape}")
-        read.append(np.broadcast_to(array, shape))
-    if not (read[0] < read[1]).all():
-        raise InputError("bounds: expected every least value below the largest, and no nan")
-    return read[0], read[1]
+    def _read_outcome(self, returns: ArrayLike, costs: ArrayLike | None) -> Outcome:
+        """Return what was told, checked, with one cost per member."""
+        members, limit, scales = (self.population,), self.cost_limit, self._progress.scales
+        j_r = read_floats("returns", returns)
+        if j_r.shape != members:
+            raise InputError(f"returns: read shape {j_r.shape}; expected {members}")
+        if costs is None:
+            free = np.full(members, min(0.0, limit))
+            return Outcome(j_r, free, free, scales, limit)
+        j_c = read_floats("costs", costs)
+        if j_c.ndim != 2:
+            if j_c.shape != members:
+                raise InputError(f"costs: read shape {j_c.shape}; expected {members}")
+            return Outcome(j_r, j_c, j_c, scales, limit)
+        m = len(scales.medians) or j_c.shape[1]
+        if j_c.shape != (*members, m) or m == 0:
+            raise InputError(f"costs: read shape {j_c.shape}; expected {(*members, m or 1)}")
+        if limit != 0.0:
+            raise InputError(f"costs: read a matrix; expected cost_limit 0 with it, not {limit:g}")
+        positive = np.maximum(0.0, j_c)
+        with np.errstate(over="ignore"):
+            weighed, scales = scales.weigh(positive)
+            return Outcome(j_r, positive.sum(axis=1), weighed, scales, limit)

@@ -36,6 +36,28 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "advantage": get_args(Advantage),
 }
 
+OPTIONS = (
+    "sigma",
+    "learning_rate",
+    "population",
+    "cost_limit",
+    "p_f",
+    "ranking",
+    "shaping",
+    "step",
+    "adapt",
+    "noise_decay",
+    "noise_decay_every",
+    "antithetic",
+    "n_instances",
+    "sampler",
+    "alpha_u",
+    "advantage",
+    "integers",
+    "seed",
+)
+"""Options that a state records and `from_state` gives again."""
+
 NOISE_DECAY = {"none": 0.99, "sigma": 1.0, "matrix": 1.0}
 """Default of noise_decay by what is adapted."""
 

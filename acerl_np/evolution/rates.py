@@ -84,28 +84,9 @@ def find_rates(n: int, population: int, speed: float) -> Rates:
     )
 
 
-def find_places(utilities: np.ndarray, outside: np.ndarray) -> np.ndarray:
-    """Return the order of the members, those outside the bounds all in one place behind the others.
-
-    A member is evaluated where it was clipped to, which is not where its noise points: many members
-    clipped to one good corner would hold the search there. If all are outside, they count as they are.
-
-    Parameters
-    ----------
-    utilities : ndarray(float, (population,))
-        Larger is better.
-    outside : ndarray(bool, (population, m))
-        m = 1: the member as a whole; m = n_parameters: each of its parameters.
-
-    Returns
-    -------
-    ndarray(int64, (population, m'))
-        Larger is better, equal is tied; m' = 1 if all columns are the same.
-    """
-    order = np.unique(utilities, return_inverse=True)[1].reshape(-1, 1)
-    if not outside.any():
-        return order
-    return np.where(outside & ~outside.all(axis=0), -1, order)
+def find_places(utilities: np.ndarray) -> np.ndarray:
+    """Return the order of the members, ndarray(int64, (population, 1)): larger is better, equal is tied."""
+    return np.unique(utilities, return_inverse=True)[1].reshape(-1, 1)
 
 
 def weigh_places(by_place: np.ndarray, places: np.ndarray) -> np.ndarray:
@@ -128,13 +109,6 @@ def weigh_places(by_place: np.ndarray, places: np.ndarray) -> np.ndarray:
         first = np.cumsum(count) - count
         weights[:, column] = (np.add.reduceat(by_place, first) / count)[tie]
     return weights
-
-
-def find_outside(place: np.ndarray, bounds: tuple[np.ndarray, np.ndarray] | None) -> np.ndarray:
-    """Return which parameters lie outside the bounds, ndarray(bool, as place)."""
-    if bounds is None:
-        return np.zeros(place.shape, bool)
-    return np.asarray((place < bounds[0]) | (place > bounds[1]))
 
 
 def measure_variance(weights: np.ndarray, antithetic: bool) -> np.ndarray:

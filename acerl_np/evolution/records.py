@@ -72,6 +72,35 @@ class Report:
         return self.noise_std
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Result:
+    """What a search found.
+
+    Attributes
+    ----------
+    x : ndarray(float64, (n_parameters,))
+        The best feasible member; without one, the member of the least violation; nan if all failed.
+    value : float
+        Its return; of `optimize`, the function's value.
+    violation : float
+        Its cost beyond the limit: 0 if feasible.
+    feasible : bool
+    evaluations, generations, restarts : int
+        Used so far.
+    reasons : tuple of str
+        Why the search is over, names as in `Stops`; empty if it is not.
+    """
+
+    x: np.ndarray
+    value: float
+    violation: float
+    feasible: bool
+    evaluations: int
+    generations: int
+    restarts: int
+    reasons: tuple[str, ...]
+
+
 def summarise(
     returns: np.ndarray, costs: np.ndarray, good: np.ndarray, within: np.ndarray
 ) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from acerl_np.evolution.bounds import Box
 from acerl_np.kernels.update import Noise
 from acerl_np.support.errors import InputError
 
@@ -60,12 +61,13 @@ class Search(Generic[S]):
         alpha.
     antithetic : bool
         Members 2 i and 2 i + 1 use the same noise with opposite signs (Eq. 12).
-    bounds : (ndarray, ndarray), optional
-        Least and largest value of each parameter; members and mean are clipped to them.
+    box : Box, optional
+        How members and mean are kept inside bounds, see `acerl_np.evolution.bounds`.
 
     Attributes
     ----------
     mean : ndarray, as the start
+        As it is drawn around; its place in the box is `found`.
     spread : Spread
     generation : int
         Finished generations.
@@ -80,10 +82,10 @@ class Search(Generic[S]):
         population: int,
         learning_rate: float,
         antithetic: bool = False,
-        bounds: tuple[np.ndarray, np.ndarray] | None = None,
+        box: Box | None = None,
     ) -> None:
-        self.bounds = bounds
-        self.mean = self._clip(np.array(mean))
+        self.box = box
+        self.mean = np.array(mean) if box is None else box.invert(np.array(mean))
         self.spread = spread
         self.seed = seed
         self.population = population
@@ -102,7 +104,13 @@ class Search(Generic[S]):
 
     def place(self, noise: Noise) -> np.ndarray:
         """Return the members that have this noise, (population, n_parameters), inside the bounds (8)."""
-        return self._clip(self.spread.place(self.mean, noise))
+        drawn = self.spread.place(self.mean, noise)
+        return drawn if self.box is None else self.box.place(drawn)
+
+    @property
+    def found(self) -> np.ndarray:
+        """The mean inside the bounds, a copy."""
+        return self.mean.copy() if self.box is None else self.box.place(self.mean)
 
     def tell(self, utilities: ArrayLike, noise: Noise) -> np.ndarray:
         """Step along the gradient of these utilities and begin the next generation (line 17).
@@ -137,7 +145,9 @@ class Search(Generic[S]):
         InputError
             If the new mean is not finite; nothing is changed then.
         """
-        mean = self._clip(self.mean + step)
+        mean = self.mean + step
+        if self.box is not None:
+            mean = self.box.settle(mean)
         if not np.isfinite(mean).all():
             raise InputError(
                 "returns: the step is not finite; expected smaller returns, costs or learning rate"
@@ -162,9 +172,6 @@ class Search(Generic[S]):
         if not np.isfinite(f).all():
             raise InputError("utilities: not finite; expected finite numbers")
         return f
-
-    def _clip(self, place: np.ndarray) -> np.ndarray:
-        return place if self.bounds is None else place.clip(*self.bounds)
 
 
 LATE = 3.0

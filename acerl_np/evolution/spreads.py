@@ -153,21 +153,30 @@ class PerParameter:
     every : int
     step : {"natural", "plain"}
         Of the mean: alpha sigma / lambda sum_i f_i eps_i, or alpha / (lambda sigma) sum_i f_i eps_i.
+    least : ndarray(float64, (n_parameters,)), optional
+        Below which no sigma decays.
     """
 
     def __init__(
-        self, first: np.ndarray, decay: float, every: int, *, step: Step = "natural"
+        self,
+        first: np.ndarray,
+        decay: float,
+        every: int,
+        *,
+        step: Step = "natural",
+        least: np.ndarray | None = None,
     ) -> None:
         self.first = first
         self.decay = decay
         self.every = every
         self.step = step
+        self._least = MIN_SIGMA if least is None else np.maximum(MIN_SIGMA, least)
         self._drawn: tuple[Noise, np.ndarray] | None = None
 
     def sigma(self, generation: int) -> np.ndarray:
         """Return sigma of a generation, ndarray(float64, (n_parameters,)), never below `MIN_SIGMA`."""
         decayed = self.first * decay_noise(1.0, self.decay, self.every, generation)
-        return np.asarray(np.maximum(MIN_SIGMA, decayed))
+        return np.asarray(np.maximum(self._least, decayed))
 
     def draw(self, noise: Noise) -> np.ndarray:
         """Return the members' noise, drawn once: ndarray(float32, (population, n_parameters))."""

@@ -1,0 +1,194 @@
+"""Boxes that keep a search inside its bounds: clipping, a smooth map onto the box, whole numbers."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+SHARE = 0.1
+"""Width of the curved rim of a box, of the distance between its bounds."""
+
+WIDEST = 1 / 3
+"""Largest adapted sigma, of the distance between the bounds."""
+MIN_STEP = 0.25
+"""Least sigma of a whole number: one member in 22 then leaves the number that the mean stands on."""
+
+
+class Box(Protocol):
+    """How what a search draws becomes members inside the bounds.
+
+    Attributes
+    ----------
+    lower, upper : ndarray(float64, (n_parameters,))
+    """
+
+    lower: np.ndarray
+    upper: np.ndarray
+
+    def place(self, drawn: np.ndarray) -> np.ndarray:
+        """Return the members, inside the bounds, of what was drawn, (..., n_parameters)."""
+        ...
+
+    def settle(self, mean: np.ndarray) -> np.ndarray:
+        """Return a mean after its step."""
+        ...
+
+    def invert(self, placed: np.ndarray) -> np.ndarray:
+        """Return what becomes these parameters, which are first clipped to the bounds."""
+        ...
+
+
+class Clip:
+    """The nearest point of the box.
+
+    Parameters
+    ----------
+    lower, upper : ndarray(float64, (n_parameters,))
+    """
+
+    def __init__(self, lower: np.ndarray, upper: np.ndarray) -> None:
+        self.lower = lower
+        self.upper = upper
+
+    def place(self, drawn: np.ndarray) -> np.ndarray:
+        """Return the nearest points of the box."""
+        return np.asarray(drawn.clip(self.lower, self.upper))
+
+    settle = place
+    invert = place
+
+
+class Smooth:
+    """A map of all reals onto the box: the identity inside, a parabola within a rim, and mirrored beyond.
+
+    A bound b becomes the vertex of a parabola, so an optimum on it is one that a normal distribution
+    can settle on: x = b + (y - b + r)^2 / (4 r) where |y - b + r| < 2 r, for a lower bound b and a rim r.
+    This form is that of BoundTransform in pycma (Hansen, Akimoto and Baudis). The rim is `SHARE` of the
+    distance between the bounds; if a side is open, the first sigma.
+
+    Parameters
+    ----------
+    lower, upper : ndarray(float64, (n_parameters,))
+        Infinities leave a side open.
+    sigma : ndarray(float64, (n_parameters,))
+        Of the start: the scale where a side is open.
+    """
+
+    def __init__(self, lower: np.ndarray, upper: np.ndarray, sigma: np.ndarray) -> None:
+        self.lower = lower
+        self.upper = upper
+        self._has_low, self._has_high = np.isfinite(lower), np.isfinite(upper)
+        with np.errstate(over="ignore"):
+            width = upper - lower
+        closed = np.isfinite(width)
+        self.rim = np.where(closed, np.minimum(SHARE * width, sigma), sigma)
+        # Vertices and period; where there is none, any number that does no harm.
+        self._low = np.where(self._has_low, lower, 0.0) - self.rim
+        self._high = np.where(self._has_high, upper, 0.0) + self.rim
+        self._closed = closed
+        self._period = np.where(closed, width, 1.0) + 2 * self.rim
+
+    def settle(self, mean: np.ndarray) -> np.ndarray:
+        """Return the mean as it is: folded, it would no longer fit the path behind it."""
+        return mean
+
+    def _fold(self, drawn: np.ndarray) -> np.ndarray:
+        """Return the mirror images between the vertices, which have the same places."""
+        below = self._has_low & (drawn < self._low)
+        above = self._has_high & (drawn > self._high)
+        if not (below.any() or above.any()):
+            return drawn
+        phase = np.mod(drawn - self._low, 2 * self._period)
+        closed = self._low + np.minimum(phase, 2 * self._period - phase)
+        with np.errstate(over="ignore"):
+            once = np.where(below, 2 * self._low - drawn, 2 * self._high - drawn)
+        return np.asarray(np.where(below | above, np.where(self._closed, closed, once), drawn))
+
+    def place(self, drawn: np.ndarray) -> np.ndarray:
+        """Return the points of the box."""
+        y, rim = self._fold(drawn), self.rim
+        above, below = y - self._low, self._high - y
+        # Far from a rim its parabola is not wanted, and may be infinite.
+        low = self._low + rim + np.square(np.minimum(above, 2 * rim)) / (4 * rim)
+        high = self._high - rim - np.square(np.minimum(below, 2 * rim)) / (4 * rim)
+        x = np.where(self._has_low & (above < 2 * rim), low, y)
+        x = np.where(self._has_high & (below < 2 * rim), high, x)
+        return np.asarray(x.clip(self.lower, self.upper))
+
+    def invert(self, placed: np.ndarray) -> np.ndarray:
+        """Return what becomes these parameters."""
+        x, rim = placed.clip(self.lower, self.upper), self.rim
+        above = np.where(self._has_low, x - self._low - rim, np.inf)
+        below = np.where(self._has_high, self._high - rim - x, np.inf)
+        low = self._low + np.sqrt(4 * rim * np.clip(above, 0.0, rim))
+        high = self._high - np.sqrt(4 * rim * np.clip(below, 0.0, rim))
+        y = np.where(above < rim, low, x)
+        return np.asarray(np.where(below < rim, high, y))
+
+
+class Whole:
+    """Another box, with some of the parameters rounded to whole numbers.
+
+    Parameters
+    ----------
+    inner : Box
+        Half a number wider than the numbers wanted, so that the last ones are as likely as the others.
+    which : ndarray(bool, (n_parameters,))
+    """
+
+    def __init__(self, inner: Box, which: np.ndarray) -> None:
+        self.inner = inner
+        self.which = which
+        self.lower = np.where(which, np.ceil(inner.lower), inner.lower)
+        self.upper = np.where(which, np.floor(inner.upper), inner.upper)
+
+    def place(self, drawn: np.ndarray) -> np.ndarray:
+        """Return the points of the box, rounded."""
+        x = self.inner.place(drawn)
+        return np.asarray(np.where(self.which, np.rint(x), x).clip(self.lower, self.upper))
+
+    def settle(self, mean: np.ndarray) -> np.ndarray:
+        """Return the mean as the other box does, not rounded."""
+        return self.inner.settle(mean)
+
+    def invert(self, placed: np.ndarray) -> np.ndarray:
+        """Return what becomes these parameters."""
+        return self.inner.invert(placed)
+
+
+def make_box(
+    lower: np.ndarray, upper: np.ndarray, sigma: np.ndarray, whole: np.ndarray, *, smooth: bool
+) -> Box | None:
+    """Return the box of these bounds, None if there is nothing to keep.
+
+    Parameters
+    ----------
+    lower, upper, sigma : ndarray(float64, (n_parameters,))
+        Bounds, and standard deviations of the start.
+    whole : ndarray(bool, (n_parameters,))
+        Parameters that are whole numbers.
+    smooth : bool
+        Map onto the box instead of clipping.
+    """
+    if not (whole.any() or np.isfinite(lower).any() or np.isfinite(upper).any()):
+        return None
+    low = np.where(whole, np.ceil(lower) - 0.5, lower)
+    high = np.where(whole, np.floor(upper) + 0.5, upper)
+    box: Box = Smooth(low, high, sigma) if smooth else Clip(low, high)
+    return Whole(box, whole) if whole.any() else box
+
+
+def limit_sigma(
+    lower: np.ndarray, upper: np.ndarray, whole: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the least and the largest standard deviation that an adapted search keeps.
+
+    A whole number needs `MIN_STEP`, or no member leaves the one it stands on. Between two bounds `WIDEST`
+    of their distance is the most: beyond, members are mirrored more than once.
+    """
+    with np.errstate(over="ignore"):
+        width = upper - lower + whole
+    least = np.where(whole, MIN_STEP, 0.0)
+    most = np.where(np.isfinite(width), np.maximum(WIDEST * width, least), np.inf)
+    return least, most

@@ -1,0 +1,336 @@
+"""`optimize`, stop conditions, restarts, several constraints, warm starts, states that stand alone."""
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+
+import numba
+import numpy as np
+import pytest
+
+from acerl_np.evolution import Evolution, Stops, optimize
+from acerl_np.evolution.stop import Record
+from acerl_np.evolution.violations import RATE, Scales
+from acerl_np.support.errors import ConfigError, InputError
+
+many_draws = pytest.mark.skipif(
+    numba.config.DISABLE_JIT, reason="many generations need compiled kernels"
+)
+
+
+def sphere(x):
+    return float(np.square(x - 1.0).sum())
+
+
+def rastrigin(x):
+    return float(10 * len(x) + (x**2 - 10 * np.cos(2 * np.pi * x)).sum())
+
+
+def play(evolution, evaluate, generations):
+    for _ in range(generations):
+        members, _ = evolution.ask()
+        evolution.tell(evaluate(members))
+        if evolution.stop():
+            break
+    return evolution
+
+
+def hill(members):
+    return -np.square(members - 1.0).sum(axis=1)
+
+
+# optimize
+
+
+@many_draws
+def test_a_function_is_minimised_or_maximised():
+    least = optimize(sphere, np.zeros(4), sigma=0.5)
+    most = optimize(lambda x: -sphere(x), np.zeros(4), sigma=0.5, maximise=True)
+    np.testing.assert_allclose(least.x, 1.0, atol=1e-4)
+    assert least.value == sphere(least.x) == -most.value
+    assert least.x.tobytes() == most.x.tobytes()
+    assert least.feasible
+    assert least.violation == 0.0
+    assert least.reasons
+    assert least.evaluations < 2_000
+
+
+@many_draws
+def test_constraints_of_very_different_scales_are_kept():
+    """x + y = 1 at a scale of 1e6 and x <= 0.2 at 1e-3; the best point is (0.2, 0.8)."""
+
+    def constraints(x):
+        return [1e6 * (1.0 - x[0] - x[1]), 1e-3 * (x[0] - 0.2)]
+
+    found = optimize(
+        lambda x: float(np.square(x).sum()),
+        bounds=([-2.0, -2.0], [2.0, 2.0]),
+        constraints=constraints,
+    )
+    np.testing.assert_allclose(found.x, [0.2, 0.8], atol=1e-4)
+    assert max(constraints(found.x)) <= 0.0
+
+
+def test_executors_change_no_byte():
+    options = {
+        "bounds": ([-2.0] * 3, [2.0] * 3),
+        "constraints": lambda x: [x[0]],
+        "evaluations": 300,
+    }
+    alone = optimize(sphere, **options)
+    with ThreadPoolExecutor(3) as executor:
+        shared = optimize(sphere, executor=executor, **options)
+    assert alone.x.tobytes() == shared.x.tobytes()
+    assert (alone.value, alone.evaluations) == (shared.value, shared.evaluations)
+    assert alone.evaluations == 300
+    assert alone.reasons == ("maxfevals",)
+
+
+@many_draws
+def test_restarts_find_what_one_search_misses():
+    bounds = (np.full(4, -5.0), np.full(4, 5.0))
+    target = Stops(target=1e-6)
+    once = [optimize(rastrigin, bounds=bounds, seed=seed, limits=target) for seed in range(5)]
+    often = [
+        optimize(rastrigin, bounds=bounds, restarts=6, seed=seed, limits=target)
+        for seed in range(5)
+    ]
+    assert sum(found.value < 1e-6 for found in once) < 3
+    assert all(found.value < 1e-6 and "target" in found.reasons for found in often)
+    assert max(found.restarts for found in often) > 0
+
+
+def test_without_a_feasible_point_the_nearest_one_is_returned():
+    found = optimize(
+        sphere, np.zeros(2), sigma=0.5, constraints=lambda x: [x[0] ** 2 + 1.0], evaluations=1_200
+    )
+    assert not found.feasible
+    assert found.violation == pytest.approx(1.0, abs=1e-3)
+    assert found.x[0] == pytest.approx(0.0, abs=0.05)
+    failed = optimize(lambda x: math.nan, np.zeros(2), sigma=1.0, evaluations=6)
+    assert np.isnan(failed.x).all()
+    assert math.isnan(failed.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({}, InputError, "x0: expected a point"),
+        ({"bounds": (0.0, 1.0)}, InputError, "x0: expected a point"),
+        ({"x0": [0.0]}, ConfigError, "sigma: expected one"),
+        ({"bounds": ([0.0], np.inf)}, InputError, "bounds: read an open side"),
+        ({"x0": [0.0], "sigma": 1.0, "restarts": -1}, ConfigError, "restarts: read -1"),
+        ({"x0": [0.0], "sigma": 1.0, "evaluations": 0}, ConfigError, "evaluations: read 0"),
+        ({"x0": [0.0], "sigma": 1.0, "function": str}, InputError, "function: read '"),
+    ],
+)
+def test_unusable_arguments_are_refused(arguments, error, message):
+    with pytest.raises(error, match=message):
+        optimize(**{"function": sphere, **arguments})
+
+
+def test_constraints_are_as_many_for_every_point():
+    with pytest.raises(InputError, match="constraints: read different numbers"):
+        optimize(sphere, [0.0], sigma=1.0, constraints=lambda x: [0.0] * (1 + int(x[0] > 0)))
+
+
+# Stop conditions
+
+
+@many_draws
+@pytest.mark.parametrize("adapt", ["matrix", "sigma"])
+def test_a_search_that_has_arrived_says_so(adapt):
+    evolution = play(Evolution(np.zeros(3), sigma=0.5, adapt=adapt, population=10), hill, 400)
+    assert "tolfun" in evolution.stop()
+    assert evolution.generation < 200
+    assert not evolution.stop(Stops(tolfun=0.0, tolx=0.0, tolstagnation=math.inf))
+    result = evolution.result()
+    assert result.reasons == tuple(evolution.stop())
+    assert (result.evaluations, result.generations) == (
+        10 * evolution.generation,
+        evolution.generation,
+    )
+    assert result.value == evolution.best.return_
+
+
+def test_each_limit_has_its_name():
+    evolution = Evolution(np.zeros(2), sigma=0.5, adapt="matrix", population=6)
+    play(evolution, hill, 1)
+    assert evolution.stop() == {}
+    assert evolution.stop(Stops(maxfevals=11)) == {"maxfevals": 11}
+    assert evolution.stop(Stops(maxfevals=12)) == {}
+    assert evolution.stop(Stops(target=-100.0)) == {"target": -100.0}
+    assert evolution.stop(Stops(tolx=10.0)) == {"tolx": 10.0}
+    assert evolution.stop(Stops(conditioncov=1.0)) == {"conditioncov": 1.0}
+    far = Evolution([1e17, 0.0], sigma=1.0, adapt="matrix")
+    assert far.stop() == {"noeffectcoord": 0.2, "noeffectaxis": 0.1}
+    along = Evolution([2e15, 2e15], sigma=1.0, adapt="matrix")
+    assert along.stop() == {"noeffectaxis": 0.1}
+
+
+def test_stagnation_is_medians_that_do_not_rise():
+    noise = np.random.default_rng(0).normal(size=(2_500, 6))
+    good = np.ones(6, bool)
+    flat, rising = Record(), Record()
+    stagnant = 0
+    for generation, returns in enumerate(noise):
+        flat.add(returns, np.zeros(6), good, int(returns.argmax()))
+        stagnant += generation % 50 == 0 and flat.stagnates(120)
+        up = returns + 0.1 * generation
+        rising.add(up, np.zeros(6), good, int(up.argmax()))
+    assert 2 < stagnant < 40  # of 48: chance alone makes a quarter of them
+    assert not any(rising.stagnates(count) for count in (120, 600, 1_000))
+    assert not flat.stagnates(2_001)
+    assert flat.rows.shape == (2_000, 4)
+
+
+@many_draws
+def test_a_collapsed_cloud_warns_once():
+    evolution = Evolution([1e9], sigma=1.0, adapt="matrix", population=6)
+    with pytest.warns(RuntimeWarning, match="all members are the same point") as caught:
+        for _ in range(200):
+            members, _ = evolution.ask()
+            evolution.tell(-np.abs(members[:, 0] - 1e9))
+    assert len(caught) == 1
+    assert "noeffectcoord" in evolution.stop()
+
+
+@pytest.mark.parametrize("options", [{"tolfun": -1.0}, {"tolx": math.nan}, {"target": "low"}])
+def test_unusable_limits_are_refused(options):
+    with pytest.raises(ConfigError, match=f"{next(iter(options))}: read"):
+        Stops(**options)
+
+
+# Restarts
+
+
+def test_a_restart_doubles_the_population_and_keeps_the_best():
+    evolution = play(
+        Evolution(np.zeros(2), sigma=0.5, adapt="matrix", population=6, bounds=(-2, 2)), hill, 5
+    )
+    best, drawn = evolution.best, evolution.ask()[0]
+    evolution.restart()
+    assert evolution.population == 12
+    assert (evolution.generation, evolution.restarts, evolution.evaluations) == (5, 1, 30)
+    assert evolution.best is best
+    np.testing.assert_allclose(evolution.sigma, 0.5)
+    members, _ = evolution.ask()
+    assert members.shape == (12, 2)
+    assert not np.isin(members, drawn).any()
+    evolution.tell(hill(members))
+    other = Evolution.from_state(evolution.get_state())
+    assert other.ask()[0].tobytes() == evolution.ask()[0].tobytes()
+    evolution.restart([1.5, 1.5], population=4)
+    assert (evolution.population, evolution.restarts) == (4, 2)
+    np.testing.assert_allclose(evolution.mean, 1.5)
+
+
+def test_unusable_restarts_change_nothing():
+    with pytest.raises(ConfigError, match="restart: read a sigma that decays"):
+        Evolution([0.0], sigma=1.0).restart()
+    evolution = Evolution([0.0], sigma=1.0, adapt="matrix", population=6)
+    before = {name: array.tobytes() for name, array in evolution.get_state().items()}
+    with pytest.raises(ConfigError, match="population: read 1;"):
+        evolution.restart(population=1)
+    with pytest.raises(InputError, match="x0: read shape"):
+        evolution.restart([0.0, 1.0])
+    assert {name: array.tobytes() for name, array in evolution.get_state().items()} == before
+
+
+# Constraints
+
+
+def test_scales_are_running_medians_of_violations():
+    positive = np.array([[0.0, 3.0], [2.0, 0.0], [4.0, 0.0], [6.0, 0.0]])
+    costs, scales = Scales().weigh(positive)
+    assert scales.medians.tolist() == [4.0, 3.0]
+    np.testing.assert_allclose(costs, [1.0, 0.5, 1.0, 1.5])
+    costs, scales = scales.weigh(np.array([[8.0, 0.0], [0.0, np.nan]]))
+    np.testing.assert_allclose(scales.medians, [(1 - RATE) * 4 + RATE * 8, 3.0])
+    assert costs[0] == pytest.approx(8 / scales.medians[0])
+    assert np.isnan(costs[1])
+
+
+def test_the_closest_member_is_that_of_the_least_violation():
+    evolution = Evolution(np.zeros(2), sigma=1.0, adapt="matrix", population=4)
+    members, _ = evolution.ask()
+    report = evolution.tell(np.arange(4.0), [[2.0, 0.0], [0.5, 1.0], [0.0, 1.0], [9.0, 9.0]])
+    assert report.satisfied == 0.0
+    assert evolution.best is None
+    assert evolution.closest.cost == 1.0
+    assert (evolution.closest.parameters == members[2]).all()
+    assert "no feasible member yet, least cost 1" in repr(evolution)
+    evolution.ask()
+    evolution.tell(np.arange(4.0), [[-1.0, 0.0], [0.0, 0.0], [5.0, 0.0], [0.0, np.nan]])
+    assert (evolution.best.return_, evolution.best.cost) == (1.0, 0.0)
+    assert evolution.failed == 1
+    assert "best return 1" in repr(evolution)
+
+
+def test_costs_may_be_left_out():
+    evolution = Evolution(np.zeros(2), sigma=1.0, population=4, cost_limit=-3.0)
+    evolution.ask()
+    assert evolution.tell(np.arange(4.0)).satisfied == 1.0
+
+
+@pytest.mark.parametrize(
+    ("limit", "costs", "message"),
+    [
+        (0.0, np.zeros((4, 3)), r"costs: read shape \(4, 3\); expected \(4, 2\)"),
+        (0.0, np.zeros((3, 2)), r"costs: read shape \(3, 2\)"),
+        (0.0, np.zeros((4, 0)), r"costs: read shape \(4, 0\)"),
+        (1.0, np.zeros((4, 2)), "costs: read a matrix; expected cost_limit 0 with it, not 1"),
+    ],
+)
+def test_unusable_matrices_of_costs_change_nothing(limit, costs, message):
+    evolution = Evolution(np.zeros(2), sigma=1.0, population=4, cost_limit=limit)
+    if limit == 0.0:
+        evolution.ask()
+        evolution.tell(np.zeros(4), np.ones((4, 2)))
+    evolution.ask()
+    before = {name: array.tobytes() for name, array in evolution.get_state().items()}
+    with pytest.raises(InputError, match=message):
+        evolution.tell(np.zeros(4), costs)
+    assert {name: array.tobytes() for name, array in evolution.get_state().items()} == before
+
+
+# Warm starts and states
+
+
+@pytest.mark.parametrize("adapt", ["sigma", "matrix"])
+def test_a_warm_start_draws_from_the_same_distribution(adapt):
+    first = play(Evolution(np.zeros(3), sigma=[0.5, 1.0, 2.0], adapt=adapt, population=8), hill, 6)
+    warm = Evolution(first.mean, sigma=1.0, covariance=first.covariance, adapt=adapt, population=8)
+    np.testing.assert_allclose(warm.covariance, first.covariance)
+    np.testing.assert_allclose(warm.sigma, first.sigma)
+
+
+@pytest.mark.parametrize(
+    ("adapt", "covariance", "error", "message"),
+    [
+        ("none", np.eye(2), ConfigError, "covariance: expected adapt"),
+        ("matrix", np.ones(2), InputError, r"covariance: read shape \(2,\); expected \(2, 2\)"),
+        ("matrix", -np.eye(2), InputError, "covariance: expected a symmetric matrix"),
+        ("sigma", np.zeros(2), InputError, "covariance: expected .* positive variances"),
+    ],
+)
+def test_unusable_covariances_are_refused(adapt, covariance, error, message):
+    with pytest.raises(error, match=message):
+        Evolution(np.zeros(2), sigma=1.0, adapt=adapt, covariance=covariance)
+
+
+@pytest.mark.parametrize("adapt", ["none", "sigma", "matrix"])
+def test_a_state_stands_alone(adapt, tmp_path):
+    options = {"sigma": 0.5, "population": 6, "integers": [1], "bounds": (-3.0, np.inf)}
+    evolution = play(Evolution(np.zeros(3), adapt=adapt, seed=7, **options), hill, 3)
+    np.savez(tmp_path / "state.npz", **evolution.get_state())
+    with np.load(tmp_path / "state.npz") as state:
+        other = Evolution.from_state(state)
+    for search in (evolution, other):
+        play(search, hill, 3)
+    assert repr(other) == repr(evolution)
+    mine, theirs = evolution.get_state(), other.get_state()
+    assert mine.keys() == theirs.keys()
+    for name in mine:
+        assert mine[name].tobytes() == theirs[name].tobytes(), name
+    with pytest.raises(InputError, match="state: read no 'start'"):
+        Evolution.from_state({})
