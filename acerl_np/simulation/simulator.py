@@ -435,7 +435,16 @@ class Simulator:
         return rows
 
     def explain_illegal(self, b: int, action: int, mask: np.ndarray) -> ActionError:
-        """Return the error of an action of episode b that `mask`, bool (B, n), says is illegal."""
+        """Return the error of an action that is illegal.
+
+        Parameters
+        ----------
+        b : int
+            Index of the episode.
+        action : int
+        mask : ndarray(bool, (B, n_actions))
+            Legal actions.
+        """
         return ActionError(
             f"episode {b} at {self.state.episode[b, EPISODE_TIME]} s: action {action} is illegal; "
             f"expected one of {np.flatnonzero(mask[b]).tolist()}"
