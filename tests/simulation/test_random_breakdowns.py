@@ -451,7 +451,15 @@ def test_train_evaluate_and_replay_with_random_breakdowns(tmp_path, monkeypatch,
     capsys.readouterr()
     tables = []
     for model in ("300,60", "none"):
-        options = ["--random-breakdowns", model, "--trials", "6", "--trials-csv", "all.csv"]
+        options = [
+            "--random-breakdowns",
+            model,
+            "--trials",
+            "6",
+            "--trials-csv",
+            "all.csv",
+            "--force",
+        ]
         assert main([*words, *options, "--format", "json"]) == 0
         tables.append(json.loads(capsys.readouterr().out))
         trials = (tmp_path / "all.csv").read_text().splitlines()[1:]
