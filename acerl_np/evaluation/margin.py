@@ -11,6 +11,7 @@ import numpy as np
 from acerl_np.evaluation.references import Reference
 from acerl_np.evaluation.trials import Trials, evaluate_policy
 from acerl_np.problem.instance import Instance
+from acerl_np.support.numbers import Whole
 
 RULES_TO_BEAT = ("FCFS", "EDD", "NVF", "STD", "LWT", "AHP")
 """The rules that the best one is chosen from; the others are draws."""
@@ -91,7 +92,7 @@ def play_best_rule(
     instances: Sequence[Instance],
     *,
     trials: int = 30,
-    seed: int = 0,
+    seed: Whole = 0,
     cost_limit: float = 50.0,
     horizon: float | None = None,
     threads: int | None = None,

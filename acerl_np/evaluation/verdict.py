@@ -359,7 +359,7 @@ def _find_margin(
     records: Sequence[Instance],
     rule: str,
     played: Trials,
-    seed: int,
+    seed: Whole,
     threads: int | None,
 ) -> Margin | None:
     """Return how far the best rule is from hindsight, None where it is farther than little anyway."""
