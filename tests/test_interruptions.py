@@ -342,3 +342,30 @@ def test_what_is_given_besides_a_checkpoint_must_agree_with_it(tmp_path, capsys,
     assert err.count("\n") == 1 and "'week' or its layout has changed since" in err
     assert Path("run/run.npz").read_bytes() == before
     assert main([*resume, "--generations", "4"]) == 0
+
+
+def stop_after(process, seconds):
+    """Interrupt a process after so many seconds; return how long it takes to end."""
+    time.sleep(seconds)
+    assert process.poll() is None
+    started = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130 and err.count("\n") == 1, err
+    return time.monotonic() - started
+
+
+def test_a_long_generation_is_given_up(tmp_path):
+    """Finishing it would take more than a minute."""
+    words = ["--population", "65536", "--trials", "0", "--quiet", "--out", "run"]
+    process = start("train", *words, cwd=tmp_path)
+    wait_for((tmp_path / "run" / "run.npz").exists)
+    assert stop_after(process, 3.0) < 30.0
+    trainer = acerl_np.ACERL.resume(tmp_path / "run" / "run.npz", threads=1)
+    assert (trainer.generation, len(trainer.history)) == (0, 0)
+
+
+def test_a_long_lookahead_is_given_up(tmp_path):
+    """Its first episodes would take minutes."""
+    words = ["EDD", "--lookahead", "20000", "--history", "dmh-train", "--suite", "dmh-test"]
+    assert stop_after(start("evaluate", *words, cwd=tmp_path), 8.0) < 30.0

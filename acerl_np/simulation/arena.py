@@ -249,10 +249,12 @@ def play_list(
         state, decider = spaces.get()
         try:
             if isinstance(decider, Ahead):
+                played = decider.n_futures * max(1, problem.record.shape[1])
+                n_decisions = max(1, min(AHEAD_DECISIONS, MAX_TASKS // played))
                 for episode in range(*piece):
                     begins = True
                     own = problem, state, decider, episodes, episode
-                    while play_ahead(*own, begins, AHEAD_DECISIONS, outcome):
+                    while play_ahead(*own, begins, n_decisions, outcome):
                         if workers.failed:
                             return
                         begins = False
