@@ -33,8 +33,8 @@ def make_paths(n: int) -> dict[str, VecEnv]:
     }
 
 
-def train(envs: VecEnv, steps: int, epochs: int) -> tuple[float, int]:
-    """Return the seconds that training takes, and the finished episodes, whose returns are checked."""
+def train(envs: VecEnv, steps: int, epochs: int) -> tuple[float, float]:
+    """Return the seconds that training takes, and those of the processor; returns are checked."""
     monitored = VecMonitor(envs)
     model = MaskablePPO(
         "MlpPolicy",
@@ -46,13 +46,13 @@ def train(envs: VecEnv, steps: int, epochs: int) -> tuple[float, int]:
     )
     if epochs == 0:
         model.train = lambda: None
-    started = time.perf_counter()
+    started = time.perf_counter(), time.process_time()
     model.learn(steps)
-    seconds = time.perf_counter() - started
+    seconds = time.perf_counter() - started[0], time.process_time() - started[1]
     returns = [episode["r"] for episode in model.ep_info_buffer]
     if not all(-4000.0 < value < -1500.0 for value in returns):
         raise SystemExit(f"returns: read {min(returns):.0f} to {max(returns):.0f}")
-    return seconds, monitored.episode_count
+    return seconds
 
 
 def main() -> None:
@@ -64,15 +64,18 @@ def main() -> None:
     torch.set_num_threads(1)
     paths = make_paths(options.envs)
     for epochs, what in ((10, "with its ten epochs"), (0, "collecting alone")):
-        print(f"{options.steps:,} steps {what}, s: median of {options.repeats} (all)")
-        first = 0.0
-        for name, envs in paths.items():
+        print(f"{options.steps:,} steps {what}, median of {options.repeats} rounds:")
+        taken: dict[str, list[tuple[float, float]]] = {name: [] for name in paths}
+        for envs in paths.values():
             train(envs, COLLECT, epochs)  # warms up
-            seconds = [train(envs, options.steps, epochs)[0] for _ in range(options.repeats)]
-            median = statistics.median(seconds)
-            first = first or median
-            shown = " ".join(f"{x:.2f}" for x in sorted(seconds))
-            print(f"  {name:28} {median:6.2f} ({shown})  {first / median:4.1f} x")
+        for _ in range(options.repeats):  # in turn, as other programs come and go
+            for name, envs in paths.items():
+                taken[name].append(train(envs, options.steps, epochs))
+        base = [statistics.median(column) for column in zip(*taken["one DMHEnv"], strict=True)]
+        for name, rounds in taken.items():
+            wall, cpu = (statistics.median(column) for column in zip(*rounds, strict=True))
+            ratios = f"{base[0] / wall:5.1f} x wall, {base[1] / cpu:5.1f} x processor"
+            print(f"  {name:28} {wall:6.2f} s, of the processor {cpu:6.2f} s; {ratios}")
 
 
 if __name__ == "__main__":
