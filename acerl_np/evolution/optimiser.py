@@ -253,9 +253,10 @@ class Evolution:
         """
         spread = self._search.spread
         if not isinstance(spread, FullCovariance):
-            return np.square(self.sigma)
+            return np.asarray(np.square(self.sigma))
         unit = spread.unit(self.generation) * spread.state.size
-        return np.asarray(spread.state.covariance * np.outer(unit, unit), np.float64)
+        outer: np.ndarray = np.outer(unit, unit)
+        return np.asarray(spread.state.covariance * outer)
 
     @property
     def evaluations(self) -> int:
