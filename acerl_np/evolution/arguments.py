@@ -121,7 +121,7 @@ def make_spread(
     limits = limit_sigma(options["bounds[0]"], options["bounds[1]"], options["integers"])
     if adapt == "none":
         step: Any = str(options["step"])
-        return PerParameter(first, *decay, step=step, least=limits[0])
+        return PerParameter(first, *decay, step=step, least=limits and limits[0])
     kind = FullCovariance if adapt == "matrix" else DiagonalCovariance
     spread: Covariance = kind(first, *decay, limits=limits)
     if matrix is None:

@@ -110,8 +110,8 @@ class Smooth:
         y, rim = self._fold(drawn), self.rim
         above, below = y - self._low, self._high - y
         # Far from a rim its parabola is not wanted, and may be infinite.
-        low = self._low + rim + np.square(np.minimum(above, 2 * rim)) / (4 * rim)
-        high = self._high - rim - np.square(np.minimum(below, 2 * rim)) / (4 * rim)
+        low = self._low + rim + np.square(np.clip(above, 0.0, 2 * rim)) / (4 * rim)
+        high = self._high - rim - np.square(np.clip(below, 0.0, 2 * rim)) / (4 * rim)
         x = np.where(self._has_low & (above < 2 * rim), low, y)
         x = np.where(self._has_high & (below < 2 * rim), high, x)
         return np.asarray(x.clip(self.lower, self.upper))
@@ -181,14 +181,16 @@ def make_box(
 
 def limit_sigma(
     lower: np.ndarray, upper: np.ndarray, whole: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the least and the largest standard deviation that an adapted search keeps.
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return the least and the largest standard deviation that an adapted search keeps, None if any.
 
     A whole number needs `MIN_STEP`, or no member leaves the one it stands on. Between two bounds `WIDEST`
     of their distance is the most: beyond, members are mirrored more than once.
     """
     with np.errstate(over="ignore"):
         width = upper - lower + whole
+    if not (whole.any() or np.isfinite(width).any()):
+        return None
     least = np.where(whole, MIN_STEP, 0.0)
     most = np.where(np.isfinite(width), np.maximum(WIDEST * width, least), np.inf)
     return least, most

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import warnings
 from collections.abc import Mapping
 from typing import Any, Self
@@ -23,19 +22,19 @@ from acerl_np.evolution.arguments import (
 from acerl_np.evolution.bounds import make_box
 from acerl_np.evolution.covariance import Covariance, FullCovariance
 from acerl_np.evolution.options import OPTIONS, check_options
-from acerl_np.evolution.progress import Outcome, Progress
+from acerl_np.evolution.progress import Progress, read_outcome
 from acerl_np.evolution.ranking import Ranker, Ranking, Shaping
-from acerl_np.evolution.records import Best, Report, Result, summarise
+from acerl_np.evolution.records import Report, summarise
 from acerl_np.evolution.sampler import Advantage, Sampler, check_ids, make_sampler
 from acerl_np.evolution.search import Search
+from acerl_np.evolution.shown import Shown
 from acerl_np.evolution.spreads import Adapt, PerParameter, Step
 from acerl_np.evolution.state import read_state
-from acerl_np.evolution.stop import Stops, find_reasons
 from acerl_np.support.errors import ConfigError, InputError
 from acerl_np.support.numbers import Whole
 
 
-class Evolution:
+class Evolution(Shown):
     """Maximise a return with the cost kept within a limit, on one or several instances of a problem.
 
     Algorithm 1 of the paper without its policy and episodes. Each generation draws members
@@ -230,66 +229,6 @@ class Evolution:
         self._dealt: np.ndarray | None = None  # int64 (population,), once asked for
         self._members = np.zeros((0, mean.size))
 
-    @property
-    def mean(self) -> np.ndarray:
-        """Mean of the search distribution, inside the bounds, float64 (n_parameters,), a copy."""
-        return self._search.found
-
-    @property
-    def generation(self) -> int:
-        """Number of finished generations."""
-        return self._search.generation
-
-    @property
-    def sigma(self) -> np.ndarray:
-        """Standard deviation of the present generation's noise, float64 (n_parameters,)."""
-        return self._search.sigma
-
-    @property
-    def covariance(self) -> np.ndarray:
-        """Covariance of the present generation's noise, float64 (n_parameters, n_parameters).
-
-        Without a matrix the diagonal alone, (n_parameters,). A new search that starts from `mean` with
-        sigma 1 and this `covariance` goes on where this one is.
-        """
-        spread = self._search.spread
-        if not isinstance(spread, FullCovariance):
-            return np.square(self.sigma)
-        unit = spread.unit(self.generation) * spread.state.size
-        return np.asarray(spread.state.covariance * np.outer(unit, unit), np.float64)
-
-    @property
-    def evaluations(self) -> int:
-        """Members told so far, those that failed and those before a restart included."""
-        return self._progress.evaluations
-
-    @property
-    def restarts(self) -> int:
-        """Number of restarts so far."""
-        return self._progress.restarts
-
-    @property
-    def closest(self) -> Best | None:
-        """The member of the least cost so far, the first of equal ones; None if all failed.
-
-        It says how near the search is as long as there is no `best`.
-        """
-        return self._progress.closest
-
-    @property
-    def best(self) -> Best | None:
-        """The best feasible member so far; None without one.
-
-        With several instances, a member is evaluated on one of them only, and returns of different
-        instances need not be comparable: judge `mean` on all of them instead.
-        """
-        return self._progress.best
-
-    @property
-    def failed(self) -> int:
-        """Members of the last generation whose return or cost was not finite."""
-        return self._progress.failed
-
     def ask(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the members of this generation and the instance to evaluate each on.
 
@@ -354,7 +293,9 @@ class Evolution:
         """
         if self._dealt is None:
             raise InputError("tell: read no ask in this generation; expected ask before every tell")
-        outcome = self._read_outcome(returns, costs)
+        outcome = read_outcome(
+            returns, costs, self.population, self.cost_limit, self._progress.scales
+        )
         j_r, j_c, feasible = outcome.returns, outcome.costs, outcome.feasible
         ids = check_ids(
             self._dealt if instance_ids is None else instance_ids, self.population, self.n_instances
@@ -381,45 +322,6 @@ class Evolution:
             counts=tuple(np.bincount(ids, minlength=self.n_instances).tolist()),
             best_return=np.nan if self.best is None else self.best.return_,
             **summary,
-        )
-
-    def stop(self, limits: Stops | None = None) -> dict[str, float]:
-        """Return why the search is over; nothing, so false, while it is not.
-
-        Nothing is changed: you may tell further generations, or `restart`.
-
-        Parameters
-        ----------
-        limits : Stops, optional
-
-        Returns
-        -------
-        dict of str to float
-            The limits reached by name: those of `Stops`; "noeffectcoord": a fifth of sigma no longer
-            changes a parameter of the mean; "noeffectaxis": nor does a tenth of a column of the
-            matrix's root the mean.
-        """
-        return find_reasons(
-            limits or Stops(),
-            self._search,
-            self._progress.record,
-            evaluations=self.evaluations,
-            best=-math.inf if self.best is None else self.best.return_,
-        )
-
-    def result(self, limits: Stops | None = None) -> Result:
-        """Return what was found so far, and why the search is over, if it is."""
-        found = self.best or self.closest
-        nothing = np.full(self._start.size, np.nan)
-        return Result(
-            x=nothing if found is None else found.parameters.copy(),
-            value=math.nan if found is None else found.return_,
-            violation=math.nan if found is None else max(0.0, found.cost - self.cost_limit),
-            feasible=self.best is not None,
-            evaluations=self.evaluations,
-            generations=self.generation,
-            restarts=self.restarts,
-            reasons=tuple(self.stop(limits)),
         )
 
     def restart(self, x0: ArrayLike | None = None, population: int | None = None) -> None:
@@ -547,38 +449,3 @@ class Evolution:
         self._progress = Progress.unpack(read)
         self.sampler.set_state({name: read[f"sampler.{name}"] for name in self.sampler.get_state()})
         self._dealt = None
-
-    def __repr__(self) -> str:
-        best = "no feasible member yet"
-        if self.best is not None:
-            best = f"best return {self.best.return_:g}"
-        elif self.closest is not None:
-            best += f", least cost {self.closest.cost:g}"
-        return (
-            f"<Evolution of {self._start.size} parameters, adapt '{self._options['adapt']}', population "
-            f"{self.population}: generation {self.generation}, {self.evaluations} evaluations, {best}>"
-        )
-
-    def _read_outcome(self, returns: ArrayLike, costs: ArrayLike | None) -> Outcome:
-        """Return what was told, checked, with one cost per member."""
-        members, limit, scales = (self.population,), self.cost_limit, self._progress.scales
-        j_r = read_floats("returns", returns)
-        if j_r.shape != members:
-            raise InputError(f"returns: read shape {j_r.shape}; expected {members}")
-        if costs is None:
-            free = np.full(members, min(0.0, limit))
-            return Outcome(j_r, free, free, scales, limit)
-        j_c = read_floats("costs", costs)
-        if j_c.ndim != 2:
-            if j_c.shape != members:
-                raise InputError(f"costs: read shape {j_c.shape}; expected {members}")
-            return Outcome(j_r, j_c, j_c, scales, limit)
-        m = len(scales.medians) or j_c.shape[1]
-        if j_c.shape != (*members, m) or m == 0:
-            raise InputError(f"costs: read shape {j_c.shape}; expected {(*members, m or 1)}")
-        if limit != 0.0:
-            raise InputError(f"costs: read a matrix; expected cost_limit 0 with it, not {limit:g}")
-        positive = np.maximum(0.0, j_c)
-        with np.errstate(over="ignore"):
-            weighed, scales = scales.weigh(positive)
-            return Outcome(j_r, positive.sum(axis=1), weighed, scales, limit)

@@ -6,11 +6,14 @@ import dataclasses
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from acerl_np.evolution.arguments import read_floats
 from acerl_np.evolution.records import Best
 from acerl_np.evolution.state import pack_member, unpack_member
 from acerl_np.evolution.stop import Record
 from acerl_np.evolution.violations import Scales
+from acerl_np.support.errors import InputError
 
 
 @dataclass
@@ -152,3 +155,36 @@ class Outcome:
             failed=len(self.returns) - int(self.good.sum()),
             scales=self.scales,
         )
+
+
+def read_outcome(
+    returns: ArrayLike, costs: ArrayLike | None, population: int, limit: float, scales: Scales
+) -> Outcome:
+    """Return what was told of a generation, checked, with one cost per member.
+
+    Raises
+    ------
+    InputError
+        If a shape or a kind does not fit, or constraints meet another limit than 0.
+    """
+    members = (population,)
+    j_r = read_floats("returns", returns)
+    if j_r.shape != members:
+        raise InputError(f"returns: read shape {j_r.shape}; expected {members}")
+    if costs is None:
+        free = np.full(members, min(0.0, limit))
+        return Outcome(j_r, free, free, scales, limit)
+    j_c = read_floats("costs", costs)
+    if j_c.ndim != 2:
+        if j_c.shape != members:
+            raise InputError(f"costs: read shape {j_c.shape}; expected {members}")
+        return Outcome(j_r, j_c, j_c, scales, limit)
+    m = len(scales.medians) or j_c.shape[1]
+    if j_c.shape != (*members, m) or m == 0:
+        raise InputError(f"costs: read shape {j_c.shape}; expected {(*members, m or 1)}")
+    if limit != 0.0:
+        raise InputError(f"costs: read a matrix; expected cost_limit 0 with it, not {limit:g}")
+    positive = np.maximum(0.0, j_c)
+    with np.errstate(over="ignore"):
+        weighed, scales = scales.weigh(positive)
+        return Outcome(j_r, positive.sum(axis=1), weighed, scales, limit)

@@ -104,6 +104,12 @@ def weigh_places(by_place: np.ndarray, places: np.ndarray) -> np.ndarray:
     ndarray(float64, (population, m))
     """
     weights = np.empty(places.shape)
+    if places.shape[1] == 1:
+        order = np.argsort(-places[:, 0], kind="stable")
+        ordered = places[order, 0]
+        if (ordered[1:] != ordered[:-1]).all():  # no ties
+            weights[order, 0] = by_place
+            return weights
     for column in range(places.shape[1]):
         _, tie, count = np.unique(-places[:, column], return_inverse=True, return_counts=True)
         first = np.cumsum(count) - count

@@ -7,7 +7,6 @@ the names that pycma gives them.
 from __future__ import annotations
 
 import math
-from collections import deque
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -77,13 +76,21 @@ class Record:
     """
 
     def __init__(self, rows: np.ndarray | None = None, spans: np.ndarray | None = None) -> None:
-        self._rows: deque[list[float]] = deque([] if rows is None else rows.tolist(), MOST)
+        self._held = np.empty((2 * MOST, 4))
+        self._end = 0
+        if rows is not None:
+            self._end = min(len(rows), MOST)
+            self._held[: self._end] = rows[-MOST:]
         self.spans = np.full(2, np.inf) if spans is None else spans
 
     @property
     def rows(self) -> np.ndarray:
         """The rows, the newest last, ndarray(float64, (k, 4))."""
-        return np.array(self._rows, np.float64).reshape(-1, 4)
+        return self._held[max(0, self._end - MOST) : self._end].copy()
+
+    def __len__(self) -> int:
+        """Return how many generations are remembered."""
+        return min(self._end, MOST)
 
     def add(self, returns: np.ndarray, excess: np.ndarray, good: np.ndarray, first: int) -> None:
         """Take in a generation; `first` is its best member, -1 if all failed."""
@@ -92,27 +99,32 @@ class Record:
         ordered, beyond = np.sort(returns[good]), np.sort(excess[good])
         self.spans = np.array([ordered[-1] - ordered[0], beyond[-1] - beyond[0]])
         middle = len(ordered) // 2
-        row = (returns[first], excess[first], ordered[middle], beyond[middle])
-        self._rows.append([float(number) for number in row])
+        if self._end == len(self._held):
+            self._held[:MOST] = self._held[MOST:]
+            self._end = MOST
+        self._held[self._end] = returns[first], excess[first], ordered[middle], beyond[middle]
+        self._end += 1
 
     def is_flat(self, tolerance: float, generations: int) -> bool:
         """Whether returns and excesses have ranged within the tolerance."""
-        if len(self._rows) < generations or not (self.spans < tolerance).all():
+        if len(self) < generations or not (self.spans < tolerance).all():
             return False
-        last = self.rows[-generations:, :2]
+        last = self._held[self._end - generations : self._end, :2]
         with np.errstate(over="ignore"):
             return bool((last.max(axis=0) - last.min(axis=0) < tolerance).all())
 
     def stagnates(self, least: int) -> bool:
         """Whether neither the best nor the median members have become better of late."""
-        count = max(least, len(self._rows) // 5)
-        if len(self._rows) < count:
+        count = max(least, len(self) // 5)
+        if len(self) < count:
             return False
-        rows = self.rows[-count:]
+        rows = self._held[self._end - count : self._end]
         third = math.ceil(0.3 * count)
-        early, late = np.median(rows[:third], axis=0), np.median(rows[-third:], axis=0)
-        gains = late - early
-        return bool((gains[[0, 2]] <= 0.0).all() and (gains[[1, 3]] >= 0.0).all())
+        for column, sign in ((0, 1.0), (2, 1.0), (1, -1.0), (3, -1.0)):
+            early, late = rows[:third, column], rows[-third:, column]
+            if sign * np.sort(late)[third // 2] > sign * np.sort(early)[third // 2]:
+                return False
+        return True
 
 
 def find_reasons(

@@ -1012,6 +1012,26 @@ def test_examples_run_quickly(name, monkeypatch, capsys):
     assert len(out.splitlines()) >= 8
 
 
+@many_draws
+@pytest.mark.filterwarnings("ignore")  # of pymoo
+def test_the_session_of_2006_runs_in_parts(monkeypatch, capsys):
+    pytest.importorskip("pymoo")
+    example = load_example("evolution_cec2006")
+    parts = ["--functions", "g08,g11", "--runs", "2", "--budget", "6000", "--rivals", "none"]
+    monkeypatch.setattr(sys, "argv", ["evolution_cec2006", *parts])
+    example.main()
+    out = capsys.readouterr().out
+    assert re.search(r"g11 +Evolution +6,000 +1\.00 +1\.00", out)
+    assert re.search(r"mean +Evolution +5,000 +1\.00", out)
+    tracker = example.Tracker(example.Problem("g11"), (3, 5))
+    tracker.evaluate(np.array([[0.0, 0.0], [0.5, 0.5], [-1.0, 1.0], [1 / 2**0.5, 0.5]]))
+    np.testing.assert_allclose(tracker.best, [1.0, 0.75])
+    assert (tracker.used, tracker.left) == (4, 1)
+    monkeypatch.setattr(sys, "argv", ["evolution_cec2006", "--functions", "g25"])
+    with pytest.raises(SystemExit):
+        example.main()
+
+
 def test_real_options_of_numpys_kinds_are_pythons():
     """What a state records is what the search uses."""
     ends = []

@@ -75,6 +75,7 @@ def test_executors_change_no_byte():
         "bounds": ([-2.0] * 3, [2.0] * 3),
         "constraints": lambda x: [x[0]],
         "evaluations": 300,
+        "population": 60,
     }
     alone = optimize(sphere, **options)
     with ThreadPoolExecutor(3) as executor:
