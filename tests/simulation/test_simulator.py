@@ -13,7 +13,13 @@ from hypothesis import strategies as st
 from worlds import RAW, SCALED, floors, make_task, straight_floor, worlds
 
 from acerl_np import ActionError, InputError, Instance, Layout, Simulator, load_instance
-from acerl_np.kernels.state import EPISODE_N_DECISIONS, VEHICLE_TASK, allocate_state, copy_row
+from acerl_np.kernels.state import (
+    EPISODE_N_DECISIONS,
+    TASK_VEHICLE,
+    VEHICLE_TASK,
+    allocate_state,
+    copy_row,
+)
 from acerl_np.problem.tables import find_scaling
 
 # Random floors, fleets and tasks
@@ -61,7 +67,7 @@ def test_only_the_highest_priority_that_a_vehicle_may_carry_is_offered():
     simulator.step([1])  # v by EDD: all are due at 0, low comes first in the file
     assert simulator.state.vehicle[0, 0, VEHICLE_TASK] == names["mid"]
     simulator.step([4])
-    assert simulator.state.vehicle[0, 1, VEHICLE_TASK] == names["heavy"]
+    assert simulator.state.task[0, names["heavy"], TASK_VEHICLE] == 1
 
 
 def test_a_task_is_held_back_until_its_earliest_start():
