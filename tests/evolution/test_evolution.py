@@ -1024,7 +1024,7 @@ def test_the_session_of_2006_runs_in_parts(monkeypatch, capsys):
     assert re.search(r"g11 +Evolution +6,000 +1\.00 +1\.00", out)
     assert re.search(r"mean +Evolution +5,000 +1\.00", out)
     tracker = example.Tracker(example.Problem("g11"), (3, 5))
-    tracker.evaluate(np.array([[0.0, 0.0], [0.5, 0.5], [-1.0, 1.0], [1 / 2**0.5, 0.5]]))
+    tracker.evaluate(np.array([[0.0, 0.0], [0.5, 0.1], [-1.0, 1.0], [1 / 2**0.5, 0.5]]))
     np.testing.assert_allclose(tracker.best, [1.0, 0.75])
     assert (tracker.used, tracker.left) == (4, 1)
     monkeypatch.setattr(sys, "argv", ["evolution_cec2006", "--functions", "g25"])
