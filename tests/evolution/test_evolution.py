@@ -1021,8 +1021,8 @@ def test_the_session_of_2006_runs_in_parts(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["evolution_cec2006", *parts])
     example.main()
     out = capsys.readouterr().out
-    assert re.search(r"g11 +Evolution +6,000 +1\.00 +1\.00", out)
-    assert re.search(r"mean +Evolution +5,000 +1\.00", out)
+    assert re.search(r"g08 +Evolution +6,000 +1\.00 +1\.00", out)
+    assert re.search(r"g11 +Evolution +6,000 +1\.00", out)
     tracker = example.Tracker(example.Problem("g11"), (3, 5))
     tracker.evaluate(np.array([[0.0, 0.0], [0.5, 0.1], [-1.0, 1.0], [1 / 2**0.5, 0.5]]))
     np.testing.assert_allclose(tracker.best, [1.0, 0.75])
