@@ -264,6 +264,7 @@ def test_the_closest_member_is_that_of_the_least_violation():
     evolution.tell(np.arange(4.0), [[-1.0, 0.0], [0.0, 0.0], [5.0, 0.0], [0.0, np.nan]])
     assert (evolution.best.return_, evolution.best.cost) == (1.0, 0.0)
     assert evolution.failed == 1
+    assert (evolution.closest.cost, evolution.closest.generation) == (0.0, 2)
     assert "best return 1" in repr(evolution)
 
 
