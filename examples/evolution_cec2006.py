@@ -19,6 +19,7 @@ unseeded, so its figures differ between runs.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import math
 import warnings
 from collections.abc import Callable
@@ -200,7 +201,10 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument("--runs", type=int, default=25)
     parser.add_argument("--budget", type=int, default=BUDGETS[-1], help="most evaluations of a run")
     parser.add_argument("--rivals", default=",".join(RIVALS), help="names, or none")
+    parser.add_argument("--quick", action="store_true", help="one run on two functions, no rivals")
     options = parser.parse_args()
+    if options.quick:
+        options.functions, options.runs, options.budget, options.rivals = "g08,g24", 1, 2000, "none"
     options.functions = options.functions.split(",")
     options.rivals = [] if options.rivals == "none" else options.rivals.split(",")
     for given, known in ((options.functions, NAMES), (options.rivals, RIVALS)):
@@ -215,6 +219,11 @@ def read_arguments() -> argparse.Namespace:
 def main() -> None:
     """Run the study and print a line per function, search and budget."""
     options = read_arguments()
+    if importlib.util.find_spec("pymoo") is None:
+        print(
+            "pymoo, which defines the functions, is missing; install it with: pip install -e '.[pymoo]'"
+        )
+        return
     budgets = (*(b for b in BUDGETS if b < options.budget), options.budget)
     searches = {"Evolution": search, **{name: RIVALS[name] for name in options.rivals}}
     print(f"{options.runs} runs; settings chosen on {', '.join(CHOSEN_ON)}")
