@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 
 import naive
+from naive_index import true_way
 
 from acerl_np.kernels.random import draw_uniform, draw_waiting_time
 
@@ -205,7 +206,8 @@ class Lookahead:
         v = able[int(draw_uniform(day.key, day.decisions, 0) * len(able))]
         second = draw_uniform(day.key, day.decisions, 1)
         if self.base == "Random":
-            visible = [k for k, t in enumerate(day.waiting) if day.vehicles[v].can_carry(t)]
+            offered = day.offered(day.vehicles[v])
+            visible = [k for k, t in enumerate(day.waiting) if any(t is x for x in offered)]
             return v, visible[int(second * len(visible))]
         rule = naive.ACTION_RULES[int(second * 4)] if self.base == "MIX" else self.base
         return v, day.select(v, rule)
@@ -214,20 +216,13 @@ class Lookahead:
         """Every possible pair, the shortest time to its pickup first."""
 
         def approach(v, k):
-            vehicle, pickup = day.vehicles[v], day.waiting[k].pickup
-            distances, standing = day.floor.distances, vehicle.standing
-            metres = distances[vehicle.site, pickup]
-            if standing is not None and standing.offset != 0.0:
-                a, b, done = standing.last, standing.next, standing.offset
-                onward = day.floor.arcs[a, b] - done + distances[b, pickup]
-                metres = min(onward, done + metres) if (b, a) in day.floor.arcs else onward
-            return metres / vehicle.speed
+            return true_way(day.floor, day.vehicles[v], day.waiting[k].pickup)
 
         pairs = [
             (v, k)
             for v, vehicle in enumerate(day.vehicles)
             for k, task in enumerate(day.waiting)
-            if vehicle.status == naive.IDLE and vehicle.can_carry(task)
+            if vehicle.status == naive.IDLE and any(task is x for x in day.offered(vehicle))
         ]
         return sorted(pairs, key=lambda pair: round(approach(*pair), 6))
 

@@ -36,6 +36,7 @@ from acerl_np.kernels.state import (
     FINISHED,
     FLEET_MEAN_REPAIR,
     FLEET_MEAN_UPTIME,
+    INSTANCE_HAS_PRIORITIES,
     INSTANCE_HORIZON,
     INSTANCE_N_TASKS,
     INSTANCE_N_VEHICLES,
@@ -336,6 +337,11 @@ def open_future(problem, state, b, ahead, f, h, key):
     write_future(state, b, ahead, f, h, key)
     states, future = ahead.states, ahead.future
     now = state.episode[b, EPISODE_TIME]
+    i = state.episode[b, EPISODE_INSTANCE]
+    future.instance[0, INSTANCE_HAS_PRIORITIES] = (
+        problem.instance[i, INSTANCE_HAS_PRIORITIES]
+        | ahead.history.instance[h, INSTANCE_HAS_PRIORITIES]
+    )
     # Breakdowns to come must not be those that the true episode will draw.
     for word in range(4):
         states.breakdown_key[PRESENT, word] = key[word] ^ np.uint32(f + 1)

@@ -153,7 +153,7 @@ class Problem(NamedTuple):
         INSTANCE_TASK_SLOTS : waiting tasks that the network sees, the same for all instances
         INSTANCE_HORIZON : tick after which an episode is stopped, `NEVER` for none
         INSTANCE_QUICKEST : whether routes are the quickest instead of the shortest, 0 or 1
-        INSTANCE_HAS_PRIORITIES : whether priorities of tasks differ, 0 or 1
+        INSTANCE_HAS_PRIORITIES : whether some task has a priority above 0, 0 or 1
     ends : ndarray(int32, (I, M, N_ENDS_FIELDS)), the sites of each task
         ENDS_PICKUP, ENDS_DELIVERY
     record : ndarray(float64, (I, M, N_RECORD_FIELDS)), the tasks as they are given
@@ -385,7 +385,7 @@ def may_carry(problem, i, v, task):
 
 @inner_kernel
 def find_priority(problem, state, b, v):
-    """Return the highest priority of the waiting tasks that vehicle v may carry; -inf where all are alike."""
+    """Return the highest priority of the waiting tasks that vehicle v may carry; -inf where none has any."""
     i = state.episode[b, EPISODE_INSTANCE]
     highest = -np.inf
     if problem.instance[i, INSTANCE_HAS_PRIORITIES]:

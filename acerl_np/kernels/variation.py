@@ -8,6 +8,7 @@ from acerl_np.kernels.random import RECORD, derive_key, draw_uniform
 from acerl_np.kernels.state import (
     ENDS_DELIVERY,
     ENDS_PICKUP,
+    INSTANCE_HAS_PRIORITIES,
     INSTANCE_LAYOUT,
     INSTANCE_N_TASKS,
     N_RECORD_FIELDS,
@@ -135,6 +136,8 @@ def draw_records(source, target, bases, magnitude, synthetic, seed, generation, 
             if is_synthetic:
                 other, its = draw_relative(source, i, key, task, np.int64(3))
                 copy_task(source, other, its, target, k, task)
+                if source.instance[other, INSTANCE_HAS_PRIORITIES]:
+                    target.instance[k, INSTANCE_HAS_PRIORITIES] = 1
                 other, its = draw_relative(source, i, key, task, np.int64(4))
                 target.record[k, task, RECORD_EXPIRY] = source.record[other, its, RECORD_EXPIRY]
                 other, its = draw_relative(source, i, key, task, np.int64(5))

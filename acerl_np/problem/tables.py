@@ -460,9 +460,7 @@ def _fill_instance(
     problem.record[i, :n, RECORD_HANDLING] = instance.handling_time
     problem.record[i, :n, RECORD_DEMAND] = instance.demand
     problem.record[i, :n, RECORD_PRIORITY] = instance.priority
-    problem.instance[i, INSTANCE_HAS_PRIORITIES] = bool(
-        (instance.priority != instance.priority[0]).any()
-    )
+    problem.instance[i, INSTANCE_HAS_PRIORITIES] = bool(instance.priority.any())
     problem.arrival_tick[i, :n] = np.ceil(instance.arrival).astype(np.int64)
     loaded = layout.routes.distance[instance.pickup, instance.delivery]
     problem.record[i, :n, RECORD_LOADED] = measure_loaded(layout, loaded)

@@ -203,17 +203,18 @@ def test_convert_shows_what_was_understood(folder, capsys):
         "%d.%m.%Y %H:%M",
     ]
     assert main([*words, "--format", "json"]) == 0
-    rows = {row["dated"]: row["understood as"] for row in json.loads(capsys.readouterr().out)}
-    assert rows == {
-        "columns separated by": "semicolon",
-        "columns used": "task, pickup, delivery, arrival_time, expiry_time",
-        "columns ignored": "Order",
+    [row] = json.loads(capsys.readouterr().out)
+    assert row == {
+        "record": "dated",
+        "columns_separated_by": "semicolon",
+        "columns_used": "task, pickup, delivery, arrival_time, expiry_time",
+        "columns_ignored": "Order",
         "arrivals": "dates as %d.%m.%Y %H:%M; task t1: 06.05.2024 07:30 -> 1800 s",
         "expiries": "dates as %d.%m.%Y %H:%M; task t1: 06.05.2024 07:40 -> 600 s after the arrival",
-        "tasks": "2",
-        "first arrival": "0 s",
-        "last arrival": "1800 s",
-        "time zero": "2024-05-06T07:00:00",
+        "tasks": 2,
+        "first_arrival_s": 0.0,
+        "last_arrival_s": 1800.0,
+        "time_zero": "2024-05-06T07:00:00",
     }
     assert (folder / "new.csv").read_text() == text_of(
         [HEADER, "t0,A,B,2024-05-06T07:00:00,600", "t1,B,C,2024-05-06T07:30:00,600"]
@@ -265,7 +266,8 @@ def test_several_replays_and_their_mean(folder, capsys):
     assert [row["record"] for row in rows] == ["week", "late", "mean"]
     [single] = json.loads(run(capsys, "records replay past.csv --tasks late.csv --format json").out)
     assert rows[1] == single
-    for name in ("makespan", "tardiness", "late tasks", "assignments", "largest, s"):
+    names = ("makespan_s", "tardiness_s", "late_tasks", "assignments", "start_behind_largest_s")
+    for name in names:
         assert float(rows[2][name]) == pytest.approx(
             (float(rows[0][name]) + float(rows[1][name])) / 2, abs=0.051
         )

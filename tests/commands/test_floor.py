@@ -103,7 +103,7 @@ def test_a_file_that_lists_each_way_once_is_opened_both_ways(folder, capsys):
     )
     write("m.xml", f'<model>{points}{paths}<vehicle name="v" maxVelocity="1000"/></model>')
     for words, expected in (([], [True] * 3), (["--two-way"], [False, True, True])):
-        assert main(["floor", "import", "m.xml", "--out", "l.json", *words]) == 0
+        assert main(["floor", "import", "m.xml", "--out", "l.json", "--force", *words]) == 0
         layout = acerl_np.load_layout("l.json")
         assert [edge.one_way for edge in layout.edges] == expected
     assert layout.routes.distance.tolist() == [[0, 1, 2], [1, 0, 1], [2.5, 1.5, 0]]
@@ -212,9 +212,9 @@ def test_bundled_records_are_checked_by_name(capsys):
     assert main(["floor", "check", "dmh", "DMH-01"]) == 0
     found = re.search(r"DMH-01: 30 tasks in 1859 s, (.*)", capsys.readouterr().out)
     assert main(["records", "check", "DMH-01", "--format", "csv"]) == 0
-    rows = {row[0]: row[1:] for row in csv.reader(capsys.readouterr().out.splitlines())}
-    load, loaded = rows["offered load"]
-    assert found[1] == f"offered load {load} ({loaded})"
+    [row] = csv.DictReader(capsys.readouterr().out.splitlines())
+    load, loaded = float(row["offered_load"]), float(row["offered_load_without_approaches"])
+    assert found[1] == f"offered load {load:.2f} ({loaded:.2f} without approaches)"
 
 
 def test_a_floor_is_shown_in_characters(capsys):

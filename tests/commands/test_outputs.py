@@ -377,7 +377,7 @@ def find_parsers(parser):
 def test_every_option_that_names_a_file_is_known():
     """A new option must be named in `acerl_np.commands.outputs`, or here as what is written."""
     is_file = re.compile(
-        r"\.(csv|json|npz|toml|html)|TASKS|RECORD|POLICY|FOLDER|FILE|INSTANCE|^IN$|^DIR$"
+        r"\.(csv|json|npz|toml|html)|TASKS|RECORD|POLICY|FOLDER|FILE|INSTANCE|^IN$|^DIR$|^LOG$"
     )
     read, written = set(), {"out", "trials_csv", "schedule_csv"}
     for command in COMMANDS:

@@ -84,7 +84,8 @@ def test_rules_draw_a_vehicle_and_pick_its_task(world, key, rule):
         v = free[int(naive_evolution.uniform(key, decision, 0) * len(free))]
         second = naive_evolution.uniform(key, decision, 1)
         if rule == RANDOM:
-            may = [k for k, task in enumerate(slow.waiting) if slow.vehicles[v].can_carry(task)]
+            offered = slow.offered(slow.vehicles[v])
+            may = [k for k, task in enumerate(slow.waiting) if any(task is x for x in offered)]
             return {(v, may[int(second * len(may))], rule)}
         used = int(second * 4) if rule == MIX else rule
         return {(v, slow.select(v, naive.RULES[used]), used)}

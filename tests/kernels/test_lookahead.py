@@ -155,7 +155,7 @@ def histories(draw, world):
             kept = draw(st.sampled_from([True, True, True, False]))
             if kept or not world.rows:
                 moved = max(0.0, row["arrival_time"] + draw(st.integers(-magnitude, magnitude)))
-                rows.append({**row, "arrival_time": moved})
+                rows.append({**row, "arrival_time": moved, "earliest_start": 0})
         for k in range(draw(st.integers(0 if rows else 1, 3))):
             pickup, delivery = draw(
                 st.lists(st.sampled_from(ids), min_size=2, max_size=2, unique=True)

@@ -706,7 +706,7 @@ BAD_WORDS = {
     "check DMH-01 --breakdowns none.csv": "none.csv: expected a file, found nothing",
     "check none.csv": "none.csv: no such task record",
     "replay none.csv --tasks DMH-01": "none.csv: expected a file, found nothing",
-    "replay none.csv": "required: --tasks",
+    "replay none.csv": "--tasks: read 0 records for 1 files of assignments",
     "generate --layout dmh --tasks 3 --names breakdowns --out x": "--names: read 'breakdowns'",
 }
 

@@ -497,7 +497,8 @@ def test_a_tower_is_joined_by_its_lifts(tmp_path, monkeypatch, capsys):
     assert status == 0 and main(["floor", "check", "tower.json"]) == 0
     assert "unreachable pairs: 22 (" in capsys.readouterr().out  # the hoist leads up alone
     lift = "ground/lift:upper/lift:25.5"
-    status, _ = import_tower(capsys, "--join", *FLEET, "--lift", lift, "--lift", "g2:rail")
+    lifts = ("--lift", lift, "--lift", "g2:rail")
+    status, _ = import_tower(capsys, "--join", *FLEET, *lifts, "--force")
     assert status == 0
     assert '    "buffer": ["g2", "hoist"],\n' in Path("tower.json").read_text()
     layout = acerl_np.load_layout("tower.json")

@@ -505,7 +505,7 @@ def test_no_breakdowns_are_no_random_ones_either(tmp_path, monkeypatch, capsys):
     lines = ["task,pickup,delivery,arrival_time,expiry_time", "a,st1,st5,0,500", "b,st2,st4,9,500"]
     (tmp_path / "own.csv").write_text("\n".join(lines))
     words = ["evaluate", "Static", "--fit", "own.csv", "--tasks", "own.csv"]
-    words += ["--trials", "9", "--trials-csv", "all.csv"]
+    words += ["--trials", "9", "--trials-csv", "all.csv", "--force"]
     different = []
     for options in (["none"], ["none", "--random-breakdowns", "99,9"]):
         assert main([*words, "--breakdowns", *options]) == 0
