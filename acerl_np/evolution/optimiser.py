@@ -113,7 +113,7 @@ class Evolution(Shown):
         rounded before they are evaluated, and sigma stays at least 0.25 there.
     covariance : array_like of float, optional
         Start of an adapted matrix, (n_parameters, n_parameters), or of its diagonal with "sigma": the first
-        members have the covariance `sigma`^2 times it. By default the identity.
+        members have the covariance sigma^2 times it. By default the identity.
     seed : int
         0 to 2**63 - 1. The same seed gives the same bytes.
 

@@ -24,7 +24,12 @@ from acerl_np import (
     load_policy,
     load_suite,
 )
-from acerl_np.kernels.state import EPISODE_POOL_SIZE, RECORD_DEMAND, TASK_VEHICLE
+from acerl_np.kernels.state import (
+    EPISODE_POOL_SIZE,
+    RECORD_DEMAND,
+    RECORD_PRIORITY,
+    TASK_VEHICLE,
+)
 from acerl_np.policies.index import FEATURES, KNOWLEDGE, IndexShape, list_features
 from acerl_np.policies.origin import Origin
 from acerl_np.simulation.arena import stream_keys
@@ -454,6 +459,8 @@ def test_any_vehicle_and_task_that_fit_may_be_assigned(world, data):
         waiting = simulator.state.pool[0, : simulator.state.episode[0, EPISODE_POOL_SIZE]].tolist()
         demand = simulator.problem.record[0, :, RECORD_DEMAND]
         pairs = [(v, t) for v in idle for t in waiting if not free[v] or demand[t] <= free[v]]
+        ranks = simulator.problem.record[0, :, RECORD_PRIORITY]
+        pairs = [(v, t) for v, t in pairs if ranks[t] == max(ranks[u] for w, u in pairs if w == v)]
         v, task = data.draw(st.sampled_from(pairs))
         simulator.assign([v], [task])
         # A breakdown may have taken it off the vehicle since.
