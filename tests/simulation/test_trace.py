@@ -77,6 +77,7 @@ def film(world):
     return instance, slow, given
 
 
+@pytest.mark.oracle
 @given(worlds())
 def test_vehicles_are_where_the_slow_simulator_has_them_at_every_tick(world):
     instance, slow, given = film(world)
@@ -188,6 +189,7 @@ def trace_by_hand(**options):
     return trace_episode("given", instance, problem, NO_KEY, Given([(0, 0)] * 2))
 
 
+@pytest.mark.oracle
 def test_an_episode_traced_by_hand():
     """It leaves a at 1, breaks down at 4 where it was at 3, stands there until 10, and drives on."""
     trace = trace_by_hand()
