@@ -152,8 +152,8 @@ def search(tracker: Tracker, seed: int) -> None:
     evolution = Evolution(
         np.random.default_rng(seed).uniform(problem.lower, problem.upper),
         sigma=0.2 * (problem.upper - problem.lower),
-        population=40 + 4 * n,
-        p_f=0.2,
+        population=20 + 2 * n,
+        p_f=0.1,
         adapt="matrix",
         bounds=(problem.lower, problem.upper),
         seed=seed,

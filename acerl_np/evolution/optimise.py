@@ -66,7 +66,7 @@ def optimize(
     **options
         Further options of `Evolution`, such as `population`, `adapt` and `integers`. By default the matrix is
         adapted up to 100 parameters, beyond them a sigma for each; the population is 4 + 3 log(n_parameters),
-        with constraints 40 + 4 n_parameters, and p_f is 0.2.
+        with constraints 20 + 2 n_parameters, and p_f is 0.1.
 
     Returns
     -------
@@ -99,7 +99,7 @@ def optimize(
         "adapt": "matrix" if n <= MAX_MATRIX else "sigma",
     }
     if constraints:  # chosen on twelve functions, see examples/evolution_cec2006.py
-        given |= {"population": 40 + 4 * n, "p_f": 0.2}
+        given |= {"population": 20 + 2 * n, "p_f": 0.1}
     given |= options
     sign = 1.0 if maximise else -1.0
     stops = limits or Stops()

@@ -1,4 +1,4 @@
-"""What an `Evolution` has done so far: its best members, counts, record and scales, as one value."""
+"""What an `Evolution` has done so far: its best members, counts, record and tolerance, as one value."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from acerl_np.evolution.arguments import read_floats
 from acerl_np.evolution.records import Best
 from acerl_np.evolution.state import pack_member, unpack_member
 from acerl_np.evolution.stop import Record
-from acerl_np.evolution.violations import Scales
+from acerl_np.evolution.violations import Tolerance
 from acerl_np.support.errors import InputError
 
 
@@ -29,8 +29,8 @@ class Progress:
         Members of the last generation whose return or cost was not finite.
     record : Record
         Since the last restart.
-    scales : Scales
-        Of the constraints.
+    tolerance : Tolerance
+        Of the constraints, since the last restart.
     """
 
     best: Best | None = None
@@ -39,7 +39,7 @@ class Progress:
     restarts: int = 0
     failed: int = 0
     record: Record = field(default_factory=Record)
-    scales: Scales = field(default_factory=Scales)
+    tolerance: Tolerance = field(default_factory=Tolerance)
 
     def pack(self, n: int) -> dict[str, np.ndarray]:
         """Return all as arrays, of a search for n parameters."""
@@ -51,7 +51,8 @@ class Progress:
             **pack_member("closest", self.closest, n),
             "history": self.record.rows,
             "spans": self.record.spans.copy(),
-            "scales": self.scales.medians.copy(),
+            "scales": self.tolerance.scales.copy(),
+            "level": np.array(self.tolerance.level),
         }
 
     @classmethod
@@ -64,12 +65,14 @@ class Progress:
             restarts=int(read["restarts"]),
             failed=int(read["failed"]),
             record=Record(read["history"], read["spans"]),
-            scales=Scales(read["scales"]),
+            tolerance=Tolerance(read["scales"], float(read["level"])),
         )
 
     def begin_again(self) -> Progress:
         """Return this after a restart."""
-        return dataclasses.replace(self, restarts=self.restarts + 1, record=Record())
+        return dataclasses.replace(
+            self, restarts=self.restarts + 1, record=Record(), tolerance=Tolerance()
+        )
 
 
 @dataclass(frozen=True)
@@ -80,8 +83,8 @@ class Outcome:
     ----------
     returns, costs : ndarray(float64, (population,))
     ranked : ndarray(float64, (population,))
-        The costs that are ranked: each constraint brought to its scale.
-    scales : Scales
+        The costs that are ranked: of constraints, their violation beyond the tolerance.
+    tolerance : Tolerance
         After this generation.
     limit : float
         Of the costs.
@@ -90,7 +93,7 @@ class Outcome:
     returns: np.ndarray
     costs: np.ndarray
     ranked: np.ndarray
-    scales: Scales
+    tolerance: Tolerance
     limit: float
     good: np.ndarray = field(init=False)
     feasible: np.ndarray = field(init=False)
@@ -153,12 +156,12 @@ class Outcome:
             closest=closest,
             evaluations=progress.evaluations + len(self.returns),
             failed=len(self.returns) - int(self.good.sum()),
-            scales=self.scales,
+            tolerance=self.tolerance,
         )
 
 
 def read_outcome(
-    returns: ArrayLike, costs: ArrayLike | None, population: int, limit: float, scales: Scales
+    returns: ArrayLike, costs: ArrayLike | None, population: int, limit: float, tolerance: Tolerance
 ) -> Outcome:
     """Return what was told of a generation, checked, with one cost per member.
 
@@ -173,18 +176,18 @@ def read_outcome(
         raise InputError(f"returns: read shape {j_r.shape}; expected {members}")
     if costs is None:
         free = np.full(members, min(0.0, limit))
-        return Outcome(j_r, free, free, scales, limit)
+        return Outcome(j_r, free, free, tolerance, limit)
     j_c = read_floats("costs", costs)
     if j_c.ndim != 2:
         if j_c.shape != members:
             raise InputError(f"costs: read shape {j_c.shape}; expected {members}")
-        return Outcome(j_r, j_c, j_c, scales, limit)
-    m = len(scales.medians) or j_c.shape[1]
+        return Outcome(j_r, j_c, j_c, tolerance, limit)
+    m = len(tolerance.scales) or j_c.shape[1]
     if j_c.shape != (*members, m) or m == 0:
         raise InputError(f"costs: read shape {j_c.shape}; expected {(*members, m or 1)}")
     if limit != 0.0:
         raise InputError(f"costs: read a matrix; expected cost_limit 0 with it, not {limit:g}")
     positive = np.maximum(0.0, j_c)
     with np.errstate(over="ignore"):
-        weighed, scales = scales.weigh(positive)
-        return Outcome(j_r, positive.sum(axis=1), weighed, scales, limit)
+        beyond, tolerance = tolerance.relax(positive)
+        return Outcome(j_r, positive.sum(axis=1), beyond, tolerance, limit)

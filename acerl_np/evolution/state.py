@@ -66,6 +66,7 @@ def _check_values(read: dict[str, np.ndarray]) -> None:
         "history": np.isfinite(read["history"]).all(),
         "spans": (read["spans"] >= 0.0).all(),
         "scales": (read["scales"] >= 0.0).all() and np.isfinite(read["scales"]).all(),
+        "level": read["level"] >= 0.0,
         "best": _is_member(read, "best"),
         "closest": _is_member(read, "closest"),
         "sampler": not any(np.isnan(array).any() for array in sampled)

@@ -1,33 +1,46 @@
-"""Several constraints as one cost, their scales learned from the members."""
+"""Several constraints as one cost: brought to one scale, beyond a tolerance that shrinks."""
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-RATE = 0.2
-"""Share of a generation in the running medians."""
+SHARE = 0.4
+"""Of a generation's members, those that the next tolerance lets pass."""
+SHRINK = 0.98
+"""Factor on the tolerance in every generation, at most."""
 
 
-class Scales:
-    """A scale for each constraint: the running median of its positive violations.
+class Tolerance:
+    """What counts as feasible for now: the level that a member's violation may have.
 
-    Each generation, the scale s_j of constraint j becomes 0.8 s_j + 0.2 m_j, with m_j the median of its
-    positive violations; the first m_j is taken as it is, and a generation in which no member violates j
-    leaves s_j. A member's cost is sum_j max(0, g_j) / s_j, so constraints in different units count alike.
-    The running median is a rule of this package. Venkatraman and Yen (IEEE Transactions on Evolutionary
-    Computation 9, 2005) divide by the largest violation instead, which one outlier decides.
+    A member's violation is v = sum_j max(0, g_j) / s_j. The scale s_j is the median of the positive violations
+    in the first generation that has any, so constraints in different units count alike. Members are ranked by
+    max(0, v - e). The level e begins with the `SHARE` quantile of v; each generation it becomes `SHRINK` e, or
+    that generation's quantile if this is less. It ends at 0 once so many members are feasible.
+
+    Without a level, a search for equalities falls onto the first points that keep them, where the cloud of
+    members is too flat to follow them to the optimum. With one, they are a wide road at first. The level is that
+    of the epsilon-constrained method (Takahama and Sakai, "Constrained optimization by the epsilon constrained
+    differential evolution with gradient-based mutation and feasible elites", CEC 2006; with an evolution
+    strategy Hellwig and Beyer, "A matrix adaptation evolution strategy for constrained real-parameter
+    optimization", CEC 2018). Theirs follows a schedule of generations; the quantile is a rule of this package.
 
     Parameters
     ----------
-    medians : ndarray(float64, (n_constraints,)), optional
-        Earlier scales; 0 for constraints that no member has violated.
+    scales : ndarray(float64, (n_constraints,)), optional
+        s_j, 0 for constraints that no member has violated.
+    level : float
+        e; infinite before the first generation.
     """
 
-    def __init__(self, medians: np.ndarray | None = None) -> None:
-        self.medians = np.zeros(0) if medians is None else medians
+    def __init__(self, scales: np.ndarray | None = None, level: float = math.inf) -> None:
+        self.scales = np.zeros(0) if scales is None else scales
+        self.level = level
 
-    def weigh(self, positive: np.ndarray) -> tuple[np.ndarray, Scales]:
-        """Return the members' costs, and the scales after them.
+    def relax(self, positive: np.ndarray) -> tuple[np.ndarray, Tolerance]:
+        """Return the members' costs beyond the level, and the tolerance after them.
 
         Parameters
         ----------
@@ -37,18 +50,19 @@ class Scales:
         Returns
         -------
         costs : ndarray(float64, (population,))
-        scales : Scales
+        tolerance : Tolerance
         """
-        medians = self.medians if len(self.medians) else np.zeros(positive.shape[1])
-        medians = medians.copy()
-        for j, column in enumerate(positive.T):
+        scales = (self.scales if len(self.scales) else np.zeros(positive.shape[1])).copy()
+        for j in np.flatnonzero(scales == 0.0):
+            column = positive[:, j]
             violated = np.sort(column[np.isfinite(column) & (column > 0.0)])
             if len(violated):
-                median = violated[len(violated) // 2]
-                medians[j] = (
-                    median if medians[j] == 0.0 else (1 - RATE) * medians[j] + RATE * median
-                )
+                scales[j] = violated[len(violated) // 2]
         # Before a violation there is nothing to divide: any scale will do.
-        used = np.where(medians > 0.0, medians, 1.0)
         with np.errstate(over="ignore"):
-            return np.asarray((positive / used).sum(axis=1)), Scales(medians)
+            violations = (positive / np.where(scales > 0.0, scales, 1.0)).sum(axis=1)
+        known = np.sort(violations[np.isfinite(violations)])
+        level = SHRINK * self.level
+        if len(known):
+            level = min(level, float(known[int(SHARE * (len(known) - 1))]))
+        return np.maximum(0.0, violations - level), Tolerance(scales, level)

@@ -587,6 +587,7 @@ SINGULAR, MIRRORED, ASKEW = (
         ("history", np.zeros((2, 3)), r"history: read float64 \(2, 3\)"),
         ("spans", np.array([-1.0, 0.0]), "spans: read values"),
         ("scales", np.array([-1.0]), "scales: read values"),
+        ("level", np.array(math.nan), "level: read values"),
         ("closest.source", np.array([0, 1]), "closest: read values"),
         ("generation", np.array(-1), "generation: read values"),
         ("failed", np.array(5), "failed: read values"),
@@ -1014,19 +1015,32 @@ def test_examples_run_quickly(name, monkeypatch, capsys):
 
 @many_draws
 @pytest.mark.filterwarnings("ignore")  # of pymoo
-def test_the_session_of_2006_runs_in_parts(monkeypatch, capsys):
+def test_the_session_of_2006_runs_in_parts(monkeypatch, capsys, tmp_path):
     pytest.importorskip("pymoo")
     example = load_example("evolution_cec2006")
-    parts = ["--functions", "g08,g11", "--runs", "2", "--budget", "6000", "--rivals", "none"]
-    monkeypatch.setattr(sys, "argv", ["evolution_cec2006", *parts])
-    example.main()
-    out = capsys.readouterr().out
-    assert re.search(r"g08 +Evolution +6,000 +1\.00 +1\.00", out)
-    assert re.search(r"g11 +Evolution +6,000 +1\.00", out)
+    kept = tmp_path / "runs.csv"
+    parts = ["--functions", "g08,g11", "--budget", "6000", "--searches", "Evolution"]
+    outs = []
+    for runs in ("1", "2", "2"):
+        monkeypatch.setattr(
+            sys, "argv", ["evolution_cec2006", *parts, "--runs", runs, "--keep", str(kept)]
+        )
+        example.main()
+        outs.append(capsys.readouterr().out)
+        lines = kept.read_text().splitlines()
+        assert len(lines) == 1 + 2 * 2 * int(runs)
+    assert outs[1] == outs[2]
+    assert re.search(r"g08 +Evolution +2 +6,000 +1\.00 +1\.00", outs[1])
+    assert re.search(r"g11 +Evolution +2 +6,000 +1\.00", outs[1])
+    alone = example.run("Evolution", "g08", 1, (5_000, 6_000))
+    assert set(alone) <= set(example.read_rows(kept))
     tracker = example.Tracker(example.Problem("g11"), (3, 5))
     tracker.evaluate(np.array([[0.0, 0.0], [0.5, 0.1], [-1.0, 1.0], [1 / 2**0.5, 0.5]]))
     np.testing.assert_allclose(tracker.best, [1.0, 0.75])
     assert (tracker.used, tracker.left) == (4, 1)
+    x = np.sqrt(0.5 - 0.99999e-4)
+    with pytest.raises(example.DoneError):
+        tracker.evaluate(np.array([[x, 0.5]]))
     monkeypatch.setattr(sys, "argv", ["evolution_cec2006", "--functions", "g25"])
     with pytest.raises(SystemExit):
         example.main()

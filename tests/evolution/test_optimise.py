@@ -1,15 +1,20 @@
 """`optimize`, stop conditions, restarts, several constraints, warm starts, states that stand alone."""
 
 import math
-from concurrent.futures import ThreadPoolExecutor
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from functools import partial
 
 import numba
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 from acerl_np.evolution import Evolution, Stops, optimize
 from acerl_np.evolution.stop import Record
-from acerl_np.evolution.violations import RATE, Scales
+from acerl_np.evolution.violations import SHARE, SHRINK, Tolerance
 from acerl_np.support.errors import ConfigError, InputError
 
 many_draws = pytest.mark.skipif(
@@ -84,6 +89,60 @@ def test_executors_change_no_byte():
     assert (alone.value, alone.evaluations) == (shared.value, shared.evaluations)
     assert alone.evaluations == 300
     assert alone.reasons == ("maxfevals",)
+
+
+def test_processes_change_no_byte():
+    options = {
+        "bounds": ([0.0] * 2, [2.0] * 2),
+        "constraints": partial(np.subtract, 0.5),  # of NumPy, so that a new process can import them
+        "evaluations": 96,
+    }
+    alone = optimize(np.linalg.norm, **options)
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(2, mp_context=context) as executor:
+        shared = optimize(np.linalg.norm, executor=executor, **options)
+    assert alone.x.tobytes() == shared.x.tobytes()
+    assert (alone.value, alone.evaluations) == (shared.value, shared.evaluations)
+
+
+@many_draws
+@pytest.mark.parametrize("seed", range(3))
+def test_the_best_point_of_a_curve_is_found(seed):
+    """Where x^2 + y^2 = 1 crosses y = x^2 there are two points, with any z; the right one is wanted."""
+
+    def constraints(x):
+        return [abs(np.square(x[:2]).sum() - 1.0) - 1e-6, abs(x[1] - x[0] ** 2) - 1e-6]
+
+    found = optimize(
+        lambda x: float(-x[0] + (x[2] - x[0]) ** 2),
+        bounds=([-2.0] * 3, [2.0] * 3),
+        constraints=constraints,
+        restarts=4,
+        seed=seed,
+    )
+    x = math.sqrt((math.sqrt(5) - 1) / 2)
+    assert found.feasible
+    np.testing.assert_allclose(found.x, [x, x**2, x], atol=1e-4)
+
+
+@many_draws
+def test_a_long_curve_is_followed_to_its_end():
+    """A spiral of nearly five turns, on which the height is best at the top."""
+
+    def constraints(x):
+        return [abs(x[k] - f(10 * x[2])) - 1e-4 for k, f in enumerate((math.cos, math.sin))]
+
+    found = [
+        optimize(
+            lambda x: -x[2],
+            bounds=([-2.0] * 3, [2.0, 2.0, 3.0]),
+            constraints=constraints,
+            seed=seed,
+            evaluations=20_000,
+        )
+        for seed in range(5)
+    ]
+    assert sum(one.feasible and one.value < -3.0 + 1e-3 for one in found) >= 4
 
 
 @many_draws
@@ -240,15 +299,47 @@ def test_unusable_restarts_change_nothing():
 # Constraints
 
 
-def test_scales_are_running_medians_of_violations():
-    positive = np.array([[0.0, 3.0], [2.0, 0.0], [4.0, 0.0], [6.0, 0.0]])
-    costs, scales = Scales().weigh(positive)
-    assert scales.medians.tolist() == [4.0, 3.0]
-    np.testing.assert_allclose(costs, [1.0, 0.5, 1.0, 1.5])
-    costs, scales = scales.weigh(np.array([[8.0, 0.0], [0.0, np.nan]]))
-    np.testing.assert_allclose(scales.medians, [(1 - RATE) * 4 + RATE * 8, 3.0])
-    assert costs[0] == pytest.approx(8 / scales.medians[0])
+def test_the_tolerance_by_hand():
+    positive = np.array([[0.0, 3.0], [2.0, 0.0], [4.0, 0.0], [6.0, 0.0], [0.0, 6.0], [0.0, 9.0]])
+    # Violations 1/2, 1/2, 1, 3/2, 1, 3/2; the place of the quantile is 2.
+    costs, tolerance = Tolerance().relax(positive)
+    assert tolerance.scales.tolist() == [4.0, 6.0]
+    assert tolerance.level == 1.0
+    np.testing.assert_allclose(costs, [0.0, 0.0, 0.0, 0.5, 0.0, 0.5])
+    costs, tolerance = tolerance.relax(np.array([[8.0, 0.0], [0.0, np.nan]]))
+    assert tolerance.scales.tolist() == [4.0, 6.0]
+    assert tolerance.level == SHRINK  # the only known violation is larger
+    assert costs[0] == 2.0 - SHRINK
     assert np.isnan(costs[1])
+    costs, tolerance = tolerance.relax(np.array([[0.0, 0.0], [0.0, 0.0], [1.0, 0.0]]))
+    assert tolerance.level == 0.0
+    assert costs.tolist() == [0.0, 0.0, 0.25]
+
+
+@given(st.lists(arrays(np.float64, (7, 2), elements=st.floats(0.0, 1e300)), min_size=1, max_size=6))
+def test_the_tolerance_only_shrinks_and_lets_its_share_pass(generations):
+    tolerance = Tolerance()
+    for positive in generations:
+        before = tolerance.level
+        costs, tolerance = tolerance.relax(positive)
+        assert tolerance.level <= before
+        passed = (costs == 0.0).mean()
+        if tolerance.level < SHRINK * before:
+            assert passed >= SHARE
+        feasible = (positive == 0.0).all(axis=1)
+        assert (costs[feasible] == 0.0).all()
+
+
+def test_a_restart_has_a_tolerance_of_its_own():
+    evolution = Evolution([3.0, 3.0], sigma=1.0, adapt="matrix", population=8)
+    for _ in range(5):
+        x, _ = evolution.ask()
+        evolution.tell(-x.sum(axis=1), x - 2.0)
+    assert evolution.get_state()["level"] < np.inf
+    evolution.restart()
+    state = evolution.get_state()
+    assert state["level"] == np.inf
+    assert len(state["scales"]) == 0
 
 
 def test_the_closest_member_is_that_of_the_least_violation():
