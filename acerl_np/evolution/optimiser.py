@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import warnings
 from collections.abc import Mapping
 from typing import Any, Self
@@ -276,8 +277,8 @@ class Evolution(Shown):
             J_R, larger is better, in the order of `ask`. A member that could not be evaluated has nan.
         costs : array_like of float, (population,) or (population, n_constraints), optional
             J_C, feasible up to `cost_limit`; without, all members are feasible. Or the constraints g_j <= 0,
-            each brought to its scale and ranked beyond a tolerance that shrinks
-            (`acerl_np.evolution.violations.Tolerance`); reported costs are then the plain sums of max(0, g_j).
+            each brought to its scale and ranked beyond a tolerance that shrinks, see
+            `acerl_np.evolution.violations.Tolerance`; reported costs are the plain sums of max(0, g_j).
         instance_ids : array_like of int, (population,), optional
             The instance that each member was evaluated on, by default the one that `ask` dealt.
 
@@ -304,8 +305,8 @@ class Evolution(Shown):
         # Numbers near the largest of float64 may overflow on the way to a rank or a mean.
         with np.errstate(over="ignore", invalid="ignore"):
             rank = self._rank
-            passed = outcome.ranked <= self.cost_limit
-            if isinstance(self._search.spread, FullCovariance) and not passed.any():
+            lost = isinstance(self._search.spread, FullCovariance) and not feasible.any()
+            if lost or 0.0 < outcome.tolerance.level < math.inf:  # a tolerance is chance enough
                 rank = dataclasses.replace(rank, p_f=0.0)
             utilities = rank(j_r, outcome.ranked, ids, noise)  # line 16
             if not np.isfinite(utilities).all():

@@ -6,26 +6,34 @@ import math
 
 import numpy as np
 
-SHARE = 0.4
+SHARE = 0.5
 """Of a generation's members, those that the next tolerance lets pass."""
 SHRINK = 0.98
 """Factor on the tolerance in every generation, at most."""
+REACH = 2.0
+"""Of the tolerance, at most, over the distance between those members' violations."""
 
 
 class Tolerance:
     """What counts as feasible for now: the level that a member's violation may have.
 
-    A member's violation is v = sum_j max(0, g_j) / s_j. The scale s_j is the median of the positive violations
-    in the first generation that has any, so constraints in different units count alike. Members are ranked by
-    max(0, v - e). The level e begins with the `SHARE` quantile of v; each generation it becomes `SHRINK` e, or
-    that generation's quantile if this is less. It ends at 0 once so many members are feasible.
+    A member's violation is v = sqrt(sum_j (max(0, g_j) / s_j)^2). The scale s_j is the median of the positive
+    violations in the first generation that has any, so constraints in different units count alike. A plain
+    sum has ridges where two constraints meet, which members follow slowly. Members are ranked by
+    max(0, v - e). In each generation the level e becomes the least of
+
+    - `SHRINK` e, infinite at first;
+    - q, the `SHARE` quantile of v, so it ends at 0 once so many members are feasible;
+    - `REACH` (q - least v): a cloud that settles where it violates more than it varies, as in a corner of
+      the bounds, is to move on.
 
     Without a level, a search for equalities falls onto the first points that keep them, where the cloud of
-    members is too flat to follow them to the optimum. With one, they are a wide road at first. The level is that
-    of the epsilon-constrained method (Takahama and Sakai, "Constrained optimization by the epsilon constrained
-    differential evolution with gradient-based mutation and feasible elites", CEC 2006; with an evolution
-    strategy Hellwig and Beyer, "A matrix adaptation evolution strategy for constrained real-parameter
-    optimization", CEC 2018). Theirs follows a schedule of generations; the quantile is a rule of this package.
+    members is too flat to follow them to the optimum. With one, they are a wide road at first. The level is
+    that of the epsilon-constrained method (Takahama and Sakai, "Constrained optimization by the epsilon
+    constrained differential evolution with gradient-based mutation and feasible elites", CEC 2006; with an
+    evolution strategy Hellwig and Beyer, "A matrix adaptation evolution strategy for constrained
+    real-parameter optimization", CEC 2018). Theirs follows a schedule of generations; the three rules are
+    this package's.
 
     Parameters
     ----------
@@ -59,10 +67,15 @@ class Tolerance:
             if len(violated):
                 scales[j] = violated[len(violated) // 2]
         # Before a violation there is nothing to divide: any scale will do.
-        with np.errstate(over="ignore"):
-            violations = (positive / np.where(scales > 0.0, scales, 1.0)).sum(axis=1)
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            shares = positive / np.where(scales > 0.0, scales, 1.0)
+            # Squares of very small or large shares would be 0 or infinite.
+            most = shares.max(axis=1)
+            unit = np.where(most > 0.0, most, 1.0)
+            violations = most * np.sqrt(np.square(shares / unit[:, np.newaxis]).sum(axis=1))
         known = np.sort(violations[np.isfinite(violations)])
         level = SHRINK * self.level
         if len(known):
-            level = min(level, float(known[int(SHARE * (len(known) - 1))]))
+            middle = float(known[int(SHARE * (len(known) - 1))])
+            level = min(level, middle, REACH * (middle - float(known[0])))
         return np.maximum(0.0, violations - level), Tolerance(scales, level)
