@@ -48,6 +48,29 @@ def add_data_arguments(
     )
     what = f" (default: {default})" if default else ""
     parser.add_argument("--suite", help=f"a bundled suite such as dmh-test{what}")
+    add_reading(parser)
+
+
+def add_records(
+    parser: argparse.ArgumentParser,
+    tasks: str = "task records (CSV; '-' for the standard input) or bundled instances",
+    suite: str = "a bundled suite (default: dmh-train)",
+) -> None:
+    """Declare --tasks, --suite, --layout, --breakdowns and --date-format beside other names.
+
+    Parameters
+    ----------
+    parser : ArgumentParser
+    tasks, suite : str
+        What the first two are for; by default records that judge policies.
+    """
+    parser.add_argument("--tasks", nargs="+", metavar="TASKS", default=[], help=tasks)
+    parser.add_argument("--suite", help=suite)
+    add_reading(parser)
+
+
+def add_reading(parser: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:
+    """Declare what records are read with: --layout, --breakdowns and --date-format."""
     parser.add_argument(
         "--layout",
         metavar="LAYOUT.json",

@@ -10,18 +10,18 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from acerl_np.commands.ahead import Clock, Row, add_lookahead, compile_lookahead, look_ahead
+from acerl_np.commands.ahead import RANGES, Clock, add_lookahead, compile_lookahead, look_ahead
 from acerl_np.commands.common import (
-    add_breakdowns,
-    add_date_format,
     add_random_breakdowns,
+    add_records,
     load_instances,
     report_ignored,
     report_unfinished,
 )
-from acerl_np.commands.fitting import add_fit, fit_named
 from acerl_np.commands.outputs import add_force, declare_outputs
-from acerl_np.commands.ranges import COST_LIMIT, Range, check_ranges
+from acerl_np.commands.players import Row, add_fit, find_policy, seat_policies
+from acerl_np.commands.playing import add_playing, check_playing
+from acerl_np.commands.ranges import check_ranges
 from acerl_np.commands.summary import (
     MORE_HELP,
     USAGE_HEADER,
@@ -36,8 +36,7 @@ from acerl_np.support.errors import (
     PolicyWarning,
     make_printable,
 )
-from acerl_np.support.files import path_exists, write_atomically
-from acerl_np.support.numbers import check_seed
+from acerl_np.support.files import write_atomically
 from acerl_np.support.report import (
     DATA_FORMATS,
     FORMAT_HELP,
@@ -53,7 +52,6 @@ if TYPE_CHECKING:
     from acerl_np.evaluation.comparison import Comparison
     from acerl_np.evaluation.references import Reference
     from acerl_np.evaluation.trials import Trials
-    from acerl_np.policies.files import AnyPolicy
     from acerl_np.problem.assignments import Assignments
     from acerl_np.problem.instance import Instance
     from acerl_np.support.team import Team
@@ -91,57 +89,17 @@ examples:
   acerl-np evaluate policy.npz --suite dmh-train --lookahead 32 --weights even
 """
 
-RANGES = {
-    "trials": Range(1, 1_000_000, "a number from 1 to 1,000,000"),
-    "cost_limit": COST_LIMIT,
-    "lookahead": Range(1, 100_000, "a number of futures from 1 to 100,000"),
-    "bases": Range(1, 64, "a number from 1 to 64"),
-}
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = DESCRIPTION
     parser.epilog = EPILOG
     parser.add_argument("policies", nargs="+", metavar="POLICY", help="policy.npz or a name")
-    parser.add_argument(
-        "--tasks",
-        nargs="+",
-        metavar="TASKS",
-        default=[],
-        help="task records (CSV; '-' for the standard input) or bundled instances",
-    )
-    parser.add_argument("--suite", help="a bundled suite (default: dmh-train)")
-    parser.add_argument(
-        "--layout",
-        metavar="LAYOUT.json",
-        help="floor and fleet of the records: a JSON file or 'dmh' (default: layout.json beside each)",
-    )
+    add_records(parser)
     add_fit(parser)
-    add_breakdowns(parser)
-    add_date_format(parser)
     add_random_breakdowns(parser)
     add_lookahead(parser)
-    parser.add_argument(
-        "--trials", type=int, default=30, help="episodes per instance (default: 30)"
-    )
-    parser.add_argument("--seed", type=int, default=0, help="seed of every draw (default: 0)")
-    parser.add_argument(
-        "--greedy",
-        action="store_true",
-        help="take what a trained policy likes best (default: as in its training: networks sample, as in the "
-        "paper, index policies do not)",
-    )
-    parser.add_argument(
-        "--cost-limit", type=float, default=50.0, help="xi, limit on the tardiness, s (default: 50)"
-    )
-    parser.add_argument(
-        "--horizon",
-        type=float,
-        metavar="SECONDS",
-        help="stop an episode after so many seconds, finished or not (default: never)",
-    )
-    parser.add_argument("--threads", type=int, help="worker threads (default: one per core)")
+    add_playing(parser, "trials", "seed", "greedy", "cost-limit", "horizon", "threads")
     add_team_options(parser, "play")
     parser.add_argument(
         "--more",
@@ -164,87 +122,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_force(parser)
 
 
-def find_policy(name: str) -> AnyPolicy | str:
-    """Return the policy in a file, or the name of a known policy."""
-    from acerl_np.policies.files import load_policy
-    from acerl_np.policies.rules import find_policy_name
-
-    if name.endswith(".npz") or path_exists(name):
-        policy: AnyPolicy = load_policy(name)
-        return policy
-    return find_policy_name(name)
-
-
-def check_fit(
-    names: Sequence[str], policies: Sequence[AnyPolicy | str], instances: Sequence[Instance]
-) -> None:
-    """Refuse a policy that was trained for floors of another size.
-
-    Parameters
-    ----------
-    names : sequence of str
-        What the policies are called in the error, such as the names of their files.
-    policies : sequence of AnyPolicy or str
-        Rules, given by name, fit all floors.
-    instances : sequence of Instance
-
-    Raises
-    ------
-    PolicyError
-        With the name of the first that does not fit.
-    """
-    for name, policy in zip(names, policies, strict=True):
-        for instance in instances:
-            try:
-                if not isinstance(policy, str):
-                    policy.check_fits(instance)
-            except PolicyError as error:
-                raise PolicyError(f"{name}: {error}") from error
-
-
-def report_differences(
-    names: Sequence[str], policies: Sequence[AnyPolicy | str], instances: Sequence[Instance]
-) -> None:
-    """Say on the standard error stream which policies were trained for another floor or fleet."""
-    from acerl_np.policies.origin import describe_difference
-
-    layouts = [(instance.name, instance.layout) for instance in instances]
-    for name, policy in zip(names, policies, strict=True):
-        line = describe_difference(policy, layouts)
-        if line is not None:
-            print(f"{make_printable(name)}: {line}", file=sys.stderr)
-
-
 def run(arguments: argparse.Namespace) -> int:
     """Evaluate, show and write; return the exit status."""
     from acerl_np.problem.instance import check_names
 
+    check_playing(arguments)
     check_ranges(arguments, RANGES)
-    check_seed(arguments.seed, "--seed")
     if arguments.trials_csv is not None:
         declare_outputs(arguments, [arguments.trials_csv], option="--trials-csv")
     policies = [find_policy(name) for name in arguments.policies]
     instances = load_instances(arguments, "dmh-train")
     check_names(instances)
-    labels = [
-        policy if isinstance(policy, str) else make_printable(name)
-        for name, policy in zip(arguments.policies, policies, strict=True)
-    ]
-    policies, shown = fit_named(arguments, policies, instances, labels)
-    check_fit(labels, policies, instances)
-    report_differences(labels, policies, instances)
-
+    rows = seat_policies(
+        arguments, policies, list(map(make_printable, arguments.policies)), instances
+    )
     references = gather_references(arguments, instances)
     past = load_assignments(arguments.replay, instances, arguments.date_format)
     from acerl_np.evaluation.comparison import compare_trials
     from acerl_np.policies.static import StaticPlan
 
-    plans = {
-        label: policy.describe()
-        for label, policy in zip(shown, policies, strict=True)
-        if isinstance(policy, StaticPlan)
-    }
-    rows = look_ahead(arguments, [Row(*x) for x in zip(shown, policies, strict=True)], instances)
+    plans = {row.label: row.policy.describe() for row in rows if isinstance(row.policy, StaticPlan)}
+    rows = look_ahead(arguments, rows, instances)
     labels = [*(row.label for row in rows), *(["replay"] if past else [])]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PolicyWarning)  # said above, by the files' names
@@ -324,7 +222,7 @@ def play(
                 instances,
                 trials=arguments.trials,
                 seed=arguments.seed,
-                greedy=True if arguments.greedy else None,
+                greedy=arguments.greedy,
                 cost_limit=arguments.cost_limit,
                 threads=arguments.threads,
                 horizon=arguments.horizon,
