@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from acerl_np.kernels.deciders import BY_RULE, Decider, make_rule_decider
-from acerl_np.kernels.lookahead import N_PAST_FIELDS, PAST_SEEN, Ahead
+from acerl_np.kernels.futures import N_PAST_FIELDS, PAST_SEEN, Ahead
 from acerl_np.kernels.random import LOOKAHEAD
 from acerl_np.kernels.state import (
     N_ENDS_FIELDS,

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.kernels.deciders import Decider, decide_rows
-from acerl_np.kernels.lookahead import Ahead, decide_ahead_rows
+from acerl_np.kernels.futures import Ahead
+from acerl_np.kernels.lookahead import decide_ahead_rows
 from acerl_np.kernels.observation import allocate_view
 from acerl_np.kernels.random import BREAKDOWN, derive_key
 from acerl_np.kernels.rollout import advance_batch, assign_batch, find_impossible
