@@ -20,7 +20,8 @@ from acerl_np.policies.index import IndexPolicy, IndexShape, Knowledge
 from acerl_np.policies.network import Policy, initial_parameters
 from acerl_np.policies.origin import Origin
 from acerl_np.problem.instance import Instance
-from acerl_np.problem.tables import build_problem, count_actions, count_features, find_scaling
+from acerl_np.problem.scaling import find_scaling
+from acerl_np.problem.tables import build_problem, count_actions, count_features
 from acerl_np.simulation.arena import Arena, play_list
 from acerl_np.support.workers import Workers
 from acerl_np.training.config import Config
