@@ -171,7 +171,7 @@ def run(arguments: argparse.Namespace) -> int:
     compile_ahead("rivals", quiet=arguments.quiet)
     what = "tasks" if arguments.tasks else arguments.suite or "dmh-train"
     name = f"{what}-{trainer.algorithm}-seed{trainer.seed}"
-    with open_results(arguments.out, arguments.resume, name) as folder:
+    with open_results(arguments, name) as folder:
         names = ("policy.npz", "run.npz", "config.json", "history.csv", "curves.csv")
         paths = {name: folder / name for name in names}
         write_config(paths["config.json"], trainer)

@@ -216,11 +216,12 @@ def train_one(
     parts = ["rules", "static", "lookahead"] if judged else []
     compile_ahead("training", *parts, quiet=options["quiet"])
     name = f"{name_data(options)}-seed{options['seed']}"
-    with open_results(options["out"], given.get("resume"), name) as folder:
+    with open_results(name_files(given, options), name) as folder:
         names = ("policy.npz", "run.npz", "config.json", "history.csv", "curves.csv")
         paths = {name: folder / name for name in names}
-        write_judges(folder, judges)
+        # First: what it names tells a killed start from a run (`outputs.is_killed_start`).
         write_config(paths["config.json"], trainer, judges, options["preset"])
+        write_judges(folder, judges)
         started = time.perf_counter()
         stopped = train(trainer, options, paths, team)
         seconds = time.perf_counter() - started
