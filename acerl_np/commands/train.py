@@ -98,9 +98,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         help="episodes per instance for the final tables, 0 for no tables (default: 30)",
     )
-    run.add_argument(
-        "--more", action="store_const", const=True, help=f"{MORE_HELP}; not with --seeds"
-    )
+    run.add_argument("--more", action="store_const", const=True, help=MORE_HELP)
     run.add_argument(
         "--out",
         metavar="DIR",
@@ -192,7 +190,8 @@ def train_several(given: dict[str, Any], options: dict[str, Any], settings: dict
     asked = options["processes"], options["dask"], options["silence"]
     with open_team(*asked, usual=None, own=own) as team:
         compile_ahead("training", quiet=options["quiet"])
-        run_seeds(tasks, make_folder(folder), team, quiet=options["quiet"])
+        shown = {name: options[name] for name in ("more", "quiet")}
+        run_seeds(tasks, make_folder(folder), team, **shown)
     return 0
 
 
