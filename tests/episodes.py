@@ -6,7 +6,7 @@ import pytest
 from worlds import PAIRS
 
 from acerl_np import Simulator
-from acerl_np.problem.tables import find_scaling
+from acerl_np.problem.scaling import find_scaling
 
 
 def scaling_array(scaling):

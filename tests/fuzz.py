@@ -56,8 +56,7 @@ from acerl_np import (
     load_policy,
 )
 from acerl_np.commands.main import build_parser, main
-from acerl_np.commands.options import merge_options
-from acerl_np.commands.train import DEFAULTS, check_options
+from acerl_np.commands.options import check_options, merge_options
 from acerl_np.policies.network import initial_parameters
 from acerl_np.policies.origin import Origin
 from acerl_np.problem.assignments import read_assignments
@@ -1220,7 +1219,7 @@ def check_assignments(path: Path) -> None:
 def check_config(path: Path) -> None:
     os.chdir(path.parent)
     try:
-        options, settings = merge_options({"config": str(path)}, DEFAULTS)
+        options, settings = merge_options({"config": str(path)})
         check_options(options)
         config = Config.from_dict(settings)
     except InputError:

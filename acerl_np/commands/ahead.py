@@ -5,32 +5,23 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple, get_args
+from typing import TYPE_CHECKING, get_args
 
-from acerl_np.commands.fitting import load_named
+from acerl_np.commands.players import Row, load_named
+from acerl_np.commands.ranges import Range
 from acerl_np.support.errors import InputError, PolicyError
 
 if TYPE_CHECKING:
     from acerl_np.evaluation.trials import Trials
-    from acerl_np.policies.files import AnyPolicy
-    from acerl_np.policies.lookahead import Lookahead
     from acerl_np.problem.instance import Instance
 
 OPTIONS = ("history", "weights", "bases")
 """What only means something with --lookahead."""
 
-
-class Row(NamedTuple):
-    """A policy and its label.
-
-    Attributes
-    ----------
-    label : str
-    policy : AnyPolicy, Lookahead or str
-    """
-
-    label: str
-    policy: AnyPolicy | Lookahead | str
+RANGES = {
+    "lookahead": Range(1, 100_000, "a number of futures from 1 to 100,000"),
+    "bases": Range(1, 64, "a number from 1 to 64"),
+}
 
 
 def add_lookahead(parser: argparse.ArgumentParser) -> None:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from acerl_np.commands.outputs import declare_run
 from acerl_np.support.errors import (
     InputError,
     LayoutError,
@@ -48,6 +49,29 @@ def add_data_arguments(
     )
     what = f" (default: {default})" if default else ""
     parser.add_argument("--suite", help=f"a bundled suite such as dmh-test{what}")
+    add_reading(parser)
+
+
+def add_records(
+    parser: argparse.ArgumentParser,
+    tasks: str = "task records (CSV; '-' for the standard input) or bundled instances",
+    suite: str = "a bundled suite (default: dmh-train)",
+) -> None:
+    """Declare --tasks, --suite, --layout, --breakdowns and --date-format beside other names.
+
+    Parameters
+    ----------
+    parser : ArgumentParser
+    tasks, suite : str
+        What the first two are for; by default records that judge policies.
+    """
+    parser.add_argument("--tasks", nargs="+", metavar="TASKS", default=[], help=tasks)
+    parser.add_argument("--suite", help=suite)
+    add_reading(parser)
+
+
+def add_reading(parser: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:
+    """Declare what records are read with: --layout, --breakdowns and --date-format."""
     parser.add_argument(
         "--layout",
         metavar="LAYOUT.json",
@@ -282,18 +306,23 @@ def make_new_folder(base: Path) -> Path:
 
 
 @contextmanager
-def open_results(out: str | None, resume: str | None, name: str) -> Iterator[Path]:
+def open_results(arguments: argparse.Namespace, name: str) -> Iterator[Path]:
     """Make the folder of a run's results if need be, and hold it for this run alone.
 
     Parameters
     ----------
-    out : str, optional
-        `--out`; by default the folder of the checkpoint, or a new one below runs/.
-    resume : str, optional
-        The checkpoint.
+    arguments : argparse.Namespace
+        With what `declare_run` looks at. Without `out` the folder is that of the checkpoint, or a new one
+        below runs/.
     name : str
         Of a new folder.
+
+    Raises
+    ------
+    InputError
+        If another run is writing there, or has done so since `declare_run` was asked.
     """
+    out, resume = arguments.out, arguments.resume
     if out is not None:
         folder = make_folder(out)
     elif resume is not None:
@@ -301,6 +330,7 @@ def open_results(out: str | None, resume: str | None, name: str) -> Iterator[Pat
     else:
         folder = make_new_folder(Path("runs") / name)
     with claim_folder(folder):
+        declare_run(arguments)
         yield folder
 
 

@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from acerl_np.commands.ahead import Clock, Row, add_lookahead, compile_lookahead, look_ahead
+from acerl_np.commands.ahead import RANGES, Clock, add_lookahead, compile_lookahead, look_ahead
 from acerl_np.commands.common import (
-    add_breakdowns,
-    add_date_format,
     add_random_breakdowns,
+    add_records,
     load_instances,
     report_ignored,
     report_unfinished,
 )
-from acerl_np.commands.fitting import add_fit, fit_named
 from acerl_np.commands.outputs import add_force, declare_outputs
-from acerl_np.commands.ranges import COST_LIMIT, Range, check_ranges
+from acerl_np.commands.players import Row, add_fit, find_policy, seat_policies
+from acerl_np.commands.playing import add_playing, check_playing
+from acerl_np.commands.ranges import check_ranges
+from acerl_np.commands.standings import explain, list_data, tabulate, write_trials
 from acerl_np.commands.summary import (
     MORE_HELP,
-    USAGE_HEADER,
-    USAGE_MEANING,
-    show_number,
-    show_usage,
 )
 from acerl_np.commands.teams import add_team_options, open_team
 from acerl_np.support.errors import (
@@ -36,24 +31,18 @@ from acerl_np.support.errors import (
     PolicyWarning,
     make_printable,
 )
-from acerl_np.support.files import path_exists, write_atomically
-from acerl_np.support.numbers import check_seed
 from acerl_np.support.report import (
     DATA_FORMATS,
     FORMAT_HELP,
     FORMATS,
-    Cell,
     render_data,
     render_table,
 )
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from acerl_np.evaluation.comparison import Comparison
     from acerl_np.evaluation.references import Reference
     from acerl_np.evaluation.trials import Trials
-    from acerl_np.policies.files import AnyPolicy
     from acerl_np.problem.assignments import Assignments
     from acerl_np.problem.instance import Instance
     from acerl_np.support.team import Team
@@ -91,57 +80,17 @@ examples:
   acerl-np evaluate policy.npz --suite dmh-train --lookahead 32 --weights even
 """
 
-RANGES = {
-    "trials": Range(1, 1_000_000, "a number from 1 to 1,000,000"),
-    "cost_limit": COST_LIMIT,
-    "lookahead": Range(1, 100_000, "a number of futures from 1 to 100,000"),
-    "bases": Range(1, 64, "a number from 1 to 64"),
-}
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = DESCRIPTION
     parser.epilog = EPILOG
     parser.add_argument("policies", nargs="+", metavar="POLICY", help="policy.npz or a name")
-    parser.add_argument(
-        "--tasks",
-        nargs="+",
-        metavar="TASKS",
-        default=[],
-        help="task records (CSV; '-' for the standard input) or bundled instances",
-    )
-    parser.add_argument("--suite", help="a bundled suite (default: dmh-train)")
-    parser.add_argument(
-        "--layout",
-        metavar="LAYOUT.json",
-        help="floor and fleet of the records: a JSON file or 'dmh' (default: layout.json beside each)",
-    )
+    add_records(parser)
     add_fit(parser)
-    add_breakdowns(parser)
-    add_date_format(parser)
     add_random_breakdowns(parser)
     add_lookahead(parser)
-    parser.add_argument(
-        "--trials", type=int, default=30, help="episodes per instance (default: 30)"
-    )
-    parser.add_argument("--seed", type=int, default=0, help="seed of every draw (default: 0)")
-    parser.add_argument(
-        "--greedy",
-        action="store_true",
-        help="take what a trained policy likes best (default: as in its training: networks sample, as in the "
-        "paper, index policies do not)",
-    )
-    parser.add_argument(
-        "--cost-limit", type=float, default=50.0, help="xi, limit on the tardiness, s (default: 50)"
-    )
-    parser.add_argument(
-        "--horizon",
-        type=float,
-        metavar="SECONDS",
-        help="stop an episode after so many seconds, finished or not (default: never)",
-    )
-    parser.add_argument("--threads", type=int, help="worker threads (default: one per core)")
+    add_playing(parser, "trials", "seed", "greedy", "cost-limit", "horizon", "threads")
     add_team_options(parser, "play")
     parser.add_argument(
         "--more",
@@ -164,87 +113,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_force(parser)
 
 
-def find_policy(name: str) -> AnyPolicy | str:
-    """Return the policy in a file, or the name of a known policy."""
-    from acerl_np.policies.files import load_policy
-    from acerl_np.policies.rules import find_policy_name
-
-    if name.endswith(".npz") or path_exists(name):
-        policy: AnyPolicy = load_policy(name)
-        return policy
-    return find_policy_name(name)
-
-
-def check_fit(
-    names: Sequence[str], policies: Sequence[AnyPolicy | str], instances: Sequence[Instance]
-) -> None:
-    """Refuse a policy that was trained for floors of another size.
-
-    Parameters
-    ----------
-    names : sequence of str
-        What the policies are called in the error, such as the names of their files.
-    policies : sequence of AnyPolicy or str
-        Rules, given by name, fit all floors.
-    instances : sequence of Instance
-
-    Raises
-    ------
-    PolicyError
-        With the name of the first that does not fit.
-    """
-    for name, policy in zip(names, policies, strict=True):
-        for instance in instances:
-            try:
-                if not isinstance(policy, str):
-                    policy.check_fits(instance)
-            except PolicyError as error:
-                raise PolicyError(f"{name}: {error}") from error
-
-
-def report_differences(
-    names: Sequence[str], policies: Sequence[AnyPolicy | str], instances: Sequence[Instance]
-) -> None:
-    """Say on the standard error stream which policies were trained for another floor or fleet."""
-    from acerl_np.policies.origin import describe_difference
-
-    layouts = [(instance.name, instance.layout) for instance in instances]
-    for name, policy in zip(names, policies, strict=True):
-        line = describe_difference(policy, layouts)
-        if line is not None:
-            print(f"{make_printable(name)}: {line}", file=sys.stderr)
-
-
 def run(arguments: argparse.Namespace) -> int:
     """Evaluate, show and write; return the exit status."""
     from acerl_np.problem.instance import check_names
 
+    check_playing(arguments)
     check_ranges(arguments, RANGES)
-    check_seed(arguments.seed, "--seed")
     if arguments.trials_csv is not None:
         declare_outputs(arguments, [arguments.trials_csv], option="--trials-csv")
     policies = [find_policy(name) for name in arguments.policies]
     instances = load_instances(arguments, "dmh-train")
     check_names(instances)
-    labels = [
-        policy if isinstance(policy, str) else make_printable(name)
-        for name, policy in zip(arguments.policies, policies, strict=True)
-    ]
-    policies, shown = fit_named(arguments, policies, instances, labels)
-    check_fit(labels, policies, instances)
-    report_differences(labels, policies, instances)
-
+    rows = seat_policies(
+        arguments, policies, list(map(make_printable, arguments.policies)), instances
+    )
     references = gather_references(arguments, instances)
     past = load_assignments(arguments.replay, instances, arguments.date_format)
     from acerl_np.evaluation.comparison import compare_trials
     from acerl_np.policies.static import StaticPlan
 
-    plans = {
-        label: policy.describe()
-        for label, policy in zip(shown, policies, strict=True)
-        if isinstance(policy, StaticPlan)
-    }
-    rows = look_ahead(arguments, [Row(*x) for x in zip(shown, policies, strict=True)], instances)
+    plans = {row.label: row.policy.describe() for row in rows if isinstance(row.policy, StaticPlan)}
+    rows = look_ahead(arguments, rows, instances)
     labels = [*(row.label for row in rows), *(["replay"] if past else [])]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PolicyWarning)  # said above, by the files' names
@@ -324,7 +213,7 @@ def play(
                 instances,
                 trials=arguments.trials,
                 seed=arguments.seed,
-                greedy=True if arguments.greedy else None,
+                greedy=arguments.greedy,
                 cost_limit=arguments.cost_limit,
                 threads=arguments.threads,
                 horizon=arguments.horizon,
@@ -373,149 +262,6 @@ def load_assignments(
             read_assignments(path, instance, date_format=date_format)
             for path, instance in zip(paths, instances, strict=True)
         ]
-
-
-def write_trials(path: str, labels: list[str], results: list[Trials]) -> None:
-    """Write every single trial as CSV."""
-    import numpy as np
-
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    header = ["policy", "instance", "trial", "makespan", "tardiness", "satisfied"]
-    writer.writerow([*header, "late_share", "waiting_s", "utilisation_share", "empty_share"])
-    for label, trials in zip(labels, results, strict=True):
-        more = (trials.late, trials.waiting, trials.utilisation, trials.empty)
-        for i, name in enumerate(trials.instances):
-            for k in range(trials.makespan.shape[1]):
-                makespan, tardiness = trials.makespan[i, k], trials.tardiness[i, k]
-                inside = int(tardiness < trials.cost_limit)
-                cells = ["" if np.isnan(values[i, k]) else values[i, k] for values in more]
-                writer.writerow([label, name, k, makespan, tardiness, inside, *cells])
-    write_atomically(path, text.getvalue().encode())
-
-
-def tabulate(
-    instances: Sequence[Instance],
-    labels: Sequence[str],
-    results: Sequence[Trials],
-    comparison: Comparison,
-    *,
-    more: bool = False,
-) -> tuple[list[str], list[list[Cell]]]:
-    """Return header and rows of the table for people; a dash where no episode finished."""
-    import numpy as np
-
-    from acerl_np.evaluation.metrics import standard_error
-    from acerl_np.problem.bundled import display_name
-
-    def show_times(makespan: np.ndarray, tardiness: np.ndarray) -> list[Cell]:
-        pairs = [*zip(makespan, tardiness, strict=True), (makespan.mean(), tardiness.mean())]
-        return ["-" if np.isnan(a) else f"{a:.1f}/{b:.1f}" for a, b in pairs]
-
-    header = ["policy", *(display_name(instance.name) for instance in instances)]
-    header += ["mean", "M", "C", "P"]
-    best, means = comparison.hindsight, (comparison.makespan, comparison.tardiness)
-    if best:
-        header += ["above hindsight", "of the way"]
-    if more:
-        header += [*USAGE_HEADER, "error"]
-    rows: list[list[Cell]] = []
-    for k, (label, trials) in enumerate(zip(labels, results, strict=True)):
-        row: list[Cell] = [label]
-        row += show_times(comparison.makespan[k], comparison.tardiness[k])
-        row += [show_number(comparison.m[k], ".2f"), show_number(comparison.c[k], ".2f")]
-        row.append(f"{comparison.p[k]:.0%}")
-        if best:
-            row.append(show_number(comparison.above_hindsight[k], ".1%"))
-            row.append(show_number(comparison.of_the_way[k], ".0%", ""))
-        if more:
-            usage = [trials.mean_late(), trials.mean_waiting()]
-            usage += [trials.mean_utilisation(), trials.mean_empty()]
-            row += show_usage(*(float(x.mean()) for x in usage))
-            both = ((trials.makespan, means[0][k]), (trials.tardiness, means[1][k]))
-            errors = [standard_error(own if len(own) > 1 else x[0]) for x, own in both]
-            row.append("/".join(show_number(x, ".1f") for x in errors))
-        rows.append(row)
-    if best:
-        makespan = np.array([item.makespan for item in best])
-        tardiness = np.array([item.tardiness for item in best])
-        cells = show_times(makespan, tardiness)
-        unknown: list[Cell] = [None] * (5 if more else 0)
-        rows.append(["hindsight", *cells, None, None, "100%", "0.0%", "100%", *unknown])
-    return header, rows
-
-
-def explain(header: Sequence[str], n_instances: int) -> list[str]:
-    """Return what the columns of the table for people mean."""
-    meanings = {
-        "M": "M, C: makespan and tardiness from 0, the worst policy of this table, to 1, the best; mean over "
-        "the records. P: share of trials with a tardiness below the limit",
-        "of the way": "of the way: share of the way, in makespan, from the best static plan for these very "
-        "records (0%) to hindsight (100%)",
-        "waiting, s": f"{USAGE_MEANING}; error: standard error of the mean makespan/tardiness over the "
-        + ("records" if n_instances > 1 else "trials"),
-    }
-    cells = "Cells: mean makespan/tardiness, s."
-    return [cells, *(text + "." for name, text in meanings.items() if name in header)]
-
-
-def list_data(
-    instances: Sequence[Instance],
-    labels: Sequence[str],
-    results: Sequence[Trials],
-    comparison: Comparison,
-    plans: Mapping[str, str],
-) -> list[dict[str, object]]:
-    """Return the table for programs: a row for each policy and record, and one for its mean over them."""
-    import numpy as np
-
-    from acerl_np.evaluation.metrics import satisfied_share, standard_error
-
-    n = len(instances)
-    rows: list[dict[str, object]] = []
-    for k, (label, trials) in enumerate(zip(labels, results, strict=True)):
-        figures = {
-            "makespan_s": trials.mean_makespan(),
-            "tardiness_s": trials.mean_tardiness(),
-            "late_share": trials.mean_late(),
-            "waiting_s": trials.mean_waiting(),
-            "utilisation_share": trials.mean_utilisation(),
-            "empty_share": trials.mean_empty(),
-        }
-        for i, name in enumerate([*trials.instances, "mean"]):
-            whole = i == n
-            row: dict[str, object] = {
-                "policy": label,
-                "record": name,
-                "records": n if whole else 1,
-                "trials": trials.makespan.shape[1],
-                "unfinished": int(np.isnan(trials.makespan if whole else trials.makespan[i]).sum()),
-            }
-            row |= {key: x.mean() if whole else x[i] for key, x in figures.items()}
-            spread = (trials.makespan, trials.tardiness)
-            for key, x in zip(("makespan_s", "tardiness_s"), spread, strict=True):
-                # Of the mean over the records, unless there is but one.
-                over = figures[key] if whole and n > 1 else x[0 if whole else i]
-                row[key.replace("_s", "_error_s")] = standard_error(over)
-            row["satisfied_share"] = satisfied_share(
-                trials.tardiness if whole else trials.tardiness[i], trials.cost_limit
-            )
-            row["m"] = comparison.m[k] if whole else None
-            row["c"] = comparison.c[k] if whole else None
-            row["above_hindsight_share"] = comparison.above_hindsight[k] if whole else None
-            row["of_the_way_share"] = comparison.of_the_way[k] if whole else None
-            row["plan"] = plans.get(label)
-            rows.append(row)
-    best = [(item.makespan, item.tardiness) for item in comparison.hindsight]
-    if best:
-        names = [*(instance.name for instance in instances), "mean"]
-        for i, (name, pair) in enumerate(zip(names, [*best, np.mean(best, axis=0)], strict=True)):
-            known = {"policy": "hindsight", "record": name, "records": n if i == n else 1}
-            known |= {"makespan_s": pair[0], "tardiness_s": pair[1], "satisfied_share": 1.0}
-            if i == n:
-                known |= {"above_hindsight_share": 0.0, "of_the_way_share": 1.0}
-            rows.append({key: known.get(key) for key in rows[0]})
-    return rows
 
 
 def describe_margin(

@@ -167,7 +167,7 @@ def read_judges(folder: Path, training: Sequence[Instance]) -> Judges:
 
     facts = read_facts(folder)
     known = {item.content_hash for item in training}
-    held_back = _read_held_back(folder / FILE) if (folder / FILE).exists() else []
+    held_back = read_held_back(folder / FILE) if (folder / FILE).exists() else []
     named = facts.get("held_back")
     if facts and held_back and {x.name: x.content_hash for x in held_back} != named:
         raise InputError(f"{folder / FILE}: holds other records than config.json beside it names")
@@ -189,7 +189,14 @@ def read_judges(folder: Path, training: Sequence[Instance]) -> Judges:
     return Judges(default if facts.get("judged_on") != "noised copies" else "noised copies")
 
 
-def _read_held_back(path: Path) -> list[Instance]:
+def read_held_back(path: Path) -> list[Instance]:
+    """Return the records that `write_judges` wrote.
+
+    Raises
+    ------
+    InputError
+        If the file is missing, damaged, or holds no usable records.
+    """
     from acerl_np.problem.packing import UNUSABLE, unpack_instances
     from acerl_np.support.files import read_arrays, take_kind
 

@@ -1,4 +1,4 @@
-"""Options that are fields of `Config`, and the merging of a TOML file with the command line."""
+"""Options of a training: fields of `Config` and the command's own, merged from a TOML file and the shell."""
 
 from __future__ import annotations
 
@@ -7,10 +7,38 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any, get_args
 
+from acerl_np.commands.judging import check_share
 from acerl_np.support.errors import ConfigError, describe
+from acerl_np.support.numbers import check_seed
 from acerl_np.training.config import BEST, CHOICES, Config, Preset, read_toml
 
 PRESETS: tuple[str, ...] = get_args(Preset)
+
+DEFAULTS: dict[str, Any] = {
+    "tasks": [],
+    "suite": None,
+    "layout": None,
+    "breakdowns": None,
+    "date_format": None,
+    "random_breakdowns": None,
+    "hold_out": None,
+    "preset": None,
+    "seed": 0,
+    "seeds": None,
+    "processes": None,
+    "dask": None,
+    "silence": None,
+    "threads": None,
+    "out": None,
+    "trials": 30,
+    "more": False,
+    "checkpoint_every": 10.0,
+    "checkpoint_generations": 10_000_000,
+    "no_records": False,
+    "tensorboard": False,
+    "quiet": False,
+}
+"""Options of the command that are no field of `Config`."""
 
 HELP = {
     "form": "network: the paper's, sees all waiting tasks and chooses a vehicle and a rule; index: scores "
@@ -138,17 +166,13 @@ def add_config_options(parser: argparse.ArgumentParser) -> None:
             group.add_argument(flag, type=read, metavar=metavar, help=text)
 
 
-def merge_options(
-    given: Mapping[str, Any], defaults: Mapping[str, Any]
-) -> tuple[dict[str, Any], dict[str, Any]]:
+def merge_options(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Merge command line, TOML file and defaults, in this order of precedence.
 
     Parameters
     ----------
     given : mapping
         Options of the command line that were given.
-    defaults : mapping
-        Options of the command besides `Config`'s fields.
 
     Returns
     -------
@@ -168,8 +192,8 @@ def merge_options(
         path = given["config"]
         for key, value in read_toml(path).items():
             name = key.replace("-", "_")
-            if name not in names and name not in defaults:
-                known = ", ".join(sorted(names | set(defaults)))
+            if name not in names and name not in DEFAULTS:
+                known = ", ".join(sorted(names | set(DEFAULTS)))
                 raise ConfigError(
                     f"{path}: {describe(key)}: unknown option; expected one of {known}"
                 )
@@ -184,7 +208,7 @@ def merge_options(
         raise ConfigError("generations: given besides decisions; expected one of the two")
     if "generations" in merged:
         merged["decisions"] = None
-    options = {name: merged.get(name, default) for name, default in defaults.items()}
+    options = {name: merged.get(name, default) for name, default in DEFAULTS.items()}
     return options, {name: merged[name] for name in names & set(merged)}
 
 
@@ -202,3 +226,50 @@ def _check_file(
         # What the command line alone has wrong is no fault of the file.
         Config.preset(given.get("preset") or "paper", **fields_given)
         raise ConfigError(f"{path}: {error}") from error
+
+
+WHOLE_RANGES = (
+    ("trials", 0, 1_000_000),
+    ("checkpoint_generations", 1, 10_000_000),
+)
+
+
+def check_options(options: dict[str, Any]) -> None:
+    """Refuse values that the command alone knows to be wrong."""
+    from acerl_np.support.workers import check_threads
+
+    check_threads(options["threads"])
+    check_seed(options["seed"])
+    for name, low, high in WHOLE_RANGES:
+        value = options[name]
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise ConfigError(
+                f"{name}: read {describe(value)}; expected a whole number from {low} to {high}"
+            )
+    silence = options["silence"]
+    if silence is not None and (isinstance(silence, bool) or not isinstance(silence, int | float)):
+        raise ConfigError(f"silence: read {describe(silence)}; expected seconds above 0")
+    every = options["checkpoint_every"]
+    if isinstance(every, bool) or not isinstance(every, int | float) or not 0 <= every < 1e9:
+        raise ConfigError(
+            f"checkpoint_every: read {describe(every)}; expected seconds from 0 to 1e9"
+        )
+    for name in ("more", "no_records", "tensorboard", "quiet"):
+        if not isinstance(options[name], bool):
+            raise ConfigError(f"{name}: read {describe(options[name])}; expected true or false")
+    check_share(options["hold_out"])
+    if options["preset"] not in (None, *PRESETS):
+        expected = ", ".join(PRESETS)
+        raise ConfigError(f"preset: read {describe(options['preset'])}; expected one of {expected}")
+    processes = options["processes"]
+    if processes is not None and (isinstance(processes, bool) or not isinstance(processes, int)):
+        raise ConfigError(f"processes: read {describe(processes)}; expected a whole number")
+    texts = ("suite", "layout", "breakdowns", "date_format", "random_breakdowns", "out")
+    for name in ("seeds", "dask", *texts):
+        if not isinstance(options[name], str | None):
+            raise ConfigError(f"{name}: read {describe(options[name])}; expected a text")
+    if options["breakdowns"] == "":
+        raise ConfigError("breakdowns: read ''; expected the name of a file, or none")
+    tasks = options["tasks"]
+    if not isinstance(tasks, list) or not all(isinstance(task, str) for task in tasks):
+        raise ConfigError(f"tasks: read {describe(tasks)}; expected a list of texts")

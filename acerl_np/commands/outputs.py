@@ -7,6 +7,8 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from acerl_np.support.errors import AcerlError
+from acerl_np.support.files import TEMPORARY
 from acerl_np.support.outputs import check_not_read, check_outputs
 
 RECORDS = ("tasks", "fit", "history", "names")
@@ -104,12 +106,46 @@ def declare_run(arguments: argparse.Namespace) -> None:
     except (OSError, ValueError):
         own = False
     if not own:
-        declare_outputs(arguments, outputs.values())
+        force = bool(arguments.force) or is_killed_start(folder)
+        check_outputs(outputs.values(), list_inputs(arguments), force=force)
         return
     inputs = list_inputs(arguments)
     del outputs["run.npz"]
     check_not_read(outputs.values(), inputs)
     check_not_read([checkpoint], [name for name in inputs if name != resume])
+
+
+def is_killed_start(folder: Path) -> bool:
+    """Whether all that a folder holds is what a training writes before its first checkpoint.
+
+    That is config.json, and the held-back records that it names: nothing was trained there.
+
+    Parameters
+    ----------
+    folder : Path
+
+    Returns
+    -------
+    bool
+    """
+    from acerl_np.commands.judging import FILE, read_facts, read_held_back
+
+    try:
+        names = {item.name for item in folder.iterdir()}
+    except (OSError, ValueError):
+        return False
+    names = {name for name in names if not TEMPORARY.fullmatch(name)}
+    facts = read_facts(folder)
+    # The folder of --seeds has a config.json with "seeds", and of a study none of these.
+    if not names <= {"config.json", FILE} or not {"acerl_np", "seed"} <= facts.keys():
+        return False
+    if FILE not in names:
+        return True
+    try:
+        held_back = read_held_back(folder / FILE)
+    except AcerlError:
+        return False
+    return {item.name: item.content_hash for item in held_back} == facts.get("held_back")
 
 
 def list_inputs(arguments: argparse.Namespace) -> list[str | Path]:

@@ -8,21 +8,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acerl_np.commands.common import (
-    add_breakdowns,
-    add_date_format,
     add_random_breakdowns,
+    add_reading,
+    add_records,
     load_instances,
     report_ignored,
     report_unfinished,
 )
 from acerl_np.commands.curves import PICTURE, draw_runs
-from acerl_np.commands.evaluate import check_fit, find_policy, report_differences
-from acerl_np.commands.fitting import add_fit, fit_named
 from acerl_np.commands.outputs import add_force, declare_outputs
-from acerl_np.commands.policy import measure
-from acerl_np.commands.ranges import COST_LIMIT, Range, check_ranges
+from acerl_np.commands.players import add_fit, check_fit, find_policy, seat_policies
+from acerl_np.commands.playing import add_playing, check_playing
+from acerl_np.commands.policy import add_measuring, measure
 from acerl_np.support.errors import InputError, PolicyError, PolicyWarning, make_printable
-from acerl_np.support.numbers import check_seed
 
 if TYPE_CHECKING:
     from acerl_np.simulation.trace import Trace
@@ -89,12 +87,6 @@ then what each feature is worth is drawn, as acerl-np policy show measures it.
     ),
 }
 
-RANGES = {
-    "trial": Range(0, 9_999_999, "a number from 0 to 9,999,999"),
-    "trials": Range(1, 1_000_000, "a number from 1 to 1,000,000"),
-    "cost_limit": COST_LIMIT,
-}
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
@@ -148,16 +140,6 @@ DEFAULTS = {
 }
 
 
-def _add_layout(kind: argparse.ArgumentParser) -> None:
-    kind.add_argument(
-        "--layout",
-        metavar="LAYOUT.json",
-        help="floor and fleet of the records: a JSON file or 'dmh' (default: layout.json beside each)",
-    )
-    add_breakdowns(kind)
-    add_date_format(kind)
-
-
 def _add_episode(kind: argparse.ArgumentParser) -> None:
     kind.add_argument(
         "names",
@@ -168,74 +150,29 @@ def _add_episode(kind: argparse.ArgumentParser) -> None:
     kind.add_argument(
         "--past", metavar="ASSIGNMENTS.csv", help="past assignments (task,vehicle,start)"
     )
-    _add_layout(kind)
+    add_reading(kind)
     add_random_breakdowns(kind)
-    kind.add_argument("--seed", type=int, default=0, help="seed of every draw (default: 0)")
-    kind.add_argument(
-        "--trial", type=int, default=0, help="which of the trials, from 0 on (default: 0)"
-    )
-    _add_greedy(kind)
-
-
-def _add_greedy(kind: argparse.ArgumentParser) -> None:
-    kind.add_argument(
-        "--greedy",
-        action="store_true",
-        help="take what a trained policy likes best (default: as in its training)",
-    )
+    add_playing(kind, "trial", "seed", "greedy")
 
 
 def _add_comparison(kind: argparse.ArgumentParser) -> None:
     kind.add_argument("policies", nargs="+", metavar="POLICY", help="policy.npz or a name")
-    kind.add_argument(
-        "--tasks", nargs="+", metavar="TASKS", default=[], help="task records or bundled instances"
-    )
-    kind.add_argument("--suite", help="a bundled suite (default: dmh-train)")
-    _add_layout(kind)
+    add_records(kind)
     add_random_breakdowns(kind)
     add_fit(kind)
-    kind.add_argument("--trials", type=int, default=30, help="episodes per record (default: 30)")
-    kind.add_argument("--seed", type=int, default=0, help="seed of every draw (default: 0)")
-    _add_greedy(kind)
-    kind.add_argument(
-        "--cost-limit", type=float, default=50.0, help="xi, limit on the tardiness, s (default: 50)"
-    )
-    kind.add_argument(
-        "--horizon",
-        type=float,
-        metavar="SECONDS",
-        help="stop an episode after so many seconds (default: never)",
-    )
-    kind.add_argument("--threads", type=int, help="worker threads (default: one per core)")
+    add_playing(kind, "trials", "seed", "greedy", "cost-limit", "horizon", "threads")
 
 
 def _add_weights(kind: argparse.ArgumentParser) -> None:
     kind.add_argument("file", metavar="POLICY.npz", help="an index policy")
-    kind.add_argument(
-        "--tasks",
-        nargs="+",
-        metavar="TASKS",
-        default=[],
-        help="records to play without each feature (default: the training records in the file)",
-    )
-    kind.add_argument("--suite", help="a bundled suite to play")
-    _add_layout(kind)
-    kind.add_argument("--seed", type=int, default=0, help="seed of the copies (default: 0)")
-    kind.add_argument(
-        "--cost-limit", type=float, default=50.0, help="xi, limit on the tardiness, s (default: 50)"
-    )
-    kind.add_argument("--threads", type=int, help="worker threads (default: one per core)")
+    add_measuring(kind)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Draw; return the exit status."""
     from acerl_np.support.workers import check_threads
 
-    check_ranges(
-        arguments, {name: item for name, item in RANGES.items() if hasattr(arguments, name)}
-    )
-    if hasattr(arguments, "seed"):
-        check_seed(arguments.seed, "--seed")
+    check_playing(arguments)
     check_threads(getattr(arguments, "threads", None))
     draw = {
         "curves": _draw_curves,
@@ -314,11 +251,8 @@ def _play(arguments: argparse.Namespace) -> Trace:
         return trace_past(assignments, **own)
     policy = find_policy(names[0])
     label = policy if isinstance(policy, str) else names[0]
-    check_fit([names[0]], [policy], [instance])
-    report_differences([label], [policy], [instance])
-    return trace_policy(
-        policy, instance, **own, greedy=True if arguments.greedy else None, label=label
-    )
+    check_fit([label], [policy], [instance])
+    return trace_policy(policy, instance, **own, greedy=arguments.greedy, label=label)
 
 
 def _draw_comparison(arguments: argparse.Namespace) -> Path:
@@ -333,13 +267,8 @@ def _draw_comparison(arguments: argparse.Namespace) -> Path:
     policies = [find_policy(name) for name in arguments.policies]
     instances = load_instances(arguments, "dmh-train")
     check_names(instances)
-    labels = [
-        policy if isinstance(policy, str) else make_printable(name)
-        for name, policy in zip(arguments.policies, policies, strict=True)
-    ]
-    policies, shown = fit_named(arguments, policies, instances, labels)
-    check_fit(labels, policies, instances)
-    report_differences(labels, policies, instances)
+    names = [make_printable(name) for name in arguments.policies]
+    rows = seat_policies(arguments, policies, names, instances)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PolicyWarning)  # said above, by the files' names
         results = [
@@ -348,13 +277,14 @@ def _draw_comparison(arguments: argparse.Namespace) -> Path:
                 instances,
                 trials=arguments.trials,
                 seed=arguments.seed,
-                greedy=True if arguments.greedy else None,
+                greedy=arguments.greedy,
                 cost_limit=arguments.cost_limit,
                 threads=arguments.threads,
                 horizon=arguments.horizon,
             )
-            for policy in policies
+            for _, policy in rows
         ]
+    shown = [row.label for row in rows]
     draw_comparison(out, shown, results)
     for label, trials in zip(shown, results, strict=True):
         report_unfinished(label, trials)

@@ -8,10 +8,9 @@ import sys
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from acerl_np.commands.common import add_breakdowns, add_date_format, load_instances
-from acerl_np.commands.ranges import COST_LIMIT, check_ranges
+from acerl_np.commands.common import add_records, load_instances
+from acerl_np.commands.playing import add_playing, check_playing
 from acerl_np.support.errors import PolicyWarning, list_some, make_printable
-from acerl_np.support.numbers import check_seed
 from acerl_np.support.report import FORMAT_HELP, FORMATS, Cell, render_data, render_table
 
 if TYPE_CHECKING:
@@ -43,8 +42,6 @@ examples:
   acerl-np policy show policy.npz --format json
 """
 
-RANGES = {"cost_limit": COST_LIMIT}
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
@@ -60,27 +57,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     show.add_argument("file", metavar="FILE", help="policy.npz, of any form")
-    show.add_argument(
-        "--tasks",
-        nargs="+",
-        metavar="TASKS",
-        default=[],
-        help="records to play without each weight (default: the training records in the file)",
-    )
-    show.add_argument("--suite", help="a bundled suite to play")
-    show.add_argument(
-        "--layout",
-        metavar="LAYOUT.json",
-        help="floor and fleet of the records: a JSON file or 'dmh' (default: layout.json beside each)",
-    )
-    add_breakdowns(show)
-    add_date_format(show)
-    show.add_argument("--seed", type=int, default=0, help="seed of the copies (default: 0)")
-    show.add_argument(
-        "--cost-limit", type=float, default=50.0, help="xi, limit on the tardiness, s (default: 50)"
-    )
-    show.add_argument("--threads", type=int, help="worker threads (default: one per core)")
+    add_measuring(show)
     show.add_argument("--format", choices=FORMATS, default="text", help=FORMAT_HELP)
+
+
+def add_measuring(parser: argparse.ArgumentParser) -> None:
+    """Declare on what `measure` plays, and how."""
+    add_records(
+        parser,
+        "records to play without each feature (default: the training records in the file)",
+        "a bundled suite to play",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="seed of the copies (default: 0)")
+    add_playing(parser, "cost-limit", "threads")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -89,8 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
     from acerl_np.policies.index import IndexPolicy
     from acerl_np.support.workers import check_threads
 
-    check_ranges(arguments, RANGES)
-    check_seed(arguments.seed, "--seed")
+    check_playing(arguments)
     check_threads(arguments.threads)
     policy: AnyPolicy = load_policy(arguments.file)
     facts = list_facts(policy)

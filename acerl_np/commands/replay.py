@@ -6,25 +6,21 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from acerl_np.commands.ahead import Row, add_lookahead, compile_lookahead, look_ahead
+from acerl_np.commands.ahead import RANGES, add_lookahead, compile_lookahead, look_ahead
 from acerl_np.commands.common import (
-    add_breakdowns,
-    add_date_format,
-    add_layout,
     add_random_breakdowns,
+    add_reading,
     load_instances,
     report_ignored,
 )
-from acerl_np.commands.evaluate import check_fit, find_policy, report_differences
-from acerl_np.commands.fitting import add_fit, fit_named
 from acerl_np.commands.outputs import add_force, declare_outputs
-from acerl_np.commands.ranges import COST_LIMIT, Range, check_ranges
+from acerl_np.commands.players import Row, add_fit, find_policy, seat_policies
+from acerl_np.commands.playing import add_playing, check_playing
+from acerl_np.commands.ranges import check_ranges
 from acerl_np.support.errors import InputError, make_printable
 from acerl_np.support.files import is_stream, show_path
-from acerl_np.support.numbers import check_seed
 
 if TYPE_CHECKING:
-    from acerl_np.policies.files import AnyPolicy
     from acerl_np.problem.instance import Instance
     from acerl_np.simulation.trace import Trace
 
@@ -40,7 +36,7 @@ nothing, and holds the whole record.
 POLICY is a file written by acerl-np train, a name (FCFS, EDD, NVF, STD, LWT, AHP, MIX, Random, Static), or
 past assignments: a CSV file task,vehicle,start as acerl-np records replay reads it. INSTANCE is a task
 record or a bundled instance. The episode is one of those that acerl-np evaluate plays: trial 0 is the
-first of each seed's.
+first of each seed's. --cost-limit is what lookahead and Static keep to.
 """
 
 EPILOG = """\
@@ -52,13 +48,6 @@ examples:
   acerl-np replay STD DMH-09 --lookahead 32 --history dmh-train
   acerl-np replay MIX DMH-01 --trial 7 --random-breakdowns 3600,300
 """
-
-RANGES = {
-    "trial": Range(0, 1_000_000, "a number from 0 to 1,000,000"),
-    "cost_limit": COST_LIMIT,
-    "lookahead": Range(1, 100_000, "a number of futures from 1 to 100,000"),
-    "bases": Range(1, 64, "a number from 1 to 64"),
-}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -76,44 +65,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"the page (default: {DEFAULT_OUT}, in the place of an earlier page)",
     )
     add_force(parser)
-    add_layout(parser)
+    add_reading(parser)
     add_fit(parser)
-    add_breakdowns(parser)
-    add_date_format(parser)
     add_random_breakdowns(parser)
     add_lookahead(parser)
-    parser.add_argument(
-        "--trial",
-        type=int,
-        default=0,
-        help="which of the trials of acerl-np evaluate, from 0 on (default: 0)",
-    )
-    parser.add_argument("--seed", type=int, default=0, help="seed of every draw (default: 0)")
-    parser.add_argument(
-        "--greedy",
-        action="store_true",
-        help="take what a trained policy likes best (default: as in its training: networks sample, index "
-        "policies do not)",
-    )
-    parser.add_argument(
-        "--cost-limit",
-        type=float,
-        default=50.0,
-        help="limit on the tardiness that lookahead and Static keep to, s (default: 50)",
-    )
-    parser.add_argument(
-        "--horizon",
-        type=float,
-        metavar="SECONDS",
-        help="stop the episode after so many seconds, finished or not (default: never)",
-    )
+    add_playing(parser, "trial", "seed", "greedy", "cost-limit", "horizon")
     parser.set_defaults(suite=None, threads=None)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Play, write the page and print its name; return the exit status."""
+    check_playing(arguments)
     check_ranges(arguments, RANGES)
-    check_seed(arguments.seed, "--seed")
     names = [name for name in (arguments.policy, arguments.against) if name is not None]
     out = choose_out(arguments)
     instances = load_instances(arguments)
@@ -195,16 +158,8 @@ def load_rows(arguments: argparse.Namespace, names: list[str], instance: Instanc
     InputError
         If a policy is unknown, cannot be read or does not fit.
     """
-    policies: list[AnyPolicy | str] = [find_policy(name) for name in names]
-    short = shorten_names(names)
-    labels = [
-        policy if isinstance(policy, str) else label
-        for label, policy in zip(short, policies, strict=True)
-    ]
-    policies, shown = fit_named(arguments, policies, [instance], labels)
-    check_fit(labels, policies, [instance])
-    report_differences(labels, policies, [instance])
-    rows = [Row(*pair) for pair in zip(shown, policies, strict=True)]
+    policies = [find_policy(name) for name in names]
+    rows = seat_policies(arguments, policies, shorten_names(names), [instance])
     return look_ahead(arguments, rows, [instance])
 
 
@@ -223,7 +178,7 @@ def trace_row(arguments: argparse.Namespace, row: Row, instance: Instance) -> Tr
         instance,
         trial=arguments.trial,
         seed=arguments.seed,
-        greedy=True if arguments.greedy else None,
+        greedy=arguments.greedy,
         horizon=arguments.horizon,
         label=row.label,
     )

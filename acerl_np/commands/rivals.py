@@ -110,7 +110,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=30,
         help="episodes per instance for the final table, 0 for no table (default: 30)",
     )
-    run.add_argument("--more", action="store_true", help=f"{MORE_HELP}; not with --seeds")
+    run.add_argument("--more", action="store_true", help=MORE_HELP)
     run.add_argument(
         "--out",
         metavar="DIR",
@@ -171,7 +171,7 @@ def run(arguments: argparse.Namespace) -> int:
     compile_ahead("rivals", quiet=arguments.quiet)
     what = "tasks" if arguments.tasks else arguments.suite or "dmh-train"
     name = f"{what}-{trainer.algorithm}-seed{trainer.seed}"
-    with open_results(arguments.out, arguments.resume, name) as folder:
+    with open_results(arguments, name) as folder:
         names = ("policy.npz", "run.npz", "config.json", "history.csv", "curves.csv")
         paths = {name: folder / name for name in names}
         write_config(paths["config.json"], trainer)
@@ -235,7 +235,8 @@ def train_several(arguments: argparse.Namespace, settings: dict[str, Any]) -> in
     asked = arguments.processes, arguments.dask, arguments.silence
     with open_team(*asked, usual=None, own=own) as team:
         compile_ahead("rivals", quiet=arguments.quiet)
-        run_seeds(tasks, make_folder(folder), team, quiet=arguments.quiet)
+        shown = {"more": arguments.more, "quiet": arguments.quiet}
+        run_seeds(tasks, make_folder(folder), team, **shown)
     return 0
 
 

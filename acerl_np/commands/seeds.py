@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from acerl_np.commands.curves import PICTURE, draw_training
 from acerl_np.commands.outputs import list_inputs
+from acerl_np.commands.summary import USAGE_MEANING
 from acerl_np.support.errors import InputError, describe
 from acerl_np.support.files import claim_folder, write_atomically
 from acerl_np.support.numbers import MAX_SEED
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 MAX_SEEDS = 10_000
 
 CONFIG, SUMMARY = "config.json", "summary.csv"
+
+SHARES = ("satisfied", "late", "utilisation", "empty")
+"""Columns of fractions."""
 
 
 def add_seeds(parser: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:
@@ -105,8 +109,10 @@ def is_begun_here(path: Path, tasks: Sequence[SeedTask]) -> bool:
     )
 
 
-def run_seeds(tasks: Sequence[SeedTask], folder: Path, team: Team | None, *, quiet: bool) -> None:
-    """Train all seeds, write and print the summary."""
+def run_seeds(
+    tasks: Sequence[SeedTask], folder: Path, team: Team | None, *, more: bool, quiet: bool
+) -> None:
+    """Train all seeds, write and print the summary, with `more` of all metrics."""
     from acerl_np.experiments.seeds import summarise_seeds, train_seeds
     from acerl_np.support.team import lead
 
@@ -128,7 +134,7 @@ def run_seeds(tasks: Sequence[SeedTask], folder: Path, team: Team | None, *, qui
                     file=sys.stderr,
                     flush=True,
                 )
-        header, rows = summarise_seeds(tasks, [results[k] for k in range(len(tasks))])
+        header, rows = summarise_seeds(tasks, [results[k] for k in range(len(tasks))], more=more)
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows([header, *rows])
         write_atomically(folder / SUMMARY, text.getvalue().encode())
@@ -138,8 +144,10 @@ def run_seeds(tasks: Sequence[SeedTask], folder: Path, team: Team | None, *, qui
         for row in rows
     ]
     limit = tasks[0].cost_limit
+    meaning = f"\n{USAGE_MEANING}" if more else ""
     print(
-        f"Means over {tasks[0].trials} trials of each record; satisfied: tardiness below {limit:g} s\n"
+        f"Means over {tasks[0].trials} trials of each record; satisfied: tardiness below {limit:g} s"
+        f"{meaning}\n"
         f"{render_table(header, shown, rules=[len(shown) - 2])}"
     )
     print(f"a folder per seed, and the summary: {folder / SUMMARY}")
@@ -167,4 +175,4 @@ def describe_tasks(tasks: Sequence[SeedTask]) -> dict[str, Any]:
 def _show(name: str, value: float) -> str:
     if math.isnan(value):
         return "-"
-    return f"{value:.0%}" if name.endswith("satisfied") else f"{value:.1f}"
+    return f"{value:.0%}" if name.endswith(SHARES) else f"{value:.1f}"

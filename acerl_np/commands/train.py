@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from acerl_np.commands.beginning import make_trainer, write_config
 from acerl_np.commands.common import (
     add_data_arguments,
     add_random_breakdowns,
@@ -17,31 +17,18 @@ from acerl_np.commands.common import (
     make_folder,
     open_results,
     report_unfinished,
-    vary_breakdowns,
 )
 from acerl_np.commands.curves import draw_training, remove_picture
 from acerl_np.commands.interruption import catch_signals
-from acerl_np.commands.judging import (
-    Judges,
-    check_judges,
-    check_share,
-    part_records,
-    read_facts,
-    read_judges,
-    read_share,
-    show_verdict,
-    write_judges,
-)
-from acerl_np.commands.options import PRESETS, add_config_options, add_preset, merge_options
+from acerl_np.commands.judging import part_records, read_share, show_verdict, write_judges
+from acerl_np.commands.options import add_config_options, add_preset, check_options, merge_options
 from acerl_np.commands.outputs import add_force, declare_run
 from acerl_np.commands.progress import show_progress
 from acerl_np.commands.seeds import add_seeds, declare_seeds, read_seeds, run_seeds
 from acerl_np.commands.summary import MORE_HELP, summarise
 from acerl_np.commands.teams import SILENCE, add_team_options, open_team
 from acerl_np.commands.tensorboard import add_tensorboard, check_tensorboard, open_tensorboard
-from acerl_np.support.errors import ConfigError, InputError, WorkerError, describe
-from acerl_np.support.files import write_atomically
-from acerl_np.support.numbers import check_seed
+from acerl_np.support.errors import InputError, WorkerError
 
 if TYPE_CHECKING:
     from acerl_np.support.team import Team
@@ -74,32 +61,6 @@ examples:
   acerl-np train --suite dmh-train --hold-out 0.25   a verdict on two of the eight records
   acerl-np train --resume runs/three/run.npz --generations 256
 """
-
-DEFAULTS: dict[str, Any] = {
-    "tasks": [],
-    "suite": None,
-    "layout": None,
-    "breakdowns": None,
-    "date_format": None,
-    "random_breakdowns": None,
-    "hold_out": None,
-    "preset": None,
-    "seed": 0,
-    "seeds": None,
-    "processes": None,
-    "dask": None,
-    "silence": None,
-    "threads": None,
-    "out": None,
-    "trials": 30,
-    "more": False,
-    "checkpoint_every": 10.0,
-    "checkpoint_generations": 10_000_000,
-    "no_records": False,
-    "tensorboard": False,
-    "quiet": False,
-}
-"""Options of the command that are no field of `Config`."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -137,9 +98,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         help="episodes per instance for the final tables, 0 for no tables (default: 30)",
     )
-    run.add_argument(
-        "--more", action="store_const", const=True, help=f"{MORE_HELP}; not with --seeds"
-    )
+    run.add_argument("--more", action="store_const", const=True, help=MORE_HELP)
     run.add_argument(
         "--out",
         metavar="DIR",
@@ -185,7 +144,7 @@ def run(arguments: argparse.Namespace) -> int:
         for name, value in vars(arguments).items()
         if name not in ("command", "run") and value is not None and value != []
     }
-    options, settings = merge_options(given, DEFAULTS)
+    options, settings = merge_options(given)
     check_options(options)
     check_tensorboard(options["tensorboard"])
     if options["quiet"]:
@@ -231,7 +190,8 @@ def train_several(given: dict[str, Any], options: dict[str, Any], settings: dict
     asked = options["processes"], options["dask"], options["silence"]
     with open_team(*asked, usual=None, own=own) as team:
         compile_ahead("training", quiet=options["quiet"])
-        run_seeds(tasks, make_folder(folder), team, quiet=options["quiet"])
+        shown = {name: options[name] for name in ("more", "quiet")}
+        run_seeds(tasks, make_folder(folder), team, **shown)
     return 0
 
 
@@ -255,11 +215,12 @@ def train_one(
     parts = ["rules", "static", "lookahead"] if judged else []
     compile_ahead("training", *parts, quiet=options["quiet"])
     name = f"{name_data(options)}-seed{options['seed']}"
-    with open_results(options["out"], given.get("resume"), name) as folder:
+    with open_results(name_files(given, options), name) as folder:
         names = ("policy.npz", "run.npz", "config.json", "history.csv", "curves.csv")
         paths = {name: folder / name for name in names}
-        write_judges(folder, judges)
+        # First: what it names tells a killed start from a run (`outputs.is_killed_start`).
         write_config(paths["config.json"], trainer, judges, options["preset"])
+        write_judges(folder, judges)
         started = time.perf_counter()
         stopped = train(trainer, options, paths, team)
         seconds = time.perf_counter() - started
@@ -386,148 +347,3 @@ def train(
                 f"{failure}; go on with: acerl-np train --resume {paths['run.npz']}"
             ) from failure
         return None if trainer.done else caught()
-
-
-WHOLE_RANGES = (
-    ("trials", 0, 1_000_000),
-    ("checkpoint_generations", 1, 10_000_000),
-)
-
-
-def check_options(options: dict[str, Any]) -> None:
-    """Refuse values that the command alone knows to be wrong."""
-    from acerl_np.support.workers import check_threads
-
-    check_threads(options["threads"])
-    check_seed(options["seed"])
-    for name, low, high in WHOLE_RANGES:
-        value = options[name]
-        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-            raise ConfigError(
-                f"{name}: read {describe(value)}; expected a whole number from {low} to {high}"
-            )
-    silence = options["silence"]
-    if silence is not None and (isinstance(silence, bool) or not isinstance(silence, int | float)):
-        raise ConfigError(f"silence: read {describe(silence)}; expected seconds above 0")
-    every = options["checkpoint_every"]
-    if isinstance(every, bool) or not isinstance(every, int | float) or not 0 <= every < 1e9:
-        raise ConfigError(
-            f"checkpoint_every: read {describe(every)}; expected seconds from 0 to 1e9"
-        )
-    for name in ("more", "no_records", "tensorboard", "quiet"):
-        if not isinstance(options[name], bool):
-            raise ConfigError(f"{name}: read {describe(options[name])}; expected true or false")
-    check_share(options["hold_out"])
-    if options["preset"] not in (None, *PRESETS):
-        expected = ", ".join(PRESETS)
-        raise ConfigError(f"preset: read {describe(options['preset'])}; expected one of {expected}")
-    processes = options["processes"]
-    if processes is not None and (isinstance(processes, bool) or not isinstance(processes, int)):
-        raise ConfigError(f"processes: read {describe(processes)}; expected a whole number")
-    texts = ("suite", "layout", "breakdowns", "date_format", "random_breakdowns", "out")
-    for name in ("seeds", "dask", *texts):
-        if not isinstance(options[name], str | None):
-            raise ConfigError(f"{name}: read {describe(options[name])}; expected a text")
-    if options["breakdowns"] == "":
-        raise ConfigError("breakdowns: read ''; expected the name of a file, or none")
-    tasks = options["tasks"]
-    if not isinstance(tasks, list) or not all(isinstance(task, str) for task in tasks):
-        raise ConfigError(f"tasks: read {describe(tasks)}; expected a list of texts")
-
-
-def make_trainer(
-    given: dict[str, Any], options: dict[str, Any], settings: dict[str, Any], team: Team | None
-) -> tuple[ACERL, Judges]:
-    """Return a new or a resumed trainer, and what will judge it."""
-    from acerl_np.training.acerl import ACERL
-    from acerl_np.training.config import Config
-
-    if "resume" in given:
-        trainer = ACERL.resume(
-            given["resume"],
-            generations=settings.get("generations"),
-            decisions=settings.get("decisions"),
-            threads=options["threads"],
-            executor=team,
-        )
-        judges = read_judges(Path(given["resume"]).parent, trainer.instances)
-        check_resumed(trainer, judges, given, options, settings)
-        return trainer, judges
-    options["preset"] = options["preset"] or "paper"
-    config = Config.preset(options["preset"], **settings)
-    instances = load_instances(argparse.Namespace(**options), "dmh-train")
-    training, judges = part_records(options, instances)
-    trainer = ACERL(
-        training, config, seed=options["seed"], threads=options["threads"], executor=team
-    )
-    return trainer, judges
-
-
-def check_resumed(
-    trainer: ACERL,
-    judges: Judges,
-    given: dict[str, Any],
-    options: dict[str, Any],
-    settings: dict[str, Any],
-) -> None:
-    """Refuse options that differ from the checkpoint's, and records that have changed since."""
-    from acerl_np.training.config import Config
-
-    path = given["resume"]
-    check_judges(path, judges, options)
-    preset = read_facts(Path(path).parent).get("preset")
-    if options["preset"] is not None and preset is not None and options["preset"] != preset:
-        raise InputError(
-            f"{path}: trained with preset {describe(preset)}; read {options['preset']}, expected the same "
-            "(leave the option out, or train anew)"
-        )
-    options["preset"] = preset
-    asked = Config.from_dict({**trainer.config.to_dict(), **settings}).to_dict()
-    stored = trainer.config.to_dict()
-    if "seed" in given or options["seed"] != DEFAULTS["seed"]:
-        asked["seed"], stored["seed"] = options["seed"], trainer.seed
-    for name, value in asked.items():
-        if value != stored[name]:
-            raise InputError(
-                f"{path}: trained with {name} {stored[name]}; read {value}, expected the same (leave "
-                "the option out, or train anew)"
-            )
-    named = ("suite", "layout", "breakdowns")
-    if options["tasks"] or any(options[name] is not None for name in named):
-        held_back = {item.content_hash for item in judges.held_back}
-        instances = [
-            item
-            for item in load_instances(argparse.Namespace(**options))
-            if item.content_hash not in held_back
-        ]
-    else:
-        instances = vary_breakdowns(trainer.instances, options["random_breakdowns"])
-    names = [instance.name for instance in trainer.instances]
-    if [instance.name for instance in instances] != names:
-        raise InputError(
-            f"{path}: trained on {', '.join(names)}; read "
-            f"{', '.join(instance.name for instance in instances)}, expected the same records (leave "
-            "them out: the checkpoint holds its own)"
-        )
-    for now, then in zip(instances, trainer.instances, strict=True):
-        if now.content_hash != then.content_hash:
-            raise InputError(
-                f"{path}: '{now.name}' or its layout has changed since (content {then.content_hash[:12]}, "
-                f"now {now.content_hash[:12]}); leave it out to go on with the checkpoint's own, or "
-                "train anew"
-            )
-
-
-def write_config(path: Path, trainer: ACERL, judges: Judges, preset: str | None) -> None:
-    """Write every option of the run as JSON."""
-    import acerl_np
-
-    data = {
-        "acerl_np": acerl_np.__version__,
-        "seed": trainer.seed,
-        "instances": {instance.name: instance.content_hash for instance in trainer.instances},
-        **judges.to_dict(),
-        "preset": preset,
-        "config": trainer.config.to_dict(),
-    }
-    write_atomically(path, (json.dumps(data, indent=2) + "\n").encode())

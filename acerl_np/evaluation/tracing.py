@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from acerl_np.kernels.deciders import Decider, decide_rows, make_rule_decider
-from acerl_np.kernels.lookahead import Ahead, decide_ahead_rows
+from acerl_np.kernels.futures import Ahead
+from acerl_np.kernels.lookahead import decide_ahead_rows
 from acerl_np.kernels.state import IDLE, NEVER, VEHICLE_STATUS, Problem, State
 from acerl_np.kernels.trace import assign_now, assign_recorded, has_decision
 from acerl_np.policies.files import AnyPolicy

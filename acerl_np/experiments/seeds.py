@@ -26,7 +26,10 @@ from acerl_np.training.remote import play_test_member
 
 FILES = ("policy.npz", "run.npz", "history.csv", "curves.csv")
 TRIALS_FILE = "trials.npz"
-KIND, FORMAT = "trials of a seed", 1
+KIND, FORMAT = "trials of a seed", 2
+
+METRICS = ("makespan", "tardiness", "late", "waiting", "utilisation", "empty")
+"""Of `Trials`, what is kept of each."""
 
 
 class SeedTask(NamedTuple):
@@ -77,17 +80,16 @@ class SeedResult(NamedTuple):
 
     Attributes
     ----------
-    makespan, tardiness : ndarray(float64, (n_instances, trials)), s
-        Of the training records.
-    unseen_makespan, unseen_tardiness : ndarray(float64, (n_held_back, trials)), s
+    played : ndarray(float64, (n_metrics, n_instances, trials))
+        `METRICS` of the training records.
+    unseen : ndarray(float64, (n_metrics, n_held_back, trials))
+        Of the records that are held back.
     files : dict of bytes
         By name; empty of a seed that was kept.
     """
 
-    makespan: np.ndarray
-    tardiness: np.ndarray
-    unseen_makespan: np.ndarray
-    unseen_tardiness: np.ndarray
+    played: np.ndarray
+    unseen: np.ndarray
     files: dict[str, bytes]
 
 
@@ -116,9 +118,9 @@ def train_seed(task: SeedTask) -> SeedResult:
             save(folder / name)
         files = {name: (folder / name).read_bytes() for name in FILES}
 
-    def play(records: Sequence[Instance]) -> tuple[np.ndarray, np.ndarray]:
+    def play(records: Sequence[Instance]) -> np.ndarray:
         if not records or not task.trials:
-            return np.empty((0, task.trials)), np.empty((0, task.trials))
+            return np.empty((len(METRICS), 0, task.trials))
         trials = evaluate_policy(
             policy,
             list(records),
@@ -127,9 +129,9 @@ def train_seed(task: SeedTask) -> SeedResult:
             cost_limit=task.cost_limit,
             threads=1,
         )
-        return trials.makespan, trials.tardiness
+        return np.stack([getattr(trials, name) for name in METRICS])
 
-    return SeedResult(*play(task.instances), *play(task.held_back), files)
+    return SeedResult(play(task.instances), play(task.held_back), files)
 
 
 def train_seeds(
@@ -179,13 +181,16 @@ def check_result(found: object, task: SeedTask) -> None:
         raise WorkerError(f"{name}: a worker returned no training")
     n_instances = len(task.instances) if task.trials else 0
     n_unseen = len(task.held_back) if task.trials else 0
+    for values in found[:2]:
+        if not isinstance(values, np.ndarray) or len(values) != len(METRICS):
+            raise WorkerError(f"{name}: a worker returned no trials")
     ended = [
-        check_trials(name, found[:2], (n_instances, task.trials)),
-        check_trials(name, found[2:4], (n_unseen, task.trials)),
+        check_trials(name, list(found.played), (n_instances, task.trials)),
+        check_trials(name, list(found.unseen), (n_unseen, task.trials)),
     ]
     if not all(ended) and not all(
         np.array_equal(x, y, equal_nan=True)
-        for x, y in zip(train_seed(task)[:4], found[:4], strict=True)
+        for x, y in zip(train_seed(task)[:2], found[:2], strict=True)
     ):
         raise WorkerError(f"{name}: a worker returned nan for episodes that end")
 
@@ -198,7 +203,7 @@ def _keep(folder: Path, task: SeedTask, result: SeedResult) -> None:
     for name, content in result.files.items():
         write_atomically(folder / name, content)
     # Last: what has it is whole.
-    arrays = {name: getattr(result, name) for name in SeedResult._fields[:4]}
+    arrays = {"played": result.played, "unseen": result.unseen}
     write_arrays(folder / TRIALS_FILE, {**facts, **arrays})
 
 
@@ -221,30 +226,31 @@ def _find(folder: Path, task: SeedTask) -> SeedResult | None:
     if not is_begun(folder, task):
         return None
     arrays = read_arrays(folder / TRIALS_FILE, InputError)
-    if SeedResult._fields[0] not in arrays:
+    if "played" not in arrays:
         return None
-    makespan, tardiness, unseen_makespan, unseen_tardiness = (
-        arrays[name] for name in SeedResult._fields[:4]
-    )
-    return SeedResult(makespan, tardiness, unseen_makespan, unseen_tardiness, {})
+    return SeedResult(arrays["played"], arrays["unseen"], {})
 
 
 def summarise_seeds(
-    tasks: Sequence[SeedTask], results: Sequence[SeedResult]
+    tasks: Sequence[SeedTask], results: Sequence[SeedResult], *, more: bool = False
 ) -> tuple[list[str], list[list[Any]]]:
     """Return header and rows: a line per seed, mean and standard deviation below.
 
-    Shares are fractions; nan where there is nothing.
+    Shares are fractions; nan where there is nothing. With `more` all `METRICS` are columns.
     """
-    header = ["seed", "makespan", "tardiness", "satisfied"]
+    columns = ["makespan", "tardiness", "satisfied", *(METRICS[2:] if more else ())]
     unseen = any(task.held_back for task in tasks)
-    header += ["unseen makespan", "unseen tardiness", "unseen satisfied"] if unseen else []
+    header = ["seed", *columns, *([f"unseen {name}" for name in columns] if unseen else [])]
     values = []
     for task, result in zip(tasks, results, strict=True):
         row = []
-        for makespan, tardiness in (result[:2], result[2:4]) if unseen else (result[:2],):
-            share = satisfied_share(tardiness, task.cost_limit) if tardiness.size else np.nan
-            row += [_mean(makespan), _mean(tardiness), share]
+        for played in result[:2] if unseen else result[:1]:
+            means = {name: _mean(x) for name, x in zip(METRICS, played, strict=True)}
+            tardiness = played[METRICS.index("tardiness")]
+            means["satisfied"] = (
+                satisfied_share(tardiness, task.cost_limit) if tardiness.size else np.nan
+            )
+            row += [means[name] for name in columns]
         values.append(row)
     table = np.array(values, np.float64)
     rows: list[list[Any]] = [

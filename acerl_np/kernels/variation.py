@@ -83,16 +83,29 @@ def perturb_arrival(arrival, magnitude, uniform):
 
 
 @inner_kernel
-def draw_relative(source, i, key, task, draw):
-    """Return an instance of the floor of instance i, and one of its tasks, all alike probable."""
+def is_relative(source, i, other):
+    """Whether instances i and other are of one floor, and of parts of it that lead to each other.
+
+    A record that can be served lies in one such part, so its first task tells which.
+    """
     layout = source.instance[i, INSTANCE_LAYOUT]
+    if source.instance[other, INSTANCE_LAYOUT] != layout:
+        return False
+    own, its = source.ends[i, 0, ENDS_PICKUP], source.ends[other, 0, ENDS_PICKUP]
+    there, back = source.distance[layout, own, its], source.distance[layout, its, own]
+    return there < np.inf and back < np.inf
+
+
+@inner_kernel
+def draw_relative(source, i, key, task, draw):
+    """Return a relative of instance i, or itself, and one of its tasks, all alike probable."""
     n = 0
     for other in range(len(source.instance)):
-        if source.instance[other, INSTANCE_LAYOUT] == layout:
+        if is_relative(source, i, other):
             n += source.instance[other, INSTANCE_N_TASKS]
     k = np.int64(draw_uniform(key, task, draw) * n)
     for other in range(len(source.instance)):
-        if source.instance[other, INSTANCE_LAYOUT] == layout:
+        if is_relative(source, i, other):
             if k < source.instance[other, INSTANCE_N_TASKS]:
                 return other, k
             k -= source.instance[other, INSTANCE_N_TASKS]
@@ -105,8 +118,8 @@ def draw_records(source, target, bases, magnitude, synthetic, seed, generation, 
 
     Row k is record bases[k], every arrival moved by whole seconds within +-m, m drawn from 0 to
     `magnitude`; arrivals of 0 stay. Or it is a synthetic day on its floor: as many tasks, each with the
-    pickup and delivery of one, the arrival of another and the expiry of a third task of `source`. Draws
-    are keyed by (seed, generation, k).
+    pickup and delivery of one, the arrival of another and the expiry of a third task of its relatives.
+    Draws are keyed by (seed, generation, k).
 
     Parameters
     ----------

@@ -9,18 +9,16 @@ from typing import NamedTuple
 import numpy as np
 
 from acerl_np.kernels.deciders import Decider, make_rule_decider
-from acerl_np.kernels.live import decide_live, mix_key, set_clock
-from acerl_np.kernels.lookahead import (
+from acerl_np.kernels.futures import (
     PAST_CLOCK,
     PAST_DELAY,
     PAST_HOLES,
     PAST_SEEN,
     PAST_TASKS,
     Ahead,
-    begin_lookahead,
-    pick_candidate,
-    rate_candidates,
 )
+from acerl_np.kernels.live import decide_live, mix_key, set_clock
+from acerl_np.kernels.lookahead import begin_lookahead, pick_candidate, rate_candidates
 from acerl_np.kernels.random import ACTION, derive_key
 from acerl_np.kernels.state import N_SCALING_FIELDS, Problem
 from acerl_np.live.board import FIRST_ROOM, Board, Day

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from acerl_np.kernels.deciders import BY_RULE, Decider, make_rule_decider
-from acerl_np.kernels.lookahead import N_PAST_FIELDS, PAST_SEEN, Ahead
+from acerl_np.kernels.futures import N_PAST_FIELDS, PAST_SEEN, Ahead
 from acerl_np.kernels.random import LOOKAHEAD
 from acerl_np.kernels.state import (
     N_ENDS_FIELDS,
@@ -227,7 +227,8 @@ class Lookahead:
         Raises
         ------
         PolicyError
-            If an instance has no historical record but itself, or the instances' floors differ.
+            If an instance has no historical record but itself, or none in its part of a floor, or the
+            instances' floors differ.
         RecordError
             If the fleet cannot serve a task of the history.
         """
@@ -239,11 +240,13 @@ class Lookahead:
                     "same for all records of a lookahead"
                 )
         history = self._move_history(layout)
-        excluded = find_same(places, history)
+        same, apart = find_same(places, history), find_apart(places, history)
+        excluded = same | apart
         if excluded.all(axis=1).any():
             k = int(excluded.all(axis=1).argmax())
+            where = " in its part of the floor" if apart[k].any() else ""
             raise PolicyError(
-                f"{places[k].name}: no historical record but itself; expected other ones"
+                f"{places[k].name}: no historical record but itself{where}; expected other ones"
             )
         problem, make_base = self._prepare_base(problem, places)
         tables = build_problem(history, n_vehicles=problem.fleet.shape[1])
@@ -443,3 +446,29 @@ def find_same(places: Sequence[Instance | Layout], history: Sequence[Instance]) 
             own = read(place)
             same[k] = [own == other for other in known]
     return same
+
+
+def find_apart(places: Sequence[Instance | Layout], history: Sequence[Instance]) -> np.ndarray:
+    """Return which historical records lie in a part of the floor that an instance's vehicles never reach.
+
+    No vehicle could serve the one's tasks after the other's. A record that can be served lies in one such
+    part, so its first task tells which; decisions begin when that has arrived.
+
+    Parameters
+    ----------
+    places : sequence of Instance or Layout
+    history : sequence of Instance
+        On the same floor.
+
+    Returns
+    -------
+    ndarray(bool, (n_places, n_history))
+        Of a layout alone none are.
+    """
+    first = np.array([record.pickup[0] for record in history])
+    apart = np.zeros((len(places), len(history)), np.bool_)
+    for k, place in enumerate(places):
+        if isinstance(place, Instance):
+            distance, own = place.layout.routes.distance, place.pickup[0]
+            apart[k] = np.isinf(distance[own, first]) | np.isinf(distance[first, own])
+    return apart

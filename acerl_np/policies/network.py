@@ -17,7 +17,8 @@ from acerl_np.kernels.state import INSTANCE_TASK_SLOTS, Problem
 from acerl_np.kernels.update import fill_stream
 from acerl_np.policies.files import load_form, save_policy
 from acerl_np.policies.origin import Origin, pack_origin, unpack_origin
-from acerl_np.problem.tables import check_scaling, count_actions, count_features
+from acerl_np.problem.scaling import check_scaling
+from acerl_np.problem.tables import count_actions, count_features
 from acerl_np.support.errors import PolicyError
 
 if TYPE_CHECKING:

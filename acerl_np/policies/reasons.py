@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from acerl_np.kernels.deciders import BY_INDEX, BY_NETWORK, BY_PLAN, BY_RULE, Decider
-from acerl_np.kernels.lookahead import Ahead
+from acerl_np.kernels.futures import Ahead
 from acerl_np.kernels.rules import AHP, LWT, N_RULES
 from acerl_np.kernels.state import (
     EPISODE_POOL_SIZE,

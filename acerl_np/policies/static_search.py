@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,6 +26,9 @@ MAX_CANDIDATES = 50_000
 
 MAX_EPISODES = 200_000
 """Episodes whose tables are held at a time while static plans are tried."""
+
+Played = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Makespan, tardiness and decisions, as `play_static` returns them."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +86,7 @@ def play_static(
     keys: np.ndarray | None = None,
     horizon: float | None = None,
     threads: int | None = None,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+) -> Played:
     """Play every instance by every plan.
 
     Parameters
@@ -102,24 +106,36 @@ def play_static(
         nan where an episode did not finish.
     decisions : ndarray(int64, (n_plans, n_instances))
     """
+    with _open_stage(instances, keys, horizon, threads) as play:
+        return play(plans)
+
+
+@contextmanager
+def _open_stage(
+    instances: Sequence[Instance],
+    keys: np.ndarray | None,
+    horizon: float | None,
+    threads: int | None,
+) -> Iterator[Callable[[Sequence[PositionPlan]], Played]]:
+    """Give what plays plans, as `play_static` does, with tables that are built once."""
     different = list({id(instance): instance for instance in instances}.values())
     position = {id(instance): k for k, instance in enumerate(different)}
     rows = np.array([position[id(instance)] for instance in instances], np.int64)
     problem = build_problem(different, horizon=horizon)
     n_vehicles = problem.fleet.shape[1]
-    orders = np.zeros((len(plans), n_vehicles), np.int32)
-    rules = np.zeros((len(plans), n_vehicles), np.int32)
-    for k, plan in enumerate(plans):
-        orders[k, : len(plan.order)] = plan.order
-        rules[k, : len(plan.rules)] = plan.rules
     n = len(instances)
-    if keys is None:
-        keys = np.zeros((n, 4), np.uint32)
-    makespan, tardiness = np.empty((len(plans), n)), np.empty((len(plans), n))
-    decisions = np.empty((len(plans), n), np.int64)
+    streams = np.zeros((n, 4), np.uint32) if keys is None else keys
     at_once = max(1, MAX_EPISODES // n)
     workers = Workers(threads)
-    try:
+
+    def play(plans: Sequence[PositionPlan]) -> Played:
+        orders = np.zeros((len(plans), n_vehicles), np.int32)
+        rules = np.zeros((len(plans), n_vehicles), np.int32)
+        for k, plan in enumerate(plans):
+            orders[k, : len(plan.order)] = plan.order
+            rules[k, : len(plan.rules)] = plan.rules
+        makespan, tardiness = np.empty((len(plans), n)), np.empty((len(plans), n))
+        decisions = np.empty((len(plans), n), np.int64)
         for first in range(0, len(plans), at_once):
             some = slice(first, first + at_once)
             count = len(orders[some])
@@ -128,16 +144,19 @@ def play_static(
                 np.tile(rows, count),
                 np.repeat(orders[some], n, axis=0),
                 np.repeat(rules[some], n, axis=0),
-                np.tile(keys, (count, 1)),
+                np.tile(streams, (count, 1)),
                 workers,
             )
             makespan[some], tardiness[some], decisions[some] = (
                 values.reshape(count, n)
                 for values in (played.makespan, played.tardiness, played.decisions)
             )
+        return makespan, tardiness, decisions
+
+    try:
+        yield play
     finally:
         workers.close()
-    return makespan, tardiness, decisions
 
 
 def find_static(
@@ -187,30 +206,30 @@ def find_static(
         raise InputError("no instances; expected at least one")
     n_vehicles = max(len(instance.layout.vehicles) for instance in chosen)
 
-    def find_best(plans: Sequence[PositionPlan]) -> tuple[float, StaticResult]:
-        makespan, tardiness, decisions = play_static(
-            plans, chosen, keys=keys, horizon=horizon, threads=threads
-        )
-        value = makespan.mean(axis=1)
-        if within_limit:
-            # An excess outweighs any makespan, so that a local search first finds a way in.
-            value = value + 1e9 * np.maximum(0.0, tardiness - cost_limit).sum(axis=1)
-            value[(tardiness >= cost_limit).any(axis=1)] += 1e9
-        value[np.isnan(value)] = np.inf  # some episode did not finish
-        k = int(value.argmin())
-        result = StaticResult(plans[k], makespan[k], tardiness[k], decisions[k], len(plans))
-        return float(value[k]), result
+    with _open_stage(chosen, keys, horizon, threads) as play:
 
-    if math.factorial(n_vehicles) * N_RULES**n_vehicles <= MAX_CANDIDATES:
-        best = find_best(
-            [
-                PositionPlan(order, rules)
-                for order in itertools.permutations(range(n_vehicles))
-                for rules in itertools.product(range(N_RULES), repeat=n_vehicles)
-            ]
-        )[1]
-    else:
-        best = _search_static(n_vehicles, find_best, seed)
+        def find_best(plans: Sequence[PositionPlan]) -> tuple[float, StaticResult]:
+            makespan, tardiness, decisions = play(plans)
+            value = makespan.mean(axis=1)
+            if within_limit:
+                # An excess outweighs any makespan, so that a local search first finds a way in.
+                value = value + 1e9 * np.maximum(0.0, tardiness - cost_limit).sum(axis=1)
+                value[(tardiness >= cost_limit).any(axis=1)] += 1e9
+            value[np.isnan(value)] = np.inf  # some episode did not finish
+            k = int(value.argmin())
+            result = StaticResult(plans[k], makespan[k], tardiness[k], decisions[k], len(plans))
+            return float(value[k]), result
+
+        if math.factorial(n_vehicles) * N_RULES**n_vehicles <= MAX_CANDIDATES:
+            best = find_best(
+                [
+                    PositionPlan(order, rules)
+                    for order in itertools.permutations(range(n_vehicles))
+                    for rules in itertools.product(range(N_RULES), repeat=n_vehicles)
+                ]
+            )[1]
+        else:
+            best = _search_static(n_vehicles, find_best, seed)
     if within_limit and not (best.tardiness < cost_limit).all():
         return None
     return best

@@ -1,8 +1,8 @@
-"""Instances stacked into the arrays that kernels read, and the constants that scale features."""
+"""Instances stacked into the arrays that kernels read."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -42,18 +42,6 @@ from acerl_np.kernels.state import (
     RECORD_HANDLING,
     RECORD_LOADED,
     RECORD_PRIORITY,
-    SCALING_CAPACITY,
-    SCALING_DEMAND_HALF,
-    SCALING_DEMAND_MID,
-    SCALING_DISTANCE_HALF,
-    SCALING_DISTANCE_MID,
-    SCALING_EXPIRY_HALF,
-    SCALING_EXPIRY_MID,
-    SCALING_SPEED,
-    SCALING_TOTAL_HALF,
-    SCALING_TOTAL_MID,
-    SCALING_WAITING_HALF,
-    SCALING_WAITING_MID,
     UNIT_METRES,
     UNIT_SECONDS,
     UNIT_SLOWDOWN,
@@ -64,127 +52,13 @@ from acerl_np.kernels.state import (
 from acerl_np.problem.breakdown_limits import MAX_HORIZON as MAX_HORIZON
 from acerl_np.problem.breakdown_limits import check_tries, find_last_tick
 from acerl_np.problem.instance import Instance
-from acerl_np.problem.layout import (
-    MAX_TASK_SLOTS,
-    MAX_VEHICLES,
-    SCALING_DIVISORS,
-    SCALING_PAIRS,
-    Layout,
-)
-from acerl_np.support.errors import AcerlError, InputError, describe
+from acerl_np.problem.layout import MAX_TASK_SLOTS, MAX_VEHICLES, Layout
+from acerl_np.problem.scaling import check_scaling, find_scaling
+from acerl_np.support.errors import InputError, describe
 from acerl_np.support.numbers import is_real, is_whole
-
-MAX_SCALE = 1e18
-MIN_DIVISOR = 1e-10
-"""Feature constants within these leave every feature of every layout a finite float32."""
-
-RANGES = (
-    (SCALING_DISTANCE_MID, SCALING_DISTANCE_HALF),
-    (SCALING_WAITING_MID, SCALING_WAITING_HALF),
-    (SCALING_EXPIRY_MID, SCALING_EXPIRY_HALF),
-    (SCALING_DEMAND_MID, SCALING_DEMAND_HALF),
-    (SCALING_TOTAL_MID, SCALING_TOTAL_HALF),
-)
-"""Feature constants that are a range: its mid, and its half width."""
-
-DIVISORS = [*(half for _, half in RANGES), SCALING_SPEED, SCALING_CAPACITY]
-"""Which of the feature constants are divisors."""
 
 MAX_TABLE_BYTES = 4 * 2**30
 """Largest sum of the tables of one batch of instances."""
-
-
-def scaling_of(layout: Layout) -> np.ndarray | None:
-    """Return a layout's own feature constants (float64, (12,)), None if it has none."""
-    if layout.scaling is None:
-        return None
-    pairs = [value for key in SCALING_PAIRS for value in layout.scaling[key]]
-    return np.array(pairs + [layout.scaling[key] for key in SCALING_DIVISORS], np.float64)
-
-
-def check_scaling(
-    scaling: ArrayLike, error: Callable[[str], AcerlError] = InputError
-) -> np.ndarray:
-    """Return feature constants as an array of their own.
-
-    Parameters
-    ----------
-    scaling : array_like of float, (12,)
-        As `kernels.state.Problem` lists them.
-    error : callable
-        Kind of the error.
-
-    Returns
-    -------
-    ndarray(float64, (12,))
-
-    Raises
-    ------
-    AcerlError
-        Of the kind asked for, if the constants are not twelve usable numbers.
-    """
-    try:
-        constants = np.array(scaling, np.float64)
-    except (TypeError, ValueError):
-        constants = np.empty(0)
-    if constants.shape != (N_SCALING_FIELDS,) or not (
-        (np.abs(constants) <= MAX_SCALE).all() and (constants[DIVISORS] >= MIN_DIVISOR).all()
-    ):
-        raise error(
-            f"scaling: expected {N_SCALING_FIELDS} numbers of at most {MAX_SCALE:g}, "
-            f"divisors of at least {MIN_DIVISOR:g}"
-        )
-    return constants
-
-
-def find_scaling(instances: Sequence[Instance]) -> np.ndarray:
-    """Return the feature constants for policies trained on `instances`.
-
-    The layouts' own constants if all layouts share them; otherwise computed from the records: each
-    feature is (x - mid) / half, mid and half width of its range, half 1 for an empty range.
-
-    Returns
-    -------
-    ndarray(float64, (12,))
-        As `kernels.state.Problem` lists them.
-    """
-    own = [scaling_of(instance.layout) for instance in instances]
-    if own[0] is not None and all(
-        other is not None and np.array_equal(own[0], other) for other in own
-    ):
-        return own[0]
-
-    distances, totals = [], []
-    for instance in instances:
-        table = instance.layout.routes.distance
-        loaded = table[instance.pickup, instance.delivery]
-        total = table[:, instance.pickup] + loaded
-        total = total[np.isfinite(total)]
-        if instance.layout.truncate_distances:
-            loaded, total = np.floor(loaded + 0.5e-9), np.floor(total + 0.5e-9)
-        distances.append(loaded)
-        totals.append(total)
-    expiry = np.concatenate([instance.expiry for instance in instances])
-    demand = np.concatenate([instance.demand for instance in instances])
-    fleet = [vehicle for instance in instances for vehicle in instance.layout.vehicles]
-    scaling = np.empty(N_SCALING_FIELDS)
-    seen = (
-        np.concatenate(distances),
-        np.array([0.0, expiry.max()]),
-        expiry,
-        demand,
-        np.concatenate(totals),
-    )
-    for (mid, half), values in zip(RANGES, seen, strict=True):
-        low, high = float(values.min()), float(values.max())
-        scaling[mid] = (low + high) / 2.0
-        # A range within rounding error is empty.
-        empty = high - low <= 1e-9 * max(1.0, abs(high))
-        scaling[half] = 1.0 if empty else (high - low) / 2.0
-    scaling[SCALING_SPEED] = max(vehicle.speed for vehicle in fleet)
-    capacity = max(vehicle.capacity for vehicle in fleet)
-    scaling[SCALING_CAPACITY] = max(capacity, 1e-9) if capacity else 1.0
-    return scaling
 
 
 def count_features(task_slots: int, n_vehicles: int) -> int:

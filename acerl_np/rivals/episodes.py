@@ -10,7 +10,7 @@ import numpy as np
 from acerl_np.evolution.sampler import InstanceSampler
 from acerl_np.kernels.state import EPISODE_POOL_SIZE
 from acerl_np.problem.instance import Instance
-from acerl_np.problem.tables import find_scaling
+from acerl_np.problem.scaling import find_scaling
 from acerl_np.simulation.simulator import Simulator
 from acerl_np.support.errors import CheckpointError
 from acerl_np.training.checkpoint import check_array

@@ -16,7 +16,8 @@ from acerl_np.policies.agents import AgentPair
 from acerl_np.policies.network import Policy
 from acerl_np.problem.instance import Instance, check_names, list_instances
 from acerl_np.problem.packing import UNUSABLE
-from acerl_np.problem.tables import build_problem, find_scaling
+from acerl_np.problem.scaling import find_scaling
+from acerl_np.problem.tables import build_problem
 from acerl_np.rivals.episodes import Ended, Episodes
 from acerl_np.rivals.history import Round, format_history, pack_history, sum_up, unpack_history
 from acerl_np.rivals.learner import Learner, Task, measure_unit

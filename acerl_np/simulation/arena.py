@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from acerl_np.kernels.deciders import Decider, make_plan_decider, play_episodes
-from acerl_np.kernels.lookahead import Ahead, play_ahead
+from acerl_np.kernels.futures import Ahead
+from acerl_np.kernels.lookahead import play_ahead
 from acerl_np.kernels.network import Network
 from acerl_np.kernels.random import EVALUATION, derive_key
 from acerl_np.kernels.rollout import (

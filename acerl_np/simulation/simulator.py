@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.kernels.deciders import Decider, decide_rows
-from acerl_np.kernels.lookahead import Ahead, decide_ahead_rows
+from acerl_np.kernels.futures import Ahead
+from acerl_np.kernels.lookahead import decide_ahead_rows
 from acerl_np.kernels.observation import allocate_view
-from acerl_np.kernels.random import BREAKDOWN, derive_key
 from acerl_np.kernels.rollout import advance_batch, assign_batch, find_impossible
 from acerl_np.kernels.state import (
     EPISODE_PHASE,
@@ -33,6 +33,7 @@ from acerl_np.kernels.state import (
 from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.tables import build_problem, count_actions, count_features
+from acerl_np.simulation.streams import BreakdownStreams
 from acerl_np.support.errors import ActionError, InputError, describe
 from acerl_np.support.numbers import Whole, is_whole
 from acerl_np.support.sharing import Exclusive
@@ -193,14 +194,13 @@ class Simulator:
         first = np.array([position[id(instance)] for instance in entries], np.int64)
         self.choices = np.resize(first, n_episodes)
         self._rows = np.arange(n_episodes, dtype=np.int64)
-        self._random = any(instance.layout.has_random_breakdowns for instance in self.pool)
-        self._keys = None
-        if breakdown_keys is not None:
-            self._keys = _read_keys(breakdown_keys, n_episodes)
-        self._seeds = [0] * n_episodes
-        self._starts = [0] * n_episodes
+        self._streams = BreakdownStreams(
+            n_episodes,
+            seed,
+            breakdown_keys,
+            draws=any(instance.layout.has_random_breakdowns for instance in self.pool),
+        )
         self._use = Exclusive("simulator")
-        self._seed_all(seed)
         self.state = allocate_state(self.problem, self.n_episodes)
         self._view = allocate_view(self.n_episodes, self.n_features, self.n_actions)
         self.reset()
@@ -278,8 +278,8 @@ class Simulator:
         """
         with self._use:
             if seed is not None:
-                self._check_seedable()
-                self._seed_all(seed)
+                self._streams.check_seeds([seed])
+                self._streams.seed_all(seed)
             self._advance(True, self._rows, self.choices)
 
     def restart(
@@ -315,16 +315,12 @@ class Simulator:
         if seeds is not None:
             if not isinstance(seeds, Iterable):
                 raise InputError(f"seeds: read {describe(seeds)}; expected a list")
-            if any(seed is not None for seed in seeds):
-                self._check_seedable()
+            self._streams.check_seeds(seeds)
             if len(seeds) != len(rows):
                 raise InputError(f"seeds: read {len(seeds)}; expected {len(rows)}")
-            for seed in seeds:
-                if seed is not None:
-                    _check_seed(seed)
         with self._use:
             if seeds is not None:
-                self._seed_episodes(rows.tolist(), seeds)
+                self._streams.seed_episodes(rows.tolist(), seeds)
             self.choices[rows] = chosen
             self._advance(True, rows, chosen)
 
@@ -490,48 +486,10 @@ class Simulator:
             finish=self.state.task[b, served, TASK_FINISH].astype(np.float64),
         )
 
-    def _check_seedable(self) -> None:
-        if self._keys is not None:
-            raise InputError("seed: the random breakdowns have keys of their own; expected no seed")
-
-    def _seed_all(self, seed: Whole) -> None:
-        _check_seed(seed)
-        seeds = [int(seed) + b for b in range(self.n_episodes)]
-        self._seed_episodes(range(self.n_episodes), seeds)
-
-    def _seed_episodes(self, episodes: Iterable[int], seeds: Sequence[Whole | None]) -> None:
-        for b, seed in zip(episodes, seeds, strict=True):
-            if seed is not None:
-                self._seeds[b] = int(seed) % 2**63
-                self._starts[b] = 0
-
     def _advance(self, restart: bool, rows: np.ndarray, choices: np.ndarray) -> None:
-        if restart and self._keys is not None:
-            self.state.breakdown_key[rows] = self._keys[rows]
-        elif restart and self._random:
-            for b in rows.tolist():
-                key = self.state.breakdown_key[b]
-                derive_key(self._seeds[b], BREAKDOWN, self._starts[b], 0, key)
-                self._starts[b] += 1
+        if restart:
+            self._streams.begin(rows, self.state.breakdown_key)
         advance_batch(self.problem, self.state, rows, restart, choices, self._view)
-
-
-def _read_keys(keys: ArrayLike, n_episodes: int) -> np.ndarray:
-    try:
-        read = np.asarray(keys)
-    except ValueError:
-        read = np.empty(0)
-    expected = f"expected whole numbers below 2**32 of shape ({n_episodes}, 4)"
-    if read.shape != (n_episodes, 4) or read.dtype.kind not in "iu":
-        raise InputError(f"breakdown_keys: read {read.dtype} of shape {read.shape}; {expected}")
-    if (read < 0).any() or (read >= 2**32).any():
-        raise InputError(f"breakdown_keys: out of range; {expected}")
-    return read.astype(np.uint32)
-
-
-def _check_seed(seed: object) -> None:
-    if not is_whole(seed) or seed < 0:  # type: ignore[operator]
-        raise InputError(f"seed: read {describe(seed)}; expected a whole number from 0 on")
 
 
 def _read_indices(name: str, values: ArrayLike, n: int) -> np.ndarray:

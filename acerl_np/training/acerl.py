@@ -22,7 +22,13 @@ from acerl_np.support.files import write_atomically
 from acerl_np.support.numbers import Whole, check_seed
 from acerl_np.support.team import Team, find_team
 from acerl_np.support.workers import Workers
-from acerl_np.training.checkpoint import MAX_COUNT, check_array, load_checkpoint, save_checkpoint
+from acerl_np.training.checkpoint import (
+    MAX_COUNT,
+    check_array,
+    check_parameters,
+    load_checkpoint,
+    save_checkpoint,
+)
 from acerl_np.training.config import Config, check_config
 from acerl_np.training.curves import Curve, CurvePoint, format_curves
 from acerl_np.training.forms import (
@@ -370,8 +376,8 @@ class ACERL:
                 f"decisions: read {describe(decisions)}; expected a count from 0 to {MAX_COUNT:,}"
             )
         theta = arrays["theta"]
-        check_array("theta", theta, self.search.mean.shape, "f")
-        check_array("average", arrays["average"], theta.shape, "f")
+        check_parameters("theta", theta, self.search.mean.shape)
+        check_parameters("average", arrays["average"], theta.shape)
         sampler = {}
         for name, own in self.sampler.get_state().items():
             sampler[name] = array = arrays[f"sampler.{name}"]

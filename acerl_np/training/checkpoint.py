@@ -25,6 +25,10 @@ MAX_COUNT = 2**53
 """Largest number of episodes of a checkpoint; sums stay far from overflow."""
 
 
+MAX_PARAMETER = 1e30
+"""Largest parameter of a checkpoint: as a float32 it stays finite, also after what a generation adds."""
+
+
 def save_checkpoint(
     path: str | os.PathLike[str],
     *,
@@ -132,3 +136,22 @@ def check_array(
         raise CheckpointError(f"{name}: not finite; expected finite numbers")
     if kind == "i" and ((array < 0) | (array > MAX_COUNT)).any():
         raise CheckpointError(f"{name}: expected counts from 0 to {MAX_COUNT:,}")
+
+
+def check_parameters(name: str, array: np.ndarray, shape: tuple[int, ...]) -> None:
+    """Refuse parameters of another shape, and numbers that are not finite or beyond `MAX_PARAMETER`.
+
+    Parameters
+    ----------
+    name : str
+        For the message.
+    array : ndarray
+    shape : tuple of int
+
+    Raises
+    ------
+    CheckpointError
+    """
+    check_array(name, array, shape, "f")
+    if (np.abs(array) > MAX_PARAMETER).any():
+        raise CheckpointError(f"{name}: expected numbers of at most {MAX_PARAMETER:g}")

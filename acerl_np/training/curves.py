@@ -13,7 +13,7 @@ from acerl_np.kernels.random import CURVE
 from acerl_np.problem.instance import Instance
 from acerl_np.simulation.arena import stream_keys
 from acerl_np.support.errors import CheckpointError
-from acerl_np.training.checkpoint import check_array
+from acerl_np.training.checkpoint import check_array, check_parameters
 from acerl_np.training.config import Config
 from acerl_np.training.forms import Form
 
@@ -161,7 +161,7 @@ class Curve:
                 f"curve.{name}", np.nan_to_num(array, posinf=np.inf, neginf=-np.inf), shape, "f"
             )
         kept = n_parameters if self.config.outcome == "best" and len(when) else 0
-        check_array("curve.best_theta", arrays["curve.best_theta"], (kept,), "f")
+        check_parameters("curve.best_theta", arrays["curve.best_theta"], (kept,))
         for (look, taken), *means in zip(when.tolist(), *columns, strict=True):
             self.points.append(CurvePoint(look, taken, *means))
             self._keep(arrays["curve.best_theta"])

@@ -10,7 +10,7 @@ import numpy as np
 from acerl_np.evolution import Strategy
 from acerl_np.evolution.covariance import DiagonalCovariance, FullCovariance
 from acerl_np.evolution.search import Search
-from acerl_np.evolution.spreads import OneSigma
+from acerl_np.evolution.spreads import MIN_SIGMA, OneSigma
 from acerl_np.kernels.deciders import make_index_decider, make_network_decider
 from acerl_np.kernels.network import count_parameters, make_network
 from acerl_np.kernels.random import ACTION, derive_key
@@ -20,11 +20,16 @@ from acerl_np.policies.index import IndexPolicy, IndexShape, Knowledge
 from acerl_np.policies.network import Policy, initial_parameters
 from acerl_np.policies.origin import Origin
 from acerl_np.problem.instance import Instance
-from acerl_np.problem.tables import build_problem, count_actions, count_features, find_scaling
+from acerl_np.problem.scaling import find_scaling
+from acerl_np.problem.tables import build_problem, count_actions, count_features
 from acerl_np.simulation.arena import Arena, play_list
+from acerl_np.support.errors import InputError
 from acerl_np.support.workers import Workers
 from acerl_np.training.config import Config
 from acerl_np.training.records import Dealt
+
+MAX_SPREAD = 1e15
+"""Largest adapted sigma of a parameter: its members' scores stay finite as float32, of hidden units, too."""
 
 
 class Form(Protocol):
@@ -297,14 +302,15 @@ def make_search(start: np.ndarray, config: Config, seed: int, workers: Workers) 
         )
     decay = config.noise_decay, config.noise_decay_every
     first = np.full(start.size, config.noise_std)
+    limits = np.full(start.size, MIN_SIGMA), np.full(start.size, MAX_SPREAD)
     spread: OneSigma | FullCovariance | DiagonalCovariance
     if config.spread == "one":
         spread = OneSigma(config.noise_std, *decay, workers)
         start = start.astype(np.float32)
     elif config.spread == "full":
-        spread = FullCovariance(first, *decay)
+        spread = FullCovariance(first, *decay, limits=limits)
     else:
-        spread = DiagonalCovariance(first, *decay)
+        spread = DiagonalCovariance(first, *decay, limits=limits)
     return Search(
         start,
         spread,
@@ -336,6 +342,9 @@ def restore_search(
     if not isinstance(search.spread, OneSigma):
         own = {k.removeprefix("spread."): v for k, v in arrays.items() if k.startswith("spread.")}
         search.spread = search.spread.unpack(own)
+        reached = search.spread.sigma(generation), own["size_path"], own["shape_path"]
+        if max(np.abs(values).max() for values in reached) > MAX_SPREAD:
+            raise InputError("spread: read values that no search reaches")
     search.mean = mean.astype(search.mean.dtype)
     search.generation = generation
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import csv
 import json
 import os
@@ -15,7 +16,7 @@ import numpy as np
 import pytest
 
 import acerl_np
-from acerl_np.commands.main import COMMANDS, main
+from acerl_np.commands.main import COMMANDS, build_parser, main
 from acerl_np.support import machine_code
 from acerl_np.support.workers import MAX_THREADS
 
@@ -547,3 +548,25 @@ def test_importing_changes_nothing_and_is_quick_to_find_names():
 def test_unknown_names_are_attribute_errors():
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         acerl_np.nothing  # noqa: B018
+
+
+def _declared(parser: argparse.ArgumentParser) -> list[tuple[str, str | None]]:
+    """Return option and help of all a parser declares, its actions' options too."""
+    found = []
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            # A stub of another command declares nothing but its --help.
+            found += [item for own in action.choices.values() for item in _declared(own)]
+        else:
+            found += [(name, action.help) for name in action.option_strings]
+    return found
+
+
+def test_options_of_playing_mean_the_same_in_each_command():
+    declared = {
+        item
+        for command in ("evaluate", "plot", "replay")
+        for item in _declared(build_parser(command))
+    }
+    for name in ("--trials", "--trial", "--greedy", "--cost-limit", "--horizon", "--threads"):
+        assert len([text for option, text in declared if option == name]) == 1, name

@@ -317,6 +317,85 @@ def test_an_empty_folder_and_one_with_other_files_take_a_run(folder):
     assert Path("mine/notes.txt").read_text() == "mine"
 
 
+STARTS = (
+    f"train week.csv {TINY} --out new",
+    f"train week.csv other.csv --hold-out 0.5 {TINY} --out new",
+    f"rivals ppo week.csv {RIVAL} --out new",
+)
+
+
+class Killed(BaseException):
+    """Nothing catches it."""
+
+
+def kill(words, patch):
+    """Begin a training, and end it before its first checkpoint."""
+
+    def die(*_):
+        raise Killed
+
+    with patch.context() as within:
+        within.setattr("acerl_np.training.acerl.ACERL.save", die)
+        within.setattr("acerl_np.rivals.training.RivalTrainer.save", die)
+        with pytest.raises(Killed):
+            main(words)
+
+
+@needs_jit
+@pytest.mark.parametrize("words", STARTS)
+def test_a_start_that_was_killed_may_be_made_again(folder, monkeypatch, words):
+    words = words.split()
+    kill(words, monkeypatch)
+    left = {item.name for item in Path("new").iterdir()}
+    assert left == {"config.json"} | ({"held-back.npz"} if "--hold-out" in words else set())
+    Path("new/.run.npz.0123abcd.tmp").write_bytes(b"begun")
+    assert main([*words, "--seed", "1"]) == 0
+    assert json.loads(Path("new/config.json").read_text())["seed"] == 1
+
+
+@needs_jit
+@pytest.mark.parametrize("words", STARTS[:2])
+@pytest.mark.parametrize(
+    "name", ["policy.npz", "run.npz", "history.csv", "curves.png", "static.npz", "notes.txt"]
+)
+def test_a_killed_start_beside_anything_else_is_refused(folder, capsys, monkeypatch, words, name):
+    kill(words.split(), monkeypatch)
+    Path("new", name).write_text("mine")
+    assert "exists; expected a new name, or --force" in refusal(capsys, words.split())
+    assert Path("new", name).read_text() == "mine"
+
+
+@needs_jit
+def test_no_killed_start(folder, capsys, monkeypatch):
+    """A file of that name that no start has written, and records that it does not name."""
+    words = STARTS[0].split()
+    Path("new").mkdir()
+    several = {"acerl_np": "1", "seeds": [0, 1]}
+    for text in ("{}", "[]", "mine", json.dumps(several)):
+        Path("new/config.json").write_text(text)
+        assert f"{Path('new/config.json')} exists" in refusal(capsys, words)
+    shutil.rmtree("new")
+    kill(STARTS[1].split(), monkeypatch)
+    held_back = Path("new/held-back.npz").read_bytes()
+    kill([*words, "--force"], monkeypatch)
+    for content in (held_back, b"mine"):
+        Path("new/held-back.npz").write_bytes(content)
+        assert "exists" in refusal(capsys, words)
+
+
+@needs_jit
+def test_a_run_that_ends_before_the_folder_is_claimed_stays(folder, capsys, monkeypatch):
+    words = STARTS[0].split()
+
+    def finish_another(*_, **__):
+        shutil.copytree("run", "new")
+
+    monkeypatch.setattr("acerl_np.commands.train.compile_ahead", finish_another)
+    assert main(words) == 2
+    assert "exists" in capsys.readouterr().err
+    assert Path("new/policy.npz").read_bytes() == Path("run/policy.npz").read_bytes()
+
+
 @needs_jit
 def test_seeds_go_on_in_their_own_folder_alone(folder, capsys):
     words = f"train week.csv {TINY} --out all --seeds".split()

@@ -62,6 +62,30 @@ def test_what_is_finished_is_kept_and_what_differs_is_not(tmp_path, capsys):
     ]
 
 
+@pytest.mark.parametrize(
+    "command",
+    [["train", "DMH-01", *QUICK[:-2]], ["rivals", "ppo", "DMH-01", "--steps", "50"]],
+)
+def test_more_metrics_of_what_is_kept(command, tmp_path, capsys):
+    words = [*command, "--trials", "2", "--seeds", "0:2", "--out", str(tmp_path)]
+    assert run(capsys, *words)[0] == 0
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("policy.npz")}
+    plain = list(csv.reader((tmp_path / "summary.csv").read_text().splitlines()))
+    assert plain[0] == ["seed", "makespan", "tardiness", "satisfied"]
+    status, shown, _ = run(capsys, *words, "--more")
+    assert status == 0 and "waiting: from arrival to pickup" in shown
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    rows = list(csv.reader((tmp_path / "summary.csv").read_text().splitlines()))
+    assert [row[:4] for row in rows] == plain
+    assert rows[0][4:] == ["late", "waiting", "utilisation", "empty"]
+    policy = acerl_np.load_policy(tmp_path / "seed1" / "policy.npz")
+    trials = acerl_np.evaluate_policy(policy, acerl_np.load_instance("DMH-01"), trials=2, seed=1)
+    expected = [getattr(trials, name).mean() for name in rows[0][4:]]
+    assert [float(x) for x in rows[2][4:]] == pytest.approx(expected)
+    line = next(line for line in shown.splitlines() if line.startswith("1 "))
+    assert f"{expected[0]:.0%}" in line and f"{expected[1]:.1f}" in line
+
+
 def test_records_held_back_judge_every_seed(tmp_path, capsys):
     status, shown, _ = run(
         capsys,
@@ -170,15 +194,16 @@ TASK = SeedTask(SUITE, (), acerl_np.Config(generations=1, population=4, hidden=(
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda x: x._replace(makespan=x.makespan * np.nan), "seed 0: a worker returned nan for"),
+        (lambda x: x._replace(played=x.played * np.nan), "seed 0: a worker returned nan for"),
         (
-            lambda x: x._replace(tardiness=x.tardiness[:1]),
+            lambda x: x._replace(played=x.played[:, :1]),
             "seed 0: a worker returned no trials of 2 x",
         ),
         (
-            lambda x: x._replace(makespan=-x.makespan),
+            lambda x: x._replace(played=-x.played),
             "seed 0: a worker returned no trials of 2 x 2",
         ),
+        (lambda x: x._replace(unseen=x.unseen[:1]), "seed 0: a worker returned no trials"),
         (lambda x: x._replace(files={"../x": b""}), "seed 0: a worker returned no training"),
         (lambda x: None, "seed 0: a worker returned no training"),
     ],

@@ -12,7 +12,7 @@ from acerl_np.evolution import make_sampler
 from acerl_np.kernels import state
 from acerl_np.kernels.update import Noise
 from acerl_np.kernels.variation import draw_records
-from acerl_np.problem.tables import build_problem
+from acerl_np.problem.tables import allocate_variants, build_problem
 from acerl_np.support.workers import Workers
 from acerl_np.training.config import Config
 from acerl_np.training.forms import make_form
@@ -213,6 +213,30 @@ def test_synthetic_days_mix_all_tasks_of_the_floor():
     assert n == 60 * (9 + 6)
     assert max(trips.values()) < 3.0 * n / 19 and min(trips.values()) > n / 19 / 3.0
     assert same < 0.1 * n
+
+
+def test_synthetic_days_stay_in_their_part_of_the_floor():
+    """From P each vehicle may go to A and B, or to X and Y, and never back."""
+    sites = [{"id": name, "x": x, "y": 0} for x, name in enumerate("PABXY")]
+    edges = [{"a": "A", "b": "B"}, {"a": "X", "b": "Y"}]
+    edges += [{"a": "P", "b": name, "one_way": True} for name in "AX"]
+    floor = {"format": 1, "name": "parts", "sites": sites, "edges": edges}
+    floor["vehicles"] = [{"id": "v", "start": "P", "speed": 1}]
+    instances = [
+        World(floor, [make_task(f"{pair}{k}", *pair, k, 50) for k in range(5)], [0]).instance()
+        for pair in ("AB", "XY", "BA", "YX")
+    ]
+    source = build_problem(instances)
+    target = allocate_variants(source, 4)
+    drawn = set()
+    for generation in range(20):
+        key = np.empty(4, np.uint32)
+        draw_records(source, target, np.arange(4), 0, 1.0, 2, generation, key)
+        for k in range(4):
+            sets = [tuple(sorted(ends)) for ends in target.ends[k, :5].tolist()]
+            assert set(sets) == {((1, 2), (3, 4))[k % 2]}
+            drawn |= {(k, tuple(ends)) for ends in target.ends[k, :5].tolist()}
+    assert len(drawn) == 8  # of both records of its part
 
 
 def test_so_many_days_are_synthetic_as_was_asked():

@@ -8,7 +8,7 @@ from acerl_np import Dispatcher, Lookahead, PolicyError, Simulator, TaskArrived
 from acerl_np.policies.agents import AgentPair
 from acerl_np.policies.network import Policy, initial_parameters
 from acerl_np.policies.origin import Origin
-from acerl_np.problem.tables import find_scaling
+from acerl_np.problem.scaling import find_scaling
 from acerl_np.support.files import read_arrays, write_arrays
 
 SIZES = (219, 8, 12)

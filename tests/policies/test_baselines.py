@@ -19,6 +19,7 @@ from acerl_np.policies.static_search import (
     find_static,
     play_static,
 )
+from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.arena import stream_keys
 
 EXPECTATIONS = Path(__file__).parents[1] / "data" / "rule-expectations.csv"
@@ -130,13 +131,22 @@ def test_no_static_plan_keeps_a_limit_of_zero(suite):
 
 
 @needs_jit
-def test_a_large_fleet_is_searched_locally(suite):
+def test_a_large_fleet_is_searched_locally(suite, monkeypatch):
     data = suite[0].layout.to_dict()
     data["vehicles"] = [{"id": f"v{k}", "start": "carport"} for k in range(6)]
     layout = acerl_np.Layout.from_dict(data)
     instance = acerl_np.Instance.from_rows("six", layout, suite[0].rows())
+    built = []
+
+    def build(*arguments, **options):
+        built.append(arguments)
+        return build_problem(*arguments, **options)
+
+    monkeypatch.setattr("acerl_np.policies.static_search.build_problem", build)
     found = find_static(instance, seed=3)
     assert found.candidates > 4
+    assert len(built) == 1  # on a large floor tables take longer than episodes
+    monkeypatch.undo()
     again = find_static(instance, seed=3)
     assert found.plan == again.plan
     uniform = [PositionPlan(tuple(range(6)), (rule,) * 6) for rule in range(4)]

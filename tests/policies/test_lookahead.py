@@ -36,7 +36,7 @@ from acerl_np.kernels.state import (
     VEHICLE_N_REPAIRS,
     VEHICLE_STATUS,
 )
-from acerl_np.policies.lookahead import find_same
+from acerl_np.policies.lookahead import find_apart, find_same
 from acerl_np.problem.layout import Breakdown, RandomBreakdowns
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.arena import play_list, stream_keys
@@ -98,6 +98,35 @@ def day_of(number=1, seed=7):
 def records_of(numbers=(1, 2, 3)):
     found = [load_instance(f"DMH-0{number}") for number in numbers]
     return found if JIT else [shorten(record, 10) for record in found]
+
+
+def test_futures_stay_in_the_part_of_the_floor():
+    """From P each vehicle may go to A and B, or to X and Y, and never back."""
+    sites = [{"id": name, "x": x, "y": 0} for x, name in enumerate("PABXY")]
+    edges = [{"a": "A", "b": "B"}, {"a": "X", "b": "Y"}]
+    edges += [{"a": "P", "b": name, "one_way": True} for name in "AX"]
+    floor = {"format": 1, "name": "parts", "sites": sites, "edges": edges}
+    layout = Layout.from_dict({**floor, "vehicles": [{"id": "v", "start": "P", "speed": 1}]})
+
+    def make(pair, gap):
+        rows = [
+            {"task": f"t{k}", "pickup": pair[0], "delivery": pair[1], "arrival_time": gap * k}
+            for k in range(5)
+        ]
+        return Instance.from_rows(pair, layout, [{**row, "expiry_time": 9} for row in rows])
+
+    day, mine, other = make("AB", 4.0), make("BA", 3.0), make("XY", 3.0)
+    assert find_apart([day, other, layout], [mine, other]).tolist() == [
+        [False, True],
+        [True, False],
+        [False, False],
+    ]
+    both = Lookahead("EDD", history=[mine, other], futures=4)
+    alone = Lookahead("EDD", history=[mine], futures=4)
+    played = [evaluate_policy(policy, day, trials=1).makespan for policy in (both, alone)]
+    assert np.array_equal(*played)
+    with pytest.raises(PolicyError, match="but itself in its part of the floor; expected other"):
+        evaluate_policy(Lookahead("EDD", history=[day, other], futures=4), day, trials=1)
 
 
 # What is to come is never read

@@ -27,7 +27,8 @@ from acerl_np import (
     load_suite,
 )
 from acerl_np.kernels.state import INSTANCE_LAYOUT, WAY_NAMED_ROUTE
-from acerl_np.problem.tables import build_problem, find_scaling, scaling_of
+from acerl_np.problem.scaling import find_scaling, scaling_of
+from acerl_np.problem.tables import build_problem
 
 DMH = [f"DMH-{k:02d}" for k in range(1, 9)]
 

@@ -20,7 +20,7 @@ from acerl_np.kernels.state import (
     allocate_state,
     copy_row,
 )
-from acerl_np.problem.tables import find_scaling
+from acerl_np.problem.scaling import find_scaling
 
 # Random floors, fleets and tasks
 

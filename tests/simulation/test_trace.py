@@ -15,7 +15,8 @@ from acerl_np import Instance, Layout, Simulator
 from acerl_np.evaluation.trials import Trials
 from acerl_np.kernels.state import NEVER, VEHICLE_STATUS, read_outcome
 from acerl_np.kernels.trace import assign_now, has_decision, rate_tasks
-from acerl_np.problem.tables import build_problem, find_scaling
+from acerl_np.problem.scaling import find_scaling
+from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.trace import PLAYED, Reason, list_waiting, place_on, trace_episode
 
 NO_KEY = np.zeros(4, np.uint32)

@@ -16,6 +16,7 @@ from acerl_np import (
     Instance,
     evaluate_policy,
 )
+from acerl_np.commands.main import main
 from acerl_np.support.files import read_arrays, write_arrays
 from acerl_np.training.config import LARGE_BUDGET
 from acerl_np.training.forms import find_index_shape
@@ -370,6 +371,11 @@ def test_damaged_averages_are_refused(spread, change, message, checkpoint, tmp_p
         ("covariance", np.eye(3)),
         ("covariance", put(-1.0)),
         ("covariance", put(1e308)),
+        ("covariance", put(1e300)),
+        ("covariance", put(1e60)),
+        ("size", np.array(1e60)),
+        ("size_path", put(1e300)),
+        ("shape_path", put(1e300)),
         ("size_path", np.zeros(2)),
         ("shape_path", np.zeros(18, np.float32)),
         ("updates", np.array(-1)),
@@ -392,9 +398,22 @@ def test_other_thetas_are_refused(spread, checkpoint, tmp_path):
         (np.zeros(17), "theta: read shape"),
         (np.zeros(18, np.int64), "theta: read int64"),
         (put(np.nan), "theta: not finite"),
+        (put(1e38), "theta: expected numbers of at most"),
     ):
         changes = {"state.theta": change}
         refuse(checkpoint / f"{spread}.npz", tmp_path / "run.npz", changes, message)
+
+
+def test_the_command_refuses_what_no_search_reaches(checkpoint, tmp_path, capsys):
+    arrays = read_arrays(checkpoint / "full.npz", CheckpointError)
+    arrays["state.spread.covariance"][0, 0] = 1e300
+    write_arrays(tmp_path / "run.npz", arrays)
+    capsys.readouterr()
+    assert main(["train", "--resume", str(tmp_path / "run.npz"), "--generations", "9"]) == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.endswith(
+        "run.npz: not a usable checkpoint: spread: read values that no search reaches"
+    )
 
 
 def test_a_checkpoint_of_another_spread_is_refused(checkpoint, tmp_path):

@@ -1,21 +1,115 @@
-"""What a command makes of policies and records that are named for it: static plans."""
+"""Who plays: what a command makes of the policies that are named for it, and of the records beside them."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from acerl_np.commands.common import load_instances
-from acerl_np.support.errors import InputError, list_some, make_printable
+from acerl_np.support.errors import InputError, PolicyError, list_some, make_printable
 from acerl_np.support.files import path_exists
 
 if TYPE_CHECKING:
     from acerl_np.policies.files import AnyPolicy
+    from acerl_np.policies.lookahead import Lookahead
     from acerl_np.problem.instance import Instance
 
 DEFAULT_FIT = "dmh-train"
 """Suite that Static is fitted on if bundled records of its floor are judged."""
+
+
+class Row(NamedTuple):
+    """A policy and its label.
+
+    Attributes
+    ----------
+    label : str
+    policy : AnyPolicy, Lookahead or str
+    """
+
+    label: str
+    policy: AnyPolicy | Lookahead | str
+
+
+def find_policy(name: str) -> AnyPolicy | str:
+    """Return the policy in a file, or the name of a known policy."""
+    from acerl_np.policies.files import load_policy
+    from acerl_np.policies.rules import find_policy_name
+
+    if name.endswith(".npz") or path_exists(name):
+        policy: AnyPolicy = load_policy(name)
+        return policy
+    return find_policy_name(name)
+
+
+def seat_policies(
+    arguments: argparse.Namespace,
+    policies: Sequence[AnyPolicy | str],
+    names: Sequence[str],
+    instances: Sequence[Instance],
+) -> list[Row]:
+    """Return the policies with their labels, those that play and fit.
+
+    Parameters
+    ----------
+    arguments : argparse.Namespace
+        With those of `add_fit` and of playing.
+    policies : sequence of AnyPolicy or str
+    names : sequence of str
+        What a policy from a file is called; others are called as they are.
+    instances : sequence of Instance
+        The records that judge.
+
+    Raises
+    ------
+    InputError
+        If "Static" and --fit do not go together.
+    PolicyError
+        If a policy does not fit.
+    """
+    labels = [
+        policy if isinstance(policy, str) else name
+        for name, policy in zip(names, policies, strict=True)
+    ]
+    policies, shown = fit_named(arguments, policies, instances, labels)
+    check_fit(labels, policies, instances)
+    return [Row(*pair) for pair in zip(shown, policies, strict=True)]
+
+
+def check_fit(
+    names: Sequence[str], policies: Sequence[AnyPolicy | str], instances: Sequence[Instance]
+) -> None:
+    """Refuse a policy that was trained for floors of another size; say which were trained elsewhere.
+
+    Parameters
+    ----------
+    names : sequence of str
+        What the policies are called in messages, such as the names of their files.
+    policies : sequence of AnyPolicy or str
+        Rules, given by name, fit all floors.
+    instances : sequence of Instance
+
+    Raises
+    ------
+    PolicyError
+        With the name of the first that does not fit.
+    """
+    from acerl_np.policies.origin import describe_difference
+
+    for name, policy in zip(names, policies, strict=True):
+        for instance in instances:
+            try:
+                if not isinstance(policy, str):
+                    policy.check_fits(instance)
+            except PolicyError as error:
+                raise PolicyError(f"{name}: {error}") from error
+    layouts = [(instance.name, instance.layout) for instance in instances]
+    for name, policy in zip(names, policies, strict=True):
+        line = describe_difference(policy, layouts)
+        if line is not None:
+            print(f"{make_printable(name)}: {line}", file=sys.stderr)
 
 
 def add_fit(parser: argparse.ArgumentParser) -> None:

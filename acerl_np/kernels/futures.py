@@ -1,0 +1,353 @@
+"""What may come: how historical records weigh, and the futures that they make of the present situation.
+
+A future is the present situation with tasks still to come, those of a historical record, and with that
+record's breakdowns. The true future is never looked at: of the episode's own record only the tasks that
+have arrived are read.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from acerl_np.kernels.deciders import Decider
+from acerl_np.kernels.events import plan_breakdown
+from acerl_np.kernels.random import draw_uniform, draw_waiting_time
+from acerl_np.kernels.state import (
+    BREAKDOWN_REPAIR_TICKS,
+    BREAKDOWN_TICK,
+    BROKEN,
+    ENDS_DELIVERY,
+    ENDS_PICKUP,
+    EPISODE_INSTANCE,
+    EPISODE_N_ARRIVED,
+    EPISODE_TIME,
+    FLEET_MEAN_REPAIR,
+    FLEET_MEAN_UPTIME,
+    INSTANCE_HAS_PRIORITIES,
+    INSTANCE_HORIZON,
+    INSTANCE_N_TASKS,
+    INSTANCE_N_VEHICLES,
+    NEVER,
+    RECORD_ARRIVAL,
+    RECORD_DEMAND,
+    RECORD_EXPIRY,
+    UNIT_SECONDS,
+    VEHICLE_EVENT_TICK,
+    VEHICLE_NEXT_BREAKDOWN,
+    VEHICLE_STATUS,
+    Problem,
+    State,
+    copy_situation,
+    count_ticks,
+)
+from acerl_np.kernels.variation import copy_task, perturb_arrival, place_task
+from acerl_np.support.compiled import inner_kernel, kernel
+
+GOLDEN = 0.6180339887498949
+"""Step of the additive recurrence that spreads any number of futures over the history by weight."""
+
+TRUST = 2.0
+"""Log weight of each task of the day by which a record agrees better than half."""
+
+N_PAST_FIELDS = 5
+PAST_CLOCK, PAST_DELAY, PAST_TASKS, PAST_HOLES, PAST_SEEN = range(N_PAST_FIELDS)
+
+PRESENT, PLAYED = np.int64(0), np.int64(1)
+"""Rows of `Ahead.states`; typed, or numba would compile what they are passed to for each of them."""
+
+
+class Ahead(NamedTuple):
+    """A lookahead with a worker's own scratch; H historical records, R bases, C candidates.
+
+    Attributes
+    ----------
+    decider : Decider
+        The bases, one in each of its first R rows.
+    draws : bool
+        Whether the bases draw.
+    history : Problem
+        H instances, on the floor and with the fleet of the episodes.
+    excluded : ndarray(bool, (I, H)), records that are no future of an instance: its own content
+    n_futures : int
+    future : Problem
+        Scratch: one instance, the future at hand.
+    states : State
+        Scratch: row PRESENT is the situation in the future at hand, row PLAYED is played.
+    seed : int
+        Of the futures' draws, beside the episode's key.
+    matches : bool
+        Whether records weigh by how well they agree with the day so far, or all the same.
+    cost_limit, penalty, margin : float
+        A future's value is its makespan plus `penalty` times the tardiness beyond `cost_limit - margin`.
+    past : ndarray(float64, (N_PAST_FIELDS,)), what the state does not hold
+        PAST_CLOCK : s between the day's start and the state's tick 0
+        PAST_DELAY, PAST_TASKS : s of delay of the tasks that have left the tables, and their number
+        PAST_HOLES : rows of the tables without a task
+        PAST_SEEN : tasks of the day so far in `seen_...`; -1 where the tables have them
+    seen_ends : ndarray(int32, (n, N_ENDS_FIELDS)), sites of the day's tasks so far, by arrival
+    seen_record : ndarray(float64, (n, N_RECORD_FIELDS)), times since the day's start
+    agreement, deviation, weight : ndarray(float64, (H,)), see `weigh_history`
+    matched : ndarray(bool, (H, M)), tasks of the history that have a counterpart in the day so far
+    candidate : ndarray(int64, (R, C, 2)), vehicle and position in the pool
+    n_candidates : ndarray(int64, (R,))
+    total : ndarray(float64, (R, C)), sums of the futures' values
+    known : ndarray(bool, (H,)), whether `value` has the record's, which is the same in all its futures
+    value : ndarray(float64, (H, R, C)), values of the candidates in the last future of each record
+    """
+
+    decider: Decider
+    draws: bool
+    history: Problem
+    excluded: np.ndarray
+    n_futures: int
+    future: Problem
+    states: State
+    seed: int
+    matches: bool
+    cost_limit: float
+    penalty: float
+    margin: float
+    past: np.ndarray
+    seen_ends: np.ndarray
+    seen_record: np.ndarray
+    agreement: np.ndarray
+    deviation: np.ndarray
+    weight: np.ndarray
+    matched: np.ndarray
+    candidate: np.ndarray
+    n_candidates: np.ndarray
+    total: np.ndarray
+    known: np.ndarray
+    value: np.ndarray
+
+
+@inner_kernel
+def match_record(history, h, ends, record, n_seen, now, window, ahead):
+    """Find for each task of the day so far its counterpart in record h, and how well both agree.
+
+    A counterpart has the same pickup, delivery, expiry and demand, and arrives within the window; the
+    nearest arrival wins. Agreement is the share of tasks with a counterpart among all that have arrived by
+    now in either; the deviation is the largest difference of their arrivals.
+    """
+    n = history.instance[h, INSTANCE_N_TASKS]
+    for task in range(n):
+        ahead.matched[h, task] = False
+    found, deviation = 0, 0.0
+    first = 0
+    for seen in range(n_seen):
+        arrival = record[seen, RECORD_ARRIVAL]
+        while first < n and history.record[h, first, RECORD_ARRIVAL] < arrival - window:
+            first += 1
+        best, nearest = -1, np.inf
+        task = first
+        while task < n and history.record[h, task, RECORD_ARRIVAL] <= arrival + window:
+            difference = abs(history.record[h, task, RECORD_ARRIVAL] - arrival)
+            if (
+                difference < nearest
+                and not ahead.matched[h, task]
+                and history.ends[h, task, ENDS_PICKUP] == ends[seen, ENDS_PICKUP]
+                and history.ends[h, task, ENDS_DELIVERY] == ends[seen, ENDS_DELIVERY]
+                and history.record[h, task, RECORD_EXPIRY] == record[seen, RECORD_EXPIRY]
+                and history.record[h, task, RECORD_DEMAND] == record[seen, RECORD_DEMAND]
+            ):
+                best, nearest = task, difference
+            task += 1
+        if best >= 0:
+            ahead.matched[h, best] = True
+            found += 1
+            deviation = max(deviation, nearest)
+    missed = 0
+    for task in range(n):
+        due_by = history.record[h, task, RECORD_ARRIVAL] + deviation
+        missed += 1 if due_by < now and not ahead.matched[h, task] else 0
+    # The largest of k deviations is a little below the largest possible one.
+    ahead.deviation[h] = np.ceil(deviation * (found + 2) / (found + 1))
+    ahead.agreement[h] = found / max(1, n_seen + missed)
+
+
+@inner_kernel
+def weigh_history(problem, state, b, ahead):
+    """Weigh the historical records, the sum 1: all alike, or by how well they agree with the day so far.
+
+    A record that agrees by half or less weighs as any other, so on days that do not repeat all weigh alike.
+    """
+    i = state.episode[b, EPISODE_INSTANCE]
+    history = ahead.history
+    now = np.float64(state.episode[b, EPISODE_TIME]) + ahead.past[PAST_CLOCK]
+    window = problem.unit[i, UNIT_SECONDS]
+    highest = 0.0
+    n_records = len(history.instance)
+    for h in range(n_records):
+        ahead.agreement[h] = 0.0
+        if ahead.matches and not ahead.excluded[i, h]:
+            n = np.int64(ahead.past[PAST_SEEN])
+            if n >= 0:
+                match_record(history, h, ahead.seen_ends, ahead.seen_record, n, now, window, ahead)
+            else:
+                n = state.episode[b, EPISODE_N_ARRIVED]
+                match_record(history, h, problem.ends[i], problem.record[i], n, now, window, ahead)
+            ahead.weight[h] = TRUST * n * max(0.0, 2.0 * ahead.agreement[h] - 1.0)
+            highest = max(highest, ahead.weight[h])
+        else:
+            ahead.weight[h] = 0.0
+    total = 0.0
+    for h in range(n_records):
+        if ahead.excluded[i, h]:
+            ahead.weight[h] = 0.0
+        else:
+            ahead.weight[h] = np.exp(ahead.weight[h] - highest)
+            total += ahead.weight[h]
+    for h in range(n_records):
+        ahead.weight[h] /= total
+
+
+@inner_kernel
+def pick_record(ahead, uniform):
+    """Return the historical record that a uniform number in [0, 1) falls on."""
+    last = 0
+    for h in range(len(ahead.weight)):
+        if ahead.weight[h] > 0.0:
+            last = h
+            uniform -= ahead.weight[h]
+            if uniform < 0.0:
+                return h
+    return last
+
+
+@inner_kernel
+def write_present(problem, state, b, ahead):
+    """Write what all futures of a decision share: floor, fleet, tasks that have arrived, situation."""
+    i = state.episode[b, EPISODE_INSTANCE]
+    future = ahead.future
+    for field in range(problem.instance.shape[1]):
+        future.instance[0, field] = problem.instance[i, field]
+    for v in range(problem.fleet.shape[1]):
+        for field in range(problem.fleet.shape[2]):
+            future.fleet[0, v, field] = problem.fleet[i, v, field]
+        future.start_site[0, v] = problem.start_site[i, v]
+    for field in range(problem.scaling.shape[1]):
+        future.scaling[0, field] = problem.scaling[i, field]
+    for field in range(problem.unit.shape[1]):
+        future.unit[0, field] = problem.unit[i, field]
+    for task in range(state.episode[b, EPISODE_N_ARRIVED]):
+        copy_task(problem, i, task, future, 0, task)
+    copy_situation(state, b, ahead.states, PRESENT)
+    ahead.states.episode[PRESENT, EPISODE_INSTANCE] = 0
+
+
+@inner_kernel
+def write_future(state, b, ahead, f, h, key):
+    """Write what record h makes of future f: its tasks that have not arrived, and its breakdowns.
+
+    A record that agrees with the day leaves its tasks without a counterpart, moved by at most its
+    deviation. Any other leaves its tasks after now, moved by at most a unit of time: a few records give many
+    futures then.
+    """
+    history, future = ahead.history, ahead.future
+    now = np.float64(state.episode[b, EPISODE_TIME])
+    clock = ahead.past[PAST_CLOCK]
+    n = state.episode[b, EPISODE_N_ARRIVED]
+    is_copy = ahead.agreement[h] > 0.5
+    for task in range(history.instance[h, INSTANCE_N_TASKS]):
+        arrival = history.record[h, task, RECORD_ARRIVAL]
+        uniform = draw_uniform(key, task, f + 1)
+        if is_copy:
+            if ahead.matched[h, task] or arrival + ahead.deviation[h] < now + clock:
+                continue
+            arrival = perturb_arrival(arrival, ahead.deviation[h], uniform) - clock
+            arrival = max(arrival, now + 1.0)
+        else:
+            unit = np.floor(future.unit[0, UNIT_SECONDS])
+            arrival = perturb_arrival(arrival, unit, uniform)
+            arrival -= clock
+            if arrival <= now:
+                continue
+        copy_task(history, h, task, future, 0, n)
+        place_task(future, 0, n, arrival)
+        n += 1
+    future.instance[0, INSTANCE_N_TASKS] = n
+    # The true episode's horizon may have been found from the tasks that are still to come.
+    future.instance[0, INSTANCE_HORIZON] = history.instance[h, INSTANCE_HORIZON]
+    for v in range(future.breakdown.shape[1]):
+        for k in range(future.breakdown.shape[2]):
+            tick = history.breakdown[h, v, k, BREAKDOWN_TICK]
+            ticks = history.breakdown[h, v, k, BREAKDOWN_REPAIR_TICKS]
+            future.breakdown[0, v, k, BREAKDOWN_TICK] = (
+                tick - np.int64(clock) if tick < NEVER else tick
+            )
+            future.breakdown[0, v, k, BREAKDOWN_REPAIR_TICKS] = ticks
+
+
+@inner_kernel
+def find_repair_end(problem, state, b, v, ahead, h, key, f):
+    """Return the tick at which the broken vehicle v may be back, as history knows it.
+
+    Listed breakdowns last as long as the same vehicle's in record h, or as the history's in the mean;
+    random ones are drawn.
+    """
+    i = state.episode[b, EPISODE_INSTANCE]
+    now = state.episode[b, EPISODE_TIME]
+    mean = problem.fleet[i, v, FLEET_MEAN_REPAIR]
+    if problem.fleet[i, v, FLEET_MEAN_UPTIME] > 0.0:
+        return now + max(np.int64(1), count_ticks(mean * draw_waiting_time(key, f, 2 * v + 1)))
+    history = ahead.history
+    began = now
+    k = state.vehicle[b, v, VEHICLE_NEXT_BREAKDOWN]
+    if k < problem.breakdown.shape[2] and problem.breakdown[i, v, k, BREAKDOWN_TICK] <= now:
+        began = problem.breakdown[i, v, k, BREAKDOWN_TICK]
+    ticks = np.int64(-1)
+    clock = np.int64(ahead.past[PAST_CLOCK])
+    for k in range(history.breakdown.shape[2]):
+        if history.breakdown[h, v, k, BREAKDOWN_TICK] - clock <= now:
+            ticks = history.breakdown[h, v, k, BREAKDOWN_REPAIR_TICKS]
+    if ticks < 0:
+        total, n = np.int64(0), np.int64(0)
+        for other in range(history.breakdown.shape[1]):
+            for k in range(history.breakdown.shape[2]):
+                if history.breakdown[h, other, k, BREAKDOWN_TICK] < NEVER:
+                    total += history.breakdown[h, other, k, BREAKDOWN_REPAIR_TICKS]
+                    n += 1
+        ticks = total // n if n > 0 else np.int64(problem.unit[i, UNIT_SECONDS])
+    return max(now + 1, began + ticks + 1)
+
+
+@kernel
+def open_future(problem, state, b, ahead, f, h, key):
+    """Make future f of record h the one at hand; `write_present` must have been called."""
+    write_future(state, b, ahead, f, h, key)
+    states, future = ahead.states, ahead.future
+    now = state.episode[b, EPISODE_TIME]
+    i = state.episode[b, EPISODE_INSTANCE]
+    future.instance[0, INSTANCE_HAS_PRIORITIES] = (
+        problem.instance[i, INSTANCE_HAS_PRIORITIES]
+        | ahead.history.instance[h, INSTANCE_HAS_PRIORITIES]
+    )
+    # Breakdowns to come must not be those that the true episode will draw.
+    for word in range(4):
+        states.breakdown_key[PRESENT, word] = key[word] ^ np.uint32(f + 1)
+    for v in range(future.instance[0, INSTANCE_N_VEHICLES]):
+        states.vehicle[PRESENT, v, VEHICLE_NEXT_BREAKDOWN] = 0
+        plan_breakdown(future, states, PRESENT, v, now)
+        if state.vehicle[b, v, VEHICLE_STATUS] == BROKEN:
+            back = find_repair_end(problem, state, b, v, ahead, h, key, f)
+            states.vehicle[PRESENT, v, VEHICLE_EVENT_TICK] = back
+
+
+@inner_kernel
+def pick_future(ahead, start, f):
+    """Return the historical record of future f."""
+    place = start + f * GOLDEN
+    return pick_record(ahead, place - np.floor(place))
+
+
+@inner_kernel
+def is_repeated(ahead, h):
+    """Whether all futures of record h are the same: its tasks stay where they are, and nothing is drawn."""
+    if ahead.draws or ahead.agreement[h] <= 0.5 or ahead.deviation[h] > 0.0:
+        return False
+    for v in range(ahead.future.instance[0, INSTANCE_N_VEHICLES]):
+        if ahead.future.fleet[0, v, FLEET_MEAN_UPTIME] > 0.0:
+            return False
+    return True

@@ -1,0 +1,107 @@
+"""Which draws the random breakdowns of a batch of episodes take: by seeds, or by keys that are given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from acerl_np.kernels.random import BREAKDOWN, derive_key
+from acerl_np.support.errors import InputError, describe
+from acerl_np.support.numbers import Whole, is_whole
+
+
+class BreakdownStreams:
+    """The stream of each of B episodes, another one each time that it is started unless keys are given.
+
+    Parameters
+    ----------
+    n_episodes : int
+    seed : int
+        Episode b draws from seed + b.
+    keys : array_like of int, (B, 4), optional
+        The same stream each time; then there are no seeds.
+    draws : bool
+        Whether any episode has random breakdowns; else no key is derived from a seed.
+
+    Raises
+    ------
+    InputError
+        If the seed or the keys are unusable.
+    """
+
+    def __init__(
+        self, n_episodes: int, seed: Whole, keys: ArrayLike | None, *, draws: bool
+    ) -> None:
+        self._keys = None if keys is None else _read_keys(keys, n_episodes)
+        self._draws = draws
+        self._seeds = [0] * n_episodes
+        self._starts = [0] * n_episodes
+        check_seed(seed)
+        self.seed_all(seed)
+
+    def check_seeds(self, seeds: Sequence[Whole | None]) -> None:
+        """Refuse seeds that are none, or any if there are keys; None passes.
+
+        Raises
+        ------
+        InputError
+        """
+        given = [seed for seed in seeds if seed is not None]
+        if given and self._keys is not None:
+            raise InputError("seed: the random breakdowns have keys of their own; expected no seed")
+        for seed in given:
+            check_seed(seed)
+
+    def seed_all(self, seed: Whole) -> None:
+        """Let episode b draw from seed + b from its next start on; `check_seeds` has passed."""
+        n = len(self._seeds)
+        self.seed_episodes(range(n), [int(seed) + b for b in range(n)])
+
+    def seed_episodes(self, episodes: Iterable[int], seeds: Sequence[Whole | None]) -> None:
+        """Let some episodes draw from other seeds from their next start on; None keeps a stream."""
+        for b, seed in zip(episodes, seeds, strict=True):
+            if seed is not None:
+                self._seeds[b] = int(seed) % 2**63
+                self._starts[b] = 0
+
+    def begin(self, rows: np.ndarray, key: np.ndarray) -> None:
+        """Write the keys of episodes that are started.
+
+        Parameters
+        ----------
+        rows : ndarray(int64, (n,))
+        key : ndarray(uint32, (B, 4))
+            Output: the rows' own.
+        """
+        if self._keys is not None:
+            key[rows] = self._keys[rows]
+        elif self._draws:
+            for b in rows.tolist():
+                derive_key(self._seeds[b], BREAKDOWN, self._starts[b], 0, key[b])
+                self._starts[b] += 1
+
+
+def _read_keys(keys: ArrayLike, n_episodes: int) -> np.ndarray:
+    try:
+        read = np.asarray(keys)
+    except ValueError:
+        read = np.empty(0)
+    expected = f"expected whole numbers below 2**32 of shape ({n_episodes}, 4)"
+    if read.shape != (n_episodes, 4) or read.dtype.kind not in "iu":
+        raise InputError(f"breakdown_keys: read {read.dtype} of shape {read.shape}; {expected}")
+    if (read < 0).any() or (read >= 2**32).any():
+        raise InputError(f"breakdown_keys: out of range; {expected}")
+    return read.astype(np.uint32)
+
+
+def check_seed(seed: object) -> None:
+    """Refuse what is no whole number from 0 on.
+
+    Raises
+    ------
+    InputError
+    """
+    if not is_whole(seed) or seed < 0:  # type: ignore[operator]
+        raise InputError(f"seed: read {describe(seed)}; expected a whole number from 0 on")
