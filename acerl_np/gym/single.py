@@ -9,7 +9,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.gym.actions import ACTIONS, make_actions
+from acerl_np.simulation.actions import ACTIONS, make_actions
 from acerl_np.gym.episodes import (
     ILLEGAL,
     METADATA,

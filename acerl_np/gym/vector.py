@@ -12,7 +12,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike
 
-from acerl_np.gym.actions import ACTIONS, make_actions
+from acerl_np.simulation.actions import ACTIONS, make_actions
 from acerl_np.gym.episodes import (
     ILLEGAL,
     METADATA,
