@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import gymnasium
@@ -152,23 +152,29 @@ def find_step_limit(env: gymnasium.Env[Any, Any]) -> int | None:
 
 
 def redraw(
-    simulator: Simulator, actions: Any, generator: Any, mask: np.ndarray | None = None
+    actions: Any, mask: np.ndarray, running: np.ndarray, generator: Callable[[int], Any]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Replace illegal actions of running episodes; return all actions, and where they were illegal.
+    """Replace illegal actions of n running episodes; return all actions, and where they were illegal.
 
-    What is no array of whole numbers stays as it is, for the simulator to refuse. `mask`, bool
-    (B, n_actions), says what is legal; by default the simulator does.
+    What is no array of whole numbers stays as it is, for the simulator to refuse.
+
+    Parameters
+    ----------
+    actions : array_like of int, (n,)
+    mask : ndarray(bool, (n, n_actions))
+        What is legal.
+    running : ndarray(bool, (n,))
+    generator : callable
+        Returns the generator of the k-th.
     """
     actions = np.asarray(actions)
-    if actions.dtype.kind not in "iu" or actions.shape != (simulator.n_episodes,):
-        return actions, np.empty(0, np.int64)
-    if mask is None:
-        mask = simulator.action_mask
-    illegal = np.flatnonzero(~simulator.done & ~find_legal(mask, actions))
-    if len(illegal):
+    if actions.dtype.kind not in "iu" or actions.shape != (len(mask),):
+        return actions, np.zeros(len(mask), np.bool_)
+    illegal = running & ~find_legal(mask, actions)
+    if illegal.any():
         actions = actions.astype(np.int64)
-        for b in illegal:
-            actions[b] = generator(b).choice(np.flatnonzero(mask[b]))
+        for k in np.flatnonzero(illegal):
+            actions[k] = generator(int(k)).choice(np.flatnonzero(mask[k]))
     return actions, illegal
 
 
@@ -190,6 +196,15 @@ class Settled(NamedTuple):
     makespan: np.ndarray
     tardiness: np.ndarray
     status: np.ndarray
+
+    def tell(self, k: int) -> dict[str, Any]:
+        """Return what an info says of the k-th."""
+        return {
+            "cost": float(self.cost[k]),
+            "makespan": float(self.makespan[k]),
+            "tardiness": float(self.tardiness[k]),
+            "status": self.status[k],
+        }
 
 
 class Accounts:

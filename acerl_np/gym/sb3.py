@@ -63,13 +63,14 @@ class DMHVecEnv(VecEnv):  # type: ignore[misc]
             horizon=horizon,
             illegal=illegal,
             render_mode=render_mode,
-            autoreset_mode="SameStep",
+            autoreset_mode="Disabled",
             task_slots=task_slots,
             n_vehicles=n_vehicles,
             scaling=scaling,
             instance=instance,
             actions=actions,
         )
+        self._rows = np.arange(num_envs)
         self._chosen: np.ndarray = np.zeros(num_envs, np.int64)
         super().__init__(
             num_envs, self.envs.single_observation_space, self.envs.single_action_space
@@ -115,21 +116,15 @@ class DMHVecEnv(VecEnv):  # type: ignore[misc]
         ActionError
             If an action is illegal; no environment is changed.
         """
-        observation, rewards, dones, _, infos = self.envs.step(self._chosen)
+        rewards, dones, settled, _ = self.envs.take(self._rows, self._chosen)
         told: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
-        if dones.any():
-            final = infos["final_info"]
-            for b in np.flatnonzero(dones):
-                told[b] = {
-                    "terminal_observation": infos["final_obs"][b],
-                    "TimeLimit.truncated": False,
-                    "cost": float(final["cost"][b]),
-                    "makespan": float(final["makespan"][b]),
-                    "tardiness": float(final["tardiness"][b]),
-                    "status": final["status"][b],
-                }
-            self._note_starts(infos)
-        return observation, rewards.astype(np.float32), dones, told
+        if settled is not None:
+            for k, b in enumerate(np.flatnonzero(dones)):
+                seen = np.zeros(self.observation_space.shape, np.float32)
+                end = {"terminal_observation": seen, "TimeLimit.truncated": False}
+                told[b] = {**end, **settled.tell(k)}
+            self._note_starts(self.envs.reset(options={"reset_mask": dones})[1])
+        return self.envs.observation, rewards.astype(np.float32), dones, told
 
     def _note_starts(self, infos: dict[str, Any]) -> None:
         started = np.flatnonzero(infos["_instance"])

@@ -9,7 +9,6 @@ import gymnasium
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.simulation.actions import ACTIONS, make_actions
 from acerl_np.gym.episodes import (
     ILLEGAL,
     METADATA,
@@ -28,6 +27,7 @@ from acerl_np.gym.episodes import (
     refuse_step_limit,
     render,
 )
+from acerl_np.simulation.actions import ACTIONS, make_actions
 from acerl_np.simulation.simulator import Simulator
 from acerl_np.support.errors import ActionError
 from acerl_np.support.numbers import Whole
@@ -209,23 +209,20 @@ class DMHEnv(gymnasium.Env[np.ndarray, Any]):
             raise ActionError("no episode is running; expected reset() first")
         simulator = self._simulator
         actions = np.asarray([action])
-        illegal = np.empty(0, np.int64)
+        illegal = np.zeros(1, np.bool_)
         if self._redraws:
             mask = self._actions.mask()
-            actions, illegal = redraw(simulator, actions, lambda b: self.np_random, mask)
+            actions, illegal = redraw(actions, mask, ~simulator.done, lambda k: self.np_random)
         self._actions.take(actions)
         over = bool(simulator.done[0])
         info = {**self._look(), "cost": 0.0}
         if self._redraws:
-            info["redrawn"] = len(illegal) > 0
+            info["redrawn"] = bool(illegal[0])
         if not over:
             return simulator.observation[0], 0.0, False, False, info
         self._over = True
         settled = self._accounts.settle(np.array([0]))
-        info["cost"] = float(settled.cost[0])
-        info["makespan"] = float(settled.makespan[0])
-        info["tardiness"] = float(settled.tardiness[0])
-        info["status"] = settled.status[0]
+        info |= settled.tell(0)
         return simulator.observation[0], float(settled.reward[0]), True, False, info
 
     def action_masks(self) -> np.ndarray:

@@ -12,13 +12,13 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike
 
-from acerl_np.simulation.actions import ACTIONS, make_actions
 from acerl_np.gym.episodes import (
     ILLEGAL,
     METADATA,
     RENDER_MODES,
     Accounts,
     InstanceLike,
+    Settled,
     check_choice,
     draw_entry,
     find_entries,
@@ -31,6 +31,7 @@ from acerl_np.gym.episodes import (
     refuse_step_limit,
     render,
 )
+from acerl_np.simulation.actions import ACTIONS, make_actions
 from acerl_np.simulation.simulator import Simulator
 from acerl_np.support.errors import ActionError, InputError, describe
 from acerl_np.support.numbers import Whole, is_whole
@@ -226,27 +227,17 @@ class DMHVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray
             If an action is illegal, nothing was started, or with DISABLED an episode is over; no
             environment is changed then.
         """
-        if not self._started:
-            raise ActionError("no episode is running; expected reset() first")
         simulator, mode = self._simulator, self.autoreset_mode
-        waiting = self._over
+        waiting = self._over.copy()
         if mode is AutoresetMode.DISABLED and waiting.any():
             raise ActionError(
                 f"environments {np.flatnonzero(waiting).tolist()} are over; expected "
                 "reset(options={'reset_mask': ...}) first"
             )
-        redrawn = np.zeros(self.num_envs, np.bool_)
-        if self._redraws:
-            actions, illegal = redraw(simulator, actions, self._generator, self._actions.mask())
-            redrawn[illegal] = True
-        self._actions.take(actions)
-        ended = simulator.done & ~waiting
-        rewards = np.zeros(self.num_envs)
+        rewards, ended, settled, redrawn = self.take(np.arange(self.num_envs), actions)
         ends: dict[str, np.ndarray] = {}
-        if ended.any():
+        if settled is not None:
             rows = np.flatnonzero(ended)
-            settled = self._accounts.settle(rows)
-            rewards[rows] = settled.reward
             ends = {name: np.zeros(self.num_envs) for name in ("cost", "makespan", "tardiness")}
             ends["status"] = np.full(self.num_envs, None, object)
             for name, values in ends.items():
@@ -262,7 +253,6 @@ class DMHVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray
             if ends:
                 final = self._look_at_ends(ended, ends, redrawn)
                 ends = {}
-        self._over = ended.copy() if not final else np.zeros(self.num_envs, np.bool_)
         if restarted.any():
             self._restart(np.flatnonzero(restarted))
         infos = self._look()
@@ -274,6 +264,62 @@ class DMHVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray
             put(infos, "redrawn", redrawn & ~restarted, ~restarted)
         self._add_names(infos, restarted)
         return simulator.observation, rewards, ended, truncations, {**infos, **final}
+
+    @property
+    def observation(self) -> np.ndarray:
+        """What is seen now, float32 (B, n_features); zero in environments that are over."""
+        return self._simulator.observation
+
+    @property
+    def is_over(self) -> np.ndarray:
+        """Whether each environment is over and waits for its reset, bool (B,)."""
+        return self._over.copy()
+
+    def take(
+        self, rows: np.ndarray, actions: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, Settled | None, np.ndarray]:
+        """Take one decision in some environments and restart none, for loops of other libraries.
+
+        Parameters
+        ----------
+        rows : ndarray(int, (n,))
+            The environments, each at most once; what is chosen for those that are over is ignored.
+        actions : ndarray(int, (n,))
+
+        Returns
+        -------
+        rewards : ndarray(float64, (n,))
+        ended : ndarray(bool, (n,))
+            Whose episode this decision has ended.
+        settled : Settled or None
+            What those that ended are paid, in their order; None if there are none.
+        redrawn : ndarray(bool, (n,))
+            Whose action was illegal, and drawn anew.
+
+        Raises
+        ------
+        ActionError
+            If an action is illegal, or nothing was started; no environment is changed then.
+        """
+        if not self._started:
+            raise ActionError("no episode is running; expected reset() first")
+        waiting = self._over[rows]
+        redrawn = np.zeros(len(rows), np.bool_)
+        if self._redraws:
+            actions, redrawn = redraw(
+                actions,
+                self._actions.mask()[rows],
+                ~self._simulator.done[rows],
+                lambda k: self._generator(int(rows[k])),
+            )
+        self._actions.take(actions, rows)
+        ended = self._simulator.done[rows] & ~waiting
+        rewards, settled = np.zeros(len(rows)), None
+        if ended.any():
+            settled = self._accounts.settle(rows[ended])
+            rewards[ended] = settled.reward
+            self._over[rows[ended]] = True
+        return rewards, ended, settled, redrawn
 
     def action_masks(self) -> np.ndarray:
         """Return the legal actions, bool (B, n_actions)."""

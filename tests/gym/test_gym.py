@@ -388,9 +388,9 @@ def test_redrawn_actions_are_uniform(instances):
     simulator.step(np.zeros(400, int))
     generator = np.random.default_rng(0)
     actions, illegal = acerl_np.gym.episodes.redraw(
-        simulator, np.zeros(400, int), lambda b: generator
+        np.zeros(400, int), simulator.action_mask, ~simulator.done, lambda k: generator
     )
-    assert len(illegal) == 400
+    assert illegal.sum() == 400
     counts = np.bincount(actions, minlength=12)[simulator.action_mask[0]]
     assert counts.sum() == 400
     expected = 400 / len(counts)
