@@ -89,9 +89,15 @@ def find_entries(simulator: Simulator, instances: Sequence[Instance]) -> list[in
     return [position[id(instance)] for instance in instances]
 
 
-def name_entry(simulator: Simulator, options: dict[str, Any] | None) -> int | None:
+def name_entry(
+    simulator: Simulator, options: dict[str, Any] | None, known: Sequence[str] = ("instance",)
+) -> int | None:
     """Return the position in the pool of the instance that `options` ask for, None if for none."""
-    wanted = (options or {}).get("instance")
+    if options is None:
+        return None
+    if not isinstance(options, dict) or not options.keys() <= set(known):
+        raise InputError(f"options: read {describe(options)}; expected a dict of {list(known)}")
+    wanted = options.get("instance")
     if wanted is None:
         return None
     names = [instance.name for instance in simulator.pool]
@@ -120,10 +126,24 @@ def draw_entry(entries: Sequence[int], generator: Any) -> int:
     return entries[0] if len(entries) == 1 else entries[generator().integers(len(entries))]
 
 
-def observation_space(simulator: Simulator, durations: list[np.ndarray]) -> gymnasium.spaces.Box:
-    """Return the space of one observation: bounds that hold for the instances of the pool."""
-    low, high = bound_observations(simulator, durations)
-    return gymnasium.spaces.Box(low, high, (simulator.n_features,), np.float32)
+def find_observation_space(
+    simulator: Simulator, durations: list[np.ndarray], given: gymnasium.Space[Any] | None
+) -> gymnasium.spaces.Box:
+    """Return the space of one observation: the given one, or bounds that hold for the pool's instances."""
+    shape = (simulator.n_features,)
+    if given is None:
+        low, high = bound_observations(simulator, durations)
+        return gymnasium.spaces.Box(low, high, shape, np.float32)
+    if (
+        not isinstance(given, gymnasium.spaces.Box)
+        or given.shape != shape
+        or given.dtype != np.float32
+    ):
+        raise InputError(
+            f"observation_space: read {describe(given)}; expected a Box of float32 and shape {shape}, of one "
+            "environment"
+        )
+    return given
 
 
 def refuse_step_limit(limit: Any) -> None:

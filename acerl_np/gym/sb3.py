@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import gymnasium
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -20,11 +21,12 @@ except ImportError as error:
 from acerl_np.gym.episodes import InstanceLike
 from acerl_np.gym.vector import DMHVectorEnv
 from acerl_np.support.errors import InputError
+from acerl_np.support.sharing import CopiedWhole
 
 Indices = int | Iterable[int] | None
 
 
-class DMHVecEnv(VecEnv):  # type: ignore[misc]
+class DMHVecEnv(CopiedWhole, VecEnv):  # type: ignore[misc]
     """Many environments on one lockstep simulator, as Stable-Baselines3 wants them.
 
     An episode that is over is started anew in the same step, so a learner sees only decisions, each with at
@@ -35,7 +37,8 @@ class DMHVecEnv(VecEnv):  # type: ignore[misc]
 
     Parameters
     ----------
-    num_envs, instances, horizon, illegal, render_mode, task_slots, n_vehicles, scaling, instance, actions
+    num_envs, instances, horizon, illegal, render_mode, task_slots, n_vehicles, scaling, instance, actions,
+    observation_space
         As of `DMHVectorEnv`.
 
     Raises
@@ -56,6 +59,7 @@ class DMHVecEnv(VecEnv):  # type: ignore[misc]
         scaling: ArrayLike | None = None,
         instance: InstanceLike | Sequence[InstanceLike] | None = None,
         actions: str = "rules",
+        observation_space: gymnasium.Space[Any] | None = None,
     ) -> None:
         self.envs = DMHVectorEnv(
             num_envs,
@@ -69,6 +73,7 @@ class DMHVecEnv(VecEnv):  # type: ignore[misc]
             scaling=scaling,
             instance=instance,
             actions=actions,
+            observation_space=observation_space,
         )
         self._rows = np.arange(num_envs)
         self._chosen: np.ndarray = np.zeros(num_envs, np.int64)

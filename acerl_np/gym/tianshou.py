@@ -13,6 +13,7 @@ from acerl_np.gym.episodes import InstanceLike
 from acerl_np.gym.vector import DMHVectorEnv
 from acerl_np.support.errors import ActionError, InputError, MissingExtraError, describe
 from acerl_np.support.numbers import Whole
+from acerl_np.support.sharing import CopiedWhole
 
 MISSING: ImportError | None = None
 """Why there is no Tianshou; `MaskInObservation` needs nothing of it."""
@@ -62,7 +63,7 @@ class MaskInObservation(gymnasium.Wrapper[Any, Any, Any, Any]):
         return {"obs": observation, "mask": info["action_mask"].astype(np.bool_)}
 
 
-class LockstepVectorEnv(BaseVectorEnv):  # type: ignore[misc]
+class LockstepVectorEnv(CopiedWhole, BaseVectorEnv):  # type: ignore[misc]
     """Many environments on one lockstep simulator, as Tianshou's collectors want them.
 
     It stands for a `DummyVectorEnv` of as many `MaskInObservation`: same observations, rewards and ends.
@@ -73,7 +74,8 @@ class LockstepVectorEnv(BaseVectorEnv):  # type: ignore[misc]
 
     Parameters
     ----------
-    num_envs, instances, horizon, illegal, render_mode, task_slots, n_vehicles, scaling, instance, actions
+    num_envs, instances, horizon, illegal, render_mode, task_slots, n_vehicles, scaling, instance, actions,
+    observation_space
         As of `DMHVectorEnv`.
 
     Raises
@@ -96,6 +98,7 @@ class LockstepVectorEnv(BaseVectorEnv):  # type: ignore[misc]
         scaling: ArrayLike | None = None,
         instance: InstanceLike | Sequence[InstanceLike] | None = None,
         actions: str = "rules",
+        observation_space: gymnasium.Space[Any] | None = None,
     ) -> None:
         if MISSING is not None:
             raise MissingExtraError(
@@ -114,6 +117,7 @@ class LockstepVectorEnv(BaseVectorEnv):  # type: ignore[misc]
             scaling=scaling,
             instance=instance,
             actions=actions,
+            observation_space=observation_space,
         )
         self.env_num = self.wait_num = num_envs
         self.workers: list[Any] = []

@@ -22,9 +22,9 @@ from acerl_np.gym.episodes import (
     check_choice,
     draw_entry,
     find_entries,
+    find_observation_space,
     load,
     name_entry,
-    observation_space,
     put,
     read_seeds,
     redraw,
@@ -35,9 +35,10 @@ from acerl_np.simulation.actions import ACTIONS, make_actions
 from acerl_np.simulation.simulator import Simulator
 from acerl_np.support.errors import ActionError, InputError, describe
 from acerl_np.support.numbers import Whole, is_whole
+from acerl_np.support.sharing import CopiedWhole
 
 
-class DMHVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
+class DMHVectorEnv(CopiedWhole, gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
     """Many `DMHEnv` on one lockstep simulator.
 
     Observations, rewards, ends and infos are those of Gymnasium's `SyncVectorEnv` of `num_envs`
@@ -66,6 +67,8 @@ class DMHVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray
         The same as `instances`, as the single environment calls it.
     actions : {"rules", "pairs"}
         As in `DMHEnv`.
+    observation_space : gymnasium.spaces.Box, optional
+        As in `DMHEnv`, of one environment.
     max_episode_steps : None
         Not to be used: an end after so many steps would be worth more than the best schedule.
 
@@ -98,6 +101,7 @@ class DMHVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray
         scaling: ArrayLike | None = None,
         instance: InstanceLike | Sequence[InstanceLike] | None = None,
         actions: str = "rules",
+        observation_space: gymnasium.Space[Any] | None = None,
         max_episode_steps: None = None,
     ) -> None:
         check_choice("actions", actions, ACTIONS)
@@ -132,7 +136,9 @@ class DMHVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray
         self._over = np.zeros(num_envs, np.bool_)  # ended, and the end has been reported
         self._actions = make_actions(actions, self._simulator)
         self._accounts = Accounts(self._simulator)
-        self.single_observation_space = observation_space(self._simulator, self._accounts.durations)
+        self.single_observation_space = find_observation_space(
+            self._simulator, self._accounts.durations, observation_space
+        )
         self.single_action_space = gymnasium.spaces.Discrete(self._actions.n)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
@@ -171,9 +177,10 @@ class DMHVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray
         Raises
         ------
         InputError
-            If there is no such instance, seeds or mask have another length or type, or the very first
-            reset has a mask; nothing is changed.
+            If there is no such instance or option, seeds or mask have another length or type, or the very
+            first reset has a mask; nothing is changed.
         """
+        choice = name_entry(self._simulator, options, ("instance", "reset_mask"))
         options = options or {}
         mask = np.ones(self.num_envs, np.bool_)
         if "reset_mask" in options:
@@ -185,7 +192,6 @@ class DMHVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray
                 )
             if not self._started:
                 raise InputError("reset_mask: expected a first reset of all environments before")
-        choice = name_entry(self._simulator, options)
         if seed is None:
             seeds: Sequence[Whole | None] = [None] * self.num_envs
         elif isinstance(seed, Iterable):

@@ -35,7 +35,7 @@ from acerl_np.problem.layout import Layout
 from acerl_np.problem.tables import build_problem, count_actions, count_features
 from acerl_np.support.errors import ActionError, InputError, describe
 from acerl_np.support.numbers import Whole, is_whole
-from acerl_np.support.sharing import Exclusive
+from acerl_np.support.sharing import CopiedWhole, Exclusive
 
 STATUS_NAMES = np.array(["running", "finished", "stuck", "stopped"])
 """All tasks served; nothing can happen any more though tasks wait; stopped at the horizon."""
@@ -110,7 +110,7 @@ def read_choices(name: str, values: ArrayLike, n: int) -> np.ndarray:
     return read.astype(np.int64)
 
 
-class Simulator:
+class Simulator(CopiedWhole):
     """B episodes in lockstep, one per entry of `instances`.
 
     Each step takes one decision in every episode that is not over and advances it to its next
