@@ -21,6 +21,7 @@ except ImportError as error:
 from acerl_np.gym.episodes import InstanceLike
 from acerl_np.gym.vector import DMHVectorEnv
 from acerl_np.support.errors import InputError
+from acerl_np.support.numbers import Whole
 from acerl_np.support.sharing import CopiedWhole
 
 Indices = int | Iterable[int] | None
@@ -49,7 +50,7 @@ class DMHVecEnv(CopiedWhole, VecEnv):  # type: ignore[misc]
 
     def __init__(
         self,
-        num_envs: int = 1,
+        num_envs: Whole = 1,
         instances: InstanceLike | Sequence[InstanceLike] | None = None,
         horizon: float | None = None,
         illegal: str = "error",
@@ -75,11 +76,10 @@ class DMHVecEnv(CopiedWhole, VecEnv):  # type: ignore[misc]
             actions=actions,
             observation_space=observation_space,
         )
-        self._rows = np.arange(num_envs)
-        self._chosen: np.ndarray = np.zeros(num_envs, np.int64)
-        super().__init__(
-            num_envs, self.envs.single_observation_space, self.envs.single_action_space
-        )
+        n = self.envs.num_envs
+        self._rows = np.arange(n)
+        self._chosen: np.ndarray = np.zeros(n, np.int64)
+        super().__init__(n, self.envs.single_observation_space, self.envs.single_action_space)
 
     def reset(self) -> np.ndarray:
         """Start all episodes, with the seeds and options that were set.

@@ -88,7 +88,7 @@ class LockstepVectorEnv(CopiedWhole, BaseVectorEnv):  # type: ignore[misc]
 
     def __init__(
         self,
-        num_envs: int = 1,
+        num_envs: Whole = 1,
         instances: InstanceLike | Sequence[InstanceLike] | None = None,
         horizon: float | None = None,
         illegal: str = "error",
@@ -119,11 +119,11 @@ class LockstepVectorEnv(CopiedWhole, BaseVectorEnv):  # type: ignore[misc]
             actions=actions,
             observation_space=observation_space,
         )
-        self.env_num = self.wait_num = num_envs
+        self.env_num = self.wait_num = self.envs.num_envs
         self.workers: list[Any] = []
         self.waiting_conn: list[Any] = []
         self.waiting_id: list[int] = []
-        self.ready_id = list(range(num_envs))
+        self.ready_id = list(range(self.env_num))
         self.timeout = None
         self.is_async = self.is_closed = False
 

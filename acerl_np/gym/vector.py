@@ -90,7 +90,7 @@ class DMHVectorEnv(CopiedWhole, gymnasium.vector.VectorEnv[np.ndarray, np.ndarra
 
     def __init__(
         self,
-        num_envs: int = 1,
+        num_envs: Whole = 1,
         instances: InstanceLike | Sequence[InstanceLike] | None = None,
         horizon: float | None = None,
         illegal: str = "error",
@@ -112,7 +112,7 @@ class DMHVectorEnv(CopiedWhole, gymnasium.vector.VectorEnv[np.ndarray, np.ndarra
         refuse_step_limit(max_episode_steps)
         if not isinstance(autoreset_mode, AutoresetMode):
             check_choice("autoreset_mode", autoreset_mode, [mode.value for mode in AutoresetMode])
-        self.num_envs = num_envs
+        self.num_envs = num_envs = int(num_envs)
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.metadata = {**METADATA, "autoreset_mode": self.autoreset_mode}
         self.render_mode = render_mode

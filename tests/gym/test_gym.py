@@ -820,7 +820,8 @@ def test_an_end_by_steps_is_refused(instances):
 
 
 def test_seeds_of_numpys_kinds(instances):
-    env, envs = DMHEnv(instances), DMHVectorEnv(3, instances)
+    env, envs = DMHEnv(instances), DMHVectorEnv(np.int64(3), instances)
+    assert type(envs.num_envs) is int
     for seed in (3, np.int64(3), np.uint8(3)):
         env.reset(seed=seed)
         assert env.np_random_seed == 3
