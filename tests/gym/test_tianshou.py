@@ -7,10 +7,12 @@ It needs PyTorch, which comes with the extra:
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from acerl_np import ActionError, InputError
+from acerl_np import ActionError, Agent, InputError, evaluate_policy, load_suite
 from acerl_np.support.errors import MissingExtraError
 
 gymnasium = pytest.importorskip("gymnasium")
@@ -22,6 +24,8 @@ try:
     import torch
 except ImportError:
     torch = None
+
+PAGE = (Path(__file__).parents[2] / "docs" / "environments.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("actions", ["rules", "pairs"])
@@ -235,3 +239,30 @@ def test_tianshous_learners_learn_on_it(learner, make, actions):
     test = Collector(algorithm, make(3, actions=actions), exploration_noise=False)
     test.reset()
     assert test.collect(n_episode=4).returns.max() < -1500.0
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")
+def test_the_example_of_the_page_runs_and_its_agent_is_judged(capsys):
+    pytest.importorskip("tianshou", reason="needs the extra tianshou")
+    from tianshou.data import Batch
+
+    [code] = [block for block in PAGE.split("```\n") if "collector.collect(" in block]
+    names = {}
+    exec(compile(code, "environments.md", "exec"), names)
+    assert -4000.0 < float(capsys.readouterr().out) < -1500.0
+    policy = names["policy"]
+    policy.set_eps_inference(0.0)
+    [line] = [
+        line for line in PAGE.splitlines() if line.startswith("`lambda observation, mask: policy(")
+    ]
+    function = eval(line.strip("`."), {"policy": policy, "Batch": Batch})
+    agent = Agent(function, load_suite("dmh-train"))
+    trials = evaluate_policy(agent, load_suite("dmh-test")[:2], trials=2)
+    env = MaskInObservation(DMHEnv("DMH-09"))
+    seen, _ = env.reset()
+    over = False
+    while not over:
+        batch = Batch(obs=Batch(obs=seen["obs"][None], mask=seen["mask"][None]), info=Batch())
+        seen, reward, over, _, _ = env.step(policy(batch).act[0])
+    assert trials.makespan[0, 0] == -reward
