@@ -24,6 +24,9 @@ try:
 except ImportError as error:
     BaseVectorEnv, MISSING = object, error
 
+UNTOLD = {"action_mask", "makespan", "tardiness", "status"}
+"""What infos of steps leave out: the mask is seen, the others are nan or missing while an episode goes on."""
+
 Indices = int | Iterable[int] | None
 
 
@@ -35,7 +38,9 @@ class MaskInObservation(gymnasium.Wrapper[Any, Any, Any, Any]):
     `DummyVectorEnv([lambda: MaskInObservation(DMHEnv("DMH-01"))] * 8)`.
 
     "obs" is the observation, float32 (n_features,); "mask" bool (n_actions,), True is legal. At an end, which
-    no policy is asked about, it is all False.
+    no policy is asked about, it is all False. An info of a step holds the same numbers each time, as trainers
+    refuse a buffer in which something is missing: those of `DMHEnv` but for the mask, and "finished" (bool,
+    whether all tasks are served) instead of status, makespan and tardiness. Reward and "cost" tell these two.
 
     Parameters
     ----------
@@ -57,7 +62,9 @@ class MaskInObservation(gymnasium.Wrapper[Any, Any, Any, Any]):
     def step(self, action: Any) -> tuple[dict[str, np.ndarray], float, bool, bool, dict[str, Any]]:
         """Take one decision, as `DMHEnv`."""
         observation, reward, terminated, truncated, info = self.env.step(action)
-        return self._join(observation, info), float(reward), terminated, truncated, info
+        told = {name: value for name, value in info.items() if name not in UNTOLD}
+        told["finished"] = info.get("status") == "finished"
+        return self._join(observation, info), float(reward), terminated, truncated, told
 
     def _join(self, observation: np.ndarray, info: dict[str, Any]) -> dict[str, np.ndarray]:
         return {"obs": observation, "mask": info["action_mask"].astype(np.bool_)}
@@ -67,10 +74,9 @@ class LockstepVectorEnv(CopiedWhole, BaseVectorEnv):  # type: ignore[misc]
     """Many environments on one lockstep simulator, as Tianshou's collectors want them.
 
     It stands for a `DummyVectorEnv` of as many `MaskInObservation`: same observations, rewards and ends.
-    Observations are a `Batch` of "obs", float32 (n, n_features), and "mask", bool (n, n_actions). An info is
-    empty but for "env_id" and, at an episode's end, "cost", "makespan", "tardiness" and "status" as of
-    `DMHEnv`; that of a reset names the "instance". All environments step in one call, so the collector for
-    asynchronous ones is not for it.
+    Observations are a `Batch` of "obs", float32 (n, n_features), and "mask", bool (n, n_actions). An info of
+    a step holds "env_id", "cost" and "finished"; that of a reset names the "instance". All environments step
+    in one call, so the collector for asynchronous ones is not for it.
 
     Parameters
     ----------
@@ -186,12 +192,13 @@ class LockstepVectorEnv(CopiedWhole, BaseVectorEnv):  # type: ignore[misc]
         if over:
             raise ActionError(f"environments {over} are over; expected reset({over}) first")
         rewards, ended, settled, _ = self.envs.take(rows, np.asarray(action))
-        infos: list[dict[str, Any]] = [{} for _ in rows]
+        costs, finished = np.zeros(len(rows)), np.zeros(len(rows), np.bool_)
         if settled is not None:
-            for k, own in enumerate(np.flatnonzero(ended)):
-                infos[own] = settled.tell(k)
-        for info, b in zip(infos, rows, strict=True):
-            info["env_id"] = int(b)
+            costs[ended], finished[ended] = settled.cost, settled.status == "finished"
+        infos = [
+            {"env_id": int(b), "cost": float(cost), "finished": bool(end)}
+            for b, cost, end in zip(rows, costs, finished, strict=True)
+        ]
         return self._look(rows), rewards, ended, np.zeros(len(rows), np.bool_), np.array(infos)
 
     def seed(self, seed: Whole | Sequence[Whole | None] | None = None) -> list[list[Any]]:

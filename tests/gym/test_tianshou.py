@@ -45,6 +45,8 @@ def test_the_mask_is_in_the_observation(actions):
         observation, *others, expected = plain.step(action)
         assert (reward, over, truncated) == tuple(others)
         assert info["time"] == expected["time"]
+        assert not {"action_mask", "makespan", "tardiness", "status"} & info.keys()
+        assert info["finished"] == over
     assert not seen["mask"].any()
 
 
@@ -95,7 +97,8 @@ def test_lockstep_equals_single_environments(options):
                 assert np.array_equal(own, other)
             check_observations(got[0], expected[0])
             for own, other, over in zip(got[4], expected[4], got[2], strict=True):
-                assert ("makespan" in own) == over
+                assert own["finished"] == (over and "horizon" not in options)
+                assert own.keys() <= other.keys()
                 for key, value in own.items():
                     np.testing.assert_array_equal(value, other[key], err_msg=key)
             masks[rows] = got[0].mask
@@ -266,3 +269,36 @@ def test_the_example_of_the_page_runs_and_its_agent_is_judged(capsys):
         batch = Batch(obs=Batch(obs=seen["obs"][None], mask=seen["mask"][None]), info=Batch())
         seen, reward, over, _, _ = env.step(policy(batch).act[0])
     assert trials.makespan[0, 0] == -reward
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("options", [{}, {"horizon": 700.0}, {"illegal": "redraw"}], ids=str)
+@pytest.mark.parametrize("make", [make_single, make_lockstep])
+def test_its_trainer_runs_and_its_buffer_lacks_nothing(make, options):
+    """A missing number or word in an info ends a training, where an episode ends or later."""
+    envs, tests = make(4, **options), make(2, **options)
+    from tianshou.data import Collector, VectorReplayBuffer
+    from tianshou.trainer import OffPolicyTrainerParams
+
+    algorithm = make_dqn(envs.action_space[0])
+    buffer = VectorReplayBuffer(4000, 4)
+    training = Collector(
+        algorithm, envs, buffer, exploration_noise=True, raise_on_nan_in_buffer=True
+    )
+    result = algorithm.run_training(
+        OffPolicyTrainerParams(
+            max_epochs=2,
+            epoch_num_steps=240,
+            training_collector=training,
+            test_collector=Collector(algorithm, tests),
+            collection_step_num_env_steps=80,
+            test_step_num_episodes=2,
+            batch_size=64,
+            update_step_num_gradient_steps_per_sample=0.1,
+        )
+    )
+    assert not buffer.hasnull()
+    assert (buffer[:].info.cost > 0.0).any()
+    assert (buffer[:].info.finished == buffer[:].done).all() == ("horizon" not in options)
+    assert -9000.0 < result.best_reward < -1500.0
