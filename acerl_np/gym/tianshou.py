@@ -191,7 +191,7 @@ class LockstepVectorEnv(CopiedWhole, BaseVectorEnv):  # type: ignore[misc]
         over = [int(b) for b in rows if self.envs.is_over[b]]
         if over:
             raise ActionError(f"environments {over} are over; expected reset({over}) first")
-        rewards, ended, settled, _ = self.envs.take(rows, np.asarray(action))
+        rewards, ended, settled, _ = self.envs.take(rows, action)
         costs, finished = np.zeros(len(rows)), np.zeros(len(rows), np.bool_)
         if settled is not None:
             costs[ended], finished[ended] = settled.cost, settled.status == "finished"

@@ -282,7 +282,7 @@ class DMHVectorEnv(CopiedWhole, gymnasium.vector.VectorEnv[np.ndarray, np.ndarra
         return self._over.copy()
 
     def take(
-        self, rows: np.ndarray, actions: np.ndarray
+        self, rows: np.ndarray, actions: ArrayLike
     ) -> tuple[np.ndarray, np.ndarray, Settled | None, np.ndarray]:
         """Take one decision in some environments and restart none, for loops of other libraries.
 
@@ -290,7 +290,7 @@ class DMHVectorEnv(CopiedWhole, gymnasium.vector.VectorEnv[np.ndarray, np.ndarra
         ----------
         rows : ndarray(int, (n,))
             The environments, each at most once; what is chosen for those that are over is ignored.
-        actions : ndarray(int, (n,))
+        actions : array_like of int, (n,)
 
         Returns
         -------

@@ -93,4 +93,4 @@ class Agent:
         """
         actions: Actions = make_actions(self.actions, simulator)
         while not simulator.done.all():
-            actions.take(np.asarray(self.function(simulator.observation, actions.mask())))
+            actions.take(self.function(simulator.observation, actions.mask()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from acerl_np.kernels.state import (
     EPISODE_POOL_SIZE,
@@ -31,7 +32,7 @@ class Actions(Protocol):
         """Return the legal actions, bool (B, n)."""
         ...
 
-    def take(self, actions: np.ndarray, rows: np.ndarray | None = None) -> None:
+    def take(self, actions: ArrayLike, rows: np.ndarray | None = None) -> None:
         """Take one in all episodes, or those of `rows`, that are not over; an `ActionError` changes none."""
         ...
 
@@ -56,7 +57,7 @@ class RuleActions:
         """Return the legal actions, bool (B, n)."""
         return self._simulator.action_mask
 
-    def take(self, actions: np.ndarray, rows: np.ndarray | None = None) -> None:
+    def take(self, actions: ArrayLike, rows: np.ndarray | None = None) -> None:
         """Take one in all episodes, or those of `rows`, that are not over; an `ActionError` changes none."""
         self._simulator.step(actions, episodes=rows)
 
@@ -86,7 +87,7 @@ class PairActions:
         """Return the legal actions, bool (B, n)."""
         return self._mask.copy()
 
-    def take(self, actions: np.ndarray, rows: np.ndarray | None = None) -> None:
+    def take(self, actions: ArrayLike, rows: np.ndarray | None = None) -> None:
         """Take one in all episodes, or those of `rows`, that are not over; an `ActionError` changes none."""
         simulator = self._simulator
         if rows is None:

@@ -78,3 +78,9 @@ def test_misuse_is_an_error():
         illegal = Agent(lambda observation, mask: np.full(len(mask), 99), training, actions=actions)
         with pytest.raises(ActionError, match="action 99 is illegal; expected one of"):
             acerl_np.evaluate_policy(illegal, training, trials=1)
+        # As some libraries' predict() returns it.
+        pair = Agent(
+            lambda observation, mask: (mask.argmax(axis=1), None), training, actions=actions
+        )
+        with pytest.raises(ActionError, match=r"actions: .* expected integers"):
+            acerl_np.evaluate_policy(pair, training, trials=1)
