@@ -38,9 +38,10 @@ class DMHVecEnv(CopiedWhole, VecEnv):  # type: ignore[misc]
 
     Parameters
     ----------
-    num_envs, instances, horizon, illegal, render_mode, task_slots, n_vehicles, scaling, instance, actions,
-    observation_space
+    num_envs, instances, horizon, illegal, render_mode, task_slots, n_vehicles, scaling, instance
         As of `DMHVectorEnv`.
+    actions, observation_space
+        As of `DMHEnv`.
 
     Raises
     ------
