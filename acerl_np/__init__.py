@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         VehicleRemoved,
         VehicleRepaired,
     )
+    from acerl_np.policies.agent import Agent
     from acerl_np.policies.files import load_policy
     from acerl_np.policies.index import IndexPolicy
     from acerl_np.policies.lookahead import Lookahead
@@ -101,6 +102,7 @@ _HOMES = {
         "StorageError",
     ),
     "evaluation.trials": ("Trials", "evaluate_policy"),
+    "policies.agent": ("Agent",),
     "policies.files": ("load_policy",),
     "policies.index": ("IndexPolicy",),
     "policies.lookahead": ("Lookahead",),
@@ -120,6 +122,7 @@ __all__ = [
     "ACERL",
     "AcerlError",
     "ActionError",
+    "Agent",
     "Assignment",
     "CheckpointError",
     "Config",

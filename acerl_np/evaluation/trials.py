@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -14,11 +14,11 @@ from numpy.typing import ArrayLike
 from acerl_np.evaluation.metrics import satisfied_share
 from acerl_np.kernels.deciders import make_rule_decider
 from acerl_np.kernels.state import (
-    INSTANCE_TASK_SLOTS,
     Outcome,
     allocate_outcome,
     read_outcome,
 )
+from acerl_np.policies.agent import Agent, AgentFunction
 from acerl_np.policies.files import AnyPolicy
 from acerl_np.policies.index import IndexPolicy
 from acerl_np.policies.lookahead import Lookahead
@@ -37,9 +37,6 @@ from acerl_np.support.workers import Workers, check_threads
 from acerl_np.training.remote import play_test_member
 
 MAX_TRIALS = 10_000_000
-
-Agent = Callable[[np.ndarray, np.ndarray], ArrayLike]
-"""Observations (float32, (B, n_features)) and masks (bool, (B, n_actions)) in, actions (int, (B,)) out."""
 
 AGENT_EPISODES = 1024
 """Episodes that an agent of your own plays side by side."""
@@ -170,7 +167,7 @@ def _mean_finished(values: np.ndarray) -> np.ndarray:
 
 
 def evaluate_policy(
-    policy: AnyPolicy | Lookahead | str | Agent,
+    policy: AnyPolicy | Lookahead | str | Agent | AgentFunction,
     instances: Instance | Sequence[Instance],
     *,
     trials: int = 30,
@@ -186,11 +183,12 @@ def evaluate_policy(
 
     Parameters
     ----------
-    policy : Policy, IndexPolicy, StaticPlan, Lookahead, str or callable
+    policy : Policy, IndexPolicy, StaticPlan, Lookahead, Agent, str or callable
         A policy of any form, a name of `POLICY_NAMES` such as "EDD", or an agent of your own:
         a function of observations (float32, (B, n_features)) and masks (bool, (B, n_actions)), as
         `Simulator` shows them for these instances, that returns an action for each row; a row without a
-        legal action is over, and what is returned for it is ignored.
+        legal action is over, and what is returned for it is ignored. An `Agent` is such a function with the
+        sizes, constants and kind of actions of its training.
     instances : Instance or sequence of Instance
     trials : int
     seed : int
@@ -260,11 +258,13 @@ def evaluate_policy(
     if isinstance(policy, StaticPlan):
         return _evaluate_plan(policy, chosen, trials, seed, cost_limit, horizon, threads)
     if not isinstance(policy, Policy | IndexPolicy | Lookahead | str):
-        if not callable(policy):
-            raise PolicyError(
-                f"policy: read {describe(policy)}; expected a Policy, a name or a function of "
-                "observations and masks"
-            )
+        if not isinstance(policy, Agent):
+            if not callable(policy):
+                raise PolicyError(
+                    f"policy: read {describe(policy)}; expected a Policy, a name or a function of "
+                    "observations and masks"
+                )
+            policy = Agent(policy, chosen)
         return _evaluate_agent(policy, chosen, trials, seed, cost_limit, horizon)
     rows = np.repeat(np.arange(len(chosen)), trials)
     keys = stream_keys(chosen, trials, seed)
@@ -358,20 +358,17 @@ def _evaluate_agent(
     entries = [instance for instance in instances for _ in range(trials)]
     keys = stream_keys(instances, trials, seed)
     played: list[Outcome] = []
-    # One set of sizes and constants for all pieces.
-    problem = build_problem(instances, horizon=horizon)
     for first in range(0, len(entries), AGENT_EPISODES):
         some = slice(first, first + AGENT_EPISODES)
         simulator = Simulator(
             entries[some],
-            scaling=problem.scaling[0],
-            task_slots=int(problem.instance[0, INSTANCE_TASK_SLOTS]),
-            n_vehicles=problem.fleet.shape[1],
+            scaling=agent.scaling,
+            task_slots=agent.task_slots,
+            n_vehicles=agent.n_vehicles,
             horizon=horizon,
             breakdown_keys=keys[some],
         )
-        while not simulator.done.all():
-            simulator.step(agent(simulator.observation, simulator.action_mask))
+        agent.play(simulator)
         played.append(read_outcome(simulator.state))
     whole = Outcome(*(np.concatenate(parts) for parts in zip(*played, strict=True)))
     return Trials.of(instances, whole, cost_limit)

@@ -33,9 +33,10 @@ from acerl_np.evolution.spreads import Adapt, PerParameter, Step
 from acerl_np.evolution.state import read_state
 from acerl_np.support.errors import ConfigError, InputError
 from acerl_np.support.numbers import Whole
+from acerl_np.support.sharing import CopiedWhole
 
 
-class Evolution(Shown):
+class Evolution(CopiedWhole, Shown):
     """Maximise a return with the cost kept within a limit, on one or several instances of a problem.
 
     Algorithm 1 of the paper without its policy and episodes. Each generation draws members

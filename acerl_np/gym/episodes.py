@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import gymnasium
@@ -89,9 +89,15 @@ def find_entries(simulator: Simulator, instances: Sequence[Instance]) -> list[in
     return [position[id(instance)] for instance in instances]
 
 
-def name_entry(simulator: Simulator, options: dict[str, Any] | None) -> int | None:
+def name_entry(
+    simulator: Simulator, options: dict[str, Any] | None, known: Sequence[str] = ("instance",)
+) -> int | None:
     """Return the position in the pool of the instance that `options` ask for, None if for none."""
-    wanted = (options or {}).get("instance")
+    if options is None:
+        return None
+    if not isinstance(options, dict) or not options.keys() <= set(known):
+        raise InputError(f"options: read {describe(options)}; expected a dict of {list(known)}")
+    wanted = options.get("instance")
     if wanted is None:
         return None
     names = [instance.name for instance in simulator.pool]
@@ -120,10 +126,24 @@ def draw_entry(entries: Sequence[int], generator: Any) -> int:
     return entries[0] if len(entries) == 1 else entries[generator().integers(len(entries))]
 
 
-def observation_space(simulator: Simulator, durations: list[np.ndarray]) -> gymnasium.spaces.Box:
-    """Return the space of one observation: bounds that hold for the instances of the pool."""
-    low, high = bound_observations(simulator, durations)
-    return gymnasium.spaces.Box(low, high, (simulator.n_features,), np.float32)
+def find_observation_space(
+    simulator: Simulator, durations: list[np.ndarray], given: gymnasium.Space[Any] | None
+) -> gymnasium.spaces.Box:
+    """Return the space of one observation: the given one, or bounds that hold for the pool's instances."""
+    shape = (simulator.n_features,)
+    if given is None:
+        low, high = bound_observations(simulator, durations)
+        return gymnasium.spaces.Box(low, high, shape, np.float32)
+    if (
+        not isinstance(given, gymnasium.spaces.Box)
+        or given.shape != shape
+        or given.dtype != np.float32
+    ):
+        raise InputError(
+            f"observation_space: read {describe(given)}; expected a Box of float32 and shape {shape}, of one "
+            "environment"
+        )
+    return given
 
 
 def refuse_step_limit(limit: Any) -> None:
@@ -152,23 +172,29 @@ def find_step_limit(env: gymnasium.Env[Any, Any]) -> int | None:
 
 
 def redraw(
-    simulator: Simulator, actions: Any, generator: Any, mask: np.ndarray | None = None
+    actions: Any, mask: np.ndarray, running: np.ndarray, generator: Callable[[int], Any]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Replace illegal actions of running episodes; return all actions, and where they were illegal.
+    """Replace illegal actions of n running episodes; return all actions, and where they were illegal.
 
-    What is no array of whole numbers stays as it is, for the simulator to refuse. `mask`, bool
-    (B, n_actions), says what is legal; by default the simulator does.
+    What is no array of whole numbers stays as it is, for the simulator to refuse.
+
+    Parameters
+    ----------
+    actions : array_like of int, (n,)
+    mask : ndarray(bool, (n, n_actions))
+        What is legal.
+    running : ndarray(bool, (n,))
+    generator : callable
+        Returns the generator of the k-th.
     """
     actions = np.asarray(actions)
-    if actions.dtype.kind not in "iu" or actions.shape != (simulator.n_episodes,):
-        return actions, np.empty(0, np.int64)
-    if mask is None:
-        mask = simulator.action_mask
-    illegal = np.flatnonzero(~simulator.done & ~find_legal(mask, actions))
-    if len(illegal):
+    if actions.dtype.kind not in "iu" or actions.shape != (len(mask),):
+        return actions, np.zeros(len(mask), np.bool_)
+    illegal = running & ~find_legal(mask, actions)
+    if illegal.any():
         actions = actions.astype(np.int64)
-        for b in illegal:
-            actions[b] = generator(b).choice(np.flatnonzero(mask[b]))
+        for k in np.flatnonzero(illegal):
+            actions[k] = generator(int(k)).choice(np.flatnonzero(mask[k]))
     return actions, illegal
 
 
@@ -190,6 +216,15 @@ class Settled(NamedTuple):
     makespan: np.ndarray
     tardiness: np.ndarray
     status: np.ndarray
+
+    def tell(self, k: int) -> dict[str, Any]:
+        """Return what an info says of the k-th."""
+        return {
+            "cost": float(self.cost[k]),
+            "makespan": float(self.makespan[k]),
+            "tardiness": float(self.tardiness[k]),
+            "status": self.status[k],
+        }
 
 
 class Accounts:

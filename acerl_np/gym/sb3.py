@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import gymnasium
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -20,11 +21,13 @@ except ImportError as error:
 from acerl_np.gym.episodes import InstanceLike
 from acerl_np.gym.vector import DMHVectorEnv
 from acerl_np.support.errors import InputError
+from acerl_np.support.numbers import Whole
+from acerl_np.support.sharing import CopiedWhole
 
 Indices = int | Iterable[int] | None
 
 
-class DMHVecEnv(VecEnv):  # type: ignore[misc]
+class DMHVecEnv(CopiedWhole, VecEnv):  # type: ignore[misc]
     """Many environments on one lockstep simulator, as Stable-Baselines3 wants them.
 
     An episode that is over is started anew in the same step, so a learner sees only decisions, each with at
@@ -35,8 +38,10 @@ class DMHVecEnv(VecEnv):  # type: ignore[misc]
 
     Parameters
     ----------
-    num_envs, instances, horizon, illegal, render_mode, task_slots, n_vehicles, scaling, instance, actions
+    num_envs, instances, horizon, illegal, render_mode, task_slots, n_vehicles, scaling, instance
         As of `DMHVectorEnv`.
+    actions, observation_space
+        As of `DMHEnv`.
 
     Raises
     ------
@@ -46,7 +51,7 @@ class DMHVecEnv(VecEnv):  # type: ignore[misc]
 
     def __init__(
         self,
-        num_envs: int = 1,
+        num_envs: Whole = 1,
         instances: InstanceLike | Sequence[InstanceLike] | None = None,
         horizon: float | None = None,
         illegal: str = "error",
@@ -56,6 +61,7 @@ class DMHVecEnv(VecEnv):  # type: ignore[misc]
         scaling: ArrayLike | None = None,
         instance: InstanceLike | Sequence[InstanceLike] | None = None,
         actions: str = "rules",
+        observation_space: gymnasium.Space[Any] | None = None,
     ) -> None:
         self.envs = DMHVectorEnv(
             num_envs,
@@ -63,17 +69,18 @@ class DMHVecEnv(VecEnv):  # type: ignore[misc]
             horizon=horizon,
             illegal=illegal,
             render_mode=render_mode,
-            autoreset_mode="SameStep",
+            autoreset_mode="Disabled",
             task_slots=task_slots,
             n_vehicles=n_vehicles,
             scaling=scaling,
             instance=instance,
             actions=actions,
+            observation_space=observation_space,
         )
-        self._chosen: np.ndarray = np.zeros(num_envs, np.int64)
-        super().__init__(
-            num_envs, self.envs.single_observation_space, self.envs.single_action_space
-        )
+        n = self.envs.num_envs
+        self._rows = np.arange(n)
+        self._chosen: np.ndarray = np.zeros(n, np.int64)
+        super().__init__(n, self.envs.single_observation_space, self.envs.single_action_space)
 
     def reset(self) -> np.ndarray:
         """Start all episodes, with the seeds and options that were set.
@@ -115,21 +122,15 @@ class DMHVecEnv(VecEnv):  # type: ignore[misc]
         ActionError
             If an action is illegal; no environment is changed.
         """
-        observation, rewards, dones, _, infos = self.envs.step(self._chosen)
+        rewards, dones, settled, _ = self.envs.take(self._rows, self._chosen)
         told: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
-        if dones.any():
-            final = infos["final_info"]
-            for b in np.flatnonzero(dones):
-                told[b] = {
-                    "terminal_observation": infos["final_obs"][b],
-                    "TimeLimit.truncated": False,
-                    "cost": float(final["cost"][b]),
-                    "makespan": float(final["makespan"][b]),
-                    "tardiness": float(final["tardiness"][b]),
-                    "status": final["status"][b],
-                }
-            self._note_starts(infos)
-        return observation, rewards.astype(np.float32), dones, told
+        if settled is not None:
+            for k, b in enumerate(np.flatnonzero(dones)):
+                seen = np.zeros(self.observation_space.shape, np.float32)
+                end = {"terminal_observation": seen, "TimeLimit.truncated": False}
+                told[b] = {**end, **settled.tell(k)}
+            self._note_starts(self.envs.reset(options={"reset_mask": dones})[1])
+        return self.envs.observation, rewards.astype(np.float32), dones, told
 
     def _note_starts(self, infos: dict[str, Any]) -> None:
         started = np.flatnonzero(infos["_instance"])

@@ -9,7 +9,6 @@ import gymnasium
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.gym.actions import ACTIONS, make_actions
 from acerl_np.gym.episodes import (
     ILLEGAL,
     METADATA,
@@ -19,21 +18,23 @@ from acerl_np.gym.episodes import (
     check_choice,
     draw_entry,
     find_entries,
+    find_observation_space,
     find_step_limit,
     load,
     name_entry,
-    observation_space,
     read_seeds,
     redraw,
     refuse_step_limit,
     render,
 )
+from acerl_np.simulation.actions import ACTIONS, make_actions
 from acerl_np.simulation.simulator import Simulator
 from acerl_np.support.errors import ActionError
 from acerl_np.support.numbers import Whole
+from acerl_np.support.sharing import CopiedWhole
 
 
-class DMHEnv(gymnasium.Env[np.ndarray, Any]):
+class DMHEnv(CopiedWhole, gymnasium.Env[np.ndarray, Any]):
     """Dispatch vehicles: an episode is an instance, a step is one decision.
 
     Observations are float32 (n_features,), as in `Simulator`; the space's bounds are finite and hold for
@@ -79,6 +80,9 @@ class DMHEnv(gymnasium.Env[np.ndarray, Any]):
         What an action is: vehicle * 4 + rule, rules in the order FCFS, EDD, NVF, STD; or
         vehicle * task_slots + slot, slot the place of a waiting task in the observation. Where more tasks
         wait than are seen, and no vehicle may take one that is, the first vehicle takes its first.
+    observation_space : gymnasium.spaces.Box, optional
+        That of the environment in which an agent learned, if its library compares spaces or rescales
+        observations by their bounds; by default one whose bounds hold for the instances.
     max_episode_steps : None
         Not to be used.
 
@@ -114,6 +118,7 @@ class DMHEnv(gymnasium.Env[np.ndarray, Any]):
         scaling: ArrayLike | None = None,
         instances: InstanceLike | Sequence[InstanceLike] | None = None,
         actions: str = "rules",
+        observation_space: gymnasium.Space[Any] | None = None,
         max_episode_steps: None = None,
     ) -> None:
         check_choice("actions", actions, ACTIONS)
@@ -136,7 +141,9 @@ class DMHEnv(gymnasium.Env[np.ndarray, Any]):
         self.render_mode = render_mode
         self._actions = make_actions(actions, self._simulator)
         self._accounts = Accounts(self._simulator)
-        self.observation_space = observation_space(self._simulator, self._accounts.durations)
+        self.observation_space = find_observation_space(
+            self._simulator, self._accounts.durations, observation_space
+        )
         self.action_space = gymnasium.spaces.Discrete(self._actions.n)
 
     def reset(
@@ -159,8 +166,8 @@ class DMHEnv(gymnasium.Env[np.ndarray, Any]):
         Raises
         ------
         InputError
-            If there is no such instance, the seed is no whole number from 0 on, or a `TimeLimit` is around
-            the environment; nothing is changed.
+            If there is no such instance or option, the seed is no whole number from 0 on, or a `TimeLimit` is
+            around the environment; nothing is changed.
         """
         refuse_step_limit(find_step_limit(self))
         choice = name_entry(self._simulator, options)
@@ -209,23 +216,20 @@ class DMHEnv(gymnasium.Env[np.ndarray, Any]):
             raise ActionError("no episode is running; expected reset() first")
         simulator = self._simulator
         actions = np.asarray([action])
-        illegal = np.empty(0, np.int64)
+        illegal = np.zeros(1, np.bool_)
         if self._redraws:
             mask = self._actions.mask()
-            actions, illegal = redraw(simulator, actions, lambda b: self.np_random, mask)
+            actions, illegal = redraw(actions, mask, ~simulator.done, lambda k: self.np_random)
         self._actions.take(actions)
         over = bool(simulator.done[0])
         info = {**self._look(), "cost": 0.0}
         if self._redraws:
-            info["redrawn"] = len(illegal) > 0
+            info["redrawn"] = bool(illegal[0])
         if not over:
             return simulator.observation[0], 0.0, False, False, info
         self._over = True
         settled = self._accounts.settle(np.array([0]))
-        info["cost"] = float(settled.cost[0])
-        info["makespan"] = float(settled.makespan[0])
-        info["tardiness"] = float(settled.tardiness[0])
-        info["status"] = settled.status[0]
+        info |= settled.tell(0)
         return simulator.observation[0], float(settled.reward[0]), True, False, info
 
     def action_masks(self) -> np.ndarray:

@@ -12,31 +12,33 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike
 
-from acerl_np.gym.actions import ACTIONS, make_actions
 from acerl_np.gym.episodes import (
     ILLEGAL,
     METADATA,
     RENDER_MODES,
     Accounts,
     InstanceLike,
+    Settled,
     check_choice,
     draw_entry,
     find_entries,
+    find_observation_space,
     load,
     name_entry,
-    observation_space,
     put,
     read_seeds,
     redraw,
     refuse_step_limit,
     render,
 )
+from acerl_np.simulation.actions import ACTIONS, make_actions
 from acerl_np.simulation.simulator import Simulator
 from acerl_np.support.errors import ActionError, InputError, describe
 from acerl_np.support.numbers import Whole, is_whole
+from acerl_np.support.sharing import CopiedWhole
 
 
-class DMHVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
+class DMHVectorEnv(CopiedWhole, gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
     """Many `DMHEnv` on one lockstep simulator.
 
     Observations, rewards, ends and infos are those of Gymnasium's `SyncVectorEnv` of `num_envs`
@@ -65,6 +67,8 @@ class DMHVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray
         The same as `instances`, as the single environment calls it.
     actions : {"rules", "pairs"}
         As in `DMHEnv`.
+    observation_space : gymnasium.spaces.Box, optional
+        As in `DMHEnv`, of one environment.
     max_episode_steps : None
         Not to be used: an end after so many steps would be worth more than the best schedule.
 
@@ -86,7 +90,7 @@ class DMHVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray
 
     def __init__(
         self,
-        num_envs: int = 1,
+        num_envs: Whole = 1,
         instances: InstanceLike | Sequence[InstanceLike] | None = None,
         horizon: float | None = None,
         illegal: str = "error",
@@ -97,6 +101,7 @@ class DMHVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray
         scaling: ArrayLike | None = None,
         instance: InstanceLike | Sequence[InstanceLike] | None = None,
         actions: str = "rules",
+        observation_space: gymnasium.Space[Any] | None = None,
         max_episode_steps: None = None,
     ) -> None:
         check_choice("actions", actions, ACTIONS)
@@ -107,7 +112,7 @@ class DMHVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray
         refuse_step_limit(max_episode_steps)
         if not isinstance(autoreset_mode, AutoresetMode):
             check_choice("autoreset_mode", autoreset_mode, [mode.value for mode in AutoresetMode])
-        self.num_envs = num_envs
+        self.num_envs = num_envs = int(num_envs)
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.metadata = {**METADATA, "autoreset_mode": self.autoreset_mode}
         self.render_mode = render_mode
@@ -131,7 +136,9 @@ class DMHVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray
         self._over = np.zeros(num_envs, np.bool_)  # ended, and the end has been reported
         self._actions = make_actions(actions, self._simulator)
         self._accounts = Accounts(self._simulator)
-        self.single_observation_space = observation_space(self._simulator, self._accounts.durations)
+        self.single_observation_space = find_observation_space(
+            self._simulator, self._accounts.durations, observation_space
+        )
         self.single_action_space = gymnasium.spaces.Discrete(self._actions.n)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
@@ -170,9 +177,10 @@ class DMHVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray
         Raises
         ------
         InputError
-            If there is no such instance, seeds or mask have another length or type, or the very first
-            reset has a mask; nothing is changed.
+            If there is no such instance or option, seeds or mask have another length or type, or the very
+            first reset has a mask; nothing is changed.
         """
+        choice = name_entry(self._simulator, options, ("instance", "reset_mask"))
         options = options or {}
         mask = np.ones(self.num_envs, np.bool_)
         if "reset_mask" in options:
@@ -184,7 +192,6 @@ class DMHVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray
                 )
             if not self._started:
                 raise InputError("reset_mask: expected a first reset of all environments before")
-        choice = name_entry(self._simulator, options)
         if seed is None:
             seeds: Sequence[Whole | None] = [None] * self.num_envs
         elif isinstance(seed, Iterable):
@@ -226,27 +233,17 @@ class DMHVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray
             If an action is illegal, nothing was started, or with DISABLED an episode is over; no
             environment is changed then.
         """
-        if not self._started:
-            raise ActionError("no episode is running; expected reset() first")
         simulator, mode = self._simulator, self.autoreset_mode
-        waiting = self._over
+        waiting = self._over.copy()
         if mode is AutoresetMode.DISABLED and waiting.any():
             raise ActionError(
                 f"environments {np.flatnonzero(waiting).tolist()} are over; expected "
                 "reset(options={'reset_mask': ...}) first"
             )
-        redrawn = np.zeros(self.num_envs, np.bool_)
-        if self._redraws:
-            actions, illegal = redraw(simulator, actions, self._generator, self._actions.mask())
-            redrawn[illegal] = True
-        self._actions.take(actions)
-        ended = simulator.done & ~waiting
-        rewards = np.zeros(self.num_envs)
+        rewards, ended, settled, redrawn = self.take(np.arange(self.num_envs), actions)
         ends: dict[str, np.ndarray] = {}
-        if ended.any():
+        if settled is not None:
             rows = np.flatnonzero(ended)
-            settled = self._accounts.settle(rows)
-            rewards[rows] = settled.reward
             ends = {name: np.zeros(self.num_envs) for name in ("cost", "makespan", "tardiness")}
             ends["status"] = np.full(self.num_envs, None, object)
             for name, values in ends.items():
@@ -262,7 +259,6 @@ class DMHVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray
             if ends:
                 final = self._look_at_ends(ended, ends, redrawn)
                 ends = {}
-        self._over = ended.copy() if not final else np.zeros(self.num_envs, np.bool_)
         if restarted.any():
             self._restart(np.flatnonzero(restarted))
         infos = self._look()
@@ -274,6 +270,62 @@ class DMHVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray
             put(infos, "redrawn", redrawn & ~restarted, ~restarted)
         self._add_names(infos, restarted)
         return simulator.observation, rewards, ended, truncations, {**infos, **final}
+
+    @property
+    def observation(self) -> np.ndarray:
+        """What is seen now, float32 (B, n_features); zero in environments that are over."""
+        return self._simulator.observation
+
+    @property
+    def is_over(self) -> np.ndarray:
+        """Whether each environment is over and waits for its reset, bool (B,)."""
+        return self._over.copy()
+
+    def take(
+        self, rows: np.ndarray, actions: ArrayLike
+    ) -> tuple[np.ndarray, np.ndarray, Settled | None, np.ndarray]:
+        """Take one decision in some environments and restart none, for loops of other libraries.
+
+        Parameters
+        ----------
+        rows : ndarray(int, (n,))
+            The environments, each at most once; what is chosen for those that are over is ignored.
+        actions : array_like of int, (n,)
+
+        Returns
+        -------
+        rewards : ndarray(float64, (n,))
+        ended : ndarray(bool, (n,))
+            Whose episode this decision has ended.
+        settled : Settled or None
+            What those that ended are paid, in their order; None if there are none.
+        redrawn : ndarray(bool, (n,))
+            Whose action was illegal, and drawn anew.
+
+        Raises
+        ------
+        ActionError
+            If an action is illegal, or nothing was started; no environment is changed then.
+        """
+        if not self._started:
+            raise ActionError("no episode is running; expected reset() first")
+        waiting = self._over[rows]
+        redrawn = np.zeros(len(rows), np.bool_)
+        if self._redraws:
+            actions, redrawn = redraw(
+                actions,
+                self._actions.mask()[rows],
+                ~self._simulator.done[rows],
+                lambda k: self._generator(int(rows[k])),
+            )
+        self._actions.take(actions, rows)
+        ended = self._simulator.done[rows] & ~waiting
+        rewards, settled = np.zeros(len(rows)), None
+        if ended.any():
+            settled = self._accounts.settle(rows[ended])
+            rewards[ended] = settled.reward
+            self._over[rows[ended]] = True
+        return rewards, ended, settled, redrawn
 
     def action_masks(self) -> np.ndarray:
         """Return the legal actions, bool (B, n_actions)."""

@@ -301,51 +301,58 @@ def advance_batch(problem, state, rows, restart, choices, view):
 
 
 @kernel
-def find_impossible(problem, state, vehicles, tasks):
-    """Return the first running episode whose assignment is impossible, -1 if there is none.
+def find_impossible(problem, state, rows, vehicles, tasks):
+    """Return the first of some rows' positions whose assignment is impossible, -1 if there is none.
 
     Parameters
     ----------
     problem : Problem
     state : State
         B rows.
-    vehicles, tasks : ndarray(int64, (B,))
-        Entries of episodes that are over are ignored.
+    rows : ndarray(int64, (n,))
+        The rows concerned.
+    vehicles, tasks : ndarray(int64, (n,))
+        Those of rows that are over are ignored.
     """
-    for b in range(len(state.episode)):
+    for k in range(len(rows)):
+        b = rows[k]
         if state.episode[b, EPISODE_PHASE] != RUNNING:
             continue
         i = state.episode[b, EPISODE_INSTANCE]
-        v, task = vehicles[b], tasks[b]
+        v, task = vehicles[k], tasks[k]
         if not 0 <= v < problem.instance[i, INSTANCE_N_VEHICLES]:
-            return b
+            return k
         if not 0 <= task < problem.instance[i, INSTANCE_N_TASKS]:
-            return b
+            return k
         waits = find_waiting(state, b, task) >= 0
         is_idle = state.vehicle[b, v, VEHICLE_STATUS] == IDLE
         priority = find_priority(problem, state, b, v)
         if not (waits and is_idle and is_offered(problem, i, v, task, priority)):
-            return b
+            return k
     return -1
 
 
 @kernel
-def assign_batch(problem, state, vehicles, tasks, view):
-    """Carry out a possible assignment in each row that runs, advance it, and write what is seen then.
+def assign_batch(problem, state, rows, vehicles, tasks, view):
+    """Carry out a possible assignment in each of some rows that runs, and write what is seen then.
 
     Parameters
     ----------
     problem : Problem
     state : State
         B rows.
-    vehicles, tasks : ndarray(int64, (B,))
+    rows : ndarray(int64, (n,))
+        The rows concerned; the others, and what is seen in them, stay as they are.
+    vehicles, tasks : ndarray(int64, (n,))
+        Those of rows that are over are ignored.
     view : View
-        Output.
+        Output: these rows.
     """
-    for b in range(len(state.episode)):
+    for k in range(len(rows)):
+        b = rows[k]
         if state.episode[b, EPISODE_PHASE] != RUNNING:
             continue
-        assign_task(problem, state, b, vehicles[b], find_waiting(state, b, tasks[b]))
+        assign_task(problem, state, b, vehicles[k], find_waiting(state, b, tasks[k]))
         advance_events(problem, state, b)
         clear_view(view, b)
         if state.episode[b, EPISODE_PHASE] == RUNNING:

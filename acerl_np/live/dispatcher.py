@@ -31,7 +31,7 @@ from acerl_np.problem.layout import Layout
 from acerl_np.problem.tables import count_actions, count_features
 from acerl_np.support.errors import EventError, InputError, PolicyError, describe
 from acerl_np.support.numbers import Whole, check_seed, is_real
-from acerl_np.support.sharing import Exclusive, exclusive
+from acerl_np.support.sharing import CopiedWhole, Exclusive, exclusive
 
 MANUAL = "manual"
 """In place of a rule where somebody else has decided."""
@@ -40,7 +40,7 @@ BUDGET = 0.002
 """s per decision of a lookahead, the paper's limit."""
 
 
-class Dispatcher:
+class Dispatcher(CopiedWhole):
     """Assign waiting tasks to idle vehicles as events come in.
 
     One thread at a time may use it: a call raises `SharingError` while another thread is in one.

@@ -37,6 +37,7 @@ from acerl_np.support.errors import (
 )
 from acerl_np.support.files import write_atomically
 from acerl_np.support.numbers import Whole, check_seed, is_real, is_whole
+from acerl_np.support.sharing import CopiedWhole
 from acerl_np.support.workers import Workers
 from acerl_np.training.checkpoint import check_array, load_checkpoint, save_checkpoint
 from acerl_np.training.curves import CurvePoint, format_curves
@@ -75,7 +76,7 @@ def find_learner(algorithm: str) -> tuple[type[Learner], bool]:
     return LEARNERS[algorithm[1:] if adaptive else algorithm], adaptive
 
 
-class RivalTrainer:
+class RivalTrainer(CopiedWhole):
     """Trains one of the learners that the paper compares with.
 
     A trainer can be pickled and copied between two steps: the copy goes on to the same bytes.

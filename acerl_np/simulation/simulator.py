@@ -36,7 +36,7 @@ from acerl_np.problem.tables import build_problem, count_actions, count_features
 from acerl_np.simulation.streams import BreakdownStreams
 from acerl_np.support.errors import ActionError, InputError, describe
 from acerl_np.support.numbers import Whole, is_whole
-from acerl_np.support.sharing import Exclusive
+from acerl_np.support.sharing import CopiedWhole, Exclusive
 
 STATUS_NAMES = np.array(["running", "finished", "stuck", "stopped"])
 """All tasks served; nothing can happen any more though tasks wait; stopped at the horizon."""
@@ -111,7 +111,7 @@ def read_choices(name: str, values: ArrayLike, n: int) -> np.ndarray:
     return read.astype(np.int64)
 
 
-class Simulator:
+class Simulator(CopiedWhole):
     """B episodes in lockstep, one per entry of `instances`.
 
     Each step takes one decision in every episode that is not over and advances it to its next
@@ -391,38 +391,46 @@ class Simulator:
         )
         return vehicles, tasks
 
-    def assign(self, vehicles: ArrayLike, tasks: ArrayLike) -> None:
-        """Take one decision in every episode that is not over, by vehicle and task.
+    def assign(
+        self, vehicles: ArrayLike, tasks: ArrayLike, *, episodes: ArrayLike | None = None
+    ) -> None:
+        """Take one decision in every episode that is not over, or in some of them, by vehicle and task.
 
         Parameters
         ----------
-        vehicles, tasks : array_like of int, (B,)
+        vehicles, tasks : array_like of int, (B,) or (n,)
             Positions in the layout's fleet and in the record, whose tasks are sorted by arrival; entries of
             finished episodes are ignored.
+        episodes : array_like of int, (n,), optional
+            Indices of the episodes that take one; by default all B.
 
         Raises
         ------
         ActionError
             If an array has another shape or type, or an assignment is impossible; no episode is changed.
+        InputError
+            If `episodes` are no indices, or one stands twice; no episode is changed.
         """
+        rows = self._rows if episodes is None else self._read_rows(episodes)
         chosen = np.stack(
             [
-                read_choices("vehicles", vehicles, self.n_episodes),
-                read_choices("tasks", tasks, self.n_episodes),
+                read_choices("vehicles", vehicles, len(rows)),
+                read_choices("tasks", tasks, len(rows)),
             ]
         )
         with self._use:
-            b = find_impossible(self.problem, self.state, chosen[0], chosen[1])
-            if b >= 0:
+            k = find_impossible(self.problem, self.state, rows, chosen[0], chosen[1])
+            if k >= 0:
+                b = int(rows[k])
                 instance = self.pool[self.choices[b]]
                 waiting = self.state.pool[b, : self.state.episode[b, EPISODE_POOL_SIZE]]
                 raise ActionError(
-                    f"episode {b} at {self.state.episode[b, EPISODE_TIME]} s: vehicle {chosen[0, b]} with "
-                    f"task {chosen[1, b]} is impossible; expected an idle vehicle of "
+                    f"episode {b} at {self.state.episode[b, EPISODE_TIME]} s: vehicle {chosen[0, k]} with "
+                    f"task {chosen[1, k]} is impossible; expected an idle vehicle of "
                     f"{len(instance.layout.vehicles)} and one of the waiting tasks {waiting.tolist()} that "
                     "it may carry"
                 )
-            assign_batch(self.problem, self.state, chosen[0], chosen[1], self._view)
+            assign_batch(self.problem, self.state, rows, chosen[0], chosen[1], self._view)
 
     def _read_rows(self, episodes: ArrayLike) -> np.ndarray:
         rows = _read_indices("episodes", episodes, self.n_episodes)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Callable
 from functools import wraps
-from typing import Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Concatenate, ParamSpec, Protocol, Self, TypeVar
 
 from acerl_np.support.errors import SharingError
 
@@ -41,6 +42,13 @@ class Exclusive:
 
     def __reduce__(self) -> tuple[type[Exclusive], tuple[str]]:
         return Exclusive, (self.name,)
+
+
+class CopiedWhole:
+    """What `copy.copy` copies whole, as `copy.deepcopy` does: two with one state would disturb each other."""
+
+    def __copy__(self) -> Self:
+        return copy.deepcopy(self)
 
 
 class _Shared(Protocol):

@@ -20,6 +20,7 @@ from acerl_np.problem.instance import Instance, check_names, list_instances
 from acerl_np.support.errors import CheckpointError, InputError, describe, make_printable
 from acerl_np.support.files import write_atomically
 from acerl_np.support.numbers import Whole, check_seed
+from acerl_np.support.sharing import CopiedWhole
 from acerl_np.support.team import Team, find_team
 from acerl_np.support.workers import Workers
 from acerl_np.training.checkpoint import (
@@ -46,7 +47,7 @@ UNUSABLE = (KeyError, TypeError, ValueError, AttributeError, OverflowError, Inpu
 """What the contents of a file that holds something else may raise."""
 
 
-class ACERL:
+class ACERL(CopiedWhole):
     """Adaptive constrained evolutionary reinforcement learning (Algorithm 1).
 
     A trainer can be pickled and copied between two generations: the copy goes on to the same bytes, on

@@ -10,7 +10,7 @@ import worlds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acerl_np import RandomBreakdowns, load_instance, load_suite
+from acerl_np import Instance, Layout, RandomBreakdowns, load_instance, load_suite
 
 gymnasium = pytest.importorskip("gymnasium")
 
@@ -63,6 +63,76 @@ def test_bounds_are_reached_where_they_can_be(suite):
     first_task = shares[:, :4].max(axis=0)
     assert first_task[[0, 2]].min() > 0.8
     assert first_task[1] > 0.02
+
+
+SPREAD = {
+    "distance": [11.0, 4.0],
+    "waiting": [9.0, 5.0],
+    "expiry": [30.0, 7.0],
+    "demand": [2.0, 0.5],
+    "total_distance": [19.0, 6.0],
+    "speed": 4.0,
+    "capacity": 8.0,
+}
+"""Constants that let each feature of a task take values of both signs."""
+
+
+@pytest.mark.parametrize("truncates", [False, True])
+@pytest.mark.parametrize("scaling", [worlds.RAW, SPREAD], ids=["raw", "spread"])
+def test_every_bound_is_touched(scaling, truncates):
+    """So `gym/bounds.py` and `kernels/observation.py` cannot differ: neither is wider than the other."""
+    fleet = [
+        {"id": "u", "start": "A", "speed": 1, "capacity": 4},
+        {
+            "id": "v",
+            "start": "C",
+            "speed": 2,
+            "capacity": 6,
+            "breakdowns": [{"time": time, "repair_time": 20} for time in (5, 90)],
+        },
+    ]
+    ways = (("A", "C", 16.4), ("A", "B", 10.2), ("B", "C", 6.2), ("C", "A", 16.4), ("B", "A", 10.2))
+    rows = [
+        worlds.make_task(f"t{k}", a, b, 3 * k, 20 + 5 * k, demand=1 + 0.5 * k)
+        for k, (a, b, _) in enumerate(ways)
+    ]
+    floor = worlds.straight_floor(
+        fleet, task_slots=3, scaling=scaling, truncate_distances=truncates
+    )
+    for edge, length in zip(floor["edges"], (10.2, 6.2), strict=True):
+        edge["length"] = length
+    instance = Instance.from_rows("touched", Layout.from_dict(floor), rows)
+    env = DMHEnv(instance, actions="pairs")
+    rng = np.random.default_rng(0)
+    seen, longest = [], 0.0
+    state = env._simulator.state
+    for _ in range(150):
+        observation, info = env.reset()
+        over = False
+        while not over:
+            seen.append(observation)
+            longest = max(longest, info["time"] - state.waiting_since[0, state.pool[0, 0]])
+            action = rng.choice(np.flatnonzero(info["action_mask"]))
+            observation, _, over, _, info = env.step(action)
+    least, most = np.min(seen, axis=0), np.max(seen, axis=0)
+    low, high = env.observation_space.low, env.observation_space.high
+    features = {"loaded": 0, "expiry": 2, "demand": 3}
+    for v in range(2):
+        first = 4 * 3 + v * 6
+        names = ("speed", "status", "capacity", "total")
+        features |= {f"{name} {v}": first + k for k, name in enumerate(names)}
+    del features["status 0"]  # it never breaks down
+    for name, k in features.items():
+        # 0 is within, as of what is not there.
+        assert high[k] == 0.0 or most[k] == pytest.approx(high[k], rel=1e-6), name
+        assert low[k] == 0.0 or least[k] == pytest.approx(low[k], rel=1e-6), name
+        assert low[k] < 0.0 or high[k] > 0.0, name
+    # The longest wait is that of a fleet that does one thing after another, so it is not touched.
+    mid, half = scaling["waiting"]
+    latest = bound_time(instance, bound_durations(instance), np.inf)
+    for value, seconds in ((low[1], 0.0), (high[1], latest), (least[1], 0.0), (most[1], longest)):
+        assert value == pytest.approx((seconds - mid) / half, rel=1e-5, abs=1e-5)
+    assert 20.0 < longest < latest
 
 
 def test_gymnasium_rescales_by_them():

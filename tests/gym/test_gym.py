@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import json
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -388,9 +390,9 @@ def test_redrawn_actions_are_uniform(instances):
     simulator.step(np.zeros(400, int))
     generator = np.random.default_rng(0)
     actions, illegal = acerl_np.gym.episodes.redraw(
-        simulator, np.zeros(400, int), lambda b: generator
+        np.zeros(400, int), simulator.action_mask, ~simulator.done, lambda k: generator
     )
-    assert len(illegal) == 400
+    assert illegal.sum() == 400
     counts = np.bincount(actions, minlength=12)[simulator.action_mask[0]]
     assert counts.sum() == 400
     expected = 400 / len(counts)
@@ -818,7 +820,8 @@ def test_an_end_by_steps_is_refused(instances):
 
 
 def test_seeds_of_numpys_kinds(instances):
-    env, envs = DMHEnv(instances), DMHVectorEnv(3, instances)
+    env, envs = DMHEnv(instances), DMHVectorEnv(np.int64(3), instances)
+    assert type(envs.num_envs) is int
     for seed in (3, np.int64(3), np.uint8(3)):
         env.reset(seed=seed)
         assert env.np_random_seed == 3
@@ -841,3 +844,66 @@ def test_names_of_what_is_given_twice(instances):
     assert env.reset(options={"instance": other})[1]["instance"] == "other"
     with pytest.raises(InputError, match="expected one of"):
         env.reset(options={"instance": np.array(["other"])})
+
+
+@pytest.mark.parametrize(
+    "wrong", ["DMH-01", {"instnce": "DMH-01"}, {"instance": "DMH-01", "seed": 3}]
+)
+def test_unknown_options_of_a_reset_are_refused(wrong):
+    """A misspelt one would quietly play another instance."""
+    for env in (DMHEnv("dmh-train"), DMHVectorEnv(2, "dmh-train")):
+        with pytest.raises(InputError, match=r"options: read .*; expected a dict of \['instance'"):
+            env.reset(options=wrong)
+
+
+def test_the_space_of_another_training_may_be_given(instances):
+    """Else libraries refuse what was trained on other records, or rescale otherwise than it learned."""
+    training = DMHEnv(instances[0]).observation_space
+    assert DMHEnv(instances[1]).observation_space != training
+    env = DMHEnv(instances[1], observation_space=training)
+    envs = DMHVectorEnv(2, instances[1], observation_space=training)
+    assert env.observation_space == envs.single_observation_space == training
+    assert envs.observation_space.shape == (2, *training.shape)
+    rescaled = gymnasium.wrappers.RescaleObservation(env, np.float32(0), np.float32(1))
+    observation = rescaled.reset(seed=0)[0]
+    wide = training.high - training.low
+    np.testing.assert_allclose(
+        observation, (env.reset(seed=0)[0] - training.low) / wide, rtol=1e-5, atol=1e-6
+    )
+    for wrong in (
+        envs.observation_space,
+        env.action_space,
+        "Box",
+        gymnasium.spaces.Box(0, 1, training.shape, np.float64),
+    ):
+        for make in (DMHEnv, lambda record, **space: DMHVectorEnv(2, record, **space)):
+            with pytest.raises(
+                InputError, match=r"observation_space: read .* expected a Box of float32"
+            ):
+                make(instances[1], observation_space=wrong)
+
+
+@pytest.mark.parametrize(
+    "way", [copy.copy, copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))]
+)
+@pytest.mark.parametrize("actions", ["rules", "pairs"])
+def test_copies_in_the_midst_of_an_episode_go_their_own_way(instances, actions, way):
+    def play(envs):
+        seen = []
+        for _ in range(15):
+            observation, rewards, *_ = envs.step(envs.action_masks().argmax(axis=1))
+            seen.append((observation.tolist(), rewards.tolist(), envs.np_random_seed))
+        return seen
+
+    envs = DMHVectorEnv(2, instances, actions=actions)
+    envs.reset(seed=3)
+    envs.step(envs.action_masks().argmax(axis=1))
+    other = way(envs)
+    assert play(envs) == play(other)
+    env = DMHEnv(instances, actions=actions)
+    env.reset(seed=3)
+    other = way(env)
+    before = env.action_masks()
+    while other.action_masks().any():
+        other.step(other.action_masks().argmax())
+    assert np.array_equal(env.action_masks(), before)

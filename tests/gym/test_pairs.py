@@ -14,7 +14,7 @@ from acerl_np.kernels.state import EPISODE_POOL_SIZE
 gymnasium = pytest.importorskip("gymnasium")
 
 from acerl_np.gym import PAIRS_ENV_ID, DMHEnv, DMHVectorEnv  # noqa: E402
-from acerl_np.gym.actions import find_pairs  # noqa: E402
+from acerl_np.simulation.actions import find_pairs  # noqa: E402
 
 
 def ask_every_pair(simulator, b, slots):
@@ -29,7 +29,9 @@ def ask_every_pair(simulator, b, slots):
     for v in range(n_vehicles):
         for k in range(min(slots, state.episode[0, EPISODE_POOL_SIZE])):
             task = state.pool[0, k]
-            found = find_impossible(alone.problem, state, np.array([v]), np.array([int(task)]))
+            found = find_impossible(
+                alone.problem, state, np.zeros(1, np.int64), np.array([v]), np.array([int(task)])
+            )
             mask[v, k] = found < 0
     return mask.ravel()
 

@@ -7,10 +7,21 @@ It needs PyTorch, which comes with the extra:
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from acerl_np import InputError, Instance, load_instance
+from acerl_np import (
+    Agent,
+    InputError,
+    Instance,
+    evaluate_policy,
+    load_instance,
+    load_policy,
+    load_suite,
+)
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
 
@@ -126,3 +137,46 @@ def test_maskable_ppo_learns_on_it(actions):
         observation, reward, over, _, info = env.step(action)
     assert info["status"] == "finished"
     assert 1500.0 < -reward < 4000.0
+
+
+def run(code, names=None):
+    """Run an example of the page with shorter trainings; return its names."""
+    names = {} if names is None else names
+    exec(compile(code.replace("100_000", "4_096"), "environments.md", "exec"), names)
+    return names
+
+
+def test_the_examples_of_the_page_run(tmp_path, monkeypatch, capsys):
+    """Train, save, load, evaluate with masks, go on; judge; become a policy of acerl_np and dispatch."""
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("sb3_contrib", reason="needs the extra sb3")
+    torch.set_num_threads(1)
+    monkeypatch.chdir(tmp_path)
+    # To save a model, the library asks for the version of Gymnasium's forerunner, and would find this folder.
+    monkeypatch.setitem(sys.modules, "gym", None)
+    page = (Path(__file__).parents[2] / "docs" / "environments.md").read_text(encoding="utf-8")
+    train, evaluate, judge, become = (
+        block for block in page.split("```\n") if "import MaskablePPO" in block
+    )
+    run(train)
+    names = run(evaluate)
+    mean, _ = eval(capsys.readouterr().out.replace("np.float32", "").replace("np.float64", ""))
+    assert -4000.0 < mean < -1500.0
+    unlike = DMHVecEnv(64, "dmh-test")
+    with pytest.raises(ValueError, match="spaces do not match"):
+        names["model"].set_env(unlike)
+    names["model"].set_env(DMHVecEnv(64, "dmh-test", observation_space=names["space"]))
+    run(judge)
+    assert capsys.readouterr().out.count("[") == 2
+    names = run(become)
+    assert "task='t1'" in capsys.readouterr().out
+    policy, model = load_policy("policy.npz"), names["model"]
+    test = load_suite("dmh-test")
+    agent = Agent(
+        lambda seen, mask: model.predict(seen, action_masks=mask, deterministic=True)[0],
+        names["records"],
+    )
+    own, theirs = (
+        evaluate_policy(one, test, trials=2, greedy=True).makespan for one in (policy, agent)
+    )
+    assert np.array_equal(own, theirs)

@@ -1,4 +1,4 @@
-"""The mask in the observation, as Tianshou reads it.
+"""Observations with their mask, as Tianshou reads them, and its vector environment on the lockstep simulator.
 
 It needs PyTorch, which comes with the extra:
 
@@ -7,13 +7,25 @@ It needs PyTorch, which comes with the extra:
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from acerl_np import ActionError, Agent, InputError, evaluate_policy, load_suite
+from acerl_np.support.errors import MissingExtraError
+
 gymnasium = pytest.importorskip("gymnasium")
 
-from acerl_np.gym import ENV_ID, DMHEnv  # noqa: E402
-from acerl_np.gym.tianshou import MaskInObservation  # noqa: E402
+from acerl_np.gym import ENV_ID, DMHEnv, tianshou  # noqa: E402
+from acerl_np.gym.tianshou import LockstepVectorEnv, MaskInObservation  # noqa: E402
+
+try:
+    import torch
+except ImportError:
+    torch = None
+
+PAGE = (Path(__file__).parents[2] / "docs" / "environments.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("actions", ["rules", "pairs"])
@@ -33,55 +45,260 @@ def test_the_mask_is_in_the_observation(actions):
         observation, *others, expected = plain.step(action)
         assert (reward, over, truncated) == tuple(others)
         assert info["time"] == expected["time"]
+        assert not {"action_mask", "makespan", "tardiness", "status"} & info.keys()
+        assert info["finished"] == over
     assert not seen["mask"].any()
+
+
+def test_the_vector_environment_names_its_extra(monkeypatch):
+    monkeypatch.setattr(tianshou, "MISSING", ImportError("No module named 'tianshou'"))
+    with pytest.raises(MissingExtraError, match=r"pip install 'acerl_np\[tianshou\]'"):
+        LockstepVectorEnv(2)
+
+
+def make_single(n, **options):
+    """What the library makes of single environments."""
+    vectors = pytest.importorskip("tianshou.env", reason="needs the extra tianshou")
+    return vectors.DummyVectorEnv([lambda: MaskInObservation(DMHEnv("dmh-train", **options))] * n)
+
+
+def make_lockstep(n, **options):
+    pytest.importorskip("tianshou", reason="needs the extra tianshou")
+    return LockstepVectorEnv(n, "dmh-train", **options)
+
+
+OPTIONS = [{}, {"actions": "pairs"}, {"horizon": 300.0}]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_lockstep_equals_single_environments(options):
+    """All step, or some, in any order; who is over is reset alone."""
+    n = 5
+    ours, theirs = make_lockstep(n, **options), make_single(n, **options)
+    assert len(ours) == len(theirs) == n
+    assert ours.action_space == theirs.action_space
+    assert ours.observation_space == [theirs.workers[0].env.observation_space] * n
+    assert ours.seed(5) == theirs.seed(5)
+    rng, ends = np.random.default_rng(0), 0
+    for first in ({}, {"seed": 7}):
+        observation, infos = ours.reset(**first)
+        expected, expected_infos = theirs.reset(**first)
+        masks = np.stack([one["mask"] for one in expected])
+        for b in range(n):
+            assert infos[b]["instance"] == expected_infos[b]["instance"]
+        for k in range(150):
+            rows = np.arange(n) if k % 3 else rng.permutation(n)[: rng.integers(1, n)]
+            actions = np.array([rng.choice(np.flatnonzero(masks[b])) for b in rows])
+            got, expected = ours.step(actions, rows), theirs.step(actions, rows)
+            for own, other in zip(got[1:4], expected[1:4], strict=True):
+                assert own.dtype == other.dtype
+                assert np.array_equal(own, other)
+            check_observations(got[0], expected[0])
+            for own, other, over in zip(got[4], expected[4], got[2], strict=True):
+                assert own["finished"] == (over and "horizon" not in options)
+                assert own.keys() <= other.keys()
+                for key, value in own.items():
+                    np.testing.assert_array_equal(value, other[key], err_msg=key)
+            masks[rows] = got[0].mask
+            over = rows[got[2]]
+            ends += len(over)
+            if len(over):
+                observation, _ = ours.reset(over)
+                check_observations(observation, theirs.reset(over)[0])
+                masks[over] = observation.mask
+    assert ends > 2 * n
+
+
+def check_observations(batch, expected):
+    assert np.array_equal(batch.obs, np.stack([one["obs"] for one in expected]))
+    assert np.array_equal(batch.mask, np.stack([one["mask"] for one in expected]))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")
+def test_misuse_of_the_lockstep_environment_is_an_error():
+    envs = make_lockstep(3, horizon=0.0, render_mode="ansi")
+    with pytest.raises(ActionError, match="reset"):
+        envs.step([0, 0, 0])
+    with pytest.raises(InputError, match="first reset"):
+        envs.reset([1])
+    observation, _ = envs.reset()
+    legal = observation.mask.argmax(axis=1)
+    for wrong in ([99, *legal[1:]], legal[:2], legal.astype(float)):
+        with pytest.raises(ActionError, match="expected"):
+            envs.step(wrong)
+    for wrong in ([3], [0, 0], [], [0.5], "0"):
+        for call in (lambda ids=wrong: envs.reset(ids), lambda ids=wrong: envs.step(legal, ids)):
+            with pytest.raises(InputError, match=r"id: read .* expected environments from 0"):
+                call()
+    over = [False]
+    while not over[0]:
+        observation, _, over, _, _ = envs.step(envs.envs.action_masks()[:1].argmax(axis=1), 0)
+    with pytest.raises(ActionError, match=r"environments \[0\] are over; expected reset\(\[0\]\)"):
+        envs.step(legal)
+    with pytest.raises(InputError, match=r"read \['speed'\]; expected seed and options"):
+        envs.reset(speed=3)
+    with pytest.raises(InputError, match="expected all environments"):
+        envs.set_env_attr("note", 1, [0])
+    assert len(envs.render()) == 3
+    envs.close()
+    with pytest.raises(AssertionError):
+        envs.reset()
+
+
+class Layers(torch.nn.Module if torch else object):
+    """A network of observations with their masks; logits of illegal actions are the least number."""
+
+    def __init__(self, n_out, *, masks):
+        super().__init__()
+        self.masks = masks
+        self.layers = torch.nn.Sequential(
+            torch.nn.Linear(219, 64), torch.nn.ReLU(), torch.nn.Linear(64, n_out)
+        )
+
+    def forward(self, obs, state=None, info=None):
+        seen = getattr(obs, "obs", obs)  # DQN's policy gives the observation alone
+        out = self.layers(torch.as_tensor(seen, dtype=torch.float32) / 10.0)
+        if self.masks:
+            illegal = ~torch.as_tensor(obs.mask, dtype=torch.bool)
+            return out.masked_fill(illegal, torch.finfo(out.dtype).min), state
+        return out, state
+
+
+class Critic(Layers):
+    def forward(self, obs, **kwargs):
+        return super().forward(obs)[0]
+
+
+def make_dqn(space):
+    from tianshou.algorithm.modelfree.dqn import DQN, DiscreteQLearningPolicy
+    from tianshou.algorithm.optim import AdamOptimizerFactory
+
+    model = Layers(int(space.n), masks=False)
+    policy = DiscreteQLearningPolicy(
+        model=model, action_space=space, eps_training=0.3, eps_inference=0.3
+    )
+    return DQN(policy=policy, optim=AdamOptimizerFactory(lr=1e-3), target_update_freq=50)
+
+
+def make_ppo(space):
+    from tianshou.algorithm.modelfree.ppo import PPO
+    from tianshou.algorithm.modelfree.reinforce import DiscreteActorPolicy
+    from tianshou.algorithm.optim import AdamOptimizerFactory
+
+    policy = DiscreteActorPolicy(
+        actor=Layers(int(space.n), masks=True),
+        dist_fn=lambda logits: torch.distributions.Categorical(logits=logits),
+        action_space=space,
+    )
+    return PPO(policy=policy, critic=Critic(1, masks=False), optim=AdamOptimizerFactory(lr=1e-3))
+
+
+def make_sac(space):
+    from tianshou.algorithm.modelfree.discrete_sac import DiscreteSAC, DiscreteSACPolicy
+    from tianshou.algorithm.optim import AdamOptimizerFactory
+
+    n = int(space.n)
+    return DiscreteSAC(
+        policy=DiscreteSACPolicy(actor=Layers(n, masks=True), action_space=space),
+        policy_optim=AdamOptimizerFactory(lr=1e-3),
+        critic=Critic(n, masks=False),
+        critic_optim=AdamOptimizerFactory(lr=1e-3),
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("actions", ["rules", "pairs"])
-def test_dqn_of_tianshou_learns_on_it(actions):
-    """It collects and updates; with and without exploration it takes legal actions only."""
-    pytest.importorskip("tianshou", reason="needs the extra tianshou")
-    torch = pytest.importorskip("torch")
-    from tianshou.algorithm.modelfree.dqn import DQN, DiscreteQLearningPolicy
-    from tianshou.algorithm.optim import AdamOptimizerFactory
+@pytest.mark.parametrize("make", [make_single, make_lockstep])
+@pytest.mark.parametrize("learner", [make_dqn, make_ppo, make_sac])
+def test_tianshous_learners_learn_on_it(learner, make, actions):
+    """They collect and update; with and without exploration they take legal actions only."""
+    envs = make(4, actions=actions)
     from tianshou.data import Collector, VectorReplayBuffer
-    from tianshou.env import DummyVectorEnv
+    from tianshou.utils.torch_utils import policy_within_training_step
 
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    envs = DummyVectorEnv([lambda: MaskInObservation(DMHEnv("dmh-train", actions=actions))] * 4)
-    space = envs.action_space[0]
-    layers = torch.nn.Sequential(
-        torch.nn.Linear(219, 64), torch.nn.ReLU(), torch.nn.Linear(64, int(space.n))
-    )
-
-    class Net(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.layers = layers
-
-        def forward(self, obs, state=None, info=None):
-            return self.layers(torch.as_tensor(obs, dtype=torch.float32) / 10.0), state
-
-    policy = DiscreteQLearningPolicy(
-        model=Net(), action_space=space, eps_training=0.3, eps_inference=0.3
-    )
-    algorithm = DQN(policy=policy, optim=AdamOptimizerFactory(lr=1e-3), target_update_freq=50)
+    algorithm = learner(envs.action_space[0])
     buffer = VectorReplayBuffer(4000, 4)
-    collector = Collector(algorithm, envs, buffer)
+    collector = Collector(algorithm, envs, buffer, exploration_noise=True)
     collector.reset()
-    collected = collector.collect(n_episode=16)  # an illegal action raises
-    assert collected.n_collected_episodes >= 16
+    collected = collector.collect(n_episode=18)  # an illegal action raises
+    assert collected.n_collected_episodes >= 18
     assert -6000.0 < collected.returns.min() <= collected.returns.max() < -1500.0
-    before = [parameter.detach().clone() for parameter in layers.parameters()]
-    from tianshou.utils.torch_utils import policy_within_training_step
+    before = [parameter.detach().clone() for parameter in algorithm.policy.parameters()]
+    with policy_within_training_step(algorithm.policy):
+        if learner is make_ppo:
+            algorithm.update(buffer=buffer, batch_size=64, repeat=2)
+        else:
+            for _ in range(20):
+                algorithm.update(buffer=buffer, sample_size=64)
+    after = list(algorithm.policy.parameters())
+    assert all(torch.isfinite(parameter).all() for parameter in after)
+    assert any(not torch.equal(old, new) for old, new in zip(before, after, strict=True))
+    test = Collector(algorithm, make(3, actions=actions), exploration_noise=False)
+    test.reset()
+    assert test.collect(n_episode=4).returns.max() < -1500.0
 
-    with policy_within_training_step(policy):
-        for _ in range(20):
-            algorithm.update(buffer=buffer, sample_size=64)
-    assert any(
-        not torch.equal(old, new) for old, new in zip(before, layers.parameters(), strict=True)
-    )
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")
+def test_the_example_of_the_page_runs_and_its_agent_is_judged(capsys):
+    pytest.importorskip("tianshou", reason="needs the extra tianshou")
+    from tianshou.data import Batch
+
+    [code] = [block for block in PAGE.split("```\n") if "collector.collect(" in block]
+    names = {}
+    exec(compile(code, "environments.md", "exec"), names)
+    assert -4000.0 < float(capsys.readouterr().out) < -1500.0
+    policy = names["policy"]
     policy.set_eps_inference(0.0)
-    assert collector.collect(n_episode=4).returns.max() < -1500.0
+    [line] = [
+        line for line in PAGE.splitlines() if line.startswith("`lambda observation, mask: policy(")
+    ]
+    function = eval(line.strip("`."), {"policy": policy, "Batch": Batch})
+    agent = Agent(function, load_suite("dmh-train"))
+    trials = evaluate_policy(agent, load_suite("dmh-test")[:2], trials=2)
+    env = MaskInObservation(DMHEnv("DMH-09"))
+    seen, _ = env.reset()
+    over = False
+    while not over:
+        batch = Batch(obs=Batch(obs=seen["obs"][None], mask=seen["mask"][None]), info=Batch())
+        seen, reward, over, _, _ = env.step(policy(batch).act[0])
+    assert trials.makespan[0, 0] == -reward
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("options", [{}, {"horizon": 700.0}, {"illegal": "redraw"}], ids=str)
+@pytest.mark.parametrize("make", [make_single, make_lockstep])
+def test_its_trainer_runs_and_its_buffer_lacks_nothing(make, options):
+    """A missing number or word in an info ends a training, where an episode ends or later."""
+    envs, tests = make(4, **options), make(2, **options)
+    from tianshou.data import Collector, VectorReplayBuffer
+    from tianshou.trainer import OffPolicyTrainerParams
+
+    algorithm = make_dqn(envs.action_space[0])
+    buffer = VectorReplayBuffer(4000, 4)
+    training = Collector(
+        algorithm, envs, buffer, exploration_noise=True, raise_on_nan_in_buffer=True
+    )
+    result = algorithm.run_training(
+        OffPolicyTrainerParams(
+            max_epochs=2,
+            epoch_num_steps=240,
+            training_collector=training,
+            test_collector=Collector(algorithm, tests),
+            collection_step_num_env_steps=80,
+            test_step_num_episodes=2,
+            batch_size=64,
+            update_step_num_gradient_steps_per_sample=0.1,
+        )
+    )
+    assert not buffer.hasnull()
+    assert (buffer[:].info.cost > 0.0).any()
+    assert (buffer[:].info.finished == buffer[:].done).all() == ("horizon" not in options)
+    assert -9000.0 < result.best_reward < -1500.0

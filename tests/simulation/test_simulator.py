@@ -70,6 +70,29 @@ def test_only_the_highest_priority_that_a_vehicle_may_carry_is_offered():
     assert simulator.state.task[0, names["heavy"], TASK_VEHICLE] == 1
 
 
+def test_some_episodes_are_assigned_and_the_others_wait():
+    fleet = [{"id": "v", "start": "A", "speed": 1}]
+    rows = [make_task("a", "B", "C", 0), make_task("b", "C", "B", 0)]
+    instance = Instance.from_rows("two", Layout.from_dict(straight_floor(fleet)), rows)
+    simulator, alone = (Simulator(instance, n_episodes=n) for n in (3, 1))
+    before = simulator.observation
+    simulator.assign([0, 0], [1, 0], episodes=[2, 0])
+    for b, task in ((2, 1), (0, 0)):
+        alone.reset()
+        alone.assign([0], [task])
+        assert np.array_equal(simulator.observation[b], alone.observation[0])
+        assert simulator.time[b] == alone.time[0] > 0
+    assert np.array_equal(simulator.observation[1], before[1])
+    assert simulator.time[1] == 0
+    with pytest.raises(ActionError, match=r"episode 2 at .* task 1 is impossible"):
+        simulator.assign([0, 0], [0, 1], episodes=[1, 2])
+    with pytest.raises(InputError, match="stands twice"):
+        simulator.assign([0, 0], [0, 0], episodes=[1, 1])
+    with pytest.raises(ActionError, match=r"expected integers of shape \(1,\)"):
+        simulator.assign([0, 0], [0, 0], episodes=[1])
+    assert simulator.time[1] == 0
+
+
 def test_a_task_is_held_back_until_its_earliest_start():
     rows = [make_task("t", "A", "C", 2, 10, earliest_start=7.5)]
     floor = Layout.from_dict(straight_floor([{"id": "v", "start": "A", "speed": 2}]))

@@ -14,7 +14,11 @@ import acerl_np
 from acerl_np import ACERL, Config, Simulator, load_instance
 from acerl_np.rivals import RivalTrainer
 
-COPIES = {"deepcopy": copy.deepcopy, "pickle": lambda one: pickle.loads(pickle.dumps(one))}
+COPIES = {
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+    "pickle": lambda one: pickle.loads(pickle.dumps(one)),
+}
 RECORDS = ["DMH-01", "DMH-02"]
 CONFIGS = {
     "network": Config(generations=3, population=16, hidden=(16,), curve_every=1, curve_trials=2),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from acerl_np.kernels.state import (
     EPISODE_POOL_SIZE,
@@ -31,8 +32,8 @@ class Actions(Protocol):
         """Return the legal actions, bool (B, n)."""
         ...
 
-    def take(self, actions: np.ndarray) -> None:
-        """Take one in every episode that is not over; an `ActionError` changes none."""
+    def take(self, actions: ArrayLike, rows: np.ndarray | None = None) -> None:
+        """Take one in all episodes, or those of `rows`, that are not over; an `ActionError` changes none."""
         ...
 
     def begin(self) -> None:
@@ -56,9 +57,9 @@ class RuleActions:
         """Return the legal actions, bool (B, n)."""
         return self._simulator.action_mask
 
-    def take(self, actions: np.ndarray) -> None:
-        """Take an action in every episode that is not over; an `ActionError` changes none."""
-        self._simulator.step(actions)
+    def take(self, actions: ArrayLike, rows: np.ndarray | None = None) -> None:
+        """Take one in all episodes, or those of `rows`, that are not over; an `ActionError` changes none."""
+        self._simulator.step(actions, episodes=rows)
 
     def begin(self) -> None:
         """Note that episodes were started."""
@@ -86,18 +87,20 @@ class PairActions:
         """Return the legal actions, bool (B, n)."""
         return self._mask.copy()
 
-    def take(self, actions: np.ndarray) -> None:
-        """Take an action in every episode that is not over; an `ActionError` changes none."""
+    def take(self, actions: ArrayLike, rows: np.ndarray | None = None) -> None:
+        """Take one in all episodes, or those of `rows`, that are not over; an `ActionError` changes none."""
         simulator = self._simulator
-        chosen = read_choices("actions", actions, simulator.n_episodes)
-        running = ~simulator.done
-        illegal = running & ~find_legal(self._mask, chosen)
+        if rows is None:
+            rows = np.arange(simulator.n_episodes)
+        chosen = read_choices("actions", actions, len(rows))
+        running = ~simulator.done[rows]
+        illegal = running & ~find_legal(self._mask[rows], chosen)
         if illegal.any():
-            b = int(np.argmax(illegal))
-            raise simulator.explain_illegal(b, int(chosen[b]), self._mask)
+            k = int(np.argmax(illegal))
+            raise simulator.explain_illegal(int(rows[k]), int(chosen[k]), self._mask)
         vehicles, slots = np.divmod(np.where(running, chosen, 0), self.slots)
-        rows = np.arange(simulator.n_episodes)
-        simulator.assign(vehicles, simulator.state.pool[rows, slots * running])
+        tasks = simulator.state.pool[rows, slots * running]
+        simulator.assign(vehicles, tasks, episodes=rows)
         self.begin()
 
     def begin(self) -> None:
