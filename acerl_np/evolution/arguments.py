@@ -10,7 +10,10 @@ from numpy.typing import ArrayLike
 from acerl_np.evolution.bounds import limit_sigma
 from acerl_np.evolution.covariance import MAX_MATRIX, Covariance, DiagonalCovariance, FullCovariance
 from acerl_np.evolution.spreads import MAX_SIGMA, MIN_SIGMA, PerParameter
-from acerl_np.support.errors import ConfigError, InputError
+from acerl_np.support.errors import ConfigError, InputError, describe
+
+ROUNDING = 1e-8
+"""Largest asymmetry of a covariance that is taken for rounding, of its parameters' sigmas."""
 
 
 def read_floats(name: str, values: ArrayLike, error: type[InputError] = InputError) -> np.ndarray:
@@ -24,13 +27,22 @@ def read_floats(name: str, values: ArrayLike, error: type[InputError] = InputErr
     raise error(f"{name}: read {type(values).__name__} of other values; expected real numbers")
 
 
+def read_point(x0: ArrayLike) -> np.ndarray:
+    """Return a point to start from, float64 (n_parameters,)."""
+    mean = read_floats("x0", x0)
+    if mean.ndim != 1 or mean.size == 0:
+        raise InputError(f"x0: read shape {mean.shape}; expected (n_parameters,), at least one")
+    lost = np.flatnonzero(~np.isfinite(mean))
+    if len(lost):
+        raise InputError(
+            f"x0: read {mean[lost[0]]} for parameter {lost[0]}; expected finite numbers"
+        )
+    return mean
+
+
 def read_start(x0: ArrayLike, sigma: ArrayLike, adapt: str) -> tuple[np.ndarray, np.ndarray]:
     """Return the first mean and its sigmas, both float64 (n_parameters,)."""
-    mean = read_floats("x0", x0)
-    if mean.ndim != 1 or mean.size == 0 or not np.isfinite(mean).all():
-        raise InputError(
-            f"x0: read shape {mean.shape}; expected (n_parameters,), all numbers finite"
-        )
+    mean = read_point(x0)
     first = read_floats("sigma", sigma, ConfigError)
     if first.shape not in ((), mean.shape):
         raise ConfigError(f"sigma: read shape {first.shape}; expected a number or {mean.shape}")
@@ -57,15 +69,22 @@ def read_bounds(
     try:
         lower, upper = bounds
     except (TypeError, ValueError):
-        raise InputError("bounds: expected a pair: least values, largest values") from None
+        raise InputError(
+            f"bounds: read {describe(bounds)}; expected a pair: least values, largest values"
+        ) from None
     read = []
     for name, values in (("bounds[0]", lower), ("bounds[1]", upper)):
         array = read_floats(name, values)
         if array.shape not in ((), shape):
             raise InputError(f"{name}: read shape {array.shape}; expected a number or {shape}")
         read.append(np.broadcast_to(array, shape))
-    if not (read[0] < read[1]).all():
-        raise InputError("bounds: expected every least value below the largest, and no nan")
+    wrong = np.flatnonzero(~(read[0] < read[1]))
+    if len(wrong):
+        k = wrong[0]
+        raise InputError(
+            f"bounds: read {read[0][k]} to {read[1][k]} for parameter {k}; expected all least values, then "
+            "all largest ones, each above its least (leave out a parameter that is fixed)"
+        )
     return read[0], read[1]
 
 
@@ -109,6 +128,10 @@ def read_matrix(covariance: ArrayLike | None, n: int, adapt: str) -> np.ndarray 
     array = read_floats("covariance", covariance)
     if array.shape != shape:
         raise InputError(f"covariance: read shape {array.shape}; expected {shape}")
+    if array.ndim == 2:  # an inverse is symmetric but for rounding
+        length = np.sqrt(np.abs(np.diagonal(array)))
+        if (np.abs(array - array.T) <= ROUNDING * np.outer(length, length)).all():
+            array = array / 2 + array.T / 2
     return array
 
 

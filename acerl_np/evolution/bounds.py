@@ -12,7 +12,8 @@ SHARE = 0.1
 WIDEST = 1 / 3
 """Largest adapted sigma, of the distance between the bounds."""
 MIN_STEP = 0.25
-"""Least sigma of a whole number: one member in 22 then leaves the number that the mean stands on."""
+"""Least sigma of a whole number: one member in 22 then leaves the number that the mean stands on, fewer the
+last one before a bound, which is mirrored."""
 
 
 class Box(Protocol):
@@ -140,13 +141,14 @@ class Whole:
     def __init__(self, inner: Box, which: np.ndarray) -> None:
         self.inner = inner
         self.which = which
-        self.lower = np.where(which, np.ceil(inner.lower), inner.lower)
+        self.lower = np.where(which, np.ceil(inner.lower), inner.lower) + 0.0  # no -0
         self.upper = np.where(which, np.floor(inner.upper), inner.upper)
 
     def place(self, drawn: np.ndarray) -> np.ndarray:
         """Return the points of the box, rounded."""
         x = self.inner.place(drawn)
-        return np.asarray(np.where(self.which, np.rint(x), x).clip(self.lower, self.upper))
+        whole = np.rint(x) + 0.0
+        return np.asarray(np.where(self.which, whole, x).clip(self.lower, self.upper))
 
     def settle(self, mean: np.ndarray) -> np.ndarray:
         """Return the mean as the other box does, not rounded."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import warnings
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from functools import partial
@@ -12,16 +13,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.evolution.arguments import read_bounds
+from acerl_np.evolution.arguments import read_bounds, read_point
 from acerl_np.evolution.covariance import MAX_MATRIX
 from acerl_np.evolution.optimiser import Evolution
+from acerl_np.evolution.options import check_restart
 from acerl_np.evolution.records import Result
 from acerl_np.evolution.stop import Stops
-from acerl_np.support.errors import ConfigError, InputError
-from acerl_np.support.numbers import is_whole
+from acerl_np.support.errors import ConfigError, InputError, describe
+from acerl_np.support.numbers import check_seed, is_whole
 
 Function = Callable[[np.ndarray], float]
 Constraints = Callable[[np.ndarray], ArrayLike]
+Callback = Callable[[Evolution], object]
 
 
 def optimize(
@@ -36,6 +39,7 @@ def optimize(
     restarts: int = 0,
     limits: Stops | None = None,
     executor: Executor | None = None,
+    callback: Callback | None = None,
     seed: int = 0,
     **options: Any,
 ) -> Result:
@@ -44,7 +48,8 @@ def optimize(
     Parameters
     ----------
     function : callable
-        float of x, ndarray(float64, (n_parameters,)); nan where it has no value.
+        float of x, ndarray(float64, (n_parameters,)); nan where it has no value, also in place of an error:
+        what it raises ends the search.
     x0 : array_like of float, (n_parameters,), optional
         By default a random point of the bounds.
     sigma : array_like of float, optional
@@ -61,7 +66,12 @@ def optimize(
     limits : Stops, optional
         Its target is a value of the function, to be reached from above unless you maximise.
     executor : concurrent.futures.Executor, optional
-        Evaluates a generation's members in parallel; the result is the same in every byte.
+        Threads, processes, Dask's or MPI's: evaluates a generation's members in parallel, with the same
+        bytes as a result. Other processes must be able to pickle the function: no lambda.
+    callback : callable, optional
+        Called with the search, an `Evolution`, after every generation: to show it, to write its state, to
+        keep it should you interrupt. A true value ends the search. Its returns are to be maximised: minus
+        the function, unless you maximise.
     seed : int
     **options
         Further options of `Evolution`, such as `population`, `adapt` and `integers`. By default the matrix is
@@ -77,6 +87,11 @@ def optimize(
     InputError, ConfigError
         As `Evolution`; or if the function returned something else than a number.
 
+    Warns
+    -----
+    RuntimeWarning
+        If no member of the first generation has a finite value and constraints.
+
     Examples
     --------
     >>> from acerl_np.evolution import optimize
@@ -84,9 +99,22 @@ def optimize(
     >>> found.x.round(3), found.feasible
     (array([1., 1.]), True)
     """
+    for name, given_ in (
+        ("function", function),
+        ("constraints", constraints),
+        ("callback", callback),
+    ):
+        if not callable(given_) and (given_ is not None or name == "function"):
+            raise ConfigError(f"{name}: read {describe(given_)}; expected a function")
+    if executor is not None and not hasattr(executor, "map"):
+        raise ConfigError(
+            f"executor: read {describe(executor)}; expected a concurrent.futures.Executor"
+        )
+    if limits is not None and not isinstance(limits, Stops):
+        raise ConfigError(f"limits: read {describe(limits)}; expected Stops")
     if not is_whole(restarts) or restarts < 0:
         raise ConfigError(f"restarts: read {restarts!r}; expected a whole number of at least 0")
-    start, first = _find_start(x0, sigma, bounds, seed)
+    start, first = _find_start(x0, sigma, bounds, check_seed(seed))
     n = start.size
     if evaluations is None:
         evaluations = 10_000 * n
@@ -106,6 +134,8 @@ def optimize(
     target = sign * stops.target if limits and math.isfinite(stops.target) else math.inf
     stops = dataclasses.replace(stops, target=target, maxfevals=min(stops.maxfevals, evaluations))
     search = Evolution(start, sigma=first, bounds=bounds, seed=seed, **given)
+    if restarts:
+        check_restart(given["adapt"], given.get("noise_decay") or 1.0)
     evaluate = partial(evaluate_member, function, constraints)
     over: dict[str, float] = {}
     while not over:
@@ -121,12 +151,21 @@ def optimize(
                     "constraints: read different numbers of them; expected as many for every x"
                 )
             search.tell(values, np.array([g for _, g in told]))
+        if search.generation == 1 and search.failed == search.population:
+            warnings.warn(
+                "function: no member of the first generation has a finite value and constraints",
+                RuntimeWarning,
+                stacklevel=2,
+            )
         over = search.stop(stops)
-        if over and not over.keys() & {"target", "maxfevals"} and search.restarts < restarts:
+        if callback is not None and callback(search):
+            over["callback"] = 1.0
+        final = over.keys() & {"target", "maxfevals", "callback"}
+        if over and not final and search.restarts < restarts:
             search.restart()
             over = search.stop(stops)
     result = search.result(stops)
-    return dataclasses.replace(result, value=sign * result.value)
+    return dataclasses.replace(result, value=sign * result.value, reasons=tuple(over))
 
 
 def evaluate_member(
@@ -136,14 +175,23 @@ def evaluate_member(
     value = _read_number("function", function(x))
     if constraints is None:
         return value, []
-    return value, [_read_number("constraints", g) for g in np.atleast_1d(constraints(x))]
+    given = constraints(x)
+    try:
+        each = np.atleast_1d(given)
+    except ValueError:  # a ragged list
+        raise InputError(f"constraints: read {describe(given)}; expected numbers") from None
+    if not len(each):
+        raise InputError("constraints: read none; expected at least one number")
+    return value, [_read_number("constraints", g) for g in each]
 
 
 def _read_number(name: str, value: Any) -> float:
     try:
-        return float(value)
+        if isinstance(value, str):
+            raise TypeError
+        return float(value.item() if isinstance(value, np.ndarray) else value)
     except (TypeError, ValueError):
-        raise InputError(f"{name}: read {value!r}; expected a number") from None
+        raise InputError(f"{name}: read {describe(repr(value))}; expected a number") from None
 
 
 def _find_start(
@@ -153,17 +201,25 @@ def _find_start(
     seed: int,
 ) -> tuple[np.ndarray, ArrayLike]:
     """Return the first mean and sigma, from the bounds where they are not given."""
-    shape = np.shape(x0) if x0 is not None else np.broadcast_shapes(*map(np.shape, bounds or ()))
-    if bounds is None or len(shape) != 1:
-        if x0 is None:
-            raise InputError("x0: expected a point, or bounds with a number per parameter")
-        if sigma is None:
-            raise ConfigError("sigma: expected one, or finite bounds on every side")
-        return np.asarray(x0), sigma
+    point = None if x0 is None else read_point(x0)
+    shape = _find_shape(bounds) if point is None else point.shape
+    if point is None and len(shape) != 1:
+        read_bounds(bounds, shape)  # what is no pair is told first
+        raise InputError("x0: read none; expected a point, or bounds with a number per parameter")
     lower, upper = read_bounds(bounds, shape)
-    if not (np.isfinite(lower).all() and np.isfinite(upper).all()) and (
-        x0 is None or sigma is None
-    ):
-        raise InputError("bounds: read an open side; expected x0 and sigma with it")
-    start = np.random.default_rng(seed).uniform(lower, upper) if x0 is None else np.asarray(x0)
+    closed = np.isfinite(lower).all() and np.isfinite(upper).all()
+    if point is None and not closed:
+        raise InputError("x0: read none; expected a point, as a side of the bounds is open")
+    if sigma is None and not closed:
+        raise ConfigError("sigma: read none; expected one, or finite bounds on every side")
+    start = np.random.default_rng(seed).uniform(lower, upper) if point is None else point
     return start, (upper - lower) / 5 if sigma is None else sigma
+
+
+def _find_shape(bounds: Any) -> tuple[int, ...]:
+    """Return the shape of bounds that may be anything, () of what is none."""
+    try:
+        lower, upper = bounds
+        return np.broadcast_shapes(np.shape(lower), np.shape(upper))
+    except (TypeError, ValueError):
+        return ()

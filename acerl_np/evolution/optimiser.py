@@ -15,14 +15,14 @@ from acerl_np.evolution.arguments import (
     check_whole,
     make_spread,
     read_bounds,
-    read_floats,
     read_matrix,
+    read_point,
     read_start,
     read_whole,
 )
 from acerl_np.evolution.bounds import make_box
 from acerl_np.evolution.covariance import Covariance, FullCovariance
-from acerl_np.evolution.options import OPTIONS, check_options
+from acerl_np.evolution.options import OPTIONS, check_options, check_restart
 from acerl_np.evolution.progress import Progress, read_outcome
 from acerl_np.evolution.ranking import Ranker, Ranking, Shaping
 from acerl_np.evolution.records import Report, summarise
@@ -30,8 +30,8 @@ from acerl_np.evolution.sampler import Advantage, Sampler, check_ids, make_sampl
 from acerl_np.evolution.search import Search
 from acerl_np.evolution.shown import Shown
 from acerl_np.evolution.spreads import Adapt, PerParameter, Step
-from acerl_np.evolution.state import read_state
-from acerl_np.support.errors import ConfigError, InputError
+from acerl_np.evolution.state import check_mapping, read_state
+from acerl_np.support.errors import InputError
 from acerl_np.support.numbers import Whole
 from acerl_np.support.sharing import CopiedWhole
 
@@ -346,16 +346,12 @@ class Evolution(CopiedWhole, Shown):
             If sigma follows a schedule, or a value is unusable. Nothing is changed then.
         """
         given = self._options
-        if given["adapt"] == "none" or given["noise_decay"] < 1.0:
-            raise ConfigError(
-                "restart: read a sigma that decays by a schedule; expected an adapted one"
-            )
+        check_restart(str(given["adapt"]), float(given["noise_decay"]))
         lower, upper = given["bounds[0]"], given["bounds[1]"]
         if x0 is not None:
-            mean = read_floats("x0", x0)
+            mean = read_point(x0)
             if mean.shape != self._start.shape:
                 raise InputError(f"x0: read shape {mean.shape}; expected {self._start.shape}")
-            mean, _ = read_start(mean, given["sigma"], str(given["adapt"]))
         elif np.isfinite(lower).all() and np.isfinite(upper).all():
             rng = np.random.default_rng((self.seed, self.restarts + 1))
             mean = rng.uniform(lower, upper)
@@ -412,6 +408,7 @@ class Evolution(CopiedWhole, Shown):
         InputError
             As `set_state`.
         """
+        check_mapping(state)
         options: dict[str, Any] = {}
         for name in ("start", *(f"option.{name}" for name in (*OPTIONS, "bounds[0]", "bounds[1]"))):
             if name not in state:

@@ -110,6 +110,14 @@ def _read_real(name: str, value: Any, low: float, high: float, expected: str) ->
     raise ConfigError(f"{name}: read {describe(value)}; expected {expected}")
 
 
+def check_restart(adapt: str, noise_decay: float) -> None:
+    """Refuse a restart of a sigma that follows a schedule, which goes on where it is."""
+    if adapt == "none" or noise_decay < 1.0:
+        raise ConfigError(
+            "restart: read a sigma that decays by a schedule; expected an adapted one"
+        )
+
+
 def is_number(value: Any) -> bool:
     """Whether a value is a real number of any kind, but neither true nor false."""
     return isinstance(value, Real) and not isinstance(value, bool)

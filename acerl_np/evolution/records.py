@@ -84,6 +84,8 @@ class Result:
         Its return; of `optimize`, the function's value.
     violation : float
         Its cost beyond the limit: 0 if feasible.
+    mean : ndarray(float64, (n_parameters,))
+        What the search settled on, not evaluated itself. With a noisy function take this: `x` had luck.
     feasible : bool
     evaluations, generations, restarts : int
         Used so far.
@@ -94,6 +96,7 @@ class Result:
     x: np.ndarray
     value: float
     violation: float
+    mean: np.ndarray
     feasible: bool
     evaluations: int
     generations: int

@@ -12,6 +12,7 @@ from acerl_np.evolution.records import Best, Result
 from acerl_np.evolution.search import Search
 from acerl_np.evolution.spreads import PerParameter
 from acerl_np.evolution.stop import Stops, find_reasons
+from acerl_np.support.errors import ConfigError, describe
 
 
 class Shown:
@@ -100,9 +101,17 @@ class Shown:
             The limits reached by name: those of `Stops`; "noeffectcoord": a fifth of sigma no longer
             changes a parameter of the mean; "noeffectaxis": nor does a tenth of a column of the
             matrix's root the mean.
+
+        Raises
+        ------
+        ConfigError
+            If the limits are something else.
         """
+        limits = Stops() if limits is None else limits
+        if not isinstance(limits, Stops):
+            raise ConfigError(f"limits: read {describe(limits)}; expected Stops")
         return find_reasons(
-            limits or Stops(),
+            limits,
             self._search,
             self._progress.record,
             evaluations=self.evaluations,
@@ -117,6 +126,7 @@ class Shown:
             x=nothing if found is None else found.parameters.copy(),
             value=math.nan if found is None else found.return_,
             violation=math.nan if found is None else max(0.0, found.cost - self.cost_limit),
+            mean=self.mean,
             feasible=self.best is not None,
             evaluations=self.evaluations,
             generations=self.generation,

@@ -9,10 +9,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.evolution.records import Best
-from acerl_np.support.errors import InputError
+from acerl_np.support.errors import InputError, describe
 
 GROWING = {"history", "scales"}
 """Arrays whose first axis grows during a search."""
+
+
+def check_mapping(state: object) -> None:
+    """Refuse what has no named arrays, as the path of a file."""
+    if not isinstance(state, Mapping):
+        raise InputError(
+            f"state: read {describe(state)}; expected what get_state returned, or numpy.load of its file"
+        )
 
 
 def read_state(state: Mapping[str, ArrayLike], own: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -23,6 +31,7 @@ def read_state(state: Mapping[str, ArrayLike], own: dict[str, np.ndarray]) -> di
     InputError
         If an array is missing or has another shape, or an option differs.
     """
+    check_mapping(state)
     read: dict[str, np.ndarray] = {}
     for name, mine in own.items():
         if name not in state:

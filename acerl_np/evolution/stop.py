@@ -35,6 +35,9 @@ class Stops:
         ones of the last 10 + 30 n_parameters / population.
     tolx : float
         Every sigma, and the path of the covariance, in units of the first sigma.
+    tolfacupx : float
+        Growth of an adapted sigma since the start: the first one was far too small, or the problem has no
+        optimum. Infinity switches it off.
     tolstagnation : float
         Generations before the search may count as stagnating: medians of the latest 30 % of the last fifth
         of all generations are then no better than those of its first 30 %. At least 120 + 30 n_parameters /
@@ -47,6 +50,7 @@ class Stops:
     target: float = math.inf
     tolfun: float = 1e-11
     tolx: float = 1e-11
+    tolfacupx: float = 1e4
     tolstagnation: float = 0.0
     conditioncov: float = 1e12
 
@@ -62,6 +66,7 @@ class Stops:
                     f"{field.name}: read {value!r}; expected a number"
                     + ("" if field.name == "target" else " of at least 0")
                 )
+            object.__setattr__(self, field.name, number)
 
 
 class Record:
@@ -160,6 +165,9 @@ def find_reasons(
     sigma = search.sigma
     longest = sigma / spread.first
     if isinstance(spread, Covariance):
+        # Of a given covariance sigma is large at once, of a floor on sigma the matrix: only both tell growth.
+        if min(spread.state.size, float(longest.max())) > limits.tolfacupx:
+            reasons["tolfacupx"] = limits.tolfacupx
         longest = np.maximum(longest, spread.state.size * np.abs(spread.state.shape_path))
     if (longest < limits.tolx).all():
         reasons["tolx"] = limits.tolx

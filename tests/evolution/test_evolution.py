@@ -811,11 +811,11 @@ def test_returns_too_large_to_score_by_value_are_refused():
         ([0, 0], {"n_instances": 0}, ConfigError, "n_instances: read 0"),
         ([0, 0], {"seed": -1}, ConfigError, "seed: read -1"),
         ([0, 0], {"seed": 2**63}, ConfigError, "seed: read"),
-        ([0, 0], {"bounds": 1.0}, InputError, "bounds: expected a pair"),
-        ([0, 0], {"bounds": (0, 1, 2)}, InputError, "bounds: expected a pair"),
+        ([0, 0], {"bounds": 1.0}, InputError, "bounds: read .* expected a pair"),
+        ([0, 0], {"bounds": (0, 1, 2)}, InputError, "bounds: read .* expected a pair"),
         ([0, 0], {"bounds": ([0, 0, 0], 1)}, InputError, r"bounds\[0\]: read shape"),
-        ([0, 0], {"bounds": (0, [1, 0])}, InputError, "bounds: .*below"),
-        ([0, 0], {"bounds": (np.nan, 1)}, InputError, "bounds: .*below"),
+        ([0, 0], {"bounds": (0, [1, 0])}, InputError, "bounds: read .* each above"),
+        ([0, 0], {"bounds": (np.nan, 1)}, InputError, "bounds: read .* each above"),
     ],
 )
 def test_unusable_options_are_refused(x0, options, error, message):

@@ -166,7 +166,8 @@ def test_without_a_feasible_point_the_nearest_one_is_returned():
     assert not found.feasible
     assert found.violation == pytest.approx(1.0, abs=1e-3)
     assert found.x[0] == pytest.approx(0.0, abs=0.05)
-    failed = optimize(lambda x: math.nan, np.zeros(2), sigma=1.0, evaluations=6)
+    with pytest.warns(RuntimeWarning, match="function: no member of the first generation"):
+        failed = optimize(lambda x: math.nan, np.zeros(2), sigma=1.0, evaluations=6)
     assert np.isnan(failed.x).all()
     assert math.isnan(failed.value)
 
@@ -174,10 +175,23 @@ def test_without_a_feasible_point_the_nearest_one_is_returned():
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({}, InputError, "x0: expected a point"),
-        ({"bounds": (0.0, 1.0)}, InputError, "x0: expected a point"),
-        ({"x0": [0.0]}, ConfigError, "sigma: expected one"),
-        ({"bounds": ([0.0], np.inf)}, InputError, "bounds: read an open side"),
+        ({}, InputError, "x0: read none; expected a point"),
+        ({"bounds": (0.0, 1.0)}, InputError, "x0: read none; expected a point"),
+        ({"bounds": ([0.0], np.inf)}, InputError, "x0: read none; .* a side of the bounds is open"),
+        ({"bounds": [(0, 1), (0, 1), (0, 1)]}, InputError, "bounds: read .* expected a pair"),
+        ({"bounds": [(-5, 5), (-1, 1)]}, InputError, "bounds: read 5.0 to 1.0 for parameter 1"),
+        ({"bounds": ([0.0], [1.0]), "seed": -1}, ConfigError, "seed: read -1"),
+        ({"x0": []}, InputError, r"x0: read shape \(0,\)"),
+        ({"x0": "abc"}, InputError, "x0: read str"),
+        ({"x0": [0.0, np.nan]}, InputError, "x0: read nan for parameter 1; expected finite"),
+        ({"x0": [0.0]}, ConfigError, "sigma: read none"),
+        ({"x0": [0.0], "bounds": (0.0, np.inf)}, ConfigError, "sigma: read none"),
+        ({"x0": [0.0], "sigma": 1.0, "function": 4}, ConfigError, "function: read 4"),
+        ({"x0": [0.0], "sigma": 1.0, "callback": 4}, ConfigError, "callback: read 4"),
+        ({"x0": [0.0], "sigma": 1.0, "constraints": [abs]}, ConfigError, "constraints: read .*abs"),
+        ({"x0": [0.0], "sigma": 1.0, "executor": 4}, ConfigError, "executor: read 4"),
+        ({"x0": [0.0], "sigma": 1.0, "limits": {"tolx": 1}}, ConfigError, "limits: read .*tolx"),
+        ({"x0": [0.0], "sigma": 1.0, "adapt": "none", "restarts": 1}, ConfigError, "restart: read"),
         ({"x0": [0.0], "sigma": 1.0, "restarts": -1}, ConfigError, "restarts: read -1"),
         ({"x0": [0.0], "sigma": 1.0, "evaluations": 0}, ConfigError, "evaluations: read 0"),
         ({"x0": [0.0], "sigma": 1.0, "function": str}, InputError, "function: read '"),
@@ -186,6 +200,104 @@ def test_without_a_feasible_point_the_nearest_one_is_returned():
 def test_unusable_arguments_are_refused(arguments, error, message):
     with pytest.raises(error, match=message):
         optimize(**{"function": sphere, **arguments})
+
+
+def refuse(x):
+    raise AssertionError("expected no evaluation")
+
+
+def test_a_restart_that_cannot_be_is_refused_before_the_first_evaluation():
+    for options in ({"adapt": "none"}, {"noise_decay": 0.5}):
+        with pytest.raises(ConfigError, match="restart: read a sigma that decays"):
+            optimize(refuse, [0.0], sigma=1.0, restarts=1, **options)
+
+
+def test_an_array_of_one_number_is_a_number():
+    options = {"x0": [0.0], "sigma": 0.5, "evaluations": 40, "seed": 3}
+    plain = optimize(sphere, constraints=lambda x: [x[0] - 0.5], **options)
+    shaped = optimize(lambda x: (x - 1.0) ** 2, constraints=lambda x: [x - 0.5], **options)
+    assert plain.x.tobytes() == shaped.x.tobytes()
+    assert plain.value == shaped.value
+
+
+def test_the_mean_of_a_noisy_function_is_nearer_than_its_luckiest_point():
+    rng = np.random.default_rng(0)
+    found = optimize(
+        lambda x: sphere(x) + rng.normal(), np.zeros(3), sigma=0.5, population=60, seed=1
+    )
+    assert sphere(found.mean) < sphere(found.x)
+    assert found.value < -1.0
+
+
+def test_a_callback_sees_every_generation_and_may_end_the_search():
+    seen = []
+
+    def watch(search):
+        seen.append((search.generation, search.best.return_))
+        return len(seen) == 5
+
+    found = optimize(sphere, np.zeros(2), sigma=0.5, restarts=3, callback=watch)
+    assert [generation for generation, _ in seen] == [1, 2, 3, 4, 5]
+    assert found.reasons == ("callback",)
+    assert found.generations == 5
+    assert found.value == -seen[-1][1]
+
+
+def test_what_a_callback_keeps_outlives_an_interrupt():
+    kept = []
+
+    def evaluate(x):
+        if kept and kept[-1].generation == 3:
+            raise KeyboardInterrupt
+        return sphere(x)
+
+    with pytest.raises(KeyboardInterrupt):
+        optimize(evaluate, np.zeros(2), sigma=0.5, callback=kept.append)
+    result = kept[-1].result()
+    assert result.generations == 3
+    assert result.value == -sphere(result.x)
+
+
+def test_constraints_are_numbers():
+    for told, message in (([], "read none"), ([0.0, [1.0, 2.0]], "read"), (None, "read None")):
+        with pytest.raises(InputError, match=f"constraints: {message}"):
+            optimize(sphere, [0.0], sigma=1.0, constraints=lambda x, told=told: told)
+
+
+@many_draws
+@pytest.mark.parametrize("seed", range(3))
+def test_the_tip_between_two_curves_is_found(seed):
+    """Nocedal and Wright, "Numerical Optimization", example 12.19: the optimum is (0, 1)."""
+    found = optimize(
+        lambda x: -2.0 * x[0] + x[1],
+        [-1.0, 1.0],
+        sigma=1.0,
+        constraints=lambda x: [x[1] - (1.0 - x[0]) ** 3, 1.0 - x[1] - 0.25 * x[0] ** 2],
+        seed=seed,
+    )
+    assert found.feasible
+    np.testing.assert_allclose(found.x, [0.0, 1.0], atol=1e-6)
+
+
+@many_draws
+@pytest.mark.parametrize("seed", range(3))
+def test_points_on_a_disc_keep_away_from_each_other(seed):
+    """Three points as far from their nearest neighbour as a disc of radius 3 allows: 3 (3 sqrt(3))^2 = 81."""
+
+    def spread(x):
+        apart = np.square(x.reshape(3, 1, 2) - x.reshape(1, 3, 2)).sum(axis=2)
+        return float((apart + np.diag([np.inf] * 3)).min(axis=1).sum())
+
+    found = optimize(
+        spread,
+        np.random.default_rng(seed).normal(size=6),
+        sigma=1.0,
+        constraints=lambda x: np.linalg.norm(x.reshape(3, 2), axis=1) - 3.0,
+        maximise=True,
+        seed=seed,
+    )
+    assert found.feasible
+    assert found.value == pytest.approx(81.0, rel=1e-6)
 
 
 def test_constraints_are_as_many_for_every_point():
@@ -221,10 +333,37 @@ def test_each_limit_has_its_name():
     assert evolution.stop(Stops(target=-100.0)) == {"target": -100.0}
     assert evolution.stop(Stops(tolx=10.0)) == {"tolx": 10.0}
     assert evolution.stop(Stops(conditioncov=1.0)) == {"conditioncov": 1.0}
+    assert evolution.stop(Stops(tolfacupx=0.1)) == {"tolfacupx": 0.1}
     far = Evolution([1e17, 0.0], sigma=1.0, adapt="matrix")
     assert far.stop() == {"noeffectcoord": 0.2, "noeffectaxis": 0.1}
     along = Evolution([2e15, 2e15], sigma=1.0, adapt="matrix")
     assert along.stop() == {"noeffectaxis": 0.1}
+
+
+@many_draws
+@pytest.mark.parametrize("adapt", ["matrix", "sigma"])
+def test_a_slope_without_end_is_over_when_sigma_has_grown(adapt):
+    found = optimize(lambda x: float(x.sum()), np.zeros(3), sigma=0.5, adapt=adapt)
+    assert found.reasons == ("tolfacupx",)
+    assert found.evaluations < 500
+
+
+def test_a_wide_warm_start_and_a_floor_on_sigma_are_no_growth():
+    wide = Evolution(
+        np.zeros(2), sigma=1.0, adapt="matrix", covariance=1e12 * np.eye(2), population=8
+    )
+    fine = Evolution(np.zeros(2), sigma=1e-6, adapt="matrix", integers=[0], population=8)
+    for evolution in (wide, fine):
+        play(evolution, hill, 1)
+        assert evolution.generation == 1
+        assert evolution.stop() == {}
+
+
+def test_limits_are_numbers():
+    evolution = Evolution(np.zeros(2), sigma=0.5)
+    assert evolution.stop(Stops(maxfevals="10")) == {"maxfevals": 10.0}
+    with pytest.raises(ConfigError, match=r"limits: read .*expected Stops"):
+        evolution.stop({"maxfevals": 10})
 
 
 def test_stagnation_is_medians_that_do_not_rise():
@@ -415,6 +554,24 @@ def test_a_warm_start_draws_from_the_same_distribution(adapt):
 def test_unusable_covariances_are_refused(adapt, covariance, error, message):
     with pytest.raises(error, match=message):
         Evolution(np.zeros(2), sigma=1.0, adapt=adapt, covariance=covariance)
+
+
+def test_a_covariance_may_be_asymmetric_by_rounding_alone():
+    matrix = np.array([[2e-12, 0.3], [0.3, 5e12]])
+    matrix[1, 0] += 1e-12
+    warm = Evolution(np.zeros(2), sigma=1.0, adapt="matrix", covariance=matrix)
+    np.testing.assert_allclose(warm.covariance, matrix)
+    matrix[1, 0] += 1e-3
+    with pytest.raises(InputError, match="covariance: expected a symmetric matrix"):
+        Evolution(np.zeros(2), sigma=1.0, adapt="matrix", covariance=matrix)
+
+
+@pytest.mark.parametrize("state", [None, [1], "state.npz"])
+def test_what_is_no_state_is_refused(state):
+    evolution = Evolution(np.zeros(2), sigma=1.0)
+    for load in (Evolution.from_state, evolution.set_state):
+        with pytest.raises(InputError, match=r"state: read .*; expected what get_state returned"):
+            load(state)
 
 
 @pytest.mark.parametrize("adapt", ["none", "sigma", "matrix"])
