@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from functools import partial
-from typing import Any
+from typing import Any, SupportsFloat
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,7 +22,7 @@ from acerl_np.evolution.stop import Stops
 from acerl_np.support.errors import ConfigError, InputError, describe
 from acerl_np.support.numbers import check_seed, is_whole
 
-Function = Callable[[np.ndarray], float]
+Function = Callable[[np.ndarray], SupportsFloat]
 Constraints = Callable[[np.ndarray], ArrayLike]
 Callback = Callable[[Evolution], object]
 

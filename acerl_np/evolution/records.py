@@ -85,7 +85,7 @@ class Result:
     violation : float
         Its cost beyond the limit: 0 if feasible.
     mean : ndarray(float64, (n_parameters,))
-        What the search settled on, not evaluated itself. With a noisy function take this: `x` had luck.
+        What the search settled on, not evaluated itself. With a noisy function `x` had luck.
     feasible : bool
     evaluations, generations, restarts : int
         Used so far.
