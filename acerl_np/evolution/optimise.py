@@ -49,7 +49,8 @@ def optimize(
     ----------
     function : callable
         float of x, ndarray(float64, (n_parameters,)); nan where it has no value, also in place of an error:
-        what it raises ends the search.
+        what it raises ends the search. Where constraints are violated, any number in place of nan: else
+        they do not count.
     x0 : array_like of float, (n_parameters,), optional
         By default a random point of the bounds.
     sigma : array_like of float, optional

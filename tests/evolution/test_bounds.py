@@ -108,12 +108,13 @@ def test_sigma_of_whole_numbers_keeps_its_floor(adapt):
 
 @pytest.mark.parametrize("adapt", ["none", "sigma"])
 def test_whole_numbers_have_no_minus_zero(adapt):
-    evolution = Evolution(
-        [0.0, 0.0], sigma=0.5, adapt=adapt, integers=[0, 1], bounds=(-0.5, [9, 0])
-    )
-    members, _ = evolution.ask()
-    assert (members == 0.0).any()
-    assert not np.signbit(members).any()
+    for bounds in ((-0.5, [9, 0]), None):
+        evolution = Evolution(
+            [0.0, 0.0], sigma=0.5, adapt=adapt, integers=[0, 1], bounds=bounds, population=30
+        )
+        members, _ = evolution.ask()
+        assert (members == 0.0).any()
+        assert not np.signbit(members[members == 0.0]).any()
 
 
 def test_ends_of_whole_numbers_are_as_likely_as_the_others():

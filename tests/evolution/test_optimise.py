@@ -195,6 +195,11 @@ def test_without_a_feasible_point_the_nearest_one_is_returned():
         ({"x0": [0.0], "sigma": 1.0, "restarts": -1}, ConfigError, "restarts: read -1"),
         ({"x0": [0.0], "sigma": 1.0, "evaluations": 0}, ConfigError, "evaluations: read 0"),
         ({"x0": [0.0], "sigma": 1.0, "function": str}, InputError, "function: read '"),
+        (
+            {"x0": [0.0], "sigma": 1.0, "function": lambda x: "1.0"},
+            InputError,
+            "function: read '1.0'; expected a number",
+        ),
     ],
 )
 def test_unusable_arguments_are_refused(arguments, error, message):
@@ -254,6 +259,18 @@ def test_what_a_callback_keeps_outlives_an_interrupt():
     result = kept[-1].result()
     assert result.generations == 3
     assert result.value == -sphere(result.x)
+
+
+@many_draws
+def test_a_function_without_a_value_outside_its_constraints_may_return_any_number():
+    found = optimize(
+        lambda x: math.sqrt(x[0] - 1.0) + x[1] ** 2 if x[0] >= 1.0 else 0.0,
+        [-5.0, 3.0],
+        sigma=1.0,
+        constraints=lambda x: [1.0 - x[0]],
+    )
+    assert found.feasible
+    np.testing.assert_allclose(found.x, [1.0, 0.0], atol=1e-3)
 
 
 def test_constraints_are_numbers():
