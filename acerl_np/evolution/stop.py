@@ -36,8 +36,8 @@ class Stops:
     tolx : float
         Every sigma, and the path of the covariance, in units of the first sigma.
     tolfacupx : float
-        Growth of an adapted sigma since the start: the first one was far too small, or the problem has no
-        optimum. Infinity switches it off.
+        Growth of an adapted sigma since the start: the problem has no optimum. Infinity switches it off.
+        pycma's is 1e3, which also ends searches whose first sigma was small.
     tolstagnation : float
         Generations before the search may count as stagnating: medians of the latest 30 % of the last fifth
         of all generations are then no better than those of its first 30 %. At least 120 + 30 n_parameters /
@@ -50,7 +50,7 @@ class Stops:
     target: float = math.inf
     tolfun: float = 1e-11
     tolx: float = 1e-11
-    tolfacupx: float = 1e4
+    tolfacupx: float = 1e10
     tolstagnation: float = 0.0
     conditioncov: float = 1e12
 
