@@ -463,12 +463,27 @@ def find_apart(places: Sequence[Instance | Layout], history: Sequence[Instance])
     Returns
     -------
     ndarray(bool, (n_places, n_history))
-        Of a layout alone none are.
+        Of a layout alone none are: the day's first task will tell (`live.decision`).
     """
     first = np.array([record.pickup[0] for record in history])
     apart = np.zeros((len(places), len(history)), np.bool_)
     for k, place in enumerate(places):
         if isinstance(place, Instance):
-            distance, own = place.layout.routes.distance, place.pickup[0]
-            apart[k] = np.isinf(distance[own, first]) | np.isinf(distance[first, own])
+            apart[k] = are_apart(place.layout.routes.distance, int(place.pickup[0]), first)
     return apart
+
+
+def are_apart(distance: np.ndarray, site: int, others: np.ndarray) -> np.ndarray:
+    """Return which sites lie in another part of the floor: there or back no way leads.
+
+    Parameters
+    ----------
+    distance : ndarray(float64, (n_sites, n_sites)), m
+    site : int
+    others : ndarray(int, (n,))
+
+    Returns
+    -------
+    ndarray(bool, (n,))
+    """
+    return np.asarray(np.isinf(distance[site, others]) | np.isinf(distance[others, site]))
