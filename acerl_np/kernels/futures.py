@@ -70,7 +70,7 @@ class Ahead(NamedTuple):
     history : Problem
         H instances, on the floor and with the fleet of the episodes.
     excluded : ndarray(bool, (I, H)), records that are no future of an instance: its own content, and those
-        of a part of the floor that its vehicles never reach
+        of another part of the floor
     n_futures : int
     future : Problem
         Scratch: one instance, the future at hand.

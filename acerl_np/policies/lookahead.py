@@ -449,9 +449,9 @@ def find_same(places: Sequence[Instance | Layout], history: Sequence[Instance]) 
 
 
 def find_apart(places: Sequence[Instance | Layout], history: Sequence[Instance]) -> np.ndarray:
-    """Return which historical records lie in a part of the floor that an instance's vehicles never reach.
+    """Return which historical records lie in another part of the floor than an instance.
 
-    No vehicle could serve the one's tasks after the other's. A record that can be served lies in one such
+    No vehicle could serve tasks of both in any order. A record that can be served lies in one such
     part, so its first task tells which; decisions begin when that has arrived.
 
     Parameters
