@@ -68,6 +68,20 @@ class AnyPolicy(Protocol):
 P = TypeVar("P", bound=AnyPolicy)
 
 
+def check_policy(policy: object) -> None:
+    """Refuse what no table can be prepared for: a function, or an `Agent`.
+
+    Raises
+    ------
+    PolicyError
+    """
+    if not hasattr(policy, "prepare"):
+        raise PolicyError(
+            f"policy: read {describe(policy)}; expected a trained policy, a static plan, a lookahead or a "
+            "rule's name"
+        )
+
+
 def pack_policy(policy: AnyPolicy) -> dict[str, np.ndarray]:
     """Return a policy with its form and its origin as plain arrays."""
     return {"form": np.array(policy.form), **policy.to_arrays()}
