@@ -24,7 +24,7 @@ OLD_FORMAT = 2
 """Networks alone, without form and origin; still read."""
 
 FORMS = {
-    "agents": ("acerl_np.policies.agents", "AgentPair"),
+    "agents": ("acerl_np.policies.agent_pair", "AgentPair"),
     "index": ("acerl_np.policies.index", "IndexPolicy"),
     "network": ("acerl_np.policies.network", "Policy"),
     "static": ("acerl_np.policies.static", "StaticPlan"),
