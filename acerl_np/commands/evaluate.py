@@ -21,9 +21,7 @@ from acerl_np.commands.players import Row, add_fit, find_policy, seat_policies
 from acerl_np.commands.playing import add_playing, check_playing
 from acerl_np.commands.ranges import check_ranges
 from acerl_np.commands.standings import explain, list_data, tabulate, write_trials
-from acerl_np.commands.summary import (
-    MORE_HELP,
-)
+from acerl_np.commands.summary import MORE_HELP
 from acerl_np.commands.teams import add_team_options, open_team
 from acerl_np.support.errors import (
     InputError,

@@ -27,7 +27,7 @@ from acerl_np.commands.outputs import add_force, declare_run
 from acerl_np.commands.progress import open_meter
 from acerl_np.commands.ranges import Range, check_ranges
 from acerl_np.commands.seeds import add_seeds, declare_seeds, read_seeds, run_seeds
-from acerl_np.commands.summary import MORE_HELP, summarise
+from acerl_np.commands.summary import MORE_SEEDS_HELP, summarise
 from acerl_np.commands.teams import add_team_options, open_team
 from acerl_np.commands.tensorboard import add_tensorboard, check_tensorboard, open_tensorboard
 from acerl_np.support.errors import ConfigError, InputError, describe
@@ -110,7 +110,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=30,
         help="episodes per instance for the final table, 0 for no table (default: 30)",
     )
-    run.add_argument("--more", action="store_true", help=MORE_HELP)
+    run.add_argument("--more", action="store_true", help=MORE_SEEDS_HELP)
     run.add_argument(
         "--out",
         metavar="DIR",

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 
 MORE_HELP = "show late share, waiting, utilisation, empty travel and standard errors, too"
+MORE_SEEDS_HELP = f"{MORE_HELP}; with --seeds all but the errors"
 
 USAGE_HEADER = ("late", "waiting, s", "utilisation", "empty")
 USAGE_MEANING = (

@@ -25,7 +25,7 @@ from acerl_np.commands.options import add_config_options, add_preset, check_opti
 from acerl_np.commands.outputs import add_force, declare_run
 from acerl_np.commands.progress import show_progress
 from acerl_np.commands.seeds import add_seeds, declare_seeds, read_seeds, run_seeds
-from acerl_np.commands.summary import MORE_HELP, summarise
+from acerl_np.commands.summary import MORE_SEEDS_HELP, summarise
 from acerl_np.commands.teams import SILENCE, add_team_options, open_team
 from acerl_np.commands.tensorboard import add_tensorboard, check_tensorboard, open_tensorboard
 from acerl_np.support.errors import InputError, WorkerError
@@ -98,7 +98,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         help="episodes per instance for the final tables, 0 for no tables (default: 30)",
     )
-    run.add_argument("--more", action="store_const", const=True, help=MORE_HELP)
+    run.add_argument("--more", action="store_const", const=True, help=MORE_SEEDS_HELP)
     run.add_argument(
         "--out",
         metavar="DIR",

@@ -9,7 +9,7 @@ from acerl_np.kernels.futures import Ahead
 from acerl_np.kernels.lookahead import decide_ahead_rows
 from acerl_np.kernels.state import IDLE, NEVER, VEHICLE_STATUS, Problem, State
 from acerl_np.kernels.trace import assign_now, assign_recorded, has_decision
-from acerl_np.policies.files import AnyPolicy
+from acerl_np.policies.files import AnyPolicy, check_policy
 from acerl_np.policies.lookahead import Lookahead
 from acerl_np.policies.reasons import explain_choice
 from acerl_np.policies.rules import RULES, find_policy_name
@@ -59,7 +59,7 @@ def trace_policy(
     Raises
     ------
     PolicyError
-        If the policy does not fit the instance, or its name is unknown.
+        If the policy does not fit the instance, its name is unknown, or it is a function or an `Agent`.
     InputError
         If trial or horizon is unusable.
     ConfigError
@@ -76,6 +76,7 @@ def trace_policy(
             raise PolicyError(f"{policy}: a plan is fitted on records; expected the plan itself")
         decider = make_rule_decider(RULES[policy])
     else:
+        check_policy(policy)
         policy.check_fits(instance)
         problem, prepare = policy.prepare(problem, [instance], greedy)
         decider = prepare()

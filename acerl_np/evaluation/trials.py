@@ -220,7 +220,8 @@ def evaluate_policy(
     ActionError
         If an agent of your own takes an illegal action.
     InputError
-        If there is no instance or no trial, or the horizon is unusable.
+        If there is no instance or no trial, the horizon is unusable, or the sizes of an `Agent` are too small
+        for an instance.
     ConfigError
         If the seed, the number of threads or the cost limit is unusable.
     WorkerError

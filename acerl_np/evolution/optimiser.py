@@ -73,11 +73,12 @@ class Evolution(CopiedWhole, Shown):
         lambda, at least 2, and even if antithetic. The rates of an adapted search fit it: without noise
         or constraints about 4 + 3 log(n_parameters) members need the fewest evaluations.
     cost_limit : float
-        xi: a member is feasible if its cost is at most this. Several constraints become one cost with
-        `sum_violations`, whose limit is 0; infinity leaves the problem unconstrained.
+        xi: a member is feasible if its cost is at most this; infinity leaves the problem unconstrained.
+        Constraints told as a matrix want the limit 0, as does the one cost of `sum_violations`.
     p_f : float
-        Probability of comparing two members by return although one is infeasible, in [0, 1]. With a matrix
-        it is 0 in a generation without a feasible member, which might else settle in a corner of the bounds.
+        Probability of comparing two members by return although one is infeasible, in [0, 1]. It is 0 while
+        constraints have a tolerance, and with an adapted matrix in a generation without a feasible member,
+        which might else settle in a corner of the bounds.
     ranking : {"isr", "cf", "r", "f"}
         As `rank_utilities`.
     shaping : {"standardised", "rank"}
@@ -134,12 +135,12 @@ class Evolution(CopiedWhole, Shown):
 
     Examples
     --------
-    >>> from acerl_np.evolution import Evolution, sum_violations
+    >>> from acerl_np.evolution import Evolution
     >>> evolution = Evolution([0.0, 0.0], sigma=0.5, adapt="matrix", seed=1)
     >>> for _ in range(60):
     ...     x, _ = evolution.ask()
     ...     constraints = x.sum(axis=1, keepdims=True) - 1  # one constraint: (64, 1)
-    ...     report = evolution.tell(-((x - 1) ** 2).sum(axis=1), sum_violations(constraints))
+    ...     report = evolution.tell(-((x - 1) ** 2).sum(axis=1), constraints)
     >>> evolution.mean.round(2)
     array([0.5, 0.5])
     """

@@ -222,7 +222,7 @@ def check_run(found: object, job: Job) -> None:
 
 
 def check_trials(name: str, found: Sequence[object], shape: tuple[int, int]) -> bool:
-    """Refuse what are no makespans and tardiness of this shape; return whether all episodes have ended.
+    """Refuse what are no metrics of this shape; return whether all episodes have ended.
 
     Raises
     ------

@@ -182,7 +182,7 @@ def check_result(found: object, task: SeedTask) -> None:
     n_instances = len(task.instances) if task.trials else 0
     n_unseen = len(task.held_back) if task.trials else 0
     for values in found[:2]:
-        if not isinstance(values, np.ndarray) or len(values) != len(METRICS):
+        if not isinstance(values, np.ndarray) or values.shape[:1] != (len(METRICS),):
             raise WorkerError(f"{name}: a worker returned no trials")
     ended = [
         check_trials(name, list(found.played), (n_instances, task.trials)),

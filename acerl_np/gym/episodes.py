@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -143,7 +144,7 @@ def find_observation_space(
             f"observation_space: read {describe(given)}; expected a Box of float32 and shape {shape}, of one "
             "environment"
         )
-    return given
+    return copy.deepcopy(given)  # its generator is no other environment's
 
 
 def refuse_step_limit(limit: Any) -> None:

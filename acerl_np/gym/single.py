@@ -72,7 +72,7 @@ class DMHEnv(CopiedWhole, gymnasium.Env[np.ndarray, Any]):
     task_slots, n_vehicles : int, optional
         Sizes of observation and mask; by default those of the largest floor among the instances.
     scaling : array_like of float, (12,), optional
-        Feature constants (`problem.tables.find_scaling`); by default those of the instances. An
+        Feature constants (`problem.scaling.find_scaling`); by default those of the instances. An
         agent that learned on other records or floors needs the sizes and constants of its training.
     instances : optional
         The same as `instance`, as the vector environment calls it.

@@ -30,7 +30,7 @@ UNTOLD = {"action_mask", "makespan", "tardiness", "status"}
 Indices = int | Iterable[int] | None
 
 
-class MaskInObservation(gymnasium.Wrapper[Any, Any, Any, Any]):
+class MaskInObservation(CopiedWhole, gymnasium.Wrapper[Any, Any, Any, Any]):
     """An environment whose observation is a dict of "obs" and "mask".
 
     Tianshou stacks such dicts into batches, and its policies for discrete actions that know masks, such as
@@ -156,11 +156,13 @@ class LockstepVectorEnv(CopiedWhole, BaseVectorEnv):  # type: ignore[misc]
         """
         self._assert_is_not_closed()
         rows = self._read(env_id)
-        seed, options = kwargs.pop("seed", None), dict(kwargs.pop("options", None) or {})
+        seed, options = kwargs.pop("seed", None), kwargs.pop("options", None)
         if kwargs:
             raise InputError(f"reset: read {sorted(kwargs)}; expected seed and options")
         if len(rows) < self.env_num:
-            options["reset_mask"] = np.isin(np.arange(self.env_num), rows)
+            mask = {"reset_mask": np.isin(np.arange(self.env_num), rows)}
+            # What is no dict is refused below.
+            options = {**options, **mask} if isinstance(options, dict) else options or mask
         _, infos = self.envs.reset(seed=[seed] * self.env_num, options=options)
         return self._look(rows), np.array([{"instance": infos["instance"][b]} for b in rows])
 

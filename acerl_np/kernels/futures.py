@@ -69,7 +69,8 @@ class Ahead(NamedTuple):
         Whether the bases draw.
     history : Problem
         H instances, on the floor and with the fleet of the episodes.
-    excluded : ndarray(bool, (I, H)), records that are no future of an instance: its own content
+    excluded : ndarray(bool, (I, H)), records that are no future of an instance: its own content, and those
+        of another part of the floor
     n_futures : int
     future : Problem
         Scratch: one instance, the future at hand.

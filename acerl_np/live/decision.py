@@ -20,12 +20,12 @@ from acerl_np.kernels.futures import (
 from acerl_np.kernels.live import decide_live, mix_key, set_clock
 from acerl_np.kernels.lookahead import begin_lookahead, pick_candidate, rate_candidates
 from acerl_np.kernels.random import ACTION, derive_key
-from acerl_np.kernels.state import N_SCALING_FIELDS, Problem
+from acerl_np.kernels.state import ENDS_PICKUP, N_SCALING_FIELDS, Problem
 from acerl_np.live.board import FIRST_ROOM, Board, Day
 from acerl_np.live.events import Explanation, Option
 from acerl_np.policies.files import AnyPolicy
 from acerl_np.policies.index import IndexPolicy
-from acerl_np.policies.lookahead import Lookahead
+from acerl_np.policies.lookahead import Lookahead, are_apart
 from acerl_np.policies.network import Policy
 from acerl_np.policies.reasons import explain_choice
 from acerl_np.policies.rules import RULES
@@ -188,7 +188,8 @@ class LiveDecider:
     ) -> Decision:
         """Look ahead until all futures are seen or the time is up."""
         started = time.perf_counter()
-        ahead = ahead._replace(seen_ends=day.ends, seen_record=day.record)
+        excluded = self._exclude(ahead, board, day)
+        ahead = ahead._replace(seen_ends=day.ends, seen_record=day.record, excluded=excluded)
         ahead.past[PAST_SEEN] = day.n_tasks
         ahead.past[PAST_CLOCK] = now - day.start
         ahead.past[PAST_DELAY] = day.delay
@@ -209,6 +210,15 @@ class LiveDecider:
                 break
         _, _, v, position = pick_candidate(ahead)
         return Decision(int(v), int(position), "lookahead", seen) if found > 0 else NOTHING
+
+    def _exclude(self, ahead: Ahead, board: Board, day: Day) -> np.ndarray:
+        """Return which records are no future of the day, bool (1, n_history): those of another part."""
+        if day.n_tasks == 0:
+            return ahead.excluded
+        own, first = int(day.ends[0, ENDS_PICKUP]), ahead.history.ends[:, 0, ENDS_PICKUP]
+        apart = are_apart(board.problem.distance[0], own, first)
+        # A floor has to go on where all are of another part.
+        return ahead.excluded if apart.all() else apart[np.newaxis]
 
     def _is_over(self, started: float) -> bool:
         """Whether a decision that began then has used up its budget."""

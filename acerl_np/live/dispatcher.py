@@ -22,14 +22,14 @@ from acerl_np.live.feed import Feed
 from acerl_np.live.floor import DayBegan, Floor
 from acerl_np.live.parts import OUT
 from acerl_np.live.saving import read_dispatcher, unpack_feed, write_dispatcher
-from acerl_np.policies.files import AnyPolicy
+from acerl_np.policies.files import AnyPolicy, check_policy
 from acerl_np.policies.lookahead import Lookahead
 from acerl_np.policies.origin import warn_of_difference
 from acerl_np.policies.rules import RULES, find_policy_name
 from acerl_np.problem.bundled import load_layout
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.tables import count_actions, count_features
-from acerl_np.support.errors import EventError, InputError, PolicyError, describe
+from acerl_np.support.errors import EventError, InputError, describe
 from acerl_np.support.numbers import Whole, check_seed, is_real
 from acerl_np.support.sharing import CopiedWhole, Exclusive, exclusive
 
@@ -110,11 +110,8 @@ class Dispatcher(CopiedWhole):
             raise InputError(f"layout: read {describe(layout)}; expected a Layout or its file")
         if isinstance(policy, str):
             policy = find_policy_name(policy, tuple(RULES))
-        elif not hasattr(policy, "prepare"):
-            raise PolicyError(
-                f"policy: read {describe(policy)}; expected a trained policy, a static plan, a lookahead "
-                "or a rule's name"
-            )
+        else:
+            check_policy(policy)
         self.policy = policy
         self.greedy = bool(greedy)
         self.seed = check_seed(seed)

@@ -37,6 +37,14 @@ class Agent:
     task_slots, n_vehicles, scaling
         As they were given to its environment; by default those of `instances`.
 
+    Attributes
+    ----------
+    function : callable
+    actions : str
+    scaling : ndarray(float64, (12,))
+        Feature constants, as `kernels.state.Problem` lists them.
+    task_slots, n_vehicles : int
+
     Raises
     ------
     PolicyError
@@ -84,7 +92,12 @@ class Agent:
         return f"Agent({describe(self.function)}, actions={self.actions!r}, {sizes})"
 
     def play(self, simulator: Simulator) -> None:
-        """Decide until all episodes of a simulator of its sizes are over.
+        """Decide until all episodes of a simulator are over.
+
+        Parameters
+        ----------
+        simulator : Simulator
+            Of its sizes and constants.
 
         Raises
         ------

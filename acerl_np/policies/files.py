@@ -24,7 +24,7 @@ OLD_FORMAT = 2
 """Networks alone, without form and origin; still read."""
 
 FORMS = {
-    "agents": ("acerl_np.policies.agents", "AgentPair"),
+    "agents": ("acerl_np.policies.agent_pair", "AgentPair"),
     "index": ("acerl_np.policies.index", "IndexPolicy"),
     "network": ("acerl_np.policies.network", "Policy"),
     "static": ("acerl_np.policies.static", "StaticPlan"),
@@ -66,6 +66,20 @@ class AnyPolicy(Protocol):
 
 
 P = TypeVar("P", bound=AnyPolicy)
+
+
+def check_policy(policy: object) -> None:
+    """Refuse what no table can be prepared for: a function, or an `Agent`.
+
+    Raises
+    ------
+    PolicyError
+    """
+    if not hasattr(policy, "prepare"):
+        raise PolicyError(
+            f"policy: read {describe(policy)}; expected a trained policy, a static plan, a lookahead or a "
+            "rule's name"
+        )
 
 
 def pack_policy(policy: AnyPolicy) -> dict[str, np.ndarray]:

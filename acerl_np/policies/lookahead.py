@@ -449,9 +449,9 @@ def find_same(places: Sequence[Instance | Layout], history: Sequence[Instance]) 
 
 
 def find_apart(places: Sequence[Instance | Layout], history: Sequence[Instance]) -> np.ndarray:
-    """Return which historical records lie in a part of the floor that an instance's vehicles never reach.
+    """Return which historical records lie in another part of the floor than an instance.
 
-    No vehicle could serve the one's tasks after the other's. A record that can be served lies in one such
+    No vehicle could serve tasks of both in any order. A record that can be served lies in one such
     part, so its first task tells which; decisions begin when that has arrived.
 
     Parameters
@@ -463,12 +463,27 @@ def find_apart(places: Sequence[Instance | Layout], history: Sequence[Instance])
     Returns
     -------
     ndarray(bool, (n_places, n_history))
-        Of a layout alone none are.
+        Of a layout alone none are: the day's first task will tell (`live.decision`).
     """
     first = np.array([record.pickup[0] for record in history])
     apart = np.zeros((len(places), len(history)), np.bool_)
     for k, place in enumerate(places):
         if isinstance(place, Instance):
-            distance, own = place.layout.routes.distance, place.pickup[0]
-            apart[k] = np.isinf(distance[own, first]) | np.isinf(distance[first, own])
+            apart[k] = are_apart(place.layout.routes.distance, int(place.pickup[0]), first)
     return apart
+
+
+def are_apart(distance: np.ndarray, site: int, others: np.ndarray) -> np.ndarray:
+    """Return which sites lie in another part of the floor: there or back no way leads.
+
+    Parameters
+    ----------
+    distance : ndarray(float64, (n_sites, n_sites)), m
+    site : int
+    others : ndarray(int, (n,))
+
+    Returns
+    -------
+    ndarray(bool, (n,))
+    """
+    return np.asarray(np.isinf(distance[site, others]) | np.isinf(distance[others, site]))

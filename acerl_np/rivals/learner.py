@@ -10,7 +10,7 @@ import numpy as np
 
 from acerl_np.evaluation.trials import evaluate_policy
 from acerl_np.kernels.random import ACTION, BATCH, derive_key, fill_uniforms
-from acerl_np.policies.agents import AgentPair
+from acerl_np.policies.agent_pair import AgentPair
 from acerl_np.policies.network import Policy
 from acerl_np.problem.instance import Instance
 from acerl_np.rivals.episodes import Ended, Seen

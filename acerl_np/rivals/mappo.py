@@ -13,7 +13,7 @@ import numpy as np
 
 from acerl_np.kernels.losses import clip_surrogate, find_logs, sample_actions, square_errors
 from acerl_np.kernels.perceptron import list_inputs
-from acerl_np.policies.agents import AgentPair
+from acerl_np.policies.agent_pair import AgentPair
 from acerl_np.policies.network import Policy
 from acerl_np.rivals.episodes import Seen
 from acerl_np.rivals.networks import Perceptron, number_seed

@@ -12,7 +12,7 @@ import numpy as np
 from acerl_np.evolution.sampler import make_sampler
 from acerl_np.kernels.random import CURVE
 from acerl_np.kernels.rules import N_RULES
-from acerl_np.policies.agents import AgentPair
+from acerl_np.policies.agent_pair import AgentPair
 from acerl_np.policies.network import Policy
 from acerl_np.problem.instance import Instance, check_names, list_instances
 from acerl_np.problem.packing import UNUSABLE

@@ -38,7 +38,7 @@ class BreakdownStreams:
         self._draws = draws
         self._seeds = [0] * n_episodes
         self._starts = [0] * n_episodes
-        check_seed(seed)
+        _check_seed(seed)
         self.seed_all(seed)
 
     def check_seeds(self, seeds: Sequence[Whole | None]) -> None:
@@ -52,7 +52,7 @@ class BreakdownStreams:
         if given and self._keys is not None:
             raise InputError("seed: the random breakdowns have keys of their own; expected no seed")
         for seed in given:
-            check_seed(seed)
+            _check_seed(seed)
 
     def seed_all(self, seed: Whole) -> None:
         """Let episode b draw from seed + b from its next start on; `check_seeds` has passed."""
@@ -96,12 +96,6 @@ def _read_keys(keys: ArrayLike, n_episodes: int) -> np.ndarray:
     return read.astype(np.uint32)
 
 
-def check_seed(seed: object) -> None:
-    """Refuse what is no whole number from 0 on.
-
-    Raises
-    ------
-    InputError
-    """
+def _check_seed(seed: object) -> None:
     if not is_whole(seed) or seed < 0:  # type: ignore[operator]
         raise InputError(f"seed: read {describe(seed)}; expected a whole number from 0 on")

@@ -204,6 +204,7 @@ TASK = SeedTask(SUITE, (), acerl_np.Config(generations=1, population=4, hidden=(
             "seed 0: a worker returned no trials of 2 x 2",
         ),
         (lambda x: x._replace(unseen=x.unseen[:1]), "seed 0: a worker returned no trials"),
+        (lambda x: x._replace(played=np.array(1.0)), "seed 0: a worker returned no trials"),
         (lambda x: x._replace(files={"../x": b""}), "seed 0: a worker returned no training"),
         (lambda x: None, "seed 0: a worker returned no training"),
     ],

@@ -159,3 +159,14 @@ def test_random_breakdowns_are_those_of_the_trial(instance):
 def test_what_cannot_be_traced(instance, options, kind, message):
     with pytest.raises(kind, match=message):
         trace_policy(options.pop("policy", "EDD"), instance, **options)
+
+
+def test_functions_and_agents_have_no_trace(instance):
+    def act(observation, mask):
+        return mask.argmax(axis=1)
+
+    for policy in (act, acerl_np.Agent(act, instance)):
+        with pytest.raises(
+            PolicyError, match=r"policy: read .*; expected a trained policy, a static"
+        ):
+            trace_policy(policy, instance)

@@ -864,6 +864,12 @@ def test_the_space_of_another_training_may_be_given(instances):
     envs = DMHVectorEnv(2, instances[1], observation_space=training)
     assert env.observation_space == envs.single_observation_space == training
     assert envs.observation_space.shape == (2, *training.shape)
+    env.observation_space.seed(5)
+    first = env.observation_space.sample()
+    env.observation_space.seed(5)
+    training.sample()
+    envs.single_observation_space.sample()
+    assert np.array_equal(env.observation_space.sample(), first), "nobody else draws from it"
     rescaled = gymnasium.wrappers.RescaleObservation(env, np.float32(0), np.float32(1))
     observation = rescaled.reset(seed=0)[0]
     wide = training.high - training.low

@@ -7,6 +7,7 @@ It needs PyTorch, which comes with the extra:
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 
 import numpy as np
@@ -48,6 +49,14 @@ def test_the_mask_is_in_the_observation(actions):
         assert not {"action_mask", "makespan", "tardiness", "status"} & info.keys()
         assert info["finished"] == over
     assert not seen["mask"].any()
+
+
+def test_a_copy_goes_its_own_way():
+    env = MaskInObservation(DMHEnv("DMH-01"))
+    seen = env.reset(seed=0)[0]["mask"]
+    other = copy.copy(env)
+    other.step(int(seen.argmax()))
+    assert np.array_equal(env.unwrapped.action_masks(), seen)
 
 
 def test_the_vector_environment_names_its_extra(monkeypatch):
@@ -140,6 +149,9 @@ def test_misuse_of_the_lockstep_environment_is_an_error():
         envs.step(legal)
     with pytest.raises(InputError, match=r"read \['speed'\]; expected seed and options"):
         envs.reset(speed=3)
+    for ids in (None, [0]):
+        with pytest.raises(InputError, match="options: read DMH-01; expected a dict"):
+            envs.reset(ids, options="DMH-01")
     with pytest.raises(InputError, match="expected all environments"):
         envs.set_env_attr("note", 1, [0])
     assert len(envs.render()) == 3

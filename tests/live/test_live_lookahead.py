@@ -252,3 +252,33 @@ def test_memory_is_that_of_the_day():
     assert day.ends.nbytes + day.record.nbytes <= 16384 * 56
     dispatcher.begin_day(now + 10.0)
     assert len(dispatcher._day.ends) == FIRST_ROOM
+
+
+def test_futures_stay_in_the_part_of_the_day():
+    """From P a vehicle may go to A and B, or to X and Y, and never back; the first task tells which."""
+    sites = [{"id": name, "x": x, "y": 0} for x, name in enumerate("PABXY")]
+    edges = [{"a": "A", "b": "B"}, {"a": "X", "b": "Y"}]
+    edges += [{"a": "P", "b": name, "one_way": True} for name in "AX"]
+    fleet = [{"id": name, "start": "P", "speed": 1} for name in "vw"]
+    layout = Layout.from_dict(
+        {"format": 1, "name": "parts", "sites": sites, "edges": edges, "vehicles": fleet}
+    )
+
+    def record(a, b):
+        rows = [
+            {"task": f"t{k}", "pickup": a, "delivery": b, "arrival_time": 3.0 * k, "expiry_time": 9}
+            for k in range(4)
+        ]
+        return Instance.from_rows(a + b, layout, rows)
+
+    def weights(history):
+        dispatcher = make("EDD", layout=layout, history=history)
+        for k in range(3):
+            dispatcher.feed(TaskArrived(float(k), f"t{k}", "A", "B", expiry=9.0))
+        assert len(dispatcher.decide(3.0)) == 2
+        return dispatcher._decider._decider.weight.tolist()
+
+    mine, other = record("B", "A"), record("X", "Y")
+    assert weights([other, mine]) == [0.0, 1.0]
+    # A floor has to go on without a record of its part.
+    assert weights([other]) == [1.0]

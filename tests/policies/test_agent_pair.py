@@ -5,7 +5,7 @@ import pytest
 
 import acerl_np
 from acerl_np import Dispatcher, Lookahead, PolicyError, Simulator, TaskArrived
-from acerl_np.policies.agents import AgentPair
+from acerl_np.policies.agent_pair import AgentPair
 from acerl_np.policies.network import Policy, initial_parameters
 from acerl_np.policies.origin import Origin
 from acerl_np.problem.scaling import find_scaling
