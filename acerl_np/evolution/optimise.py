@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from acerl_np.evolution.arguments import read_bounds, read_point
 from acerl_np.evolution.covariance import MAX_MATRIX
 from acerl_np.evolution.optimiser import Evolution
-from acerl_np.evolution.options import check_restart
+from acerl_np.evolution.options import can_restart, check_restart
 from acerl_np.evolution.records import Result
 from acerl_np.evolution.stop import Stops
 from acerl_np.support.errors import ConfigError, InputError, describe
@@ -63,7 +63,8 @@ def optimize(
     evaluations : int, optional
         Of the function, at most; one generation is always evaluated. By default 10,000 n_parameters.
     restarts : int
-        At most so many times a search that is over begins again with twice the population (IPOP).
+        At most so many times a search that is over begins again with twice the population (IPOP). One that
+        has found no feasible member does so anyway, if its sigma is adapted.
     limits : Stops, optional
         Its target is a value of the function, to be reached from above unless you maximise.
     executor : concurrent.futures.Executor, optional
@@ -135,8 +136,9 @@ def optimize(
     target = sign * stops.target if limits and math.isfinite(stops.target) else math.inf
     stops = dataclasses.replace(stops, target=target, maxfevals=min(stops.maxfevals, evaluations))
     search = Evolution(start, sigma=first, bounds=bounds, seed=seed, **given)
+    schedule = given["adapt"], given.get("noise_decay") or 1.0
     if restarts:
-        check_restart(given["adapt"], given.get("noise_decay") or 1.0)
+        check_restart(*schedule)
     evaluate = partial(evaluate_member, function, constraints)
     over: dict[str, float] = {}
     while not over:
@@ -162,7 +164,8 @@ def optimize(
         if callback is not None and callback(search):
             over["callback"] = 1.0
         final = over.keys() & {"target", "maxfevals", "callback"}
-        if over and not final and search.restarts < restarts:
+        lost = constraints is not None and search.best is None and can_restart(*schedule)
+        if over and not final and (lost or search.restarts < restarts):
             search.restart()
             over = search.stop(stops)
     result = search.result(stops)

@@ -110,9 +110,14 @@ def _read_real(name: str, value: Any, low: float, high: float, expected: str) ->
     raise ConfigError(f"{name}: read {describe(value)}; expected {expected}")
 
 
+def can_restart(adapt: str, noise_decay: float) -> bool:
+    """Whether sigma follows no schedule, which would go on where it is."""
+    return adapt != "none" and noise_decay == 1.0
+
+
 def check_restart(adapt: str, noise_decay: float) -> None:
-    """Refuse a restart of a sigma that follows a schedule, which goes on where it is."""
-    if adapt == "none" or noise_decay < 1.0:
+    """Refuse a restart of a sigma that follows a schedule."""
+    if not can_restart(adapt, noise_decay):
         raise ConfigError(
             "restart: read a sigma that decays by a schedule; expected an adapted one"
         )

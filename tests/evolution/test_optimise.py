@@ -159,6 +159,22 @@ def test_restarts_find_what_one_search_misses():
     assert max(found.restarts for found in often) > 0
 
 
+@many_draws
+def test_a_search_without_a_feasible_member_begins_again():
+    """The violation is least at (3, 3), and almost as small at (-3, -3), where nothing is feasible."""
+
+    def constraints(x):
+        return [min(0.5 + np.square(x + 3).sum(), np.square(x - 3).sum() - 0.1)]
+
+    options = {"bounds": ([-5.0] * 2, [5.0] * 2), "constraints": constraints, "sigma": 0.5}
+    found = optimize(sphere, [-3.0, -3.0], **options)
+    assert found.feasible
+    assert found.restarts > 0
+    assert found.evaluations < 10_000  # a feasible member ends it as ever
+    nearest = optimize(sphere, [-3.0, -3.0], adapt="none", evaluations=2_000, **options)
+    assert not nearest.feasible  # a schedule knows no restart
+
+
 def test_without_a_feasible_point_the_nearest_one_is_returned():
     found = optimize(
         sphere, np.zeros(2), sigma=0.5, constraints=lambda x: [x[0] ** 2 + 1.0], evaluations=1_200
