@@ -75,11 +75,11 @@ def check_not_read(
     InputError
         If one is refused.
     """
-    read: dict[tuple[int, int], str] = {}
-    for name in inputs:
-        found = None if name is None else _stat(name)
-        if found is not None and name is not None:
-            read.setdefault((found.st_dev, found.st_ino), make_printable(show_path(name)))
+    read: dict[tuple[int, int], str | os.PathLike[str]] = {}
+    for source in inputs:
+        found = None if source is None else _stat(source)
+        if found is not None and source is not None:
+            read.setdefault((found.st_dev, found.st_ino), source)
     for path in outputs:
         shown = make_printable(os.fspath(path))
         if os.fspath(path) == STDIN:
@@ -87,8 +87,9 @@ def check_not_read(
         found = _stat(path)
         if found is None:
             continue
-        name = read.get((found.st_dev, found.st_ino))
-        if name is not None:
+        source = read.get((found.st_dev, found.st_ino))
+        if source is not None and _are_same(source, path):
+            name = make_printable(show_path(source))
             same = "is" if name == shown else f"is the same file as {name}, which is"
             raise InputError(
                 f"{option}: {shown} {same} read, and would be overwritten; expected another name"
@@ -96,6 +97,15 @@ def check_not_read(
         if not stat.S_ISREG(found.st_mode):
             what = "a folder" if stat.S_ISDIR(found.st_mode) else "no file"
             raise InputError(f"{option}: {shown} is {what}; expected the name of a file")
+
+
+def _are_same(one: str | os.PathLike[str], other: str | os.PathLike[str]) -> bool:
+    """Whether two names are of one file, by a second look.
+
+    A run may replace the files of its folder between two looks, and the number of one that is gone be another's.
+    """
+    found = _stat(one), _stat(other)
+    return found[0] is not None and found[1] is not None and os.path.samestat(found[0], found[1])
 
 
 def has_mark(path: str | os.PathLike[str]) -> bool:
