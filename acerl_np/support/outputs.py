@@ -102,7 +102,8 @@ def check_not_read(
 def _are_same(one: str | os.PathLike[str], other: str | os.PathLike[str]) -> bool:
     """Whether two names are of one file, by a second look.
 
-    A run may replace the files of its folder between two looks, and the number of one that is gone be another's.
+    A run may replace the files of its folder between two looks, and the number of a file that is gone be
+    another's.
     """
     found = _stat(one), _stat(other)
     return found[0] is not None and found[1] is not None and os.path.samestat(found[0], found[1])
