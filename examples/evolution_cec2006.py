@@ -252,16 +252,28 @@ def read_rows(path: Path) -> list[Row]:
     if not path.exists():
         return []
     with path.open(newline="", encoding="utf-8") as file:
-        return [
-            Row(
-                row["search"],
-                row["function"],
-                int(row["seed"]),
-                int(row["evaluations"]),
-                float(row["gap"]),
-            )
-            for row in csv.DictReader(file)
-        ]
+        try:
+            return [
+                Row(
+                    row["search"],
+                    row["function"],
+                    int(row["seed"]),
+                    int(row["evaluations"]),
+                    float(row["gap"]),
+                )
+                for row in csv.DictReader(file)
+            ]
+        except (KeyError, TypeError, ValueError):
+            raise SystemExit(
+                f"{path}: read another kind of file; expected columns {', '.join(Row._fields)}"
+            ) from None
+
+
+def add_rows(path: Path, rows: list[Row]) -> None:
+    """Add rows at the end of a file, which begins with a header."""
+    new = not path.exists()
+    with path.open("a", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([Row._fields, *rows] if new else rows)
 
 
 def print_table(rows: list[Row]) -> None:
@@ -342,10 +354,10 @@ def main() -> None:
     ]
     with ProcessPoolExecutor(options.workers) as executor:
         for found in executor.map(run, *zip(*wanted, strict=True)) if wanted else ():
-            rows += [row for row in found if row[:4] not in known]
+            fresh = [row for row in found if row[:4] not in known]
+            rows += fresh
             if options.keep:
-                with options.keep.open("w", newline="", encoding="utf-8") as file:
-                    csv.writer(file).writerows([Row._fields, *rows])
+                add_rows(options.keep, fresh)
     print_table(
         [
             row

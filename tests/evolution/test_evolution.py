@@ -1034,6 +1034,9 @@ def test_the_session_of_2006_runs_in_parts(monkeypatch, capsys, tmp_path):
     assert re.search(r"g11 +Evolution +2 +6,000 +1\.00", outs[1])
     alone = example.run("Evolution", "g08", 1, (5_000, 6_000))
     assert set(alone) <= set(example.read_rows(kept))
+    (tmp_path / "other.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(SystemExit, match="expected columns search, function, seed"):
+        example.read_rows(tmp_path / "other.csv")
     tracker = example.Tracker(example.Problem("g11"), (3, 5))
     tracker.evaluate(np.array([[0.0, 0.0], [0.5, 0.1], [-1.0, 1.0], [1 / 2**0.5, 0.5]]))
     np.testing.assert_allclose(tracker.best, [1.0, 0.75])
