@@ -18,13 +18,16 @@ from acerl_np.evolution.covariance import MAX_MATRIX
 from acerl_np.evolution.optimiser import Evolution
 from acerl_np.evolution.options import can_restart, check_restart
 from acerl_np.evolution.records import Result
-from acerl_np.evolution.stop import Stops
+from acerl_np.evolution.stop import Stops, read_limits
 from acerl_np.support.errors import ConfigError, InputError, describe
 from acerl_np.support.numbers import check_seed, is_whole
 
 Function = Callable[[np.ndarray], SupportsFloat]
 Constraints = Callable[[np.ndarray], ArrayLike]
 Callback = Callable[[Evolution], object]
+
+FINAL = {"target", "maxfevals", "callback"}
+"""Reasons after which no search begins again."""
 
 
 def optimize(
@@ -112,8 +115,7 @@ def optimize(
         raise ConfigError(
             f"executor: read {describe(executor)}; expected a concurrent.futures.Executor"
         )
-    if limits is not None and not isinstance(limits, Stops):
-        raise ConfigError(f"limits: read {describe(limits)}; expected Stops")
+    stops = read_limits(limits)
     if not is_whole(restarts) or restarts < 0:
         raise ConfigError(f"restarts: read {restarts!r}; expected a whole number of at least 0")
     start, first = _find_start(x0, sigma, bounds, check_seed(seed))
@@ -132,13 +134,13 @@ def optimize(
         given |= {"population": 20 + 2 * n, "p_f": 0.1}
     given |= options
     sign = 1.0 if maximise else -1.0
-    stops = limits or Stops()
-    target = sign * stops.target if limits and math.isfinite(stops.target) else math.inf
+    target = sign * stops.target if math.isfinite(stops.target) else math.inf
     stops = dataclasses.replace(stops, target=target, maxfevals=min(stops.maxfevals, evaluations))
     search = Evolution(start, sigma=first, bounds=bounds, seed=seed, **given)
     schedule = given["adapt"], given.get("noise_decay") or 1.0
     if restarts:
         check_restart(*schedule)
+    insists = constraints is not None and can_restart(*schedule)
     evaluate = partial(evaluate_member, function, constraints)
     over: dict[str, float] = {}
     while not over:
@@ -163,11 +165,11 @@ def optimize(
         over = search.stop(stops)
         if callback is not None and callback(search):
             over["callback"] = 1.0
-        final = over.keys() & {"target", "maxfevals", "callback"}
-        lost = constraints is not None and search.best is None and can_restart(*schedule)
-        if over and not final and (lost or search.restarts < restarts):
-            search.restart()
-            over = search.stop(stops)
+        if over and not over.keys() & FINAL:
+            lost = insists and search.best is None
+            if lost or search.restarts < restarts:
+                search.restart()
+                over = search.stop(stops)
     result = search.result(stops)
     return dataclasses.replace(result, value=sign * result.value, reasons=tuple(over))
 

@@ -11,8 +11,7 @@ from acerl_np.evolution.progress import Progress
 from acerl_np.evolution.records import Best, Result
 from acerl_np.evolution.search import Search
 from acerl_np.evolution.spreads import PerParameter
-from acerl_np.evolution.stop import Stops, find_reasons
-from acerl_np.support.errors import ConfigError, describe
+from acerl_np.evolution.stop import Stops, find_reasons, read_limits
 
 
 class Shown:
@@ -107,11 +106,8 @@ class Shown:
         ConfigError
             If the limits are something else.
         """
-        limits = Stops() if limits is None else limits
-        if not isinstance(limits, Stops):
-            raise ConfigError(f"limits: read {describe(limits)}; expected Stops")
         return find_reasons(
-            limits,
+            read_limits(limits),
             self._search,
             self._progress.record,
             evaluations=self.evaluations,

@@ -14,7 +14,7 @@ import numpy as np
 
 from acerl_np.evolution.covariance import Covariance, FullCovariance
 from acerl_np.evolution.search import Search
-from acerl_np.support.errors import ConfigError
+from acerl_np.support.errors import ConfigError, describe
 
 MOST = 2_000
 """Generations that are remembered."""
@@ -67,6 +67,15 @@ class Stops:
                     + ("" if field.name == "target" else " of at least 0")
                 )
             object.__setattr__(self, field.name, number)
+
+
+def read_limits(limits: Stops | None) -> Stops:
+    """Return the limits, by default those of `Stops()`; refuse what are none."""
+    if limits is None:
+        return Stops()
+    if not isinstance(limits, Stops):
+        raise ConfigError(f"limits: read {describe(limits)}; expected Stops")
+    return limits
 
 
 class Record:

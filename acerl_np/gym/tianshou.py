@@ -191,7 +191,7 @@ class LockstepVectorEnv(CopiedWhole, BaseVectorEnv):  # type: ignore[misc]
         """
         self._assert_is_not_closed()
         rows = self._read(id)
-        over = [int(b) for b in rows if self.envs.is_over[b]]
+        over = rows[self.envs.is_over[rows]].tolist()
         if over:
             raise ActionError(f"environments {over} are over; expected reset({over}) first")
         rewards, ended, settled, _ = self.envs.take(rows, action)
