@@ -242,6 +242,8 @@ def play_list(
     if rows is None:
         rows = np.zeros(n, np.int64)
     episodes, outcome = Episodes(instances, keys, rows), allocate_outcome(n)
+    if n == 0:
+        return outcome
     spaces: queue.SimpleQueue[tuple[State, Decider | Ahead]] = queue.SimpleQueue()
     for _ in range(min(workers.threads, n)):
         spaces.put((allocate_state(problem, 1), prepare()))

@@ -77,20 +77,20 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, target)
-        if os.name == "posix":
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        if isinstance(error, OSError):
+            raise StorageError(f"{target}: cannot write: {describe_os_error(error)}") from error
+        raise
+    if os.name == "posix":
+        # Some file systems sync no folder, and some folders may not be read; the file is there all the same.
+        with contextlib.suppress(OSError):
             folder = os.open(target.parent, os.O_RDONLY)
             try:
                 os.fsync(folder)
             finally:
                 os.close(folder)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise StorageError(f"{target}: cannot write: {describe_os_error(error)}") from error
-    except BaseException:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise
 
 
 @contextlib.contextmanager

@@ -22,7 +22,7 @@ from acerl_np.support.files import write_atomically
 from acerl_np.support.numbers import Whole, check_seed
 from acerl_np.support.sharing import CopiedWhole
 from acerl_np.support.team import Team, find_team
-from acerl_np.support.workers import Workers
+from acerl_np.support.workers import Workers, check_threads
 from acerl_np.training.checkpoint import (
     MAX_COUNT,
     check_array,
@@ -324,8 +324,9 @@ class ACERL(CopiedWhole):
         CheckpointError
             If the file is not a usable checkpoint, or has more generations or decisions than asked for.
         ConfigError
-            If `generations` or `decisions` is no usable number.
+            If `generations`, `decisions` or `threads` is no usable number.
         """
+        check_threads(threads)
         settings, instances, arrays = load_checkpoint(path)
         try:
             config = Config.from_dict(

@@ -3,6 +3,7 @@
 import io
 import os
 import pickle
+import stat
 import subprocess
 import sys
 import tracemalloc
@@ -95,6 +96,25 @@ def test_content_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "replace", watch_replace)
     write_atomically(path, b"new")
     assert calls[:2] == [("fsync", b"old"), ("replace", b"new")]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="folders are synced on POSIX alone")
+@pytest.mark.parametrize("call", ["open", "fsync"])
+def test_a_folder_that_refuses_to_be_synced_fails_no_save(tmp_path, monkeypatch, call):
+    """Some network file systems refuse it, as does a folder that may be written but not read."""
+    original = getattr(os, call)
+
+    def refuse(thing, *flags):
+        is_folder = stat.S_ISDIR(os.fstat(thing).st_mode) if call == "fsync" else True
+        if is_folder:
+            raise OSError(22, "Invalid argument")
+        return original(thing, *flags)
+
+    monkeypatch.setattr(os, call, refuse)
+    write_atomically(tmp_path / "file", b"new")
+    monkeypatch.undo()
+    assert (tmp_path / "file").read_bytes() == b"new"
+    assert names_in(tmp_path) == ["file"]
 
 
 @pytest.mark.parametrize("call", ["fsync", "replace"])

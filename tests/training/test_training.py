@@ -243,6 +243,12 @@ def test_files_that_hold_no_checkpoint_are_refused(changed, message, tmp_path):
     assert "\n" not in str(caught.value)
 
 
+def test_what_is_wrong_with_an_option_is_not_blamed_on_the_file(tmp_path):
+    ACERL(load_instances(), make_config(), threads=1).save(tmp_path / "run.npz")
+    with pytest.raises(ConfigError, match=r"^threads: read 0; expected"):
+        ACERL.resume(tmp_path / "run.npz", threads=0)
+
+
 @pytest.mark.parametrize("decisions", [-1, 2**53 + 1, 10**400])
 def test_decisions_that_cannot_be_counted_are_refused(decisions, tmp_path):
     path = tmp_path / "run.npz"
