@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -30,7 +31,7 @@ from acerl_np.simulation.arena import play_list, stream_keys
 from acerl_np.support.errors import CheckpointError, ConfigError, InputError, describe
 from acerl_np.support.files import write_atomically
 from acerl_np.support.numbers import Whole, check_seed, is_real, is_whole
-from acerl_np.support.sharing import CopiedWhole
+from acerl_np.support.sharing import CopiedWhole, whole
 from acerl_np.support.workers import Workers
 from acerl_np.training.checkpoint import (
     load_checkpoint,
@@ -163,8 +164,16 @@ class RivalTrainer(CopiedWhole):
         """The policy as trained so far; it samples its actions unless told otherwise."""
         return self.learner.make_policy(self._shape)
 
+    def _draft(self) -> Self:
+        """Return a trainer for a step: it shares with this one what no step changes."""
+        lasting = self.instances, self._problem, self._workers, self._keys, self._rows
+        return copy.deepcopy(self, {id(x): x for x in (*lasting, *self.history, *self.curve)})
+
+    @whole
     def step(self) -> Round:
         """Train to the next line of the history: for ten thousand steps, or to the next look.
+
+        An interrupted step is not taken at all.
 
         Returns
         -------

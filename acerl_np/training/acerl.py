@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from acerl_np.problem.instance import Instance, check_names, list_instances
 from acerl_np.support.errors import CheckpointError, describe
 from acerl_np.support.files import write_atomically
 from acerl_np.support.numbers import Whole, check_seed
-from acerl_np.support.sharing import CopiedWhole
+from acerl_np.support.sharing import CopiedWhole, whole
 from acerl_np.support.team import Team, find_team
 from acerl_np.support.workers import Workers, check_threads
 from acerl_np.training.checkpoint import (
@@ -191,8 +192,18 @@ class ACERL(CopiedWhole):
         is_average = self.config.outcome == "average"
         return self._average.theta if is_average else self.search.mean
 
+    def _draft(self) -> Self:
+        """Return a trainer for a step: it shares with this one what no step changes."""
+        draft = self._share()
+        draft.search, draft._average = copy.copy(self.search), copy.copy(self._average)
+        draft._curve, draft.history = copy.copy(self._curve), list(self.history)
+        draft._records = copy.copy(self._records)
+        draft.sampler = draft._records.sampler = copy.deepcopy(self.sampler)
+        return draft
+
+    @whole
     def step(self) -> Generation:
-        """Train one generation (Algorithm 1, lines 5 to 17).
+        """Train one generation (Algorithm 1, lines 5 to 17), wholly or, if interrupted, not at all.
 
         Returns
         -------
