@@ -15,7 +15,7 @@ import pytest
 
 import acerl_np
 from acerl_np.commands.main import main
-from acerl_np.support.clusters import connect_dask
+from acerl_np.commands.teams import connect_dask
 from acerl_np.support.errors import ConfigError, WorkerError
 from acerl_np.support.team import Team
 
