@@ -350,7 +350,11 @@ class ACERL(CopiedWhole):
         settings, instances, arrays = load_checkpoint(path)
         with refuse_unusable(path):
             config = Config.from_dict(
-                {**settings["config"], "hidden": tuple(settings["config"]["hidden"])}
+                {
+                    "slots": "pool",
+                    **settings["config"],
+                    "hidden": tuple(settings["config"]["hidden"]),
+                }
             )
             # Before anything is allocated for the network that the settings describe.
             expected = count_form_parameters(instances, config)
