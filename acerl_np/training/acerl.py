@@ -349,13 +349,10 @@ class ACERL(CopiedWhole):
         check_threads(threads)
         settings, instances, arrays = load_checkpoint(path)
         with refuse_unusable(path):
-            config = Config.from_dict(
-                {
-                    "slots": "pool",
-                    **settings["config"],
-                    "hidden": tuple(settings["config"]["hidden"]),
-                }
-            )
+            stored = settings["config"]
+            if stored.get("form") != "index":  # from before there was another kind
+                stored.setdefault("slots", "pool")
+            config = Config.from_dict({**stored, "hidden": tuple(stored["hidden"])})
             # Before anything is allocated for the network that the settings describe.
             expected = count_form_parameters(instances, config)
             if arrays["theta"].shape != (expected,):
