@@ -88,9 +88,9 @@ class ProcessTeam(Team):
             self._executor = ProcessPoolExecutor(self.n_workers, get_context("spawn"), _begin)
         return self._executor
 
-    def _give_out(self, *given_out: Any) -> None:
+    def _submit(self, function: Callable[[Any], Any], argument: Any) -> Future[Any]:
         with _hold_signals():  # each of the first tasks starts a process
-            super()._give_out(*given_out)
+            return super()._submit(function, argument)
 
     def _forget(self, given: dict[Future[Any], int]) -> None:
         if any(not future.done() for future in given):

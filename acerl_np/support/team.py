@@ -112,6 +112,12 @@ class Team:
         self.time_limit = time_limit
 
     @property
+    def _client(self) -> Any:
+        """The client of a Dask executor, None of others."""
+        client = getattr(self._executor, "_client", None)
+        return client if hasattr(client, "nthreads") else None
+
+    @property
     def n_workers(self) -> int:
         """How many workers there are now, 8 if the executor does not say; a thread of Dask's is one."""
         for name in ("num_workers", "_max_workers"):
@@ -122,12 +128,6 @@ class Team:
             with contextlib.suppress(Exception):  # what is gone says so when it is asked to work
                 return max(1, int(sum(self._client.nthreads().values())))
         return 8
-
-    @property
-    def _client(self) -> Any:
-        """The client of a Dask executor, None of others."""
-        client = getattr(self._executor, "_client", None)
-        return client if hasattr(client, "nthreads") else None
 
     def run(
         self, function: Callable[[Argument], Value], arguments: Sequence[Argument]
@@ -161,72 +161,53 @@ class Team:
         heard, most = time.monotonic(), max(PENDING, 2 * self.n_workers)
         try:
             while left or given:
-                self._give_out(function, left, given, most)
-                self._look()
+                while left and len(given) < most:
+                    k, argument = left.popleft()
+                    given[self._submit(function, argument)] = k
+                if self.watch is not None:
+                    self.watch()
+                if self._client is not None and self._client.status in ("closing", "closed"):
+                    raise self._explain(CancelledError(), "the executor")
                 done, _ = wait(given, timeout=POLL, return_when=FIRST_COMPLETED)
                 # What is well first: the loss of one worker may take all others down.
                 for future in sorted(done, key=_has_failed):
-                    k, value = given.pop(future), self._open(future)
-                    yield k, value
+                    k = given.pop(future)
+                    if _has_failed(future):
+                        error = CancelledError() if future.cancelled() else future.exception()
+                        raise self._explain(error, "a task has failed") from error
+                    yield k, future.result()
                     heard = time.monotonic()
                 if self.time_limit is not None and time.monotonic() - heard > self.time_limit:
                     raise LostError(f"no task has finished for {self.time_limit:g} s")
         finally:
             self._forget(given)
 
-    def _look(self) -> None:
-        """Raise what ends a run."""
-        if self.watch is not None:
-            self.watch()
-        if self._client is not None and self._client.status in ("closing", "closed"):
-            raise self._tell_gone()
-
-    def _tell_gone(self) -> WorkerError:
-        address = getattr(getattr(self._client, "scheduler", None), "address", "Dask")
-        return WorkerError(f"{make_printable(str(address))}: the scheduler has gone")
-
-    def _give_out(
-        self,
-        function: Callable[[Any], Any],
-        left: deque[tuple[int, Any]],
-        given: dict[Future[Any], int],
-        most: int,
-    ) -> None:
-        """Give out tasks that are left until there are so many."""
-        executor = self._find_executor()
-        while left and len(given) < most:
-            k, argument = left.popleft()
-            try:
-                call = _Call(pickle.dumps((function, argument)), find_versions())
-                # Loaded within the task: where `work` is missing it is the task that fails. What engines fail
-                # to load themselves ends their workers.
-                given[executor.submit(pickle.loads, pickle.dumps(call))] = k
-            except BrokenExecutor as error:
-                raise _tell_lost(error) from error
-            except Exception as error:
-                self._look()
-                # Whatever an engine says: it has many kinds.
-                raise WorkerError(f"the executor takes no tasks: {_shorten(error)}") from error
+    def _submit(self, function: Callable[[Any], Any], argument: Any) -> Future[Any]:
+        try:
+            call = _Call(pickle.dumps((function, argument)), find_versions())
+            # Loaded within the task: where `work` is missing it is the task that fails. What engines fail to
+            # load themselves ends their workers.
+            return self._find_executor().submit(pickle.loads, pickle.dumps(call))
+        except Exception as error:
+            raise self._explain(error, "the executor takes no tasks") from error
 
     def _find_executor(self) -> Executor:
         if self._executor is None:
             raise WorkerError("the workers are gone; expected an executor that is open")
         return self._executor
 
-    def _open(self, future: Future[Any]) -> Any:
-        """Return what a task returned, or raise what it raised, on one line."""
-        try:
-            return future.result()
-        except AcerlError:
-            raise
-        except CancelledError as error:
-            if self._client is not None:
-                raise self._tell_gone() from error
-            raise WorkerError("the executor has cancelled a task") from error
-        except BrokenExecutor as error:
-            raise _tell_lost(error) from error
-        except Exception as error:
-            raise WorkerError(f"a task has failed: {_shorten(error)}") from error
+    def _explain(self, error: BaseException | None, what: str) -> Exception:
+        """Return what happened on one line, whatever an engine says: it has many kinds."""
+        if isinstance(error, AcerlError):
+            return error
+        told = " ".join(make_printable(f"{type(error).__name__}: {error}"[:300]).split())
+        if isinstance(error, BrokenExecutor):
+            return LostError(f"the executor has lost its workers: {told}")
+        client = self._client
+        if client is not None and (isinstance(error, CancelledError) or client.status == "closed"):
+            address = getattr(getattr(client, "scheduler", None), "address", "Dask")
+            return WorkerError(f"{make_printable(str(address))}: the scheduler has gone")
+        return WorkerError(f"{what}: {told}")
 
     def _forget(self, given: dict[Future[Any], int]) -> None:
         """Wait for results no more."""
@@ -242,14 +223,6 @@ class Team:
 
 def _has_failed(future: Future[Any]) -> bool:
     return future.cancelled() or future.exception() is not None
-
-
-def _tell_lost(error: BaseException) -> LostError:
-    return LostError(f"the executor has lost its workers: {_shorten(error)}")
-
-
-def _shorten(error: BaseException) -> str:
-    return " ".join(make_printable(f"{type(error).__name__}: {error}"[:300]).split())
 
 
 @contextlib.contextmanager
