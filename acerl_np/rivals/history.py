@@ -3,23 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
 from acerl_np.rivals.episodes import Ended
-
-HISTORY_COLUMNS = (
-    "steps",
-    "seconds",
-    "episodes",
-    "return_mean",
-    "return_std",
-    "cost_mean",
-    "satisfied",
-    "multiplier",
-    "failed",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +44,10 @@ class Round:
     multiplier: float
     failed: int
     counts: tuple[int, ...]
+
+
+HISTORY_COLUMNS = tuple(item.name for item in fields(Round))[:-1]
+"""All but the counts, which the columns of the training records hold."""
 
 
 def sum_up(

@@ -64,18 +64,7 @@ def check_not_read(
     inputs: Iterable[str | os.PathLike[str] | None],
     option: str = "--out",
 ) -> None:
-    """Refuse outputs that are read, or are no files.
-
-    Parameters
-    ----------
-    outputs, inputs, option
-        As `check_outputs` takes them.
-
-    Raises
-    ------
-    InputError
-        If one is refused.
-    """
+    """Refuse outputs that are read, or are no files, as `check_outputs`."""
     sources = [source for source in inputs if source is not None]
     for path in outputs:
         shown = make_printable(os.fspath(path))

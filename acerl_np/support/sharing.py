@@ -50,22 +50,16 @@ class CopiedWhole:
     def __copy__(self) -> Self:
         return copy.deepcopy(self)
 
-    def _share(self) -> Self:
-        """Return a copy that shares all with this one."""
-        other = object.__new__(type(self))
-        vars(other).update(vars(self))
-        return other
+    def _draft(self) -> Self:
+        """Return a copy for a method that is `whole`; it may share what no such method changes."""
+        return copy.deepcopy(self)
 
 
 class _Shared(Protocol):
     _use: Exclusive
 
 
-class _Drafted(Protocol):
-    def _draft(self) -> Self: ...
-
-
-Drafted = TypeVar("Drafted", bound=_Drafted)
+Whole = TypeVar("Whole", bound=CopiedWhole)
 Owner = TypeVar("Owner", bound=_Shared)
 Given = ParamSpec("Given")
 Value = TypeVar("Value")
@@ -85,15 +79,15 @@ def exclusive(
 
 
 def whole(
-    method: Callable[Concatenate[Drafted, Given], Value],
-) -> Callable[Concatenate[Drafted, Given], Value]:
+    method: Callable[Concatenate[Whole, Given], Value],
+) -> Callable[Concatenate[Whole, Given], Value]:
     """Let a method change its object wholly, or, where anything is raised, Ctrl-C among it, not at all.
 
     The method works on what the object's `_draft` returns, which then takes the object's place.
     """
 
     @wraps(method)
-    def change(owner: Drafted, /, *given: Given.args, **named: Given.kwargs) -> Value:
+    def change(owner: Whole, /, *given: Given.args, **named: Given.kwargs) -> Value:
         draft = owner._draft()
         value = method(draft, *given, **named)
         vars(owner).update(vars(draft))  # one call, which no signal divides

@@ -194,7 +194,8 @@ class ACERL(CopiedWhole):
 
     def _draft(self) -> Self:
         """Return a trainer for a step: it shares with this one what no step changes."""
-        draft = self._share()
+        draft = object.__new__(type(self))
+        vars(draft).update(vars(self))
         draft.search, draft._average = copy.copy(self.search), copy.copy(self._average)
         draft._curve, draft.history = copy.copy(self._curve), list(self.history)
         draft._records = copy.copy(self._records)

@@ -30,14 +30,7 @@ MAX_PARAMETER = 1e30
 
 
 def pack(parts: Mapping[str, Any], before: str = "") -> dict[str, np.ndarray]:
-    """Return nested arrays side by side: the names on the way to each, joined by dots.
-
-    Parameters
-    ----------
-    parts : mapping of str to ndarray, or to such a mapping
-    before : str
-        What each name begins with.
-    """
+    """Return nested arrays side by side: `before`, and the names on the way to each, joined by dots."""
     found: dict[str, np.ndarray] = {}
     for name, part in parts.items():
         own = pack(part, f"{before}{name}.") if isinstance(part, Mapping) else {before + name: part}
@@ -54,19 +47,9 @@ def unpack(
 ) -> dict[str, Any]:
     """Return arrays that `pack` laid side by side, nested as the template's, if each could be its own.
 
-    It could if shape and dtype are the same, numbers are finite, and counts go from 0 to `MAX_COUNT`. An
-    array of the template without rows may have any number of them, and one with infinite numbers any but
-    nan.
-
-    Parameters
-    ----------
-    template : mapping of str to ndarray, or to such a mapping
-        What a new object packs.
-    arrays : mapping of str to ndarray
-    unknown : collection of str
-        Full names of arrays that may hold nan.
-    before : str
-        What each name begins with.
+    The template is what a new object packs. Shape and dtype must be the same, numbers finite, and counts
+    from 0 to `MAX_COUNT`. Where an array of the template has no rows, there may be any number of them; where
+    it has infinite numbers, all but nan are taken; and those of the `unknown` names may hold nan.
 
     Raises
     ------
@@ -99,12 +82,7 @@ def unpack(
 
 
 def check_parameters(name: str, array: np.ndarray) -> None:
-    """Refuse parameters beyond `MAX_PARAMETER`.
-
-    Raises
-    ------
-    CheckpointError
-    """
+    """Refuse parameters beyond `MAX_PARAMETER` with a `CheckpointError`."""
     if (np.abs(array) > MAX_PARAMETER).any():
         raise CheckpointError(f"{name}: expected numbers of at most {MAX_PARAMETER:g}")
 
@@ -127,17 +105,7 @@ def save_checkpoint(
     parts: Mapping[str, Any],
     kind: str = "checkpoint",
 ) -> None:
-    """Write a checkpoint, atomically and with a checksum.
-
-    Parameters
-    ----------
-    path : path-like
-    settings : dict
-        Plain values (JSON).
-    instances : sequence of Instance
-    parts : mapping of str to ndarray, or to such a mapping
-    kind : str
-        What it is a checkpoint of: another kind of training refuses it.
+    """Write a checkpoint of a kind of training: plain settings, instances and nested arrays; atomically.
 
     Raises
     ------
@@ -159,20 +127,7 @@ def save_checkpoint(
 def load_checkpoint(
     path: str | os.PathLike[str], *, kind: str = "checkpoint"
 ) -> tuple[dict[str, Any], list[Instance], dict[str, np.ndarray]]:
-    """Read a checkpoint.
-
-    Parameters
-    ----------
-    path : path-like
-    kind : str
-        As it was saved.
-
-    Returns
-    -------
-    settings : dict
-    instances : list of Instance
-    arrays : dict of ndarray
-        For `unpack`.
+    """Return settings and instances of a checkpoint of this kind, and arrays for `unpack`.
 
     Raises
     ------

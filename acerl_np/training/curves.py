@@ -70,19 +70,8 @@ class Curve:
     The draws are keyed by (seed, the record's content, trial) under a purpose of their own, so a
     generation chosen by its looks is not chosen on the trials that judge it.
 
-    Parameters
-    ----------
-    instances : sequence of Instance
-        The rows of the form's problem.
-    form : Form
-        Plays theta.
-    config : Config
-    seed : int
-
-    Attributes
-    ----------
-    points : list of CurvePoint
-        Before the first generation, and after every `curve_every`.
+    The instances are the rows of the form's problem. `points` has a look before the first generation, and one
+    after every `curve_every`.
     """
 
     def __init__(
@@ -132,13 +121,7 @@ class Curve:
         return {"when": when, **columns, "best_theta": self._best_theta}
 
     def restore(self, found: Mapping[str, np.ndarray], generation: int, n_parameters: int) -> None:
-        """Take over the looks that `pack` made arrays of.
-
-        Raises
-        ------
-        CheckpointError
-            If no training has made these looks.
-        """
+        """Take over the looks that `pack` made arrays of; a `CheckpointError` where none has made these."""
         every = self.config.curve_every
         due = list(range(0, generation + 1, every)) if every else []
         when, best_theta = found["when"], found["best_theta"]
@@ -158,15 +141,7 @@ class Curve:
 
 
 def pack_curve(points: Sequence[CurvePoint], n_instances: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return points as arrays.
-
-    Returns
-    -------
-    when : ndarray(int64, (n_points, 2))
-        Generation and decisions.
-    looks : ndarray(float64, (n_points, 3, n_instances))
-        `VALUES` of each.
-    """
+    """Return generation and decisions of points, int64 (n, 2), and `VALUES`, float64 (n, 3, n_instances)."""
     when = [(point.generation, point.decisions) for point in points]
     looks = [[getattr(point, name) for name in VALUES] for point in points]
     shape = (-1, len(VALUES), n_instances)

@@ -54,16 +54,8 @@ class Generation:
         return self.failed
 
 
-HISTORY_COLUMNS = (
-    "generation",
-    "decisions",
-    "seconds",
-    "return_mean",
-    "return_std",
-    "cost_mean",
-    "satisfied",
-    "noise_std",
-)
+HISTORY_COLUMNS = tuple(item.name for item in fields(Generation))[:8]
+"""All but the counts, which the columns of the instances hold, and `failed`."""
 
 MEANS = [HISTORY_COLUMNS.index(name) for name in ("return_mean", "return_std", "cost_mean")]
 """Columns that a generation in which no member finished does not have."""

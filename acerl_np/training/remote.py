@@ -42,26 +42,16 @@ which they are worth their way; else there is one."""
 
 
 class Order(NamedTuple):
-    """A range of members to play.
-
-    Attributes
-    ----------
-    world : bytes
-        The training records and the options, pickled.
-    state : tuple
-        Of the search: see `Form.describe`.
-    noise : Noise
-    drawn : ndarray(int64, (n,)) or None
-        Training records that variants are drawn of, None if they are played as they are.
-    rows : ndarray(int32, (population, K))
-    members : tuple of int, (first, last + 1)
-    """
+    """A range of members to play, first and last + 1, of a search whose state `Form.describe` tells."""
 
     world: bytes
+    """The training records and the options, pickled."""
     state: tuple[Any, ...]
     noise: Noise
     drawn: np.ndarray | None
+    """As `Dealt`."""
     rows: np.ndarray
+    """int32 (population, K)."""
     members: tuple[int, int]
 
 
@@ -94,15 +84,7 @@ def play_order(order: Order) -> Outcome:
 
 
 class Split:
-    """Plays generations on workers.
-
-    Parameters
-    ----------
-    team : Team
-    form : Form
-    instances : sequence of Instance
-    config : Config
-    """
+    """Plays the generations of a training on the workers of a team."""
 
     def __init__(self, team: Team, form: Form, instances: list[Instance], config: Config) -> None:
         self.team = team
@@ -134,17 +116,13 @@ class Split:
             first, last = ranges[k]
             for whole, part in zip(outcome, found, strict=True):
                 whole[first * each : last * each] = part
-        self._note(time.perf_counter() - started)
-        return outcome
-
-    def _note(self, seconds: float) -> None:
-        """Warn, once, where generations are too short for a split."""
-        self._seconds.append(seconds)
+        self._seconds.append(time.perf_counter() - started)
         # The first one starts the workers.
         if len(self._seconds) == LOOKED_AT and min(self._seconds[1:]) < WORTH:
             warnings.warn(
                 f"a generation takes {min(self._seconds[1:]):.3f} s: below {WORTH} s its split over workers "
                 "costs more than it gains; train without an executor, or several seeds at a time",
                 RuntimeWarning,
-                stacklevel=6,
+                stacklevel=5,
             )
+        return outcome
