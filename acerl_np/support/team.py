@@ -24,7 +24,7 @@ from concurrent.futures import (
 )
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import llvmlite
 import numba
@@ -167,14 +167,14 @@ class Team:
                 if self.watch is not None:
                     self.watch()
                 if self._client is not None and self._client.status in ("closing", "closed"):
-                    raise self._explain(CancelledError(), "the executor")
+                    self._fail(CancelledError(), "the executor")
                 done, _ = wait(given, timeout=POLL, return_when=FIRST_COMPLETED)
                 # What is well first: the loss of one worker may take all others down.
                 for future in sorted(done, key=_has_failed):
                     k = given.pop(future)
                     if _has_failed(future):
                         error = CancelledError() if future.cancelled() else future.exception()
-                        raise self._explain(error, "a task has failed") from error
+                        self._fail(error, "a task has failed")
                     yield k, future.result()
                     heard = time.monotonic()
                 if self.time_limit is not None and time.monotonic() - heard > self.time_limit:
@@ -189,25 +189,25 @@ class Team:
             # load themselves ends their workers.
             return self._find_executor().submit(pickle.loads, pickle.dumps(call))
         except Exception as error:
-            raise self._explain(error, "the executor takes no tasks") from error
+            self._fail(error, "the executor takes no tasks")
 
     def _find_executor(self) -> Executor:
         if self._executor is None:
             raise WorkerError("the workers are gone; expected an executor that is open")
         return self._executor
 
-    def _explain(self, error: BaseException | None, what: str) -> Exception:
-        """Return what happened on one line, whatever an engine says: it has many kinds."""
+    def _fail(self, error: BaseException | None, what: str) -> NoReturn:
+        """Raise what happened on one line, whatever an engine says: it has many kinds."""
         if isinstance(error, AcerlError):
-            return error
+            raise error
         told = " ".join(make_printable(f"{type(error).__name__}: {error}"[:300]).split())
         if isinstance(error, BrokenExecutor):
-            return LostError(f"the executor has lost its workers: {told}")
+            raise LostError(f"the executor has lost its workers: {told}") from error
         client = self._client
         if client is not None and (isinstance(error, CancelledError) or client.status == "closed"):
             address = getattr(getattr(client, "scheduler", None), "address", "Dask")
-            return WorkerError(f"{make_printable(str(address))}: the scheduler has gone")
-        return WorkerError(f"{what}: {told}")
+            raise WorkerError(f"{make_printable(str(address))}: the scheduler has gone") from error
+        raise WorkerError(f"{what}: {told}") from error
 
     def _forget(self, given: dict[Future[Any], int]) -> None:
         """Wait for results no more."""
