@@ -103,10 +103,10 @@ def show_bytes(trainer):
     out, back = [], []
 
     class Counting(type(trainer._split.team)):
-        def run(self, function, orders, *, test=None):
+        def run(self, function, orders):
             for order in orders:
                 out.append(len(pickle.dumps((function, order))))
-            for k, found in super().run(function, orders, test=test):
+            for k, found in super().run(function, orders):
                 back.append(len(pickle.dumps(found)))
                 yield k, found
 
@@ -116,8 +116,7 @@ def show_bytes(trainer):
     print(
         f"a generation and worker: {sum(out) / n / 1e3:,.0f} kB out, {sum(back) / n / 1e3:,.0f} kB back"
     )
-    world = trainer._split._world
-    print(f"once for each worker: {len(pickle.dumps(world)) / 1e3:,.0f} kB")
+    print(f"of each range sent, records and options: {len(trainer._split.world) / 1e3:,.0f} kB")
     update = []
     for _ in range(2):
         search = trainer.search

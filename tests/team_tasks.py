@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from acerl_np import InputError
-from acerl_np.support import fingerprint
+from acerl_np.support import team
 from acerl_np.support.errors import StorageError
 
 
@@ -19,13 +19,20 @@ def who(_):
     return os.getpid()
 
 
-def die_once(path):
-    """Kill the worker the first time, return its mark the second."""
+def is_first(path):
+    """Whether nobody was here; the second is."""
     mark = Path(path)
-    if not mark.exists():
-        mark.write_text("was here")
+    if mark.exists():
+        return False
+    mark.write_text("was here")
+    return True
+
+
+def die_once(path):
+    """Kill the worker the first time, return the mark's name the second."""
+    if is_first(path):
         os.kill(os.getpid(), signal.SIGKILL)
-    return mark.name
+    return Path(path).name
 
 
 def die(_):
@@ -33,11 +40,9 @@ def die(_):
 
 
 def hang_once(path):
-    mark = Path(path)
-    if not mark.exists():
-        mark.write_text("was here")
+    if is_first(path):
         time.sleep(600)
-    return mark.name
+    return Path(path).name
 
 
 def refuse(x):
@@ -48,22 +53,13 @@ def stumble(x):
     raise ZeroDivisionError(x)
 
 
-def fill_disk(path):
-    """Fail as a node whose disk is full the first time, go on at another the second."""
-    mark = Path(path)
-    if not mark.exists():
-        mark.write_text("was here")
-        raise StorageError("/tmp: no space left on device")
-    return mark.name
+def fill_disk(_):
+    """Fail as a node whose disk is full."""
+    raise StorageError("/tmp: no space left on device")
 
 
 def pretend(versions):
     """Do as a worker with other versions from now on."""
-    own = {**fingerprint.own_fingerprint(), **versions}
-    fingerprint._find_own = lambda: own
+    own = {**team.find_versions(), **versions}
+    team.find_versions = lambda: own
     return "done"
-
-
-def tell_otherwise():
-    """A test of which each process makes something else."""
-    return str(os.getpid())

@@ -184,11 +184,9 @@ LONG = ["--generations", "1000000", "--trials", "0", "--quiet"]
 @pytest.mark.parametrize(
     ("words", "early", "number"),
     [
-        (["train", "--seeds", "0:3", *LONG, "--out", "all"], True, signal.SIGTERM),
         (["train", "--seeds", "0:3", *LONG, "--out", "all"], False, signal.SIGINT),
         (["train", "--processes", "2", *LONG, "--out", "run"], False, signal.SIGINT),
-        (["train", "--processes", "2", *LONG, "--out", "run"], True, signal.SIGTERM),
-        (["experiments", "ablation", "--seeds", "1", "--out", "study"], False, signal.SIGTERM),
+        (["experiments", "ablation", "--seeds", "1", "--out", "study"], True, signal.SIGTERM),
         (["hindsight", "DMH-01", "DMH-02", "--effort", "10"], True, signal.SIGINT),
     ],
 )

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import json
 import math
 import sys
@@ -20,7 +18,7 @@ from acerl_np.support.errors import InputError, describe
 from acerl_np.support.files import claim_folder, write_atomically
 from acerl_np.support.numbers import MAX_SEED
 from acerl_np.support.outputs import check_outputs
-from acerl_np.support.report import render_table
+from acerl_np.support.report import render_csv, render_table
 
 if TYPE_CHECKING:
     from acerl_np.experiments.seeds import SeedTask
@@ -135,9 +133,7 @@ def run_seeds(
                     flush=True,
                 )
         header, rows = summarise_seeds(tasks, [results[k] for k in range(len(tasks))], more=more)
-        text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows([header, *rows])
-        write_atomically(folder / SUMMARY, text.getvalue().encode())
+        write_atomically(folder / SUMMARY, render_csv([header, *rows]).encode())
         picture = draw_training(folder, quiet=quiet)
     shown = [
         [row[0], *(_show(name, x) for name, x in zip(header[1:], row[1:], strict=True))]

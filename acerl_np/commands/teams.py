@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from acerl_np.commands.interruption import raise_on_sigterm
-from acerl_np.support.errors import ConfigError, InputError, describe
+from acerl_np.support.errors import (
+    ConfigError,
+    InputError,
+    MissingExtraError,
+    WorkerError,
+    describe,
+    make_printable,
+)
 
 if TYPE_CHECKING:
     from acerl_np.support.team import Team
 
-
 SILENCE = 3600.0
-"""Seconds after which a part of a training, an evaluation or a search is given out again."""
+"""Seconds in which a part of a training, an evaluation or a search is expected back."""
+
+PATIENCE = 10.0
+"""Seconds to wait for a scheduler, and then for its first worker."""
 
 
 def add_team_options(
@@ -41,7 +51,8 @@ def add_team_options(
         "--silence",
         type=float,
         metavar="SECONDS",
-        help=f"give a task to another worker when it takes longer (default: {silence})",
+        help="take workers for lost when no task is finished for so long: processes are started anew, "
+        f"elsewhere the work ends (default: {silence})",
     )
 
 
@@ -77,22 +88,77 @@ def open_team(
     if silence is not None and not 0.0 < silence < math.inf:
         raise ConfigError(f"--silence: read {describe(silence)}; expected seconds above 0")
     silence = usual if silence is None else float(silence)
-    if processes is None and dask is None:
-        processes = own
-    if processes is None and dask is None:
+    if dask is not None:
+        with raise_on_sigterm(), connect_dask(dask, time_limit=silence) as team:
+            yield team
+        return
+    processes = own if processes is None else processes
+    if processes is None:
         yield None
         return
+    from acerl_np.support.processes import ProcessTeam
+
     with raise_on_sigterm():
-        if dask is not None:
-            from acerl_np.support.clusters import connect_dask
+        workers = ProcessTeam(processes, time_limit=silence)
+        try:
+            yield workers
+        finally:
+            workers.close()
 
-            with connect_dask(dask, time_limit=silence) as team:
-                yield team
-        elif processes is not None:
-            from acerl_np.support.processes import ProcessTeam
 
-            workers = ProcessTeam(processes, time_limit=silence)
-            try:
-                yield workers
-            finally:
-                workers.close()
+@contextmanager
+def connect_dask(
+    address: str, *, patience: float = PATIENCE, time_limit: float | None = None
+) -> Iterator[Team]:
+    """Return the workers of a Dask scheduler, until the end of the block.
+
+    Parameters
+    ----------
+    address : str
+        Such as "tcp://host:8786"; a TLS address takes its certificates from Dask's configuration.
+    patience : float
+        s to wait for the scheduler, and for a worker.
+    time_limit : float, optional
+        s, as of `Team`.
+
+    Raises
+    ------
+    MissingExtraError
+        If Dask is not installed.
+    ConfigError
+        If the address is none.
+    WorkerError
+        If there is no scheduler, or no worker.
+    """
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise MissingExtraError(
+            "--dask needs Dask: pip install 'acerl_np[dask]' (here and where the workers are)"
+        ) from error
+    from acerl_np.support.team import Team
+
+    # Dask and what it stands on log nothing: what matters is raised, on one line.
+    for name in ("asyncio", "concurrent.futures", "tornado", *logging.root.manager.loggerDict):
+        if name.split(".")[0] in ("asyncio", "concurrent", "distributed", "tornado"):
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    shown = make_printable(address)
+    try:
+        client = Client(address, timeout=patience, set_as_default=False)
+    except (OSError, TimeoutError) as error:
+        kind = type(error).__name__
+        raise WorkerError(f"{shown}: no Dask scheduler answers: {kind}") from error
+    except (ValueError, TypeError, KeyError) as error:
+        raise ConfigError(
+            f"--dask: read {describe(address)}; expected an address such as tcp://host:8786"
+        ) from error
+    try:
+        try:
+            client.wait_for_workers(1, timeout=patience)
+        except TimeoutError as error:
+            raise WorkerError(
+                f"{shown}: the scheduler has no worker; expected at least one"
+            ) from error
+        yield Team(client.get_executor(pure=False, retries=2), time_limit=time_limit)
+    finally:
+        client.close(timeout=1.0)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
-from typing import NamedTuple
+from functools import partial
 
 import numpy as np
 
@@ -25,11 +25,10 @@ from acerl_np.policies.static_search import find_static
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.simulator import Simulator
-from acerl_np.support.errors import InputError, WorkerError
+from acerl_np.support.errors import InputError
 from acerl_np.support.numbers import Whole
 from acerl_np.support.team import Team, lead
 from acerl_np.support.workers import count_cores
-from acerl_np.training.remote import play_test_member
 
 BEAMS = (Guide(approach=40.0, delay_weight=0.05), Guide(approach=20.0, delay_weight=0.05))
 """Beams that are searched one after the other: they err differently. In the stored references of the DMH
@@ -209,47 +208,13 @@ def find_references(
     Raises
     ------
     WorkerError
-        If workers are lost too often, or compute something else.
+        If workers are lost or fail.
     """
-    tasks = [_Search(instance, cost_limit, effort, seed) for instance in instances]
-    found: list[Reference | None] = [None] * len(tasks)
+    search = partial(find_hindsight, cost_limit=cost_limit, effort=effort, seed=seed)
+    found: list[Reference | None] = [None] * len(instances)
     with lead(executor, threads or count_cores()) as team:
-        for k, reference in team.run(_search_one, tasks, test=play_test_member):
-            _check_reference(reference, tasks[k])
+        for k, reference in team.run(search, instances):
             found[k] = reference
             if callback is not None:
                 callback(instances[k], reference)
     return found
-
-
-class _Search(NamedTuple):
-    """What a worker is to search."""
-
-    instance: Instance
-    cost_limit: float
-    effort: float
-    seed: Whole
-
-
-def _search_one(task: _Search) -> Reference | None:
-    return find_hindsight(
-        task.instance, cost_limit=task.cost_limit, effort=task.effort, seed=task.seed
-    )
-
-
-def _check_reference(found: object, task: _Search) -> None:
-    """Refuse what is no reference of the instance; none below the limit is believed."""
-    instance, own = task.instance, f"{task.instance.name}: a worker's reference"
-    if found is None:
-        return
-    if not isinstance(found, Reference) or found.content_hash != instance.content_hash:
-        raise WorkerError(f"{own} is of another instance")
-    try:
-        played = replay(instance, found.actions)
-    except InputError as error:
-        raise WorkerError(f"{own} cannot be replayed: {error}") from error
-    if played != (found.makespan, found.tardiness) or not played[1] < task.cost_limit:
-        raise WorkerError(
-            f"{own} has makespan {found.makespan}, tardiness {found.tardiness}; its replay has "
-            f"{played[0]}, {played[1]}"
-        )

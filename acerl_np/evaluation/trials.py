@@ -28,13 +28,12 @@ from acerl_np.policies.rules import RULES, STATIC, find_policy_name
 from acerl_np.policies.static import StaticPlan, fit_static, play_plan
 from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.problem.tables import build_problem
-from acerl_np.simulation.arena import check_outcome, play_list, stream_keys
+from acerl_np.simulation.arena import play_list, stream_keys
 from acerl_np.simulation.simulator import Simulator
 from acerl_np.support.errors import ConfigError, InputError, PolicyError, describe
 from acerl_np.support.numbers import Whole, check_seed, is_real, is_whole
 from acerl_np.support.team import Team, find_team
 from acerl_np.support.workers import Workers, check_threads
-from acerl_np.training.remote import play_test_member
 
 MAX_TRIALS = 10_000_000
 
@@ -225,7 +224,7 @@ def evaluate_policy(
     ConfigError
         If the seed, the number of threads or the cost limit is unusable.
     WorkerError
-        If workers are lost too often, or compute something else.
+        If workers are lost or fail.
 
     Warns
     -----
@@ -335,15 +334,9 @@ def _play_elsewhere(
             pieces.append(_Piece(policy, tuple(instances), row, keys[some], greedy, horizon))
             places.append(some)
     outcome = allocate_outcome(len(rows))
-    for k, found in team.run(_play_piece, pieces, test=play_test_member):
-        own, keys = places[k], pieces[k].keys
-
-        def replay(some: np.ndarray, own: np.ndarray = own, keys: np.ndarray = keys) -> Outcome:
-            return _play(policy, instances, rows[own][some], keys[some], greedy, horizon, None)
-
-        checked = check_outcome(found, len(own), replay)
-        for whole, part in zip(outcome, checked, strict=True):
-            whole[own] = part
+    for k, found in team.run(_play_piece, pieces):
+        for whole, part in zip(outcome, found, strict=True):
+            whole[places[k]] = part
     return outcome
 
 

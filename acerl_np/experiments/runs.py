@@ -15,7 +15,6 @@ from acerl_np.policies.lookahead import Lookahead
 from acerl_np.policies.network import Policy
 from acerl_np.problem.instance import Instance
 from acerl_np.rivals.training import RivalTrainer, find_learner
-from acerl_np.support.errors import WorkerError
 from acerl_np.training.acerl import ACERL
 from acerl_np.training.config import Config
 from acerl_np.training.curves import CurvePoint
@@ -186,52 +185,3 @@ def pack_training(
             if name in ("theta", "vehicle_theta")
         },
     }
-
-
-def check_run(found: object, job: Job) -> None:
-    """Refuse what a worker returns that no training gives.
-
-    nan is also what a broken machine returns, so a training with an episode that has not ended is done
-    again here.
-
-    Raises
-    ------
-    WorkerError
-        With the training's label and seed.
-    """
-    training, seed, trials = job
-    name = f"{training.label} seed {seed}"
-    kinds = {"theta", "history", "counts", "probabilities", "looks", "curves"}
-    if not isinstance(found, dict) or not kinds <= set(found):
-        raise WorkerError(f"{name}: a worker returned no training")
-    if not np.isfinite(found["theta"]).all():
-        raise WorkerError(f"{name}: a worker returned parameters that are not finite")
-    config = training.config
-    index = isinstance(config, Config) and config.form == "index"
-    places, ended = [], True
-    for suite, instances in training.suites:
-        for label in ("", *(f"{AHEAD}{ahead}" for ahead in training.lookaheads)):
-            place = [f"{kind}.{suite}{label}" for kind in ("makespan", "tardiness")]
-            shape = len(instances), 1 if label or index else trials
-            ended &= check_trials(name, [found.get(key) for key in place], shape)
-            places += place
-    if not ended:
-        own = run_job(job)
-        if not all(np.array_equal(own[key], found[key], equal_nan=True) for key in places):
-            raise WorkerError(f"{name}: a worker returned nan for episodes that end")
-
-
-def check_trials(name: str, found: Sequence[object], shape: tuple[int, int]) -> bool:
-    """Refuse what are no metrics of this shape; return whether all episodes have ended.
-
-    Raises
-    ------
-    WorkerError
-        With the name.
-    """
-    ended = True
-    for values in found:
-        if not isinstance(values, np.ndarray) or values.shape != shape or (values < 0.0).any():
-            raise WorkerError(f"{name}: a worker returned no trials of {shape[0]} x {shape[1]}")
-        ended &= bool(np.isfinite(values).all())
-    return ended

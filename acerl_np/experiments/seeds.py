@@ -13,16 +13,15 @@ import numpy as np
 
 from acerl_np.evaluation.metrics import satisfied_share
 from acerl_np.evaluation.trials import evaluate_policy
-from acerl_np.experiments.runs import RivalConfig, check_trials
+from acerl_np.experiments.runs import RivalConfig
 from acerl_np.experiments.stamp import RIVAL_ROOTS, ROOTS, result_stamp
 from acerl_np.problem.instance import Instance
 from acerl_np.rivals.training import RivalTrainer
-from acerl_np.support.errors import InputError, WorkerError
+from acerl_np.support.errors import InputError
 from acerl_np.support.files import path_exists, read_arrays, write_arrays, write_atomically
 from acerl_np.support.team import Team
 from acerl_np.training.acerl import ACERL
 from acerl_np.training.config import Config
-from acerl_np.training.remote import play_test_member
 
 FILES = ("policy.npz", "run.npz", "history.csv", "curves.csv")
 TRIALS_FILE = "trials.npz"
@@ -159,40 +158,9 @@ def train_seeds(
         else:
             yield k, kept, False
     chosen = [tasks[k] for k in missing]
-    for place, result in team.run(train_seed, chosen, test=play_test_member):
-        check_result(result, chosen[place])
+    for place, result in team.run(train_seed, chosen):
         _keep(folder / f"seed{chosen[place].seed}", chosen[place], result)
         yield missing[place], result, True
-
-
-def check_result(found: object, task: SeedTask) -> None:
-    """Refuse what a worker returns that no training gives.
-
-    nan is also what a broken machine returns, so a training with an episode that has not ended is done
-    again here.
-
-    Raises
-    ------
-    WorkerError
-        With the seed.
-    """
-    name = f"seed {task.seed}"
-    if not isinstance(found, SeedResult) or set(found.files) != set(FILES):
-        raise WorkerError(f"{name}: a worker returned no training")
-    n_instances = len(task.instances) if task.trials else 0
-    n_unseen = len(task.held_back) if task.trials else 0
-    for values in found[:2]:
-        if not isinstance(values, np.ndarray) or values.shape[:1] != (len(METRICS),):
-            raise WorkerError(f"{name}: a worker returned no trials")
-    ended = [
-        check_trials(name, list(found.played), (n_instances, task.trials)),
-        check_trials(name, list(found.unseen), (n_unseen, task.trials)),
-    ]
-    if not all(ended) and not all(
-        np.array_equal(x, y, equal_nan=True)
-        for x, y in zip(train_seed(task)[:2], found[:2], strict=True)
-    ):
-        raise WorkerError(f"{name}: a worker returned nan for episodes that end")
 
 
 def _keep(folder: Path, task: SeedTask, result: SeedResult) -> None:

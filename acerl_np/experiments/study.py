@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from acerl_np.evaluation.trials import evaluate_policy
-from acerl_np.experiments.runs import AHEAD, Job, RivalConfig, Training, check_run, run_job
+from acerl_np.experiments.runs import AHEAD, Job, RivalConfig, Training, run_job
 from acerl_np.experiments.stamp import RIVAL_ROOTS, ROOTS, result_stamp
 from acerl_np.experiments.tables import RULE_ROWS, Row
 from acerl_np.problem.instance import Instance
@@ -24,7 +24,6 @@ from acerl_np.support.workers import count_cores
 from acerl_np.training.config import Config, Preset
 from acerl_np.training.curves import CURVE_COLUMNS
 from acerl_np.training.history import HISTORY_COLUMNS
-from acerl_np.training.remote import play_test_member
 
 FORM = 1
 """Of what is stored of a finished training: another number, and older files are not used."""
@@ -181,8 +180,7 @@ class Study:
         alike = list(missing.values())
         chosen = [jobs[same[0]] for same in alike]
         with lead(self.team, self.threads) as team:
-            for place, arrays in team.run(run_job, chosen, test=play_test_member):
-                check_run(arrays, chosen[place])
+            for place, arrays in team.run(run_job, chosen):
                 for k in alike[place]:
                     found[k] = self._keep(jobs[k], arrays)
                     self._tell(len(found), jobs, k, k == alike[place][0])

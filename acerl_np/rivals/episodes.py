@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from acerl_np.problem.scaling import find_scaling
 from acerl_np.problem.slots import SlotKind
 from acerl_np.simulation.simulator import Simulator
 from acerl_np.support.errors import CheckpointError
-from acerl_np.training.checkpoint import check_array
 
 
 class Seen(NamedTuple):
@@ -145,48 +144,37 @@ class Episodes:
         seeds = [self._seed + 2**32 * int(number) for number in self._numbers[rows]]
         self.sim.restart(rows, dealt, seeds=seeds)
 
-    def pack(self) -> dict[str, np.ndarray]:
+    def pack(self) -> dict[str, Any]:
         """Return what `restore` needs: the records, and the actions that were taken since they began."""
-        lengths = np.array([len(own) for own in self._actions], np.int64)
-        return {
-            "episodes.counts": np.array([self._rounds, self._n_started], np.int64),
-            "episodes.numbers": self._numbers,
-            "episodes.records": self.sim.choices,
-            "episodes.lengths": lengths,
-            "episodes.actions": np.array([x for own in self._actions for x in own], np.int64),
-            **{f"sampler.{name}": array for name, array in self.sampler.get_state().items()},
+        own = {
+            "counts": np.array([self._rounds, self._n_started], np.int64),
+            "numbers": self._numbers,
+            "records": self.sim.choices,
+            "lengths": np.array([len(own) for own in self._actions], np.int64),
+            "actions": np.array([x for own in self._actions for x in own], np.int64),
         }
+        return {"episodes": own, "sampler": self.sampler.get_state()}
 
-    def restore(self, arrays: dict[str, np.ndarray]) -> None:
+    def restore(self, found: dict[str, Any]) -> None:
         """Play the episodes of `pack` up to where they were.
 
         Raises
         ------
         CheckpointError
-            If an array has another shape or kind, or numbers that no training has.
+            If no training has such numbers.
         ActionError, InputError
             If a record or an action is not there.
         """
-        n = self.n_episodes
-        counts, numbers, records, lengths = (
-            arrays[f"episodes.{name}"] for name in ("counts", "numbers", "records", "lengths")
-        )
-        check_array("episodes.counts", counts, (2,), "i")
-        for name, array in (("numbers", numbers), ("records", records), ("lengths", lengths)):
-            check_array(f"episodes.{name}", array, (n,), "i")
-        actions = arrays["episodes.actions"]
-        check_array("episodes.actions", actions, (int(lengths.sum()),), "i")
-        own = {}
-        for name, now in self.sampler.get_state().items():
-            array = own[name] = arrays[f"sampler.{name}"]
-            bounds = name in ("least", "largest")
-            check_array(f"sampler.{name}", array, now.shape, now.dtype.kind, finite=not bounds)
-            if bounds and np.isnan(array).any():
-                raise CheckpointError(f"sampler.{name}: not finite; expected finite numbers")
-        self._rounds, self._n_started = counts.tolist()
-        self._numbers = numbers.astype(np.int64)
+        own = found["episodes"]
+        lengths, actions = own["lengths"], own["actions"]
+        if len(actions) != lengths.sum():
+            raise CheckpointError(
+                f"episodes.actions: read {len(actions)}; expected {lengths.sum()}"
+            )
+        self._rounds, self._n_started = own["counts"].tolist()
+        self._numbers = own["numbers"].astype(np.int64)
         taken = np.split(actions, np.cumsum(lengths)[:-1])
-        self._restart(np.arange(n), records)
+        self._restart(np.arange(self.n_episodes), own["records"])
         for step in range(int(lengths.max(initial=0))):
             rows = np.flatnonzero(lengths > step)
             if self.sim.done[rows].any():
@@ -195,4 +183,4 @@ class Episodes:
         if self.sim.done.any():
             raise CheckpointError("episodes.actions: read an episode that is over")
         self._actions = [array.tolist() for array in taken]
-        self.sampler.set_state(own)
+        self.sampler.set_state(found["sampler"])

@@ -2,27 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
 from acerl_np.rivals.episodes import Ended
-from acerl_np.training.checkpoint import check_array
-
-HISTORY_COLUMNS = (
-    "steps",
-    "seconds",
-    "episodes",
-    "return_mean",
-    "return_std",
-    "cost_mean",
-    "satisfied",
-    "multiplier",
-    "failed",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +46,10 @@ class Round:
     counts: tuple[int, ...]
 
 
+HISTORY_COLUMNS = tuple(item.name for item in fields(Round))[:-1]
+"""All but the counts, which the columns of the training records hold."""
+
+
 def sum_up(
     ended: Sequence[Ended],
     *,
@@ -90,44 +79,3 @@ def sum_up(
         failed=int((~finished).sum()),
         counts=tuple(np.bincount(records, minlength=n_records).tolist()),
     )
-
-
-def format_history(history: Sequence[Round], names: Sequence[str]) -> str:
-    """Return the lines as CSV; `names` are those of the training records."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*HISTORY_COLUMNS, *names])
-    for record in history:
-        values = [getattr(record, name) for name in HISTORY_COLUMNS]
-        values[HISTORY_COLUMNS.index("seconds")] = round(record.seconds, 4)
-        writer.writerow([*values, *record.counts])
-    return text.getvalue()
-
-
-def pack_history(history: Sequence[Round], n_records: int) -> dict[str, np.ndarray]:
-    """Return the lines as arrays of a checkpoint."""
-    rows = [[getattr(record, name) for name in HISTORY_COLUMNS] for record in history]
-    counts = [record.counts for record in history]
-    return {
-        "history": np.array(rows, np.float64).reshape(-1, len(HISTORY_COLUMNS)),
-        "counts": np.array(counts, np.int64).reshape(-1, n_records),
-    }
-
-
-def unpack_history(arrays: dict[str, np.ndarray], n_records: int) -> list[Round]:
-    """Return the lines that `pack_history` made arrays of.
-
-    Raises
-    ------
-    CheckpointError
-        If an array has another shape or kind.
-    """
-    rows, counts = arrays["history"], arrays["counts"]
-    check_array("history", rows, (len(rows), len(HISTORY_COLUMNS)), "f", finite=False)
-    check_array("counts", counts, (len(rows), n_records), "i")
-    found = []
-    for row, own in zip(rows.tolist(), counts.tolist(), strict=True):
-        values = dict(zip(HISTORY_COLUMNS, row, strict=True))
-        values.update({name: int(values[name]) for name in ("steps", "episodes", "failed")})
-        found.append(Round(**values, counts=tuple(own)))
-    return found

@@ -113,9 +113,9 @@ class Learner(Protocol):
         """Return the policy so far; `shape` is what `Policy` takes beside its parameters."""
         ...
 
-    def pack(self) -> dict[str, np.ndarray]:
+    def pack(self) -> dict[str, Any]:
         """Return all that it has learned and remembers as arrays of a checkpoint."""
         ...
 
-    def restore(self, arrays: dict[str, np.ndarray]) -> None:
-        """Take over what `pack` stored; a `CheckpointError` where that is not usable."""
+    def restore(self, found: dict[str, Any]) -> None:
+        """Take over what `pack` returned; a `CheckpointError` where that is not usable."""

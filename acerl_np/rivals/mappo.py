@@ -111,18 +111,6 @@ class MAPPO(PPO):
         n = self.task.n_actions
         return AgentPair(*(Policy(agent.read_parameters(n), **shape) for agent in self.agents))
 
-    def pack(self) -> dict[str, np.ndarray]:
-        """Return what `restore` needs; between two updates the rollout is empty."""
-        found = {"learner.counts": np.array([self._rounds, self._batches], np.int64)}
-        for name, network in self._named():
-            found.update(network.pack(name))
-        return found
-
-    def restore(self, arrays: dict[str, np.ndarray]) -> None:
-        """Take over what `pack` stored."""
-        self._restore_counts(arrays)
-        for name, network in self._named():
-            network.restore(name, arrays)
-
-    def _named(self) -> list[tuple[str, Perceptron]]:
+    def list_networks(self) -> list[tuple[str, Perceptron]]:
+        """Return the networks that learn, with their names in a checkpoint."""
         return [("vehicle", self.agents[0]), ("rule", self.agents[1]), ("critic", self.critic)]

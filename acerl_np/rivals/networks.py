@@ -21,7 +21,6 @@ from acerl_np.kernels.random import INITIAL
 from acerl_np.kernels.rollout import allocate_rows
 from acerl_np.kernels.update import fill_stream
 from acerl_np.policies.network import initial_parameters
-from acerl_np.training.checkpoint import check_array
 
 Start = Literal["torch", "orthogonal"]
 
@@ -124,28 +123,15 @@ class Perceptron:
             found.append(layer.ravel())
         return np.concatenate(found)
 
-    def pack(self, name: str) -> dict[str, np.ndarray]:
+    def pack(self) -> dict[str, np.ndarray]:
         """Return what `restore` needs as arrays of a checkpoint."""
-        return {
-            f"{name}.theta": self.theta,
-            f"{name}.mean": self._mean,
-            f"{name}.square": self._square,
-            f"{name}.steps": np.array([self._steps], np.int64),
-        }
+        steps = np.array([self._steps], np.int64)
+        return {"theta": self.theta, "mean": self._mean, "square": self._square, "steps": steps}
 
-    def restore(self, name: str, arrays: dict[str, np.ndarray]) -> None:
-        """Take over what `pack` stored.
-
-        Raises
-        ------
-        CheckpointError
-            If an array has another shape or kind, or is not finite.
-        """
-        for part, own in (("theta", self.theta), ("mean", self._mean), ("square", self._square)):
-            check_array(f"{name}.{part}", arrays[f"{name}.{part}"], own.shape, "f")
-            own[:] = arrays[f"{name}.{part}"]
-        check_array(f"{name}.steps", arrays[f"{name}.steps"], (1,), "i")
-        self._steps = int(arrays[f"{name}.steps"][0])
+    def restore(self, found: dict[str, np.ndarray]) -> None:
+        """Take over what `pack` returned."""
+        self.theta[:], self._mean[:] = found["theta"], found["mean"]
+        self._square[:], self._steps = found["square"], int(found["steps"][0])
 
 
 def _draw_layers(sizes: Sequence[int], seed: int, start: Start) -> Iterator[np.ndarray]:

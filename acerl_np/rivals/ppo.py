@@ -17,7 +17,6 @@ from acerl_np.rivals.learner import Task, reward_outcome
 from acerl_np.rivals.networks import Perceptron
 from acerl_np.rivals.rollout import Rollout, in_pieces
 from acerl_np.rivals.settings import OnPolicySettings, Settings
-from acerl_np.training.checkpoint import check_array
 
 
 class PPO:
@@ -123,16 +122,18 @@ class PPO:
         """Return the policy so far."""
         return Policy(self.network.read_parameters(self.task.n_actions), **shape)
 
-    def pack(self) -> dict[str, np.ndarray]:
+    def pack(self) -> dict[str, Any]:
         """Return what `restore` needs; between two updates the rollout is empty."""
         counts = np.array([self._rounds, self._batches], np.int64)
-        return {"learner.counts": counts, **self.network.pack("network")}
+        networks = {name: network.pack() for name, network in self.list_networks()}
+        return {"learner": {"counts": counts}, **networks}
 
-    def restore(self, arrays: dict[str, np.ndarray]) -> None:
-        """Take over what `pack` stored."""
-        self._restore_counts(arrays)
-        self.network.restore("network", arrays)
+    def restore(self, found: dict[str, Any]) -> None:
+        """Take over what `pack` returned."""
+        self._rounds, self._batches = found["learner"]["counts"].tolist()
+        for name, network in self.list_networks():
+            network.restore(found[name])
 
-    def _restore_counts(self, arrays: dict[str, np.ndarray]) -> None:
-        check_array("learner.counts", arrays["learner.counts"], (2,), "i")
-        self._rounds, self._batches = arrays["learner.counts"].tolist()
+    def list_networks(self) -> list[tuple[str, Perceptron]]:
+        """Return the networks that learn, with their names in a checkpoint."""
+        return [("network", self.network)]

@@ -12,7 +12,7 @@ that keeps the queue short is told so at its next decision, not at the end.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,7 +20,6 @@ from acerl_np.rivals.episodes import Ended, Seen
 from acerl_np.rivals.learner import Task, reward_outcome
 from acerl_np.rivals.ppo import PPO
 from acerl_np.rivals.settings import RewardConstrainedSettings, Settings
-from acerl_np.training.checkpoint import check_array
 
 
 class RCPOM(PPO):
@@ -66,14 +65,11 @@ class RCPOM(PPO):
             self._multiplier = max(0.0, self._multiplier + step)
             self._costs = []
 
-    def pack(self) -> dict[str, np.ndarray]:
-        """Return what `restore` needs."""
-        own = np.array([self._multiplier, *self._costs])
-        return {**super().pack(), "learner.multiplier": own}
+    def pack(self) -> dict[str, Any]:
+        """Return what `restore` needs; between two updates no cost is waiting."""
+        return {**super().pack(), "learner.multiplier": np.array([self._multiplier])}
 
-    def restore(self, arrays: dict[str, np.ndarray]) -> None:
-        """Take over what `pack` stored."""
-        super().restore(arrays)
-        own = arrays["learner.multiplier"]
-        check_array("learner.multiplier", own, (max(1, own.size),), "f")
-        self._multiplier, *self._costs = own.tolist()
+    def restore(self, found: dict[str, Any]) -> None:
+        """Take over what `pack` returned."""
+        super().restore(found)
+        self._multiplier = float(found["learner.multiplier"][0])

@@ -11,7 +11,6 @@ from acerl_np.kernels.returns import sum_rewards
 from acerl_np.rivals.episodes import Seen
 from acerl_np.rivals.learner import Task
 from acerl_np.support.errors import CheckpointError
-from acerl_np.training.checkpoint import check_array
 
 
 class Sample(NamedTuple):
@@ -115,35 +114,27 @@ class Replay:
 
     def pack(self) -> dict[str, np.ndarray]:
         """Return what `restore` needs as arrays of a checkpoint."""
-        return {f"replay.{name}": array for name, array in self._arrays().items()} | {
-            "replay.counts": np.array([self._now, self._n_steps], np.int64)
-        }
-
-    def restore(self, arrays: dict[str, np.ndarray]) -> None:
-        """Take over what `pack` stored.
-
-        Raises
-        ------
-        CheckpointError
-            If an array has another shape or kind.
-        """
-        for name, own in self._arrays().items():
-            array = arrays[f"replay.{name}"]
-            check_array(f"replay.{name}", array, own.shape, own.dtype.kind)
-            if name == "action" and (array >= self._mask.shape[2]).any():
-                raise CheckpointError(
-                    f"replay.action: expected actions below {self._mask.shape[2]}"
-                )
-            own[:] = array
-        check_array("replay.counts", arrays["replay.counts"], (2,), "i")
-        now, n_steps = arrays["replay.counts"].tolist()
-        self._now, self._n_steps = now % (self._capacity + 1), min(n_steps, self._capacity)
-
-    def _arrays(self) -> dict[str, np.ndarray]:
+        counts = np.array([self._now, self._n_steps], np.int64)
         return {
             "seen": self._seen,
             "mask": self._mask,
             "action": self._action,
             "reward": self._reward,
             "over": self._over,
+            "counts": counts,
         }
+
+    def restore(self, found: dict[str, np.ndarray]) -> None:
+        """Take over what `pack` returned.
+
+        Raises
+        ------
+        CheckpointError
+            If there is no such action.
+        """
+        if (found["action"] >= self._mask.shape[2]).any():
+            raise CheckpointError(f"replay.action: expected actions below {self._mask.shape[2]}")
+        for name, own in self.pack().items():
+            own[:] = found[name]
+        now, n_steps = found["counts"].tolist()
+        self._now, self._n_steps = now % (self._capacity + 1), min(n_steps, self._capacity)

@@ -23,7 +23,6 @@ from acerl_np.rivals.networks import Perceptron, number_seed
 from acerl_np.rivals.replay import Replay, Sample
 from acerl_np.rivals.settings import OffPolicySettings, Settings
 from acerl_np.support.errors import CheckpointError
-from acerl_np.training.checkpoint import check_array
 
 
 class SAC:
@@ -127,24 +126,28 @@ class SAC:
         """Return the policy so far."""
         return Policy(self.actor.read_parameters(), **shape)
 
-    def pack(self) -> dict[str, np.ndarray]:
+    def pack(self) -> dict[str, Any]:
         """Return what `restore` needs as arrays of a checkpoint."""
-        found = {"learner.counts": np.array([self._rounds, self._updates], np.int64)}
-        for name, network in self._named():
-            found.update(network.pack(name))
-        return {**found, **self.replay.pack()}
+        counts = np.array([self._rounds, self._updates], np.int64)
+        networks = {name: network.pack() for name, network in self._named()}
+        return {"learner": {"counts": counts}, **networks, "replay": self.replay.pack()}
 
-    def restore(self, arrays: dict[str, np.ndarray]) -> None:
-        """Take over what `pack` stored."""
-        check_array("learner.counts", arrays["learner.counts"], (2,), "i")
-        self._rounds, self._updates = arrays["learner.counts"].tolist()
+    def restore(self, found: dict[str, Any]) -> None:
+        """Take over what `pack` returned.
+
+        Raises
+        ------
+        CheckpointError
+            If no training has such numbers.
+        """
+        self._rounds, self._updates = found["learner"]["counts"].tolist()
         if self._updates != self._count_due():
             raise CheckpointError(
                 f"learner.counts: read {self._updates} updates; expected {self._count_due()}"
             )
         for name, network in self._named():
-            network.restore(name, arrays)
-        self.replay.restore(arrays)
+            network.restore(found[name])
+        self.replay.restore(found["replay"])
 
     def _named(self) -> list[tuple[str, Perceptron]]:
         names = ("actor", "critic1", "critic2", "target1", "target2")

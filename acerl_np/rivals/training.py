@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -15,11 +16,10 @@ from acerl_np.kernels.rules import N_RULES
 from acerl_np.policies.agent_pair import AgentPair
 from acerl_np.policies.network import Policy
 from acerl_np.problem.instance import Instance, check_names, list_instances
-from acerl_np.problem.packing import UNUSABLE
 from acerl_np.problem.scaling import find_scaling
 from acerl_np.problem.tables import build_problem
 from acerl_np.rivals.episodes import Ended, Episodes
-from acerl_np.rivals.history import Round, format_history, pack_history, sum_up, unpack_history
+from acerl_np.rivals.history import HISTORY_COLUMNS, Round, sum_up
 from acerl_np.rivals.learner import Learner, Task, measure_unit
 from acerl_np.rivals.lsac import LSAC
 from acerl_np.rivals.mappo import MAPPO
@@ -28,20 +28,20 @@ from acerl_np.rivals.rcpom import RCPOM
 from acerl_np.rivals.sac import SAC
 from acerl_np.rivals.settings import Settings
 from acerl_np.simulation.arena import play_list, stream_keys
-from acerl_np.support.errors import (
-    CheckpointError,
-    ConfigError,
-    InputError,
-    describe,
-    make_printable,
-)
+from acerl_np.support.errors import CheckpointError, ConfigError, InputError, describe
 from acerl_np.support.files import write_atomically
 from acerl_np.support.numbers import Whole, check_seed, is_real, is_whole
-from acerl_np.support.sharing import CopiedWhole
+from acerl_np.support.sharing import CopiedWhole, whole
 from acerl_np.support.workers import Workers
-from acerl_np.training.checkpoint import check_array, load_checkpoint, save_checkpoint
-from acerl_np.training.curves import CurvePoint, format_curves
+from acerl_np.training.checkpoint import (
+    load_checkpoint,
+    refuse_unusable,
+    save_checkpoint,
+    unpack,
+)
+from acerl_np.training.curves import CurvePoint, format_curves, pack_curve, unpack_curve
 from acerl_np.training.forms import describe_network
+from acerl_np.training.history import format_history, pack_history, unpack_history
 
 LEARNERS: dict[str, type[Learner]] = {
     "ppo": PPO,
@@ -164,8 +164,16 @@ class RivalTrainer(CopiedWhole):
         """The policy as trained so far; it samples its actions unless told otherwise."""
         return self.learner.make_policy(self._shape)
 
+    def _draft(self) -> Self:
+        """Return a trainer for a step: it shares with this one what no step changes."""
+        lasting = self.instances, self._problem, self._workers, self._keys, self._rows
+        return copy.deepcopy(self, {id(x): x for x in (*lasting, *self.history, *self.curve)})
+
+    @whole
     def step(self) -> Round:
         """Train to the next line of the history: for ten thousand steps, or to the next look.
+
+        An interrupted step is not taken at all.
 
         Returns
         -------
@@ -212,12 +220,8 @@ class RivalTrainer(CopiedWhole):
     def _look(self) -> CurvePoint:
         problem, make = self.policy.prepare(self._problem, self.instances)
         played = play_list(problem, make, self._rows, self._keys, self._workers)
-        shape = (len(self.instances), -1)
-        makespan, tardiness = played.makespan.reshape(shape), played.tardiness.reshape(shape)
-        kept = (tardiness < self.settings.cost_limit).mean(axis=1)
-        return CurvePoint(
-            len(self.history), self.taken, makespan.mean(axis=1), tardiness.mean(axis=1), kept
-        )
+        limit = self.settings.cost_limit
+        return CurvePoint.of(len(self.history), self.taken, played, len(self.instances), limit)
 
     def run(self, callback: Callable[[Round], object] | None = None) -> None:
         """Train until all steps are taken.
@@ -241,7 +245,7 @@ class RivalTrainer(CopiedWhole):
             If the file cannot be written.
         """
         names = [instance.name for instance in self.instances]
-        write_atomically(path, format_history(self.history, names).encode())
+        write_atomically(path, format_history(self.history, names, HISTORY_COLUMNS).encode())
 
     def write_curves(self, path: str | os.PathLike[str]) -> None:
         """Write `curve` as CSV, one line per look and record, the present policy last; atomically.
@@ -265,9 +269,6 @@ class RivalTrainer(CopiedWhole):
         StorageError
             If the file cannot be written; an older checkpoint stays as it was.
         """
-        n = len(self.instances)
-        looks = [(point.makespan, point.tardiness, point.satisfied) for point in self.curve]
-        when = [(point.generation, point.decisions) for point in self.curve]
         save_checkpoint(
             path,
             kind=KIND,
@@ -279,14 +280,19 @@ class RivalTrainer(CopiedWhole):
                 "settings": self.settings.to_dict(),
             },
             instances=self.instances,
-            arrays={
-                **pack_history(self.history, n),
-                "curve.when": np.array(when, np.int64).reshape(-1, 2),
-                "curve": np.array(looks, np.float64).reshape(-1, 3, n),
-                **self.episodes.pack(),
-                **self.learner.pack(),
-            },
+            parts=self._pack(),
         )
+
+    def _pack(self) -> dict[str, Any]:
+        n = len(self.instances)
+        when, looks = pack_curve(self.curve, n)
+        return {
+            **pack_history(self.history, n, HISTORY_COLUMNS),
+            "curve.when": when,
+            "curve": looks,
+            **self.episodes.pack(),
+            **self.learner.pack(),
+        }
 
     @classmethod
     def resume(cls, path: str | os.PathLike[str], *, steps: int | None = None) -> RivalTrainer:
@@ -306,7 +312,7 @@ class RivalTrainer(CopiedWhole):
             If `steps` is no usable number.
         """
         stored, instances, arrays = load_checkpoint(path, kind=KIND)
-        try:
+        with refuse_unusable(path):
             trainer = cls(
                 stored["algorithm"],
                 instances,
@@ -315,9 +321,6 @@ class RivalTrainer(CopiedWhole):
                 settings={"slots": "pool", **stored["settings"]},
             )
             trainer._restore(int(stored["taken"]), arrays)
-        except (*UNUSABLE, OverflowError, AttributeError) as error:
-            reason = make_printable(str(error)[:400])
-            raise CheckpointError(f"{path}: not a usable checkpoint: {reason}") from error
         if steps is not None:
             trainer.steps = _check_steps(steps)
             # The last update goes beyond the number that it was trained to.
@@ -331,15 +334,11 @@ class RivalTrainer(CopiedWhole):
     def _restore(self, taken: int, arrays: dict[str, np.ndarray]) -> None:
         if not 0 <= taken <= 2 * MAX_STEPS:
             raise CheckpointError(f"taken: read {taken}; expected a number of steps")
-        n = len(self.instances)
-        when, looks = arrays["curve.when"], arrays["curve"]
-        check_array("curve.when", when, (len(when), 2), "i")
-        check_array("curve", looks, (len(when), 3, n), "f", finite=False)
-        self.history.extend(unpack_history(arrays, n))
-        for (number, decisions), look in zip(when.tolist(), looks, strict=True):
-            self.curve.append(CurvePoint(number, decisions, *look))
-        self.episodes.restore(arrays)
-        self.learner.restore(arrays)
+        found = unpack(self._pack(), arrays, unknown=("history", "curve"))
+        self.history = unpack_history(Round, found, HISTORY_COLUMNS)
+        self.curve = unpack_curve(found["curve.when"], found["curve"])
+        self.episodes.restore(found)
+        self.learner.restore(found)
         self.taken = taken
         self._seconds = self.history[-1].seconds if self.history else 0.0
 

@@ -32,7 +32,6 @@ from acerl_np.kernels.state import (
 )
 from acerl_np.kernels.update import Noise
 from acerl_np.problem.instance import Instance
-from acerl_np.support.errors import WorkerError
 from acerl_np.support.numbers import Whole
 from acerl_np.support.workers import Workers
 
@@ -242,6 +241,8 @@ def play_list(
     if rows is None:
         rows = np.zeros(n, np.int64)
     episodes, outcome = Episodes(instances, keys, rows), allocate_outcome(n)
+    if n == 0:
+        return outcome
     spaces: queue.SimpleQueue[tuple[State, Decider | Ahead]] = queue.SimpleQueue()
     for _ in range(min(workers.threads, n)):
         spaces.put((allocate_state(problem, 1), prepare()))
@@ -304,42 +305,3 @@ def play_by_plan(
         workers,
         rows=np.arange(len(instances)),
     )
-
-
-def check_outcome(found: object, n: int, replay: Callable[[np.ndarray], Outcome]) -> Outcome:
-    """Return what a worker says came of n episodes, if episodes can come to that.
-
-    nan is also what a broken machine returns, so episodes that have not ended are played again here.
-
-    Parameters
-    ----------
-    found : object
-    n : int
-    replay : callable
-        Plays those of the episodes whose positions (int64) it is given.
-
-    Returns
-    -------
-    Outcome
-
-    Raises
-    ------
-    WorkerError
-        If it is of another kind, number or range, or of episodes that do end.
-    """
-    if not isinstance(found, Outcome) or any(
-        not isinstance(part, np.ndarray) or part.shape != (n,) or part.dtype != own.dtype
-        for part, own in zip(found, allocate_outcome(0), strict=True)
-    ):
-        raise WorkerError(f"a worker returned no outcome of {n} episodes")
-    ended = np.isfinite(found.makespan)
-    open_ones = np.flatnonzero(~ended)
-    if len(open_ones):
-        for theirs, own in zip(found[:2], replay(open_ones)[:2], strict=True):
-            if not np.array_equal(theirs[open_ones], own, equal_nan=True):
-                raise WorkerError("a worker returned nan for episodes that end")
-    usable = ended == np.isfinite(found.tardiness)
-    known = all(np.isfinite(part).all() for part in found[2:])
-    if not usable.all() or not known or any((part < 0).any() for part in found):
-        raise WorkerError("a worker returned outcomes that no episode has")
-    return found

@@ -52,11 +52,7 @@ def path_exists(path: str | os.PathLike[str]) -> bool:
 def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
     """Write `data` to a temporary name beside `path`, sync it, and rename it to `path`.
 
-    Parameters
-    ----------
-    path : path-like
-        Existing content stays as it was unless everything has reached the disk.
-    data : bytes
+    Existing content stays as it was unless everything has reached the disk.
 
     Raises
     ------
@@ -77,20 +73,20 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, target)
-        if os.name == "posix":
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        if isinstance(error, OSError):
+            raise StorageError(f"{target}: cannot write: {describe_os_error(error)}") from error
+        raise
+    if os.name == "posix":
+        # Some file systems sync no folder, and some folders may not be read; the file is there all the same.
+        with contextlib.suppress(OSError):
             folder = os.open(target.parent, os.O_RDONLY)
             try:
                 os.fsync(folder)
             finally:
                 os.close(folder)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise StorageError(f"{target}: cannot write: {describe_os_error(error)}") from error
-    except BaseException:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise
 
 
 @contextlib.contextmanager
@@ -188,15 +184,7 @@ def read_bytes(
     *,
     streams: bool = False,
 ) -> bytes:
-    """Read a whole file of at most `limit` bytes.
-
-    Parameters
-    ----------
-    path : path-like
-    kind : type of InputError
-    limit : int
-    streams : bool
-        Read pipes as well, and the standard input if `path` is "-".
+    """Read a whole file of at most `limit` bytes; with `streams` pipes, and for "-" the standard input, too.
 
     Raises
     ------
@@ -322,32 +310,10 @@ def take_kind(
     noun: str,
     advice: str = "",
 ) -> int:
-    """Take "kind" and "format" out of a file's arrays, and refuse a file of another kind or version.
+    """Take "kind" and "format" out of a file's arrays; refuse another kind or version, return the format.
 
-    Parameters
-    ----------
-    path : path-like
-        For the message.
-    arrays : dict of ndarray
-        From `read_arrays`.
-    kind : str
-    version : int or tuple of int
-        The format, or the formats, that this version of the package reads.
-    error : type of InputError
-    noun : str
-        What the file should hold, as in "a checkpoint".
-    advice : str
-        Added to the message about another version.
-
-    Returns
-    -------
-    int
-        The file's format.
-
-    Raises
-    ------
-    InputError
-        Of the given type.
+    `noun` says what the file should hold, as in "a checkpoint", and `advice` is added to the message about
+    another version.
     """
     found, stored = arrays.pop("kind", None), arrays.pop("format", None)
     if found is None or str(found) != kind:

@@ -52,10 +52,11 @@ def check_outputs(
     files = list(outputs)
     check_not_read(files, inputs, option)
     for path in files:
-        shown = make_printable(os.fspath(path))
-        if not os.path.lexists(path) or force or (own and has_mark(path)):
-            continue
-        raise InputError(f"{option}: {shown} exists; expected a new name, or --force to replace it")
+        if os.path.lexists(path) and not force and not (own and has_mark(path)):
+            raise InputError(
+                f"{option}: {make_printable(os.fspath(path))} exists; expected a new name, or --force to "
+                "replace it"
+            )
 
 
 def check_not_read(
@@ -63,23 +64,8 @@ def check_not_read(
     inputs: Iterable[str | os.PathLike[str] | None],
     option: str = "--out",
 ) -> None:
-    """Refuse outputs that are read, or are no files.
-
-    Parameters
-    ----------
-    outputs, inputs, option
-        As `check_outputs` takes them.
-
-    Raises
-    ------
-    InputError
-        If one is refused.
-    """
-    read: dict[tuple[int, int], str | os.PathLike[str]] = {}
-    for source in inputs:
-        found = None if source is None else _stat(source)
-        if found is not None and source is not None:
-            read.setdefault((found.st_dev, found.st_ino), source)
+    """Refuse outputs that are read, or are no files, as `check_outputs`."""
+    sources = [source for source in inputs if source is not None]
     for path in outputs:
         shown = make_printable(os.fspath(path))
         if os.fspath(path) == STDIN:
@@ -87,8 +73,8 @@ def check_not_read(
         found = _stat(path)
         if found is None:
             continue
-        source = read.get((found.st_dev, found.st_ino))
-        if source is not None and _are_same(source, path):
+        source = next((source for source in sources if _are_same(source, path)), None)
+        if source is not None:
             name = make_printable(show_path(source))
             same = "is" if name == shown else f"is the same file as {name}, which is"
             raise InputError(
@@ -100,13 +86,19 @@ def check_not_read(
 
 
 def _are_same(one: str | os.PathLike[str], other: str | os.PathLike[str]) -> bool:
-    """Whether two names are of one file, by a second look.
-
-    A run may replace the files of its folder between two looks, and the number of a file that is gone be
-    another's.
-    """
+    # Looked at together: a run may replace a file at any time, and its number be another's then.
     found = _stat(one), _stat(other)
     return found[0] is not None and found[1] is not None and os.path.samestat(found[0], found[1])
+
+
+def _stat(path: str | os.PathLike[str]) -> os.stat_result | None:
+    """Return what the system says of a file, None if there is none of such a name."""
+    try:
+        if os.fspath(path) == STDIN:
+            return None if sys.stdin is None else os.fstat(sys.stdin.fileno())
+        return Path(path).stat() if os.fspath(path) else None
+    except (OSError, ValueError):
+        return None
 
 
 def has_mark(path: str | os.PathLike[str]) -> bool:
@@ -116,15 +108,3 @@ def has_mark(path: str | os.PathLike[str]) -> bool:
             return MARK.encode() in file.read(MARK_BYTES)
     except (OSError, ValueError):
         return False
-
-
-def _stat(path: str | os.PathLike[str]) -> os.stat_result | None:
-    """Return what the system says of a file, None if there is none of such a name."""
-    if not os.fspath(path):
-        return None
-    try:
-        if os.fspath(path) != STDIN:
-            return Path(path).stat()
-        return None if sys.stdin is None else os.fstat(sys.stdin.fileno())
-    except (OSError, ValueError):
-        return None

@@ -6,17 +6,20 @@ import contextlib
 import os
 import signal
 import threading
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context, parent_process, resource_tracker
 from typing import Any
 
 from acerl_np.support.errors import ConfigError, describe
 from acerl_np.support.numbers import is_whole
-from acerl_np.support.team import Ledger, Report, Team
+from acerl_np.support.team import Argument, LostError, Team, Value
 
 MAX_PROCESSES = 1024
+
+TRIES = 4
+"""Times that the processes are lost, while no task finishes, until the work ends."""
 
 LEAVE = 5.0
 """Seconds to wait for processes that were killed."""
@@ -32,7 +35,8 @@ class ProcessTeam(Team):
     ----------
     n_processes : int
     time_limit : float, optional
-        s; workers are killed when one takes longer for a task. By default one waits for ever.
+        s in which at least one task must finish, or else all processes are killed. By default one waits for
+        ever.
 
     Raises
     ------
@@ -48,7 +52,13 @@ class ProcessTeam(Team):
                 f"processes: read {describe(n_processes)}; expected a whole number from 1 to "
                 f"{MAX_PROCESSES}"
             )
-        super().__init__(None, n_workers=int(n_processes), time_limit=time_limit)
+        super().__init__(None, time_limit=time_limit)
+        self._n_processes = int(n_processes)
+
+    @property
+    def n_workers(self) -> int:
+        """How many processes there are while tasks run."""
+        return self._n_processes
 
     @property
     def pids(self) -> set[int]:
@@ -56,40 +66,34 @@ class ProcessTeam(Team):
         executor = self._executor
         return set(executor._processes or ()) if executor is not None else set()
 
+    def run(
+        self, function: Callable[[Argument], Value], arguments: Sequence[Argument]
+    ) -> Iterator[tuple[int, Value]]:
+        """Run a task per argument as `Team`; what lost processes were at is done again."""
+        missing, losses = dict(enumerate(arguments)), 0
+        while missing:
+            try:
+                for k, value in self._run(function, deque(missing.items())):
+                    del missing[k]
+                    losses = 0
+                    yield k, value
+            except LostError:
+                self.close()
+                losses += 1
+                if losses == TRIES:
+                    raise
+
     def _find_executor(self) -> Executor:
         if self._executor is None:
             self._executor = ProcessPoolExecutor(self.n_workers, get_context("spawn"), _begin)
         return self._executor
 
-    def _give_out(self, content: tuple[object, ...], ledger: Ledger) -> bool:
-        if len(self.pids) == self.n_workers:
-            return super()._give_out(content, ledger)
+    def _submit(self, function: Callable[[Any], Any], argument: Any) -> Future[Any]:
         with _hold_signals():  # each of the first tasks starts a process
-            return super()._give_out(content, ledger)
+            return super()._submit(function, argument)
 
-    def _recover(
-        self, reason: BaseException, future: Future[Report] | None, ledger: Ledger
-    ) -> None:
-        if isinstance(reason, BrokenProcessPool):
-            # One that is killed takes all down; what they were at is done again.
-            self._start_anew(f"a worker process that ended ({type(reason).__name__})", ledger)
-        else:
-            super()._recover(reason, future, ledger)
-
-    def _drop(self, late: list[Future[Report]], reason: str, ledger: Ledger) -> None:
-        # Those beside a late one are not to blame.
-        for future in set(ledger.since) - set(late):
-            del ledger.since[future]
-        self._start_anew(reason, ledger)
-
-    def _start_anew(self, reason: str, ledger: Ledger) -> None:
-        # A result that has come is not lost with its worker.
-        lost = [x for x in ledger.running if not x.done() or x.cancelled() or x.exception()]
-        self.close()
-        ledger.lose(lost, reason)
-
-    def _forget(self, futures: Iterable[Future[Report]]) -> None:
-        if any(not future.done() for future in futures):
+    def _forget(self, given: dict[Future[Any], int]) -> None:
+        if any(not future.done() for future in given):
             self.close()  # what runs in a process can be ended only with it
 
     def close(self) -> None:
@@ -128,8 +132,8 @@ def _hold_signals() -> Iterator[None]:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         for number, handler in before.items():
             signal.signal(number, handler)
-        for held_number in held[:1]:
-            signal.raise_signal(held_number)
+        if held:
+            signal.raise_signal(held[0])
 
 
 def _begin() -> None:

@@ -36,19 +36,17 @@ def clear_cell(cell: object) -> Cell:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+def render_csv(lines: Iterable[Sequence[object]]) -> str:
+    """Return lines of cells as CSV."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(lines)
+    return text.getvalue()
+
+
 def render_data(rows: Sequence[Mapping[str, object]], form: str) -> str:
-    """Return a table for programs, as text that ends with a newline.
+    """Return a table for programs, at least one row of the same columns, as "csv" or "json" with a newline.
 
-    Parameters
-    ----------
-    rows : sequence of mappings
-        At least one; cells under the names of their columns, all rows with the same ones.
-    form : {"csv", "json"}
-
-    Returns
-    -------
-    str
-        Numbers as they are; where one is None, nan or infinite null in JSON, an empty cell in CSV.
+    Numbers are as they are; where one is None, nan or infinite, null in JSON, an empty cell in CSV.
     """
     return render_table(list(rows[0]), [list(row.values()) for row in rows], form)  # type: ignore[arg-type]
 
@@ -61,18 +59,7 @@ def name_cells(header: Sequence[str], rows: Sequence[Sequence[Cell]]) -> list[di
 
 
 def render_json(tables: Iterable[Mapping[str, object]]) -> str:
-    """Return several tables as one JSON document that ends with a newline.
-
-    Parameters
-    ----------
-    tables : iterable of mappings
-        Of each table what tells it from the others, and its "rows" as `name_cells` gives them.
-
-    Returns
-    -------
-    str
-        A list of objects.
-    """
+    """Return several tables as one JSON list, with a newline: of each its "rows", and what tells it apart."""
     return json.dumps(list(tables), indent=1, allow_nan=False) + "\n"
 
 
@@ -104,9 +91,7 @@ def render_table(
         rows = [[clear_cell(cell) for cell in row] for row in rows]
     cells = [[_show(cell) for cell in row] for row in rows]
     if form == "csv":
-        text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows([list(header), *cells])
-        return text.getvalue()
+        return render_csv([header, *cells])
     if form == "markdown":
         lines = [f"| {' | '.join(header)} |", f"| --- |{' ---: |' * (len(header) - 1)}"]
         lines += [f"| {' | '.join(row)} |" for row in cells]

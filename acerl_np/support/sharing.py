@@ -50,11 +50,16 @@ class CopiedWhole:
     def __copy__(self) -> Self:
         return copy.deepcopy(self)
 
+    def _draft(self) -> Self:
+        """Return a copy for a method that is `whole`; it may share what no such method changes."""
+        return copy.deepcopy(self)
+
 
 class _Shared(Protocol):
     _use: Exclusive
 
 
+Whole = TypeVar("Whole", bound=CopiedWhole)
 Owner = TypeVar("Owner", bound=_Shared)
 Given = ParamSpec("Given")
 Value = TypeVar("Value")
@@ -71,3 +76,21 @@ def exclusive(
             return method(owner, *given, **named)
 
     return enter
+
+
+def whole(
+    method: Callable[Concatenate[Whole, Given], Value],
+) -> Callable[Concatenate[Whole, Given], Value]:
+    """Let a method change its object wholly, or, where anything is raised, Ctrl-C among it, not at all.
+
+    The method works on what the object's `_draft` returns, which then takes the object's place.
+    """
+
+    @wraps(method)
+    def change(owner: Whole, /, *given: Given.args, **named: Given.kwargs) -> Value:
+        draft = owner._draft()
+        value = method(draft, *given, **named)
+        vars(owner).update(vars(draft))  # one call, which no signal divides
+        return value
+
+    return change

@@ -1,8 +1,7 @@
-"""Workers behind any executor: pure tasks out, results back as they finish, and what is lost done again.
+"""Workers behind any executor: pure tasks out, results back as they finish.
 
-A task is a function of a module and one argument; it is run again when its worker dies, so it must be
-pure. Every result carries the fingerprint of what computed it, because an executor cannot say who its
-workers are.
+A task is a function of a module and one argument. A worker with other versions refuses it. What fails ends
+the work with one line.
 """
 
 from __future__ import annotations
@@ -10,65 +9,71 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import pickle
+import platform
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    Future,
+    ThreadPoolExecutor,
+    wait,
+)
+from functools import cache
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
 
-from acerl_np.support.errors import InputError, WorkerError, describe, make_printable
-from acerl_np.support.fingerprint import describe_difference, own_fingerprint
-from acerl_np.support.machine_code import compile_alone
+import llvmlite
+import numba
+import numpy as np
+import scipy
+
+from acerl_np.support.errors import AcerlError, WorkerError, describe, make_printable
 from acerl_np.support.numbers import is_whole
 
 Argument = TypeVar("Argument")
 Value = TypeVar("Value")
 
-TRIES = 4
-"""Losses of a task, while no task finishes, after which it is given up."""
-
 POLL = 0.2
 """Seconds between two looks at the clock while nothing finishes."""
 
-RECOUNT = 5.0
-"""Seconds between two counts of the workers."""
+PENDING = 256
+"""Tasks given out at a time at least: the executor deals them to its workers, later ones among them."""
 
 
-class Report(NamedTuple):
-    """What a worker returns.
-
-    Attributes
-    ----------
-    fingerprint : dict of str
-    task : str
-        Hash of the task as it arrived.
-    test : str
-        What the test gave, empty where there is none.
-    value : object
-    error : InputError or None
-        An error that another worker would make as well.
-    """
-
-    fingerprint: dict[str, str]
-    task: str
-    test: str = ""
-    value: Any = None
-    error: InputError | None = None
+@cache
+def find_versions() -> dict[str, str]:
+    """Return what decides a result besides its task: versions, and the hash of the package's code."""
+    package = Path(__file__).parent.parent
+    code = hashlib.sha256()
+    for path in sorted(package.rglob("*.py")):
+        code.update(f"{path.relative_to(package).as_posix()}\0".encode())
+        code.update(path.read_bytes() + b"\0")
+    return {
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "numba": numba.__version__,
+        "llvmlite": llvmlite.__version__,
+        "other code of acerl_np": code.hexdigest()[:12],
+    }
 
 
-def work(task: bytes, expected: dict[str, str]) -> Report:
-    """Run a pickled function, argument and test, unless this process has other versions than `expected`."""
-    own, name = own_fingerprint(), hashlib.sha256(task).hexdigest()
+def work(task: bytes, expected: dict[str, str]) -> Any:
+    """Call a pickled function with its argument, unless this process has other versions than `expected`."""
+    own = find_versions()
     # Another version may not even be able to read the task.
-    if describe_difference(expected, own) is not None:
-        return Report(own, name)
-    function, argument, test = pickle.loads(task)
-    result = run_test(test)
-    try:
-        return Report(own, name, result, function(argument))
-    except InputError as error:
-        return Report(own, name, result, None, error)
+    for name, version in expected.items():
+        if own.get(name) != version:
+            raise WorkerError(
+                f"a worker on {describe(platform.node() or 'this machine')} has {name}: "
+                f"read {own.get(name)}; expected {version}"
+            )
+    function, argument = pickle.loads(task)
+    return function(argument)
 
 
 class _Call:
@@ -81,80 +86,8 @@ class _Call:
         return work, self._arguments
 
 
-_TESTS: dict[Callable[[], str], str] = {}
-
-
-def run_test(test: Callable[[], str] | None) -> str:
-    """Return what a test gives in this process, computed once; nothing without one."""
-    if test is None:
-        return ""
-    if test not in _TESTS:
-        with compile_alone():  # all workers of a machine begin at once
-            _TESTS[test] = test()
-    return _TESTS[test]
-
-
-class Ledger:
-    """Which tasks wait, which were given out, since when they run, and how often each was lost.
-
-    Parameters
-    ----------
-    n_tasks : int
-    """
-
-    def __init__(self, n_tasks: int) -> None:
-        self.n_tasks = n_tasks
-        self.waiting = deque(range(n_tasks))
-        self.names: dict[int, str] = {}
-        self.running: dict[Future[Report], int] = {}
-        self.since: dict[Future[Report], float] = {}
-        self._losses = [0] * n_tasks
-
-    def note_begun(self, n_workers: int) -> None:
-        """Note which tasks have begun: of those given out, the oldest that are not done."""
-        now = time.monotonic()
-        for future in [future for future in self.running if not future.done()][:n_workers]:
-            self.since.setdefault(future, now)
-
-    def find_late(self, limit: float | None) -> list[Future[Report]]:
-        """Return the tasks that began more than `limit` seconds ago."""
-        now = time.monotonic()
-        return [
-            future
-            for future, since in self.since.items()
-            if limit is not None and now - since > limit and not future.done()
-        ]
-
-    def finish(self, future: Future[Report]) -> int:
-        """Return which task is finished."""
-        self.since.pop(future, None)
-        # Where tasks finish, the others were unlucky: workers die, but none of one task.
-        self._losses = [0] * self.n_tasks
-        return self.running.pop(future)
-
-    def lose(self, futures: Iterable[Future[Report]], reason: str) -> None:
-        """Take back tasks whose workers are lost.
-
-        Raises
-        ------
-        WorkerError
-            If some were lost too often.
-        """
-        lost = list(futures)
-        begun = [future for future in lost if future in self.since] or lost[:1]
-        given_up = []
-        for future in lost:
-            k = self.running.pop(future)
-            self.since.pop(future, None)
-            self.waiting.append(k)
-            self._losses[k] += future in begun
-            if self._losses[k] == TRIES:
-                given_up.append(str(k + 1))
-        if given_up:
-            which = f"task {given_up[0]} of {self.n_tasks} was"
-            if len(given_up) > 1:
-                which = f"tasks {', '.join(given_up)} of {self.n_tasks} were"
-            raise WorkerError(f"{which} lost {TRIES} times, the last time: {reason}")
+class LostError(WorkerError):
+    """Workers have ended, or nothing is heard of them: others could do what they were at."""
 
 
 class Team:
@@ -163,13 +96,8 @@ class Team:
     Parameters
     ----------
     executor : concurrent.futures.Executor
-    n_workers : int, optional
-        How many there are; by default what the executor says, now and then, else 8.
     time_limit : float, optional
-        s; a task that takes longer is given out again, and given up after `TRIES` losses. By default one
-        waits for ever.
-    patience : float, optional
-        s to wait while a Dask scheduler has no worker. By default one waits for ever.
+        s in which at least one task must finish. By default one waits for ever.
 
     Attributes
     ----------
@@ -179,34 +107,30 @@ class Team:
 
     watch: Callable[[], object] | None = None
 
-    def __init__(
-        self,
-        executor: Executor | None,
-        *,
-        n_workers: int | None = None,
-        time_limit: float | None = None,
-        patience: float | None = None,
-    ) -> None:
+    def __init__(self, executor: Executor | None, *, time_limit: float | None = None) -> None:
         self._executor = executor
-        self._n_workers = n_workers
         self.time_limit = time_limit
-        self.patience = patience
-        self._client = _find_client(executor)
-        scheduler = getattr(self._client, "scheduler", None)  # later there may be none
-        self._address = make_printable(str(getattr(scheduler, "address", "Dask")))
-        self._deserted: float | None = None
+
+    @property
+    def _client(self) -> Any:
+        """The client of a Dask executor, None of others."""
+        client = getattr(self._executor, "_client", None)
+        return client if hasattr(client, "nthreads") else None
 
     @property
     def n_workers(self) -> int:
-        """How many workers there are now, at least one."""
-        return max(1, self._n_workers or count_workers(self._executor))
+        """How many workers there are now, 8 if the executor does not say; a thread of Dask's is one."""
+        for name in ("num_workers", "_max_workers"):
+            number = getattr(self._executor, name, None)
+            if is_whole(number) and number > 0:  # type: ignore[operator]
+                return int(number)  # type: ignore[arg-type]
+        if self._client is not None:
+            with contextlib.suppress(Exception):  # what is gone says so when it is asked to work
+                return max(1, int(sum(self._client.nthreads().values())))
+        return 8
 
     def run(
-        self,
-        function: Callable[[Argument], Value],
-        arguments: Sequence[Argument],
-        *,
-        test: Callable[[], str] | None = None,
+        self, function: Callable[[Argument], Value], arguments: Sequence[Argument]
     ) -> Iterator[tuple[int, Value]]:
         """Run a task per argument, and return results as they finish.
 
@@ -215,8 +139,6 @@ class Team:
         function : callable
             Of a module, so that workers find it by its name.
         arguments : sequence
-        test : callable, optional
-            Of a module: computes a text, once in each process, that must be the same everywhere.
 
         Yields
         ------
@@ -226,152 +148,81 @@ class Team:
         Raises
         ------
         WorkerError
-            If a task was lost too often, or a worker has another version of anything.
-        InputError
+            If a worker is lost, has another version of anything, or fails.
+        AcerlError
             That the function raised.
         """
-        ledger = Ledger(len(arguments))
-        n_workers, counted = 0, 0.0
+        return self._run(function, deque(enumerate(arguments)))
+
+    def _run(
+        self, function: Callable[[Any], Any], left: deque[tuple[int, Any]]
+    ) -> Iterator[tuple[int, Any]]:
+        given: dict[Future[Any], int] = {}
+        heard, most = time.monotonic(), max(PENDING, 2 * self.n_workers)
         try:
-            while ledger.waiting or ledger.running:
-                self._look()
-                if not n_workers or time.monotonic() - counted > RECOUNT:
-                    n_workers, counted = self._count(), time.monotonic()
-                # One ahead for each worker, so that none waits for this process.
-                while ledger.waiting and len(ledger.running) < 2 * n_workers:
-                    argument = arguments[ledger.waiting[0]]
-                    if not self._give_out((function, argument, test), ledger):
-                        break
-                ledger.note_begun(n_workers)
-                done, _ = wait(ledger.running, timeout=POLL, return_when=FIRST_COMPLETED)
+            while left or given:
+                while left and len(given) < most:
+                    k, argument = left.popleft()
+                    given[self._submit(function, argument)] = k
+                if self.watch is not None:
+                    self.watch()
+                if self._client is not None and self._client.status in ("closing", "closed"):
+                    self._fail(CancelledError(), "the executor")
+                done, _ = wait(given, timeout=POLL, return_when=FIRST_COMPLETED)
                 # What is well first: the loss of one worker may take all others down.
-                for future in sorted(done, key=_is_lost):
-                    if future not in ledger.running:
-                        continue  # taken back with another
-                    if _is_lost(future):
-                        self._recover(_find_reason(future), future, ledger)
-                        continue
-                    report = future.result()
-                    k = ledger.finish(future)
-                    yield k, _open(report, ledger.names.pop(k), test)
-                late = ledger.find_late(self.time_limit)
-                if late:
-                    self._drop(late, f"it took longer than {self.time_limit:g} s", ledger)
+                for future in sorted(done, key=_has_failed):
+                    k = given.pop(future)
+                    if _has_failed(future):
+                        error = CancelledError() if future.cancelled() else future.exception()
+                        self._fail(error, "a task has failed")
+                    yield k, future.result()
+                    heard = time.monotonic()
+                if self.time_limit is not None and time.monotonic() - heard > self.time_limit:
+                    raise LostError(f"no task has finished for {self.time_limit:g} s")
         finally:
-            self._forget(ledger.running)
+            self._forget(given)
 
-    def _look(self) -> None:
-        """Raise what ends the run."""
-        if self.watch is not None:
-            self.watch()
-        if self._client is None:
-            return
-        # The client gives up by itself after a while.
-        while self._client.status == "connecting":
-            time.sleep(POLL)
-            if self.watch is not None:
-                self.watch()
-        if self._client.status != "running":
-            raise WorkerError(f"{self._address}: the scheduler has gone")
-
-    def _count(self) -> int:
-        """Return the number of workers.
-
-        Raises
-        ------
-        WorkerError
-            If there has been none for too long.
-        """
-        now, n_workers = time.monotonic(), self._n_workers or count_workers(self._executor)
-        self._deserted = None if n_workers else self._deserted or now
-        if self._deserted and self.patience is not None and now - self._deserted > self.patience:
-            raise WorkerError(
-                f"{self._address}: the scheduler has no worker; expected at least one"
-            )
-        return max(1, n_workers)
-
-    def _give_out(self, content: tuple[Any, ...], ledger: Ledger) -> bool:
-        """Give the next task out; False if it has to wait."""
-        executor = self._find_executor()
+    def _submit(self, function: Callable[[Any], Any], argument: Any) -> Future[Any]:
         try:
-            task = pickle.dumps(content)
-            # Loaded within the task: where this fails it is the task's error, which engines pass on. What
-            # they fail to load themselves ends their workers.
-            call = pickle.dumps(_Call(task, own_fingerprint()))
-            future: Future[Report] = executor.submit(pickle.loads, call)
-        except BrokenProcessPool as error:
-            self._recover(error, None, ledger)
-            return False
+            call = _Call(pickle.dumps((function, argument)), find_versions())
+            # Loaded within the task: where `work` is missing it is the task that fails. What engines fail to
+            # load themselves ends their workers.
+            return self._find_executor().submit(pickle.loads, pickle.dumps(call))
         except Exception as error:
-            # Whatever an engine says: it has many kinds.
-            raise WorkerError(f"the executor takes no tasks: {_shorten(error)}") from error
-        k = ledger.running[future] = ledger.waiting.popleft()
-        ledger.names[k] = hashlib.sha256(task).hexdigest()
-        return True
+            self._fail(error, "the executor takes no tasks")
 
     def _find_executor(self) -> Executor:
         if self._executor is None:
             raise WorkerError("the workers are gone; expected an executor that is open")
         return self._executor
 
-    def _recover(
-        self, reason: BaseException, future: Future[Report] | None, ledger: Ledger
-    ) -> None:
-        """Go on after a lost task; the executor mends itself, or is gone."""
-        if isinstance(reason, BrokenProcessPool) or future is None:
-            raise WorkerError(f"the executor has lost its workers: {_shorten(reason)}") from reason
-        self._look()  # a scheduler that has gone is no loss of a task
-        ledger.lose([future], _shorten(reason))
+    def _fail(self, error: BaseException | None, what: str) -> NoReturn:
+        """Raise what happened on one line, whatever an engine says: it has many kinds."""
+        if isinstance(error, AcerlError):
+            raise error
+        told = " ".join(make_printable(f"{type(error).__name__}: {error}"[:300]).split())
+        if isinstance(error, BrokenExecutor):
+            raise LostError(f"the executor has lost its workers: {told}") from error
+        client = self._client
+        if client is not None and (isinstance(error, CancelledError) or client.status == "closed"):
+            address = getattr(getattr(client, "scheduler", None), "address", "Dask")
+            raise WorkerError(f"{make_printable(str(address))}: the scheduler has gone") from error
+        raise WorkerError(f"{what}: {told}") from error
 
-    def _drop(self, late: list[Future[Report]], reason: str, ledger: Ledger) -> None:
-        """Give out again what takes too long."""
-        self._forget(late)
-        ledger.lose(late, reason)
-
-    def _forget(self, futures: Iterable[Future[Report]]) -> None:
+    def _forget(self, given: dict[Future[Any], int]) -> None:
         """Wait for results no more."""
         # Those of a client that has lost its scheduler cannot be cancelled.
         if self._client is None or self._client.status == "running":
-            for future in futures:
+            for future in given:
                 future.cancel()
 
     def close(self) -> None:
         """Let go of the executor; one of the caller's stays open."""
-        self._executor = self._client = None
+        self._executor = None
 
 
-def _is_lost(future: Future[Report]) -> bool:
+def _has_failed(future: Future[Any]) -> bool:
     return future.cancelled() or future.exception() is not None
-
-
-def _find_reason(future: Future[Report]) -> BaseException:
-    if future.cancelled():
-        return RuntimeError("the executor has cancelled it")
-    return future.exception() or RuntimeError("unknown")
-
-
-def _open(report: object, task: str, test: Callable[[], str] | None) -> Any:
-    """Return what a worker's task returned, or raise what it raised."""
-    if not isinstance(report, Report):
-        raise WorkerError(f"a worker returned {describe(report)}; expected a report")
-    difference = describe_difference(own_fingerprint(), report.fingerprint)
-    if difference is not None:
-        raise WorkerError(difference)
-    where = f"a worker on {describe(report.fingerprint.get('host'))}"
-    if report.task != task:
-        raise WorkerError(f"{where} received another task than it was sent")
-    own = run_test(test)
-    if report.test != own:
-        raise WorkerError(
-            f"{where} has another result of the test member: read {describe(report.test)}; expected {own}"
-        )
-    if report.error is not None:
-        raise report.error
-    return report.value
-
-
-def _shorten(error: BaseException) -> str:
-    return " ".join(make_printable(f"{type(error).__name__}: {error}"[:300]).split())
 
 
 @contextlib.contextmanager
@@ -387,22 +238,3 @@ def lead(executor: Executor | Team | None, n_threads: int) -> Iterator[Team]:
 def find_team(executor: Executor | Team) -> Team:
     """Return the team of an executor."""
     return executor if isinstance(executor, Team) else Team(executor)
-
-
-def _find_client(executor: Executor | None) -> Any:
-    """Return the client of a Dask executor, None of others."""
-    client = getattr(executor, "_client", None)
-    return client if hasattr(client, "nthreads") else None
-
-
-def count_workers(executor: Executor | None) -> int:
-    """Return how many workers an executor has, 8 if it does not say; a thread of Dask's is a worker."""
-    for name in ("num_workers", "_max_workers"):
-        number = getattr(executor, name, None)
-        if is_whole(number) and number > 0:  # type: ignore[operator]
-            return int(number)  # type: ignore[arg-type]
-    client = _find_client(executor)
-    if client is not None:
-        with contextlib.suppress(Exception):  # what is gone says so when it is asked to work
-            return int(sum(client.nthreads().values()))
-    return 8

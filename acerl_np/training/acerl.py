@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -17,21 +18,22 @@ from acerl_np.evolution.search import Average, Search
 from acerl_np.policies.index import IndexPolicy
 from acerl_np.policies.network import Policy
 from acerl_np.problem.instance import Instance, check_names, list_instances
-from acerl_np.support.errors import CheckpointError, InputError, describe, make_printable
+from acerl_np.support.errors import CheckpointError, describe
 from acerl_np.support.files import write_atomically
 from acerl_np.support.numbers import Whole, check_seed
-from acerl_np.support.sharing import CopiedWhole
+from acerl_np.support.sharing import CopiedWhole, whole
 from acerl_np.support.team import Team, find_team
-from acerl_np.support.workers import Workers
+from acerl_np.support.workers import Workers, check_threads
 from acerl_np.training.checkpoint import (
     MAX_COUNT,
-    check_array,
     check_parameters,
     load_checkpoint,
+    refuse_unusable,
     save_checkpoint,
+    unpack,
 )
 from acerl_np.training.config import Config, check_config
-from acerl_np.training.curves import Curve, CurvePoint, format_curves
+from acerl_np.training.curves import VALUES, Curve, CurvePoint, format_curves
 from acerl_np.training.forms import (
     count_form_parameters,
     make_form,
@@ -39,12 +41,16 @@ from acerl_np.training.forms import (
     pack_search,
     restore_search,
 )
-from acerl_np.training.history import Generation, format_history, pack_history, unpack_history
+from acerl_np.training.history import (
+    HISTORY_COLUMNS,
+    MEANS,
+    Generation,
+    format_history,
+    pack_history,
+    unpack_history,
+)
 from acerl_np.training.records import TrainingRecords
 from acerl_np.training.remote import Split
-
-UNUSABLE = (KeyError, TypeError, ValueError, AttributeError, OverflowError, InputError)
-"""What the contents of a file that holds something else may raise."""
 
 
 class ACERL(CopiedWhole):
@@ -186,8 +192,19 @@ class ACERL(CopiedWhole):
         is_average = self.config.outcome == "average"
         return self._average.theta if is_average else self.search.mean
 
+    def _draft(self) -> Self:
+        """Return a trainer for a step: it shares with this one what no step changes."""
+        draft = object.__new__(type(self))
+        vars(draft).update(vars(self))
+        draft.search, draft._average = copy.copy(self.search), copy.copy(self._average)
+        draft._curve, draft.history = copy.copy(self._curve), list(self.history)
+        draft._records = copy.copy(self._records)
+        draft.sampler = draft._records.sampler = copy.deepcopy(self.sampler)
+        return draft
+
+    @whole
     def step(self) -> Generation:
-        """Train one generation (Algorithm 1, lines 5 to 17).
+        """Train one generation (Algorithm 1, lines 5 to 17), wholly or, if interrupted, not at all.
 
         Returns
         -------
@@ -275,7 +292,6 @@ class ACERL(CopiedWhole):
         StorageError
             If the file cannot be written; an older checkpoint stays as it was.
         """
-        sampler = {f"sampler.{name}": array for name, array in self.sampler.get_state().items()}
         save_checkpoint(
             path,
             settings={
@@ -286,15 +302,20 @@ class ACERL(CopiedWhole):
                 "decisions": self._decisions,
             },
             instances=self.instances,
-            arrays={
-                "theta": self.search.mean,
-                **pack_search(self.search),
-                **self._average.pack(),
-                **pack_history(self.history, len(self.instances)),
-                **self._curve.pack(),
-                **sampler,
-            },
+            parts=self._pack(),
         )
+
+    def _pack(self) -> dict[str, Any]:
+        failed = [record.failed for record in self.history]
+        return {
+            "theta": self.search.mean,
+            "spread": pack_search(self.search),
+            **self._average.pack(),
+            **pack_history(self.history, len(self.instances)),
+            "failed": np.array(failed, np.int64),
+            "curve": self._curve.pack(),
+            "sampler": self.sampler.get_state(),
+        }
 
     @classmethod
     def resume(
@@ -324,17 +345,15 @@ class ACERL(CopiedWhole):
         CheckpointError
             If the file is not a usable checkpoint, or has more generations or decisions than asked for.
         ConfigError
-            If `generations` or `decisions` is no usable number.
+            If `generations`, `decisions` or `threads` is no usable number.
         """
+        check_threads(threads)
         settings, instances, arrays = load_checkpoint(path)
-        try:
-            config = Config.from_dict(
-                {
-                    "slots": "pool",
-                    **settings["config"],
-                    "hidden": tuple(settings["config"]["hidden"]),
-                }
-            )
+        with refuse_unusable(path):
+            stored = settings["config"]
+            if stored.get("form") != "index":  # from before there was another kind
+                stored.setdefault("slots", "pool")
+            config = Config.from_dict({**stored, "hidden": tuple(stored["hidden"])})
             # Before anything is allocated for the network that the settings describe.
             expected = count_form_parameters(instances, config)
             if arrays["theta"].shape != (expected,):
@@ -344,10 +363,7 @@ class ACERL(CopiedWhole):
             trainer = cls(
                 instances, config, seed=settings["seed"], threads=threads, executor=executor
             )
-            trainer._restore(settings, arrays)
-        except UNUSABLE as error:
-            reason = make_printable(str(error)[:400])
-            raise CheckpointError(f"{path}: not a usable checkpoint: {reason}") from error
+            trainer._restore(int(settings["generation"]), int(settings["decisions"]), arrays)
         # Steps may be taken beyond the last generation, if it is the end.
         beyond = config.decisions is None and trainer.generation > config.generations
         if config.records_per_member is None and (
@@ -374,27 +390,33 @@ class ACERL(CopiedWhole):
                 )
         return trainer
 
-    def _restore(self, settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        generation, decisions = int(settings["generation"]), int(settings["decisions"])
+    def _restore(self, generation: int, decisions: int, arrays: dict[str, np.ndarray]) -> None:
         if not 0 <= decisions <= MAX_COUNT:
             raise CheckpointError(
                 f"decisions: read {describe(decisions)}; expected a count from 0 to {MAX_COUNT:,}"
             )
-        theta = arrays["theta"]
-        check_parameters("theta", theta, self.search.mean.shape)
-        check_parameters("average", arrays["average"], theta.shape)
-        sampler = {}
-        for name, own in self.sampler.get_state().items():
-            sampler[name] = array = arrays[f"sampler.{name}"]
-            # The least and largest return of an instance that nobody played are infinite.
-            bounds = name in ("least", "largest")
-            check_array(f"sampler.{name}", array, own.shape, own.dtype.kind, finite=not bounds)
-            if bounds and np.isnan(array).any():
-                raise CheckpointError(f"sampler.{name}: not finite; expected finite numbers")
-        self.history.extend(unpack_history(arrays, generation, len(self.instances)))
-        self._curve.restore(arrays, generation, theta.size)
-        restore_search(self.search, theta, generation, arrays)
-        self._average.restore(arrays["average"])
-        self.sampler.set_state(sampler)
+        template = self._pack()
+        template["curve"]["best_theta"] = self.search.mean[:0]  # where a look is the best
+        unknown = ["history", *(f"curve.{name}" for name in VALUES)]
+        found = unpack(template, arrays, unknown=unknown)
+        for name in ("theta", "average"):
+            check_parameters(name, found[name])
+        shape, expected = found["history"].shape, (generation, len(HISTORY_COLUMNS))
+        if shape != expected:
+            raise CheckpointError(f"history: read shape {shape}; expected {expected}")
+        missing = np.isnan(found["history"])
+        # A generation in which no member finished has no means.
+        missing[:, MEANS] &= (found["failed"] == 0)[:, np.newaxis]
+        if missing.any():
+            raise CheckpointError("history: not finite; expected finite numbers")
+        records = unpack_history(Generation, found)
+        self.history = [
+            replace(record, failed=failed)
+            for record, failed in zip(records, found["failed"].tolist(), strict=True)
+        ]
+        self._curve.restore(found["curve"], generation, found["theta"].size)
+        restore_search(self.search, found["theta"], generation, found["spread"])
+        self._average.restore(found["average"])
+        self.sampler.set_state(found["sampler"])
         self._decisions = decisions
         self._seconds = self.history[-1].seconds if self.history else 0.0

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -24,9 +25,76 @@ FORMAT = 4
 MAX_COUNT = 2**53
 """Largest number of episodes of a checkpoint; sums stay far from overflow."""
 
-
 MAX_PARAMETER = 1e30
 """Largest parameter of a checkpoint: as a float32 it stays finite, also after what a generation adds."""
+
+
+def pack(parts: Mapping[str, Any], before: str = "") -> dict[str, np.ndarray]:
+    """Return nested arrays side by side: `before`, and the names on the way to each, joined by dots."""
+    found: dict[str, np.ndarray] = {}
+    for name, part in parts.items():
+        own = pack(part, f"{before}{name}.") if isinstance(part, Mapping) else {before + name: part}
+        found.update(own)
+    return found
+
+
+def unpack(
+    template: Mapping[str, Any],
+    arrays: Mapping[str, np.ndarray],
+    *,
+    unknown: Collection[str] = (),
+    before: str = "",
+) -> dict[str, Any]:
+    """Return arrays that `pack` laid side by side, nested as the template's, if each could be its own.
+
+    The template is what a new object packs. Shape and dtype must be the same, numbers finite, and counts
+    from 0 to `MAX_COUNT`. Where an array of the template has no rows, there may be any number of them; where
+    it has infinite numbers, all but nan are taken; and those of the `unknown` names may hold nan.
+
+    Raises
+    ------
+    CheckpointError
+        If an array is missing, or is another one's.
+    """
+    found: dict[str, Any] = {}
+    for name, own in template.items():
+        full = before + name
+        if isinstance(own, Mapping):
+            found[name] = unpack(own, arrays, unknown=unknown, before=f"{full}.")
+            continue
+        if full not in arrays:
+            raise CheckpointError(f"{full}: missing")
+        found[name] = array = arrays[full]
+        free = own.ndim > 0 and len(own) == 0
+        if array.shape[free:] != own.shape[free:] or array.ndim != own.ndim:
+            expected = str(own.shape).replace("0", "n", free)
+            raise CheckpointError(f"{full}: read shape {array.shape}; expected {expected}")
+        if array.dtype != own.dtype and array.size:
+            raise CheckpointError(f"{full}: read {array.dtype}; expected {own.dtype}")
+        usable = np.isfinite(array) | (full in unknown and np.isnan(array))
+        if np.isinf(own).any():
+            usable = ~np.isnan(array)
+        if not np.all(usable):
+            raise CheckpointError(f"{full}: not finite; expected finite numbers")
+        if array.dtype.kind == "i" and ((array < 0) | (array > MAX_COUNT)).any():
+            raise CheckpointError(f"{full}: expected counts from 0 to {MAX_COUNT:,}")
+    return found
+
+
+def check_parameters(name: str, array: np.ndarray) -> None:
+    """Refuse parameters beyond `MAX_PARAMETER` with a `CheckpointError`."""
+    if (np.abs(array) > MAX_PARAMETER).any():
+        raise CheckpointError(f"{name}: expected numbers of at most {MAX_PARAMETER:g}")
+
+
+@contextmanager
+def refuse_unusable(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Let whatever the contents of a file that holds something else raise be a `CheckpointError`."""
+    try:
+        yield
+    except UNUSABLE as error:
+        reason = make_printable(str(error)[:400])
+        raise CheckpointError(f"{path}: not a usable checkpoint: {reason}") from error
 
 
 def save_checkpoint(
@@ -34,20 +102,10 @@ def save_checkpoint(
     *,
     settings: dict[str, Any],
     instances: Sequence[Instance],
-    arrays: dict[str, np.ndarray],
+    parts: Mapping[str, Any],
     kind: str = "checkpoint",
 ) -> None:
-    """Write a checkpoint, atomically and with a checksum.
-
-    Parameters
-    ----------
-    path : path-like
-    settings : dict
-        Plain values (JSON).
-    instances : sequence of Instance
-    arrays : dict of ndarray
-    kind : str
-        What it is a checkpoint of: another kind of training refuses it.
+    """Write a checkpoint of a kind of training: plain settings, instances and nested arrays; atomically.
 
     Raises
     ------
@@ -61,7 +119,7 @@ def save_checkpoint(
             "format": FORMAT,
             "settings": pack_json(settings),
             "instances": pack_instances(instances),
-            **{f"state.{name}": array for name, array in arrays.items()},
+            **pack(parts, "state."),
         },
     )
 
@@ -69,19 +127,7 @@ def save_checkpoint(
 def load_checkpoint(
     path: str | os.PathLike[str], *, kind: str = "checkpoint"
 ) -> tuple[dict[str, Any], list[Instance], dict[str, np.ndarray]]:
-    """Read a checkpoint.
-
-    Parameters
-    ----------
-    path : path-like
-    kind : str
-        As it was saved.
-
-    Returns
-    -------
-    settings : dict
-    instances : list of Instance
-    arrays : dict of ndarray
+    """Return settings and instances of a checkpoint of this kind, and arrays for `unpack`.
 
     Raises
     ------
@@ -98,60 +144,7 @@ def load_checkpoint(
         noun=f"a {kind}",
         advice=" (resume with the version that wrote it, or train anew)",
     )
-    try:
+    with refuse_unusable(path):
         settings = unpack_json(stored.pop("settings"))
         instances = unpack_instances(stored.pop("instances"))
-    except UNUSABLE as error:
-        reason = make_printable(str(error)[:400])
-        raise CheckpointError(f"{path}: not a usable checkpoint: {reason}") from error
-    arrays = {name.removeprefix("state."): array for name, array in stored.items()}
-    return settings, instances, arrays
-
-
-def check_array(
-    name: str, array: np.ndarray, shape: tuple[int, ...], kind: str, *, finite: bool = True
-) -> None:
-    """Refuse an array of another shape or kind, numbers that are not finite, and impossible counts.
-
-    Parameters
-    ----------
-    name : str
-        For the message.
-    array : ndarray
-    shape : tuple of int
-    kind : str
-        As `dtype.kind`: "f" for numbers, "i" for counts.
-    finite : bool
-        Whether all numbers must be finite.
-
-    Raises
-    ------
-    CheckpointError
-    """
-    if array.shape != shape:
-        raise CheckpointError(f"{name}: read shape {array.shape}; expected {shape}")
-    if array.dtype.kind != kind:
-        raise CheckpointError(f"{name}: read {array.dtype}; expected numbers of kind '{kind}'")
-    if finite and not np.isfinite(array).all():
-        raise CheckpointError(f"{name}: not finite; expected finite numbers")
-    if kind == "i" and ((array < 0) | (array > MAX_COUNT)).any():
-        raise CheckpointError(f"{name}: expected counts from 0 to {MAX_COUNT:,}")
-
-
-def check_parameters(name: str, array: np.ndarray, shape: tuple[int, ...]) -> None:
-    """Refuse parameters of another shape, and numbers that are not finite or beyond `MAX_PARAMETER`.
-
-    Parameters
-    ----------
-    name : str
-        For the message.
-    array : ndarray
-    shape : tuple of int
-
-    Raises
-    ------
-    CheckpointError
-    """
-    check_array(name, array, shape, "f")
-    if (np.abs(array) > MAX_PARAMETER).any():
-        raise CheckpointError(f"{name}: expected numbers of at most {MAX_PARAMETER:g}")
+    return settings, instances, {k.removeprefix("state."): array for k, array in stored.items()}

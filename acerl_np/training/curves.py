@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from acerl_np.kernels.random import CURVE
+from acerl_np.kernels.state import Outcome
 from acerl_np.problem.instance import Instance
 from acerl_np.simulation.arena import stream_keys
 from acerl_np.support.errors import CheckpointError
-from acerl_np.training.checkpoint import check_array, check_parameters
+from acerl_np.support.report import render_csv
+from acerl_np.training.checkpoint import check_parameters
 from acerl_np.training.config import Config
 from acerl_np.training.forms import Form
 
@@ -43,6 +44,16 @@ class CurvePoint:
     tardiness: np.ndarray
     satisfied: np.ndarray
 
+    @classmethod
+    def of(
+        cls, generation: int, decisions: int, played: Outcome, n_instances: int, cost_limit: float
+    ) -> CurvePoint:
+        """Return the point of episodes that were played instance by instance, as many of each."""
+        makespan = played.makespan.reshape(n_instances, -1)
+        tardiness = played.tardiness.reshape(n_instances, -1)
+        kept = (tardiness < cost_limit).mean(axis=1)
+        return cls(generation, decisions, makespan.mean(axis=1), tardiness.mean(axis=1), kept)
+
     def beats(self, other: CurvePoint) -> bool:
         """Whether more trials keep the limit, or as many with a smaller mean makespan."""
         own, rival = self.satisfied.mean(), other.satisfied.mean()
@@ -59,19 +70,8 @@ class Curve:
     The draws are keyed by (seed, the record's content, trial) under a purpose of their own, so a
     generation chosen by its looks is not chosen on the trials that judge it.
 
-    Parameters
-    ----------
-    instances : sequence of Instance
-        The rows of the form's problem.
-    form : Form
-        Plays theta.
-    config : Config
-    seed : int
-
-    Attributes
-    ----------
-    points : list of CurvePoint
-        Before the first generation, and after every `curve_every`.
+    The instances are the rows of the form's problem. `points` has a look before the first generation, and one
+    after every `curve_every`.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Curve:
         self.points: list[CurvePoint] = []
         self._rows = np.repeat(np.arange(len(instances)), config.curve_trials)
         self._keys = stream_keys(instances, config.curve_trials, seed, purpose=CURVE)
-        self._shape = (len(instances), config.curve_trials)
+        self._n = len(instances)
         self._best: CurvePoint | None = None
         self._best_theta = np.empty(0, np.float32)
 
@@ -92,24 +92,14 @@ class Curve:
         if every == 0 or generation % every:
             return
         if not self.points or self.points[-1].generation != generation:
-            self.points.append(self.look(theta, generation, decisions))
-            self._keep(theta)
+            self._keep(self.look(theta, generation, decisions), theta.copy())
 
     def look(self, theta: np.ndarray, generation: int, decisions: int) -> CurvePoint:
         """Return how `theta` does; the look of this generation if there is one."""
         if self.points and self.points[-1].generation == generation:
             return self.points[-1]
         played = self.form.look(theta, self._rows, self._keys)
-        makespan, tardiness = (
-            values.reshape(self._shape) for values in (played.makespan, played.tardiness)
-        )
-        return CurvePoint(
-            generation,
-            decisions,
-            makespan.mean(axis=1),
-            tardiness.mean(axis=1),
-            (tardiness < self.config.cost_limit).mean(axis=1),
-        )
+        return CurvePoint.of(generation, decisions, played, self._n, self.config.cost_limit)
 
     def choose(self, theta: np.ndarray, generation: int, decisions: int) -> np.ndarray:
         """Return the parameters of the policy: theta, or those of the best look so far."""
@@ -118,63 +108,57 @@ class Curve:
         latest = self.look(theta, generation, decisions)
         return theta if latest.beats(self._best) else self._best_theta
 
-    def _keep(self, theta: np.ndarray) -> None:
-        latest = self.points[-1]
+    def _keep(self, latest: CurvePoint, theta: np.ndarray) -> None:
+        # A new list: copies of this curve share the old one.
+        self.points = [*self.points, latest]
         if self.config.outcome == "best" and (self._best is None or latest.beats(self._best)):
-            self._best, self._best_theta = latest, theta.copy()
+            self._best, self._best_theta = latest, theta
 
     def pack(self) -> dict[str, np.ndarray]:
         """Return the looks as arrays of a checkpoint, and the best one's theta."""
-        when = [(point.generation, point.decisions) for point in self.points]
-        columns = {
-            f"curve.{name}": np.array([getattr(point, name) for point in self.points], np.float64)
-            for name in VALUES
-        }
-        return {
-            "curve.when": np.array(when, np.int64).reshape(-1, 2),
-            **{name: array.reshape(-1, self._shape[0]) for name, array in columns.items()},
-            "curve.best_theta": self._best_theta,
-        }
+        when, looks = pack_curve(self.points, self._n)
+        columns = {name: looks[:, k].copy() for k, name in enumerate(VALUES)}
+        return {"when": when, **columns, "best_theta": self._best_theta}
 
-    def restore(self, arrays: dict[str, np.ndarray], generation: int, n_parameters: int) -> None:
-        """Take over the looks that `pack` made arrays of.
-
-        Raises
-        ------
-        CheckpointError
-            If an array has another shape or kind, or numbers that no look has.
-        """
+    def restore(self, found: Mapping[str, np.ndarray], generation: int, n_parameters: int) -> None:
+        """Take over the looks that `pack` made arrays of; a `CheckpointError` where none has made these."""
         every = self.config.curve_every
         due = list(range(0, generation + 1, every)) if every else []
-        when, columns = arrays["curve.when"], [arrays[f"curve.{name}"] for name in VALUES]
-        check_array("curve.when", when, (len(when), 2), "i")
-        # A stop between a step and its look leaves the last one out; the next step makes it up.
+        when, best_theta = found["when"], found["best_theta"]
+        # A stop between a step and its look may have left the last one out; the next step makes it up.
         if when[:, 0].tolist() not in (due, due[:-1]):
             raise CheckpointError(
                 f"curve.when: read generations {when[:5, 0].tolist()}; expected {due[:5]}"
             )
-        for name, array in zip(VALUES, columns, strict=True):
-            shape = (len(when), self._shape[0])
-            # The means of episodes that were stopped are nan.
-            check_array(f"curve.{name}", array, shape, "f", finite=False)
-            check_array(
-                f"curve.{name}", np.nan_to_num(array, posinf=np.inf, neginf=-np.inf), shape, "f"
-            )
         kept = n_parameters if self.config.outcome == "best" and len(when) else 0
-        check_parameters("curve.best_theta", arrays["curve.best_theta"], (kept,))
-        for (look, taken), *means in zip(when.tolist(), *columns, strict=True):
-            self.points.append(CurvePoint(look, taken, *means))
-            self._keep(arrays["curve.best_theta"])
+        if best_theta.shape != (kept,):
+            raise CheckpointError(
+                f"curve.best_theta: read shape {best_theta.shape}; expected ({kept},)"
+            )
+        check_parameters("curve.best_theta", best_theta)
+        for point in unpack_curve(when, np.stack([found[name] for name in VALUES], axis=1)):
+            self._keep(point, best_theta)
+
+
+def pack_curve(points: Sequence[CurvePoint], n_instances: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return generation and decisions of points, int64 (n, 2), and `VALUES`, float64 (n, 3, n_instances)."""
+    when = [(point.generation, point.decisions) for point in points]
+    looks = [[getattr(point, name) for name in VALUES] for point in points]
+    shape = (-1, len(VALUES), n_instances)
+    return np.array(when, np.int64).reshape(-1, 2), np.array(looks, np.float64).reshape(shape)
+
+
+def unpack_curve(when: np.ndarray, looks: np.ndarray) -> list[CurvePoint]:
+    """Return the points that `pack_curve` made arrays of."""
+    return [CurvePoint(*own, *look) for own, look in zip(when.tolist(), looks, strict=True)]
 
 
 def format_curves(points: Sequence[CurvePoint], names: Sequence[str]) -> str:
     """Return points as CSV, one line per point and record."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(CURVE_COLUMNS)
+    lines: list[Sequence[Any]] = [CURVE_COLUMNS]
     for point in points:
-        values = (point.makespan.tolist(), point.tardiness.tolist(), point.satisfied.tolist())
-        for name, makespan, tardiness, satisfied in zip(names, *values, strict=True):
-            rounded = [round(value, 4) for value in (makespan, tardiness, satisfied)]
-            writer.writerow([point.generation, point.decisions, name, *rounded])
-    return text.getvalue()
+        values = np.stack([getattr(point, name) for name in VALUES], axis=1).tolist()
+        for name, own in zip(names, values, strict=True):
+            rounded = [round(value, 4) for value in own]
+            lines.append([point.generation, point.decisions, name, *rounded])
+    return render_csv(lines)

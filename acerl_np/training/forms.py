@@ -337,29 +337,25 @@ def make_search(start: np.ndarray, config: Config, seed: int, workers: Workers) 
 
 def pack_search(search: Search[Any]) -> dict[str, np.ndarray]:
     """Return what a search has adapted as arrays of a checkpoint, beside its mean."""
-    spread = search.spread
-    return (
-        {} if isinstance(spread, OneSigma) else {f"spread.{k}": v for k, v in spread.pack().items()}
-    )
+    return {} if isinstance(search.spread, OneSigma) else search.spread.pack()
 
 
 def restore_search(
-    search: Search[Any], mean: np.ndarray, generation: int, arrays: dict[str, np.ndarray]
+    search: Search[Any], mean: np.ndarray, generation: int, own: dict[str, np.ndarray]
 ) -> None:
     """Set a search to a mean, a generation and what `pack_search` returned.
 
     Raises
     ------
     InputError
-        If an array is missing or no search reaches it.
+        If no search reaches these arrays.
     """
     if not isinstance(search.spread, OneSigma):
-        own = {k.removeprefix("spread."): v for k, v in arrays.items() if k.startswith("spread.")}
         search.spread = search.spread.unpack(own)
         reached = search.spread.sigma(generation), own["size_path"], own["shape_path"]
         if max(np.abs(values).max() for values in reached) > MAX_SPREAD:
             raise InputError("spread: read values that no search reaches")
-    search.mean = mean.astype(search.mean.dtype)
+    search.mean = mean
     search.generation = generation
 
 

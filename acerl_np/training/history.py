@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
 
 import numpy as np
 
-from acerl_np.training.checkpoint import check_array
+from acerl_np.support.report import render_csv
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,68 +54,47 @@ class Generation:
         return self.failed
 
 
-HISTORY_COLUMNS = (
-    "generation",
-    "decisions",
-    "seconds",
-    "return_mean",
-    "return_std",
-    "cost_mean",
-    "satisfied",
-    "noise_std",
-)
+HISTORY_COLUMNS = tuple(item.name for item in fields(Generation))[:8]
+"""All but the counts, which the columns of the instances hold, and `failed`."""
+
+MEANS = [HISTORY_COLUMNS.index(name) for name in ("return_mean", "return_std", "cost_mean")]
+"""Columns that a generation in which no member finished does not have."""
 
 
-_MEANS = [HISTORY_COLUMNS.index(name) for name in ("return_mean", "return_std", "cost_mean")]
+Line = TypeVar("Line")
 
 
-def format_history(history: Sequence[Generation], names: Sequence[str]) -> str:
-    """Return records as CSV, one line per generation; `names` are those of the instances."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*HISTORY_COLUMNS, *names])
+def format_history(
+    history: Sequence[Any], names: Sequence[str], columns: Sequence[str] = HISTORY_COLUMNS
+) -> str:
+    """Return records as CSV, a line for each: numbers by name, then `counts` of the instances."""
+    lines: list[list[Any]] = [[*columns, *names]]
     for record in history:
-        values = [getattr(record, column) for column in HISTORY_COLUMNS]
-        values[HISTORY_COLUMNS.index("seconds")] = round(record.seconds, 4)
-        writer.writerow([*values, *record.counts])
-    return text.getvalue()
+        values = [getattr(record, name) for name in columns]
+        values[columns.index("seconds")] = round(record.seconds, 4)
+        lines.append([*values, *record.counts])
+    return render_csv(lines)
 
 
-def pack_history(history: Sequence[Generation], n_instances: int) -> dict[str, np.ndarray]:
-    """Return records as arrays, one row per generation."""
-    values = [[getattr(record, column) for column in HISTORY_COLUMNS] for record in history]
+def pack_history(
+    history: Sequence[Any], n_instances: int, columns: Sequence[str] = HISTORY_COLUMNS
+) -> dict[str, np.ndarray]:
+    """Return records as arrays, a row for each."""
+    rows = [[getattr(record, name) for name in columns] for record in history]
     counts = [record.counts for record in history]
     return {
-        "history": np.array(values, np.float64).reshape(-1, len(HISTORY_COLUMNS)),
+        "history": np.array(rows, np.float64).reshape(-1, len(columns)),
         "counts": np.array(counts, np.int64).reshape(-1, n_instances),
-        "failed": np.array([record.failed for record in history], np.int64),
     }
 
 
 def unpack_history(
-    arrays: dict[str, np.ndarray], generation: int, n_instances: int
-) -> list[Generation]:
-    """Return the records that `pack_history` made arrays of.
-
-    Raises
-    ------
-    CheckpointError
-        If an array has another shape or kind, or numbers that no record has.
-    """
-    history, counts, failed = (arrays[name] for name in ("history", "counts", "failed"))
-    check_array("history", history, (generation, len(HISTORY_COLUMNS)), "f", finite=False)
-    check_array("counts", counts, (generation, n_instances), "i")
-    check_array("failed", failed, (generation,), "i")
-    usable = np.isfinite(history)
-    # A generation in which no member finished has no means.
-    usable[:, _MEANS] |= np.isnan(history[:, _MEANS]) & (failed > 0)[:, None]
-    check_array("history", np.where(usable, 0.0, np.nan), history.shape, "f")
+    kind: type[Line], found: Mapping[str, np.ndarray], columns: Sequence[str] = HISTORY_COLUMNS
+) -> list[Line]:
+    """Return the records that `pack_history` made arrays of."""
+    whole = {item.name for item in fields(kind) if item.type == "int"}  # type: ignore[arg-type]
     records = []
-    for row, count, n_failed in zip(
-        history.tolist(), counts.tolist(), failed.tolist(), strict=True
-    ):
-        values = dict(zip(HISTORY_COLUMNS, row, strict=True))
-        values["generation"] = int(values["generation"])
-        values["decisions"] = int(values["decisions"])
-        records.append(Generation(**values, counts=tuple(count), failed=n_failed))
+    for row, counts in zip(found["history"].tolist(), found["counts"].tolist(), strict=True):
+        values = {k: int(x) if k in whole else x for k, x in zip(columns, row, strict=True)}
+        records.append(kind(**values, counts=tuple(counts)))  # type: ignore[call-arg]
     return records

@@ -18,10 +18,9 @@ import acerl_np
 from acerl_np.commands.main import COMMANDS, build_parser, main
 from acerl_np.commands.outputs import FILES, FOLDERS, RECORDS
 from acerl_np.experiments.seeds import TRIALS_FILE
-from acerl_np.support import outputs
 from acerl_np.support.errors import InputError
 from acerl_np.support.files import read_arrays, write_arrays
-from acerl_np.support.outputs import MARK, check_not_read
+from acerl_np.support.outputs import MARK
 
 needs_jit = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="trains")
 PLANT = Path(__file__).parent.parent / "data" / "plant.xml"
@@ -468,17 +467,3 @@ def test_every_option_that_names_a_file_is_known():
                 assert "force" in {action.dest for action in parser._actions}, parser.prog
     # Records are also named by --suite.
     assert read == {*RECORDS, *FILES, *FOLDERS}
-
-
-def test_a_file_that_takes_the_number_of_one_that_is_gone_is_another(tmp_path, monkeypatch):
-    """A run replaces its files between two looks, and the system gives a freed number to the next one."""
-    read, written = tmp_path / "run.npz", tmp_path / "history.csv"
-    read.write_text("a")
-    written.write_text("b")
-    look = outputs._stat
-    found = {read: [look(written)], written: []}
-    monkeypatch.setattr(outputs, "_stat", lambda path: (found[path] or [look(path)]).pop())
-    check_not_read([written], [read])
-    assert not found[read]
-    with pytest.raises(InputError, match="would be overwritten"):
-        check_not_read([read], [read])

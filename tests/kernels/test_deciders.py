@@ -72,6 +72,16 @@ def play_alone(problem, decider, key, row=0):
     return outcome.makespan[0], outcome.tardiness[0], outcome.decisions[0]
 
 
+def test_a_list_of_no_episodes_is_over_at_once():
+    floor = straight_floor([{"id": "v", "start": "A"}])
+    problem = build_problem([World(floor, [make_task("t", "A", "B", 0)], [0]).instance()])
+    none, keys = np.zeros(0, np.int64), np.zeros((0, 4), np.uint32)
+    decider = make_rule_decider(MIX)
+    assert all(
+        len(part) == 0 for part in play_list(problem, lambda: decider, none, keys, Workers(2))
+    )
+
+
 def free_vehicles(slow):
     return sorted({action // 4 for action, legal in enumerate(slow.mask()) if legal})
 

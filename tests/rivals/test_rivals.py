@@ -1,5 +1,6 @@
 """The compared learners: small problems with known answers, the same bytes after a stop, what they refuse."""
 
+import copy
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from acerl_np.rivals.sac import SAC
 from acerl_np.rivals.settings import OffPolicySettings, RewardConstrainedSettings, Settings
 from acerl_np.rivals.training import LEARNERS
 from acerl_np.support.files import read_arrays, write_arrays
+from acerl_np.training.checkpoint import pack
 
 BASE = tuple(LEARNERS)
 SMALL = {"hidden": (16,), "look_every": 0}
@@ -72,7 +74,7 @@ def equal(a, b):
 
 
 def learned(trainer):
-    return {**trainer.learner.pack(), **trainer.episodes.pack()}
+    return pack({**trainer.learner.pack(), **trainer.episodes.pack()})
 
 
 # Small problems with known answers
@@ -193,10 +195,10 @@ def test_episodes_with_random_breakdowns_go_on_where_they_were():
     first = Episodes(instances, 3, make_sampler("ais", 2, 5), 5)
     play(first, 50)
     second = Episodes(instances, 3, make_sampler("ais", 2, 5), 5)
-    second.restore({name: array.copy() for name, array in first.pack().items()})
+    second.restore(copy.deepcopy(first.pack()))
     play(first, 120, 50)
     play(second, 120, 50)
-    assert equal(first.pack(), second.pack())
+    assert equal(pack(first.pack()), pack(second.pack()))
     assert np.array_equal(first.see().observation, second.see().observation)
     # Of one record, no two episodes break down alike.
     assert len(set(first._numbers.tolist())) == 3

@@ -15,7 +15,7 @@ import pytest
 
 import acerl_np
 from acerl_np.commands.main import main
-from acerl_np.support.clusters import connect_dask
+from acerl_np.commands.teams import connect_dask
 from acerl_np.support.errors import ConfigError, WorkerError
 from acerl_np.support.team import Team
 
@@ -27,16 +27,22 @@ ROOT = Path(acerl_np.__file__).parents[1]
 TESTS = Path(__file__).parents[1]
 
 
-def start(*arguments, root=ROOT):
+def start(*words, root=ROOT, cwd=None):
+    """A module of Python's in a process of its own, with the package below `root`."""
     environment = {**os.environ, "PYTHONPATH": f"{root}{os.pathsep}{TESTS}"}
     return subprocess.Popen(
-        [sys.executable, "-m", "dask", *arguments],
+        [sys.executable, "-m", *words],
         env=environment,
-        cwd=root,
+        cwd=cwd or root,
         stderr=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         text=True,
     )
+
+
+def start_scheduler():
+    words = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard"]
+    return start("dask", "scheduler", *words)
 
 
 def stop(process):
@@ -59,22 +65,13 @@ def read_address(process):
 
 class Cluster:
     def __init__(self, n_workers=2):
-        self.scheduler = start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
+        self.scheduler = start_scheduler()
         self.address = read_address(self.scheduler)
         self.workers = [self.add_worker() for _ in range(n_workers)]
 
-    def add_worker(self, n_threads=1, root=ROOT):
-        worker = start(
-            "worker",
-            self.address,
-            "--nthreads",
-            str(n_threads),
-            "--no-nanny",
-            "--no-dashboard",
-            "--memory-limit",
-            "0",
-            root=root,
-        )
+    def add_worker(self, root=ROOT):
+        words = ["--nthreads", "1", "--no-nanny", "--no-dashboard", "--memory-limit", "0"]
+        worker = start("dask", "worker", self.address, *words, root=root)
         threading.Thread(target=worker.stderr.read, daemon=True).start()
         return worker
 
@@ -110,7 +107,7 @@ def train(executor=None):
 def test_the_same_bytes_by_team_and_by_executor(cluster):
     alone = train()
     with connect_dask(cluster.address) as team:
-        assert isinstance(team, Team)
+        assert isinstance(team, Team) and team.n_workers == 2
         assert train(team) == alone
     with distributed.Client(cluster.address, set_as_default=False) as client:
         assert train(client.get_executor(pure=False, retries=2)) == alone
@@ -159,7 +156,7 @@ def test_no_scheduler_and_no_worker_are_one_line(tmp_path, capsys):
         connect_dask("nonsense://x", patience=1.0),
     ):
         pass
-    scheduler = start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
+    scheduler = start_scheduler()
     try:
         address = read_address(scheduler)
         with (
@@ -190,34 +187,13 @@ def test_a_scheduler_that_goes_away_stops_a_training_that_can_go_on(tmp_path):
     assert resumed.policy.theta.tobytes() == train()[0]
 
 
-def run_command(*arguments, cwd):
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.Popen(
-        [sys.executable, "-m", "acerl_np", *arguments],
-        env=environment,
-        cwd=cwd,
-        stderr=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        text=True,
-    )
-
-
 @pytest.mark.parametrize("fault", ["the scheduler goes", "Ctrl-C"])
 def test_a_command_whose_scheduler_goes_ends_in_one_line(fault, tmp_path):
     own = Cluster(1)
     try:
-        options = [
-            "--generations",
-            "1000000",
-            "--population",
-            "24",
-            "--hidden",
-            "8",
-            "--trials",
-            "0",
-        ]
-        options += ["--checkpoint-generations", "1", "--quiet", "--out", "run"]
-        process = run_command("train", *options, "--dask", own.address, cwd=tmp_path)
+        words = "--generations 1000000 --population 24 --hidden 8 --trials 0 --quiet --out run"
+        words += f" --checkpoint-generations 1 --dask {own.address}"
+        process = start("acerl_np", "train", *words.split(), cwd=tmp_path)
         saved = set()
         while len(saved) < 3:  # the start, and generations
             assert process.poll() is None, process.stderr.read()
@@ -235,17 +211,6 @@ def test_a_command_whose_scheduler_goes_ends_in_one_line(fault, tmp_path):
     assert process.returncode == (130 if fault == "Ctrl-C" else 1)
     assert fault == "Ctrl-C" or "the scheduler has gone" in err
     assert acerl_np.ACERL.resume(tmp_path / "run" / "run.npz").generation > 0
-
-
-def test_workers_that_come_later_count(cluster):
-    with connect_dask(cluster.address) as team:
-        assert team.n_workers == 2
-        late = cluster.add_worker(n_threads=3)
-        deadline = time.monotonic() + 60.0
-        while team.n_workers != 5:
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
-        stop(late)
 
 
 @pytest.mark.parametrize("how", ["a newer file", "no such module"])

@@ -3,7 +3,7 @@
 import io
 import os
 import pickle
-import subprocess
+import stat
 import sys
 import tracemalloc
 import zipfile
@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
 
-from acerl_np import AcerlError, InputError, PolicyError, RecordError, StorageError
+from acerl_np import InputError, PolicyError, RecordError, StorageError
 from acerl_np.support.files import (
     MAX_ARRAY_BYTES,
     path_exists,
@@ -97,6 +97,25 @@ def test_content_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
     assert calls[:2] == [("fsync", b"old"), ("replace", b"new")]
 
 
+@pytest.mark.skipif(os.name != "posix", reason="folders are synced on POSIX alone")
+@pytest.mark.parametrize("call", ["open", "fsync"])
+def test_a_folder_that_refuses_to_be_synced_fails_no_save(tmp_path, monkeypatch, call):
+    """Some network file systems refuse it, as does a folder that may be written but not read."""
+    original = getattr(os, call)
+
+    def refuse(thing, *flags):
+        is_folder = stat.S_ISDIR(os.fstat(thing).st_mode) if call == "fsync" else True
+        if is_folder:
+            raise OSError(22, "Invalid argument")
+        return original(thing, *flags)
+
+    monkeypatch.setattr(os, call, refuse)
+    write_atomically(tmp_path / "file", b"new")
+    monkeypatch.undo()
+    assert (tmp_path / "file").read_bytes() == b"new"
+    assert names_in(tmp_path) == ["file"]
+
+
 @pytest.mark.parametrize("call", ["fsync", "replace"])
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
 def test_failure_leaves_the_old_file_alone(tmp_path, monkeypatch, call, error):
@@ -139,42 +158,22 @@ def test_folder_in_the_place_of_the_file(tmp_path):
     assert names_in(path) == []
 
 
-@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write anywhere")
-def test_folder_without_permission(tmp_path):
-    folder = tmp_path / "folder"
-    folder.mkdir(mode=0o500)
-    with pytest.raises(StorageError) as caught:
-        write_atomically(folder / "file", b"new")
-    check_message(caught.value, folder / "file", "permission denied")
-
-
-FULL_DISK = """\
-import resource, sys
-from acerl_np.support.errors import StorageError
-from acerl_np.support.files import write_atomically
-resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
-try:
-    write_atomically(sys.argv[1], b"x" * int(sys.argv[2]))
-except StorageError as error:
-    print(error)
-"""
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a limit on file sizes")
-@pytest.mark.parametrize("size", [1001, 100_000])
-def test_disk_that_takes_no_more(tmp_path, size):
+def test_disk_that_takes_no_more(tmp_path):
     """A limit on the size of files stands for a full disk: part of the data is written."""
+    import resource
+
     path = tmp_path / "file"
     path.write_bytes(b"old")
-    result = subprocess.run(
-        [sys.executable, "-B", "-c", FULL_DISK, path, str(size)],
-        capture_output=True,
-        text=True,
-        cwd=Path(__file__).parents[2],
-        check=True,
-    )
-    assert result.stderr == ""
-    check_message(result.stdout.rstrip("\n"), path, "cannot write")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    try:
+        for size in (1001, 100_000):
+            with pytest.raises(StorageError) as caught:
+                write_atomically(path, bytes(size))
+            check_message(caught.value, path, "cannot write")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert path.read_bytes() == b"old"
     assert names_in(tmp_path) == ["file"]
 
@@ -233,13 +232,6 @@ def test_reading_text(tmp_path):
     with pytest.raises(RecordError) as caught:
         read_text(path, RecordError)
     check_message(caught.value, path, "line 3", "0xfc", "UTF-8")
-
-
-def test_errors_can_be_told_apart():
-    assert issubclass(StorageError, AcerlError)
-    assert not issubclass(StorageError, InputError)  # the machine's fault and not the caller's
-    assert issubclass(PolicyError, InputError)
-    assert issubclass(InputError, ValueError)
 
 
 # Arrays
@@ -308,58 +300,6 @@ def test_numpy_reads_the_file(tmp_path):
         assert equal_arrays({name: loaded[name] for name in ARRAYS}, ARRAYS)
 
 
-def read_damaged(path, data):
-    """The arrays, or None if the file is refused with one line of the right kind."""
-    path.write_bytes(data)
-    try:
-        return read_arrays(path, PolicyError)
-    except PolicyError as error:
-        check_message(error, path)
-        return None
-
-
-def test_no_flipped_byte_changes_an_array(tmp_path):
-    path = tmp_path / "file.npz"
-    arrays = {"theta": ARRAYS["theta"]}
-    write_arrays(path, arrays)
-    data = path.read_bytes()
-    refused = 0
-    for k in range(len(data)):
-        for mask in (0x01, 0x20, 0xFF):
-            damaged = bytearray(data)
-            damaged[k] ^= mask
-            found = read_damaged(path, bytes(damaged))
-            refused += found is None
-            # dates and the like of the archive may differ, what is in it may not
-            assert found is None or equal_arrays(found, arrays), (k, mask)
-    assert refused > 2 * len(data)
-
-
-def test_truncated_file_is_refused(tmp_path):
-    path = tmp_path / "file.npz"
-    write_arrays(path, ARRAYS)
-    data = path.read_bytes()
-    for length in range(len(data)):
-        assert read_damaged(path, data[:length]) is None, length
-
-
-def test_appended_bytes_do_not_change_an_array(tmp_path):
-    path = tmp_path / "file.npz"
-    write_arrays(path, ARRAYS)
-    data = path.read_bytes()
-    for tail in (b"\0", b"\n", b"PK\x05\x06" + bytes(18), data):
-        arrays = read_damaged(path, data + tail)
-        assert arrays is None or equal_arrays(arrays, ARRAYS)
-
-
-@given(st.binary(max_size=300))
-def test_arbitrary_bytes_are_refused(tmp_path_factory, data):
-    path = tmp_path_factory.getbasetemp() / "arbitrary.npz"
-    assert read_damaged(path, data) is None
-    assert read_damaged(path, b"PK\x03\x04" + data) is None
-    assert read_damaged(path, b"\x93NUMPY\x01\x00" + data) is None
-
-
 def archive_of(members):
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
@@ -372,6 +312,50 @@ def npy(array, **keys):
     buffer = io.BytesIO()
     np.lib.format.write_array(buffer, np.asarray(array), **keys)
     return buffer.getvalue()
+
+
+def read_damaged(path, data):
+    """The arrays, or None if the file is refused with one line of the right kind."""
+    path.write_bytes(data)
+    try:
+        return read_arrays(path, PolicyError)
+    except PolicyError as error:
+        check_message(error, path)
+        return None
+
+
+def test_no_flipped_missing_or_appended_byte_changes_an_array(tmp_path):
+    path = tmp_path / "file.npz"
+    arrays = {"theta": ARRAYS["theta"]}
+    write_arrays(path, arrays)
+    data = path.read_bytes()
+    refused = 0
+    for k in range(len(data)):
+        assert read_damaged(path, data[:k]) is None, k
+        for mask in (0x01, 0x20, 0xFF):
+            damaged = bytearray(data)
+            damaged[k] ^= mask
+            found = read_damaged(path, bytes(damaged))
+            refused += found is None
+            # dates and the like of the archive may differ, what is in it may not
+            assert found is None or equal_arrays(found, arrays), (k, mask)
+    assert refused > 2 * len(data)
+    for tail in (b"\0", b"\n", b"PK\x05\x06" + bytes(18), data):
+        found = read_damaged(path, data + tail)
+        assert found is None or equal_arrays(found, arrays)
+
+
+@pytest.mark.parametrize("data", [b"", npy(1), archive_of({}), b"task,pickup\n", pickle.dumps({})])
+def test_other_formats_are_refused(tmp_path, data):
+    assert read_damaged(tmp_path / "file.npz", data) is None
+
+
+@given(st.binary(max_size=300))
+def test_arbitrary_bytes_are_refused(tmp_path_factory, data):
+    path = tmp_path_factory.getbasetemp() / "arbitrary.npz"
+    assert read_damaged(path, data) is None
+    assert read_damaged(path, b"PK\x03\x04" + data) is None
+    assert read_damaged(path, b"\x93NUMPY\x01\x00" + data) is None
 
 
 def members_of(path):
@@ -417,12 +401,6 @@ def test_changed_archive_is_refused(tmp_path, change):
     assert equal_arrays(read_damaged(path, archive_of(members)), ARRAYS)
     members = {name: data for name, data in {**members, **change}.items() if data is not None}
     assert read_damaged(path, archive_of(members)) is None
-
-
-def test_other_formats_are_refused(tmp_path):
-    path = tmp_path / "file.npz"
-    for data in (b"", npy(1), archive_of({}), b"task,pickup\n", pickle.dumps({"theta": 1})):
-        assert read_damaged(path, data) is None
 
 
 def test_archive_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
@@ -479,27 +457,3 @@ def test_pickles_are_never_loaded(tmp_path):
     # the trap does work
     np.lib.format.read_array(io.BytesIO(contents[-1]), allow_pickle=True)
     assert trap.exists()
-
-
-def test_objects_are_never_written(tmp_path):
-    path = tmp_path / "file.npz"
-    path.write_bytes(b"old")
-    with pytest.raises(ValueError, match="Object arrays"):
-        write_arrays(path, {"theta": np.array([None, {}], dtype=object)})
-    assert path.read_bytes() == b"old"
-    assert names_in(tmp_path) == ["file.npz"]
-
-
-def test_failure_leaves_the_old_arrays_alone(tmp_path, monkeypatch):
-    path = tmp_path / "file.npz"
-    write_arrays(path, ARRAYS)
-
-    def fail(*_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "replace", fail)
-    with pytest.raises(StorageError):
-        write_arrays(path, {"theta": np.zeros(3)})
-    monkeypatch.undo()
-    assert equal_arrays(read_arrays(path, PolicyError), ARRAYS)
-    assert names_in(tmp_path) == ["file.npz"]

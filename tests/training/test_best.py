@@ -349,7 +349,7 @@ def put(value, where=0):
     [
         (None, "not a usable checkpoint"),
         (np.zeros(3), r"average: read shape \(3,\); expected \(18,\)"),
-        (np.zeros(18, np.int64), "average: read int64; expected numbers of kind 'f'"),
+        (np.zeros(18, np.int64), "average: read int64; expected float"),
         (put(np.nan), "average: not finite"),
         (put(np.inf), "average: not finite"),
     ],
