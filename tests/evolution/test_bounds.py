@@ -17,11 +17,13 @@ many_draws = pytest.mark.skipif(
     numba.config.DISABLE_JIT, reason="many generations need compiled kernels"
 )
 
+NONE = np.zeros(1, bool)
+
 
 @given(st.floats(-30, 30), st.floats(-3, 3), st.floats(0.01, 4), st.floats(0.001, 4))
 def test_the_smooth_map_is_the_naive_one(y, lower, width, sigma):
     upper = lower + width
-    box = Smooth(np.array([lower]), np.array([upper]), np.array([sigma]))
+    box = Smooth(np.array([lower]), np.array([upper]), np.array([sigma]), NONE)
     rim = min(SHARE * (upper - lower), sigma)
     placed = float(box.place(np.array([y]))[0])
     assert placed == pytest.approx(naive.place_smoothly(y, lower, upper, rim), abs=1e-9)
@@ -30,12 +32,12 @@ def test_the_smooth_map_is_the_naive_one(y, lower, width, sigma):
 
 
 def test_inside_nothing_is_moved_and_open_sides_stay_open():
-    box = Smooth(np.array([-np.inf, 0.0]), np.array([0.0, np.inf]), np.ones(2))
+    box = Smooth(np.array([-np.inf, 0.0]), np.array([0.0, np.inf]), np.ones(2), np.zeros(2, bool))
     np.testing.assert_array_equal(box.place(np.array([-5.0, 7.0])), [-5.0, 7.0])
     np.testing.assert_allclose(box.place(np.array([4.0, -4.0])), [-2.0, 2.0])
     far = box.place(np.array([-1e300, 1e300]))
     assert (far == [-1e300, 1e300]).all()
-    wide = Smooth(np.full(1, -1.5e308), np.full(1, 1.5e308), np.ones(1))
+    wide = Smooth(np.full(1, -1.5e308), np.full(1, 1.5e308), np.ones(1), NONE)
     assert wide.place(np.array([1e5])) == 1e5
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from acerl_np.evolution.covariance import MAX_MATRIX, DiagonalCovariance, FullCovariance
 from acerl_np.evolution.rates import find_places, find_rates, measure_variance, weigh_places
 from acerl_np.evolution.search import Search
-from acerl_np.evolution.spreads import MAX_SIGMA, MIN_SIGMA, draw_noise
+from acerl_np.evolution.spreads import MAX_SIGMA, MIN_SIGMA
 from acerl_np.support.errors import ConfigError, InputError
 
 JIT = not numba.config.DISABLE_JIT
@@ -134,7 +134,7 @@ def test_a_generation_is_the_naive_one(kind, n, population, limits, antithetic):
             state,
             search.spread.first,
             utilities.tolist(),
-            draw_noise(noise, n).astype(np.float64),
+            search.spread.draw(noise).astype(np.float64),
             antithetic,
             limits,
         )
@@ -151,7 +151,7 @@ def test_a_long_path_halts_the_covariances_path():
     for _ in range(12):
         noise = search.noise()
         state = search.spread.pack()
-        z = draw_noise(noise, 2).astype(np.float64)
+        z = search.spread.draw(noise).astype(np.float64)
         utilities = search.place(noise)[:, 0]
         _, expected = naive.adapt(
             "matrix",

@@ -210,6 +210,12 @@ def test_without_a_feasible_point_the_nearest_one_is_returned():
         ({"x0": [0.0], "sigma": 1.0, "adapt": "none", "restarts": 1}, ConfigError, "restart: read"),
         ({"x0": [0.0], "sigma": 1.0, "restarts": -1}, ConfigError, "restarts: read -1"),
         ({"x0": [0.0], "sigma": 1.0, "evaluations": 0}, ConfigError, "evaluations: read 0"),
+        (
+            {"x0": [0.0], "sigma": 1.0, "n_instances": 3},
+            ConfigError,
+            "n_instances: read 3; .* none",
+        ),
+        ({"x0": [0.0], "sigma": 1.0, "alpha_u": 0.5}, ConfigError, "alpha_u: read 0.5; .* none"),
         ({"x0": [0.0], "sigma": 1.0, "function": str}, InputError, "function: read '"),
         (
             {"x0": [0.0], "sigma": 1.0, "function": lambda x: "1.0"},
@@ -409,10 +415,10 @@ def test_stagnation_is_medians_that_do_not_rise():
     flat, rising = Record(), Record()
     stagnant = 0
     for generation, returns in enumerate(noise):
-        flat.add(returns, np.zeros(6), good, int(returns.argmax()))
+        flat = flat.add(returns, np.zeros(6), good, int(returns.argmax()))
         stagnant += generation % 50 == 0 and flat.stagnates(120)
         up = returns + 0.1 * generation
-        rising.add(up, np.zeros(6), good, int(up.argmax()))
+        rising = rising.add(up, np.zeros(6), good, int(up.argmax()))
     assert 2 < stagnant < 40  # of 48: chance alone makes a quarter of them
     assert not any(rising.stagnates(count) for count in (120, 600, 1_000))
     assert not flat.stagnates(2_001)
