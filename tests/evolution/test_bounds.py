@@ -3,19 +3,15 @@
 import math
 
 import naive_evolution as naive
-import numba
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from searches import many_draws
 
 from acerl_np.evolution import Evolution, optimize
 from acerl_np.evolution.bounds import SHARE, Smooth
 from acerl_np.support.errors import InputError
-
-many_draws = pytest.mark.skipif(
-    numba.config.DISABLE_JIT, reason="many generations need compiled kernels"
-)
 
 NONE = np.zeros(1, bool)
 
@@ -66,7 +62,7 @@ def count_in_corner(n, seed, adapt="matrix"):
 )
 def test_a_corner_is_found_as_fast_as_an_optimum_inside(adapt, n, most):
     """pycma needs 761 evaluations for n = 5 and 1,558 for n = 10, the median of 11 such searches."""
-    assert np.median([count_in_corner(n, seed, adapt) for seed in range(5)]) < most
+    assert np.median([count_in_corner(n, seed, adapt) for seed in range(3)]) < most
 
 
 @many_draws
@@ -92,14 +88,9 @@ def test_whole_numbers_are_found_beside_others(adapt):
 
 @pytest.mark.parametrize("adapt", ["none", "sigma", "matrix"])
 def test_sigma_of_whole_numbers_keeps_its_floor(adapt):
-    evolution = Evolution(
-        [2.0, 2.0], sigma=0.3, adapt=adapt, integers=[True, False], noise_decay=0.5, population=6
-    )
-    evolution = (
-        evolution
-        if adapt == "none"
-        else Evolution([2.0, 2.0], sigma=0.3, adapt=adapt, integers=[True, False], population=6)
-    )
+    decay = {"noise_decay": 0.5} if adapt == "none" else {}
+    options = {"adapt": adapt, "integers": [True, False], **decay}
+    evolution = Evolution([2.0, 2.0], sigma=0.3, population=6, **options)
     for _ in range(12):
         members, _ = evolution.ask()
         assert (members[:, 0] == np.rint(members[:, 0])).all()
