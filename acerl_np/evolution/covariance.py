@@ -74,10 +74,8 @@ class Covariance(Scaled):
 
     Raises
     ------
-    InputError
-        If the state is not usable.
-    ConfigError
-        If a full matrix has more than `MAX_MATRIX` parameters.
+    InputError, ConfigError
+        If the state is not usable, or a full matrix has more than `MAX_MATRIX` parameters.
     """
 
     most: int = sys.maxsize
@@ -119,7 +117,7 @@ class Covariance(Scaled):
         """Return the step of the mean, and the spread after it.
 
         Only the order of the utilities counts; if all are equal, nothing changes. Sums run over the
-        members in ascending order, without threads.
+        members in ascending order.
         """
         n, z = self.first.size, self.draw(noise)
         if (utilities == utilities[0]).all():
@@ -200,13 +198,7 @@ class Covariance(Scaled):
         return {name: np.array(value) for name, value in self.state._asdict().items()}
 
     def unpack(self, arrays: Mapping[str, np.ndarray]) -> Self:
-        """Return the spread with this one's parameters and these arrays, of `pack`.
-
-        Raises
-        ------
-        InputError
-            If an array is missing, has another dtype or shape, or values that no search reaches.
-        """
+        """Return the spread with these arrays of `pack`; refuse those that no search reaches."""
         read = take_arrays(arrays, self.pack())
         plain: dict[str, Any] = {name: a if a.ndim else a.item() for name, a in read.items()}
         return self._with(State(**plain))
@@ -250,17 +242,11 @@ class Covariance(Scaled):
 
 
 class DiagonalCovariance(Covariance):
-    """A sigma for each parameter with step-size control (sep-CMA-ES), for any number of parameters.
-
-    Parameters are those of `Covariance`.
-    """
+    """A sigma for each parameter with step-size control (sep-CMA-ES), for any number of parameters."""
 
 
 class FullCovariance(Covariance):
-    """A full covariance with step-size control (CMA-ES), which turns and stretches along a problem.
-
-    Parameters are those of `Covariance`.
-    """
+    """A full covariance with step-size control (CMA-ES), which turns and stretches along a problem."""
 
     most = MAX_MATRIX
 

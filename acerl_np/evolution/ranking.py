@@ -225,14 +225,7 @@ class Ranker:
 
         Members are ranked within each of the records that they played, and a member's utility is the mean
         over its own. With "penalty" and several records it is the score of its mean return, less the mean
-        penalty.
-
-        Parameters
-        ----------
-        returns, costs : ndarray(float64, (population, K))
-        rows : ndarray(int64, (population, K))
-            The record of each episode.
-        noise : Noise
+        penalty. Returns, costs and the episodes' records (rows) are (population, K).
         """
         if rows.shape[1] > 1 and self.ranking == "penalty":
             # Standardised within each record, records of long and of short days would count alike.

@@ -40,19 +40,9 @@ class Rates(NamedTuple):
 
 @lru_cache(maxsize=16)
 def find_rates(n: int, population: int, speed: float) -> Rates:
-    """Return the tutorial's rates.
+    """Return the tutorial's rates of a search for n parameters.
 
-    Parameters
-    ----------
-    n : int
-        Parameters.
-    population : int
-    speed : float
-        Factor on the covariance's rates: 1 for a full one, (n + 2) / 3 for a diagonal.
-
-    Returns
-    -------
-    Rates
+    `speed` is a factor on the covariance's rates: 1 for a full one, (n + 2) / 3 for a diagonal.
     """
     raw = math.log((population + 1) / 2) - np.log(np.arange(1, population + 1))  # (49)
     good, bad = np.maximum(raw, 0.0), np.maximum(-raw, 0.0)
@@ -90,18 +80,10 @@ def find_places(utilities: np.ndarray) -> np.ndarray:
 
 
 def weigh_places(by_place: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """Return each member's weight; tied members share the weights of their places.
+    """Return each member's weight, (population, m); tied members share the weights of their places.
 
-    Parameters
-    ----------
-    by_place : ndarray(float64, (population,))
-        The best first.
-    places : ndarray(int64, (population, m))
-        Larger is better.
-
-    Returns
-    -------
-    ndarray(float64, (population, m))
+    The weights by place, (population,), have the best first; of the places, (population, m), the larger ones
+    are better.
     """
     weights = np.empty(places.shape)
     if places.shape[1] == 1:
@@ -121,17 +103,7 @@ def measure_variance(weights: np.ndarray, antithetic: bool) -> np.ndarray:
     """Return the variance of sum_i w_i z_i if the order of the members is chance, (m,).
 
     1 / mu_eff with independent members. A mirrored pair has the sum (w_a - w_b) z, of which the square's mean
-    over all orders is twice the variance of the weights.
-
-    Parameters
-    ----------
-    weights : ndarray(float64, (population, m))
-        Each column sums to 1.
-    antithetic : bool
-
-    Returns
-    -------
-    ndarray(float64, (m,))
+    over all orders is twice the variance of the weights, (population, m), of which each column sums to 1.
     """
     squares = np.square(weights).sum(axis=0)
     n = len(weights)

@@ -77,13 +77,12 @@ class InstanceSampler(ABC):
         return drawn
 
     def update(self, instance_ids: ArrayLike, returns: ArrayLike) -> None:
-        """Take in the returns of a finished generation.
+        """Take in the returns of a finished generation; those that are not finite only count.
 
         Parameters
         ----------
         instance_ids : array_like of int, (n_members,)
         returns : array_like of float, (n_members,)
-            Those that are not finite only count.
 
         Raises
         ------
@@ -119,8 +118,7 @@ class AdaptiveSampler(InstanceSampler):
 
     Parameters
     ----------
-    n_instances : int
-    seed : int
+    n_instances, seed : int
     alpha_u : float
         Exploration factor of the bonus alpha_u sqrt(log N / N_i).
     advantage : {"paper", "released"}
@@ -159,13 +157,7 @@ class AdaptiveSampler(InstanceSampler):
         return u.clip(0.0, 1.0)
 
     def probabilities(self) -> np.ndarray:
-        """Return the probability of drawing each instance; 0 for those never tried.
-
-        Returns
-        -------
-        ndarray(float64, (n_instances,))
-            Sums to 1 once an instance has been tried.
-        """
+        """Return the probability of drawing each instance, 0 for those never tried; they sum to 1."""
         tried = self.count > 0
         if not tried.any():
             return np.zeros(self.n_instances)
@@ -213,7 +205,7 @@ class UniformSampler(InstanceSampler):
     """
 
     def assign(self, n_groups: int, generation: int) -> np.ndarray:
-        """Return group k's instance, k modulo the number of instances, from where the last one ended."""
+        """Return the instances in turn, from where the last generation ended."""
         first = generation * n_groups % self.n_instances
         return (first + np.arange(n_groups)) % self.n_instances
 

@@ -119,12 +119,11 @@ class Search(Generic[S]):
         return self.mean.copy() if self.box is None else self.box.place(self.mean)
 
     def tell(self, utilities: ArrayLike, noise: Noise) -> np.ndarray:
-        """Step along the gradient of these utilities and begin the next generation (line 17).
+        """Step along the gradient of these utilities, the larger the better, to the next generation (17).
 
         Parameters
         ----------
         utilities : array_like of float, (population,)
-            f, larger is better.
         noise : Noise
             That of the members, from `noise`.
 
@@ -144,13 +143,7 @@ class Search(Generic[S]):
         return step
 
     def move(self, step: np.ndarray, spread: S) -> None:
-        """Move the mean and begin the next generation.
-
-        Raises
-        ------
-        InputError
-            If the new mean is not finite; nothing is changed then.
-        """
+        """Move the mean and begin the next generation; refuse a mean that is not finite."""
         mean = self.mean + step
         if self.box is not None:
             mean = self.box.settle(mean)

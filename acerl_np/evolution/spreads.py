@@ -34,17 +34,8 @@ def decay_noise(first: float, decay: float, every: int, generation: int) -> floa
 class OneSigma(Spread):
     """N(theta, sigma^2 I): one sigma that decays by a schedule, for float32 parameters of any number.
 
-    Noise is drawn again when the gradient is summed, so memory does not grow with the population.
-
-    Parameters
-    ----------
-    first : float
-        sigma of the start.
-    decay : float
-        Factor on sigma after every `every` generations.
-    every : int
-    workers : Workers
-        Threads that share the sums; no result depends on them.
+    The first sigma is multiplied by `decay` after every `every` generations. Noise is drawn again when the
+    gradient is summed, so memory does not grow with the population; `workers` share the sums.
     """
 
     def __init__(self, first: float, decay: float, every: int, workers: Workers) -> None:
@@ -71,20 +62,7 @@ class OneSigma(Spread):
     def estimate_gradient(
         self, utilities: np.ndarray, noise: Noise, n_parameters: int
     ) -> np.ndarray:
-        """Return 1 / (lambda sigma) sum_i f_i eps_i, the vanilla estimator (Eq. 11).
-
-        With antithetic members the same sum is Eq. 12.
-
-        Parameters
-        ----------
-        utilities : ndarray(float, (population,))
-        noise : Noise
-        n_parameters : int
-
-        Returns
-        -------
-        ndarray(float32, (n_parameters,))
-        """
+        """Return 1 / (lambda sigma) sum_i f_i eps_i, float32: Eq. 11, with antithetic members Eq. 12."""
         f = np.ascontiguousarray(utilities, np.float32)
         total = np.empty(n_parameters, np.float32)
 
@@ -98,7 +76,7 @@ class OneSigma(Spread):
     def follow(
         self, search: Search[Any], utilities: np.ndarray, noise: Noise
     ) -> tuple[np.ndarray, Self]:
-        """Return alpha times the gradient, and this spread, which only its schedule changes."""
+        """Return alpha times the gradient, and this spread."""
         gradient = self.estimate_gradient(utilities, noise, search.mean.size)
         return np.asarray(np.float32(search.learning_rate) * gradient), self
 
@@ -106,13 +84,7 @@ class OneSigma(Spread):
 class Scaled(Spread):
     """What the spreads in float64 share: a first sigma per parameter, its schedule, the noise drawn.
 
-    Parameters
-    ----------
-    first : ndarray(float64, (n_parameters,))
-        sigma of the start.
-    decay : float
-        Factor on sigma after every `every` generations.
-    every : int
+    The first sigmas, (n_parameters,), are multiplied by `decay` after every `every` generations.
     """
 
     def __init__(self, first: np.ndarray, decay: float, every: int) -> None:
@@ -138,16 +110,10 @@ class Scaled(Spread):
 
 
 class PerParameter(Scaled):
-    """N(mean, diag(sigma^2)): a sigma per parameter that decays by a schedule, in float64.
+    """N(mean, diag(sigma^2)): a sigma per parameter that decays by a schedule, but not below `least`.
 
-    Parameters
-    ----------
-    first, decay, every
-        As `Scaled`.
-    step : {"natural", "plain"}
-        Of the mean: alpha sigma / lambda sum_i f_i eps_i, or alpha / (lambda sigma) sum_i f_i eps_i.
-    least : ndarray(float64, (n_parameters,)), optional
-        Below which no sigma decays.
+    The mean's step is alpha sigma / lambda sum_i f_i eps_i, or if "plain" alpha / (lambda sigma)
+    sum_i f_i eps_i.
     """
 
     def __init__(
@@ -174,10 +140,7 @@ class PerParameter(Scaled):
     def follow(
         self, search: Search[Any], utilities: np.ndarray, noise: Noise
     ) -> tuple[np.ndarray, Self]:
-        """Return the step of the mean, and this spread, which only its schedule changes.
-
-        Sums run over the members in ascending order, without threads.
-        """
+        """Return the step of the mean, summed in the order of the members, and this spread."""
         sigma = self.sigma(noise.generation)
         scale = sigma if self.step == "natural" else 1.0 / sigma
         total = np.einsum("i,ij->j", utilities, self.draw(noise)) / noise.population

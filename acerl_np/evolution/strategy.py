@@ -36,13 +36,6 @@ class Strategy(Search[OneSigma]):
     workers : Workers, optional
         Threads that share the work, by default the calling one alone; no result depends on them.
 
-    Attributes
-    ----------
-    mean : ndarray(float32, (n_parameters,))
-        theta.
-    generation : int
-        Finished generations.
-
     Raises
     ------
     ConfigError, InputError

@@ -50,15 +50,7 @@ class Tolerance(NamedTuple):
     def relax(self, positive: np.ndarray) -> tuple[np.ndarray, Tolerance]:
         """Return the members' costs beyond the level, and the tolerance after them.
 
-        Parameters
-        ----------
-        positive : ndarray(float64, (population, n_constraints))
-            max(0, g), nan or infinite where a member failed.
-
-        Returns
-        -------
-        costs : ndarray(float64, (population,))
-        tolerance : Tolerance
+        `positive` is max(0, g), (population, n_constraints), nan or infinite where a member failed.
         """
         scales = (self.scales if len(self.scales) else np.zeros(positive.shape[1])).copy()
         for j in np.flatnonzero(scales == 0.0):
