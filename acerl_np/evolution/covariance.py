@@ -125,12 +125,12 @@ class Covariance(Scaled):
         rates = find_rates(n, noise.population, self._speed)
         places = find_places(utilities)
         weights = weigh_places(rates.mean_weights, places)
-        z_mean = np.einsum("ij,ij->j", np.broadcast_to(weights, z.shape), z)
+        z_mean = np.einsum("ij,ij->j", np.broadcast_to(weights[:, np.newaxis], z.shape), z)
         y_mean = self._turn(z_mean[np.newaxis])[0]  # (41)
         step = search.learning_rate * self._scale(noise) * y_mean  # (42)
 
         # The root of mu_eff, but of these weights: ties share theirs, and pairs are no chance.
-        root_mu = 1 / np.sqrt(measure_variance(weights, noise.antithetic))
+        root_mu = 1 / math.sqrt(measure_variance(weights, noise.antithetic))
         size, covariance, size_path, shape_path, updates = self.state
         c_s, c_c = rates.c_sigma, rates.c_c
         size_path = (1 - c_s) * size_path + math.sqrt(c_s * (2 - c_s)) * root_mu * z_mean  # (43)
@@ -152,7 +152,7 @@ class Covariance(Scaled):
         self, rates: Rates, places: np.ndarray, z: np.ndarray, path: np.ndarray, lost: float
     ) -> np.ndarray:
         """Return the covariance after its rank-one and rank-mu updates."""
-        weights = weigh_places(rates.shape_weights, places)
+        weights = weigh_places(rates.shape_weights, places)[:, np.newaxis]
         squares = np.einsum("ij,ij->i", z, z, dtype=np.float64)[:, np.newaxis]
         shortened = weights * self.first.size / np.maximum(squares, MIN_SIGMA)
         weights = np.where(weights < 0.0, shortened, weights)  # (46)

@@ -130,34 +130,31 @@ def find_reasons(
     Its spread is a `PerParameter` or a `Covariance`; `best` is the largest return of a feasible member, minus
     infinity without one.
     """
-    reasons: dict[str, float] = {}
-    if evaluations + search.population > limits.maxfevals:
-        reasons["maxfevals"] = limits.maxfevals
-    if best >= limits.target:
-        reasons["target"] = limits.target
-    n, spread = search.mean.size, search.spread
+    n, spread, sigma, mean = search.mean.size, search.spread, search.sigma, search.mean
     some = 30 * n / search.population
-    if record.is_flat(limits.tolfun, 10 + math.ceil(some)):
-        reasons["tolfun"] = limits.tolfun
-    if limits.tolstagnation < math.inf and record.stagnates(
-        math.ceil(max(limits.tolstagnation, 120 + some))
-    ):
-        reasons["tolstagnation"] = limits.tolstagnation
-    sigma = search.sigma
+    long = (
+        math.ceil(max(limits.tolstagnation, 120 + some)) if limits.tolstagnation < math.inf else 0
+    )
+    reached = {
+        "maxfevals": evaluations + search.population > limits.maxfevals,
+        "target": best >= limits.target,
+        "tolfun": record.is_flat(limits.tolfun, 10 + math.ceil(some)),
+        "tolstagnation": long > 0 and record.stagnates(long),
+    }
     longest = sigma / spread.first
     if isinstance(spread, Covariance):
         # Of a given covariance sigma is large at once, of a floor on sigma the matrix: only both tell growth.
-        if min(spread.state.size, float(longest.max())) > limits.tolfacupx:
-            reasons["tolfacupx"] = limits.tolfacupx
+        reached["tolfacupx"] = min(spread.state.size, float(longest.max())) > limits.tolfacupx
         longest = np.maximum(longest, spread.state.size * np.abs(spread.state.shape_path))
-    if (longest < limits.tolx).all():
-        reasons["tolx"] = limits.tolx
-    if (search.mean + 0.2 * sigma == search.mean).any():
-        reasons["noeffectcoord"] = 0.2
+    reached["tolx"] = bool((longest < limits.tolx).all())
+    reached["noeffectcoord"] = bool((mean + 0.2 * sigma == mean).any())
     if isinstance(spread, FullCovariance):
         steps = 0.1 * spread.list_axes(search.generation)
-        if (search.mean + steps == search.mean).all(axis=1).any():
-            reasons["noeffectaxis"] = 0.1
-        if spread.condition > limits.conditioncov:
-            reasons["conditioncov"] = limits.conditioncov
-    return reasons
+        reached["noeffectaxis"] = bool((mean + steps == mean).all(axis=1).any())
+        reached["conditioncov"] = spread.condition > limits.conditioncov
+    values = {"noeffectcoord": 0.2, "noeffectaxis": 0.1}
+    return {
+        name: values[name] if name in values else getattr(limits, name)
+        for name, is_so in reached.items()
+        if is_so
+    }

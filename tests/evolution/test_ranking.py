@@ -140,19 +140,6 @@ def test_nobody_has_no_utilities_and_those_who_failed_none_that_differ(ranking, 
     assert one < other
 
 
-@given(members)
-def test_feasible_members_are_sorted_by_return(rows):
-    returns, _, ids = columns(rows)
-    costs = np.full(len(rows), LIMIT)
-    for p_f in (0.0, 0.5):
-        isr = rank_utilities(returns, costs, ids, shaping="rank", cost_limit=LIMIT, p_f=p_f)
-        for k in np.unique(ids):
-            best_first = np.argsort(-isr[ids == k])
-            sorted_returns = returns[ids == k][best_first]
-            assert (np.diff(sorted_returns) <= 0).all()
-            assert sorted(isr[ids == k]) == list(range(1, (ids == k).sum() + 1))
-
-
 @given(small)
 def test_without_tolerance_feasible_come_first_then_the_smaller_penalty(rows):
     returns, costs = columns(rows)
@@ -177,17 +164,6 @@ def test_with_full_tolerance_only_the_return_counts(rows):
     )
 
 
-def test_p_f_is_the_probability_that_the_better_infeasible_member_wins():
-    """Each sweep decides anew between two members, so the last one's draw settles their order."""
-    n = 4000 if JIT else 60
-    for p_f in (0.2, 0.5, 0.7):
-        wins = sum(
-            sort_members([-5.0, -9.0], [100.0, 0.0], p_f, generation=generation) == [0, 1]
-            for generation in range(n)
-        )
-        assert abs(wins - n * p_f) < 5 * np.sqrt(n * p_f * (1 - p_f))
-
-
 @given(members, st.lists(st.tuples(quarter_returns, quarter_costs), min_size=1), seeds, st.data())
 def test_ranks_do_not_depend_on_members_of_other_instances(rows, others, seed, data):
     returns, costs, ids = columns(rows)
@@ -204,15 +180,6 @@ def test_ranks_do_not_depend_on_members_of_other_instances(rows, others, seed, d
         column[at] = mine
     together = rank_utilities(*mixed, shaping="rank", seed=seed)
     assert together[at].tolist() == own.tolist()
-
-
-@given(members, seeds, generations)
-def test_same_key_gives_the_same_order(rows, seed, generation):
-    returns, costs, ids = columns(rows)
-    keyed = {"seed": seed, "generation": generation}
-    first = rank_utilities(returns, costs, ids, **keyed)
-    rank_utilities(returns, costs, ids, seed=seed // 2, generation=generation + 1)
-    assert rank_utilities(returns, costs, ids, **keyed).tobytes() == first.tobytes()
 
 
 def test_seed_generation_and_instance_each_key_the_order():
@@ -266,15 +233,6 @@ def test_standardised_utilities_have_mean_0_and_deviation_1(rows, ranking):
     assert abs(utilities.std() - 1) < 1e-9
     for k in np.unique(ids):
         assert abs(utilities[ids == k].mean()) < 1e-9
-
-
-@pytest.mark.parametrize("ranking", RANKINGS)
-def test_one_member_per_instance(ranking):
-    returns, costs, ids = [-3.0, -1.0, -2.0], [90.0, 10.0, 51.0], [2, 0, 1]
-    assert not rank_utilities(returns, costs, ids, ranking=ranking).any()
-    if ranking in ("isr", "r"):
-        ranks = rank_utilities(returns, costs, ids, ranking=ranking, shaping="rank")
-        assert ranks.tolist() == [1.0, 1.0, 1.0]
 
 
 @pytest.mark.parametrize("ranking", ["cf", "f"])
@@ -340,3 +298,10 @@ def test_order_by_soft_plus_implies_order_by_penalty(cost_i, cost_j, rho):
         assert phi_i <= phi_j
     if max(cost_i, cost_j) > LIMIT and phi_i <= phi_j:
         assert soft_plus(cost_i, rho) <= soft_plus(cost_j, rho)
+
+
+@pytest.mark.parametrize("rho", [1.0, 0.1, 0.01])
+def test_order_by_penalty_does_not_imply_order_by_soft_plus(rho):
+    """The other half fails, whatever rho, when both members are feasible."""
+    assert penalise([49.5, 49.0], LIMIT).tolist() == [0.0, 0.0]
+    assert soft_plus(49.5, rho) > soft_plus(49.0, rho)

@@ -48,16 +48,6 @@ def test_members_are_reproducible_to_the_last_bit(size):
     assert strategy.theta.tobytes() == theta.tobytes()
 
 
-def test_pairs_mirror_and_single_members_do_not():
-    pairs = Strategy(np.zeros(7), population=6, antithetic=True).ask()
-    np.testing.assert_array_equal(pairs[0::2], -pairs[1::2])
-    singles = Strategy(np.zeros(7), population=6).ask()
-    every_noise = {tuple(np.abs(row).tolist()) for row in (*pairs[0::2], *singles)}
-    # Pair k has the noise of single member k, and no two members share any.
-    np.testing.assert_array_equal(pairs[0::2], singles[:3])
-    assert len(every_noise) == 6
-
-
 def test_seed_and_generation_key_the_noise():
     asked = []
     for seed, generation in itertools.product((0, 1, 2**32), (0, 1)):
@@ -146,11 +136,9 @@ def expected_gradient(function, theta, sigma, antithetic):
     eps, weight = hermite_grid(len(theta))
     total = np.zeros(len(theta))
     for e, w in zip(eps, weight, strict=True):
-        if antithetic:
-            utilities = [function(theta + sigma * e), function(theta - sigma * e)]
-            total += w * naive.estimate_gradient(utilities, [e, -e], sigma)
-        else:
-            total += w * naive.estimate_gradient([function(theta + sigma * e)], [e], sigma)
+        noise = [e, -e] if antithetic else [e]
+        utilities = [function(theta + sigma * one) for one in noise]
+        total += w * naive.estimate_gradient(utilities, noise, sigma)
     return total
 
 
@@ -161,16 +149,6 @@ def cubic(x):
 def cubic_gradient(x):
     """Of `cubic` for two dimensions."""
     return np.array([6.0 * x[0] ** 2 - 2.0 * x[0] * x[1] + 3.0, -(x[0] ** 2) + 1.5 * x[1] ** 2])
-
-
-@pytest.mark.parametrize("antithetic", [False, True])
-@pytest.mark.parametrize("slope", [[2.5], [-1.0, 3.0]])
-def test_expectation_on_a_linear_function_is_its_gradient(slope, antithetic):
-    slope = np.array(slope)
-    theta = np.full(len(slope), 0.7)
-    for sigma in (0.01, 0.1, 3.0):
-        gradient = expected_gradient(lambda x: slope @ x + 5.0, theta, sigma, antithetic)
-        np.testing.assert_allclose(gradient, slope, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("antithetic", [False, True])
@@ -189,29 +167,18 @@ def test_expectation_on_a_cubic_keeps_the_papers_bound(antithetic):
 
 @many_draws
 @pytest.mark.parametrize("antithetic", [False, True])
-@pytest.mark.parametrize("function", ["linear", "cubic"])
-def test_mean_gradient_of_many_generations_is_the_expectation(function, antithetic):
-    evaluate = {"linear": lambda x: 2.0 * x[0] - 3.0 * x[1] + 0.5, "cubic": cubic}[function]
+def test_mean_gradient_of_many_generations_is_the_expectation(antithetic):
     theta, sigma = np.array([0.4, -0.9]), 0.5
-    strategy = Strategy(
-        theta,
-        seed=1,
-        population=64,
-        learning_rate=0.0,
-        noise_std=sigma,
-        noise_decay=1.0,
-        antithetic=antithetic,
-    )
-    gradients = []
-    for _ in range(2000):
-        utilities = evaluate(strategy.ask().astype(np.float64).T)
-        gradients.append(strategy.tell(utilities).astype(np.float64))
+    options = {"population": 64, "learning_rate": 0.0, "noise_decay": 1.0, "antithetic": antithetic}
+    strategy = Strategy(theta, seed=1, noise_std=sigma, **options)
+    gradients = [strategy.tell(cubic(strategy.ask().astype(np.float64).T)) for _ in range(2000)]
+    gradients = np.array(gradients, np.float64)
     assert strategy.theta.tolist() == theta.astype(np.float32).tolist()
-    error = np.mean(gradients, axis=0) - expected_gradient(evaluate, theta, sigma, antithetic)
-    standard_error = np.std(gradients, axis=0) / np.sqrt(len(gradients))
+    error = gradients.mean(axis=0) - expected_gradient(cubic, theta, sigma, antithetic)
+    standard_error = gradients.std(axis=0) / np.sqrt(len(gradients))
     assert (np.abs(error) < 5 * standard_error).all()
     # The limit is sharp enough to see an estimate that is off by a seventh.
-    assert (standard_error < np.abs(np.mean(gradients, axis=0)) / 35).all()
+    assert (standard_error < np.abs(gradients.mean(axis=0)) / 35).all()
 
 
 @many_draws
@@ -252,14 +219,10 @@ def test_noise_of_another_generation_or_population_is_refused():
     utilities = [1.0, 0.0, -2.0, 0.5]
     noise = strategy.noise()
     before = strategy.theta.tobytes()
-    for other in (
-        noise._replace(generation=1),
-        noise._replace(seed=9),
-        noise._replace(population=6),
-        noise._replace(antithetic=True),
-    ):
+    others = {"generation": 1, "seed": 9, "population": 6, "antithetic": True}
+    for name, value in others.items():
         with pytest.raises(InputError, match="noise: read Noise"):
-            strategy.tell(utilities, other)
+            strategy.tell(utilities, noise._replace(**{name: value}))
     assert strategy.theta.tobytes() == before
     strategy.tell(utilities, noise)
     with pytest.raises(InputError, match="noise: read Noise"):
@@ -268,16 +231,7 @@ def test_noise_of_another_generation_or_population_is_refused():
 
 @pytest.mark.parametrize(
     "utilities",
-    [
-        [1.0, 2.0, 3.0],
-        [1.0] * 5,
-        [[1.0, 2.0, 3.0, 4.0]],
-        1.0,
-        [],
-        [1.0, np.nan, 0.0, 0.0],
-        [np.inf, 0.0, 0.0, 0.0],
-        [0.0, 0.0, 0.0, -np.inf],
-    ],
+    [[1.0] * 3, [1.0] * 5, [[1.0] * 4], 1.0, [], [1.0, np.nan, 0.0, 0.0], [np.inf, 0.0, 0.0, 0.0]],
 )
 def test_unusable_utilities_change_nothing(utilities):
     strategy = Strategy(random_theta(5), population=4)
@@ -287,12 +241,6 @@ def test_unusable_utilities_change_nothing(utilities):
             method(utilities)
     assert strategy.theta.tobytes() == before
     assert strategy.generation == 0
-
-
-@pytest.mark.parametrize("sigma", [1e-300, 1e-41])
-def test_noise_too_small_for_float32_is_refused(sigma):
-    with pytest.raises(ConfigError, match=r"noise_std: read .*; expected at least 1e-09"):
-        Strategy(np.zeros(3), population=2, noise_std=sigma)
 
 
 def test_decayed_noise_stays_above_the_smallest():
@@ -312,6 +260,7 @@ def test_decayed_noise_stays_above_the_smallest():
         (np.zeros((2, 2)), {}, InputError, "theta: read shape"),
         (np.zeros(0), {}, InputError, "theta: read shape"),
         (1.0, {}, InputError, "theta: read shape"),
+        (np.zeros(3), {"noise_std": 1e-41}, ConfigError, "noise_std: read .* at least 1e-09"),
     ],
 )
 def test_unusable_starts_are_refused(theta, options, error, message):
