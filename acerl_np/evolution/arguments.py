@@ -23,7 +23,7 @@ OPTIONS = {
     "shaping": ranking.FIELDS["shaping"],
     "step": Field(get_args(Step)),
     "adapt": Field(get_args(Adapt)),
-    "noise_decay": Field(float, 0.0, 1.0, above=True),
+    "noise_decay": Field(float, 0.0, 1.0, above=True, optional=True),
     "noise_decay_every": Field(int, 1),
     "antithetic": Field(bool),
     "n_instances": sampler.N_INSTANCES,
@@ -39,11 +39,9 @@ ROUNDING = 1e-8
 
 def read_options(given: dict[str, Any]) -> dict[str, Any]:
     """Return the options of `OPTIONS` among what was given, as plain values that fit together."""
-    own = {name: given[name] for name in OPTIONS}
-    own["antithetic"] = bool(own["antithetic"])
+    own = read_fields(OPTIONS, {**given, "antithetic": bool(given["antithetic"])})
     if own["noise_decay"] is None:
         own["noise_decay"] = 0.99 if own["adapt"] == "none" else 1.0
-    own = read_fields(OPTIONS, own)
     if own["antithetic"] and own["population"] % 2:
         refuse("population", own["population"], "an even number with antithetic", ConfigError)
     if own["adapt"] != "none" and own["step"] != "natural":

@@ -82,7 +82,6 @@ class Evolution(CopiedWhole):
         constraints have a tolerance, and with an adapted matrix in a generation without a feasible member,
         which might else settle in a corner of the bounds.
     ranking : {"isr", "cf", "r", "f"}
-        As `rank_utilities`.
     shaping : {"standardised", "rank"}
         As `rank_utilities`. An adapted search follows the order of the utilities alone.
     step : {"natural", "plain"}
@@ -101,11 +100,7 @@ class Evolution(CopiedWhole):
         Members 2 i and 2 i + 1 use the same noise with opposite signs (Eq. 12) and the same instance.
     n_instances : int
         Variants of the problem, numbered from 0, that one mean is to serve.
-    sampler : {"ais", "uniform", "random", "single"}
-        As `make_sampler`.
-    alpha_u : float
-        As `make_sampler`.
-    advantage : {"paper", "released"}
+    sampler, alpha_u, advantage
         As `make_sampler`.
     bounds : (array_like of float, array_like of float), optional
         Least and largest value of the parameters, each a number or (n_parameters,); infinities leave a
@@ -370,15 +365,7 @@ class Evolution(CopiedWhole):
     def from_state(cls, state: Mapping[str, ArrayLike]) -> Self:
         """Return an `Evolution` that continues from a state, with the options recorded there.
 
-        Parameters
-        ----------
-        state : mapping of str to array_like
-            What `get_state` returned, or the file that `numpy.savez` made of it.
-
-        Raises
-        ------
-        InputError
-            As `set_state`.
+        Parameters and errors are those of `set_state`.
         """
         check_mapping(state)
         options: dict[str, Any] = {}

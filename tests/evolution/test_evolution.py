@@ -703,7 +703,7 @@ def test_sres_of_pymoo_agrees_on_the_optimum():
         ("matrix", "sphere", 10, 2_100),
         ("matrix", "ellipsoid", 5, 2_000),
         ("matrix", "ellipsoid", 10, 5_200),
-        ("matrix", "Rosenbrock", 10, 7_000),
+        pytest.param("matrix", "Rosenbrock", 10, 7_000, marks=pytest.mark.slow),
         ("sigma", "ellipsoid", 20, 5_900),
     ],
 )
