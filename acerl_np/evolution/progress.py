@@ -158,15 +158,8 @@ def _unpack_member(name: str, read: dict[str, np.ndarray]) -> Best | None:
     return Best(read[f"{name}.parameters"], return_, cost, instance, generation)
 
 
-LEAST = {
-    "population": 2,
-    "generation": 0,
-    "failed": 0,
-    "evaluations": 0,
-    "restarts": 0,
-    "level": 0.0,
-}
-LEAST |= {"spans": 0.0, "scales": 0.0, "sampler.count": 0}
+COUNTS = ("generation", "failed", "evaluations", "restarts", "sampler.count")
+LEAST = {"population": 2, **dict.fromkeys((*COUNTS, "level", "spans", "scales"), 0)}
 FINITE = ("mean", "start", "history", "scales")
 
 
@@ -193,23 +186,24 @@ def read_state(state: Mapping[str, ArrayLike], own: dict[str, np.ndarray]) -> di
                 name = key.removeprefix("option.") + "".join(f"[{i}]" for i in k)
                 refuse(f"state: {name}", array[k], f"{mine[k]}, as given here")
     read = take_arrays(state, own, "state: ", growing=("history", "scales"))
-    for name, array in read.items():
-        usable = bool((array >= LEAST[name]).all()) if name in LEAST else True
-        if name in FINITE:
-            usable = usable and bool(np.isfinite(array).all())
-        if name.startswith("sampler."):
-            usable = usable and not np.isnan(array).any()
-        if name == "mean" and read["option.adapt"] == "none" and not read["option.integers"].any():
-            low, high = read["option.bounds[0]"], read["option.bounds[1]"]
-            usable = usable and bool(((array >= low) & (array <= high)).all())
-        if name == "failed":
-            usable = usable and bool(array <= read["population"])
-        if name.endswith(".source") and (array != -1).any():
-            name = name.removesuffix(".source")
-            instance, since = array.tolist()
-            values = np.append(read[f"{name}.parameters"], read[f"{name}.values"])
-            usable = 0 <= instance < read["option.n_instances"] and 0 < since <= read["generation"]
-            usable = usable and bool(np.isfinite(values).all())
-        if not usable:
-            refuse(f"state: {name}", "values that no search reaches", "what get_state returned")
+    # What no search can have reached.
+    wrong = [name for name, least in LEAST.items() if not (read[name] >= least).all()]
+    wrong += [name for name in FINITE if not np.isfinite(read[name]).all()]
+    wrong += [name for name in read if name.startswith("sampler.") and np.isnan(read[name]).any()]
+    wrong += [name for name in ("best", "closest") if not _is_member(name, read)]
+    low, high = read["option.bounds[0]"], read["option.bounds[1]"]
+    outside = ((read["mean"] < low) | (read["mean"] > high)).any()
+    if outside and read["option.adapt"] == "none" and not read["option.integers"].any():
+        wrong.append("mean")
+    if read["failed"] > read["population"]:
+        wrong.append("failed")
+    for name in wrong:
+        refuse(f"state: {name}", "values that no search reaches", "what get_state returned")
     return read
+
+
+def _is_member(name: str, read: dict[str, np.ndarray]) -> bool:
+    instance, since = read[f"{name}.source"].tolist()
+    values = np.append(read[f"{name}.parameters"], read[f"{name}.values"])
+    known = 0 <= instance < read["option.n_instances"] and 0 < since <= read["generation"]
+    return (instance, since) == (-1, -1) or bool(known and np.isfinite(values).all())
