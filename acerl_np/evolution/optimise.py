@@ -117,7 +117,7 @@ def optimize(
         "population": 4 + int(3 * math.log(n)),
         "adapt": "matrix" if n <= MAX_MATRIX else "sigma",
     }
-    if constraints:  # chosen on twelve functions, see examples/evolution_cec2006.py
+    if constraints is not None:  # chosen on twelve functions, see examples/evolution_cec2006.py
         given |= {"population": 20 + 2 * n, "p_f": 0.1}
     given |= options
     sign = 1.0 if maximise else -1.0
@@ -129,10 +129,11 @@ def optimize(
         check_restart(*schedule)
     insists = constraints is not None and can_restart(*schedule)
     run: Callable[..., Iterable[Any]] = map if executor is None else executor.map
+    evaluate = partial(evaluate_member, function, constraints)
     over: dict[str, float] = {}
     while not over:
         members, _ = search.ask()
-        told = list(run(partial(evaluate_member, function, constraints), list(members)))
+        told = list(run(evaluate, list(members)))
         if len({len(g) for _, g in told}) != 1:
             refuse("constraints", "different numbers of them", "as many for every x")
         values = sign * np.array([value for value, _ in told])
