@@ -122,7 +122,7 @@ def describe(counts: list[float]) -> str:
 def main() -> None:
     """Run every case with every seed and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="2 seeds, at most 10 parameters")
+    parser.add_argument("--quick", action="store_true", help="2 seeds, 5 parameters")
     parser.add_argument("--seeds", type=int, default=21)
     options = parser.parse_args()
     seeds = range(2 if options.quick else options.seeds)
@@ -131,7 +131,7 @@ def main() -> None:
     columns = f"{'least':>9}{'median':>9}{'most':>9}{'reached':>8}"
     print(f"{'':26}{columns}" + (f"{columns}   ratio" if cma else ""))
     for adapt, name, n in CASES:
-        if options.quick and n > 10:
+        if options.quick and n > 5:
             continue
         ours = [count_ours(name, n, adapt, seed) for seed in seeds]
         line = f"{adapt:8}{name:12}{n:4}  {describe(ours)}"

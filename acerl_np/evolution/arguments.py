@@ -1,156 +1,172 @@
-"""What a caller of `Evolution` gives as arrays, read and checked."""
+"""What a caller of `Evolution` gives, read and checked: the ranges of its options, and its arrays."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.evolution.bounds import limit_sigma
+from acerl_np.evolution import ranking, sampler
 from acerl_np.evolution.covariance import MAX_MATRIX, Covariance, DiagonalCovariance, FullCovariance
-from acerl_np.evolution.spreads import MAX_SIGMA, MIN_SIGMA, PerParameter
-from acerl_np.support.errors import ConfigError, InputError, describe
+from acerl_np.evolution.spreads import MAX_SIGMA, MIN_SIGMA, Adapt, PerParameter, Step
+from acerl_np.support.errors import ConfigError, InputError
+from acerl_np.support.fields import MOST, SEED, Field, read_fields, refuse
+
+OPTIONS = {
+    "population": Field(int, 2),
+    "seed": SEED,
+    "learning_rate": Field(float, 0.0, MOST),
+    "cost_limit": Field(float, -MOST, expected="a number or infinity"),
+    "p_f": ranking.FIELDS["p_f"],
+    "ranking": Field(("isr", "cf", "r", "f")),
+    "shaping": ranking.FIELDS["shaping"],
+    "step": Field(get_args(Step)),
+    "adapt": Field(get_args(Adapt)),
+    "noise_decay": Field(float, 0.0, 1.0, above=True, optional=True),
+    "noise_decay_every": Field(int, 1),
+    "antithetic": Field(bool),
+    "n_instances": sampler.N_INSTANCES,
+    "sampler": sampler.SAMPLER_NAME,
+    "alpha_u": Field(float, 0.0, MOST),
+    "advantage": sampler.ADVANTAGE,
+}
+"""Options that are one value each, in the order in which a state records them."""
 
 ROUNDING = 1e-8
 """Largest asymmetry of a covariance that is taken for rounding, of its parameters' sigmas."""
 
 
-def read_floats(name: str, values: ArrayLike, error: type[InputError] = InputError) -> np.ndarray:
-    """Return the values as a new float64 array."""
+def read_options(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of `OPTIONS` among what was given, as plain values that fit together."""
+    own = read_fields(OPTIONS, {**given, "antithetic": bool(given["antithetic"])})
+    if own["noise_decay"] is None:
+        own["noise_decay"] = 0.99 if own["adapt"] == "none" else 1.0
+    if own["antithetic"] and own["population"] % 2:
+        refuse("population", own["population"], "an even number with antithetic", ConfigError)
+    if own["adapt"] != "none" and own["step"] != "natural":
+        refuse("step", f"'{own['step']}'", f"natural with adapt '{own['adapt']}'", ConfigError)
+    return own
+
+
+def can_restart(adapt: str, noise_decay: float) -> bool:
+    """Whether sigma follows no schedule, which would go on where it is."""
+    return adapt != "none" and noise_decay == 1.0
+
+
+def check_restart(adapt: str, noise_decay: float) -> None:
+    """Refuse a restart of a sigma that follows a schedule."""
+    if not can_restart(adapt, noise_decay):
+        refuse("restart", "a sigma that decays by a schedule", "an adapted one", ConfigError)
+
+
+def read_floats(
+    name: str,
+    values: ArrayLike,
+    *shapes: tuple[int, ...],
+    error: type[InputError] = InputError,
+) -> np.ndarray:
+    """Return the values as a new float64 array, of one of these shapes if there are any."""
     try:
         array = np.asarray(values)
-        if array.dtype.kind in "fiu":
-            return array.astype(np.float64)
     except ValueError:  # a ragged list
-        pass
-    raise error(f"{name}: read {type(values).__name__} of other values; expected real numbers")
+        array = np.array("")
+    if array.dtype.kind not in "fiu":
+        refuse(name, f"{type(values).__name__} of other values", "real numbers", error)
+    if shapes and array.shape not in shapes:
+        expected = " or ".join(str(shape) if shape else "a number" for shape in shapes)
+        refuse(name, f"shape {array.shape}", expected, error)
+    return array.astype(np.float64)
 
 
-def read_point(x0: ArrayLike) -> np.ndarray:
+def read_point(x0: ArrayLike, *shapes: tuple[int, ...]) -> np.ndarray:
     """Return a point to start from, float64 (n_parameters,)."""
-    mean = read_floats("x0", x0)
+    mean = read_floats("x0", x0, *shapes)
     if mean.ndim != 1 or mean.size == 0:
-        raise InputError(f"x0: read shape {mean.shape}; expected (n_parameters,), at least one")
-    lost = np.flatnonzero(~np.isfinite(mean))
-    if len(lost):
-        raise InputError(
-            f"x0: read {mean[lost[0]]} for parameter {lost[0]}; expected finite numbers"
-        )
+        refuse("x0", f"shape {mean.shape}", "(n_parameters,), at least one")
+    for k in np.flatnonzero(~np.isfinite(mean)):
+        refuse("x0", f"{mean[k]} for parameter {k}", "finite numbers")
     return mean
 
 
-def read_start(x0: ArrayLike, sigma: ArrayLike, adapt: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first mean and its sigmas, both float64 (n_parameters,)."""
-    mean = read_point(x0)
-    first = read_floats("sigma", sigma, ConfigError)
-    if first.shape not in ((), mean.shape):
-        raise ConfigError(f"sigma: read shape {first.shape}; expected a number or {mean.shape}")
+def read_sigma(sigma: ArrayLike, n: int, adapt: str) -> np.ndarray:
+    """Return the first sigma of each of n parameters."""
+    first = read_floats("sigma", sigma, (), (n,), error=ConfigError)
     if not ((first >= MIN_SIGMA) & (first < np.inf)).all():
-        raise ConfigError(f"sigma: read {sigma!r}; expected at least {MIN_SIGMA:g}, and finite")
-    if adapt == "matrix" and mean.size > MAX_MATRIX:
-        raise ConfigError(
-            f"adapt: read 'matrix' for {mean.size:,} parameters; expected at most {MAX_MATRIX}, "
-            "or adapt 'sigma'"
-        )
+        refuse("sigma", repr(sigma), f"at least {MIN_SIGMA:g}, and finite", ConfigError)
+    if adapt == "matrix" and n > MAX_MATRIX:
+        most = f"at most {MAX_MATRIX}, or adapt 'sigma'"
+        refuse("adapt", f"'matrix' for {n:,} parameters", most, ConfigError)
     if adapt != "none" and (first > MAX_SIGMA).any():
-        raise ConfigError(
-            f"sigma: read {sigma!r}; expected at most {MAX_SIGMA:g} with adapt '{adapt}'"
-        )
-    return mean, np.array(np.broadcast_to(first, mean.shape))
+        refuse("sigma", repr(sigma), f"at most {MAX_SIGMA:g} with adapt '{adapt}'", ConfigError)
+    return np.array(np.broadcast_to(first, n))
 
 
 def read_bounds(
     bounds: tuple[ArrayLike, ArrayLike] | None, shape: tuple[int, ...]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the least and the largest value of each parameter."""
-    if bounds is None:
-        bounds = (-np.inf, np.inf)
     try:
-        lower, upper = bounds
+        low, high = (-np.inf, np.inf) if bounds is None else bounds
     except (TypeError, ValueError):
-        raise InputError(
-            f"bounds: read {describe(bounds)}; expected a pair: least values, largest values"
-        ) from None
-    read = []
-    for name, values in (("bounds[0]", lower), ("bounds[1]", upper)):
-        array = read_floats(name, values)
-        if array.shape not in ((), shape):
-            raise InputError(f"{name}: read shape {array.shape}; expected a number or {shape}")
-        read.append(np.broadcast_to(array, shape))
-    wrong = np.flatnonzero(~(read[0] < read[1]))
-    if len(wrong):
-        k = wrong[0]
-        raise InputError(
-            f"bounds: read {read[0][k]} to {read[1][k]} for parameter {k}; expected all least values, then "
-            "all largest ones, each above its least (leave out a parameter that is fixed)"
+        refuse("bounds", bounds, "a pair: least values, largest values")
+    lower = np.broadcast_to(read_floats("bounds[0]", low, (), shape), shape)
+    upper = np.broadcast_to(read_floats("bounds[1]", high, (), shape), shape)
+    for k in np.flatnonzero(~(lower < upper)):
+        refuse(
+            "bounds",
+            f"{lower[k]} to {upper[k]} for parameter {k}",
+            "all least values, then all largest ones, each above its least (leave out a parameter "
+            "that is fixed)",
         )
-    return read[0], read[1]
+    return lower, upper
 
 
-def read_whole(integers: ArrayLike | None, shape: tuple[int, ...]) -> np.ndarray:
+def read_whole(integers: ArrayLike | None, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
     """Return which parameters are whole numbers, ndarray(bool, (n_parameters,))."""
-    whole = np.zeros(shape, bool)
-    if integers is None:
-        return whole
-    array = np.asarray(integers)
-    if array.dtype.kind == "b" and array.shape == shape:
-        return array.copy()
-    if array.size == 0:
-        return whole
-    n = shape[0]
-    if array.dtype.kind not in "iu" or array.ndim != 1 or ((array < 0) | (array >= n)).any():
-        raise InputError(
-            f"integers: read {integers!r}; expected positions of parameters, 0 to {n - 1}, "
-            f"or {n} true or false"
-        )
-    whole[array] = True
+    n = lower.size
+    whole, array = np.zeros(n, bool), np.asarray(() if integers is None else integers)
+    if array.dtype.kind == "b" and array.shape == (n,):
+        whole |= array
+    elif array.size:
+        if array.dtype.kind not in "iu" or array.ndim != 1 or ((array < 0) | (array >= n)).any():
+            expected = f"positions of parameters, 0 to {n - 1}, or {n} true or false"
+            refuse("integers", repr(integers), expected)
+        whole[array] = True
+    for k in np.flatnonzero(whole & (np.ceil(lower) > np.floor(upper))):
+        read = f"{lower[k]} to {upper[k]} for parameter {k}"
+        refuse("bounds", read, "a whole number between")
     return whole
 
 
-def check_whole(lower: np.ndarray, upper: np.ndarray, whole: np.ndarray) -> None:
-    """Refuse bounds that leave a whole parameter no number."""
-    empty = np.flatnonzero(whole & (np.ceil(lower) > np.floor(upper)))
-    if len(empty):
-        k = empty[0]
-        raise InputError(
-            f"bounds: read {lower[k]} to {upper[k]} for parameter {k}; expected a whole number between"
-        )
+def make_spread(
+    options: dict[str, Any],
+    first: np.ndarray,
+    limits: tuple[np.ndarray, np.ndarray] | None,
+) -> PerParameter | Covariance:
+    """Return the spread of a search's start, its sigmas within these limits."""
+    decay = options["noise_decay"], options["noise_decay_every"]
+    if options["adapt"] == "none":
+        return PerParameter(first, *decay, step=options["step"], least=limits and limits[0])
+    kind = FullCovariance if options["adapt"] == "matrix" else DiagonalCovariance
+    return kind(first, *decay, limits=limits)
 
 
-def read_matrix(covariance: ArrayLike | None, n: int, adapt: str) -> np.ndarray | None:
-    """Return the first covariance, (n, n) for "matrix", (n,) for "sigma"; None without one."""
+def begin_with(
+    spread: PerParameter | Covariance, covariance: ArrayLike | None
+) -> PerParameter | Covariance:
+    """Return the spread of a start with this covariance, its diagonal for a diagonal one."""
     if covariance is None:
-        return None
-    shape = {"matrix": (n, n), "sigma": (n,)}.get(adapt)
-    if shape is None:
+        return spread
+    if not isinstance(spread, Covariance):
         raise ConfigError("covariance: expected adapt 'matrix' or 'sigma' with it")
-    array = read_floats("covariance", covariance)
-    if array.shape != shape:
-        raise InputError(f"covariance: read shape {array.shape}; expected {shape}")
+    array = read_floats("covariance", covariance, spread.state.covariance.shape)
     if array.ndim == 2:  # an inverse is symmetric but for rounding
         length = np.sqrt(np.abs(np.diagonal(array)))
         if (np.abs(array - array.T) <= ROUNDING * np.outer(length, length)).all():
             array = array / 2 + array.T / 2
-    return array
-
-
-def make_spread(
-    options: dict[str, np.ndarray], matrix: np.ndarray | None
-) -> PerParameter | Covariance:
-    """Return the spread of a search's start, with this covariance."""
-    first, adapt = options["sigma"], str(options["adapt"])
-    decay = float(options["noise_decay"]), int(options["noise_decay_every"])
-    limits = limit_sigma(options["bounds[0]"], options["bounds[1]"], options["integers"])
-    if adapt == "none":
-        step: Any = str(options["step"])
-        return PerParameter(first, *decay, step=step, least=limits and limits[0])
-    kind = FullCovariance if adapt == "matrix" else DiagonalCovariance
-    spread: Covariance = kind(first, *decay, limits=limits)
-    if matrix is None:
-        return spread
     try:
-        return spread.unpack({**spread.pack(), "covariance": matrix})
+        return spread.unpack({**spread.pack(), "covariance": array})
     except InputError:
         raise InputError(
             "covariance: expected a symmetric matrix, positive definite, or positive variances"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
 
 SHARE = 0.1
@@ -16,69 +14,63 @@ MIN_STEP = 0.25
 last one before a bound, which is mirrored."""
 
 
-class Box(Protocol):
-    """How what a search draws becomes members inside the bounds.
+class Box:
+    """How what a search draws becomes members inside the bounds: here the nearest point of the box.
 
-    Attributes
-    ----------
-    lower, upper : ndarray(float64, (n_parameters,))
-    """
-
-    lower: np.ndarray
-    upper: np.ndarray
-
-    def place(self, drawn: np.ndarray) -> np.ndarray:
-        """Return the members, inside the bounds, of what was drawn, (..., n_parameters)."""
-        ...
-
-    def settle(self, mean: np.ndarray) -> np.ndarray:
-        """Return a mean after its step."""
-        ...
-
-    def invert(self, placed: np.ndarray) -> np.ndarray:
-        """Return what becomes these parameters, which are first clipped to the bounds."""
-        ...
-
-
-class Clip:
-    """The nearest point of the box.
-
-    Parameters
-    ----------
-    lower, upper : ndarray(float64, (n_parameters,))
-    """
-
-    def __init__(self, lower: np.ndarray, upper: np.ndarray) -> None:
-        self.lower = lower
-        self.upper = upper
-
-    def place(self, drawn: np.ndarray) -> np.ndarray:
-        """Return the nearest points of the box."""
-        return np.asarray(drawn.clip(self.lower, self.upper))
-
-    settle = place
-    invert = place
-
-
-class Smooth:
-    """A map of all reals onto the box: the identity inside, a parabola within a rim, and mirrored beyond.
-
-    A bound b becomes the vertex of a parabola, so an optimum on it is one that a normal distribution
-    can settle on: x = b + (y - b + r)^2 / (4 r) where |y - b + r| < 2 r, for a lower bound b and a rim r.
-    This form is that of BoundTransform in pycma (Hansen, Akimoto and Baudis). The rim is `SHARE` of the
-    distance between the bounds; if a side is open, the first sigma.
+    Whole numbers are rounded, after the map onto a box that is half a number wider, so that the last ones are
+    as likely as the others.
 
     Parameters
     ----------
     lower, upper : ndarray(float64, (n_parameters,))
         Infinities leave a side open.
     sigma : ndarray(float64, (n_parameters,))
-        Of the start: the scale where a side is open.
+        Standard deviations of the start.
+    whole : ndarray(bool, (n_parameters,))
+        Parameters that are whole numbers.
     """
 
-    def __init__(self, lower: np.ndarray, upper: np.ndarray, sigma: np.ndarray) -> None:
-        self.lower = lower
-        self.upper = upper
+    def __init__(
+        self, lower: np.ndarray, upper: np.ndarray, sigma: np.ndarray, whole: np.ndarray
+    ) -> None:
+        self.whole = whole
+        self.least = np.where(whole, np.ceil(lower) + 0.0, lower)  # no -0
+        self.most = np.where(whole, np.floor(upper), upper)
+        self.lower = np.where(whole, self.least - 0.5, lower)
+        self.upper = np.where(whole, self.most + 0.5, upper)
+
+    def place(self, drawn: np.ndarray) -> np.ndarray:
+        """Return the members, inside the bounds, of what was drawn, (..., n_parameters)."""
+        x = self.map(drawn)
+        return np.asarray(np.where(self.whole, np.rint(x) + 0.0, x).clip(self.least, self.most))
+
+    def map(self, drawn: np.ndarray) -> np.ndarray:
+        """Return the points of the box, not rounded."""
+        return np.asarray(drawn.clip(self.lower, self.upper))
+
+    def settle(self, mean: np.ndarray) -> np.ndarray:
+        """Return a mean after its step."""
+        return self.map(mean)
+
+    def invert(self, placed: np.ndarray) -> np.ndarray:
+        """Return what becomes these parameters, which are first clipped to the bounds."""
+        return self.map(placed)
+
+
+class Smooth(Box):
+    """A map of all reals onto the box: the identity inside, a parabola within a rim, and mirrored beyond.
+
+    A bound b becomes the vertex of a parabola, so an optimum on it is one that a normal distribution
+    can settle on: x = b + (y - b + r)^2 / (4 r) where |y - b + r| < 2 r, for a lower bound b and a rim r.
+    This form is that of BoundTransform in pycma (Hansen, Akimoto and Baudis). The rim is `SHARE` of the
+    distance between the bounds; if a side is open, the first sigma. Parameters are those of `Box`.
+    """
+
+    def __init__(
+        self, lower: np.ndarray, upper: np.ndarray, sigma: np.ndarray, whole: np.ndarray
+    ) -> None:
+        super().__init__(lower, upper, sigma, whole)
+        lower, upper = self.lower, self.upper
         self._has_low, self._has_high = np.isfinite(lower), np.isfinite(upper)
         with np.errstate(over="ignore"):
             width = upper - lower
@@ -106,8 +98,8 @@ class Smooth:
             once = np.where(below, 2 * self._low - drawn, 2 * self._high - drawn)
         return np.asarray(np.where(below | above, np.where(self._closed, closed, once), drawn))
 
-    def place(self, drawn: np.ndarray) -> np.ndarray:
-        """Return the points of the box."""
+    def map(self, drawn: np.ndarray) -> np.ndarray:
+        """Return the points of the box, not rounded."""
         y, rim = self._fold(drawn), self.rim
         above, below = y - self._low, self._high - y
         # Far from a rim its parabola is not wanted, and may be infinite.
@@ -128,57 +120,13 @@ class Smooth:
         return np.asarray(np.where(below < rim, high, y))
 
 
-class Whole:
-    """Another box, with some of the parameters rounded to whole numbers.
-
-    Parameters
-    ----------
-    inner : Box
-        Half a number wider than the numbers wanted, so that the last ones are as likely as the others.
-    which : ndarray(bool, (n_parameters,))
-    """
-
-    def __init__(self, inner: Box, which: np.ndarray) -> None:
-        self.inner = inner
-        self.which = which
-        self.lower = np.where(which, np.ceil(inner.lower), inner.lower) + 0.0  # no -0
-        self.upper = np.where(which, np.floor(inner.upper), inner.upper)
-
-    def place(self, drawn: np.ndarray) -> np.ndarray:
-        """Return the points of the box, rounded."""
-        x = self.inner.place(drawn)
-        whole = np.rint(x) + 0.0
-        return np.asarray(np.where(self.which, whole, x).clip(self.lower, self.upper))
-
-    def settle(self, mean: np.ndarray) -> np.ndarray:
-        """Return the mean as the other box does, not rounded."""
-        return self.inner.settle(mean)
-
-    def invert(self, placed: np.ndarray) -> np.ndarray:
-        """Return what becomes these parameters."""
-        return self.inner.invert(placed)
-
-
 def make_box(
     lower: np.ndarray, upper: np.ndarray, sigma: np.ndarray, whole: np.ndarray, *, smooth: bool
 ) -> Box | None:
-    """Return the box of these bounds, None if there is nothing to keep.
-
-    Parameters
-    ----------
-    lower, upper, sigma : ndarray(float64, (n_parameters,))
-        Bounds, and standard deviations of the start.
-    whole : ndarray(bool, (n_parameters,))
-        Parameters that are whole numbers.
-    smooth : bool
-        Map onto the box instead of clipping.
-    """
+    """Return the box of these bounds, smooth or one that clips; None if there is nothing to keep."""
     if not (whole.any() or np.isfinite(lower).any() or np.isfinite(upper).any()):
         return None
-    low = np.where(whole, np.ceil(lower) - 0.5, lower)
-    high = np.where(whole, np.floor(upper) + 0.5, upper)
-    box: Box = Smooth(low, high, sigma) if smooth else Clip(low, high)
-    return Whole(box, whole) if whole.any() else box
+    return (Smooth if smooth else Box)(lower, upper, sigma, whole)
 
 
 def limit_sigma(

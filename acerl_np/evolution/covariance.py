@@ -10,7 +10,7 @@ Igel, "CMA-ES with optimal covariance update and storage complexity", NIPS 2016.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+import sys
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
@@ -24,8 +24,9 @@ from acerl_np.evolution.rates import (
     weigh_places,
 )
 from acerl_np.evolution.search import Search
-from acerl_np.evolution.spreads import MAX_SIGMA, MIN_SIGMA, decay_noise, draw_noise
+from acerl_np.evolution.spreads import MAX_SIGMA, MIN_SIGMA, Scaled
 from acerl_np.kernels.update import Noise
+from acerl_np.support.arrays import take_arrays
 from acerl_np.support.errors import ConfigError, InputError
 
 MAX_MATRIX = 100
@@ -58,16 +59,13 @@ class State(NamedTuple):
     updates: int
 
 
-class Covariance(ABC):
+class Covariance(Scaled):
     """N(mean, sigma^2 C) in units of the first sigma: what the full and the diagonal form share.
 
     Parameters
     ----------
-    first : ndarray(float64, (n_parameters,))
-        sigma of the start, each number from `MIN_SIGMA` to `MAX_SIGMA`.
-    decay : float
-        Factor on sigma after every `every` generations, beside what is adapted.
-    every : int
+    first, decay, every
+        As `Scaled`; each first sigma from `MIN_SIGMA` to `MAX_SIGMA`.
     limits : (ndarray(float64, (n_parameters,)), ndarray(float64, (n_parameters,))), optional
         Least and largest sigma of each parameter after a generation: beyond them its row and column of C
         are stretched or shrunk.
@@ -76,9 +74,12 @@ class Covariance(ABC):
 
     Raises
     ------
-    InputError
-        If the state is not usable.
+    InputError, ConfigError
+        If the state is not usable, or a full matrix has more than `MAX_MATRIX` parameters.
     """
+
+    most: int = sys.maxsize
+    """Largest number of parameters."""
 
     def __init__(
         self,
@@ -89,33 +90,22 @@ class Covariance(ABC):
         limits: tuple[np.ndarray, np.ndarray] | None = None,
         state: State | None = None,
     ) -> None:
-        self.first = np.array(first, np.float64)
-        self.decay = decay
-        self.every = every
-        self.limits = limits
+        super().__init__(first, decay, every)
         n = self.first.size
+        if n > self.most:
+            raise ConfigError(f"covariance: read {n:,} parameters; expected at most {self.most}")
+        self.limits = limits
         self.state = state or State(1.0, self._make_round(n), np.zeros(n), np.zeros(n), 0)
         # From the covariance alone, here and nowhere else, so that a restored search has the same root.
         root = self._take_root(self.state.covariance) if self._is_in_limits(self.state) else None
         if root is None:
             raise InputError("read values that no search reaches")
         self._root = root
-        self._drawn: tuple[Noise, np.ndarray] | None = None
-
-    def unit(self, generation: int) -> np.ndarray:
-        """Return the unit of lengths, the first sigma, decayed, (n_parameters,)."""
-        return np.asarray(self.first * decay_noise(1.0, self.decay, self.every, generation))
 
     def sigma(self, generation: int) -> np.ndarray:
         """Return sigma of each parameter, ndarray(float64, (n_parameters,)), at least `MIN_SIGMA`."""
         lengths = self.state.size * np.sqrt(self._variances(self.state.covariance))
         return np.asarray(np.maximum(MIN_SIGMA, self.unit(generation) * lengths))
-
-    def draw(self, noise: Noise) -> np.ndarray:
-        """Return the members' normals z, drawn once: ndarray(float32, (population, n_parameters))."""
-        if self._drawn is None or self._drawn[0] != noise:
-            self._drawn = noise, draw_noise(noise, self.first.size)
-        return self._drawn[1]
 
     def place(self, mean: np.ndarray, noise: Noise) -> np.ndarray:
         """Return mean + sigma A z_i, ndarray(float64, (population, n_parameters)) (38 to 40)."""
@@ -127,7 +117,7 @@ class Covariance(ABC):
         """Return the step of the mean, and the spread after it.
 
         Only the order of the utilities counts; if all are equal, nothing changes. Sums run over the
-        members in ascending order, without threads.
+        members in ascending order.
         """
         n, z = self.first.size, self.draw(noise)
         if (utilities == utilities[0]).all():
@@ -135,12 +125,12 @@ class Covariance(ABC):
         rates = find_rates(n, noise.population, self._speed)
         places = find_places(utilities)
         weights = weigh_places(rates.mean_weights, places)
-        z_mean = np.einsum("ij,ij->j", np.broadcast_to(weights, z.shape), z)
+        z_mean = np.einsum("ij,ij->j", np.broadcast_to(weights[:, np.newaxis], z.shape), z)
         y_mean = self._turn(z_mean[np.newaxis])[0]  # (41)
         step = search.learning_rate * self._scale(noise) * y_mean  # (42)
 
         # The root of mu_eff, but of these weights: ties share theirs, and pairs are no chance.
-        root_mu = 1 / np.sqrt(measure_variance(weights, noise.antithetic))
+        root_mu = 1 / math.sqrt(measure_variance(weights, noise.antithetic))
         size, covariance, size_path, shape_path, updates = self.state
         c_s, c_c = rates.c_sigma, rates.c_c
         size_path = (1 - c_s) * size_path + math.sqrt(c_s * (2 - c_s)) * root_mu * z_mean  # (43)
@@ -152,13 +142,17 @@ class Covariance(ABC):
         towards = h * math.sqrt(c_c * (2 - c_c)) * root_mu * y_mean
         shape_path = (1 - c_c) * shape_path + towards  # (45)
         covariance = self._learn(rates, places, z, shape_path, (1 - h) * c_c * (2 - c_c))
-        return step, self._move(State(size, covariance, size_path, shape_path, updates + 1))
+        state = State(size, covariance, size_path, shape_path, updates + 1)
+        try:
+            return step, self._with(self._limit(state))
+        except InputError:  # a state that no search may reach: the shape stays
+            return step, self
 
     def _learn(
         self, rates: Rates, places: np.ndarray, z: np.ndarray, path: np.ndarray, lost: float
     ) -> np.ndarray:
         """Return the covariance after its rank-one and rank-mu updates."""
-        weights = weigh_places(rates.shape_weights, places)
+        weights = weigh_places(rates.shape_weights, places)[:, np.newaxis]
         squares = np.einsum("ij,ij->i", z, z, dtype=np.float64)[:, np.newaxis]
         shortened = weights * self.first.size / np.maximum(squares, MIN_SIGMA)
         weights = np.where(weights < 0.0, shortened, weights)  # (46)
@@ -169,23 +163,21 @@ class Covariance(ABC):
             kept * self.state.covariance + rates.c_1 * rank_one + rates.c_mu * rank_mu
         )  # (47)
 
-    def _move(self, state: State) -> Self:
-        """Return the spread with another state, or this one if that state is not usable."""
-        try:
-            return self._with(self._limit(state))
-        except InputError:
-            return self
-
     def _with(self, state: State) -> Self:
         return type(self)(self.first, self.decay, self.every, limits=self.limits, state=state)
 
+    def _lengths(self, state: State) -> np.ndarray:
+        """Return sigma of each parameter, nan where the state is not usable."""
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            return np.asarray(
+                self.first * (state.size * np.sqrt(self._variances(state.covariance)))
+            )
+
     def _limit(self, state: State) -> State:
         """Return the state with every sigma within its limits."""
-        variances = self._variances(state.covariance)
-        if self.limits is None or not (np.isfinite(variances).all() and (variances > 0.0).all()):
+        sigma = self._lengths(state)
+        if self.limits is None or not (np.isfinite(sigma).all() and (sigma > 0.0).all()):
             return state
-        with np.errstate(over="ignore", under="ignore"):
-            sigma = self.first * (state.size * np.sqrt(variances))
         factors = np.clip(sigma, *self.limits) / sigma
         if (factors == 1.0).all():
             return state
@@ -193,127 +185,70 @@ class Covariance(ABC):
 
     def _is_in_limits(self, state: State) -> bool:
         """Return whether a state is finite, and every sigma within its limits."""
-        if not all(np.isfinite(array).all() for array in state):
+        if not all(np.isfinite(array).all() for array in state) or state.updates < 0:
             return False
-        variances = self._variances(state.covariance)
-        if state.updates < 0 or (variances <= 0.0).any():
-            return False
-        with np.errstate(over="ignore", under="ignore"):
-            sigma = self.first * (state.size * np.sqrt(variances))
+        sigma = self._lengths(state)
         return bool(((sigma >= MIN_SIGMA) & (sigma <= MAX_SIGMA)).all())
 
     def _scale(self, noise: Noise) -> np.ndarray:
         return np.asarray(self.unit(noise.generation) * self.state.size)
 
-    # State
-
     def pack(self) -> dict[str, np.ndarray]:
-        """Return copies of the arrays of the state: its names, with numbers as arrays ().
-
-        Returns
-        -------
-        dict of str to ndarray(float64 or int64)
-        """
+        """Return copies of the arrays of the state: its names, with numbers as arrays ()."""
         return {name: np.array(value) for name, value in self.state._asdict().items()}
 
     def unpack(self, arrays: Mapping[str, np.ndarray]) -> Self:
-        """Return the spread with this one's parameters and these arrays.
+        """Return the spread with these arrays of `pack`; refuse those that no search reaches."""
+        read = take_arrays(arrays, self.pack())
+        plain: dict[str, Any] = {name: a if a.ndim else a.item() for name, a in read.items()}
+        return self._with(State(**plain))
 
-        Parameters
-        ----------
-        arrays : mapping of str to ndarray
-            What `pack` returned.
-
-        Returns
-        -------
-        FullCovariance or DiagonalCovariance
-
-        Raises
-        ------
-        InputError
-            If an array is missing, has another dtype or shape, or values that no search reaches.
-        """
-        read: dict[str, np.ndarray] = {}
-        for name, own in self.pack().items():
-            if name not in arrays:
-                raise InputError(f"read no '{name}'; expected what pack returned")
-            read[name] = np.array(arrays[name])
-            if read[name].dtype != own.dtype or read[name].shape != own.shape:
-                raise InputError(
-                    f"{name}: read {read[name].dtype} {read[name].shape}; "
-                    f"expected {own.dtype} {own.shape}"
-                )
-        state = State(
-            float(read["size"]),
-            read["covariance"],
-            read["size_path"],
-            read["shape_path"],
-            int(read["updates"]),
-        )
-        return self._with(state)
-
-    # What the two forms do differently
+    # What a diagonal does; a full matrix does it otherwise
 
     @property
-    @abstractmethod
     def _speed(self) -> float:
         """Factor on the rates of the covariance."""
+        return (self.first.size + 2) / 3
 
     @staticmethod
-    @abstractmethod
     def _make_round(n: int) -> np.ndarray:
         """Return the first covariance."""
+        return np.ones(n)
 
     @staticmethod
-    @abstractmethod
     def _variances(covariance: np.ndarray) -> np.ndarray:
         """Return the diagonal, (n_parameters,)."""
+        return covariance
 
     @staticmethod
-    @abstractmethod
     def _stretch(covariance: np.ndarray, factors: np.ndarray) -> np.ndarray:
         """Return the covariance of parameters multiplied by factors."""
+        return np.asarray(covariance * np.square(factors))
 
     @staticmethod
-    @abstractmethod
     def _take_root(covariance: np.ndarray) -> np.ndarray | None:
         """Return A with A A^T = C; None if C is asymmetric or not positive definite by `MIN_PIVOT`."""
+        return np.asarray(np.sqrt(covariance)) if (covariance > 0.0).all() else None
 
     @staticmethod
-    @abstractmethod
     def _sum_squares(weights: np.ndarray, steps: np.ndarray) -> np.ndarray:
         """Return sum_i w_i y_i y_i^T, or its diagonal."""
+        weights = np.broadcast_to(weights, steps.shape)
+        return np.asarray(np.einsum("ij,ij,ij->j", weights, steps, steps))
 
-    @abstractmethod
     def _turn(self, normals: np.ndarray) -> np.ndarray:
         """Return A z of each row, (m, n_parameters)."""
+        return np.asarray(self._root * normals)
+
+
+class DiagonalCovariance(Covariance):
+    """A sigma for each parameter with step-size control (sep-CMA-ES), for any number of parameters."""
 
 
 class FullCovariance(Covariance):
-    """A full covariance with step-size control (CMA-ES), which turns and stretches along a problem.
+    """A full covariance with step-size control (CMA-ES), which turns and stretches along a problem."""
 
-    Parameters are those of `Covariance`.
-
-    Raises
-    ------
-    ConfigError
-        If there are more than `MAX_MATRIX` parameters.
-    """
-
-    def __init__(
-        self,
-        first: np.ndarray,
-        decay: float = 1.0,
-        every: int = 1,
-        *,
-        limits: tuple[np.ndarray, np.ndarray] | None = None,
-        state: State | None = None,
-    ) -> None:
-        if first.size > MAX_MATRIX:
-            raise ConfigError(
-                f"covariance: read {first.size:,} parameters; expected at most {MAX_MATRIX}"
-            )
-        super().__init__(first, decay, every, limits=limits, state=state)
+    most = MAX_MATRIX
 
     @property
     def _speed(self) -> float:
@@ -366,38 +301,3 @@ class FullCovariance(Covariance):
 
     def _turn(self, normals: np.ndarray) -> np.ndarray:
         return np.asarray(np.einsum("jk,ik->ij", self._root, normals))
-
-
-class DiagonalCovariance(Covariance):
-    """A sigma for each parameter with step-size control (sep-CMA-ES), for any number of parameters.
-
-    Parameters are those of `Covariance`.
-    """
-
-    @property
-    def _speed(self) -> float:
-        return (self.first.size + 2) / 3
-
-    @staticmethod
-    def _make_round(n: int) -> np.ndarray:
-        return np.ones(n)
-
-    @staticmethod
-    def _variances(covariance: np.ndarray) -> np.ndarray:
-        return covariance
-
-    @staticmethod
-    def _stretch(covariance: np.ndarray, factors: np.ndarray) -> np.ndarray:
-        return np.asarray(covariance * np.square(factors))
-
-    @staticmethod
-    def _take_root(covariance: np.ndarray) -> np.ndarray | None:
-        return np.asarray(np.sqrt(covariance)) if (covariance > 0.0).all() else None
-
-    @staticmethod
-    def _sum_squares(weights: np.ndarray, steps: np.ndarray) -> np.ndarray:
-        weights = np.broadcast_to(weights, steps.shape)
-        return np.asarray(np.einsum("ij,ij,ij->j", weights, steps, steps))
-
-    def _turn(self, normals: np.ndarray) -> np.ndarray:
-        return np.asarray(self._root * normals)

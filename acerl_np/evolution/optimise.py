@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import warnings
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
+from dataclasses import replace
 from functools import partial
 from typing import Any, SupportsFloat
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.evolution.arguments import read_bounds, read_point
+from acerl_np.evolution.arguments import can_restart, check_restart, read_bounds, read_point
 from acerl_np.evolution.covariance import MAX_MATRIX
 from acerl_np.evolution.optimiser import Evolution
-from acerl_np.evolution.options import can_restart, check_restart
 from acerl_np.evolution.records import Result
 from acerl_np.evolution.stop import Stops, read_limits
-from acerl_np.support.errors import ConfigError, InputError, describe
-from acerl_np.support.numbers import check_seed, is_whole
+from acerl_np.support.errors import ConfigError
+from acerl_np.support.fields import SEED, Field, refuse
 
 Function = Callable[[np.ndarray], SupportsFloat]
 Constraints = Callable[[np.ndarray], ArrayLike]
@@ -81,7 +80,7 @@ def optimize(
     **options
         Further options of `Evolution`, such as `population`, `adapt` and `integers`. By default the matrix is
         adapted up to 100 parameters, beyond them a sigma for each; the population is 4 + 3 log(n_parameters),
-        with constraints 20 + 2 n_parameters, and p_f is 0.1.
+        with constraints 20 + 2 n_parameters, and p_f is 0.1. None that deals instances: the function has one.
 
     Returns
     -------
@@ -104,58 +103,41 @@ def optimize(
     >>> found.x.round(3), found.feasible
     (array([1., 1.]), True)
     """
-    for name, given_ in (
-        ("function", function),
-        ("constraints", constraints),
-        ("callback", callback),
-    ):
-        if not callable(given_) and (given_ is not None or name == "function"):
-            raise ConfigError(f"{name}: read {describe(given_)}; expected a function")
-    if executor is not None and not hasattr(executor, "map"):
-        raise ConfigError(
-            f"executor: read {describe(executor)}; expected a concurrent.futures.Executor"
-        )
+    _check_functions(function, constraints, callback, executor)
+    for name in ("n_instances", "sampler", "alpha_u", "advantage"):
+        if name in options:
+            expected = "none, as a function of x knows no instances; see Evolution"
+            refuse(name, options[name], expected, ConfigError)
     stops = read_limits(limits)
-    if not is_whole(restarts) or restarts < 0:
-        raise ConfigError(f"restarts: read {restarts!r}; expected a whole number of at least 0")
-    start, first = _find_start(x0, sigma, bounds, check_seed(seed))
+    restarts = Field(int, 0).read("restarts", restarts)
+    start, first = _find_start(x0, sigma, bounds, SEED.read("seed", seed))
     n = start.size
-    if evaluations is None:
-        evaluations = 10_000 * n
-    if not is_whole(evaluations) or evaluations < 1:
-        raise ConfigError(
-            f"evaluations: read {evaluations!r}; expected a whole number of at least 1"
-        )
+    most = Field(int, 1).read("evaluations", 10_000 * n if evaluations is None else evaluations)
     given: dict[str, Any] = {
         "population": 4 + int(3 * math.log(n)),
         "adapt": "matrix" if n <= MAX_MATRIX else "sigma",
     }
-    if constraints:  # chosen on twelve functions, see examples/evolution_cec2006.py
+    if constraints is not None:  # chosen on twelve functions, see examples/evolution_cec2006.py
         given |= {"population": 20 + 2 * n, "p_f": 0.1}
     given |= options
     sign = 1.0 if maximise else -1.0
     target = sign * stops.target if math.isfinite(stops.target) else math.inf
-    stops = dataclasses.replace(stops, target=target, maxfevals=min(stops.maxfevals, evaluations))
+    stops = replace(stops, target=target, maxfevals=min(stops.maxfevals, most))
     search = Evolution(start, sigma=first, bounds=bounds, seed=seed, **given)
     schedule = given["adapt"], given.get("noise_decay") or 1.0
     if restarts:
         check_restart(*schedule)
     insists = constraints is not None and can_restart(*schedule)
+    run: Callable[..., Iterable[Any]] = map if executor is None else executor.map
     evaluate = partial(evaluate_member, function, constraints)
     over: dict[str, float] = {}
     while not over:
         members, _ = search.ask()
-        run: Callable[..., Iterable[Any]] = map if executor is None else executor.map
         told = list(run(evaluate, list(members)))
+        if len({len(g) for _, g in told}) != 1:
+            refuse("constraints", "different numbers of them", "as many for every x")
         values = sign * np.array([value for value, _ in told])
-        if constraints is None:
-            search.tell(values)
-        else:
-            if len({len(g) for _, g in told}) != 1:
-                raise InputError(
-                    "constraints: read different numbers of them; expected as many for every x"
-                )
-            search.tell(values, np.array([g for _, g in told]))
+        search.tell(values, None if constraints is None else np.array([g for _, g in told]))
         if search.generation == 1 and search.failed == search.population:
             warnings.warn(
                 "function: no member of the first generation has a finite value and constraints",
@@ -165,13 +147,24 @@ def optimize(
         over = search.stop(stops)
         if callback is not None and callback(search):
             over["callback"] = 1.0
-        if over and not over.keys() & FINAL:
-            lost = insists and search.best is None
-            if lost or search.restarts < restarts:
-                search.restart()
-                over = search.stop(stops)
+        again = (insists and search.best is None) or search.restarts < restarts
+        if over and again and not over.keys() & FINAL:
+            search.restart()
+            over = search.stop(stops)
     result = search.result(stops)
-    return dataclasses.replace(result, value=sign * result.value, reasons=tuple(over))
+    return replace(result, value=sign * result.value, reasons=tuple(over))
+
+
+def _check_functions(
+    function: object, constraints: object, callback: object, executor: object
+) -> None:
+    if not callable(function):
+        refuse("function", function, "a function", ConfigError)
+    for name, given in (("constraints", constraints), ("callback", callback)):
+        if given is not None and not callable(given):
+            refuse(name, given, "a function", ConfigError)
+    if executor is not None and not hasattr(executor, "map"):
+        refuse("executor", executor, "a concurrent.futures.Executor", ConfigError)
 
 
 def evaluate_member(
@@ -185,9 +178,9 @@ def evaluate_member(
     try:
         each = np.atleast_1d(given)
     except ValueError:  # a ragged list
-        raise InputError(f"constraints: read {describe(given)}; expected numbers") from None
+        refuse("constraints", given, "numbers")
     if not len(each):
-        raise InputError("constraints: read none; expected at least one number")
+        refuse("constraints", "none", "at least one number")
     return value, [_read_number("constraints", g) for g in each]
 
 
@@ -197,7 +190,7 @@ def _read_number(name: str, value: Any) -> float:
             raise TypeError
         return float(value.item() if isinstance(value, np.ndarray) else value)
     except (TypeError, ValueError):
-        raise InputError(f"{name}: read {describe(repr(value))}; expected a number") from None
+        refuse(name, repr(value), "a number")
 
 
 def _find_start(
@@ -207,18 +200,16 @@ def _find_start(
     seed: int,
 ) -> tuple[np.ndarray, ArrayLike]:
     """Return the first mean and sigma, from the bounds where they are not given."""
-    point = None if x0 is None else read_point(x0)
-    shape = _find_shape(bounds) if point is None else point.shape
-    if point is None and len(shape) != 1:
-        read_bounds(bounds, shape)  # what is no pair is told first
-        raise InputError("x0: read none; expected a point, or bounds with a number per parameter")
+    shape = _find_shape(bounds) if x0 is None else read_point(x0).shape
     lower, upper = read_bounds(bounds, shape)
+    if x0 is None and len(shape) != 1:
+        refuse("x0", "none", "a point, or bounds with a number per parameter")
     closed = np.isfinite(lower).all() and np.isfinite(upper).all()
-    if point is None and not closed:
-        raise InputError("x0: read none; expected a point, as a side of the bounds is open")
+    if x0 is None and not closed:
+        refuse("x0", "none", "a point, as a side of the bounds is open")
     if sigma is None and not closed:
-        raise ConfigError("sigma: read none; expected one, or finite bounds on every side")
-    start = np.random.default_rng(seed).uniform(lower, upper) if point is None else point
+        refuse("sigma", "none", "one, or finite bounds on every side", ConfigError)
+    start = np.random.default_rng(seed).uniform(lower, upper) if x0 is None else read_point(x0)
     return start, (upper - lower) / 5 if sigma is None else sigma
 
 

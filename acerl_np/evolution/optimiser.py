@@ -2,41 +2,43 @@
 
 from __future__ import annotations
 
-import dataclasses
+import copy
 import math
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.evolution.arguments import (
-    check_whole,
+    OPTIONS,
+    begin_with,
+    check_restart,
     make_spread,
     read_bounds,
-    read_matrix,
+    read_options,
     read_point,
-    read_start,
+    read_sigma,
     read_whole,
 )
-from acerl_np.evolution.bounds import make_box
+from acerl_np.evolution.bounds import limit_sigma, make_box
 from acerl_np.evolution.covariance import Covariance, FullCovariance
-from acerl_np.evolution.options import OPTIONS, check_options, check_restart
-from acerl_np.evolution.progress import Progress, read_outcome
+from acerl_np.evolution.progress import Progress, check_mapping, read_state, read_told
 from acerl_np.evolution.ranking import Ranker, Ranking, Shaping
-from acerl_np.evolution.records import Report, summarise
+from acerl_np.evolution.records import Best, Report, Result, summarise
 from acerl_np.evolution.sampler import Advantage, Sampler, check_ids, make_sampler
 from acerl_np.evolution.search import Search
-from acerl_np.evolution.shown import Shown
 from acerl_np.evolution.spreads import Adapt, PerParameter, Step
-from acerl_np.evolution.state import check_mapping, read_state
+from acerl_np.evolution.stop import Record, Stops, find_reasons, read_limits
+from acerl_np.evolution.violations import Tolerance
 from acerl_np.support.errors import InputError
 from acerl_np.support.numbers import Whole
 from acerl_np.support.sharing import CopiedWhole
 
 
-class Evolution(CopiedWhole, Shown):
+class Evolution(CopiedWhole):
     """Maximise a return with the cost kept within a limit, on one or several instances of a problem.
 
     Algorithm 1 of the paper without its policy and episodes. Each generation draws members
@@ -80,7 +82,6 @@ class Evolution(CopiedWhole, Shown):
         constraints have a tolerance, and with an adapted matrix in a generation without a feasible member,
         which might else settle in a corner of the bounds.
     ranking : {"isr", "cf", "r", "f"}
-        As `rank_utilities`.
     shaping : {"standardised", "rank"}
         As `rank_utilities`. An adapted search follows the order of the utilities alone.
     step : {"natural", "plain"}
@@ -99,11 +100,7 @@ class Evolution(CopiedWhole, Shown):
         Members 2 i and 2 i + 1 use the same noise with opposite signs (Eq. 12) and the same instance.
     n_instances : int
         Variants of the problem, numbered from 0, that one mean is to serve.
-    sampler : {"ais", "uniform", "random", "single"}
-        As `make_sampler`.
-    alpha_u : float
-        As `make_sampler`.
-    advantage : {"paper", "released"}
+    sampler, alpha_u, advantage
         As `make_sampler`.
     bounds : (array_like of float, array_like of float), optional
         Least and largest value of the parameters, each a number or (n_parameters,); infinities leave a
@@ -122,7 +119,7 @@ class Evolution(CopiedWhole, Shown):
 
     Attributes
     ----------
-    population, cost_limit, antithetic, n_instances, seed
+    cost_limit, antithetic, n_instances, seed
         As given.
     sampler : InstanceSampler
 
@@ -170,67 +167,45 @@ class Evolution(CopiedWhole, Shown):
         covariance: ArrayLike | None = None,
         seed: Whole = 0,
     ) -> None:
-        options = check_options(
-            {
-                "population": population,
-                "seed": seed,
-                "learning_rate": learning_rate,
-                "cost_limit": cost_limit,
-                "p_f": p_f,
-                "ranking": ranking,
-                "shaping": shaping,
-                "step": step,
-                "adapt": adapt,
-                "noise_decay": noise_decay,
-                "noise_decay_every": noise_decay_every,
-                "antithetic": antithetic,
-                "n_instances": n_instances,
-                "sampler": sampler,
-                "alpha_u": alpha_u,
-                "advantage": advantage,
-            }
-        )
-        mean, first_sigma = read_start(x0, sigma, options["adapt"])
+        options = read_options(locals())
+        mean = read_point(x0)
+        first = read_sigma(sigma, mean.size, adapt)
         lower, upper = read_bounds(bounds, mean.shape)
-        whole = read_whole(integers, mean.shape)
-        check_whole(lower, upper, whole)
-        matrix = read_matrix(covariance, mean.size, options["adapt"])
-        self.population: int = options["population"]
+        whole = read_whole(integers, lower, upper)
         self.cost_limit: float = options["cost_limit"]
         self.antithetic: bool = options["antithetic"]
         self.n_instances: int = options["n_instances"]
         self.seed: int = options["seed"]
         self.sampler = make_sampler(
-            options["sampler"],
+            sampler,
             self.n_instances,
             self.seed,
             alpha_u=options["alpha_u"],
-            advantage=options["advantage"],
+            advantage=advantage,
         )
         self._rank = Ranker(ranking, shaping, self.cost_limit, options["p_f"])
         self._options = {
             "n_parameters": np.array(mean.size),
-            "sigma": first_sigma,
+            "sigma": first,
             "bounds[0]": lower,
             "bounds[1]": upper,
             "integers": whole,
             **{name: np.array(value) for name, value in options.items()},
         }
-        spread = make_spread(self._options, matrix)
         self._start = mean
+        self._round = make_spread(options, first, limit_sigma(lower, upper, whole))  # of any start
         self._search: Search[PerParameter | Covariance] = Search(
             mean,
-            spread,
+            begin_with(self._round, covariance),
             seed=self.seed,
-            population=self.population,
+            population=options["population"],
             learning_rate=options["learning_rate"],
             antithetic=self.antithetic,
-            box=make_box(lower, upper, first_sigma, whole, smooth=adapt != "none"),
+            box=make_box(lower, upper, first, whole, smooth=adapt != "none"),
         )
         self._progress = Progress()
         self._warned = False
-        self._dealt: np.ndarray | None = None  # int64 (population,), once asked for
-        self._members = np.zeros((0, mean.size))
+        self._asked: tuple[np.ndarray, np.ndarray] | None = None  # members and their instances
 
     def ask(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the members of this generation and the instance to evaluate each on.
@@ -249,12 +224,11 @@ class Evolution(CopiedWhole, Shown):
         RuntimeWarning
             Once, if all members are the same point and the search is over: `stop` says why.
         """
-        noise = self._search.noise()
-        if self._dealt is None:
-            self._dealt = self.sampler.deal(noise)
-        members = self._search.place(noise)
-        same = (members[0] == members[-1]).all() and (members == members[0]).all()
-        if same and not self._warned and self.stop():
+        if self._asked is None:
+            noise = self._search.noise()
+            self._asked = self._search.place(noise), self.sampler.deal(noise)
+        members, dealt = self._asked
+        if not self._warned and (members == members[0]).all() and self.stop():
             self._warned = True
             warnings.warn(
                 f"generation {self.generation + 1}: all members are the same point; "
@@ -262,8 +236,7 @@ class Evolution(CopiedWhole, Shown):
                 RuntimeWarning,
                 stacklevel=2,
             )
-        self._members = members
-        return members.copy(), self._dealt.copy()
+        return members.copy(), dealt.copy()
 
     def tell(
         self,
@@ -294,37 +267,36 @@ class Evolution(CopiedWhole, Shown):
             If there was no `ask` in this generation, a shape does not fit, an id is out of range, or
             the returns are too large to be scored by their values. Nothing is changed then.
         """
-        if self._dealt is None:
+        if self._asked is None:
             raise InputError("tell: read no ask in this generation; expected ask before every tell")
-        outcome = read_outcome(
-            returns, costs, self.population, self.cost_limit, self._progress.tolerance
-        )
-        j_r, j_c, feasible = outcome.returns, outcome.costs, outcome.feasible
+        members, dealt = self._asked
+        told = read_told(returns, costs, self.population, self.cost_limit, self._progress.tolerance)
         ids = check_ids(
-            self._dealt if instance_ids is None else instance_ids, self.population, self.n_instances
+            dealt if instance_ids is None else instance_ids, self.population, self.n_instances
         )
-        noise, sigma, members = self._search.noise(), self.sigma, self._members
+        search, sampler, rank = copy.copy(self._search), copy.copy(self.sampler), self._rank
+        noise, sigma = search.noise(), search.sigma
         # Numbers near the largest of float64 may overflow on the way to a rank or a mean.
         with np.errstate(over="ignore", invalid="ignore"):
-            rank = self._rank
-            lost = isinstance(self._search.spread, FullCovariance) and not feasible.any()
-            if lost or 0.0 < outcome.tolerance.level < math.inf:  # a tolerance is chance enough
-                rank = dataclasses.replace(rank, p_f=0.0)
-            utilities = rank(j_r, outcome.ranked, ids, noise)  # line 16
+            lost = isinstance(search.spread, FullCovariance) and not told.feasible.any()
+            if lost or 0.0 < told.tolerance.level < math.inf:  # a tolerance is chance enough
+                rank = replace(rank, p_f=0.0)
+            utilities = rank(told.returns, told.ranked, ids, noise)  # line 16
             if not np.isfinite(utilities).all():
                 raise InputError(
                     "returns: the step is not finite; expected smaller returns or costs"
                 )
-            self._search.tell(utilities, noise)  # line 17
-            self.sampler.update(ids, j_r)  # lines 11 and 13
-            summary = summarise(j_r, j_c, outcome.good, feasible)
-            self._progress = outcome.add_to(self._progress, members, ids, self.generation)
-        self._dealt = None
+            search.tell(utilities, noise)  # line 17
+            sampler.update(ids, told.returns)  # lines 11 and 13
+            summary = summarise(told.returns, told.costs, told.good, told.feasible)
+            progress = self._progress.add(told, members, ids, search.generation, self.cost_limit)
+        # All in one statement, which an interrupt cannot tear.
+        vars(self).update(_search=search, sampler=sampler, _progress=progress, _asked=None)
         return Report(
-            generation=self.generation,
+            generation=search.generation,
             noise_std=float(sigma.max()),
             counts=tuple(np.bincount(ids, minlength=self.n_instances).tolist()),
-            best_return=np.nan if self.best is None else self.best.return_,
+            best_return=math.nan if progress.best is None else progress.best.return_,
             **summary,
         )
 
@@ -350,28 +322,22 @@ class Evolution(CopiedWhole, Shown):
         check_restart(str(given["adapt"]), float(given["noise_decay"]))
         lower, upper = given["bounds[0]"], given["bounds[1]"]
         if x0 is not None:
-            mean = read_point(x0)
-            if mean.shape != self._start.shape:
-                raise InputError(f"x0: read shape {mean.shape}; expected {self._start.shape}")
+            mean = read_point(x0, self._start.shape)
         elif np.isfinite(lower).all() and np.isfinite(upper).all():
             rng = np.random.default_rng((self.seed, self.restarts + 1))
             mean = rng.uniform(lower, upper)
         else:
             mean = self._start
         members = 2 * self.population if population is None else population
-        plain = {name: array.item() for name, array in given.items() if array.ndim == 0}
-        del plain["n_parameters"]
-        self._set_population(check_options({**plain, "population": members})["population"])
-        box = self._search.box
-        self._search.mean = mean.copy() if box is None else box.invert(mean)
-        self._search.spread = make_spread(self._options, None)
-        self._progress = self._progress.begin_again()
-        self._warned = False
-        self._dealt = None
-
-    def _set_population(self, population: int) -> None:
-        self.population = population
-        self._search.population = population
+        plain = {name: given[name].item() for name in OPTIONS}
+        search = copy.copy(self._search)
+        search.population = read_options({**plain, "population": members})["population"]
+        search.mean = mean.copy() if search.box is None else search.box.invert(mean)
+        search.spread = self._round
+        again = self._progress._replace(
+            restarts=self.restarts + 1, record=Record(), tolerance=Tolerance()
+        )
+        vars(self).update(_search=search, _progress=again, _warned=False, _asked=None)
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Return a copy of the state as plain arrays, which `numpy.savez` can write.
@@ -399,24 +365,16 @@ class Evolution(CopiedWhole, Shown):
     def from_state(cls, state: Mapping[str, ArrayLike]) -> Self:
         """Return an `Evolution` that continues from a state, with the options recorded there.
 
-        Parameters
-        ----------
-        state : mapping of str to array_like
-            What `get_state` returned, or the file that `numpy.savez` made of it.
-
-        Raises
-        ------
-        InputError
-            As `set_state`.
+        Parameters and errors are those of `set_state`.
         """
         check_mapping(state)
         options: dict[str, Any] = {}
-        for name in ("start", *(f"option.{name}" for name in (*OPTIONS, "bounds[0]", "bounds[1]"))):
+        given = ("sigma", "integers", "bounds[0]", "bounds[1]", *OPTIONS)
+        for name in ("start", *(f"option.{name}" for name in given)):
             if name not in state:
                 raise InputError(f"state: read no '{name}'; expected what get_state returned")
             array = np.array(state[name])
-            key = name.removeprefix("option.")
-            options[key] = array.item() if array.ndim == 0 else array
+            options[name.removeprefix("option.")] = array if array.ndim else array.item()
         bounds = options.pop("bounds[0]"), options.pop("bounds[1]")
         evolution = cls(options.pop("start"), bounds=bounds, **options)
         evolution.set_state(state)
@@ -437,16 +395,141 @@ class Evolution(CopiedWhole, Shown):
             nothing is changed then.
         """
         read = read_state(state, self.get_state())
-        packed = {name: read[f"spread.{name}"] for name in self._search.spread.pack()}
+        search, sampler = copy.copy(self._search), copy.copy(self.sampler)
+        spread = {name: read[f"spread.{name}"] for name in search.spread.pack()}
         try:
-            spread = self._search.spread.unpack(packed)
+            search.spread = search.spread.unpack(spread)
         except InputError as error:
             raise InputError(f"state: spread: {error}; expected what get_state returned") from None
-        self._search.mean = read["mean"]
-        self._search.spread = spread
-        self._search.generation = int(read["generation"])
-        self._set_population(int(read["population"]))
-        self._start = read["start"]
-        self._progress = Progress.unpack(read)
-        self.sampler.set_state({name: read[f"sampler.{name}"] for name in self.sampler.get_state()})
-        self._dealt = None
+        search.mean = read["mean"]
+        search.generation, search.population = int(read["generation"]), int(read["population"])
+        sampler.set_state({name: read[f"sampler.{name}"] for name in sampler.statistics})
+        vars(self).update(
+            _search=search,
+            sampler=sampler,
+            _start=read["start"],
+            _progress=Progress.unpack(read),
+            _asked=None,
+        )
+
+    @property
+    def population(self) -> int:
+        """Members of a generation."""
+        return self._search.population
+
+    @property
+    def mean(self) -> np.ndarray:
+        """Mean of the search distribution, inside the bounds, float64 (n_parameters,), a copy."""
+        return self._search.found
+
+    @property
+    def generation(self) -> int:
+        """Number of finished generations."""
+        return self._search.generation
+
+    @property
+    def sigma(self) -> np.ndarray:
+        """Standard deviation of the present generation's noise, float64 (n_parameters,)."""
+        return self._search.sigma
+
+    @property
+    def covariance(self) -> np.ndarray:
+        """Covariance of the present generation's noise, float64 (n_parameters, n_parameters).
+
+        Without a matrix the diagonal alone, (n_parameters,). A new search that starts from `mean` with
+        sigma 1 and this `covariance` goes on where this one is.
+        """
+        spread = self._search.spread
+        if not isinstance(spread, FullCovariance):
+            return np.asarray(np.square(self.sigma))
+        unit = spread.unit(self.generation) * spread.state.size
+        outer: np.ndarray = np.outer(unit, unit)
+        return np.asarray(spread.state.covariance * outer)
+
+    @property
+    def evaluations(self) -> int:
+        """Members told so far, those that failed and those before a restart included."""
+        return self._progress.evaluations
+
+    @property
+    def restarts(self) -> int:
+        """Number of restarts so far."""
+        return self._progress.restarts
+
+    @property
+    def closest(self) -> Best | None:
+        """The member of the least cost so far, the first of equal ones; None if all failed.
+
+        It says how near the search is as long as there is no `best`.
+        """
+        return self._progress.closest
+
+    @property
+    def best(self) -> Best | None:
+        """The best feasible member so far; None without one.
+
+        With several instances, a member is evaluated on one of them only, and returns of different
+        instances need not be comparable: judge `mean` on all of them instead.
+        """
+        return self._progress.best
+
+    @property
+    def failed(self) -> int:
+        """Members of the last generation whose return or cost was not finite."""
+        return self._progress.failed
+
+    def stop(self, limits: Stops | None = None) -> dict[str, float]:
+        """Return why the search is over; nothing, so false, while it is not.
+
+        Nothing is changed: you may tell further generations, or `restart`.
+
+        Parameters
+        ----------
+        limits : Stops, optional
+
+        Returns
+        -------
+        dict of str to float
+            The limits reached by name: those of `Stops`; "noeffectcoord": a fifth of sigma no longer
+            changes a parameter of the mean; "noeffectaxis": nor does a tenth of a column of the
+            matrix's root the mean.
+
+        Raises
+        ------
+        ConfigError
+            If the limits are something else.
+        """
+        return find_reasons(
+            read_limits(limits),
+            self._search,
+            self._progress.record,
+            evaluations=self.evaluations,
+            best=-math.inf if self.best is None else self.best.return_,
+        )
+
+    def result(self, limits: Stops | None = None) -> Result:
+        """Return what was found so far, and why the search is over, if it is."""
+        found = self.best or self.closest
+        nothing = np.full(self._start.size, np.nan)
+        return Result(
+            x=nothing if found is None else found.parameters.copy(),
+            value=math.nan if found is None else found.return_,
+            violation=math.nan if found is None else max(0.0, found.cost - self.cost_limit),
+            mean=self.mean,
+            feasible=self.best is not None,
+            evaluations=self.evaluations,
+            generations=self.generation,
+            restarts=self.restarts,
+            reasons=tuple(self.stop(limits)),
+        )
+
+    def __repr__(self) -> str:
+        best = "no feasible member yet"
+        if self.best is not None:
+            best = f"best return {self.best.return_:g}"
+        elif self.closest is not None:
+            best += f", least cost {self.closest.cost:g}"
+        return (
+            f"<Evolution of {self._start.size} parameters, adapt '{self._options['adapt']}', population "
+            f"{self.population}: generation {self.generation}, {self.evaluations} evaluations, {best}>"
+        )

@@ -40,19 +40,9 @@ class Rates(NamedTuple):
 
 @lru_cache(maxsize=16)
 def find_rates(n: int, population: int, speed: float) -> Rates:
-    """Return the tutorial's rates.
+    """Return the tutorial's rates of a search for n parameters.
 
-    Parameters
-    ----------
-    n : int
-        Parameters.
-    population : int
-    speed : float
-        Factor on the covariance's rates: 1 for a full one, (n + 2) / 3 for a diagonal.
-
-    Returns
-    -------
-    Rates
+    `speed` is a factor on the covariance's rates: 1 for a full one, (n + 2) / 3 for a diagonal.
     """
     raw = math.log((population + 1) / 2) - np.log(np.arange(1, population + 1))  # (49)
     good, bad = np.maximum(raw, 0.0), np.maximum(-raw, 0.0)
@@ -85,54 +75,27 @@ def find_rates(n: int, population: int, speed: float) -> Rates:
 
 
 def find_places(utilities: np.ndarray) -> np.ndarray:
-    """Return the order of the members, ndarray(int64, (population, 1)): larger is better, equal is tied."""
-    return np.unique(utilities, return_inverse=True)[1].reshape(-1, 1)
+    """Return the order of the members, ndarray(int64, (population,)): larger is better, equal is tied."""
+    return np.unique(utilities, return_inverse=True)[1].reshape(-1)
 
 
 def weigh_places(by_place: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """Return each member's weight; tied members share the weights of their places.
-
-    Parameters
-    ----------
-    by_place : ndarray(float64, (population,))
-        The best first.
-    places : ndarray(int64, (population, m))
-        Larger is better.
-
-    Returns
-    -------
-    ndarray(float64, (population, m))
-    """
-    weights = np.empty(places.shape)
-    if places.shape[1] == 1:
-        order = np.argsort(-places[:, 0], kind="stable")
-        ordered = places[order, 0]
-        if (ordered[1:] != ordered[:-1]).all():  # no ties
-            weights[order, 0] = by_place
-            return weights
-    for column in range(places.shape[1]):
-        _, tie, count = np.unique(-places[:, column], return_inverse=True, return_counts=True)
-        first = np.cumsum(count) - count
-        weights[:, column] = (np.add.reduceat(by_place, first) / count)[tie]
-    return weights
+    """Return each member's weight, of the weights by place, the best first; tied members share theirs."""
+    order = np.argsort(-places, kind="stable")
+    if (places[order[1:]] != places[order[:-1]]).all():  # no ties
+        weights = np.empty(len(places))
+        weights[order] = by_place
+        return weights
+    _, tie, count = np.unique(-places, return_inverse=True, return_counts=True)
+    first = np.cumsum(count) - count
+    return np.asarray((np.add.reduceat(by_place, first) / count)[tie.reshape(-1)])
 
 
-def measure_variance(weights: np.ndarray, antithetic: bool) -> np.ndarray:
-    """Return the variance of sum_i w_i z_i if the order of the members is chance, (m,).
+def measure_variance(weights: np.ndarray, antithetic: bool) -> float:
+    """Return the variance of sum_i w_i z_i if the order of the members is chance; weights sum to 1.
 
     1 / mu_eff with independent members. A mirrored pair has the sum (w_a - w_b) z, of which the square's mean
     over all orders is twice the variance of the weights.
-
-    Parameters
-    ----------
-    weights : ndarray(float64, (population, m))
-        Each column sums to 1.
-    antithetic : bool
-
-    Returns
-    -------
-    ndarray(float64, (m,))
     """
-    squares = np.square(weights).sum(axis=0)
-    n = len(weights)
-    return np.asarray((squares - 1 / n) * n / (n - 1) if antithetic else squares)
+    square, n = np.square(weights).sum(), len(weights)
+    return float((square - 1 / n) * n / (n - 1) if antithetic else square)

@@ -107,21 +107,9 @@ class Result:
 def summarise(
     returns: np.ndarray, costs: np.ndarray, good: np.ndarray, within: np.ndarray
 ) -> dict[str, Any]:
-    """Return the means of a generation.
+    """Return return_mean, return_std and cost_mean of a generation's good members, nan without one.
 
-    Parameters
-    ----------
-    returns, costs : ndarray(float64, (population,))
-    good : ndarray(bool, (population,))
-        Members that could be evaluated.
-    within : ndarray(bool, (population,))
-        Members that keep the limit.
-
-    Returns
-    -------
-    dict
-        return_mean, return_std and cost_mean of the good members, nan without one; satisfied, the share
-        of all members within the limit; failed, how many are not good.
+    Beside them stand satisfied, the share of all members within the limit, and failed, how many are not good.
     """
     known_returns, known_costs = returns[good], costs[good]
     n = len(known_returns)

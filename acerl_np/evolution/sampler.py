@@ -3,102 +3,57 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Literal, Protocol, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.kernels.random import SAMPLER, derive_key, fill_uniforms
 from acerl_np.kernels.update import Noise
-from acerl_np.support.errors import ConfigError, InputError
+from acerl_np.support.fields import Field, refuse
 from acerl_np.support.numbers import Whole
 
 Sampler = Literal["ais", "uniform", "random", "single"]
 Advantage = Literal["paper", "released"]
 
+SAMPLER_NAME, ADVANTAGE = Field(get_args(Sampler)), Field(get_args(Advantage))
+N_INSTANCES = Field(int, 1)
+
 
 def check_ids(instance_ids: ArrayLike, n_members: int, n_instances: int) -> np.ndarray:
-    """Return the instance of each member as int64.
-
-    Parameters
-    ----------
-    instance_ids : array_like of int, (n_members,)
-    n_members, n_instances : int
-
-    Returns
-    -------
-    ndarray(int64, (n_members,))
-
-    Raises
-    ------
-    InputError
-        If the shape differs, or an id is no whole number from 0 to n_instances - 1.
-    """
+    """Return the instance of each member as int64, each from 0 to n_instances - 1; refuse others."""
     try:
         ids = np.asarray(instance_ids)
     except ValueError:
-        raise InputError(
-            "instance ids: read lists of unequal lengths; expected one vector"
-        ) from None
+        refuse("instance ids", "lists of unequal lengths", "one vector")
     if ids.shape != (n_members,) or (ids.dtype.kind not in "iu" and n_members):
-        raise InputError(
-            f"instance ids: read {ids.dtype} of shape {ids.shape}; "
-            f"expected whole numbers of shape ({n_members},)"
-        )
-    outside = (ids < 0) | (ids >= n_instances)
-    if outside.any():
-        raise InputError(f"instance ids: read {ids[outside][0]}; expected 0 to {n_instances - 1}")
+        read = f"{ids.dtype} of shape {ids.shape}"
+        refuse("instance ids", read, f"whole numbers of shape ({n_members},)")
+    for one in ids[(ids < 0) | (ids >= n_instances)]:
+        refuse("instance ids", one, f"0 to {n_instances - 1}")
     return ids.astype(np.int64)
 
 
-class InstanceSampler(Protocol):
-    """Deals instances to the members of a generation, and learns from their returns."""
+class InstanceSampler(ABC):
+    """Deals instances to the members of a generation, and learns from their returns.
 
-    n_instances: int
-    count: np.ndarray
-    """int64 (n_instances,): episodes played on each instance."""
+    Its arrays are replaced, never written, and all in one statement: a `copy.copy` stays as it was.
 
-    def assign(self, n_groups: int, generation: int) -> np.ndarray:
-        """Return the instance of each of `n_groups` members or antithetic pairs, int64."""
-        ...
+    Parameters
+    ----------
+    n_instances : int
+    seed : int
 
-    def deal(self, noise: Noise) -> np.ndarray:
-        """Return the instance of each member, int64; members that share a stream share theirs."""
-        ...
-
-    def update(self, instance_ids: ArrayLike, returns: ArrayLike) -> None:
-        """Take in the returns of a finished generation.
-
-        Parameters
-        ----------
-        instance_ids : array_like of int, (n_members,)
-        returns : array_like of float, (n_members,)
-
-        Raises
-        ------
-        InputError
-            If the lengths differ or an id is out of range; nothing is changed then.
-        """
-        ...
-
-    def get_state(self) -> dict[str, np.ndarray]:
-        """Return a copy of the statistics as plain arrays."""
-        ...
-
-    def set_state(self, state: dict[str, np.ndarray]) -> None:
-        """Restore the statistics that `get_state` returned."""
-        ...
-
-
-class _Counting(ABC):
-    """What all samplers share: the number of episodes per instance, and keyed draws."""
+    Attributes
+    ----------
+    count : ndarray(int64, (n_instances,))
+        Episodes played on each instance.
+    """
 
     statistics: tuple[str, ...] = ("count",)
 
     def __init__(self, n_instances: int, seed: Whole = 0) -> None:
-        if n_instances < 1:
-            raise ConfigError(f"n_instances: read {n_instances}; expected at least 1")
-        self.n_instances = n_instances
+        self.n_instances: int = N_INSTANCES.read("n_instances", n_instances)
         self.seed = seed
         self.count = np.zeros(n_instances, np.int64)
 
@@ -122,21 +77,12 @@ class _Counting(ABC):
         return drawn
 
     def update(self, instance_ids: ArrayLike, returns: ArrayLike) -> None:
-        """Count the episodes of a finished generation."""
-        self.take_in(instance_ids, returns)
-
-    def take_in(self, instance_ids: ArrayLike, returns: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-        """Check and count the episodes of a finished generation.
+        """Take in the returns of a finished generation; those that are not finite only count.
 
         Parameters
         ----------
         instance_ids : array_like of int, (n_members,)
         returns : array_like of float, (n_members,)
-
-        Returns
-        -------
-        ids : ndarray(int64, (n_members,))
-        values : ndarray(float64, (n_members,))
 
         Raises
         ------
@@ -145,10 +91,14 @@ class _Counting(ABC):
         """
         values = np.asarray(returns, np.float64)
         if values.ndim != 1:
-            raise InputError(f"returns: read shape {values.shape}; expected (n_members,)")
-        ids = check_ids(instance_ids, len(values), self.n_instances)
-        self.count += np.bincount(ids, minlength=self.n_instances)
-        return ids, values
+            refuse("returns", f"shape {values.shape}", "(n_members,)")
+        vars(self).update(
+            self._count(check_ids(instance_ids, len(values), self.n_instances), values)
+        )
+
+    def _count(self, ids: np.ndarray, values: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the statistics after these returns."""
+        return {"count": self.count + np.bincount(ids, minlength=self.n_instances)}
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Return a copy of the statistics as plain arrays."""
@@ -156,11 +106,11 @@ class _Counting(ABC):
 
     def set_state(self, state: dict[str, np.ndarray]) -> None:
         """Restore the statistics that `get_state` returned."""
-        for name in self.statistics:
-            getattr(self, name)[:] = state[name]
+        own = self.get_state()
+        vars(self).update({name: np.array(state[name], own[name].dtype) for name in own})
 
 
-class AdaptiveSampler(_Counting):
+class AdaptiveSampler(InstanceSampler):
     """AIS: softmax over the instances' advantage plus an upper-confidence bonus (Algorithm 2, Eq. 7).
 
     The metric u needs only the number, sum, least and largest of an instance's returns (Eq. 6):
@@ -168,8 +118,7 @@ class AdaptiveSampler(_Counting):
 
     Parameters
     ----------
-    n_instances : int
-    seed : int
+    n_instances, seed : int
     alpha_u : float
         Exploration factor of the bonus alpha_u sqrt(log N / N_i).
     advantage : {"paper", "released"}
@@ -208,13 +157,7 @@ class AdaptiveSampler(_Counting):
         return u.clip(0.0, 1.0)
 
     def probabilities(self) -> np.ndarray:
-        """Return the probability of drawing each instance; 0 for those never tried.
-
-        Returns
-        -------
-        ndarray(float64, (n_instances,))
-            Sums to 1 once an instance has been tried.
-        """
+        """Return the probability of drawing each instance, 0 for those never tried; they sum to 1."""
         tried = self.count > 0
         if not tried.any():
             return np.zeros(self.n_instances)
@@ -240,30 +183,34 @@ class AdaptiveSampler(_Counting):
         chosen[: len(first)] = first
         return chosen
 
-    def update(self, instance_ids: ArrayLike, returns: ArrayLike) -> None:
-        """Take in the returns of a finished generation; those that are not finite only count."""
-        ids, values = self.take_in(instance_ids, returns)
+    def _count(self, ids: np.ndarray, values: np.ndarray) -> dict[str, np.ndarray]:
         finite = np.isfinite(values)
-        ids, values = ids[finite], values[finite]
-        self.valid += np.bincount(ids, minlength=self.n_instances)
-        self.total += np.bincount(ids, weights=values, minlength=self.n_instances)
-        np.minimum.at(self.least, ids, values)
-        np.maximum.at(self.largest, ids, values)
+        known, values = ids[finite], values[finite]
+        least, largest = self.least.copy(), self.largest.copy()
+        np.minimum.at(least, known, values)
+        np.maximum.at(largest, known, values)
+        return {
+            **super()._count(ids, values),
+            "valid": self.valid + np.bincount(known, minlength=self.n_instances),
+            "total": self.total + np.bincount(known, weights=values, minlength=self.n_instances),
+            "least": least,
+            "largest": largest,
+        }
 
 
-class UniformSampler(_Counting):
+class UniformSampler(InstanceSampler):
     """Each instance equally often: member index modulo the number of instances.
 
     Where that does not go evenly, the next generation goes on with the next instance.
     """
 
     def assign(self, n_groups: int, generation: int) -> np.ndarray:
-        """Return group k's instance, k modulo the number of instances, from where the last one ended."""
+        """Return the instances in turn, from where the last generation ended."""
         first = generation * n_groups % self.n_instances
         return (first + np.arange(n_groups)) % self.n_instances
 
 
-class RandomSampler(_Counting):
+class RandomSampler(InstanceSampler):
     """Every instance with the same probability, independently for each member."""
 
     def assign(self, n_groups: int, generation: int) -> np.ndarray:
@@ -272,7 +219,7 @@ class RandomSampler(_Counting):
         return drawn
 
 
-class SingleSampler(_Counting):
+class SingleSampler(InstanceSampler):
     """Only the first instance."""
 
     def assign(self, n_groups: int, generation: int) -> np.ndarray:
@@ -302,17 +249,12 @@ def make_sampler(
     ConfigError
         If the name or the advantage is unknown.
     """
-    if advantage not in get_args(Advantage):
-        raise ConfigError(
-            f"advantage: read '{advantage}'; expected one of {', '.join(get_args(Advantage))}"
-        )
-    if name == "ais":
+    ADVANTAGE.read("advantage", advantage)
+    if SAMPLER_NAME.read("sampler", name) == "ais":
         return AdaptiveSampler(n_instances, seed, alpha_u=alpha_u, advantage=advantage)
-    others: dict[str, type[UniformSampler | RandomSampler | SingleSampler]] = {
+    others: dict[str, type[InstanceSampler]] = {
         "uniform": UniformSampler,
         "random": RandomSampler,
         "single": SingleSampler,
     }
-    if name not in others:
-        raise ConfigError(f"sampler: read '{name}'; expected one of {', '.join(get_args(Sampler))}")
     return others[name](n_instances, seed)

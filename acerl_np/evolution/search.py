@@ -1,9 +1,14 @@
-"""The search that `ACERL` and `Evolution` share: noise out, utilities in, a step of mean and spread."""
+"""The search that `ACERL` and `Evolution` share: noise out, utilities in, a step of mean and spread.
+
+Nothing here is written in place: what a step changes is computed first and takes the place of the old in one
+statement, which an interrupt cannot tear. So `copy.copy` of a search, or of an average, stays as it was.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,36 +16,37 @@ from numpy.typing import ArrayLike
 from acerl_np.evolution.bounds import Box
 from acerl_np.kernels.update import Noise
 from acerl_np.support.errors import InputError
+from acerl_np.support.fields import refuse
 
 
-class Spread(Protocol):
+class Spread(ABC):
     """How noise becomes members, and utilities a step.
 
     `acerl_np.evolution.spreads` has two that follow a schedule, `acerl_np.evolution.covariance` two that
     learn their shape. A spread never changes: `follow` returns the next one.
     """
 
+    @abstractmethod
     def sigma(self, generation: int) -> np.ndarray:
         """Return the standard deviation of the noise in a generation, () or (n_parameters,)."""
-        ...
 
+    @abstractmethod
     def place(self, mean: np.ndarray, noise: Noise) -> np.ndarray:
         """Return the members of a generation, (population, n_parameters)."""
-        ...
 
+    @abstractmethod
     def follow(
         self, search: Search[Any], utilities: np.ndarray, noise: Noise
     ) -> tuple[np.ndarray, Self]:
         """Return the step that these utilities give the mean, and the spread after it."""
-        ...
 
     def pack(self) -> dict[str, np.ndarray]:
         """Return copies of the arrays that decide, with the generation's number, all that follows."""
-        ...
+        return {}
 
     def unpack(self, arrays: Mapping[str, np.ndarray]) -> Self:
         """Return the spread with these arrays; raise `InputError` if they are not usable."""
-        ...
+        return self
 
 
 S = TypeVar("S", bound=Spread)
@@ -113,12 +119,11 @@ class Search(Generic[S]):
         return self.mean.copy() if self.box is None else self.box.place(self.mean)
 
     def tell(self, utilities: ArrayLike, noise: Noise) -> np.ndarray:
-        """Step along the gradient of these utilities and begin the next generation (line 17).
+        """Step along the gradient of these utilities, the larger the better, to the next generation (17).
 
         Parameters
         ----------
         utilities : array_like of float, (population,)
-            f, larger is better.
         noise : Noise
             That of the members, from `noise`.
 
@@ -138,13 +143,7 @@ class Search(Generic[S]):
         return step
 
     def move(self, step: np.ndarray, spread: S) -> None:
-        """Move the mean and begin the next generation.
-
-        Raises
-        ------
-        InputError
-            If the new mean is not finite; nothing is changed then.
-        """
+        """Move the mean and begin the next generation; refuse a mean that is not finite."""
         mean = self.mean + step
         if self.box is not None:
             mean = self.box.settle(mean)
@@ -152,23 +151,15 @@ class Search(Generic[S]):
             raise InputError(
                 "returns: the step is not finite; expected smaller returns, costs or learning rate"
             )
-        self.mean = mean
-        self.spread = spread
-        self.generation += 1
+        vars(self).update(mean=mean, spread=spread, generation=self.generation + 1)
 
     def check_utilities(self, utilities: ArrayLike, noise: Noise) -> np.ndarray:
-        """Return utilities as an array.
-
-        Raises
-        ------
-        InputError
-            If the noise is another generation's, the shape does not fit or one is not finite.
-        """
+        """Return utilities as an array; refuse those of another noise or shape, or not finite."""
         if noise != self.noise():
-            raise InputError(f"noise: read {noise}; expected {self.noise()}")
+            refuse("noise", noise, str(self.noise()))
         f = np.asarray(utilities)
         if f.shape != (self.population,):
-            raise InputError(f"utilities: read shape {f.shape}; expected ({self.population},)")
+            refuse("utilities", f"shape {f.shape}", f"({self.population},)")
         if not np.isfinite(f).all():
             raise InputError("utilities: not finite; expected finite numbers")
         return f

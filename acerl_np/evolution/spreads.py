@@ -6,12 +6,11 @@ Those that learn their shape are in `acerl_np.evolution.covariance`.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any, Literal, Self
 
 import numpy as np
 
-from acerl_np.evolution.search import Search
+from acerl_np.evolution.search import Search, Spread
 from acerl_np.kernels.random import BLOCK, LANES, NOISE
 from acerl_np.kernels.update import Noise, fill_stream, perturb_member, sum_noise
 from acerl_np.support.workers import Workers
@@ -28,53 +27,15 @@ MAX_SIGMA = 1e150
 
 
 def decay_noise(first: float, decay: float, every: int, generation: int) -> float:
-    """Return sigma of a generation: first * decay^floor((generation + 1) / every).
-
-    Parameters
-    ----------
-    first : float
-        sigma of the start.
-    decay : float
-    every : int
-    generation : int
-        0 for the first.
-
-    Returns
-    -------
-    float
-    """
+    """Return sigma of a generation, 0 for the first: first * decay^floor((generation + 1) / every)."""
     return float(first * decay ** ((generation + 1) // every))
 
 
-def draw_noise(noise: Noise, n_parameters: int) -> np.ndarray:
-    """Return the standard normals eps_i of a generation's members.
-
-    Returns
-    -------
-    ndarray(float32, (population, n_parameters))
-    """
-    drawn = np.empty((noise.population, n_parameters), np.float32)
-    for group, first in enumerate(range(0, noise.population, noise.group_size)):
-        fill_stream(noise.seed, NOISE, noise.generation, group, drawn[first])
-        if noise.antithetic:
-            np.negative(drawn[first], out=drawn[first + 1])
-    return drawn
-
-
-class OneSigma:
+class OneSigma(Spread):
     """N(theta, sigma^2 I): one sigma that decays by a schedule, for float32 parameters of any number.
 
-    Noise is drawn again when the gradient is summed, so memory does not grow with the population.
-
-    Parameters
-    ----------
-    first : float
-        sigma of the start.
-    decay : float
-        Factor on sigma after every `every` generations.
-    every : int
-    workers : Workers
-        Threads that share the sums; no result depends on them.
+    The first sigma is multiplied by `decay` after every `every` generations. Noise is drawn again when the
+    gradient is summed, so memory does not grow with the population; `workers` share the sums.
     """
 
     def __init__(self, first: float, decay: float, every: int, workers: Workers) -> None:
@@ -101,20 +62,7 @@ class OneSigma:
     def estimate_gradient(
         self, utilities: np.ndarray, noise: Noise, n_parameters: int
     ) -> np.ndarray:
-        """Return 1 / (lambda sigma) sum_i f_i eps_i, the vanilla estimator (Eq. 11).
-
-        With antithetic members the same sum is Eq. 12.
-
-        Parameters
-        ----------
-        utilities : ndarray(float, (population,))
-        noise : Noise
-        n_parameters : int
-
-        Returns
-        -------
-        ndarray(float32, (n_parameters,))
-        """
+        """Return 1 / (lambda sigma) sum_i f_i eps_i, float32: Eq. 11, with antithetic members Eq. 12."""
         f = np.ascontiguousarray(utilities, np.float32)
         total = np.empty(n_parameters, np.float32)
 
@@ -128,33 +76,44 @@ class OneSigma:
     def follow(
         self, search: Search[Any], utilities: np.ndarray, noise: Noise
     ) -> tuple[np.ndarray, Self]:
-        """Return alpha times the gradient, and this spread, which only its schedule changes."""
+        """Return alpha times the gradient, and this spread."""
         gradient = self.estimate_gradient(utilities, noise, search.mean.size)
         return np.asarray(np.float32(search.learning_rate) * gradient), self
 
-    def pack(self) -> dict[str, np.ndarray]:
-        """Return nothing: the generation's number decides sigma."""
-        return {}
 
-    def unpack(self, arrays: Mapping[str, np.ndarray]) -> Self:
-        """Return this spread."""
-        return self
+class Scaled(Spread):
+    """What the spreads in float64 share: a first sigma per parameter, its schedule, the noise drawn.
+
+    The first sigmas, (n_parameters,), are multiplied by `decay` after every `every` generations.
+    """
+
+    def __init__(self, first: np.ndarray, decay: float, every: int) -> None:
+        self.first = np.array(first, np.float64)
+        self.decay = decay
+        self.every = every
+        self._drawn: tuple[Noise, np.ndarray] | None = None
+
+    def unit(self, generation: int) -> np.ndarray:
+        """Return the first sigma, decayed, (n_parameters,)."""
+        return np.asarray(self.first * decay_noise(1.0, self.decay, self.every, generation))
+
+    def draw(self, noise: Noise) -> np.ndarray:
+        """Return the members' normals, drawn once: ndarray(float32, (population, n_parameters))."""
+        if self._drawn is None or self._drawn[0] != noise:
+            drawn = np.empty((noise.population, self.first.size), np.float32)
+            for group, first in enumerate(range(0, noise.population, noise.group_size)):
+                fill_stream(noise.seed, NOISE, noise.generation, group, drawn[first])
+                if noise.antithetic:
+                    np.negative(drawn[first], out=drawn[first + 1])
+            self._drawn = noise, drawn
+        return self._drawn[1]
 
 
-class PerParameter:
-    """N(mean, diag(sigma^2)): a sigma per parameter that decays by a schedule, in float64.
+class PerParameter(Scaled):
+    """N(mean, diag(sigma^2)): a sigma per parameter that decays by a schedule, but not below `least`.
 
-    Parameters
-    ----------
-    first : ndarray(float64, (n_parameters,))
-        sigma of the start.
-    decay : float
-        Factor on sigma after every `every` generations.
-    every : int
-    step : {"natural", "plain"}
-        Of the mean: alpha sigma / lambda sum_i f_i eps_i, or alpha / (lambda sigma) sum_i f_i eps_i.
-    least : ndarray(float64, (n_parameters,)), optional
-        Below which no sigma decays.
+    The mean's step is alpha sigma / lambda sum_i f_i eps_i, or if "plain" alpha / (lambda sigma)
+    sum_i f_i eps_i.
     """
 
     def __init__(
@@ -166,23 +125,13 @@ class PerParameter:
         step: Step = "natural",
         least: np.ndarray | None = None,
     ) -> None:
-        self.first = first
-        self.decay = decay
-        self.every = every
+        super().__init__(first, decay, every)
         self.step = step
         self._least = MIN_SIGMA if least is None else np.maximum(MIN_SIGMA, least)
-        self._drawn: tuple[Noise, np.ndarray] | None = None
 
     def sigma(self, generation: int) -> np.ndarray:
         """Return sigma of a generation, ndarray(float64, (n_parameters,)), never below `MIN_SIGMA`."""
-        decayed = self.first * decay_noise(1.0, self.decay, self.every, generation)
-        return np.asarray(np.maximum(self._least, decayed))
-
-    def draw(self, noise: Noise) -> np.ndarray:
-        """Return the members' noise, drawn once: ndarray(float32, (population, n_parameters))."""
-        if self._drawn is None or self._drawn[0] != noise:
-            self._drawn = noise, draw_noise(noise, self.first.size)
-        return self._drawn[1]
+        return np.asarray(np.maximum(self._least, self.unit(generation)))
 
     def place(self, mean: np.ndarray, noise: Noise) -> np.ndarray:
         """Return mean + sigma eps_i of every member, ndarray(float64, (population, n_parameters))."""
@@ -191,19 +140,8 @@ class PerParameter:
     def follow(
         self, search: Search[Any], utilities: np.ndarray, noise: Noise
     ) -> tuple[np.ndarray, Self]:
-        """Return the step of the mean, and this spread, which only its schedule changes.
-
-        Sums run over the members in ascending order, without threads.
-        """
+        """Return the step of the mean, summed in the order of the members, and this spread."""
         sigma = self.sigma(noise.generation)
         scale = sigma if self.step == "natural" else 1.0 / sigma
         total = np.einsum("i,ij->j", utilities, self.draw(noise)) / noise.population
         return np.asarray(search.learning_rate * scale * total), self
-
-    def pack(self) -> dict[str, np.ndarray]:
-        """Return nothing: the generation's number decides sigma."""
-        return {}
-
-    def unpack(self, arrays: Mapping[str, np.ndarray]) -> Self:
-        """Return this spread."""
-        return self

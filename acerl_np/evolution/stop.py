@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from acerl_np.evolution.covariance import Covariance, FullCovariance
 from acerl_np.evolution.search import Search
-from acerl_np.support.errors import ConfigError, describe
+from acerl_np.support.errors import ConfigError
+from acerl_np.support.fields import refuse
 
 MOST = 2_000
 """Generations that are remembered."""
@@ -61,11 +62,10 @@ class Stops:
                 number = float(value)
             except (TypeError, ValueError, OverflowError):
                 number = math.nan
-            if math.isnan(number) or (number < 0.0 and field.name != "target"):
-                raise ConfigError(
-                    f"{field.name}: read {value!r}; expected a number"
-                    + ("" if field.name == "target" else " of at least 0")
-                )
+            least = -math.inf if field.name == "target" else 0.0
+            if not number >= least:
+                expected = "a number" if field.name == "target" else "a number of at least 0"
+                refuse(field.name, repr(value), expected, ConfigError)
             object.__setattr__(self, field.name, number)
 
 
@@ -74,65 +74,46 @@ def read_limits(limits: Stops | None) -> Stops:
     if limits is None:
         return Stops()
     if not isinstance(limits, Stops):
-        raise ConfigError(f"limits: read {describe(limits)}; expected Stops")
+        refuse("limits", limits, "Stops", ConfigError)
     return limits
 
 
-class Record:
+class Record(NamedTuple):
     """The last generations: return and excess of the best member, and their medians.
 
-    Parameters
+    Attributes
     ----------
-    rows : ndarray(float64, (k, 4)), optional
-        An earlier record, the newest last.
-    spans : ndarray(float64, (2,)), optional
+    rows : ndarray(float64, (k, 4))
+        The newest last, at most `MOST`.
+    spans : ndarray(float64, (2,))
         Range of the returns and of the excesses of the last generation; infinite before one.
     """
 
-    def __init__(self, rows: np.ndarray | None = None, spans: np.ndarray | None = None) -> None:
-        self._held = np.empty((2 * MOST, 4))
-        self._end = 0
-        if rows is not None:
-            self._end = min(len(rows), MOST)
-            self._held[: self._end] = rows[-MOST:]
-        self.spans = np.full(2, np.inf) if spans is None else spans
+    rows: np.ndarray = np.empty((0, 4))
+    spans: np.ndarray = np.full(2, np.inf)
 
-    @property
-    def rows(self) -> np.ndarray:
-        """The rows, the newest last, ndarray(float64, (k, 4))."""
-        return self._held[max(0, self._end - MOST) : self._end].copy()
-
-    def __len__(self) -> int:
-        """Return how many generations are remembered."""
-        return min(self._end, MOST)
-
-    def add(self, returns: np.ndarray, excess: np.ndarray, good: np.ndarray, first: int) -> None:
-        """Take in a generation; `first` is its best member, -1 if all failed."""
-        if first < 0:
-            return
+    def add(self, returns: np.ndarray, excess: np.ndarray, good: np.ndarray, first: int) -> Record:
+        """Return the record after a generation, of which `first` is the best member."""
         ordered, beyond = np.sort(returns[good]), np.sort(excess[good])
-        self.spans = np.array([ordered[-1] - ordered[0], beyond[-1] - beyond[0]])
         middle = len(ordered) // 2
-        if self._end == len(self._held):
-            self._held[:MOST] = self._held[MOST:]
-            self._end = MOST
-        self._held[self._end] = returns[first], excess[first], ordered[middle], beyond[middle]
-        self._end += 1
+        row = returns[first], excess[first], ordered[middle], beyond[middle]
+        spans = np.array([ordered[-1] - ordered[0], beyond[-1] - beyond[0]])
+        return Record(np.concatenate((self.rows[1 - MOST :], [row])), spans)
 
     def is_flat(self, tolerance: float, generations: int) -> bool:
         """Whether returns and excesses have ranged within the tolerance."""
-        if len(self) < generations or not (self.spans < tolerance).all():
+        if len(self.rows) < generations or not (self.spans < tolerance).all():
             return False
-        last = self._held[self._end - generations : self._end, :2]
+        last = self.rows[-generations:, :2]
         with np.errstate(over="ignore"):
             return bool((last.max(axis=0) - last.min(axis=0) < tolerance).all())
 
     def stagnates(self, least: int) -> bool:
         """Whether neither the best nor the median members have become better of late."""
-        count = max(least, len(self) // 5)
-        if len(self) < count:
+        count = max(least, len(self.rows) // 5)
+        if len(self.rows) < count:
             return False
-        rows = self._held[self._end - count : self._end]
+        rows = self.rows[-count:]
         third = math.ceil(0.3 * count)
         for column, sign in ((0, 1.0), (2, 1.0), (1, -1.0), (3, -1.0)):
             early, late = rows[:third, column], rows[-third:, column]
@@ -146,46 +127,34 @@ def find_reasons(
 ) -> dict[str, float]:
     """Return the limits that a search has reached, as `Evolution.stop` does.
 
-    Parameters
-    ----------
-    limits : Stops
-    search : Search
-        With a `PerParameter` or `Covariance`.
-    record : Record
-        Of its generations.
-    evaluations : int
-        Members told so far.
-    best : float
-        Largest return of a feasible member, minus infinity without one.
+    Its spread is a `PerParameter` or a `Covariance`; `best` is the largest return of a feasible member, minus
+    infinity without one.
     """
-    reasons: dict[str, float] = {}
-    if evaluations + search.population > limits.maxfevals:
-        reasons["maxfevals"] = limits.maxfevals
-    if best >= limits.target:
-        reasons["target"] = limits.target
-    n, spread = search.mean.size, search.spread
+    n, spread, sigma, mean = search.mean.size, search.spread, search.sigma, search.mean
     some = 30 * n / search.population
-    if record.is_flat(limits.tolfun, 10 + math.ceil(some)):
-        reasons["tolfun"] = limits.tolfun
-    if limits.tolstagnation < math.inf and record.stagnates(
-        math.ceil(max(limits.tolstagnation, 120 + some))
-    ):
-        reasons["tolstagnation"] = limits.tolstagnation
-    sigma = search.sigma
+    long = (
+        math.ceil(max(limits.tolstagnation, 120 + some)) if limits.tolstagnation < math.inf else 0
+    )
+    reached = {
+        "maxfevals": evaluations + search.population > limits.maxfevals,
+        "target": best >= limits.target,
+        "tolfun": record.is_flat(limits.tolfun, 10 + math.ceil(some)),
+        "tolstagnation": long > 0 and record.stagnates(long),
+    }
     longest = sigma / spread.first
     if isinstance(spread, Covariance):
         # Of a given covariance sigma is large at once, of a floor on sigma the matrix: only both tell growth.
-        if min(spread.state.size, float(longest.max())) > limits.tolfacupx:
-            reasons["tolfacupx"] = limits.tolfacupx
+        reached["tolfacupx"] = min(spread.state.size, float(longest.max())) > limits.tolfacupx
         longest = np.maximum(longest, spread.state.size * np.abs(spread.state.shape_path))
-    if (longest < limits.tolx).all():
-        reasons["tolx"] = limits.tolx
-    if (search.mean + 0.2 * sigma == search.mean).any():
-        reasons["noeffectcoord"] = 0.2
+    reached["tolx"] = bool((longest < limits.tolx).all())
+    reached["noeffectcoord"] = bool((mean + 0.2 * sigma == mean).any())
     if isinstance(spread, FullCovariance):
         steps = 0.1 * spread.list_axes(search.generation)
-        if (search.mean + steps == search.mean).all(axis=1).any():
-            reasons["noeffectaxis"] = 0.1
-        if spread.condition > limits.conditioncov:
-            reasons["conditioncov"] = limits.conditioncov
-    return reasons
+        reached["noeffectaxis"] = bool((mean + steps == mean).all(axis=1).any())
+        reached["conditioncov"] = spread.condition > limits.conditioncov
+    values = {"noeffectcoord": 0.2, "noeffectaxis": 0.1}
+    return {
+        name: values[name] if name in values else getattr(limits, name)
+        for name, is_so in reached.items()
+        if is_so
+    }

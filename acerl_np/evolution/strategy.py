@@ -8,7 +8,8 @@ from numpy.typing import ArrayLike
 from acerl_np.evolution.search import Search
 from acerl_np.evolution.spreads import MIN_NOISE_STD, OneSigma
 from acerl_np.kernels.update import Noise
-from acerl_np.support.errors import ConfigError, InputError
+from acerl_np.support.errors import ConfigError
+from acerl_np.support.fields import refuse
 from acerl_np.support.numbers import Whole
 from acerl_np.support.workers import Workers
 
@@ -35,13 +36,6 @@ class Strategy(Search[OneSigma]):
     workers : Workers, optional
         Threads that share the work, by default the calling one alone; no result depends on them.
 
-    Attributes
-    ----------
-    mean : ndarray(float32, (n_parameters,))
-        theta.
-    generation : int
-        Finished generations.
-
     Raises
     ------
     ConfigError, InputError
@@ -62,15 +56,13 @@ class Strategy(Search[OneSigma]):
         workers: Workers | None = None,
     ) -> None:
         if population < 2 or (antithetic and population % 2):
-            raise ConfigError(
-                f"population: read {population}; expected at least 2"
-                + (", and an even number with antithetic" if antithetic else "")
-            )
+            expected = "at least 2" + (", and an even number with antithetic" if antithetic else "")
+            refuse("population", population, expected, ConfigError)
         if not MIN_NOISE_STD <= noise_std < np.inf:
-            raise ConfigError(f"noise_std: read {noise_std}; expected at least {MIN_NOISE_STD:g}")
+            refuse("noise_std", noise_std, f"at least {MIN_NOISE_STD:g}", ConfigError)
         start = np.array(theta, np.float32)
         if start.ndim != 1 or start.size == 0:
-            raise InputError(f"theta: read shape {start.shape}; expected (n_parameters,)")
+            refuse("theta", f"shape {start.shape}", "(n_parameters,)")
         super().__init__(
             start,
             OneSigma(noise_std, noise_decay, noise_decay_every, workers or Workers(1)),
@@ -94,28 +86,8 @@ class Strategy(Search[OneSigma]):
         """Return the perturbed parameters of every member, ndarray(float32, (population, n_parameters))."""
         return self.place(self.noise())
 
-    def estimate_gradient(self, utilities: ArrayLike) -> np.ndarray:
+    def estimate_gradient(self, utilities: ArrayLike, noise: Noise | None = None) -> np.ndarray:
         """Estimate the gradient of the expected utility at theta (Eqs. 11 and 12).
-
-        Parameters
-        ----------
-        utilities : array_like of float, (population,)
-
-        Returns
-        -------
-        ndarray(float32, (n_parameters,))
-
-        Raises
-        ------
-        InputError
-            If the shape does not fit or a utility is not finite.
-        """
-        noise = self.noise()
-        f = self.check_utilities(utilities, noise)
-        return self.spread.estimate_gradient(f, noise, self.mean.size)
-
-    def tell(self, utilities: ArrayLike, noise: Noise | None = None) -> np.ndarray:
-        """Step along the estimated gradient and begin the next generation.
 
         Parameters
         ----------
@@ -127,15 +99,21 @@ class Strategy(Search[OneSigma]):
         Returns
         -------
         ndarray(float32, (n_parameters,))
-            The gradient that was followed.
 
         Raises
         ------
         InputError
-            As `Search.tell`; nothing is changed then.
+            If the noise is another generation's, the shape does not fit or a utility is not finite.
         """
         noise = self.noise() if noise is None else noise
         f = self.check_utilities(utilities, noise)
-        gradient = self.spread.estimate_gradient(f, noise, self.mean.size)
+        return self.spread.estimate_gradient(f, noise, self.mean.size)
+
+    def tell(self, utilities: ArrayLike, noise: Noise | None = None) -> np.ndarray:
+        """Step along the estimated gradient, which is returned, and begin the next generation.
+
+        Parameters and errors are those of `estimate_gradient`; after an error nothing is changed.
+        """
+        gradient = self.estimate_gradient(utilities, noise)
         self.move(np.float32(self.learning_rate) * gradient, self.spread)
         return gradient

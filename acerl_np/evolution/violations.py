@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,7 +15,7 @@ REACH = 2.0
 """Of the tolerance, at most, over the distance between those members' violations."""
 
 
-class Tolerance:
+class Tolerance(NamedTuple):
     """What counts as feasible for now: the level that a member's violation may have.
 
     A member's violation is v = sqrt(sum_j (max(0, g_j) / s_j)^2). The scale s_j is the median of the positive
@@ -35,30 +36,21 @@ class Tolerance:
     real-parameter optimization", CEC 2018). Theirs follows a schedule of generations; the three rules are
     this package's.
 
-    Parameters
+    Attributes
     ----------
-    scales : ndarray(float64, (n_constraints,)), optional
-        s_j, 0 for constraints that no member has violated.
+    scales : ndarray(float64, (n_constraints,))
+        s_j, 0 for constraints that no member has violated; empty before the first generation.
     level : float
         e; infinite before the first generation.
     """
 
-    def __init__(self, scales: np.ndarray | None = None, level: float = math.inf) -> None:
-        self.scales = np.zeros(0) if scales is None else scales
-        self.level = level
+    scales: np.ndarray = np.zeros(0)
+    level: float = math.inf
 
     def relax(self, positive: np.ndarray) -> tuple[np.ndarray, Tolerance]:
         """Return the members' costs beyond the level, and the tolerance after them.
 
-        Parameters
-        ----------
-        positive : ndarray(float64, (population, n_constraints))
-            max(0, g), nan or infinite where a member failed.
-
-        Returns
-        -------
-        costs : ndarray(float64, (population,))
-        tolerance : Tolerance
+        `positive` is max(0, g), (population, n_constraints), nan or infinite where a member failed.
         """
         scales = (self.scales if len(self.scales) else np.zeros(positive.shape[1])).copy()
         for j in np.flatnonzero(scales == 0.0):

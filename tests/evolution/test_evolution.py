@@ -4,17 +4,16 @@ import importlib.util
 import inspect
 import math
 import re
-import subprocess
 import sys
 import warnings
 from pathlib import Path
 
 import naive_evolution as naive
-import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from searches import GENERATIONS, JIT, hills, many_draws, play, state_bytes
 
 from acerl_np.evolution import (
     Evolution,
@@ -28,10 +27,6 @@ from acerl_np.evolution.spreads import MAX_SIGMA, MIN_SIGMA
 from acerl_np.support.errors import ConfigError, InputError
 
 ROOT = Path(__file__).parents[2]
-JIT = not numba.config.DISABLE_JIT
-GENERATIONS = 4 if JIT else 2
-
-many_draws = pytest.mark.skipif(not JIT, reason="many generations need compiled kernels")
 
 
 def load_example(name):
@@ -43,30 +38,10 @@ def load_example(name):
     return module
 
 
-def sphere(members, ids):
-    """Another optimum on every instance; feasible left of 0.25."""
-    return -np.square(members - ids[:, np.newaxis]).sum(axis=1), members[:, 0] - 0.25
-
-
-def play(evolution, generations=GENERATIONS):
-    reports = []
-    for _ in range(generations):
-        members, ids = evolution.ask()
-        reports.append(evolution.tell(*sphere(members, ids), ids))
-    return reports
-
-
 def read_spread(state):
     """The arrays of the spread in a state."""
-    return {
-        name.removeprefix("spread."): array
-        for name, array in state.items()
-        if name.startswith("spread.")
-    }
-
-
-def state_bytes(evolution):
-    return {name: array.tobytes() for name, array in evolution.get_state().items()}
+    names = [name for name in state if name.startswith("spread.")]
+    return {name.removeprefix("spread."): state[name] for name in names}
 
 
 # One generation after another
@@ -76,22 +51,14 @@ def state_bytes(evolution):
 @pytest.mark.parametrize("sampler", ["ais", "uniform", "random", "single"] if JIT else ["ais"])
 def test_it_is_algorithm_1_with_the_parts_of_the_package(sampler, antithetic):
     """With plain steps: Strategy, ranking and sampler as ACERL joins them, up to float32."""
-    options = {"learning_rate": 0.05, "population": 6, "antithetic": antithetic}
-    decay = {"noise_decay": 0.7, "noise_decay_every": 2}
+    options = {"learning_rate": 0.05, "population": 6, "antithetic": antithetic, "seed": 5}
+    options |= {"noise_decay": 0.7, "noise_decay_every": 2}
     start = np.array([0.5, -0.25, 1.0])
+    limits = {"cost_limit": 0.1, "p_f": 0.3}
     evolution = Evolution(
-        start,
-        sigma=0.2,
-        step="plain",
-        n_instances=3,
-        sampler=sampler,
-        seed=5,
-        cost_limit=0.1,
-        p_f=0.3,
-        **options,
-        **decay,
+        start, sigma=0.2, step="plain", n_instances=3, sampler=sampler, **limits, **options
     )
-    strategy = Strategy(start, noise_std=0.2, seed=5, **options, **decay)
+    strategy = Strategy(start, noise_std=0.2, **options)
     dealer = make_sampler(sampler, 3, 5)
     pair = 2 if antithetic else 1
     for generation in range(GENERATIONS):
@@ -100,14 +67,11 @@ def test_it_is_algorithm_1_with_the_parts_of_the_package(sampler, antithetic):
         np.testing.assert_allclose(members, strategy.ask(), rtol=0, atol=2e-6)
         dealt = np.repeat(dealer.assign(6 // pair, generation), pair)
         assert ids.tolist() == dealt.tolist()
-        returns, costs = sphere(members, ids)
-        evolution.tell(returns, costs, ids)
+        returns, costs = hills(members, ids)
+        assert evolution.tell(returns, costs, ids).sigma == strategy.noise_std
         dealer.update(dealt, returns)
-        strategy.tell(
-            rank_utilities(
-                returns, costs, dealt, cost_limit=0.1, p_f=0.3, seed=5, generation=generation
-            )
-        )
+        key = {"seed": 5, "generation": generation}
+        strategy.tell(rank_utilities(returns, costs, dealt, **limits, **key))
         np.testing.assert_allclose(evolution.mean, strategy.theta, rtol=0, atol=5e-6)
         assert evolution.generation == generation + 1
         assert evolution.sampler.count.tolist() == dealer.count.tolist()
@@ -151,40 +115,13 @@ def test_parameters_are_float64():
     assert 0.0 < evolution.mean[0] - 1.0 < 1e-8
 
 
-def test_sigma_decays_by_the_strategys_formula():
-    evolution = Evolution(
-        np.zeros(2), sigma=[0.8, 0.4], population=2, noise_decay=0.5, noise_decay_every=2
-    )
-    strategy = Strategy(
-        np.zeros(2), noise_std=0.8, population=2, noise_decay=0.5, noise_decay_every=2
-    )
-    reported = []
-    for generation in range(GENERATIONS):
-        strategy.generation = generation
-        assert evolution.sigma.tolist() == [strategy.noise_std, strategy.noise_std / 2]
-        reported += [report.sigma for report in play(evolution, 1)]
-    assert reported == [0.8, 0.4, 0.4, 0.2][:GENERATIONS]
-
-
-def test_pairs_mirror_and_share_their_instance():
-    evolution = Evolution(
-        [1.0, 2.0], sigma=0.5, population=6, antithetic=True, n_instances=2, sampler="random"
-    )
-    members, ids = evolution.ask()
-    np.testing.assert_allclose(members[0::2] + members[1::2], [[2.0, 4.0]] * 3, rtol=1e-12)
-    assert ids[0::2].tolist() == ids[1::2].tolist()
-    # Equal utilities within each pair cancel: the mean stays.
-    evolution.tell([np.nan] * 6, np.zeros(6), [0] * 6)
-    assert evolution.mean.tolist() == [1.0, 2.0]
-
-
 def test_asking_again_changes_nothing_and_members_may_be_changed():
     evolution, other = (Evolution(np.zeros(3), sigma=0.5, population=4) for _ in range(2))
     members, ids = evolution.ask()
     again, same_ids = evolution.ask()
     assert members.tobytes() == again.tobytes()
     assert ids.tolist() == same_ids.tolist()
-    returns, costs = sphere(members, ids)
+    returns, costs = hills(members, ids)
     members[:] = 0.0
     ids[:] = 9
     evolution.mean[:] = 7.0
@@ -203,47 +140,30 @@ def test_seeds_differ_and_repeat():
     assert means[0] == means[3]
 
 
+OPTIONS = {
+    "antithetic": st.booleans(),
+    "n_instances": st.integers(1, 4),
+    "sampler": st.sampled_from(["ais", "uniform", "random", "single"]),
+    "ranking": st.sampled_from(["isr", "cf", "r", "f"]),
+    "shaping": st.sampled_from(["standardised", "rank"]),
+    "adapt": st.sampled_from(["none", "sigma", "matrix"]),
+    "population": st.integers(1, 3).map(lambda half: 2 * half),
+    "seed": st.integers(0, 2**63 - 1),
+}
+
+
 @settings(max_examples=100 if JIT else 10)
-@given(
-    st.integers(1, 5),
-    st.integers(1, 3),
-    st.integers(1, 4),
-    st.booleans(),
-    st.sampled_from(["ais", "uniform", "random", "single"]),
-    st.sampled_from(["isr", "cf", "r", "f"]),
-    st.sampled_from(["standardised", "rank"]),
-    st.sampled_from(["none", "sigma", "matrix"]),
-    st.integers(0, 2**63 - 1),
-    st.data(),
-)
-def test_any_shapes_and_any_results(
-    n, half, n_instances, antithetic, sampler, ranking, shaping, adapt, seed, data
-):
+@given(st.integers(1, 5), st.fixed_dictionaries(OPTIONS), st.data())
+def test_any_shapes_and_any_results(n, options, data):
     """Whatever the results, shapes hold, mean and sigma keep their limits, nothing warns."""
-    population = 2 * half
-    evolution = Evolution(
-        np.zeros(n),
-        sigma=0.5,
-        population=population,
-        antithetic=antithetic,
-        n_instances=n_instances,
-        sampler=sampler,
-        ranking=ranking,
-        shaping=shaping,
-        adapt=adapt,
-        bounds=(-1.0, 1.0),
-        seed=seed,
-    )
-    numbers = st.lists(
-        st.floats(-1e100, 1e100) | st.sampled_from([np.nan, np.inf, -np.inf]),
-        min_size=population,
-        max_size=population,
-    )
+    evolution = Evolution(np.zeros(n), sigma=0.5, bounds=(-1.0, 1.0), **options)
+    population, n_instances = options["population"], options["n_instances"]
+    number = st.floats(-1e100, 1e100) | st.sampled_from([np.nan, np.inf, -np.inf])
+    numbers = st.lists(number, min_size=population, max_size=population)
     for generation in range(2 if JIT else 1):
         members, ids = evolution.ask()
         assert members.shape == (population, n)
-        assert ids.shape == (population,)
-        assert ids.dtype == np.int64
+        assert (ids.shape, ids.dtype) == ((population,), np.int64)
         assert set(ids.tolist()) <= set(range(n_instances))
         assert (np.abs(members) <= 1.0).all()
         returns, costs = data.draw(numbers), data.draw(numbers)
@@ -258,8 +178,11 @@ def test_any_shapes_and_any_results(
         assert (np.abs(evolution.mean) <= 1.0).all()
         assert ((evolution.sigma >= MIN_SIGMA) & (evolution.sigma <= MAX_SIGMA)).all()
         # Bare ranks have no mean of zero, so without adaptation their noise alone moves the mean.
-        if not good.any() and n_instances == 1 and (adapt != "none" or shaping != "rank"):
+        stays = options["adapt"] != "none" or options["shaping"] != "rank"
+        if not good.any() and n_instances == 1 and stays:
             assert (evolution.mean == before).all()
+        assert math.isnan(report.return_mean) == (not good.any())
+        assert math.isnan(report.best_return) == (evolution.best is None)
         feasible = [r for r, c, g in zip(returns, costs, good, strict=True) if g and c <= 0]
         assert report.satisfied == len(feasible) / population
         if feasible:
@@ -274,44 +197,19 @@ def test_any_shapes_and_any_results(
 @pytest.mark.parametrize("adapt", ["sigma", "matrix"])
 def test_adaptation_is_the_naive_one(adapt, antithetic, bounds):
     sigma = np.array([0.5, 0.25, 1.0])
-    evolution = Evolution(
-        [0.5, -0.25, 0.0],
-        sigma=sigma,
-        population=6,
-        adapt=adapt,
-        antithetic=antithetic,
-        bounds=bounds,
-        n_instances=2,
-        p_f=0.3,
-        seed=3,
-    )
+    options = {"adapt": adapt, "antithetic": antithetic, "bounds": bounds, "p_f": 0.3, "seed": 3}
+    evolution = Evolution([0.5, -0.25, 0.0], sigma=sigma, population=6, n_instances=2, **options)
     limits = bounds and ([0.0] * 3, [0.5] * 3)  # a third of the box
+    key = {"ranking": "isr", "shaping": "standardised", "cost_limit": 0.0, "p_f": 0.3, "seed": 3}
     for generation in range(GENERATIONS):
         members, ids = evolution.ask()
         noise = naive.member_noise(3, generation, 6, 3, antithetic)
         state = evolution.get_state()
-        returns, costs = sphere(members, ids)
-        utilities = naive.utilities(
-            returns.tolist(),
-            costs.tolist(),
-            ids.tolist(),
-            ranking="isr",
-            shaping="standardised",
-            cost_limit=0.0,
-            p_f=0.3,
-            seed=3,
-            generation=generation,
-        ).tolist()
-        mean, spread = naive.adapt(
-            adapt,
-            state["mean"],
-            read_spread(state),
-            sigma,
-            utilities,
-            noise,
-            antithetic,
-            limits,
-        )
+        returns, costs = hills(members, ids)
+        told = (returns.tolist(), costs.tolist(), ids.tolist())
+        utilities = naive.utilities(*told, **key, generation=generation).tolist()
+        now = state["mean"], read_spread(state), sigma
+        mean, spread = naive.adapt(adapt, *now, utilities, noise, antithetic, limits)
         evolution.tell(returns, costs, ids)
         np.testing.assert_allclose(evolution.get_state()["mean"], mean, atol=2e-6)
         for name, array in read_spread(evolution.get_state()).items():
@@ -344,21 +242,6 @@ def test_a_matrix_search_looks_the_same_in_every_linear_frame():
     assert np.abs(plain.mean - start).max() > 0.1
 
 
-@pytest.mark.parametrize("adapt", ["sigma", "matrix"])
-@pytest.mark.parametrize("result", [1.0, np.nan])
-def test_equal_utilities_leave_everything_unchanged(adapt, result):
-    evolution = Evolution(
-        [0.75, 0.5], sigma=0.5, population=6, adapt=adapt, ranking="f", bounds=(0.0, 1.0)
-    )
-    play(evolution, 1)
-    before = evolution.get_state()
-    evolution.ask()
-    evolution.tell([result] * 6, [0.0] * 6)
-    after = evolution.get_state()
-    for name in ("mean", *(f"spread.{name}" for name in read_spread(before))):
-        assert after[name].tobytes() == before[name].tobytes()
-
-
 @many_draws
 @pytest.mark.parametrize("adapt", ["sigma", "matrix"])
 @pytest.mark.parametrize(("start", "sign"), [(1e149, 1.0), (1e-149, -1.0)])
@@ -381,11 +264,9 @@ def test_sigma_grows_on_a_slope_and_shrinks_at_an_optimum(adapt):
 
     def search(evaluate, bounds=None):
         evolution = Evolution([0.25, 0.5], sigma=0.01, adapt=adapt, bounds=bounds)
-        for _ in range(250):
+        while evolution.generation < 250 and not evolution.stop(Stops(tolx=0.0)):
             members, _ = evolution.ask()
             evolution.tell(*evaluate(members))
-            if evolution.stop(Stops(tolx=0.0)):
-                break
         return evolution
 
     slope = search(lambda x: (x.sum(axis=1), np.zeros(len(x))))
@@ -396,37 +277,6 @@ def test_sigma_grows_on_a_slope_and_shrinks_at_an_optimum(adapt):
     for evolution, optimum in ((inside, [0, 0]), (edge, [1, 0]), (corner, [1, 1])):
         assert evolution.sigma.max() < 1e-4
         np.testing.assert_allclose(evolution.mean, optimum, atol=1e-3)
-
-
-@many_draws
-def test_a_matrix_turns_along_a_narrow_valley():
-    """x = y at 10,000 times the curvature: the factors cannot follow, the matrix does."""
-    found = {}
-    for adapt in ("sigma", "matrix"):
-        evolution = Evolution([3.0, -2.0], sigma=0.5, adapt=adapt, ranking="r")
-        for _ in range(80):
-            x, _ = evolution.ask()
-            valley = 1e4 * np.square(x[:, 0] - x[:, 1]) + np.square(x[:, 0] + x[:, 1] - 2.0)
-            evolution.tell(-valley, np.zeros(len(x)))
-            if evolution.stop():
-                break
-        found[adapt] = float(np.abs(evolution.mean - 1.0).max())
-    assert found["matrix"] < 1e-6
-    assert found["sigma"] > 100 * found["matrix"]
-
-
-@many_draws
-def test_a_good_corner_of_the_bounds_does_not_hold_the_search():
-    """g11's curve runs into a corner of its box, where clipped members gather: start there."""
-    problem = load_example("evolution_g_functions").PROBLEMS["g11"]
-    evolution = Evolution([1.0, 1.0], sigma=0.4, population=100, adapt="matrix", bounds=(-1.0, 1.0))
-    for _ in range(150):
-        members, _ = evolution.ask()
-        objectives, constraints = problem.evaluate(members)
-        evolution.tell(-objectives, sum_violations(constraints))
-        if evolution.stop():
-            break
-    assert -evolution.best.return_ == pytest.approx(problem.optimum, abs=1e-6)
 
 
 def test_a_decay_comes_on_top_of_what_is_adapted():
@@ -473,19 +323,6 @@ def test_members_that_failed_rank_worst_and_are_counted(ranking, adapt, where, b
     assert outcomes[0] == outcomes[1]
 
 
-def test_when_all_fail_the_mean_stays():
-    evolution = Evolution([1.0, 2.0], sigma=0.5, population=4, n_instances=2)
-    evolution.ask()
-    report = evolution.tell([np.nan] * 4, [0.0] * 4)
-    assert evolution.mean.tolist() == [1.0, 2.0]
-    assert report.failed == 4
-    assert math.isnan(report.return_mean)
-    assert math.isnan(report.best_return)
-    assert evolution.best is None
-    play(evolution, 1)
-    assert evolution.failed == 0
-
-
 def test_the_best_is_feasible_and_as_it_was_evaluated():
     evolution = Evolution(
         [0.0, 0.0], sigma=1.0, population=5, n_instances=2, cost_limit=0.5, bounds=(-0.1, 0.1)
@@ -524,24 +361,15 @@ def test_members_are_clipped_to_the_bounds_and_the_mean_with_them():
     ("sampler", "adapt"), [("ais", "none"), ("random", "sigma"), ("ais", "matrix")]
 )
 def test_a_restored_search_ends_in_the_same_bytes(sampler, adapt, tmp_path):
-    def make():
-        return Evolution(
-            np.zeros(3),
-            sigma=0.5,
-            population=4,
-            n_instances=3,
-            sampler=sampler,
-            adapt=adapt,
-            seed=8,
-        )
-
-    straight = make()
+    options = {"sampler": sampler, "adapt": adapt, "n_instances": 3, "seed": 8}
+    straight, stopped, restored = (
+        Evolution(np.zeros(3), sigma=0.5, population=4, **options) for _ in range(3)
+    )
+    first = straight.get_state()
     expected = play(straight, 2 * GENERATIONS)
-    stopped = make()
     play(stopped)
     stopped.ask()  # asked for and not told
     np.savez(tmp_path / "state.npz", **stopped.get_state())
-    restored = make()
     restored.ask()  # forgotten with the state that it belonged to
     with np.load(tmp_path / "state.npz") as state:
         restored.set_state(state)
@@ -552,22 +380,13 @@ def test_a_restored_search_ends_in_the_same_bytes(sampler, adapt, tmp_path):
         assert len({report.sigma for report in expected}) == len(expected)
     assert state_bytes(restored) == state_bytes(straight)
     np.testing.assert_array_equal(restored.best.parameters, straight.best.parameters)
+    straight.set_state(first)
+    assert straight.best is None
+    assert play(straight, 1) == expected[:1]
 
 
-def test_a_state_before_the_first_generation():
-    evolution = Evolution(np.zeros(3), sigma=0.5, population=4)
-    state = evolution.get_state()
-    play(evolution)
-    evolution.set_state(state)
-    assert evolution.best is None
-    assert state_bytes(evolution) == {name: array.tobytes() for name, array in state.items()}
-
-
-SINGULAR, MIRRORED, ASKEW = (
-    np.ones((3, 3)),
-    np.diag([1.0, 1.0, -1.0]),
-    np.eye(3) + np.eye(3, k=1) / 2,
-)
+SINGULAR, MIRRORED = np.ones((3, 3)), np.diag([1.0, 1.0, -1.0])
+ASKEW = np.eye(3) + np.eye(3, k=1) / 2
 
 
 @pytest.mark.parametrize(
@@ -576,6 +395,7 @@ SINGULAR, MIRRORED, ASKEW = (
         ("mean", None, "no 'mean'"),
         ("sampler.count", None, r"no 'sampler\.count'"),
         ("option.ranking", None, r"no 'option\.ranking'"),
+        ("option.n_parameters", np.array(2), "n_parameters: read 2; expected 3"),
         ("mean", np.zeros(4), r"mean: read float64 \(4,\)"),
         ("mean", np.zeros(3, np.float32), "mean: read float32"),
         ("mean", np.array([0.0, np.nan, 0.0]), "mean: read values that no search"),
@@ -588,23 +408,20 @@ SINGULAR, MIRRORED, ASKEW = (
         ("spans", np.array([-1.0, 0.0]), "spans: read values"),
         ("scales", np.array([-1.0]), "scales: read values"),
         ("level", np.array(math.nan), "level: read values"),
-        ("closest.source", np.array([0, 1]), "closest: read values"),
         ("generation", np.array(-1), "generation: read values"),
         ("failed", np.array(5), "failed: read values"),
         ("sampler.total", np.zeros(3), r"sampler\.total"),
-        ("sampler.total", np.array([np.nan, 0.0]), "sampler: read values"),
-        ("sampler.count", np.array([-1, 0]), "sampler: read values"),
-        ("best.source", np.array([0, 1]), "best: read values"),
+        ("sampler.total", np.array([np.nan, 0.0]), r"sampler\.total: read values"),
+        ("sampler.count", np.array([-1, 0]), r"sampler\.count: read values"),
+        ("closest.source", np.array([0, 2]), "closest: read values"),
+        ("best.source", np.array([0, 2]), "best: read values"),
+        ("best.source", np.array([2, 1]), "best: read values"),
         ("best.source", np.array([-1, 0]), "best: read values"),
+        ("best.values", np.array([np.nan, 0.0]), "best: read values"),
+        ("best.parameters", np.array([0.0, np.inf, 0.0]), "best: read values"),
         ("spread.size", None, r"no 'spread\.size'"),
         ("spread.size", np.array(0.0), "spread: read values"),
-        ("spread.size", np.array(1e151), "spread: read values"),
-        ("spread.updates", np.array(-1), "spread: read values"),
-        ("spread.size_path", np.full(3, np.inf), "spread: read values"),
-        ("spread.shape_path", np.full(3, np.nan), "spread: read values"),
         ("spread.covariance", np.ones(3), r"spread\.covariance: read float64 \(3,\); expected"),
-        ("spread.covariance", np.full((3, 3), np.nan), "spread: read values"),
-        ("spread.covariance", np.zeros((3, 3)), "spread: read values"),
         ("spread.covariance", SINGULAR, "spread: read values"),
         ("spread.covariance", MIRRORED, "spread: read values"),
         ("spread.covariance", ASKEW, "spread: read values"),
@@ -613,47 +430,23 @@ SINGULAR, MIRRORED, ASKEW = (
 def test_an_unusable_state_changes_nothing(name, value, message):
     options = {"sigma": 0.5, "population": 4, "n_instances": 2, "bounds": (-2.0, 2.0)}
     evolution = Evolution(np.zeros(3), adapt="matrix", **options)
-    other = Evolution(np.ones(3), adapt="matrix", **options)
+    other = Evolution(np.zeros(3), adapt="matrix", **options)
+    play(other, 1)
+    assert other.best is not None
     before = state_bytes(evolution)
-    state = other.get_state()
+    state = {**other.get_state(), name: value}
     if value is None:
         del state[name]
-    else:
-        state[name] = value
     with pytest.raises(InputError, match=message) as caught:
         evolution.set_state(state)
     assert "\n" not in str(caught.value)
     assert state_bytes(evolution) == before
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("mean", [0.0, np.inf]),
-        ("mean", [0.0, 9.0]),
-        ("best.source", [0, 2]),
-        ("best.source", [1, 1]),
-        ("best.values", [np.nan, 0.0]),
-        ("best.parameters", [0.0, np.inf]),
-    ],
-)
-def test_a_damaged_state_of_a_running_search_is_refused(name, value):
-    evolution = Evolution(np.zeros(2), sigma=0.5, population=4, bounds=(-4.0, 4.0))
-    play(evolution, 1)
-    state = evolution.get_state()
-    evolution.set_state(state)
-    assert evolution.best is not None
-    with pytest.raises(InputError, match=f"{name.split('.')[0]}: read values that no search"):
-        evolution.set_state({**state, name: np.array(value)})
-    assert state_bytes(evolution) == {key: array.tobytes() for key, array in state.items()}
-
-
-@pytest.mark.parametrize("value", [np.nan, 0.0, -1.0, 1e-301])
-def test_a_damaged_diagonal_is_refused(value):
-    evolution = Evolution(np.zeros(2), sigma=0.5, population=4, adapt="sigma")
-    state = {**evolution.get_state(), "spread.covariance": np.array([1.0, value])}
-    with pytest.raises(InputError, match="spread: read values"):
-        evolution.set_state(state)
+def test_a_clipped_mean_is_inside_its_bounds():
+    evolution = Evolution([0.0], sigma=1.0, bounds=(-2.0, 2.0))
+    with pytest.raises(InputError, match="state: mean: read values that no search"):
+        evolution.set_state({**evolution.get_state(), "mean": np.array([9.0])})
 
 
 OTHER_OPTIONS = {
@@ -680,47 +473,23 @@ OTHER_OPTIONS = {
 
 
 def test_every_option_is_in_the_list():
-    takes = set(inspect.signature(Evolution.__init__).parameters) - {
-        "self",
-        "x0",
-        "covariance",
-    }  # the start
-    assert takes == set(OTHER_OPTIONS)
+    takes = set(inspect.signature(Evolution).parameters)
+    assert takes - {"x0", "covariance"} == set(OTHER_OPTIONS)  # but for the start
 
 
 @pytest.mark.parametrize("name", OTHER_OPTIONS)
-def test_a_state_of_other_options_is_refused(name, tmp_path):
+def test_a_state_of_other_options_is_refused(name):
     value, message = OTHER_OPTIONS[name]
     options = {"sigma": 0.5, "population": 4}
     evolution = Evolution(np.zeros(3), **options)
     before = state_bytes(evolution)
-    np.savez(
-        tmp_path / "state.npz", **Evolution(np.zeros(3), **{**options, name: value}).get_state()
-    )
-    with (
-        np.load(tmp_path / "state.npz") as state,
-        pytest.raises(InputError, match=f"state: {message}, as given here"),
-    ):
-        evolution.set_state(state)
+    other = Evolution(np.zeros(3), **{**options, name: value})
+    with pytest.raises(InputError, match=f"state: {message}, as given here"):
+        evolution.set_state(other.get_state())
     assert state_bytes(evolution) == before
 
 
-def test_a_state_of_other_parameters_is_refused():
-    evolution = Evolution(np.zeros(3), sigma=0.5, population=4)
-    with pytest.raises(InputError, match="n_parameters: read 2; expected 3"):
-        evolution.set_state(Evolution(np.zeros(2), sigma=0.5, population=4).get_state())
-
-
 # What is refused
-
-
-def test_tell_needs_an_ask():
-    evolution = Evolution(np.zeros(3), sigma=0.5, population=4)
-    for _ in range(2):
-        with pytest.raises(InputError, match="no ask"):
-            evolution.tell(np.zeros(4), np.zeros(4))
-        play(evolution, 1)
-    assert evolution.generation == 2
 
 
 ZEROS, IDS = [0.0] * 4, [0, 1, 0, 1]
@@ -751,10 +520,6 @@ def test_unusable_results_change_nothing(told, message):
     with pytest.raises(InputError, match=message):
         evolution.tell(*told)
     assert state_bytes(evolution) == state_bytes(other)
-    if JIT:
-        play(evolution, 1)
-        play(other, 1)
-        assert state_bytes(evolution) == state_bytes(other)
 
 
 def test_returns_too_large_to_score_by_value_are_refused():
@@ -797,11 +562,20 @@ def test_returns_too_large_to_score_by_value_are_refused():
         ([0, 0], {"p_f": 1.5}, ConfigError, "p_f: read 1.5"),
         ([0, 0], {"p_f": "half"}, ConfigError, "p_f"),
         ([0, 0], {"ranking": "best"}, ConfigError, "ranking: read 'best'"),
+        (
+            [0, 0],
+            {"ranking": "penalty"},
+            ConfigError,
+            "ranking: read 'penalty'; .*one of isr, cf, r, f$",
+        ),
         ([0, 0], {"shaping": "flat"}, ConfigError, "shaping: read 'flat'"),
         ([0, 0], {"step": "big"}, ConfigError, "step: read 'big'; expected one of natural"),
         ([0, 0], {"adapt": "all"}, ConfigError, "adapt: read 'all'; expected one of none, sigma"),
         ([0, 0], {"adapt": "sigma", "step": "plain"}, ConfigError, "step: .* with adapt 'sigma'"),
         ([0, 0], {"adapt": "matrix", "sigma": 1e151}, ConfigError, "sigma: .*at most 1e\\+150"),
+        (np.zeros(101), {"adapt": "matrix"}, ConfigError, "adapt: read 'matrix' for 101 param"),
+        (np.zeros(10**6), {"adapt": "matrix"}, ConfigError, "adapt: .* for 1,000,000 parameters"),
+        ([0, 0], {"cost_limit": 10**400}, ConfigError, "cost_limit: read 10000"),
         ([0, 0], {"sampler": "best"}, ConfigError, "sampler: read 'best'"),
         ([0, 0], {"advantage": "none"}, ConfigError, "advantage: read 'none'"),
         ([0, 0], {"alpha_u": -1.0}, ConfigError, "alpha_u"),
@@ -842,25 +616,11 @@ def test_an_infinite_limit_leaves_the_problem_unconstrained():
     other = Evolution(np.zeros(3), sigma=0.5, population=4, ranking="r")
     for search in (evolution, other):
         members, ids = search.ask()
-        search.tell(sphere(members, ids)[0], [5.0, -1.0, 1e300, 0.0])
+        search.tell(hills(members, ids)[0], [5.0, -1.0, 1e300, 0.0])
     assert evolution.mean.tobytes() == other.mean.tobytes()
 
 
 # Alone
-
-
-def test_evolution_imports_nothing_of_vehicles():
-    code = """
-import sys
-from acerl_np.evolution import Evolution
-modules = {name.removeprefix("acerl_np.") for name in sys.modules if name.startswith("acerl_np.")}
-rooms = {name.split(".")[0] for name in modules}
-print(*sorted(rooms), *sorted(modules & {"kernels.state", "kernels.events", "kernels.rollout"}))
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
-    )
-    assert done.stdout.split() == ["evolution", "kernels", "support"]
 
 
 @many_draws
@@ -943,14 +703,14 @@ def test_sres_of_pymoo_agrees_on_the_optimum():
         ("matrix", "sphere", 10, 2_100),
         ("matrix", "ellipsoid", 5, 2_000),
         ("matrix", "ellipsoid", 10, 5_200),
-        ("matrix", "Rosenbrock", 10, 7_000),
+        pytest.param("matrix", "Rosenbrock", 10, 7_000, marks=pytest.mark.slow),
         ("sigma", "ellipsoid", 20, 5_900),
     ],
 )
 def test_smooth_functions_need_about_as_many_evaluations_as_with_pycma(adapt, name, n, most):
-    """The median of 5 seeds, at most 1.5 times that of pycma."""
+    """The median of 3 seeds, at most 1.5 times that of pycma."""
     example = load_example("evolution_against_cma")
-    seeds = range(5)
+    seeds = range(3)
     ours = np.median([example.count_ours(name, n, adapt, seed) for seed in seeds])
     assert ours < most
     with warnings.catch_warnings():
@@ -1010,7 +770,7 @@ def test_examples_run_quickly(name, monkeypatch, capsys):
     load_example(name).main()
     out = capsys.readouterr().out
     assert "nan" not in out
-    assert len(out.splitlines()) >= 8
+    assert len(out.splitlines()) >= 5
 
 
 @many_draws
@@ -1060,12 +820,3 @@ def test_real_options_of_numpys_kinds_are_pythons():
             evolution.tell(-(members**2).sum(axis=1), members[:, 0])
         ends.append(evolution.mean.tobytes())
     assert len(set(ends)) == 1
-    with pytest.raises(ConfigError, match="cost_limit: read"):
-        Evolution([0.0], sigma=1.0, cost_limit=10**400)
-
-
-def test_a_matrix_is_for_few_parameters():
-    Evolution(np.zeros(100), sigma=1.0, adapt="matrix")
-    for n in (101, 1_000_000):
-        with pytest.raises(ConfigError, match=f"adapt: read 'matrix' for {n:,} parameters"):
-            Evolution(np.zeros(n), sigma=1.0, adapt="matrix")

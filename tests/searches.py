@@ -1,0 +1,39 @@
+"""What the tests of searches share: problems to climb, how far to go, states as bytes."""
+
+import numba
+import numpy as np
+import pytest
+
+JIT = not numba.config.DISABLE_JIT
+GENERATIONS = 4 if JIT else 2
+
+many_draws = pytest.mark.skipif(not JIT, reason="many generations need compiled kernels")
+
+
+def hill(members):
+    return -np.square(members - 1.0).sum(axis=1)
+
+
+def hills(members, ids):
+    """Another optimum on every instance; feasible left of 0.25."""
+    return -np.square(members - ids[:, np.newaxis]).sum(axis=1), members[:, 0] - 0.25
+
+
+def play(evolution, generations=GENERATIONS, evaluate=hills):
+    """The reports of some generations, until the search is over."""
+    reports = []
+    for _ in range(generations):
+        members, ids = evolution.ask()
+        told = evaluate(members, ids) if evaluate is hills else (evaluate(members),)
+        reports.append(evolution.tell(*told))
+        if evaluate is not hills and evolution.stop():
+            break
+    return reports
+
+
+def read_bytes(state):
+    return {name: np.asarray(array).tobytes() for name, array in state.items()}
+
+
+def state_bytes(search):
+    return read_bytes(search.get_state())
