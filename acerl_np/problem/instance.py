@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from acerl_np.problem.layout import Layout
-from acerl_np.problem.servable import refuse_unservable
+from acerl_np.problem.stations import show_site
 from acerl_np.problem.task_rows import read_tasks
 from acerl_np.problem.times import make_date_format
-from acerl_np.support.errors import InputError, describe
+from acerl_np.support.errors import InputError, RecordError, describe
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +124,7 @@ class Instance:
             epoch=epoch,
         )
         if servable:
-            refuse_unservable(instance, [places[k] for k in order])
+            instance._refuse_unservable([places[k] for k in order])
         return instance
 
     def check_servable(self) -> None:
@@ -134,7 +135,48 @@ class Instance:
         RecordError
             With the task and what is wrong with it.
         """
-        refuse_unservable(self, [f"{self.name}: task '{task}'" for task in self.tasks])
+        self._refuse_unservable()
+
+    def check_reachable(self) -> None:
+        """Refuse an instance some of whose tasks may be impossible to reach, whoever may carry them.
+
+        Raises
+        ------
+        RecordError
+            With the task and what is wrong with it.
+        """
+        self._refuse_unservable(loads=False)
+
+    def _refuse_unservable(self, places: Sequence[str] = (), *, loads: bool = True) -> None:
+        """Refuse a record that some vehicle could not finish from wherever it may stand.
+
+        `places` says where each task stands, for the error; `loads` looks at demands, too.
+        """
+        layout, distance = self.layout, self.layout.routes.distance
+        starts = [layout.site_index[vehicle.start] for vehicle in layout.vehicles]
+        origins = np.unique([*starts, *self.delivery])
+        pickups, which = np.unique(self.pickup, return_inverse=True)
+        cut = np.isinf(distance[np.ix_(origins, pickups)])
+        lost = cut.any(axis=0)[which]
+        stranded = np.isinf(distance[self.pickup, self.delivery])
+        largest = max(vehicle.capacity or math.inf for vehicle in layout.vehicles)
+        faulty = lost | stranded | (loads & (self.demand > largest))
+        if not faulty.any():
+            return
+        k = int(faulty.argmax())
+        place = places[k] if places else f"{self.name}: task '{self.tasks[k]}'"
+        if not lost[k] and not stranded[k]:
+            raise RecordError(
+                f"{place}: demand: {self.demand[k]:g} exceeds every vehicle's capacity; "
+                f"expected at most {largest:g}"
+            )
+        what, a, b = "delivery", self.pickup[k], self.delivery[k]
+        if lost[k]:
+            what, a, b = "pickup", origins[cut[:, which[k]].argmax()], self.pickup[k]
+        raise RecordError(
+            f"{place}: {what}: {show_site(layout, b)} cannot be reached from {show_site(layout, a)}; "
+            "expected a way along the edges"
+        )
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the tasks as `from_rows` reads them, in order of arrival."""

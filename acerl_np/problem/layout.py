@@ -89,7 +89,7 @@ class Layout:
     truncate_distances: bool = False
     named_routes: tuple[tuple[str, ...], ...] = ()
     quickest_routes: bool = False
-    scaling: Mapping[str, Any] | None = None
+    scaling: Mapping[str, Any] | None = field(default=None, hash=False)
     stations: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
     aliases: Mapping[str, str] = field(default_factory=dict, hash=False)
 
@@ -262,9 +262,12 @@ class Layout:
         return self._with_vehicles(fleet)
 
     def _with_vehicles(self, vehicles: Iterable[Vehicle]) -> Layout:
+        """Return this floor, checked and with its routes found already, with another fleet."""
         _ = self.routes
         other = copy.copy(self)
         object.__setattr__(other, "vehicles", tuple(vehicles))
+        for name in ("fleet_hash", "reached"):  # what was found of the old one
+            vars(other).pop(name, None)
         return other
 
     @property

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.offered_load import Load, measure_load
-from acerl_np.problem.stations import show_site
-from acerl_np.support.errors import RecordError
-
-if TYPE_CHECKING:
-    from acerl_np.problem.instance import Instance
 
 
 def find_unreachable(layout: Layout, most: int = 5) -> tuple[int, list[tuple[str, str]]]:
@@ -58,45 +50,6 @@ def find_no_return(layout: Layout) -> dict[str, list[str]]:
         if lost.size:
             found[vehicle.id] = [layout.sites[k].id for k in lost]
     return found
-
-
-def refuse_unservable(instance: Instance, places: Sequence[str]) -> None:
-    """Refuse a record that some vehicle could not finish from wherever it may stand.
-
-    Parameters
-    ----------
-    instance : Instance
-    places : sequence of str
-        Where each task stands, for the error.
-
-    Raises
-    ------
-    RecordError
-        With the first task that may be impossible to reach or to carry.
-    """
-    layout = instance.layout
-    distance = layout.routes.distance
-    starts = {layout.site_index[vehicle.start] for vehicle in layout.vehicles}
-    origins = sorted(starts | {int(site) for site in instance.delivery})
-    largest = max(vehicle.capacity or math.inf for vehicle in layout.vehicles)
-    for k, place in enumerate(places):
-        pickup, delivery = int(instance.pickup[k]), int(instance.delivery[k])
-        for origin in origins:
-            if math.isinf(distance[origin, pickup]):
-                raise RecordError(
-                    f"{place}: pickup: {show_site(layout, pickup)} cannot be reached from "
-                    f"{show_site(layout, origin)}; expected a way along the edges"
-                )
-        if math.isinf(distance[pickup, delivery]):
-            raise RecordError(
-                f"{place}: delivery: {show_site(layout, delivery)} cannot be reached from "
-                f"{show_site(layout, pickup)}; expected a way along the edges"
-            )
-        if instance.demand[k] > largest:
-            raise RecordError(
-                f"{place}: demand: {instance.demand[k]:g} exceeds every vehicle's capacity; "
-                f"expected at most {largest:g}"
-            )
 
 
 @dataclass(frozen=True)

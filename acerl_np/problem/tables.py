@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -101,6 +101,8 @@ def build_problem(
     ------
     InputError
         If there is no instance, the tables would not fit a machine, or an option is unusable.
+    RecordError
+        If a task may be impossible to reach: no episode of such a record need ever end.
     """
     if len(instances) == 0:
         raise InputError("no instances; expected at least one")
@@ -130,6 +132,7 @@ def build_problem(
             layouts.append(instance.layout)
         layout_of.append(known)
 
+    rows = _list_slowdowns([item.layout for item in instances], layout_of)
     n_layouts = len(layouts)
     n_instances = len(instances)
     n_sites = max(len(layout.sites) for layout in layouts)
@@ -143,9 +146,8 @@ def build_problem(
             for vehicle in instance.layout.vehicles
         ]
     )
-    rows = _list_slowdowns(layouts)
     has_limits = any(layout.routes.edge_speed is not None for layout in layouts)
-    tables = (32 if has_limits else 24) * n_layouts + 8 * len(rows)
+    tables = (32 if has_limits else 24) * n_layouts + 8 * (1 + max(rows.values()))
     bytes_needed = tables * n_sites**2 + n_instances * (
         56 * n_tasks + fleet * (44 + 16 * n_breakdowns)
     )
@@ -155,12 +157,13 @@ def build_problem(
             f"{bytes_needed / 2**30:.1f} GiB; expected at most {MAX_TABLE_BYTES / 2**30:.0f}"
         )
     for instance in instances:
+        instance.check_reachable()
         if instance.layout.has_random_breakdowns:
             check_tries(instance)
     scaling = find_scaling(instances) if scaling is None else check_scaling(scaling)
 
     problem = _allocate_problem(
-        layouts, layout_of, n_tasks, fleet, n_breakdowns, scaling, task_slots, horizon
+        layouts, layout_of, rows, n_tasks, fleet, n_breakdowns, scaling, task_slots, horizon
     )
     for i, instance in enumerate(instances):
         _fill_instance(problem, i, instance, rows)
@@ -172,6 +175,7 @@ def build_problem(
 def _allocate_problem(
     layouts: Sequence[Layout],
     layout_of: Sequence[int],
+    rows: Mapping[tuple[int, float], int],
     n_tasks: int,
     fleet: int,
     n_breakdowns: int,
@@ -182,13 +186,13 @@ def _allocate_problem(
     """Return tables that hold the layouts, and no task yet."""
     n_layouts, n_instances = len(layouts), len(layout_of)
     n_sites = max(len(layout.sites) for layout in layouts)
-    rows = _list_slowdowns(layouts)
+    n_slow = 1 + max(rows.values())
     n_limited = n_layouts if any(x.routes.edge_speed is not None for x in layouts) else 0
     problem = Problem(
         distance=np.full((n_layouts, n_sites, n_sites), np.inf),
         edge_length=np.full((n_layouts, n_sites, n_sites), np.inf),
         edge_speed=np.full((n_limited, *(n_sites if n_limited else 0,) * 2), np.inf),
-        slowdown=np.zeros((len(rows), *(n_sites if rows else 0,) * 2)),
+        slowdown=np.zeros((n_slow, *(n_sites if n_slow else 0,) * 2)),
         way=np.zeros((n_layouts, n_sites, n_sites, N_WAY_FIELDS), np.int32),
         route_sites=_stack_routes(layouts),
         instance=np.zeros((n_instances, N_INSTANCE_FIELDS), np.int64),
@@ -223,21 +227,28 @@ def _allocate_problem(
             problem.way[k, *ends, WAY_NAMED_ROUTE] = position
             position += len(route) - 1
     for (k, speed), row in rows.items():
-        size = len(layouts[k].sites)
-        problem.slowdown[row, :size, :size] = layouts[k].routes.find_slowdown(speed)
+        if row >= 0:
+            size = len(layouts[k].sites)
+            problem.slowdown[row, :size, :size] = layouts[k].routes.find_slowdown(speed)
     return problem
 
 
-def _list_slowdowns(layouts: Sequence[Layout]) -> dict[tuple[int, float], int]:
-    """Return the row of `Problem.slowdown` of each layout and speed for which a limit matters."""
-    pairs = [
-        (k, speed)
-        for k, layout in enumerate(layouts)
-        if layout.routes.edge_speed is not None
-        for speed in sorted({*(vehicle.speed for vehicle in layout.vehicles), mean_speed(layout)})
-        if layout.routes.find_slowdown(speed) is not None
-    ]
-    return {pair: row for row, pair in enumerate(pairs)}
+def _list_slowdowns(
+    layouts: Iterable[Layout], layout_of: Iterable[int]
+) -> dict[tuple[int, float], int]:
+    """Return the row of `Problem.slowdown` of each floor and speed, -1 where no limit matters.
+
+    Layouts of one floor, as `layout_of` numbers them, may have different fleets.
+    """
+    rows: dict[tuple[int, float], int] = {}
+    count = 0
+    for layout, k in zip(layouts, layout_of, strict=True):
+        for speed in sorted({*(vehicle.speed for vehicle in layout.vehicles), mean_speed(layout)}):
+            if (k, speed) not in rows:
+                matters = layout.routes.find_slowdown(speed) is not None
+                rows[k, speed] = count if matters else -1
+                count += matters
+    return rows
 
 
 def mean_speed(layout: Layout) -> float:
@@ -299,8 +310,9 @@ def build_live_problem(
     Problem
     """
     fleet = max(n_vehicles or 1, len(layout.vehicles))
-    problem = _allocate_problem([layout], [0], n_tasks, fleet, 1, scaling, task_slots, None)
-    _fill_fleet(problem, 0, layout, _list_slowdowns([layout]), with_breakdowns=False)
+    rows = _list_slowdowns([layout], [0])
+    problem = _allocate_problem([layout], [0], rows, n_tasks, fleet, 1, scaling, task_slots, None)
+    _fill_fleet(problem, 0, layout, rows, with_breakdowns=False)
     return problem
 
 
@@ -358,11 +370,11 @@ def _fill_fleet(
     speed = mean_speed(layout)
     problem.unit[i, UNIT_METRES] = metres
     problem.unit[i, UNIT_SECONDS] = metres / speed
-    problem.unit[i, UNIT_SLOWDOWN] = rows.get((place, speed), -1)
+    problem.unit[i, UNIT_SLOWDOWN] = rows[place, speed]
     for v, vehicle in enumerate(layout.vehicles):
         problem.fleet[i, v, FLEET_SPEED] = vehicle.speed
         problem.fleet[i, v, FLEET_CAPACITY] = vehicle.capacity
-        problem.fleet[i, v, FLEET_SLOWDOWN] = rows.get((place, vehicle.speed), -1)
+        problem.fleet[i, v, FLEET_SLOWDOWN] = rows[place, vehicle.speed]
         problem.start_site[i, v] = layout.site_index[vehicle.start]
         if not with_breakdowns:
             continue

@@ -3,6 +3,7 @@
 import csv
 import hashlib
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -29,6 +30,7 @@ from acerl_np.commands.main import main
 from acerl_np.problem.assignments import read_assignments
 from acerl_np.problem.bundled import bundled_instances
 from acerl_np.problem.generate import find_task_places, generate_record
+from acerl_np.problem.layout import Breakdown
 from acerl_np.problem.offered_load import measure_load, measure_service_time
 from acerl_np.problem.packing import pack_instances, unpack_instances
 from acerl_np.problem.perturb import perturb
@@ -929,6 +931,62 @@ def test_service_time_leaves_out_what_repairs_take_of_a_stretch():
     assert measure_service_time(vehicle, 2, 100) == 98 - 3 - 10
     assert measure_service_time(vehicle, 5, 90) == 85
     assert measure_service_time(vehicle, 91, 92) == 0
+
+
+# What floors and records share
+
+
+@pytest.mark.parametrize(
+    ("pickup", "delivery", "message"),
+    [
+        ("D", "A", "task 't1': pickup: 'D' cannot be reached from 'A'"),
+        ("A", "D", "task 't0': pickup: 'B' cannot be reached from 'D'"),
+    ],
+)
+def test_a_record_that_nobody_can_finish_is_not_played(pickup, delivery, message):
+    """A kernel would wait for ever, or call it finished."""
+    data = straight_floor(FLEET[:1])
+    data["sites"] += [{"id": "D", "x": 0, "y": 1}]
+    rows = [make_task("t0", "B", "A", 0, 50), make_task("t1", pickup, delivery, 0, 50)]
+    instance = Instance.from_rows("cut", Layout.from_dict(data), rows, servable=False)
+    for play in (build_problem, Simulator, lambda x: acerl_np.evaluate_policy("NVF", x, trials=1)):
+        with pytest.raises(RecordError) as caught:
+            play([instance])
+        assert str(caught.value).startswith(f"cut: {message}")
+
+
+@pytest.mark.parametrize("quickest", [False, True])
+def test_another_fleet_has_its_own_hash_and_reach(quickest):
+    data = straight_floor(FLEET[:1], quickest_routes=quickest)
+    data["edges"][1]["one_way"] = True  # from B to C
+    layout = Layout.from_dict(data)
+    _ = layout.fleet_hash, layout.reached, layout.floor_hash
+    moved = layout.with_fleet(replace(item, start="C") for item in layout.vehicles)
+    again = Layout.from_dict(moved.to_dict())
+    assert moved == again and moved.fleet_hash == again.fleet_hash != layout.fleet_hash
+    assert moved.floor_hash == again.floor_hash == layout.floor_hash
+    assert moved.reached.tolist() == again.reached.tolist() == [False, False, True]
+    broken = layout.with_breakdowns({"v": [Breakdown(1, 2)]})
+    assert broken.fleet_hash == layout.fleet_hash and hash(broken) != hash(layout)
+
+
+def test_fleets_of_one_floor_keep_their_own_limits():
+    data = straight_floor([{"id": "v", "start": "A", "speed": 2}])
+    data["edges"][0]["max_speed"] = 0.5
+    slow = Layout.from_dict(data)
+    fast = slow.with_fleet(replace(item, speed=0.75) for item in slow.vehicles)
+    records = [
+        Instance.from_rows("x", item, [make_task("t", "A", "B", 0, 9)]) for item in (slow, fast)
+    ]
+    alone = [acerl_np.evaluate_policy("FCFS", item, trials=1).makespan for item in records]
+    for order in (records, records[::-1]):
+        found = acerl_np.evaluate_policy("FCFS", order, trials=1).makespan
+        assert found.tolist() == [[20.0], [20.0]] == [item.tolist()[0] for item in alone]
+
+
+def test_layouts_can_be_hashed():
+    dmh = acerl_np.load_layout("dmh")
+    assert len({dmh, Layout.from_dict(dmh.to_dict())}) == 1
 
 
 # Past assignments
