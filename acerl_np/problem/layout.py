@@ -16,12 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from acerl_np.problem.json_tree import Reader, parse_json
-from acerl_np.problem.layout_file import read_fields, write_fields
-from acerl_np.problem.limits import MAX_TASK_SLOTS, MAX_VEHICLES, MIN_SPEED
+from acerl_np.problem.json_tree import parse_json
+from acerl_np.problem.limits import MAX_NAME, MAX_TASK_SLOTS, MAX_VEHICLES
 from acerl_np.problem.parts import (
+    LAYOUT,
     SCALING_DIVISORS,
     SCALING_PAIRS,
+    VEHICLE,
     Breakdown,
     Edge,
     RandomBreakdowns,
@@ -30,7 +31,6 @@ from acerl_np.problem.parts import (
     check_model,
 )
 from acerl_np.problem.routes import TOLERANCE, Routes, find_routes
-from acerl_np.problem.stations import check_stations
 from acerl_np.support.errors import LayoutError, describe, make_printable
 from acerl_np.support.files import read_text
 
@@ -97,21 +97,44 @@ class Layout:
         _check_unique("sites", [site.id for site in self.sites])
         _check_unique("vehicles", [vehicle.id for vehicle in self.vehicles])
         for k, edge in enumerate(self.edges):
-            for end, site in (("a", edge.a), ("b", edge.b)):
-                self._check_site(site, f"edges[{k}].{end}")
+            self._check_site(edge.a, f"edges[{k}].a")
+            self._check_site(edge.b, f"edges[{k}].b")
             if edge.a == edge.b:
                 raise LayoutError(f"edges[{k}]: goes from '{edge.a}' to itself; expected two sites")
         for k, vehicle in enumerate(self.vehicles):
             self._check_site(vehicle.start, f"vehicles[{k}].start")
             check_model(vehicle.random_breakdowns, f"vehicles[{k}].random_breakdowns")
         self._check_routes()
-        check_stations(self)
+        self._check_names()
 
     def _check_site(self, site: str, where: str) -> None:
         if site not in self.site_index:
             raise LayoutError(
                 f"{where}: unknown site '{describe(site)}'; expected the id of one of the sites"
             )
+
+    def _check_names(self) -> None:
+        """Refuse names of stations and aliases that contradict the sites or each other."""
+        for name, sites in self.stations.items():
+            where = f"stations.{describe(name)}"
+            if name in self.site_index:
+                raise LayoutError(f"{where}: is also the id of a site; expected another name")
+            if not sites:
+                raise LayoutError(f"{where}: no sites; expected at least one")
+            for site in sites:
+                self._check_site(site, where)
+            if len(set(sites)) < len(sites):
+                twice = next(site for site in sites if sites.count(site) > 1)
+                raise LayoutError(f"{where}: '{twice}' again; expected each site once")
+        known = {*self.site_index, *self.stations}
+        for name, target in self.aliases.items():
+            where = f"aliases.{describe(name)}"
+            if name in known:
+                raise LayoutError(f"{where}: is also a site or station; expected another name")
+            if target not in known:
+                raise LayoutError(
+                    f"{where}: read '{describe(target)}'; expected the id of a site or a station"
+                )
 
     def _check_routes(self) -> None:
         seen: set[tuple[str, str]] = set()
@@ -252,10 +275,8 @@ class Layout:
         fleet = tuple(vehicles)
         _check_unique("vehicles", [vehicle.id for vehicle in fleet])
         for k, vehicle in enumerate(fleet):
-            item = Reader(vars(vehicle), f"vehicles[{k}]")
-            item.text("id")
-            item.number("speed", None, MIN_SPEED)
-            item.number("capacity", None, 0.0)
+            for key in ("id", "speed", "capacity"):
+                VEHICLE[key].read(getattr(vehicle, key), f"vehicles[{k}].{key}")
             self._check_site(vehicle.start, f"vehicles[{k}].start")
         if self.quickest_routes:
             return replace(self, vehicles=fleet)
@@ -291,7 +312,7 @@ class Layout:
         """
         text = read_text(path, LayoutError)
         try:
-            name = make_printable(Path(path).stem)[:200]
+            name = make_printable(Path(path).stem)[:MAX_NAME]
             layout = cls.from_dict(parse_json(text), default_name=name)
             _ = layout.routes  # refuses lengths that routes cannot be told by
             return layout
@@ -314,11 +335,30 @@ class Layout:
         LayoutError
             If a key is unknown or missing, or a value is of the wrong kind or out of range.
         """
-        return cls(**read_fields(data, default_name))
+        found = LAYOUT.read(data, "")
+        points = {site.id: site for site in found["sites"]}
+        edges = []
+        for k, edge in enumerate(found["edges"]):
+            if edge.one_way and edge.max_reverse_speed is not None:
+                raise LayoutError(
+                    f"edges[{k}].max_reverse_speed: read {edge.max_reverse_speed:g}; expected none, as "
+                    "the edge is one-way"
+                )
+            if edge.length is None:
+                a, b = (points.get(site, found["sites"][0]) for site in (edge.a, edge.b))
+                edge = replace(edge, length=math.hypot(a.x - b.x, a.y - b.y))
+            edges.append(edge)
+        del found["format"]
+        found |= {"edges": tuple(edges), "named_routes": found.pop("routes")}
+        found["name"] = default_name if found["name"] is None else found["name"]
+        return cls(**found)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the layout as `from_dict` reads it, every field given."""
-        return write_fields(self)
+        """Return the layout as `from_dict` reads it, every field given that has content."""
+        data: dict[str, Any] = LAYOUT.write(
+            {**vars(self), "format": 1, "routes": self.named_routes}
+        )
+        return data
 
 
 def hash_fleet(vehicles: Iterable[Vehicle]) -> str:

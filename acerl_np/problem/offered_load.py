@@ -5,14 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from acerl_np.problem.instance import Instance
 from acerl_np.problem.parts import Vehicle
-
-if TYPE_CHECKING:
-    from acerl_np.problem.instance import Instance
 
 
 @dataclass(frozen=True)
