@@ -1,4 +1,4 @@
-"""Formats of JSON as tables of fields: a table reads a value, with errors that name its place, and writes it."""
+"""Formats of JSON as tables of fields: what they read and write, with errors that name the place."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, NoReturn
 
 from acerl_np.problem.limits import MAX_NAME, MAX_NUMBER
-from acerl_np.support.errors import MAX_SHOWN, LayoutError, describe
+from acerl_np.support.errors import MAX_SHOWN, InputError, LayoutError, describe
 from acerl_np.support.numbers import is_real
 
 
@@ -52,9 +52,11 @@ def parse_json(text: str) -> object:
         raise LayoutError(f"not JSON: {error}") from error
 
 
-def refuse(where: str, value: object, expected: str) -> NoReturn:
-    """Raise the `LayoutError` of a value that is not what it may be."""
-    raise LayoutError(f"{where}: read {shorten(value)}; expected {expected}")
+def refuse(
+    where: str, value: object, expected: str, kind: type[InputError] = LayoutError
+) -> NoReturn:
+    """Raise the error of a value that is not what it may be."""
+    raise kind(f"{where}: read {shorten(value)}; expected {expected}")
 
 
 def is_name(text: str) -> bool:

@@ -59,8 +59,8 @@ def find_ends(layout: Layout, pickups: Sequence[int], deliveries: Sequence[int])
 
     It is the pair of two different sites with the shortest way; ties go to the first by the pickup's,
     then by the delivery's place in the order of the sites. Pickups that some vehicle cannot reach from
-    its start are passed over unless there is no other. Both are ascending positions in `layout.sites`, together
-    at least two different ones.
+    its start are passed over unless there is no other. Both are ascending positions in `layout.sites`,
+    together at least two different ones.
     """
     if len(pickups) == len(deliveries) == 1:
         return pickups[0], deliveries[0]

@@ -26,10 +26,10 @@ from acerl_np import (
     load_instance,
 )
 from acerl_np.problem.assignments import read_assignments
-from acerl_np.problem.columns import find_lookalike, measure_distance
 from acerl_np.problem.limits import MAX_COLUMNS
 from acerl_np.problem.perturb import perturb
 from acerl_np.problem.records import examine_record, write_record
+from acerl_np.problem.source import find_lookalike
 
 HEADER = "task,pickup,delivery,arrival_time,expiry_time"
 KNOWN = (*HEADER.split(","), "handling_time", "demand", "time_zero", "priority", "earliest_start")
@@ -126,23 +126,6 @@ def test_a_misspelt_column_is_told_by_its_look(name):
 @pytest.mark.parametrize("name", OTHERS)
 def test_another_column_looks_like_none(name):
     assert find_lookalike(name, KNOWN) is None
-
-
-@pytest.mark.parametrize(
-    ("a", "b", "slips"),
-    [
-        ("time", "time", 0),
-        ("tiem", "time", 1),
-        ("tme", "time", 1),
-        ("tiime", "time", 1),
-        ("dime", "time", 1),
-        ("emit", "time", 3),
-        ("", "ab", 2),
-        ("ca", "abc", 3),
-    ],
-)
-def test_slips_counted_by_hand(a, b, slips):
-    assert measure_distance(a, b, 9) == measure_distance(b, a, 9) == slips
 
 
 @pytest.mark.parametrize("name", MISSPELT)

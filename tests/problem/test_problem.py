@@ -27,6 +27,7 @@ from acerl_np import (
     load_suite,
 )
 from acerl_np.kernels.state import INSTANCE_LAYOUT, WAY_NAMED_ROUTE
+from acerl_np.problem import task_rows
 from acerl_np.problem.scaling import find_scaling, scaling_of
 from acerl_np.problem.tables import build_problem
 
@@ -1011,8 +1012,9 @@ def test_limits(tmp_path, monkeypatch):
     path = tmp_path / "tasks.csv"
     path.write_text(RECORD)
     instance = small_instance()
+    limited = task_rows.RECORD._replace(limit=2)
     for module in ("records", "task_rows"):
-        monkeypatch.setattr(f"acerl_np.problem.{module}.MAX_TASKS", 2)
+        monkeypatch.setattr(f"acerl_np.problem.{module}.RECORD", limited)
     with pytest.raises(RecordError) as caught:
         load_instance(path, layout=small_layout())
     check_message(caught.value, path, ["line 4", "more than 2 tasks"])

@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 def list_data(instance: Instance, found: RecordCheck) -> dict[str, object]:
     """Return a record's row of the table for programs; tasks' names are separated by blanks."""
-    from acerl_np.problem.times import show_moment
+    from acerl_np.problem.fields import show_moment
 
     counts = {
         "equal_arrivals": found.equal_arrivals,
@@ -89,7 +89,7 @@ def list_data(instance: Instance, found: RecordCheck) -> dict[str, object]:
 
 def describe_record(instance: Instance, found: RecordCheck) -> list[list[Cell]]:
     """Return the rows of a record's table: what, its value, which tasks."""
-    from acerl_np.problem.times import show_moment
+    from acerl_np.problem.fields import show_moment
 
     load, vehicles = found.load, len(instance.layout.vehicles)
     fleet = f"{vehicles} vehicle{'s' if vehicles > 1 else ''}"

@@ -79,8 +79,8 @@ def run(arguments: argparse.Namespace) -> None:
 
 def describe_reading(instance: Instance, reading: Reading) -> list[tuple[str, str]]:
     """Return what was understood of a record, and as what."""
-    from acerl_np.problem.columns import DELIMITERS
-    from acerl_np.problem.times import show_moment
+    from acerl_np.problem.fields import show_moment
+    from acerl_np.problem.source import DELIMITERS
     from acerl_np.support.errors import list_some, make_printable
 
     task, arrival, expiry = reading.first_row
