@@ -288,8 +288,7 @@ def _list(items: list[str]) -> str:
 
 def _check(arguments: argparse.Namespace) -> int:
     from acerl_np.problem.bundled import load_instance, load_layout
-    from acerl_np.problem.offered_load import measure_load
-    from acerl_np.problem.servable import find_no_return, find_unreachable
+    from acerl_np.problem.servable import find_no_return, find_unreachable, measure_load
 
     layout = load_layout(arguments.layout)
     # Too large demands are counted here, not refused.

@@ -63,13 +63,7 @@ def load_layout(layout: str | os.PathLike[str]) -> Layout:
 
 
 def find_breakdowns(instance: str | os.PathLike[str]) -> Path | None:
-    """Return the file of breakdowns beside an own task record, None if there is none.
-
-    Parameters
-    ----------
-    instance : str or path-like
-        As `load_instance` takes it; a bundled instance has no such file.
-    """
+    """Return the file of breakdowns beside an own task record, None if there is none, as for bundled ones."""
     path = Path(instance)
     if os.fspath(instance) in bundled_instances() and not path.is_file():
         return None
@@ -132,23 +126,7 @@ def load_instance(
 def find_record(
     instance: str | os.PathLike[str], layout: str | os.PathLike[str] | Layout | None = None
 ) -> tuple[str, Layout]:
-    """Return the file of an instance and its layout.
-
-    Parameters
-    ----------
-    instance, layout
-        As `load_instance` takes them.
-
-    Returns
-    -------
-    path : str
-    layout : Layout
-
-    Raises
-    ------
-    RecordError, LayoutError
-        If there is no such record, or its layout cannot be read or used.
-    """
+    """Return the file of an instance and its layout, both as `load_instance` takes them."""
     name = os.fspath(instance)
     bundled = bundled_instances()
     path = Path(name)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -156,14 +155,12 @@ class Instance:
         `places` says where each task stands, for the error; `loads` looks at demands, too.
         """
         layout, distance = self.layout, self.layout.routes.distance
-        starts = [layout.site_index[vehicle.start] for vehicle in layout.vehicles]
-        origins = np.unique([*starts, *self.delivery])
+        origins = np.union1d(layout.starts, self.delivery)
         pickups, which = np.unique(self.pickup, return_inverse=True)
         cut = np.isinf(distance[np.ix_(origins, pickups)])
         lost = cut.any(axis=0)[which]
         stranded = np.isinf(distance[self.pickup, self.delivery])
-        largest = max(vehicle.capacity or math.inf for vehicle in layout.vehicles)
-        faulty = lost | stranded | (loads & (self.demand > largest))
+        faulty = lost | stranded | (loads & (self.demand > layout.largest_load))
         if not faulty.any():
             return
         k = int(faulty.argmax())
@@ -171,7 +168,7 @@ class Instance:
         if not lost[k] and not stranded[k]:
             raise RecordError(
                 f"{place}: demand: {self.demand[k]:g} exceeds every vehicle's capacity; "
-                f"expected at most {largest:g}"
+                f"expected at most {layout.largest_load:g}"
             )
         what, a, b = "delivery", self.pickup[k], self.delivery[k]
         if lost[k]:

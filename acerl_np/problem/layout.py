@@ -182,23 +182,32 @@ class Layout:
         return find_routes(self.site_index, self.edges, self.named_routes, quickest_at)
 
     def find_pace(self, vehicle: int, a: int, b: int) -> float:
-        """Return the speed, m/s, at which a vehicle drives an edge.
+        """Return the speed, m/s, at which a vehicle drives an edge from site a to site b.
 
         Parameters
         ----------
         vehicle : int
             Position in the fleet.
         a, b : int
-            Positions of the edge's sites, in the direction of the drive.
+            Positions of the edge's sites.
         """
         limit = math.inf if self.routes.edge_speed is None else float(self.routes.edge_speed[a, b])
         return min(self.vehicles[vehicle].speed, limit)
 
     @cached_property
+    def starts(self) -> np.ndarray:
+        """Sites where vehicles start, ascending (ndarray(int64))."""
+        return np.unique([self.site_index[vehicle.start] for vehicle in self.vehicles])
+
+    @property
+    def largest_load(self) -> float:
+        """Largest demand that some vehicle may carry, inf without a limit."""
+        return max(vehicle.capacity or math.inf for vehicle in self.vehicles)
+
+    @cached_property
     def reached(self) -> np.ndarray:
         """Whether every vehicle reaches each site from its start (ndarray(bool, (n_sites,)))."""
-        starts = sorted({self.site_index[vehicle.start] for vehicle in self.vehicles})
-        reached: np.ndarray = np.isfinite(self.routes.distance[starts]).all(axis=0)
+        reached: np.ndarray = np.isfinite(self.routes.distance[self.starts]).all(axis=0)
         return reached
 
     @cached_property
@@ -287,7 +296,7 @@ class Layout:
         _ = self.routes
         other = copy.copy(self)
         object.__setattr__(other, "vehicles", tuple(vehicles))
-        for name in ("fleet_hash", "reached"):  # what was found of the old one
+        for name in ("fleet_hash", "reached", "starts"):  # what was found of the old one
             vars(other).pop(name, None)
         return other
 

@@ -31,11 +31,10 @@ from acerl_np.problem.assignments import read_assignments
 from acerl_np.problem.bundled import bundled_instances
 from acerl_np.problem.generate import find_task_places, generate_record
 from acerl_np.problem.layout import Breakdown
-from acerl_np.problem.offered_load import measure_load, measure_service_time
 from acerl_np.problem.packing import pack_instances, unpack_instances
 from acerl_np.problem.perturb import perturb
 from acerl_np.problem.records import write_record
-from acerl_np.problem.servable import check_record
+from acerl_np.problem.servable import check_record, measure_load, measure_service_time
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.replay import SCHEDULE_COLUMNS, replay_assignments, write_schedule
 
