@@ -32,9 +32,8 @@ def bundled_instances() -> dict[str, Path]:
 @cache
 def bundled_suites() -> dict[str, list[str]]:
     """Return the names of the bundled suites and of the instances in each."""
-    suites: dict[str, list[str]] = json.loads(
-        (instances_folder() / "suites.json").read_text(encoding="utf-8")
-    )
+    text = (instances_folder() / "suites.json").read_text(encoding="utf-8")
+    suites: dict[str, list[str]] = json.loads(text)
     return suites
 
 
@@ -138,18 +137,16 @@ def find_record(
             f"{name}: no such task record; expected a CSV file or a bundled instance "
             f"({next(iter(bundled))} ... {list(bundled)[-1]})"
         )
-    if layout is None:
-        beside = path.parent / "layout.json"
-        if not own:
-            layout = _load_bundled_layout(path.parent.name)
-        elif not beside.is_file():
+    if layout is None and not own:
+        layout = _load_bundled_layout(path.parent.name)
+    elif layout is None:
+        layout = path.parent / "layout.json"
+        if not layout.is_file():
             raise LayoutError(
-                f"{beside}: no such layout; expected it beside the task record, or a layout named "
+                f"{layout}: no such layout; expected it beside the task record, or a layout named "
                 "with layout= (--layout)"
             )
-        else:
-            layout = Layout.load(beside)
-    elif not isinstance(layout, Layout):
+    if not isinstance(layout, Layout):
         layout = load_layout(layout)
     # A path made of the name would lose what tells "./-" from the standard input.
     return name if own else str(path), layout

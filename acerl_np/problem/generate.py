@@ -93,6 +93,9 @@ def _measure_ways(
     n = len(places)
     distance, slow = np.zeros((n, n)), np.zeros((n, n))
     slowdown = layout.routes.find_slowdown(speed)
+    if all(len(place) == 1 for place in places):
+        nodes = np.ix_(np.concatenate(places), np.concatenate(places))
+        return layout.routes.distance[nodes], slow if slowdown is None else slowdown[nodes]
     for a, pickup in enumerate(places):
         for b, delivery in enumerate(places):
             if a != b:
