@@ -212,6 +212,17 @@ def test_hostile_headers_are_refused_quickly(tmp_path, text):
 # Times
 
 SAME_TIMES = {
+    "plain": (["2024-05-06T07:00:00", "2024-05-06T07:00:02.5", "2024-05-06T08:01:00"], None),
+    "space": (["2024-05-06 07:00", "2024-05-06 07:00:02,5", " 2024-05-06 08:01 "], None),
+    "offsets": (
+        ["2024-05-06T09:00+02:00", "2024-05-06T07:00:02.5Z", "2024-05-06T10:01+0200"],
+        None,
+    ),
+    "basic": (["20240506T070000", "20240506T070002.5", "20240506T0801"], None),
+    "over midnight": (
+        ["2024-12-31T23:59:59", "2025-01-01T00:00:01.5", "2025-01-01T01:00:59"],
+        None,
+    ),
     "clock": (["07:30", "7:30:02.5", "08:31"], None),
     "clock with seconds": (["07:30:00", "07:30:02,5", "08:31:00"], None),
     "since 1970": (["1714980600", "1714980602.5", "1714984260"], None),
@@ -236,6 +247,9 @@ def test_times_of_any_form(tmp_path, case):
     assert instance.tasks == ("t0", "t1", "t2")
     assert instance.arrival.tolist() == [0, 2.5, 3660]
     assert instance.expiry.tolist() == [10, 1.5, 20]
+    seconds = ["t0,A,B,0,10", "t1,B,C,2.5,1.5", "t2,A,B,3660,20"]
+    plain = load(write(tmp_path / "seconds.csv", HEADER, *seconds))
+    assert plain.epoch is None and plain.content_hash == instance.content_hash
     moments = [
         f'"{times[0]}","{times[1]}"',
         f'"{times[1]}","{times[2]}"',

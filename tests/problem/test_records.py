@@ -51,6 +51,9 @@ def floor(*vehicles, **keys):
     return Layout.from_dict({"name": "hall", **straight_floor(list(vehicles) or FLEET, **keys)})
 
 
+DAY = "2024-05-06T07:00:00"
+
+
 def refused(path, fragments, call, *arguments, **options):
     """One line that names the file and holds each fragment."""
     with pytest.raises(RecordError) as caught:
@@ -63,38 +66,6 @@ def refused(path, fragments, call, *arguments, **options):
 
 
 # Timestamps
-
-SAME_DAY = {
-    "plain": ["2024-05-06T07:00:00", "2024-05-06T07:00:02.5", "2024-05-06T08:01:00"],
-    "space": ["2024-05-06 07:00", "2024-05-06 07:00:02,5", " 2024-05-06 08:01 "],
-    "UTC": ["2024-05-06T07:00:00Z", "2024-05-06T07:00:02.500Z", "2024-05-06T08:01:00+00:00"],
-    "offsets": [
-        "2024-05-06T09:00:00+02:00",
-        "2024-05-06T07:00:02.5Z",
-        "2024-05-06T10:01:00+0200",
-    ],
-    "basic": ["20240506T070000", "20240506T070002.5", "20240506T0801"],
-    "over midnight": ["2024-12-31T23:59:59", "2025-01-01T00:00:01.5", "2025-01-01T01:00:59"],
-}
-
-
-@pytest.mark.parametrize("times", SAME_DAY.values(), ids=SAME_DAY)
-def test_arrivals_may_be_timestamps(tmp_path, times):
-    # Neither the order of the lines nor the due times decide time zero: the first arrival does.
-    last, first, middle = times[2], times[0], times[1]
-    lines = [f't2,A,B,"{last}",20', f't0,A,B,"{first}",10', f't1,B,C,"{middle}",1.5']
-    path = write(tmp_path / "tasks.csv", HEADER, *lines)
-    instance = load_instance(path, layout=floor())
-    assert instance.tasks == ("t0", "t1", "t2")
-    assert instance.arrival.tolist() == [0, 2.5, 3660]
-    assert instance.expiry.tolist() == [10, 1.5, 20]
-    assert instance.epoch == datetime.fromisoformat(first)
-    seconds = write(
-        tmp_path / "seconds.csv", HEADER, "t0,A,B,0,10", "t1,B,C,2.5,1.5", "t2,A,B,3660,20"
-    )
-    plain = load_instance(seconds, layout=floor())
-    assert plain.epoch is None
-    assert plain.content_hash == instance.content_hash
 
 
 def test_expiries_may_be_the_due_moments(tmp_path):
@@ -110,7 +81,6 @@ def test_expiries_may_be_the_due_moments(tmp_path):
     assert instance.epoch == datetime(2024, 5, 6, 7, tzinfo=UTC)
 
 
-DAY = "2024-05-06T07:00:00"
 REFUSED_TIMES = {
     "seconds after timestamps": (
         [f"t0,A,B,{DAY},1", "t1,A,B,7,1"],
