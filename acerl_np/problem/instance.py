@@ -147,7 +147,13 @@ class Instance:
         RecordError
             With the task and what is wrong with it.
         """
+        _ = self._is_reachable
+
+    @cached_property
+    def _is_reachable(self) -> bool:
+        """True; looked at once, as tables are made at every decision of some policies."""
         self._refuse_unservable(loads=False)
+        return True
 
     def _refuse_unservable(self, places: Sequence[str] = (), *, loads: bool = True) -> None:
         """Refuse a record that some vehicle could not finish from wherever it may stand.
@@ -202,8 +208,9 @@ class Instance:
         return hashlib.sha256(canonical.encode()).hexdigest()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave the hash out: where an instance arrives, it is computed of what arrived."""
-        return {name: value for name, value in vars(self).items() if name != "content_hash"}
+        """Leave out what is found of the rest: where an instance arrives, it is found of what arrived."""
+        found = ("content_hash", "_is_reachable")
+        return {name: value for name, value in vars(self).items() if name not in found}
 
     def __repr__(self) -> str:
         return f"Instance({self.name!r}, layout={self.layout.name!r}, n_tasks={self.n_tasks})"

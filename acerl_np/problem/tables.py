@@ -218,7 +218,8 @@ def _list_slowdowns(
     """
     rows: dict[tuple[int, float], int] = {}
     count = 0
-    for layout, k in zip(layouts, layout_of, strict=True):
+    different = {id(layout): (layout, k) for layout, k in zip(layouts, layout_of, strict=True)}
+    for layout, k in different.values():
         for speed in sorted({*(vehicle.speed for vehicle in layout.vehicles), mean_speed(layout)}):
             if (k, speed) not in rows:
                 matters = layout.routes.find_slowdown(speed) is not None
