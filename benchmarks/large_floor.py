@@ -23,7 +23,7 @@ from acerl_np.kernels.state import EPISODE_POOL_SIZE, allocate_state
 from acerl_np.policies.rules import RULES
 from acerl_np.problem.generate import generate_record
 from acerl_np.problem.layout import Edge, Layout, Site, Vehicle
-from acerl_np.problem.offered_load import measure_load
+from acerl_np.problem.servable import measure_load
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.simulator import Simulator
 from acerl_np.support.compiled import kernel

@@ -61,8 +61,8 @@ from acerl_np.policies.network import initial_parameters
 from acerl_np.policies.origin import Origin
 from acerl_np.problem.assignments import read_assignments
 from acerl_np.problem.importers.files import import_floor
-from acerl_np.problem.offered_load import measure_load
 from acerl_np.problem.records import read_record, write_record
+from acerl_np.problem.servable import measure_load
 from acerl_np.problem.tables import count_actions, count_features
 from acerl_np.simulation.replay import replay_assignments, write_schedule
 from acerl_np.support.errors import CheckpointError

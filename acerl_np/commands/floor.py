@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from acerl_np.commands.common import (
@@ -17,7 +19,7 @@ from acerl_np.commands.common import (
 )
 from acerl_np.commands.outputs import add_force, declare_outputs
 from acerl_np.commands.ranges import Range, check_ranges
-from acerl_np.problem.limits import LIFT_LENGTH
+from acerl_np.problem.limits import LIFT_LENGTH, MAX_NUMBER, MAX_VEHICLES, MIN_SPEED
 from acerl_np.support.errors import InputError, LayoutError, make_printable
 
 if TYPE_CHECKING:
@@ -102,11 +104,9 @@ def _add_import(action: argparse.ArgumentParser) -> None:
     action.add_argument("file", metavar="FILE", help="a LIF file or an openTCS plant model")
     action.add_argument("--out", required=True, metavar="LAYOUT.json", help="layout to write")
     add_force(action)
+    kinds = ("lif", "opentcs")
     action.add_argument(
-        "--from",
-        dest="kind",
-        choices=("lif", "opentcs"),
-        help="format of FILE (default: by its content)",
+        "--from", dest="kind", choices=kinds, help="format of FILE (default: by its content)"
     )
     action.add_argument(
         "--layout-id",
@@ -155,12 +155,11 @@ def _add_import(action: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Import, check or show a floor; return the exit status."""
-    if arguments.action == "import":
-        return _import(arguments)
-    return _check(arguments) if arguments.action == "check" else _show(arguments)
+    {"import": _import, "check": _check, "show": _show}[arguments.action](arguments)
+    return 0
 
 
-def _import(arguments: argparse.Namespace) -> int:
+def _import(arguments: argparse.Namespace) -> None:
     from acerl_np.problem.importers.files import import_floor
     from acerl_np.problem.layout import Layout
     from acerl_np.support.files import write_atomically
@@ -182,7 +181,6 @@ def _import(arguments: argparse.Namespace) -> int:
     for line in warnings:
         print(f"{make_printable(arguments.file)}: warning: {line}", file=sys.stderr)
     print(f"{make_printable(arguments.out)}: {_sizes(layout)}")
-    return 0
 
 
 def _open_both_ways(edges: list[dict[str, Any]]) -> None:
@@ -194,7 +192,7 @@ def _open_both_ways(edges: list[dict[str, Any]]) -> None:
 
 def _read_lift(text: str, data: dict[str, Any]) -> dict[str, Any]:
     """Return the edge that A:B or A:B:LENGTH asks for; names of nodes may hold colons, too."""
-    from acerl_np.problem.limits import MAX_NUMBER
+    from acerl_np.problem.importers.common import list_first
 
     names = {site["id"]: site["id"] for site in data["sites"]}
     # An alias may be of a station that is served from several sites.
@@ -212,16 +210,16 @@ def _read_lift(text: str, data: dict[str, Any]) -> dict[str, Any]:
                         return {"a": names[a], "b": names[b], "length": float(length)}
     raise InputError(
         f"--lift: read '{text}'; expected A:B or A:B:LENGTH, two of the sites "
-        f"{_list([site['id'] for site in data['sites']])} and metres above 0"
+        f"{list_first([site['id'] for site in data['sites']])} and metres above 0"
     )
 
 
 def _set_fleet(arguments: argparse.Namespace, data: dict[str, Any]) -> None:
     """Put the fleet that the arguments ask for into an imported layout."""
-    from acerl_np.problem.limits import MAX_NUMBER, MAX_VEHICLES, MIN_SPEED
+    from acerl_np.problem.importers.common import list_first
 
     ids = [site["id"] for site in data["sites"]]
-    some = f"{', '.join(ids[:SHOWN])}{', ...' if len(ids) > SHOWN else ''}"
+    some = list_first(ids)
     if arguments.start is not None and arguments.start not in ids:
         start = data.get("aliases", {}).get(arguments.start, arguments.start)
         sites = data.get("stations", {}).get(start, [start] if start in ids else [])
@@ -255,71 +253,64 @@ def _set_fleet(arguments: argparse.Namespace, data: dict[str, Any]) -> None:
 
 def _format(layout: Layout) -> str:
     """Return a layout as JSON with one line per site, edge, vehicle and name."""
-    import json
-
+    show = partial(json.dumps, ensure_ascii=False)
     parts = []
     for key, value in layout.to_dict().items():
-        if isinstance(value, list) and value:
-            items = ",\n".join(f"    {json.dumps(item, ensure_ascii=False)}" for item in value)
-            parts.append(f"  {json.dumps(key)}: [\n{items}\n  ]")
-        elif key in ("stations", "aliases"):
-            items = ",\n".join(
-                f"    {json.dumps(name, ensure_ascii=False)}: {json.dumps(item, ensure_ascii=False)}"
-                for name, item in value.items()
-            )
-            parts.append(f"  {json.dumps(key)}: {{\n{items}\n  }}")
+        marks, lines = "[]", value
+        if key in ("stations", "aliases"):
+            marks, lines = "{}", [f"{show(name)}: {show(item)}" for name, item in value.items()]
+        elif isinstance(value, list):
+            lines = [show(item) for item in value]
+        if lines is value or not lines:
+            parts.append(f"  {show(key)}: {show(value)}")
         else:
-            parts.append(f"  {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}")
+            listed = ",\n".join(f"    {line}" for line in lines)
+            parts.append(f"  {show(key)}: {marks[0]}\n{listed}\n  {marks[1]}")
     return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' if number > 1 else ''}"
 
 
 def _sizes(layout: Layout) -> str:
     one_way = sum(edge.one_way for edge in layout.edges)
-    fleet = len(layout.vehicles)
     return (
         f"{len(layout.sites)} sites, {len(layout.edges)} edges ({one_way} one-way), "
-        f"{fleet} vehicle{'s' if fleet > 1 else ''}"
+        f"{_count(len(layout.vehicles), 'vehicle')}"
     )
 
 
-def _list(items: list[str]) -> str:
-    return ", ".join(items[:SHOWN]) + (", ..." if len(items) > SHOWN else "")
-
-
-def _check(arguments: argparse.Namespace) -> int:
+def _check(arguments: argparse.Namespace) -> None:
     from acerl_np.problem.bundled import load_instance, load_layout
-    from acerl_np.problem.offered_load import measure_load
-    from acerl_np.problem.servable import find_no_return, find_unreachable
+    from acerl_np.problem.importers.common import list_first
+    from acerl_np.problem.servable import find_no_return, find_unreachable, measure_load
+    from acerl_np.problem.stations import find_stations, find_type
 
     layout = load_layout(arguments.layout)
     # Too large demands are counted here, not refused.
-    floor = replace(
-        layout, vehicles=tuple(replace(vehicle, capacity=0.0) for vehicle in layout.vehicles)
-    )
+    floor = layout.with_fleet(replace(vehicle, capacity=0.0) for vehicle in layout.vehicles)
     if arguments.breakdowns is not None and not arguments.tasks:
         raise InputError("--breakdowns: given without records; expected task records")
     with report_ignored():
+        files = {"breakdowns": arguments.breakdowns, "date_format": arguments.date_format}
         instances = [
-            load_instance(
-                task,
-                layout=floor,
-                breakdowns=arguments.breakdowns,
-                date_format=arguments.date_format,
-            )
-            for task in drop_breakdowns(arguments.tasks)
+            load_instance(task, layout=floor, **files) for task in drop_breakdowns(arguments.tasks)
         ]
     print(f"{layout.name}: {_sizes(layout)}")
-    for kind, names in _list_types(layout).items():
-        count = f"{len(names)} station{'s' if len(names) > 1 else ''}"
-        print(f"{count} of type {kind}: {_list(names)}")
+    types: dict[str, list[str]] = {}
+    for name, places in find_stations(layout).items():
+        types.setdefault(find_type(layout, places), []).append(name)
+    for kind, names in types.items():
+        print(f"{_count(len(names), 'station')} of type {kind}: {list_first(names)}")
     n_pairs, pairs = find_unreachable(floor, SHOWN + 1)
     if n_pairs:
-        print(f"unreachable pairs: {n_pairs} ({_list([f'{a} -> {b}' for a, b in pairs])})")
+        print(f"unreachable pairs: {n_pairs} ({list_first([f'{a} -> {b}' for a, b in pairs])})")
     else:
         print("every site can be reached from every other")
     for vehicle, sites in find_no_return(floor).items():
-        count = f"{len(sites)} site{'s' if len(sites) > 1 else ''}"
-        print(f"vehicle {vehicle}: cannot return to its start from {count}: {_list(sites)}")
+        count = _count(len(sites), "site")
+        print(f"vehicle {vehicle}: cannot return to its start from {count}: {list_first(sites)}")
     for instance in instances:
         fleet = [
             replace(vehicle, capacity=own.capacity)
@@ -332,10 +323,9 @@ def _check(arguments: argparse.Namespace) -> int:
         )
         if load.too_heavy:
             tasks = [f"{instance.tasks[k]} ({instance.demand[k]:g})" for k in load.too_heavy]
-            largest = max(vehicle.capacity for vehicle in layout.vehicles)
             print(
-                f"{instance.name}: demand above every capacity ({largest:g}) in {len(tasks)} tasks: "
-                f"{_list(tasks)}; no vehicle can carry them"
+                f"{instance.name}: demand above every capacity ({layout.largest_load:g}) in {len(tasks)} "
+                f"tasks: {list_first(tasks)}; no vehicle can carry them"
             )
         if load.loaded > 1.0:
             print(f"{instance.name}: this fleet cannot keep up with these records")
@@ -343,17 +333,6 @@ def _check(arguments: argparse.Namespace) -> int:
             print(
                 f"{instance.name}: this fleet keeps up only with approaches shorter than the mean"
             )
-    return 0
-
-
-def _list_types(layout: Layout) -> dict[str, list[str]]:
-    """Return the names of a floor's stations by their types."""
-    from acerl_np.problem.stations import find_stations, find_type
-
-    types: dict[str, list[str]] = {}
-    for name, sites in find_stations(layout).items():
-        types.setdefault(find_type(layout, sites), []).append(name)
-    return types
 
 
 def _show_stations(layout: Layout) -> None:
@@ -375,7 +354,7 @@ def _show_stations(layout: Layout) -> None:
         print(line)
 
 
-def _show(arguments: argparse.Namespace) -> int:
+def _show(arguments: argparse.Namespace) -> None:
     from acerl_np.problem.bundled import load_layout
 
     if arguments.out is not None:
@@ -386,7 +365,7 @@ def _show(arguments: argparse.Namespace) -> int:
 
         draw_layout(layout, arguments.out)
         print(make_printable(arguments.out))
-        return 0
+        return
     print(f"{layout.name}: {_sizes(layout)}\n")
     picture, unnamed = draw_text(layout)
     print(picture + "\n")
@@ -413,22 +392,12 @@ def _show(arguments: argparse.Namespace) -> int:
                 f"    breaks down at random: every {model.mean_time_between_failures:g} s for "
                 f"{model.mean_time_to_repair:g} s in the mean"
             )
-    return 0
 
 
 def draw_text(layout: Layout) -> tuple[str, list[int]]:
-    """Draw the sites of a floor in characters.
+    """Return lines of at most `WIDTH` characters with a mark per site, its name beside it.
 
-    Parameters
-    ----------
-    layout : Layout
-
-    Returns
-    -------
-    picture : str
-        Lines of at most `WIDTH` characters: a mark per site, its name beside it.
-    unnamed : list of int
-        Positions in `layout.sites` of those whose names found no room.
+    And the positions in `layout.sites` of those whose names found no room.
     """
     x, y = [site.x for site in layout.sites], [site.y for site in layout.sites]
     longest = min(max(len(site.id) for site in layout.sites), 20)

@@ -85,6 +85,8 @@ def run(arguments: argparse.Namespace) -> int:
     importance = None
     if isinstance(policy, IndexPolicy):
         importance = measure(arguments, policy)
+    else:
+        find_records(arguments, policy.origin)  # a name that leads nowhere is refused all the same
     if arguments.format == "json":
         print(render_json(facts, importance), end="")
         return 0
@@ -119,13 +121,18 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def find_records(arguments: argparse.Namespace, origin: Origin | None) -> list[Instance]:
+    """Return the records that the arguments name, or those in the file."""
+    if arguments.tasks or arguments.suite is not None or arguments.layout is not None:
+        return load_instances(arguments)
+    return [] if origin is None else list(origin.history)
+
+
 def measure(arguments: argparse.Namespace, policy: IndexPolicy) -> Importance:
     """Return what each weight is worth on the records that the arguments name, or on those in the file."""
     from acerl_np.evaluation.importance import measure_importance
 
-    records: list[Instance] = list(policy.origin.history) if policy.origin is not None else []
-    if arguments.tasks or arguments.suite is not None or arguments.layout is not None:
-        records = load_instances(arguments)
+    records = find_records(arguments, policy.origin)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PolicyWarning)  # where it was trained is shown
         return measure_importance(

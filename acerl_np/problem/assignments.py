@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from datetime import datetime
 
 import numpy as np
 
+from acerl_np.problem.fields import TimeColumn, count_seconds, is_blank, make_date_format, read_id
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.limits import MAX_TASKS
-from acerl_np.problem.records import warn_of_columns
-from acerl_np.problem.rows import is_blank, parse_csv, read_id
-from acerl_np.problem.times import DateFormat, TimeColumn, count_seconds, make_date_format
+from acerl_np.problem.source import Source, Table
 from acerl_np.support.errors import RecordError
-from acerl_np.support.files import read_text, show_path
 
-REQUIRED_COLUMNS = ("task", "vehicle", "start")
-OPTIONAL_COLUMNS = ("finish",)
+PAST = Source(
+    "assignment", ("task", "vehicle", "start"), ("finish",), ("start", "finish"), MAX_TASKS
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,38 +73,19 @@ def read_assignments(
         If the file has columns that are not read.
     """
     form = make_date_format(date_format)
-    text = read_text(path, RecordError)
-    try:
-        table = parse_csv(
-            text,
-            REQUIRED_COLUMNS,
-            OPTIONAL_COLUMNS,
-            numbers=("start", "finish"),
-            noun="assignment",
-            limit=MAX_TASKS,
-        )
-        assignments = _collect(table.rows, table.places, instance, form)
-    except RecordError as error:
-        raise RecordError(f"{show_path(path)}: {error}") from error
-    warn_of_columns(path, table.columns)
-    return assignments
+    columns = {name: TimeColumn(name, form) for name in ("start", "finish")}
+    return PAST.read(path, lambda table: _collect(table, instance, columns))
 
 
-def _collect(
-    rows: list[dict[str, str]],
-    places: list[str],
-    instance: Instance,
-    date_format: DateFormat | None,
-) -> Assignments:
+def _collect(table: Table, instance: Instance, columns: dict[str, TimeColumn]) -> Assignments:
     layout = instance.layout
     task_index = {name: k for k, name in enumerate(instance.tasks)}
     vehicle_index = {vehicle.id: v for v, vehicle in enumerate(layout.vehicles)}
     n = instance.n_tasks
     vehicle = np.full(n, -1, np.int32)
-    start, finish = np.zeros(n), np.full(n, np.nan)
-    starts, finishes = TimeColumn("start", date_format), TimeColumn("finish", date_format)
+    times = {"start": np.zeros(n), "finish": np.full(n, np.nan)}
     seen: dict[int, str] = {}
-    for row, place in zip(rows, places, strict=True):
+    for row, place in zip(table.rows, table.places, strict=True):
         name = read_id(row, "task", place)
         if name not in task_index:
             raise RecordError(
@@ -131,22 +110,17 @@ def _collect(
                 f"{place}: vehicle: '{name}' has a capacity of {capacity:g}; expected a vehicle that "
                 f"may carry the task's demand of {instance.demand[task]:g}"
             )
-        start[task] = _read_time(starts, row, instance.epoch, place)
-        if not is_blank(row.get("finish")):
-            finish[task] = _read_time(finishes, row, instance.epoch, place)
+        for column, moments in times.items():
+            if column == "start" or not is_blank(row.get(column)):
+                found = columns[column].read(row, place)
+                moments[task] = count_seconds(found, instance.epoch, column, place)
     missing = [name for k, name in enumerate(instance.tasks) if k not in seen]
     if missing:
         others = f" and {len(missing) - 1} more of the record's tasks" if missing[1:] else ""
         raise RecordError(
-            f"{places[-1] if places else 'line 1'}: task: the file ends without '{missing[0]}'"
+            f"{table.places[-1] if table.places else 'line 1'}: task: the file ends without '{missing[0]}'"
             f"{others}; expected each of the record's {n} tasks once"
         )
     in_file = np.fromiter(seen, np.int32, n)
-    order = in_file[np.argsort(start[in_file], kind="stable")]
-    return Assignments(instance, order, vehicle, start, finish)
-
-
-def _read_time(
-    column: TimeColumn, row: dict[str, str], epoch: datetime | None, place: str
-) -> float:
-    return count_seconds(column.read(row, place), epoch, column.column, place)
+    order = in_file[np.argsort(times["start"][in_file], kind="stable")]
+    return Assignments(instance, order, vehicle, **times)

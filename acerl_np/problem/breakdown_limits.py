@@ -25,18 +25,9 @@ stopped in any case: a kernel cannot be interrupted."""
 
 
 def find_last_tick(instance: Instance, horizon: float | None = None) -> int:
-    """Return the tick at which an episode with random breakdowns is stopped.
+    """Return the tick at which an episode with random breakdowns is stopped, at most `MAX_HORIZON`.
 
-    Parameters
-    ----------
-    instance : Instance
-    horizon : float, optional
-        s; by default `RANDOM_HORIZON` says when. `MAX_CYCLES` comes first if it is earlier.
-
-    Returns
-    -------
-    int
-        At most `MAX_HORIZON`.
+    That is `horizon`, s, by default as `RANDOM_HORIZON` says; `MAX_CYCLES` comes first if it is earlier.
     """
     models = [vehicle.random_breakdowns for vehicle in instance.layout.vehicles]
     cycle = min(
@@ -50,13 +41,7 @@ def find_last_tick(instance: Instance, horizon: float | None = None) -> int:
 
 
 def check_tries(instance: Instance) -> None:
-    """Refuse random breakdowns so frequent that some task would hardly ever be finished.
-
-    Raises
-    ------
-    InputError
-        With the worst task, and the mean time between failures that it needs.
-    """
+    """Refuse random breakdowns so frequent that some task would hardly ever be finished (`InputError`)."""
     routes = instance.layout.routes
     # What every try takes at least: the way to the delivery, without any to the pickup.
     least = np.full(instance.n_tasks, np.inf)

@@ -32,9 +32,8 @@ def bundled_instances() -> dict[str, Path]:
 @cache
 def bundled_suites() -> dict[str, list[str]]:
     """Return the names of the bundled suites and of the instances in each."""
-    suites: dict[str, list[str]] = json.loads(
-        (instances_folder() / "suites.json").read_text(encoding="utf-8")
-    )
+    text = (instances_folder() / "suites.json").read_text(encoding="utf-8")
+    suites: dict[str, list[str]] = json.loads(text)
     return suites
 
 
@@ -63,13 +62,7 @@ def load_layout(layout: str | os.PathLike[str]) -> Layout:
 
 
 def find_breakdowns(instance: str | os.PathLike[str]) -> Path | None:
-    """Return the file of breakdowns beside an own task record, None if there is none.
-
-    Parameters
-    ----------
-    instance : str or path-like
-        As `load_instance` takes it; a bundled instance has no such file.
-    """
+    """Return the file of breakdowns beside an own task record, None if there is none, as for bundled ones."""
     path = Path(instance)
     if os.fspath(instance) in bundled_instances() and not path.is_file():
         return None
@@ -132,23 +125,7 @@ def load_instance(
 def find_record(
     instance: str | os.PathLike[str], layout: str | os.PathLike[str] | Layout | None = None
 ) -> tuple[str, Layout]:
-    """Return the file of an instance and its layout.
-
-    Parameters
-    ----------
-    instance, layout
-        As `load_instance` takes them.
-
-    Returns
-    -------
-    path : str
-    layout : Layout
-
-    Raises
-    ------
-    RecordError, LayoutError
-        If there is no such record, or its layout cannot be read or used.
-    """
+    """Return the file of an instance and its layout, both as `load_instance` takes them."""
     name = os.fspath(instance)
     bundled = bundled_instances()
     path = Path(name)
@@ -160,18 +137,16 @@ def find_record(
             f"{name}: no such task record; expected a CSV file or a bundled instance "
             f"({next(iter(bundled))} ... {list(bundled)[-1]})"
         )
-    if layout is None:
-        beside = path.parent / "layout.json"
-        if not own:
-            layout = _load_bundled_layout(path.parent.name)
-        elif not beside.is_file():
+    if layout is None and not own:
+        layout = _load_bundled_layout(path.parent.name)
+    elif layout is None:
+        layout = path.parent / "layout.json"
+        if not layout.is_file():
             raise LayoutError(
-                f"{beside}: no such layout; expected it beside the task record, or a layout named "
+                f"{layout}: no such layout; expected it beside the task record, or a layout named "
                 "with layout= (--layout)"
             )
-        else:
-            layout = Layout.load(beside)
-    elif not isinstance(layout, Layout):
+    if not isinstance(layout, Layout):
         layout = load_layout(layout)
     # A path made of the name would lose what tells "./-" from the standard input.
     return name if own else str(path), layout

@@ -25,7 +25,6 @@ MAX_HANDLING = 1e5
 DIGITS = 3
 """Decimals of drawn numbers that are not whole."""
 
-
 STATIONS, ALL = "stations", "all"
 """Words for all stations of a floor, and for all its sites but the vehicles' start sites."""
 
@@ -35,34 +34,21 @@ def find_task_places(
 ) -> list[tuple[int, ...]]:
     """Return the places that random tasks may join, each of which reaches each other.
 
-    Parameters
-    ----------
-    layout : Layout
-    sites : str or sequence of str, optional
-        Kinds of sites, names of sites or stations, "stations" for `find_stations`, "all" for all sites but
-        the vehicles' start sites. A kind goes before a name. By default the stations, on a floor without
-        any all sites but the start sites.
+    `sites` are kinds of sites, names of sites or stations, "stations" for `find_stations`, "all" for all
+    sites but the vehicles' start sites. A kind goes before a name. By default they are the stations, on a
+    floor without any all sites but the start sites.
 
-    Returns
-    -------
-    list of tuples of int
-        Positions in `layout.sites`: of a station all sites from which it is served, else one. Only of
-        the largest set of sites that every vehicle reaches from its start and whose members reach
-        each other; the first of equally large ones.
-
-    Raises
-    ------
-    InputError
-        If a word says nothing on this floor, or fewer than two places are left.
+    A place is the positions in `layout.sites` from which a station is served, or of one site. Only places of
+    the largest set count that every vehicle reaches from its start and whose members reach each other; of
+    equally large ones the first. `InputError` if a word says nothing here, or fewer than two are left.
     """
     if sites is None:
         sites = STATIONS if find_stations(layout) else ALL
     words = [sites] if isinstance(sites, str) else sites
     chosen = {place for word in words for place in _find_named(layout, word)}
     nodes = np.array(sorted({k for place in chosen for k in place}), np.int64)
-    starts = np.unique([layout.site_index[vehicle.start] for vehicle in layout.vehicles])
     reach = np.isfinite(layout.routes.distance)
-    nodes = nodes[reach[np.ix_(starts, nodes)].all(axis=0)]
+    nodes = nodes[layout.reached[nodes]]
     mutual = reach[np.ix_(nodes, nodes)] & reach[np.ix_(nodes, nodes)].T
     if len(nodes):
         nodes = np.extract(mutual[mutual.sum(axis=1).argmax()], nodes)
@@ -103,7 +89,7 @@ def _find_named(layout: Layout, word: str) -> list[tuple[int, ...]]:
 def _measure_ways(
     layout: Layout, places: Sequence[tuple[int, ...]], speed: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return metres between each pair of places, and the seconds that speed limits add to them at `speed`."""
+    """Return metres between each pair of places, and the seconds that speed limits add to them."""
     n = len(places)
     distance, slow = np.zeros((n, n)), np.zeros((n, n))
     slowdown = layout.routes.find_slowdown(speed)
@@ -146,32 +132,10 @@ def generate_record(
 
     Every draw is keyed by (seed, index, task), so a record does not depend on what else is made.
 
-    Parameters
-    ----------
-    layout : Layout
-    tasks : int
-        Number of tasks.
-    process : {"uniform", "poisson", "bursts"}
-    rate : float
-        Tasks per hour in the mean.
-    burst_size : int
-        Tasks that arrive at once ("bursts"); the last burst may be smaller.
-    slack : float
-        Factor on the loaded time.
-    sites : str or sequence of str, optional
-        Kinds or names, as in `find_task_places`; by default the stations.
-    demand : (float, float), optional
-        Least and largest demand; by default 0. The fleet must be able to carry the largest.
-    handling_time : (float, float), optional
-        Least and largest handling time, s; by default 0.
-    seed : int
-    index : int
-        Number of the record among those of the seed.
-    name : str
-
-    Returns
-    -------
-    Instance
+    There are `rate` tasks per hour in the mean, of "bursts" `burst_size` at once; the last burst may be
+    smaller. `slack` is the factor on the loaded time. `sites` are those of `find_task_places`. `demand` and
+    `handling_time`, s, are the least and largest, by default 0; the fleet must be able to carry the largest.
+    `index` is the record's number among those of the seed.
 
     Raises
     ------
@@ -218,10 +182,11 @@ def generate_record(
 
 
 def _check_numbers(tasks: int, rate: float, burst_size: int, slack: float) -> None:
+    count = f"a whole number from 1 to {MAX_TASKS:,}"
     for what, value, low, high, expected in (
-        ("tasks", tasks, 1, MAX_TASKS, f"a whole number from 1 to {MAX_TASKS:,}"),
+        ("tasks", tasks, 1, MAX_TASKS, count),
         ("rate", rate, MIN_RATE, MAX_RATE, f"tasks per hour from {MIN_RATE:g} to {MAX_RATE:g}"),
-        ("burst size", burst_size, 1, MAX_TASKS, f"a whole number from 1 to {MAX_TASKS:,}"),
+        ("burst size", burst_size, 1, MAX_TASKS, count),
         ("slack", slack, 0.0, MAX_SLACK, f"a number from 0 to {MAX_SLACK:g}"),
     ):
         if not low <= value <= high:
@@ -235,27 +200,22 @@ def _check_numbers(tasks: int, rate: float, burst_size: int, slack: float) -> No
 
 
 def _check_draws(
-    layout: Layout,
-    demand: tuple[float, float] | None,
-    handling_time: tuple[float, float] | None,
+    layout: Layout, demand: tuple[float, float] | None, handling: tuple[float, float] | None
 ) -> None:
-    if demand is not None:
-        _check_bounds("demand", demand, MAX_NUMBER)
-        largest = max(vehicle.capacity or math.inf for vehicle in layout.vehicles)
-        if demand[1] > largest:
+    for what, bounds, most in (
+        ("demand", demand, MAX_NUMBER),
+        ("handling time", handling, MAX_HANDLING),
+    ):
+        low, high = bounds or (0.0, 0.0)
+        if not 0.0 <= low <= high <= most:
             raise InputError(
-                f"demand: read {demand[1]:g}; expected at most {largest:g}, the largest capacity of the "
-                "fleet"
+                f"{what}: read {low:g} to {high:g}; expected two numbers from 0 to {most:g}, the smaller "
+                "first"
             )
-    if handling_time is not None:
-        _check_bounds("handling time", handling_time, MAX_HANDLING)
-
-
-def _check_bounds(what: str, bounds: tuple[float, float], most: float) -> None:
-    low, high = bounds
-    if not 0.0 <= low <= high <= most:
+    largest = layout.largest_load
+    if demand is not None and demand[1] > largest:
         raise InputError(
-            f"{what}: read {low:g} to {high:g}; expected two numbers from 0 to {most:g}, the smaller first"
+            f"demand: read {demand[1]:g}; expected at most {largest:g}, the largest capacity of the fleet"
         )
 
 

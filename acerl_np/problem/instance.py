@@ -12,11 +12,22 @@ from typing import Any
 
 import numpy as np
 
+from acerl_np.problem.fields import make_date_format
 from acerl_np.problem.layout import Layout
-from acerl_np.problem.servable import refuse_unservable
+from acerl_np.problem.stations import show_site
 from acerl_np.problem.task_rows import read_tasks
-from acerl_np.problem.times import make_date_format
-from acerl_np.support.errors import InputError, describe
+from acerl_np.support.errors import InputError, RecordError, describe
+
+COLUMNS = {
+    "pickup": "pickup",
+    "delivery": "delivery",
+    "arrival": "arrival_time",
+    "expiry": "expiry_time",
+    "handling_time": "handling_time",
+    "demand": "demand",
+    "priority": "priority",
+}
+"""Arrays of an instance, and the columns of its rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,25 +116,17 @@ class Instance:
         """
         if places is None:
             places = [f"row {k + 1}" for k in range(len(rows))]
-        tasks, epoch = read_tasks(rows, places, layout, epoch, make_date_format(date_format))
-        order = sorted(range(len(tasks)), key=lambda k: tasks[k].arrival)
-        columns: list[Any] = list(zip(*(tasks[k] for k in order), strict=True))
-        numbers = [_freeze(np.array(column, np.float64)) for column in columns[3:]]
-        instance = cls(
-            name,
-            layout,
-            tuple(columns[0]),
-            pickup=_freeze(np.array(columns[1], np.int32)),
-            delivery=_freeze(np.array(columns[2], np.int32)),
-            arrival=numbers[0],
-            expiry=numbers[1],
-            handling_time=numbers[2],
-            demand=numbers[3],
-            priority=numbers[4],
-            epoch=epoch,
-        )
+        columns, epoch = read_tasks(rows, places, layout, epoch, make_date_format(date_format))
+        order = np.argsort(columns["arrival"], kind="stable")
+        tasks = tuple(columns["tasks"][k] for k in order)
+        arrays = {}
+        for column in COLUMNS:
+            kind = np.int32 if column in ("pickup", "delivery") else np.float64
+            arrays[column] = np.array(columns[column], kind)[order]
+            arrays[column].setflags(write=False)
+        instance = cls(name, layout, tasks, epoch=epoch, **arrays)
         if servable:
-            refuse_unservable(instance, [places[k] for k in order])
+            instance._refuse_unservable([places[k] for k in order])
         return instance
 
     def check_servable(self) -> None:
@@ -134,24 +137,66 @@ class Instance:
         RecordError
             With the task and what is wrong with it.
         """
-        refuse_unservable(self, [f"{self.name}: task '{task}'" for task in self.tasks])
+        self._refuse_unservable()
+
+    def check_reachable(self) -> None:
+        """Refuse an instance some of whose tasks may be impossible to reach, whoever may carry them.
+
+        Raises
+        ------
+        RecordError
+            With the task and what is wrong with it.
+        """
+        _ = self._is_reachable
+
+    @cached_property
+    def _is_reachable(self) -> bool:
+        """True; looked at once, as tables are made at every decision of some policies."""
+        self._refuse_unservable(loads=False)
+        return True
+
+    def _refuse_unservable(self, places: Sequence[str] = (), *, loads: bool = True) -> None:
+        """Refuse a record that some vehicle could not finish from wherever it may stand.
+
+        `places` says where each task stands, for the error; `loads` looks at demands, too.
+        """
+        layout, distance = self.layout, self.layout.routes.distance
+        origins = np.union1d(layout.starts, self.delivery)
+        pickups, which = np.unique(self.pickup, return_inverse=True)
+        cut = np.isinf(distance[np.ix_(origins, pickups)])
+        lost = cut.any(axis=0)[which]
+        stranded = np.isinf(distance[self.pickup, self.delivery])
+        faulty = lost | stranded | (loads & (self.demand > layout.largest_load))
+        if not faulty.any():
+            return
+        k = int(faulty.argmax())
+        place = places[k] if places else f"{self.name}: task '{self.tasks[k]}'"
+        if not lost[k] and not stranded[k]:
+            raise RecordError(
+                f"{place}: demand: {self.demand[k]:g} exceeds every vehicle's capacity; "
+                f"expected at most {layout.largest_load:g}"
+            )
+        what, a, b = "delivery", self.pickup[k], self.delivery[k]
+        if lost[k]:
+            what, a, b = "pickup", origins[cut[:, which[k]].argmax()], self.pickup[k]
+        raise RecordError(
+            f"{place}: {what}: {show_site(layout, b)} cannot be reached from {show_site(layout, a)}; "
+            "expected a way along the edges"
+        )
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the tasks as `from_rows` reads them, in order of arrival."""
-        sites = self.layout.sites
-        return [
-            {
-                "task": self.tasks[k],
-                "pickup": sites[self.pickup[k]].id,
-                "delivery": sites[self.delivery[k]].id,
-                "arrival_time": float(self.arrival[k]),
-                "expiry_time": float(self.expiry[k]),
-                "handling_time": float(self.handling_time[k]),
-                "demand": float(self.demand[k]),
-                **({"priority": float(self.priority[k])} if self.priority[k] else {}),
-            }
-            for k in range(self.n_tasks)
+        columns = {name: getattr(self, column).tolist() for column, name in COLUMNS.items()}
+        for end in ("pickup", "delivery"):
+            columns[end] = [self.layout.sites[k].id for k in columns[end]]
+        rows = [
+            {"task": task, **dict(zip(columns, values, strict=True))}
+            for task, *values in zip(self.tasks, *columns.values(), strict=True)
         ]
+        for row in rows:
+            if not row["priority"]:
+                del row["priority"]
+        return rows
 
     @cached_property
     def content_hash(self) -> str:
@@ -163,30 +208,16 @@ class Instance:
         return hashlib.sha256(canonical.encode()).hexdigest()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave the hash out: where an instance arrives, it is computed of what arrived."""
-        return {name: value for name, value in vars(self).items() if name != "content_hash"}
+        """Leave out what is found of the rest: where an instance arrives, it is found of what arrived."""
+        found = ("content_hash", "_is_reachable")
+        return {name: value for name, value in vars(self).items() if name not in found}
 
     def __repr__(self) -> str:
         return f"Instance({self.name!r}, layout={self.layout.name!r}, n_tasks={self.n_tasks})"
 
 
-def _freeze(array: np.ndarray) -> np.ndarray:
-    array.setflags(write=False)
-    return array
-
-
 def list_instances(instances: Any) -> list[Instance]:
-    """Return one or several instances as a list.
-
-    Parameters
-    ----------
-    instances : Instance or iterable of Instance
-
-    Raises
-    ------
-    InputError
-        If something else is among them, such as a name.
-    """
+    """Return one or several instances as a list; `InputError` if something else is among them."""
     several = isinstance(instances, Iterable) and not isinstance(instances, str)
     found = list(instances) if several else [instances]
     for item in found:
@@ -203,13 +234,7 @@ def find_layout(place: Instance | Layout) -> Layout:
 
 
 def check_names(instances: Iterable[Instance]) -> None:
-    """Refuse instances of one name.
-
-    Raises
-    ------
-    InputError
-        With the first name that stands twice.
-    """
+    """Refuse instances of one name, by an `InputError` with the first that stands twice."""
     names = [instance.name for instance in instances]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)

@@ -1,12 +1,14 @@
-"""A tree of parsed JSON, read field by field, with errors that name the place."""
+"""Formats of JSON as tables of fields: what they read and write, with errors that name the place."""
 
 from __future__ import annotations
 
 import json
-from typing import Any, NoReturn
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, NoReturn
 
-from acerl_np.problem.limits import MAX_NUMBER
-from acerl_np.support.errors import MAX_SHOWN, LayoutError, describe
+from acerl_np.problem.limits import MAX_NAME, MAX_NUMBER
+from acerl_np.support.errors import MAX_SHOWN, InputError, LayoutError, describe
 from acerl_np.support.numbers import is_real
 
 
@@ -50,103 +52,175 @@ def parse_json(text: str) -> object:
         raise LayoutError(f"not JSON: {error}") from error
 
 
-class Reader:
-    """An object of the JSON tree that knows its place, so that errors can name it.
+def refuse(
+    where: str, value: object, expected: str, kind: type[InputError] = LayoutError
+) -> NoReturn:
+    """Raise the error of a value that is not what it may be."""
+    raise kind(f"{where}: read {shorten(value)}; expected {expected}")
 
-    Parameters
-    ----------
-    data : object
-        What stands at the place.
-    where : str
-        The place, such as "vehicles[2]"; empty for the whole file.
 
-    Raises
-    ------
-    LayoutError
-        If it is no object; the methods raise it for what they do not find as expected.
+def is_name(text: str) -> bool:
+    """Whether a text may name something: not blank, not too long, on one line."""
+    return bool(text.strip()) and len(text) <= MAX_NAME and text.isprintable()
+
+
+class Field(NamedTuple):
+    """A value at a key: how it is read and written, and what stands for it where it is missing.
+
+    `read(value, where)` raises `LayoutError` for what the value may not be. A key without a `default` is
+    required. `brief` leaves the key out where the value is the default, none or infinite.
     """
 
-    def __init__(self, data: object, where: str) -> None:
-        if not isinstance(data, dict):
-            raise LayoutError(f"{where or 'the file'}: read {shorten(data)}; expected an object")
-        self.data = data
-        self.where = where
+    read: Callable[[Any, str], Any]
+    write: Callable[[Any], Any] = lambda value: value
+    default: Any = ...
+    brief: bool = False
 
-    def name(self, key: str) -> str:
-        """Return the place of a key, such as "sites[3].x"."""
-        return f"{self.where}.{key}" if self.where else key
 
-    def raw(self, key: str) -> object:
-        """Return what stands at a key, unchecked; None if the key is missing."""
-        return self.data.get(key)
+def one() -> Field:
+    """Return the field of the number 1: a format's version."""
 
-    def fail(self, key: str, expected: str) -> NoReturn:
-        """Refuse what stands at a key.
+    def read(value: Any, where: str) -> int:
+        return 1 if value == 1 and not isinstance(value, bool) else refuse(where, value, "1")
 
-        Raises
-        ------
-        LayoutError
-            In any case.
-        """
-        raise LayoutError(f"{self.name(key)}: read {shorten(self.raw(key))}; expected {expected}")
+    return Field(read)
 
-    def check_keys(self, required: set[str], optional: set[str]) -> None:
-        """Refuse unknown keys, and missing ones of those required."""
-        for key in self.data:
-            if key not in required | optional:
-                known = ", ".join(sorted(required | optional))
-                raise LayoutError(
-                    f"{self.name(shorten(key))}: unknown key; expected one of {known}"
-                )
-        for key in sorted(required):
-            if key not in self.data:
-                raise LayoutError(f"{self.name(key)}: missing; this key is required")
 
-    def text(self, key: str, default: str | None = None) -> str:
-        """Return the printable text at a key; without a default it may not be empty."""
-        value = self.data.get(key, default)
-        if not isinstance(value, str) or (default is None and not value.strip()):
-            self.fail(key, "a non-empty text")
-        if len(value) > 200 or not value.isprintable():
-            self.fail(key, "at most 200 printable characters")
+def text(default: Any = ...) -> Field:
+    """Return the field of a printable text, not empty where it is required."""
+
+    def read(value: Any, where: str) -> str:
+        if not isinstance(value, str) or (default is ... and not value.strip()):
+            refuse(where, value, "a non-empty text")
+        if len(value) > MAX_NAME or not value.isprintable():
+            refuse(where, value, f"at most {MAX_NAME} printable characters")
         return value
 
-    def flag(self, key: str, default: bool) -> bool:
-        """Return the true or false at a key."""
-        value = self.data.get(key, default)
-        if not isinstance(value, bool):
-            self.fail(key, "true or false")
-        return value
+    return Field(read, default=default)
 
-    def number(
-        self,
-        key: str,
-        default: float | None,
-        low: float,
-        high: float = MAX_NUMBER,
-        *,
-        whole: bool = False,
-    ) -> float:
-        """Return the number at a key, from `low` to `high`."""
-        value: Any = self.data.get(key, default)
-        what = "a whole number" if whole else "a number"
-        if not is_real(value) or not low <= value <= high or (whole and value != int(value)):
-            self.fail(key, f"{what} from {low:g} to {high:g}")
-        return float(value) + 0.0  # minus zero is zero
 
-    def entries(self, key: str, least: int, most: int) -> list[Any]:
-        """Return the list at a key, empty if the key is missing."""
-        value = self.data.get(key, [])
+def flag(*, brief: bool = False) -> Field:
+    """Return the field of true or false, false by default."""
+
+    def read(value: Any, where: str) -> bool:
+        return value if isinstance(value, bool) else refuse(where, value, "true or false")
+
+    return Field(read, default=False, brief=brief)
+
+
+def write_number(number: float) -> float:
+    """Return a number as reading gives it, so that what is read again has the same content."""
+    return float(number) + 0.0  # minus zero is zero
+
+
+def number(
+    low: float, high: float = MAX_NUMBER, default: Any = ..., *, brief: bool = False
+) -> Field:
+    """Return the field of a finite number from `low` to `high`."""
+
+    def read(value: Any, where: str) -> float:
+        if not is_real(value) or not low <= value <= high:
+            refuse(where, value, f"a number from {low:g} to {high:g}")
+        return write_number(value)
+
+    return Field(read, write_number, default, brief)
+
+
+def whole(low: int, high: int, default: Any = ...) -> Field:
+    """Return the field of a whole number from `low` to `high`."""
+
+    def read(value: Any, where: str) -> int:
+        if not is_real(value) or not low <= value <= high or value != int(value):
+            refuse(where, value, f"a whole number from {low:g} to {high:g}")
+        return int(value)
+
+    return Field(read, default=default)
+
+
+def pair() -> Field:
+    """Return the field of a range: its middle and its half width."""
+
+    def read(value: Any, where: str) -> tuple[float, float]:
+        is_pair = isinstance(value, list) and len(value) == 2
+        numbers = is_pair and all(is_real(x) and abs(x) <= MAX_NUMBER for x in value)
+        if not numbers or value[1] < 1e-9:
+            refuse(where, value, "[middle, half width], both numbers, the half width above 0")
+        return float(value[0]), float(value[1])
+
+    return Field(read, lambda value: [write_number(x) for x in value])
+
+
+def ids() -> Field:
+    """Return the field of a list of sites."""
+
+    def read(value: Any, where: str) -> tuple[str, ...]:
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            refuse(where, value, "a list of site ids")
+        return tuple(value)
+
+    return Field(read, list)
+
+
+def items(of: Field, least: int, most: int, default: Any = ...) -> Field:
+    """Return the field of a list of `least` to `most` values."""
+
+    def read(value: Any, where: str) -> tuple[Any, ...]:
         if not isinstance(value, list) or not least <= len(value) <= most:
             found = f"{len(value)} entries" if isinstance(value, list) else shorten(value)
-            raise LayoutError(
-                f"{self.name(key)}: read {found}; expected a list of {least} to {most}"
-            )
-        return value
+            raise LayoutError(f"{where}: read {found}; expected a list of {least} to {most}")
+        return tuple(of.read(item, f"{where}[{k}]") for k, item in enumerate(value))
 
-    def items(self, key: str, least: int, most: int) -> list[Reader]:
-        """Return the objects of the list at a key, each with its place."""
-        return [
-            Reader(item, f"{self.name(key)}[{k}]")
-            for k, item in enumerate(self.entries(key, least, most))
-        ]
+    return Field(read, lambda value: [of.write(item) for item in value], default)
+
+
+def names(of: Field, most: int) -> Field:
+    """Return the field of an object whose keys are names, at most `most` of them."""
+
+    def read(value: Any, where: str) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            refuse(where, value, "an object")
+        if len(value) > most:
+            raise LayoutError(f"{where}: {len(value):,} names; expected at most {most:,}")
+        for name in value:
+            if not is_name(name):
+                raise LayoutError(
+                    f"{where}: read the name {shorten(name)}; expected at most {MAX_NAME} printable "
+                    "characters"
+                )
+        return {name: of.read(item, f"{where}.{name}") for name, item in value.items()}
+
+    def write(value: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: of.write(item) for name, item in value.items()}
+
+    return Field(read, write, {}, brief=True)
+
+
+def table(fields: Mapping[str, Field], make: Callable[..., Any], default: Any = ...) -> Field:
+    """Return the field of an object with these keys, which `make` makes a value of."""
+
+    def read(value: Any, where: str) -> Any:
+        if not isinstance(value, dict):
+            refuse(where or "the file", value, "an object")
+        at = f"{where}." if where else ""
+        for key in value:
+            if key not in fields:
+                known = ", ".join(sorted(fields))
+                raise LayoutError(f"{at}{shorten(key)}: unknown key; expected one of {known}")
+        for key in sorted(fields):
+            if fields[key].default is ... and key not in value:
+                raise LayoutError(f"{at}{key}: missing; this key is required")
+        found = {
+            key: field.read(value[key], at + key) if key in value else field.default
+            for key, field in fields.items()
+        }
+        return make(**found)
+
+    def write(value: Any) -> dict[str, Any]:
+        values = value if isinstance(value, Mapping) else vars(value)
+        return {
+            key: field.write(values[key])
+            for key, field in fields.items()
+            if not (field.brief and values[key] in (field.default, None, math.inf))
+        }
+
+    return Field(read, write, default, brief=True)

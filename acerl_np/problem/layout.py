@@ -16,12 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from acerl_np.problem.json_tree import Reader, parse_json
-from acerl_np.problem.layout_file import read_fields, write_fields
-from acerl_np.problem.limits import MAX_TASK_SLOTS, MAX_VEHICLES, MIN_SPEED
+from acerl_np.problem.json_tree import parse_json
+from acerl_np.problem.limits import MAX_NAME, MAX_TASK_SLOTS, MAX_VEHICLES
 from acerl_np.problem.parts import (
+    LAYOUT,
     SCALING_DIVISORS,
     SCALING_PAIRS,
+    VEHICLE,
     Breakdown,
     Edge,
     RandomBreakdowns,
@@ -30,7 +31,6 @@ from acerl_np.problem.parts import (
     check_model,
 )
 from acerl_np.problem.routes import TOLERANCE, Routes, find_routes
-from acerl_np.problem.stations import check_stations
 from acerl_np.support.errors import LayoutError, describe, make_printable
 from acerl_np.support.files import read_text
 
@@ -89,7 +89,7 @@ class Layout:
     truncate_distances: bool = False
     named_routes: tuple[tuple[str, ...], ...] = ()
     quickest_routes: bool = False
-    scaling: Mapping[str, Any] | None = None
+    scaling: Mapping[str, Any] | None = field(default=None, hash=False)
     stations: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
     aliases: Mapping[str, str] = field(default_factory=dict, hash=False)
 
@@ -97,21 +97,44 @@ class Layout:
         _check_unique("sites", [site.id for site in self.sites])
         _check_unique("vehicles", [vehicle.id for vehicle in self.vehicles])
         for k, edge in enumerate(self.edges):
-            for end, site in (("a", edge.a), ("b", edge.b)):
-                self._check_site(site, f"edges[{k}].{end}")
+            self._check_site(edge.a, f"edges[{k}].a")
+            self._check_site(edge.b, f"edges[{k}].b")
             if edge.a == edge.b:
                 raise LayoutError(f"edges[{k}]: goes from '{edge.a}' to itself; expected two sites")
         for k, vehicle in enumerate(self.vehicles):
             self._check_site(vehicle.start, f"vehicles[{k}].start")
             check_model(vehicle.random_breakdowns, f"vehicles[{k}].random_breakdowns")
         self._check_routes()
-        check_stations(self)
+        self._check_names()
 
     def _check_site(self, site: str, where: str) -> None:
         if site not in self.site_index:
             raise LayoutError(
                 f"{where}: unknown site '{describe(site)}'; expected the id of one of the sites"
             )
+
+    def _check_names(self) -> None:
+        """Refuse names of stations and aliases that contradict the sites or each other."""
+        for name, sites in self.stations.items():
+            where = f"stations.{describe(name)}"
+            if name in self.site_index:
+                raise LayoutError(f"{where}: is also the id of a site; expected another name")
+            if not sites:
+                raise LayoutError(f"{where}: no sites; expected at least one")
+            for site in sites:
+                self._check_site(site, where)
+            if len(set(sites)) < len(sites):
+                twice = next(site for site in sites if sites.count(site) > 1)
+                raise LayoutError(f"{where}: '{twice}' again; expected each site once")
+        known = {*self.site_index, *self.stations}
+        for name, target in self.aliases.items():
+            where = f"aliases.{describe(name)}"
+            if name in known:
+                raise LayoutError(f"{where}: is also a site or station; expected another name")
+            if target not in known:
+                raise LayoutError(
+                    f"{where}: read '{describe(target)}'; expected the id of a site or a station"
+                )
 
     def _check_routes(self) -> None:
         seen: set[tuple[str, str]] = set()
@@ -159,23 +182,32 @@ class Layout:
         return find_routes(self.site_index, self.edges, self.named_routes, quickest_at)
 
     def find_pace(self, vehicle: int, a: int, b: int) -> float:
-        """Return the speed, m/s, at which a vehicle drives an edge.
+        """Return the speed, m/s, at which a vehicle drives an edge from site a to site b.
 
         Parameters
         ----------
         vehicle : int
             Position in the fleet.
         a, b : int
-            Positions of the edge's sites, in the direction of the drive.
+            Positions of the edge's sites.
         """
         limit = math.inf if self.routes.edge_speed is None else float(self.routes.edge_speed[a, b])
         return min(self.vehicles[vehicle].speed, limit)
 
     @cached_property
+    def starts(self) -> np.ndarray:
+        """Sites where vehicles start, ascending (ndarray(int64))."""
+        return np.unique([self.site_index[vehicle.start] for vehicle in self.vehicles])
+
+    @property
+    def largest_load(self) -> float:
+        """Largest demand that some vehicle may carry, inf without a limit."""
+        return max(vehicle.capacity or math.inf for vehicle in self.vehicles)
+
+    @cached_property
     def reached(self) -> np.ndarray:
         """Whether every vehicle reaches each site from its start (ndarray(bool, (n_sites,)))."""
-        starts = sorted({self.site_index[vehicle.start] for vehicle in self.vehicles})
-        reached: np.ndarray = np.isfinite(self.routes.distance[starts]).all(axis=0)
+        reached: np.ndarray = np.isfinite(self.routes.distance[self.starts]).all(axis=0)
         return reached
 
     @cached_property
@@ -252,19 +284,20 @@ class Layout:
         fleet = tuple(vehicles)
         _check_unique("vehicles", [vehicle.id for vehicle in fleet])
         for k, vehicle in enumerate(fleet):
-            item = Reader(vars(vehicle), f"vehicles[{k}]")
-            item.text("id")
-            item.number("speed", None, MIN_SPEED)
-            item.number("capacity", None, 0.0)
+            for key in ("id", "speed", "capacity"):
+                VEHICLE[key].read(getattr(vehicle, key), f"vehicles[{k}].{key}")
             self._check_site(vehicle.start, f"vehicles[{k}].start")
         if self.quickest_routes:
             return replace(self, vehicles=fleet)
         return self._with_vehicles(fleet)
 
     def _with_vehicles(self, vehicles: Iterable[Vehicle]) -> Layout:
+        """Return this floor, checked and with its routes found already, with another fleet."""
         _ = self.routes
         other = copy.copy(self)
         object.__setattr__(other, "vehicles", tuple(vehicles))
+        for name in ("fleet_hash", "reached", "starts"):  # what was found of the old one
+            vars(other).pop(name, None)
         return other
 
     @property
@@ -288,7 +321,7 @@ class Layout:
         """
         text = read_text(path, LayoutError)
         try:
-            name = make_printable(Path(path).stem)[:200]
+            name = make_printable(Path(path).stem)[:MAX_NAME]
             layout = cls.from_dict(parse_json(text), default_name=name)
             _ = layout.routes  # refuses lengths that routes cannot be told by
             return layout
@@ -311,11 +344,30 @@ class Layout:
         LayoutError
             If a key is unknown or missing, or a value is of the wrong kind or out of range.
         """
-        return cls(**read_fields(data, default_name))
+        found = LAYOUT.read(data, "")
+        points = {site.id: site for site in found["sites"]}
+        edges = []
+        for k, edge in enumerate(found["edges"]):
+            if edge.one_way and edge.max_reverse_speed is not None:
+                raise LayoutError(
+                    f"edges[{k}].max_reverse_speed: read {edge.max_reverse_speed:g}; expected none, as "
+                    "the edge is one-way"
+                )
+            if edge.length is None:
+                a, b = (points.get(site, found["sites"][0]) for site in (edge.a, edge.b))
+                edge = replace(edge, length=math.hypot(a.x - b.x, a.y - b.y))
+            edges.append(edge)
+        del found["format"]
+        found |= {"edges": tuple(edges), "named_routes": found.pop("routes")}
+        found["name"] = default_name if found["name"] is None else found["name"]
+        return cls(**found)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the layout as `from_dict` reads it, every field given."""
-        return write_fields(self)
+        """Return the layout as `from_dict` reads it, every field given that has content."""
+        data: dict[str, Any] = LAYOUT.write(
+            {**vars(self), "format": 1, "routes": self.named_routes}
+        )
+        return data
 
 
 def hash_fleet(vehicles: Iterable[Vehicle]) -> str:

@@ -20,5 +20,8 @@ LIFT_LENGTH = 10.0
 MIN_SPEED = 1e-6
 """m/s."""
 
+MAX_NAME = 200
+"""Characters of a name, of a site's kind."""
+
 MAX_COLUMNS = 1_000
 """Columns of a table, those that are passed over among them."""

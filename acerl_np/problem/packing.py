@@ -13,14 +13,7 @@ from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
 from acerl_np.support.errors import RecordError
 
-UNUSABLE = (
-    LookupError,
-    TypeError,
-    ValueError,
-    AttributeError,
-    ArithmeticError,
-    RecursionError,
-)
+UNUSABLE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
 """What unpacking may raise where the bytes hold something else."""
 
 
@@ -54,17 +47,7 @@ def pack_instances(instances: Sequence[Instance]) -> np.ndarray:
 
 
 def unpack_instances(array: np.ndarray, *, servable: bool = True) -> list[Instance]:
-    """Return the instances that `pack_instances` stored.
-
-    Parameters
-    ----------
-    array : ndarray(uint8)
-    servable : bool
-        Refuse records some of whose tasks may be impossible to reach or to carry.
-
-    Returns
-    -------
-    list of Instance
+    """Return the instances that `pack_instances` stored, even such as cannot be served unless `servable`.
 
     Raises
     ------
@@ -76,12 +59,9 @@ def unpack_instances(array: np.ndarray, *, servable: bool = True) -> list[Instan
     instances = []
     for record in data["instances"]:
         epoch = datetime.fromisoformat(record["epoch"]) if "epoch" in record else None
+        place = layouts[record["layout"]]
         instance = Instance.from_rows(
-            record["name"],
-            layouts[record["layout"]],
-            record["tasks"],
-            epoch=epoch,
-            servable=servable,
+            record["name"], place, record["tasks"], epoch=epoch, servable=servable
         )
         if instance.content_hash != record["hash"]:
             raise RecordError(f"instance '{instance.name}' does not fit its content hash")

@@ -1,15 +1,34 @@
-"""What a layout is made of: sites, edges, vehicles and their breakdowns."""
+"""What a layout is made of: sites, edges, vehicles and their breakdowns; and the form of each in a file."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 
-from acerl_np.problem.json_tree import Reader
+from acerl_np.problem.json_tree import (
+    Field,
+    flag,
+    ids,
+    items,
+    names,
+    number,
+    one,
+    pair,
+    table,
+    text,
+    whole,
+)
+from acerl_np.problem.limits import (
+    MAX_ALIASES,
+    MAX_BREAKDOWNS,
+    MAX_EDGES,
+    MAX_NUMBER,
+    MAX_SITES,
+    MAX_TASK_SLOTS,
+    MAX_VEHICLES,
+    MIN_SPEED,
+)
 from acerl_np.support.errors import LayoutError, describe
-
-MEAN_TIMES = {"mean_time_between_failures": 1.0, "mean_time_to_repair": 0.0}
-"""Fields of `RandomBreakdowns` and their least values, s."""
 
 SCALING_PAIRS = ("distance", "waiting", "expiry", "demand", "total_distance")
 SCALING_DIVISORS = ("speed", "capacity")
@@ -50,6 +69,9 @@ class Breakdown:
     repair_time: float
 
 
+MEAN_TIMES = {"mean_time_between_failures": number(1.0), "mean_time_to_repair": number(0.0)}
+
+
 @dataclass(frozen=True)
 class RandomBreakdowns:
     """A vehicle breaks down at random, in the mean after so many seconds of use, for so many seconds.
@@ -67,9 +89,8 @@ class RandomBreakdowns:
     mean_time_to_repair: float
 
     def __post_init__(self) -> None:
-        item = Reader(vars(self), "")
-        for key, least in MEAN_TIMES.items():
-            object.__setattr__(self, key, item.number(key, None, least))
+        for key, field in MEAN_TIMES.items():
+            object.__setattr__(self, key, field.read(getattr(self, key), key))
 
 
 @dataclass(frozen=True)
@@ -88,12 +109,55 @@ class Vehicle:
 
 
 def check_model(model: object, where: str) -> None:
-    """Refuse what is no model of random breakdowns and not None.
-
-    Raises
-    ------
-    LayoutError
-        With the place `where`.
-    """
+    """Refuse what is no model of random breakdowns and not None, at the place `where`."""
     if model is not None and not isinstance(model, RandomBreakdowns):
         raise LayoutError(f"{where}: read {describe(model)}; expected RandomBreakdowns or None")
+
+
+# The file: each table of fields reads and writes a part. Keys are written in this order.
+
+SITE = {
+    "id": text(),
+    "x": number(-MAX_NUMBER),
+    "y": number(-MAX_NUMBER),
+    "kind": text(""),
+}
+EDGE = {
+    "a": text(),
+    "b": text(),
+    "length": number(0.0, 4 * MAX_NUMBER, None),
+    "one_way": flag(),
+    "max_speed": number(MIN_SPEED, default=math.inf, brief=True),
+    "max_reverse_speed": number(MIN_SPEED, default=None, brief=True),
+}
+BREAKDOWN = {"time": number(0.0), "repair_time": number(0.0)}
+VEHICLE = {
+    "id": text(),
+    "start": text(),
+    "speed": number(MIN_SPEED, default=1.0),
+    "capacity": number(0.0, default=0.0),
+    "breakdowns": items(table(BREAKDOWN, Breakdown), 0, MAX_BREAKDOWNS, ()),
+    "random_breakdowns": table(MEAN_TIMES, RandomBreakdowns, None),
+}
+SCALING = {
+    **{key: pair() for key in SCALING_PAIRS},
+    **{key: number(1e-9) for key in SCALING_DIVISORS},
+}
+LAYOUT: Field = table(
+    {
+        "format": one(),
+        "name": text(None),
+        "task_slots": whole(1, MAX_TASK_SLOTS, 30),
+        "truncate_distances": flag(),
+        "sites": items(table(SITE, Site), 1, MAX_SITES),
+        "edges": items(table(EDGE, Edge), 0, MAX_EDGES),
+        "routes": items(ids(), 0, MAX_SITES**2, ()),
+        "vehicles": items(table(VEHICLE, Vehicle), 1, MAX_VEHICLES),
+        "quickest_routes": flag(brief=True),
+        "scaling": table(SCALING, dict, None),
+        "stations": names(ids(), MAX_SITES),
+        "aliases": names(text(), MAX_ALIASES),
+    },
+    dict,
+)
+"""A layout's file; a length of None is that of the straight line."""

@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
-import warnings
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import NamedTuple
 
-from acerl_np.problem.columns import Columns
+from acerl_np.problem.fields import (
+    TimeColumn,
+    count_seconds,
+    make_date_format,
+    read_id,
+    read_number,
+    show_moment,
+)
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
-from acerl_np.problem.limits import MAX_BREAKDOWNS, MAX_TASKS
+from acerl_np.problem.limits import MAX_BREAKDOWNS
 from acerl_np.problem.parts import Breakdown
-from acerl_np.problem.rows import Table, parse_csv, read_id, read_number
-from acerl_np.problem.task_rows import (
-    OPTIONAL_COLUMNS,
-    REQUIRED_COLUMNS,
-    TIME_ZERO_COLUMN,
-)
-from acerl_np.problem.times import TimeColumn, count_seconds, make_date_format, show_moment
-from acerl_np.support.errors import InputError, RecordError, RecordWarning, make_printable
-from acerl_np.support.files import read_text, show_path, write_atomically
+from acerl_np.problem.source import Columns, Source, Table
+from acerl_np.problem.task_rows import RECORD, TIME_ZERO_COLUMN
+from acerl_np.support.errors import InputError, RecordError, make_printable
+from acerl_np.support.files import show_path, write_atomically
+from acerl_np.support.report import render_table
 
 BREAKDOWN_COLUMNS = ("vehicle", "time", "repair_time")
+BREAKDOWNS = Source("breakdown", BREAKDOWN_COLUMNS, (), BREAKDOWN_COLUMNS[1:], MAX_BREAKDOWNS)
 
 BREAKDOWNS_FILE = "breakdowns.csv"
 """Name of a file beside a task record that replaces the breakdowns that the layout lists."""
@@ -66,37 +67,7 @@ def read_record(
     date_format: str | None = None,
     servable: bool = True,
 ) -> Instance:
-    """Read a task record (CSV) that belongs to `layout`.
-
-    Parameters
-    ----------
-    path : path-like
-        Format in `instances/README.md`; separated by commas, semicolons or tabs, UTF-8; "-" is the
-        standard input.
-    layout : Layout
-    breakdowns : path-like, optional
-        CSV of breakdowns that replace those that the layout lists; "none" for no breakdowns.
-    date_format : str, optional
-        How both files write dates besides ISO 8601, as `datetime.strptime` reads it.
-    servable : bool
-        Refuse a record some of whose tasks may be impossible to reach or to carry.
-
-    Returns
-    -------
-    Instance
-
-    Raises
-    ------
-    RecordError
-        If a file cannot be read or a line is not usable; the message names line and field.
-    InputError
-        If the date format is none.
-
-    Warns
-    -----
-    RecordWarning
-        If a file has columns that are not read.
-    """
+    """Read a task record (CSV) that belongs to `layout`; the arguments are those of `load_instance`."""
     instance, _ = examine_record(path, layout, date_format=date_format, servable=servable)
     if breakdowns is None:
         return instance
@@ -113,77 +84,35 @@ def examine_record(
     date_format: str | None = None,
     servable: bool = True,
 ) -> tuple[Instance, Reading]:
-    """Read a task record, and say how it was understood.
-
-    Parameters
-    ----------
-    path, layout, date_format, servable
-        As in `read_record`.
-
-    Returns
-    -------
-    Instance
-    Reading
-
-    Raises
-    ------
-    InputError
-        As `read_record`.
-
-    Warns
-    -----
-    RecordWarning
-        As `read_record`.
-    """
-    make_date_format(date_format)  # before a file is read that may be a pipe
-    text = read_text(path, RecordError)
+    """Read a task record as `read_record` does, and say how it was understood."""
+    form = make_date_format(date_format)  # before a file is read that may be a pipe
+    # Names of files need not be text; a backslash could not stand in another name.
     shown = show_path(path)
-    try:
-        table = parse_csv(
-            text,
-            REQUIRED_COLUMNS,
-            (*OPTIONAL_COLUMNS, TIME_ZERO_COLUMN),
-            numbers=(*REQUIRED_COLUMNS[3:], *OPTIONAL_COLUMNS),
-            noun="task",
-            limit=MAX_TASKS,
-        )
+    name = shown if shown != str(path) else Path(path).stem
+    name = name if name.isprintable() else make_printable(name).replace("\\", "%")
+
+    def collect(table: Table) -> tuple[Instance, Reading]:
         if not table.rows:
             raise RecordError("no tasks below the header; expected one line per task")
-        # Names of files need not be text; a backslash could not stand in another name.
-        name = shown if shown != str(path) else Path(path).stem
-        name = name if name.isprintable() else make_printable(name).replace("\\", "%")
         instance = Instance.from_rows(
             name, layout, table.rows, table.places, date_format=date_format, servable=servable
         )
-    except RecordError as error:
-        raise RecordError(f"{shown}: {error}") from error
-    warn_of_columns(path, table.columns)
-    return instance, _describe_reading(table, instance, date_format)
+        row = {name: text.strip() for name, text in table.rows[0].items()}
+        arrivals = TimeColumn("arrival_time", form)
+        expiries = TimeColumn("expiry_time", form, relative=True)
+        for column in (arrivals, expiries):
+            column.read(row, "")
+        k = instance.tasks.index(row["task"])
+        return instance, Reading(
+            table.columns,
+            table.delimiter,
+            arrivals.form,
+            expiries.form,
+            (row["task"], row["arrival_time"], row["expiry_time"]),
+            (float(instance.arrival[k]), float(instance.expiry[k])),
+        )
 
-
-def _describe_reading(table: Table, instance: Instance, date_format: str | None) -> Reading:
-    row, form = table.rows[0], make_date_format(date_format)
-    arrivals, expiries = (
-        TimeColumn("arrival_time", form),
-        TimeColumn("expiry_time", form, relative=True),
-    )
-    arrivals.read(row, "")
-    expiries.read(row, "")
-    k = instance.tasks.index(row["task"].strip())
-    return Reading(
-        table.columns,
-        table.delimiter,
-        arrivals.form,
-        expiries.form,
-        (row["task"].strip(), row["arrival_time"].strip(), row["expiry_time"].strip()),
-        (float(instance.arrival[k]), float(instance.expiry[k])),
-    )
-
-
-def warn_of_columns(path: str | os.PathLike[str], columns: Columns) -> None:
-    """Warn of columns that are not read, once for a file, if it has any."""
-    if columns.ignored:
-        warnings.warn(RecordWarning(show_path(path), columns.ignored), stacklevel=5)
+    return RECORD.read(path, collect)
 
 
 def read_breakdowns(
@@ -195,22 +124,8 @@ def read_breakdowns(
 ) -> Layout:
     """Return `layout` with the breakdowns of a CSV file in the place of those that it lists.
 
-    A breakdown before time zero counts as far as its repair lasts beyond it.
-
-    Parameters
-    ----------
-    path : path-like
-        Header `vehicle,time,repair_time`, one line per breakdown, or none; format in
-        `instances/README.md`.
-    layout : Layout
-    epoch : datetime, optional
-        The moment of time zero, for a file with timestamps.
-    date_format : str, optional
-        How the file writes dates besides ISO 8601, as `datetime.strptime` reads it.
-
-    Returns
-    -------
-    Layout
+    The file may hold timestamps if there is a moment of time zero, `epoch`. A breakdown before time zero
+    counts as far as its repair lasts beyond it.
 
     Raises
     ------
@@ -218,24 +133,11 @@ def read_breakdowns(
         If the file cannot be read or a line is not usable; the message names line and field.
     InputError
         If the date format is none.
-
-    Warns
-    -----
-    RecordWarning
-        If the file has columns that are not read.
     """
     times = TimeColumn("time", make_date_format(date_format))
-    text = read_text(path, RecordError)
     listed: dict[str, list[Breakdown]] = {vehicle.id: [] for vehicle in layout.vehicles}
-    try:
-        table = parse_csv(
-            text,
-            BREAKDOWN_COLUMNS,
-            (),
-            numbers=BREAKDOWN_COLUMNS[1:],
-            noun="breakdown",
-            limit=MAX_BREAKDOWNS * len(listed),
-        )
+
+    def collect(table: Table) -> Layout:
         for row, place in zip(table.rows, table.places, strict=True):
             vehicle = read_id(row, "vehicle", place)
             if vehicle not in listed:
@@ -252,22 +154,16 @@ def read_breakdowns(
                     f"{place}: vehicle: more than {MAX_BREAKDOWNS:,} breakdowns of '{vehicle}'; "
                     "expected fewer"
                 )
-    except RecordError as error:
-        raise RecordError(f"{show_path(path)}: {error}") from error
-    warn_of_columns(path, table.columns)
-    return layout.with_breakdowns(listed)
+        return layout.with_breakdowns(listed)
+
+    return BREAKDOWNS._replace(limit=MAX_BREAKDOWNS * len(listed)).read(path, collect)
 
 
 def format_record(instance: Instance) -> str:
     """Return an instance's tasks as CSV; optional columns only where they are used.
 
     Arrivals are timestamps or times of day if the instance has an epoch, to the microsecond; expiries
-    are seconds. The
-    moment of time zero is named where no task arrives at it. Breakdowns are not in it.
-
-    Parameters
-    ----------
-    instance : Instance
+    are seconds. The moment of time zero is named where no task arrives at it. Breakdowns are not in it.
 
     Raises
     ------
@@ -275,8 +171,8 @@ def format_record(instance: Instance) -> str:
         If an arrival lies beyond the last year of the calendar.
     """
     rows = instance.rows()
-    columns = [*REQUIRED_COLUMNS]
-    columns += [name for name in OPTIONAL_COLUMNS if any(row.get(name) for row in rows)]
+    columns = [*RECORD.required]
+    columns += [name for name in RECORD.optional if any(row.get(name) for row in rows)]
     if instance.epoch is not None:
         zero = _fix_offset(instance.epoch)
         if instance.arrival[0] > 0.0:
@@ -284,29 +180,13 @@ def format_record(instance: Instance) -> str:
         for row in rows:
             row["arrival_time"] = _show_moment(zero, row["arrival_time"], row["task"])
             row[TIME_ZERO_COLUMN] = show_moment(zero)
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    for row in rows:
-        writer.writerow([_plain(row[name]) for name in columns])
-    return text.getvalue()
+    # The priority is left out where it is 0.
+    cells = [[_plain(row.get(name, 0.0)) for name in columns] for row in rows]
+    return render_table(columns, cells, "csv")
 
 
 def write_record(instance: Instance, path: str | os.PathLike[str]) -> None:
-    """Write an instance's tasks as `format_record` gives them, atomically.
-
-    Parameters
-    ----------
-    instance : Instance
-    path : path-like
-
-    Raises
-    ------
-    InputError
-        As `format_record`.
-    StorageError
-        If the file cannot be written.
-    """
+    """Write an instance's tasks as `format_record` gives them, atomically."""
     write_atomically(path, format_record(instance).encode())
 
 

@@ -50,16 +50,9 @@ class Routes:
     _slowdowns: dict[float, np.ndarray | None] = field(default_factory=dict, repr=False)
 
     def find_slowdown(self, speed: float) -> np.ndarray | None:
-        """Return by how much longer each route takes than its length by `speed`, because of speed limits.
+        """Return by how much longer each route takes, s, than its length by `speed`, m/s, due to limits.
 
-        Parameters
-        ----------
-        speed : float, m/s
-
-        Returns
-        -------
-        ndarray(float64, (S, S)), s, or None
-            None where no limit is below this speed.
+        float64 (S, S), None where no limit is below this speed.
         """
         if speed not in self._slowdowns:
             found = None
@@ -89,23 +82,10 @@ def find_routes(
     named_routes: Sequence[Sequence[str]],
     quickest_at: float | None = None,
 ) -> Routes:
-    """Find a route between all ordered pairs of sites.
+    """Find a route between all ordered pairs of sites; ties go to the first by the sites' order.
 
-    Parameters
-    ----------
-    sites : mapping of int
-        Position of each site by its id.
-    edges : sequence of Edge
-        Between these sites.
-    named_routes : sequence of sequences of str
-        Routes to take where several are equally good; of unknown sites they are passed over.
-    quickest_at : float, optional
-        m/s, find the quickest routes for a vehicle of this speed; by default the shortest.
-
-    Returns
-    -------
-    Routes
-        Ties go to the first by the sites' order.
+    `sites` are positions by id. Of several equally good routes a named one is taken; those of unknown sites
+    are passed over. The routes are the shortest, or the quickest for a vehicle of `quickest_at`, m/s.
 
     Raises
     ------
@@ -175,20 +155,10 @@ def add_along(
     next_site: np.ndarray,
     explicit: Mapping[tuple[int, int], Sequence[int]],
 ) -> np.ndarray:
-    """Return the sum of what each edge has along the route between each pair of sites.
+    """Return the sum of what each edge has along the route between each pair of sites, 0 without a way.
 
-    Parameters
-    ----------
-    values : ndarray(float64, (S, S))
-        Of the edge from each site to each other.
-    cost : ndarray(float64, (S, S))
-        inf where there is no way; sums are 0 there.
-    next_site : ndarray(int32, (S, S)); explicit : mapping
-        As `Routes` has them.
-
-    Returns
-    -------
-    ndarray(float64, (S, S))
+    `values` are those of the edge from each site to each other (float64, (S, S)); the others are as `Routes`
+    has them.
     """
     total = np.zeros(cost.shape)
     drives = np.isfinite(cost) & ~np.eye(len(cost), dtype=bool)

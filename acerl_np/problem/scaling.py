@@ -7,21 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.kernels.state import (
-    N_SCALING_FIELDS,
-    SCALING_CAPACITY,
-    SCALING_DEMAND_HALF,
-    SCALING_DEMAND_MID,
-    SCALING_DISTANCE_HALF,
-    SCALING_DISTANCE_MID,
-    SCALING_EXPIRY_HALF,
-    SCALING_EXPIRY_MID,
-    SCALING_SPEED,
-    SCALING_TOTAL_HALF,
-    SCALING_TOTAL_MID,
-    SCALING_WAITING_HALF,
-    SCALING_WAITING_MID,
-)
+from acerl_np.kernels import state
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import SCALING_DIVISORS, SCALING_PAIRS, Layout
 from acerl_np.support.errors import AcerlError, InputError
@@ -31,15 +17,15 @@ MIN_DIVISOR = 1e-10
 """Feature constants within these leave every feature of every layout a finite float32."""
 
 RANGES = (
-    (SCALING_DISTANCE_MID, SCALING_DISTANCE_HALF),
-    (SCALING_WAITING_MID, SCALING_WAITING_HALF),
-    (SCALING_EXPIRY_MID, SCALING_EXPIRY_HALF),
-    (SCALING_DEMAND_MID, SCALING_DEMAND_HALF),
-    (SCALING_TOTAL_MID, SCALING_TOTAL_HALF),
+    (state.SCALING_DISTANCE_MID, state.SCALING_DISTANCE_HALF),
+    (state.SCALING_WAITING_MID, state.SCALING_WAITING_HALF),
+    (state.SCALING_EXPIRY_MID, state.SCALING_EXPIRY_HALF),
+    (state.SCALING_DEMAND_MID, state.SCALING_DEMAND_HALF),
+    (state.SCALING_TOTAL_MID, state.SCALING_TOTAL_HALF),
 )
 """Feature constants that are a range: its mid, and its half width."""
 
-DIVISORS = [*(half for _, half in RANGES), SCALING_SPEED, SCALING_CAPACITY]
+DIVISORS = [*(half for _, half in RANGES), state.SCALING_SPEED, state.SCALING_CAPACITY]
 """Which of the feature constants are divisors."""
 
 
@@ -54,33 +40,19 @@ def scaling_of(layout: Layout) -> np.ndarray | None:
 def check_scaling(
     scaling: ArrayLike, error: Callable[[str], AcerlError] = InputError
 ) -> np.ndarray:
-    """Return feature constants as an array of their own.
+    """Return feature constants, as `kernels.state.Problem` lists them, as an own array (float64, (12,)).
 
-    Parameters
-    ----------
-    scaling : array_like of float, (12,)
-        As `kernels.state.Problem` lists them.
-    error : callable
-        Kind of the error.
-
-    Returns
-    -------
-    ndarray(float64, (12,))
-
-    Raises
-    ------
-    AcerlError
-        Of the kind asked for, if the constants are not twelve usable numbers.
+    An error of the kind asked for is raised if they are not twelve usable numbers.
     """
     try:
         constants = np.array(scaling, np.float64)
     except (TypeError, ValueError):
         constants = np.empty(0)
-    if constants.shape != (N_SCALING_FIELDS,) or not (
+    if constants.shape != (state.N_SCALING_FIELDS,) or not (
         (np.abs(constants) <= MAX_SCALE).all() and (constants[DIVISORS] >= MIN_DIVISOR).all()
     ):
         raise error(
-            f"scaling: expected {N_SCALING_FIELDS} numbers of at most {MAX_SCALE:g}, "
+            f"scaling: expected {state.N_SCALING_FIELDS} numbers of at most {MAX_SCALE:g}, "
             f"divisors of at least {MIN_DIVISOR:g}"
         )
     return constants
@@ -113,24 +85,19 @@ def find_scaling(instances: Sequence[Instance]) -> np.ndarray:
             loaded, total = np.floor(loaded + 0.5e-9), np.floor(total + 0.5e-9)
         distances.append(loaded)
         totals.append(total)
-    expiry = np.concatenate([instance.expiry for instance in instances])
-    demand = np.concatenate([instance.demand for instance in instances])
+    expiries = [instance.expiry for instance in instances]
+    demands = [instance.demand for instance in instances]
+    waiting = [np.zeros(1), *expiries]
     fleet = [vehicle for instance in instances for vehicle in instance.layout.vehicles]
-    scaling = np.empty(N_SCALING_FIELDS)
-    seen = (
-        np.concatenate(distances),
-        np.array([0.0, expiry.max()]),
-        expiry,
-        demand,
-        np.concatenate(totals),
-    )
-    for (mid, half), values in zip(RANGES, seen, strict=True):
+    scaling = np.empty(state.N_SCALING_FIELDS)
+    seen = (distances, waiting, expiries, demands, totals)
+    for (mid, half), values in zip(RANGES, map(np.concatenate, seen), strict=True):
         low, high = float(values.min()), float(values.max())
         scaling[mid] = (low + high) / 2.0
         # A range within rounding error is empty.
         empty = high - low <= 1e-9 * max(1.0, abs(high))
         scaling[half] = 1.0 if empty else (high - low) / 2.0
-    scaling[SCALING_SPEED] = max(vehicle.speed for vehicle in fleet)
+    scaling[state.SCALING_SPEED] = max(vehicle.speed for vehicle in fleet)
     capacity = max(vehicle.capacity for vehicle in fleet)
-    scaling[SCALING_CAPACITY] = max(capacity, 1e-9) if capacity else 1.0
+    scaling[state.SCALING_CAPACITY] = max(capacity, 1e-9) if capacity else 1.0
     return scaling

@@ -5,34 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
-from acerl_np.problem.offered_load import Load, measure_load
-from acerl_np.problem.stations import show_site
-from acerl_np.support.errors import RecordError
-
-if TYPE_CHECKING:
-    from acerl_np.problem.instance import Instance
+from acerl_np.problem.parts import Vehicle
 
 
 def find_unreachable(layout: Layout, most: int = 5) -> tuple[int, list[tuple[str, str]]]:
-    """Count the ordered pairs of sites, first to second, without a way along the edges.
-
-    Parameters
-    ----------
-    layout : Layout
-    most : int
-        How many pairs are returned: a floor in pieces has millions.
-
-    Returns
-    -------
-    count : int
-    pairs : list of (str, str)
-        The first of them.
-    """
+    """Count the ordered pairs of sites without a way, first to second, and return the first `most`."""
     cut = np.isinf(layout.routes.distance)
     first = np.flatnonzero(cut.any(axis=1))[:most]
     pairs = [
@@ -44,12 +26,7 @@ def find_unreachable(layout: Layout, most: int = 5) -> tuple[int, list[tuple[str
 
 
 def find_no_return(layout: Layout) -> dict[str, list[str]]:
-    """Return, by vehicle, the sites that it can reach and from which it cannot come back to its start.
-
-    Parameters
-    ----------
-    layout : Layout
-    """
+    """Return, by vehicle, the sites that it can reach and from which it cannot come back to its start."""
     finite = np.isfinite(layout.routes.distance)
     found = {}
     for vehicle in layout.vehicles:
@@ -60,43 +37,136 @@ def find_no_return(layout: Layout) -> dict[str, list[str]]:
     return found
 
 
-def refuse_unservable(instance: Instance, places: Sequence[str]) -> None:
-    """Refuse a record that some vehicle could not finish from wherever it may stand.
+@dataclass(frozen=True)
+class Load:
+    """What a record asks of a fleet.
 
-    Parameters
+    Attributes
     ----------
-    instance : Instance
-    places : sequence of str
-        Where each task stands, for the error.
+    offered : float
+        Time that the tasks take, by the time that the fleet has; inf without time. Above 1 the fleet
+        keeps up only with approaches shorter than the mean.
+    loaded : float
+        The same without approaches. Above 1 no dispatching keeps up.
+    span : float, s
+        From the first arrival to the last due time.
+    fleet_time : float, s
+        What the vehicles have of it in all, repairs taken off.
+    too_heavy : tuple of int
+        Tasks with a demand above every capacity, by position; they are not counted.
+    """
 
-    Raises
-    ------
-    RecordError
-        With the first task that may be impossible to reach or to carry.
+    offered: float
+    loaded: float
+    span: float
+    fleet_time: float
+    too_heavy: tuple[int, ...]
+
+
+def measure_service_time(vehicle: Vehicle, first: float, last: float) -> float:
+    """Return how long, s, a vehicle is expected to be in service between two moments, s.
+
+    The only place where the availability of a vehicle enters the load: the time in between without the
+    repairs after the listed breakdowns, times MTBF / (MTBF + MTTR) where it breaks down at random.
+    """
+    repairs, repaired = 0.0, -math.inf
+    for item in sorted(vehicle.breakdowns, key=lambda item: item.time):
+        # A breakdown of a vehicle that is broken already is skipped.
+        if item.time >= repaired:
+            repaired = item.time + item.repair_time
+            repairs += max(0.0, min(last, repaired) - max(first, item.time))
+    model, service = vehicle.random_breakdowns, last - first - repairs
+    if model is None:
+        return service
+    uptime, repair = model.mean_time_between_failures, model.mean_time_to_repair
+    return uptime / (uptime + repair) * service
+
+
+def measure_load(instance: Instance, vehicles: Sequence[Vehicle] | None = None) -> Load:
+    """Compare the time that a record's tasks take with the time that the fleet has.
+
+    The fleet has the time from the first arrival to the last due time: work may go on after the last
+    arrival, so a burst or a single task has a load too, and if there is more work than time some tasks
+    must be late. Repairs are taken off, as nobody drives then. Ways are divided by the sum of the
+    speeds and handling by the number of vehicles, each weighted with its time in service: so much a
+    fleet does that always works.
+
+    A task takes its approach, its way, its handling time, and what speed limits add to both ways. The
+    approach is the mean way to its pickup: from the starts for as many tasks as there are vehicles, else
+    from the record's deliveries.
+    A task that only some vehicles may carry counts against these alone: the load is the largest over
+    the groups of tasks that need more than some vehicle's capacity, all tasks being one of them. Tasks
+    that nobody may carry, or without a way to the delivery, are left out.
+
+    The record may be one that was read with `servable=False`; the fleet is by default that of its layout.
+    """
+    fleet = instance.layout.vehicles if vehicles is None else vehicles
+    capacity = np.array([vehicle.capacity or math.inf for vehicle in fleet])
+    first = float(instance.arrival.min())
+    span = float((instance.arrival + instance.expiry).max()) - first
+    seconds = np.array([measure_service_time(vehicle, first, first + span) for vehicle in fleet])
+    reach = seconds * np.array([vehicle.speed for vehicle in fleet])
+    mean = float(reach.sum() / seconds.sum()) if seconds.sum() > 0.0 else 1.0
+    slowdown = instance.layout.routes.find_slowdown(mean)
+    distance = instance.layout.routes.distance
+    if instance.layout.truncate_distances:
+        distance = np.floor(distance + 0.5e-9)
+    ride, approach = _average_ways(instance, fleet, distance)
+    # What speed limits add, at the fleet's mean speed; like handling it is shared by the vehicles.
+    slow_ride, slow_approach = np.zeros_like(ride), np.zeros_like(ride)
+    if slowdown is not None:
+        slow_ride, slow_approach = _average_ways(instance, fleet, slowdown)
+    too_heavy = instance.demand > capacity.max()
+    counted = ~too_heavy & np.isfinite(ride)
+    offered = loaded = 0.0
+    for least in (-1.0, *np.unique(capacity)[:-1]):
+        group, able = counted & (instance.demand > least), capacity > least
+        metres = float(reach[able].sum())
+        served = float(seconds[able].sum())
+        beside = instance.handling_time + slow_ride
+        handling = _divide(float(beside[group].sum()), served)
+        loaded = max(loaded, _divide(float(ride[group].sum()), metres) + handling)
+        slowed = _divide(float(slow_approach[group].sum()), served)
+        driven = _divide(float((approach + ride)[group].sum()), metres)
+        offered = max(offered, driven + handling + slowed)
+    return Load(
+        offered=offered,
+        loaded=loaded,
+        span=span,
+        fleet_time=float(seconds.sum()),
+        too_heavy=tuple(int(k) for k in np.flatnonzero(too_heavy)),
+    )
+
+
+def _average_ways(
+    instance: Instance, fleet: Sequence[Vehicle], table: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return what a table between sites has for each task's way, and in the mean for its approach.
+
+    Metres are inf without a way (float64, (n_tasks,) each).
     """
     layout = instance.layout
-    distance = layout.routes.distance
-    starts = {layout.site_index[vehicle.start] for vehicle in layout.vehicles}
-    origins = sorted(starts | {int(site) for site in instance.delivery})
-    largest = max(vehicle.capacity or math.inf for vehicle in layout.vehicles)
-    for k, place in enumerate(places):
-        pickup, delivery = int(instance.pickup[k]), int(instance.delivery[k])
-        for origin in origins:
-            if math.isinf(distance[origin, pickup]):
-                raise RecordError(
-                    f"{place}: pickup: {show_site(layout, pickup)} cannot be reached from "
-                    f"{show_site(layout, origin)}; expected a way along the edges"
-                )
-        if math.isinf(distance[pickup, delivery]):
-            raise RecordError(
-                f"{place}: delivery: {show_site(layout, delivery)} cannot be reached from "
-                f"{show_site(layout, pickup)}; expected a way along the edges"
-            )
-        if instance.demand[k] > largest:
-            raise RecordError(
-                f"{place}: demand: {instance.demand[k]:g} exceeds every vehicle's capacity; "
-                f"expected at most {largest:g}"
-            )
+    starts = [layout.site_index[vehicle.start] for vehicle in fleet]
+    n = instance.n_tasks
+    first = min(n, len(fleet)) / n
+    share = np.zeros(len(layout.sites))
+    np.add.at(share, starts, first / len(fleet))
+    np.add.at(share, instance.delivery, (1.0 - first) / n)
+    origins = np.flatnonzero(share)
+    pickups, which = np.unique(instance.pickup, return_inverse=True)
+    ways = table[np.ix_(origins, pickups)]
+    reached = np.isfinite(layout.routes.distance[np.ix_(origins, pickups)])
+    weight = np.where(reached, share[origins, None], 0.0)
+    total = (np.where(reached, ways, 0.0) * weight).sum(axis=0)
+    weights = weight.sum(axis=0)
+    approach = np.divide(total, weights, out=np.zeros_like(total), where=weights > 0.0)
+    return table[instance.pickup, instance.delivery], approach[which]
+
+
+def _divide(work: float, time: float) -> float:
+    if time > 0.0:
+        return work / time
+    return math.inf if work > 0.0 else 0.0
 
 
 @dataclass(frozen=True)
@@ -143,38 +213,25 @@ class RecordCheck:
 
 
 def check_record(instance: Instance) -> RecordCheck:
-    """Look through a record, also one that was read with `servable=False`.
-
-    Parameters
-    ----------
-    instance : Instance
-
-    Returns
-    -------
-    RecordCheck
-    """
+    """Look through a record, also one that was read with `servable=False`."""
     layout = instance.layout
     distance = layout.routes.distance
     pickup, delivery, arrival = instance.pickup, instance.delivery, instance.arrival
-    starts = np.array(sorted({layout.site_index[vehicle.start] for vehicle in layout.vehicles}))
     loaded = distance[pickup, delivery]
-    unreached = np.isinf(distance[np.ix_(starts, pickup)]).any(axis=0) | np.isinf(loaded)
-    ends = np.unique(delivery)
-    pickups = np.unique(pickup)
-    closed = ends[np.isinf(distance[np.ix_(ends, pickups)]).any(axis=1)]
-    dead_ends = np.isin(delivery, closed)
+    unreached = ~layout.reached[pickup] | np.isinf(loaded)
+    ends, which = np.unique(delivery, return_inverse=True)
+    dead_ends = np.isinf(distance[np.ix_(ends, np.unique(pickup))]).any(axis=1)[which]
 
     n = instance.n_tasks
     metres = np.floor(loaded + 0.5e-9) if layout.truncate_distances else loaded
     quickest = np.full(n, np.inf)
-    too_heavy = np.ones(n, np.bool_)
+    too_heavy = instance.demand > layout.largest_load
     for vehicle in layout.vehicles:
         able = (instance.demand <= vehicle.capacity) | (vehicle.capacity == 0.0)
         slowdown = layout.routes.find_slowdown(vehicle.speed)
         ride = metres / vehicle.speed
         ride = ride if slowdown is None else ride + slowdown[pickup, delivery]
         quickest = np.where(able, np.minimum(quickest, ride), quickest)
-        too_heavy &= ~able
     known = ~too_heavy & np.isfinite(loaded)
     # As the simulator counts: from the tick after the arrival, at least one tick, the last one begun.
     seconds = np.where(known, quickest, 0.0) + instance.handling_time
@@ -183,11 +240,11 @@ def check_record(instance: Instance) -> RecordCheck:
 
     first, last = float(arrival[0]), float(arrival[-1])
     broken = sum(item.time <= last for vehicle in layout.vehicles for item in vehicle.breakdowns)
+    _, group, sizes = np.unique(arrival, return_inverse=True, return_counts=True)
 
     def name(which: np.ndarray) -> tuple[str, ...]:
         return tuple(instance.tasks[k] for k in np.flatnonzero(which))
 
-    _, group, sizes = np.unique(arrival, return_inverse=True, return_counts=True)
     return RecordCheck(
         n_tasks=n,
         first=first,

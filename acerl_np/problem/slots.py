@@ -121,15 +121,7 @@ def assign_slots(tasks: Sequence[str], ids: Sequence[str]) -> np.ndarray:
 
 
 def place_tasks(problem: Problem, instances: Sequence[Instance], slots: Slots) -> Problem:
-    """Return the tables of these instances with their tasks in slots.
-
-    Parameters
-    ----------
-    problem : Problem
-        The first rows are those of the instances.
-    instances : sequence of Instance
-    slots : Slots
-    """
+    """Return the tables, whose first rows are those of these instances, with their tasks in slots."""
     record = problem.record.copy()
     record[..., RECORD_SLOT] = 0.0
     for i, instance in enumerate(instances if slots.ids else ()):
@@ -141,18 +133,9 @@ def place_tasks(problem: Problem, instances: Sequence[Instance], slots: Slots) -
 
 
 def refuse_other_slots(name: str, shown: Any, policy: Any) -> None:
-    """Refuse a policy that sees tasks in other slots than it is shown them in.
+    """Refuse a policy that sees tasks in other slots than `shown`, which a message calls `name`, has them in.
 
-    Parameters
-    ----------
-    name : str
-        What the message calls that which shows.
-    shown, policy
-        What has `slots` and `task_ids`; a policy without sees no slots.
-
-    Raises
-    ------
-    PolicyError
+    A policy without `slots` and `task_ids` sees none.
     """
     if hasattr(policy, "task_ids"):
         own, other = Slots(policy.slots, policy.task_ids), Slots(shown.slots, shown.task_ids)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from acerl_np.problem.layout import Layout
 from acerl_np.problem.routes import TOLERANCE
-from acerl_np.support.errors import LayoutError, describe, list_some
-
-if TYPE_CHECKING:
-    from acerl_np.problem.layout import Layout
+from acerl_np.support.errors import list_some
 
 NO_STATIONS = frozenset({"", "waypoint", "parking"})
 """Kinds of sites where no loads change hands."""
@@ -20,52 +17,13 @@ STATION = "station"
 """Type of a station that has no other."""
 
 
-def check_stations(layout: Layout) -> None:
-    """Refuse names of stations and aliases that contradict the sites or each other.
-
-    Raises
-    ------
-    LayoutError
-        With the name.
-    """
-    for name, sites in layout.stations.items():
-        where = f"stations.{describe(name)}"
-        if name in layout.site_index:
-            raise LayoutError(f"{where}: is also the id of a site; expected another name")
-        if not sites:
-            raise LayoutError(f"{where}: no sites; expected at least one")
-        for site in sites:
-            if site not in layout.site_index:
-                raise LayoutError(
-                    f"{where}: unknown site '{describe(site)}'; expected the id of one of the sites"
-                )
-        if len(set(sites)) < len(sites):
-            twice = next(site for site in sites if sites.count(site) > 1)
-            raise LayoutError(f"{where}: '{twice}' again; expected each site once")
-    for name, target in layout.aliases.items():
-        where = f"aliases.{describe(name)}"
-        if name in layout.site_index or name in layout.stations:
-            raise LayoutError(f"{where}: is also a site or station; expected another name")
-        if target not in layout.site_index and target not in layout.stations:
-            raise LayoutError(
-                f"{where}: read '{describe(target)}'; expected the id of a site or a station"
-            )
-
-
 def find_stations(layout: Layout) -> dict[str, tuple[int, ...]]:
     """Return the stations of a floor, each with the sites from which it is served.
 
     Stations are those that the layout names, and each further site of a kind other than "waypoint",
     "parking" and none.
 
-    Parameters
-    ----------
-    layout : Layout
-
-    Returns
-    -------
-    dict
-        Positions in `layout.sites` by name, ascending, in the order of the first of them.
+    They come as ascending positions in `layout.sites` by name, in the order of the first of them.
     """
     found = {name: _sort(layout, sites) for name, sites in layout.stations.items()}
     named = {k for sites in found.values() for k in sites}
@@ -82,18 +40,7 @@ def find_type(layout: Layout, sites: Sequence[int]) -> str:
 
 
 def find_sites(layout: Layout, name: str) -> tuple[int, ...]:
-    """Return the sites that a name stands for: a site, a station, or an alias of either.
-
-    Parameters
-    ----------
-    layout : Layout
-    name : str
-
-    Returns
-    -------
-    tuple of int
-        Positions in `layout.sites`, ascending; none if the name is unknown.
-    """
+    """Return the sites that a name stands for, ascending: a site, a station, or an alias; none if unknown."""
     name = layout.aliases.get(name, name)
     if name in layout.site_index:
         return (layout.site_index[name],)
@@ -112,17 +59,8 @@ def find_ends(layout: Layout, pickups: Sequence[int], deliveries: Sequence[int])
 
     It is the pair of two different sites with the shortest way; ties go to the first by the pickup's,
     then by the delivery's place in the order of the sites. Pickups that some vehicle cannot reach from
-    its start are passed over unless there is no other.
-
-    Parameters
-    ----------
-    layout : Layout
-    pickups, deliveries : sequence of int
-        Positions in `layout.sites`, ascending; together at least two different ones.
-
-    Returns
-    -------
-    (int, int)
+    its start are passed over unless there is no other. Both are ascending positions in `layout.sites`,
+    together at least two different ones.
     """
     if len(pickups) == len(deliveries) == 1:
         return pickups[0], deliveries[0]

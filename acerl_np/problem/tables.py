@@ -2,53 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from acerl_np.kernels import state
 from acerl_np.kernels.observation import N_TASK_FEATURES, N_VEHICLE_FEATURES
 from acerl_np.kernels.rules import N_RULES
-from acerl_np.kernels.state import (
-    BREAKDOWN_REPAIR_TICKS,
-    BREAKDOWN_TICK,
-    ENDS_DELIVERY,
-    ENDS_PICKUP,
-    FLEET_CAPACITY,
-    FLEET_MEAN_REPAIR,
-    FLEET_MEAN_UPTIME,
-    FLEET_SLOWDOWN,
-    FLEET_SPEED,
-    INSTANCE_HAS_PRIORITIES,
-    INSTANCE_HORIZON,
-    INSTANCE_LAYOUT,
-    INSTANCE_N_TASKS,
-    INSTANCE_N_VEHICLES,
-    INSTANCE_QUICKEST,
-    INSTANCE_TASK_SLOTS,
-    INSTANCE_TRUNCATES,
-    N_BREAKDOWN_FIELDS,
-    N_ENDS_FIELDS,
-    N_FLEET_FIELDS,
-    N_INSTANCE_FIELDS,
-    N_RECORD_FIELDS,
-    N_SCALING_FIELDS,
-    N_UNIT_FIELDS,
-    N_WAY_FIELDS,
-    NEVER,
-    RECORD_ARRIVAL,
-    RECORD_DEMAND,
-    RECORD_EXPIRY,
-    RECORD_HANDLING,
-    RECORD_LOADED,
-    RECORD_PRIORITY,
-    UNIT_METRES,
-    UNIT_SECONDS,
-    UNIT_SLOWDOWN,
-    WAY_NAMED_ROUTE,
-    WAY_NEXT_SITE,
-    Problem,
-)
+from acerl_np.kernels.state import NEVER, Problem
 from acerl_np.problem.breakdown_limits import MAX_HORIZON as MAX_HORIZON
 from acerl_np.problem.breakdown_limits import check_tries, find_last_tick
 from acerl_np.problem.instance import Instance
@@ -105,6 +68,8 @@ def build_problem(
     ------
     InputError
         If there is no instance, the tables would not fit a machine, or an option is unusable.
+    RecordError
+        If a task may be impossible to reach: no episode of such a record need ever end.
     """
     if len(instances) == 0:
         raise InputError("no instances; expected at least one")
@@ -121,102 +86,111 @@ def build_problem(
             raise InputError(
                 f"{name}: read {describe(size)}; expected a whole number from {least} to {most:,}"
             )
-    layouts: list[Layout] = []
-    layout_of = []
-    for instance in instances:
-        # Records with breakdowns of their own share their floor's tables.
-        routes = instance.layout.routes
-        known = next((k for k, layout in enumerate(layouts) if layout.routes is routes), None)
-        if known is None:
-            known = next((k for k, layout in enumerate(layouts) if layout == instance.layout), None)
-        if known is None:
-            known = len(layouts)
-            layouts.append(instance.layout)
-        layout_of.append(known)
-
-    n_layouts = len(layouts)
-    n_instances = len(instances)
-    n_sites = max(len(layout.sites) for layout in layouts)
-    n_tasks = max(instance.n_tasks for instance in instances)
+    layouts, layout_of = _share_layouts([instance.layout for instance in instances])
+    rows = _list_slowdowns([instance.layout for instance in instances], layout_of)
     fleet = max(largest, int(n_vehicles or 1))
-    n_breakdowns = max(
-        [1]
-        + [
-            len(vehicle.breakdowns)
-            for instance in instances
-            for vehicle in instance.layout.vehicles
-        ]
-    )
-    rows = _list_slowdowns(layouts)
-    has_limits = any(layout.routes.edge_speed is not None for layout in layouts)
-    tables = (32 if has_limits else 24) * n_layouts + 8 * len(rows)
-    bytes_needed = tables * n_sites**2 + n_instances * (
-        56 * n_tasks + fleet * (44 + 16 * n_breakdowns)
-    )
-    if bytes_needed > MAX_TABLE_BYTES:
-        raise InputError(
-            f"{n_instances} instances on {n_layouts} layouts of up to {n_sites} sites need "
-            f"{bytes_needed / 2**30:.1f} GiB; expected at most {MAX_TABLE_BYTES / 2**30:.0f}"
-        )
+    n_tasks = max(instance.n_tasks for instance in instances)
+    vehicles = [vehicle for instance in instances for vehicle in instance.layout.vehicles]
+    n_breakdowns = max(1, *(len(vehicle.breakdowns) for vehicle in vehicles))
+    _check_size(layouts, rows, len(instances), n_tasks, fleet, n_breakdowns)
     for instance in instances:
+        instance.check_reachable()
         if instance.layout.has_random_breakdowns:
             check_tries(instance)
     scaling = find_scaling(instances) if scaling is None else check_scaling(scaling)
-
     if task_slots is None:
         task_slots = max(len(slots.ids), *(layout.task_slots for layout in layouts))
-    problem = _allocate_problem(
-        layouts, layout_of, n_tasks, fleet, n_breakdowns, scaling, task_slots, horizon
-    )
+    room = _allocate_rows(len(instances), n_tasks, fleet, n_breakdowns)
+    problem = _stack_layouts(layouts, layout_of, rows, room, scaling, task_slots)
+    if horizon is not None:
+        problem.instance[:, state.INSTANCE_HORIZON] = int(horizon)
     for i, instance in enumerate(instances):
         _fill_instance(problem, i, instance, rows)
         if instance.layout.has_random_breakdowns:
-            problem.instance[i, INSTANCE_HORIZON] = find_last_tick(instance, horizon)
+            problem.instance[i, state.INSTANCE_HORIZON] = find_last_tick(instance, horizon)
     return place_tasks(problem, instances, slots) if slots.ids else problem
 
 
-def _allocate_problem(
+def _share_layouts(own: Sequence[Layout]) -> tuple[list[Layout], list[int]]:
+    """Return the different floors, and which each layout is; other breakdowns and fleets share theirs."""
+    layouts: list[Layout] = []
+    layout_of = []
+    for layout in own:
+        same = (k for k, other in enumerate(layouts) if other.routes is layout.routes)
+        equal = (k for k, other in enumerate(layouts) if other == layout)
+        k = next(chain(same, equal), len(layouts))
+        layout_of.append(k)
+        if k == len(layouts):
+            layouts.append(layout)
+    return layouts, layout_of
+
+
+def _check_size(
     layouts: Sequence[Layout],
-    layout_of: Sequence[int],
+    rows: Mapping[tuple[int, float], int],
+    n: int,
     n_tasks: int,
     fleet: int,
     n_breakdowns: int,
-    scaling: np.ndarray,
-    task_slots: int | None,
-    horizon: float | None,
-) -> Problem:
-    """Return tables that hold the layouts, and no task yet."""
-    n_layouts, n_instances = len(layouts), len(layout_of)
+) -> None:
     n_sites = max(len(layout.sites) for layout in layouts)
-    rows = _list_slowdowns(layouts)
+    has_limits = any(layout.routes.edge_speed is not None for layout in layouts)
+    tables = (32 if has_limits else 24) * len(layouts) + 8 * (1 + max(rows.values()))
+    needed = tables * n_sites**2 + n * (56 * n_tasks + fleet * (44 + 16 * n_breakdowns))
+    if needed > MAX_TABLE_BYTES:
+        raise InputError(
+            f"{n} instances on {len(layouts)} layouts of up to {n_sites} sites need "
+            f"{needed / 2**30:.1f} GiB; expected at most {MAX_TABLE_BYTES / 2**30:.0f}"
+        )
+
+
+def _allocate_rows(n: int, n_tasks: int, fleet: int, n_breakdowns: int) -> dict[str, np.ndarray]:
+    """Return room for instances by the names of `Problem`, with no task in it yet."""
+    room: dict[str, np.ndarray] = {
+        "instance": np.zeros((n, state.N_INSTANCE_FIELDS), np.int64),
+        "ends": np.zeros((n, n_tasks, state.N_ENDS_FIELDS), np.int32),
+        "record": np.zeros((n, n_tasks, state.N_RECORD_FIELDS)),
+        "arrival_tick": np.full((n, n_tasks), NEVER),
+        "fleet": np.zeros((n, fleet, state.N_FLEET_FIELDS)),
+        "start_site": np.zeros((n, fleet), np.int32),
+        "breakdown": np.zeros((n, fleet, n_breakdowns, state.N_BREAKDOWN_FIELDS), np.int64),
+        "scaling": np.zeros((n, state.N_SCALING_FIELDS)),
+        "unit": np.ones((n, state.N_UNIT_FIELDS)),
+    }
+    room["instance"][:, state.INSTANCE_HORIZON] = NEVER
+    room["breakdown"][..., state.BREAKDOWN_TICK] = NEVER
+    room["fleet"][..., state.FLEET_SPEED] = 1.0
+    room["fleet"][..., state.FLEET_SLOWDOWN] = -1.0
+    room["unit"][..., state.UNIT_SLOWDOWN] = -1.0
+    return room
+
+
+def _stack_layouts(
+    layouts: Sequence[Layout],
+    layout_of: Sequence[int],
+    rows: Mapping[tuple[int, float], int],
+    room: Mapping[str, np.ndarray],
+    scaling: np.ndarray,
+    task_slots: int,
+) -> Problem:
+    """Return tables that hold the layouts, beside the room for instances on them."""
+    n_layouts, n_slow = len(layouts), 1 + max(rows.values())
+    n_sites = max(len(layout.sites) for layout in layouts)
     n_limited = n_layouts if any(x.routes.edge_speed is not None for x in layouts) else 0
+    named = [route[1:] for layout in layouts for route in layout.routes.explicit.values()]
     problem = Problem(
         distance=np.full((n_layouts, n_sites, n_sites), np.inf),
         edge_length=np.full((n_layouts, n_sites, n_sites), np.inf),
         edge_speed=np.full((n_limited, *(n_sites if n_limited else 0,) * 2), np.inf),
-        slowdown=np.zeros((len(rows), *(n_sites if rows else 0,) * 2)),
-        way=np.zeros((n_layouts, n_sites, n_sites, N_WAY_FIELDS), np.int32),
-        route_sites=_stack_routes(layouts),
-        instance=np.zeros((n_instances, N_INSTANCE_FIELDS), np.int64),
-        ends=np.zeros((n_instances, n_tasks, N_ENDS_FIELDS), np.int32),
-        record=np.zeros((n_instances, n_tasks, N_RECORD_FIELDS)),
-        arrival_tick=np.full((n_instances, n_tasks), NEVER),
-        fleet=np.zeros((n_instances, fleet, N_FLEET_FIELDS)),
-        start_site=np.zeros((n_instances, fleet), np.int32),
-        breakdown=np.zeros((n_instances, fleet, n_breakdowns, N_BREAKDOWN_FIELDS), np.int64),
-        scaling=np.tile(np.asarray(scaling, np.float64), (len(layout_of), 1)),
-        unit=np.ones((n_instances, N_UNIT_FIELDS)),
+        slowdown=np.zeros((n_slow, *(n_sites if n_slow else 0,) * 2)),
+        way=np.zeros((n_layouts, n_sites, n_sites, state.N_WAY_FIELDS), np.int32),
+        route_sites=np.array([site for route in named for site in route] or [-1], np.int32),
+        **room,
     )
-    problem.way[..., WAY_NAMED_ROUTE] = -1
-    problem.instance[:, INSTANCE_LAYOUT] = layout_of
-    problem.instance[:, INSTANCE_TASK_SLOTS] = task_slots or max(
-        layout.task_slots for layout in layouts
-    )
-    problem.instance[:, INSTANCE_HORIZON] = NEVER if horizon is None else int(horizon)
-    problem.fleet[..., FLEET_SPEED] = 1.0
-    problem.fleet[..., FLEET_SLOWDOWN] = -1.0
-    problem.unit[..., UNIT_SLOWDOWN] = -1.0
-    problem.breakdown[..., BREAKDOWN_TICK] = NEVER
+    problem.way[..., state.WAY_NAMED_ROUTE] = -1
+    problem.instance[:, state.INSTANCE_LAYOUT] = layout_of
+    problem.instance[:, state.INSTANCE_TASK_SLOTS] = task_slots
+    problem.scaling[:] = scaling
     position = 0
     for k, layout in enumerate(layouts):
         size = len(layout.sites)
@@ -224,26 +198,34 @@ def _allocate_problem(
         problem.edge_length[k, :size, :size] = layout.routes.edge_length
         if layout.routes.edge_speed is not None:
             problem.edge_speed[k, :size, :size] = layout.routes.edge_speed
-        problem.way[k, :size, :size, WAY_NEXT_SITE] = layout.routes.next_site
+        problem.way[k, :size, :size, state.WAY_NEXT_SITE] = layout.routes.next_site
         for ends, route in layout.routes.explicit.items():
-            problem.way[k, *ends, WAY_NAMED_ROUTE] = position
+            problem.way[k, *ends, state.WAY_NAMED_ROUTE] = position
             position += len(route) - 1
     for (k, speed), row in rows.items():
-        size = len(layouts[k].sites)
-        problem.slowdown[row, :size, :size] = layouts[k].routes.find_slowdown(speed)
+        if row >= 0:
+            size = len(layouts[k].sites)
+            problem.slowdown[row, :size, :size] = layouts[k].routes.find_slowdown(speed)
     return problem
 
 
-def _list_slowdowns(layouts: Sequence[Layout]) -> dict[tuple[int, float], int]:
-    """Return the row of `Problem.slowdown` of each layout and speed for which a limit matters."""
-    pairs = [
-        (k, speed)
-        for k, layout in enumerate(layouts)
-        if layout.routes.edge_speed is not None
-        for speed in sorted({*(vehicle.speed for vehicle in layout.vehicles), mean_speed(layout)})
-        if layout.routes.find_slowdown(speed) is not None
-    ]
-    return {pair: row for row, pair in enumerate(pairs)}
+def _list_slowdowns(
+    layouts: Iterable[Layout], layout_of: Iterable[int]
+) -> dict[tuple[int, float], int]:
+    """Return the row of `Problem.slowdown` of each floor and speed, -1 where no limit matters.
+
+    Layouts of one floor, as `layout_of` numbers them, may have different fleets.
+    """
+    rows: dict[tuple[int, float], int] = {}
+    count = 0
+    different = {id(layout): (layout, k) for layout, k in zip(layouts, layout_of, strict=True)}
+    for layout, k in different.values():
+        for speed in sorted({*(vehicle.speed for vehicle in layout.vehicles), mean_speed(layout)}):
+            if (k, speed) not in rows:
+                matters = layout.routes.find_slowdown(speed) is not None
+                rows[k, speed] = count if matters else -1
+                count += matters
+    return rows
 
 
 def mean_speed(layout: Layout) -> float:
@@ -254,31 +236,15 @@ def mean_speed(layout: Layout) -> float:
 def allocate_variants(
     problem: Problem, n: int, n_tasks: int | None = None, n_breakdowns: int | None = None
 ) -> Problem:
-    """Return tables of the same layouts with room for other instances, to be filled by a kernel.
+    """Return tables of the same layouts with room for `n` other instances, to be filled by a kernel.
 
-    Parameters
-    ----------
-    problem : Problem
-    n : int
-        Instances.
-    n_tasks, n_breakdowns : int, optional
-        Most tasks of one, and most breakdowns of a vehicle; by default as in `problem`.
+    The most tasks of one, and the most breakdowns of a vehicle, are by default as in `problem`.
     """
     tasks = n_tasks or problem.record.shape[1]
-    fleet = problem.fleet.shape[1]
-    return problem._replace(
-        instance=np.zeros((n, N_INSTANCE_FIELDS), np.int64),
-        ends=np.zeros((n, tasks, N_ENDS_FIELDS), np.int32),
-        record=np.zeros((n, tasks, N_RECORD_FIELDS)),
-        arrival_tick=np.full((n, tasks), NEVER),
-        fleet=np.zeros((n, fleet, N_FLEET_FIELDS)),
-        start_site=np.zeros((n, fleet), np.int32),
-        breakdown=np.full(
-            (n, fleet, n_breakdowns or problem.breakdown.shape[2], N_BREAKDOWN_FIELDS), NEVER
-        ),
-        scaling=np.zeros((n, N_SCALING_FIELDS)),
-        unit=np.ones((n, N_UNIT_FIELDS)),
+    room = _allocate_rows(
+        n, tasks, problem.fleet.shape[1], n_breakdowns or problem.breakdown.shape[2]
     )
+    return problem._replace(**room)
 
 
 def build_live_problem(
@@ -291,33 +257,13 @@ def build_live_problem(
 ) -> Problem:
     """Return tables of one floor and its fleet with room for `n_tasks` tasks, to be filled as they come.
 
-    Parameters
-    ----------
-    layout : Layout
-    n_tasks : int
-    scaling : ndarray(float64, (12,))
-        Feature constants.
-    task_slots, n_vehicles : int, optional
-        Sizes of the observation; by default the layout's.
-
-    Returns
-    -------
-    Problem
+    `scaling` are feature constants (float64, (12,)); sizes of the observation are by default the layout's.
     """
-    fleet = max(n_vehicles or 1, len(layout.vehicles))
-    problem = _allocate_problem([layout], [0], n_tasks, fleet, 1, scaling, task_slots, None)
-    _fill_fleet(problem, 0, layout, _list_slowdowns([layout]), with_breakdowns=False)
+    fleet, rows = max(n_vehicles or 1, len(layout.vehicles)), _list_slowdowns([layout], [0])
+    room = _allocate_rows(1, n_tasks, fleet, 1)
+    problem = _stack_layouts([layout], [0], rows, room, scaling, task_slots or layout.task_slots)
+    _fill_fleet(problem, 0, layout, rows, with_breakdowns=False)
     return problem
-
-
-def _stack_routes(layouts: Sequence[Layout]) -> np.ndarray:
-    sites = [
-        site
-        for layout in layouts
-        for route in layout.routes.explicit.values()
-        for site in route[1:]
-    ]
-    return np.array(sites or [-1], np.int32)
 
 
 def measure_loaded(layout: Layout, metres: np.ndarray) -> np.ndarray:
@@ -332,18 +278,18 @@ def _fill_instance(
 ) -> None:
     layout = instance.layout
     n = instance.n_tasks
-    problem.instance[i, INSTANCE_N_TASKS] = n
-    problem.ends[i, :n, ENDS_PICKUP] = instance.pickup
-    problem.ends[i, :n, ENDS_DELIVERY] = instance.delivery
-    problem.record[i, :n, RECORD_ARRIVAL] = instance.arrival
-    problem.record[i, :n, RECORD_EXPIRY] = instance.expiry
-    problem.record[i, :n, RECORD_HANDLING] = instance.handling_time
-    problem.record[i, :n, RECORD_DEMAND] = instance.demand
-    problem.record[i, :n, RECORD_PRIORITY] = instance.priority
-    problem.instance[i, INSTANCE_HAS_PRIORITIES] = bool(instance.priority.any())
+    problem.instance[i, state.INSTANCE_N_TASKS] = n
+    problem.ends[i, :n, state.ENDS_PICKUP] = instance.pickup
+    problem.ends[i, :n, state.ENDS_DELIVERY] = instance.delivery
+    problem.record[i, :n, state.RECORD_ARRIVAL] = instance.arrival
+    problem.record[i, :n, state.RECORD_EXPIRY] = instance.expiry
+    problem.record[i, :n, state.RECORD_HANDLING] = instance.handling_time
+    problem.record[i, :n, state.RECORD_DEMAND] = instance.demand
+    problem.record[i, :n, state.RECORD_PRIORITY] = instance.priority
+    problem.instance[i, state.INSTANCE_HAS_PRIORITIES] = bool(instance.priority.any())
     problem.arrival_tick[i, :n] = np.ceil(instance.arrival).astype(np.int64)
     loaded = layout.routes.distance[instance.pickup, instance.delivery]
-    problem.record[i, :n, RECORD_LOADED] = measure_loaded(layout, loaded)
+    problem.record[i, :n, state.RECORD_LOADED] = measure_loaded(layout, loaded)
     _fill_fleet(problem, i, layout, rows)
 
 
@@ -355,28 +301,30 @@ def _fill_fleet(
     *,
     with_breakdowns: bool = True,
 ) -> None:
-    place = int(problem.instance[i, INSTANCE_LAYOUT])
-    problem.instance[i, INSTANCE_TRUNCATES] = layout.truncate_distances
-    problem.instance[i, INSTANCE_QUICKEST] = layout.quickest_routes
-    problem.instance[i, INSTANCE_N_VEHICLES] = len(layout.vehicles)
+    place = int(problem.instance[i, state.INSTANCE_LAYOUT])
+    problem.instance[i, state.INSTANCE_TRUNCATES] = layout.truncate_distances
+    problem.instance[i, state.INSTANCE_QUICKEST] = layout.quickest_routes
+    problem.instance[i, state.INSTANCE_N_VEHICLES] = len(layout.vehicles)
     # A floor of one site, or a fleet of one place, has no distances to measure in.
     metres = layout.routes.mean_distance or 1.0
     speed = mean_speed(layout)
-    problem.unit[i, UNIT_METRES] = metres
-    problem.unit[i, UNIT_SECONDS] = metres / speed
-    problem.unit[i, UNIT_SLOWDOWN] = rows.get((place, speed), -1)
+    problem.unit[i, state.UNIT_METRES] = metres
+    problem.unit[i, state.UNIT_SECONDS] = metres / speed
+    problem.unit[i, state.UNIT_SLOWDOWN] = rows[place, speed]
     for v, vehicle in enumerate(layout.vehicles):
-        problem.fleet[i, v, FLEET_SPEED] = vehicle.speed
-        problem.fleet[i, v, FLEET_CAPACITY] = vehicle.capacity
-        problem.fleet[i, v, FLEET_SLOWDOWN] = rows.get((place, vehicle.speed), -1)
+        problem.fleet[i, v, state.FLEET_SPEED] = vehicle.speed
+        problem.fleet[i, v, state.FLEET_CAPACITY] = vehicle.capacity
+        problem.fleet[i, v, state.FLEET_SLOWDOWN] = rows[place, vehicle.speed]
         problem.start_site[i, v] = layout.site_index[vehicle.start]
         if not with_breakdowns:
             continue
         if vehicle.random_breakdowns is not None:
             model = vehicle.random_breakdowns
-            problem.fleet[i, v, FLEET_MEAN_UPTIME] = model.mean_time_between_failures
-            problem.fleet[i, v, FLEET_MEAN_REPAIR] = model.mean_time_to_repair
+            problem.fleet[i, v, state.FLEET_MEAN_UPTIME] = model.mean_time_between_failures
+            problem.fleet[i, v, state.FLEET_MEAN_REPAIR] = model.mean_time_to_repair
         events = sorted(vehicle.breakdowns, key=lambda item: item.time)
         for k, event in enumerate(events):
-            problem.breakdown[i, v, k, BREAKDOWN_TICK] = int(np.ceil(event.time))
-            problem.breakdown[i, v, k, BREAKDOWN_REPAIR_TICKS] = int(np.ceil(event.repair_time))
+            problem.breakdown[i, v, k, state.BREAKDOWN_TICK] = int(np.ceil(event.time))
+            problem.breakdown[i, v, k, state.BREAKDOWN_REPAIR_TICKS] = int(
+                np.ceil(event.repair_time)
+            )

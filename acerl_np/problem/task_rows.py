@@ -4,43 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any
 
-from acerl_np.problem.json_tree import shorten
-from acerl_np.problem.layout import Layout
-from acerl_np.problem.limits import MAX_TASKS
-from acerl_np.problem.rows import is_blank, read_id, read_number
-from acerl_np.problem.stations import find_ends, find_sites
-from acerl_np.problem.times import (
+from acerl_np.problem.fields import (
     DateFormat,
     TimeColumn,
     count_seconds,
     describe_kind,
+    is_blank,
     is_clock,
+    read_id,
     read_moment,
+    read_number,
     show_moment,
 )
+from acerl_np.problem.json_tree import refuse
+from acerl_np.problem.layout import Layout
+from acerl_np.problem.limits import MAX_TASKS
+from acerl_np.problem.source import Source
+from acerl_np.problem.stations import find_ends, find_sites
 from acerl_np.support.errors import RecordError
 
-REQUIRED_COLUMNS = ("task", "pickup", "delivery", "arrival_time", "expiry_time")
-OPTIONAL_COLUMNS = ("handling_time", "demand", "priority", "earliest_start")
+UNITS = {"handling_time": " of seconds", "demand": "", "priority": ""}
+"""Columns of numbers that may be missing, then 0, and what an error calls their unit."""
+
 TIME_ZERO_COLUMN = "time_zero"
 """Optional column of a record with timestamps: the moment of time zero, the same on every line."""
 
+TIMES = ("arrival_time", "expiry_time", "earliest_start")
+RECORD = Source(
+    noun="task",
+    required=("task", "pickup", "delivery", "arrival_time", "expiry_time"),
+    optional=(*UNITS, "earliest_start", TIME_ZERO_COLUMN),
+    numbers=(*TIMES, *UNITS),
+    limit=MAX_TASKS,
+)
+
 HALF_A_DAY = timedelta(hours=12)
-
-
-class Task(NamedTuple):
-    """A row of a record: sites as positions in the layout, times in seconds."""
-
-    id: str
-    pickup: int
-    delivery: int
-    arrival: float
-    expiry: float
-    handling_time: float
-    demand: float
-    priority: float
 
 
 def read_tasks(
@@ -49,27 +49,11 @@ def read_tasks(
     layout: Layout,
     epoch: datetime | None,
     date_format: DateFormat | None = None,
-) -> tuple[list[Task], datetime | None]:
-    """Read the rows of a record, in their order.
+) -> tuple[dict[str, list[Any]], datetime | None]:
+    """Return the rows of a record as columns, by the attributes of `Instance`, and the moment of time zero.
 
-    Parameters
-    ----------
-    rows : sequence of mappings
-        As `Instance.from_rows` takes them.
-    places : sequence of str
-        Where each row stood, for errors.
-    layout : Layout
-    epoch : datetime or None
-        The moment of time zero; by default that of the rows, else the first arrival if arrivals are
-        timestamps.
-    date_format : DateFormat, optional
-        How dates may be written besides ISO 8601.
-
-    Returns
-    -------
-    tasks : list of Task
-    epoch : datetime or None
-        None if the record counts seconds.
+    `places` say where each row stood, for errors. By default time zero is that of the rows, else the first
+    arrival if arrivals are timestamps; it is None if the record counts seconds.
 
     Raises
     ------
@@ -79,14 +63,15 @@ def read_tasks(
     """
     if not rows:
         raise RecordError("no tasks; expected at least one")
-    if len(rows) > MAX_TASKS:
-        raise RecordError(f"{len(rows):,} tasks; expected at most {MAX_TASKS:,}")
-    arrival_column = TimeColumn("arrival_time", date_format)
-    expiry_column = TimeColumn("expiry_time", date_format, relative=True)
+    if len(rows) > RECORD.limit:
+        raise RecordError(f"{len(rows):,} tasks; expected at most {RECORD.limit:,}")
+    arrival, expiry, start = (
+        TimeColumn(name, date_format, relative=name == "expiry_time") for name in TIMES
+    )
     seen: dict[str, str] = {}
-    ends: list[tuple[int, int]] = []
-    start_column = TimeColumn("earliest_start", date_format)
-    arrivals, expiries, starts, numbers = [], [], [], []
+    names = ("tasks", "pickup", "delivery", "arrival", "expiry", *UNITS)
+    columns: dict[str, list[Any]] = {name: [] for name in names}
+    starts = []
     for place, row in zip(places, rows, strict=True):
         task = read_id(row, "task", place)
         if task in seen:
@@ -94,29 +79,23 @@ def read_tasks(
                 f"{place}: task: '{task}' stands already on {seen[task]}; expected each task once"
             )
         seen[task] = place
-        ends.append(_read_ends(row, place, layout))
-        arrivals.append(arrival_column.read(row, place))
-        expiries.append(expiry_column.read(row, place))
-        handling_time = read_number(row, "handling_time", place, 0.0)
+        ends = _read_ends(row, place, layout)
+        times = arrival.read(row, place), expiry.read(row, place)
         blank = is_blank(row.get("earliest_start"))
-        starts.append(None if blank else start_column.read(row, place))
-        demand = read_number(row, "demand", place, 0.0, unit="")
-        priority = read_number(row, "priority", place, 0.0, unit="")
-        numbers.append((handling_time, demand, priority))
+        starts.append(None if blank else start.read(row, place))
+        numbers = [read_number(row, name, place, 0.0, unit=unit) for name, unit in UNITS.items()]
+        for column, value in zip(columns.values(), (task, *ends, *times, *numbers), strict=True):
+            column.append(value)
+    arrivals, expiries = columns["arrival"], columns["expiry"]
     if epoch is None:
         epoch = _read_time_zero(rows, places, arrivals[0], date_format)
-    if epoch is None:
-        moments = [item for item in arrivals if isinstance(item, datetime)]
-        _refuse_midnight(moments, places)
-        epoch = min(moments, default=None)
-    tasks = []
-    for k, (task, place) in enumerate(seen.items()):
-        arrival, expiry = _count_times(arrivals[k], expiries[k], epoch, place)
-        start = starts[k]
-        if start is not None:
-            arrival, expiry = _hold_back(arrival, expiry, start, epoch, place)
-        tasks.append(Task(task, *ends[k], arrival, expiry, *numbers[k]))
-    return tasks, epoch
+    if epoch is None and isinstance(arrivals[0], datetime):
+        _refuse_midnight(arrivals, places)
+        epoch = min(arrivals)
+    for k, place in enumerate(places):
+        times = _count_times(arrivals[k], expiries[k], epoch, place)
+        arrivals[k], expiries[k] = _hold_back(*times, starts[k], epoch, place)
+    return columns, epoch
 
 
 def _read_ends(row: Mapping[str, Any], place: str, layout: Layout) -> tuple[int, int]:
@@ -146,7 +125,7 @@ def _read_ends(row: Mapping[str, Any], place: str, layout: Layout) -> tuple[int,
 
 def _refuse_midnight(arrivals: Sequence[datetime], places: Sequence[str]) -> None:
     """Refuse times of day that run through a night: sorted but for one fall from evening to morning."""
-    if not arrivals or not is_clock(arrivals[0]):
+    if not is_clock(arrivals[0]):
         return
     falls = [k for k in range(1, len(arrivals)) if arrivals[k] < arrivals[k - 1]]
     if len(falls) == 1 and arrivals[falls[0] - 1] - arrivals[falls[0]] > HALF_A_DAY:
@@ -180,9 +159,7 @@ def _read_time_zero(
             expected = f"the moment of {first}, {show_moment(zero)}"
         if expected:
             shown = value.isoformat() if isinstance(value, datetime) else value
-            raise RecordError(
-                f"{place}: {TIME_ZERO_COLUMN}: read {shorten(shown)}; expected {expected}"
-            )
+            refuse(f"{place}: {TIME_ZERO_COLUMN}", shown, expected, RecordError)
         zero, first = (moment, place) if zero is None else (zero, first)
     return zero
 
@@ -190,20 +167,20 @@ def _read_time_zero(
 def _hold_back(
     arrival: float,
     expiry: float,
-    start: float | datetime,
+    start: float | datetime | None,
     epoch: datetime | None,
     place: str,
 ) -> tuple[float, float]:
     """Return the arrival and expiry of a task that may not start before a moment; it is due as it was."""
+    if start is None:
+        return arrival, expiry
     seconds = count_seconds(start, epoch, "earliest_start", place)
     due = arrival + expiry
     if seconds > due:
         raise RecordError(
             f"{place}: earliest_start: {seconds - due:g} s after the task is due; expected a moment before"
         )
-    if seconds <= arrival:
-        return arrival, expiry
-    return seconds, due - seconds
+    return (arrival, expiry) if seconds <= arrival else (seconds, due - seconds)
 
 
 def _count_times(
@@ -212,10 +189,8 @@ def _count_times(
     """Return an arrival in seconds from time zero, and an expiry in seconds from the arrival."""
     seconds = count_seconds(arrival, epoch, "arrival_time", place)
     if isinstance(arrival, datetime) and seconds < 0.0:
-        raise RecordError(
-            f"{place}: arrival_time: read {shorten(show_moment(arrival))}; expected a moment not "
-            f"before time zero ({show_moment(epoch) if epoch else epoch})"
-        )
+        expected = f"a moment not before time zero ({show_moment(epoch) if epoch else epoch})"
+        refuse(f"{place}: arrival_time", show_moment(arrival), expected, RecordError)
     if not isinstance(expiry, datetime):
         return seconds, expiry
     due = count_seconds(expiry, epoch, "expiry_time", place)
@@ -223,7 +198,7 @@ def _count_times(
     if left < 0.0:
         within = ", on the same day" if is_clock(expiry) else ""
         raise RecordError(
-            f"{place}: expiry_time: read {shorten(show_moment(expiry))}, {-left:g} s before the "
+            f'{place}: expiry_time: read "{show_moment(expiry)}", {-left:g} s before the '
             f"task's arrival; expected a moment at or after it{within} (or a number of seconds after it)"
         )
     return seconds, left

@@ -170,6 +170,9 @@ def test_networks_and_plans_are_shown(records, tmp_path, monkeypatch, capsys):
     assert main(["policy", "show", "missing.npz"]) == 2
     assert "expected a file, found nothing" in capsys.readouterr().err
     assert main(["policy"]) == 2
+    # Records that are named are looked for, also where no feature is measured on them.
+    assert main(["policy", "show", "plan.npz", "--tasks", "nowhere.csv"]) == 2
+    assert "nowhere.csv: no such task record" in capsys.readouterr().err
 
 
 # Lookahead in a table

@@ -3,6 +3,7 @@
 import csv
 import hashlib
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -29,11 +30,11 @@ from acerl_np.commands.main import main
 from acerl_np.problem.assignments import read_assignments
 from acerl_np.problem.bundled import bundled_instances
 from acerl_np.problem.generate import find_task_places, generate_record
-from acerl_np.problem.offered_load import measure_load, measure_service_time
+from acerl_np.problem.layout import Breakdown
 from acerl_np.problem.packing import pack_instances, unpack_instances
 from acerl_np.problem.perturb import perturb
 from acerl_np.problem.records import write_record
-from acerl_np.problem.servable import check_record
+from acerl_np.problem.servable import check_record, measure_load, measure_service_time
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.replay import SCHEDULE_COLUMNS, replay_assignments, write_schedule
 
@@ -50,6 +51,9 @@ def floor(*vehicles, **keys):
     return Layout.from_dict({"name": "hall", **straight_floor(list(vehicles) or FLEET, **keys)})
 
 
+DAY = "2024-05-06T07:00:00"
+
+
 def refused(path, fragments, call, *arguments, **options):
     """One line that names the file and holds each fragment."""
     with pytest.raises(RecordError) as caught:
@@ -62,38 +66,6 @@ def refused(path, fragments, call, *arguments, **options):
 
 
 # Timestamps
-
-SAME_DAY = {
-    "plain": ["2024-05-06T07:00:00", "2024-05-06T07:00:02.5", "2024-05-06T08:01:00"],
-    "space": ["2024-05-06 07:00", "2024-05-06 07:00:02,5", " 2024-05-06 08:01 "],
-    "UTC": ["2024-05-06T07:00:00Z", "2024-05-06T07:00:02.500Z", "2024-05-06T08:01:00+00:00"],
-    "offsets": [
-        "2024-05-06T09:00:00+02:00",
-        "2024-05-06T07:00:02.5Z",
-        "2024-05-06T10:01:00+0200",
-    ],
-    "basic": ["20240506T070000", "20240506T070002.5", "20240506T0801"],
-    "over midnight": ["2024-12-31T23:59:59", "2025-01-01T00:00:01.5", "2025-01-01T01:00:59"],
-}
-
-
-@pytest.mark.parametrize("times", SAME_DAY.values(), ids=SAME_DAY)
-def test_arrivals_may_be_timestamps(tmp_path, times):
-    # Neither the order of the lines nor the due times decide time zero: the first arrival does.
-    last, first, middle = times[2], times[0], times[1]
-    lines = [f't2,A,B,"{last}",20', f't0,A,B,"{first}",10', f't1,B,C,"{middle}",1.5']
-    path = write(tmp_path / "tasks.csv", HEADER, *lines)
-    instance = load_instance(path, layout=floor())
-    assert instance.tasks == ("t0", "t1", "t2")
-    assert instance.arrival.tolist() == [0, 2.5, 3660]
-    assert instance.expiry.tolist() == [10, 1.5, 20]
-    assert instance.epoch == datetime.fromisoformat(first)
-    seconds = write(
-        tmp_path / "seconds.csv", HEADER, "t0,A,B,0,10", "t1,B,C,2.5,1.5", "t2,A,B,3660,20"
-    )
-    plain = load_instance(seconds, layout=floor())
-    assert plain.epoch is None
-    assert plain.content_hash == instance.content_hash
 
 
 def test_expiries_may_be_the_due_moments(tmp_path):
@@ -109,7 +81,6 @@ def test_expiries_may_be_the_due_moments(tmp_path):
     assert instance.epoch == datetime(2024, 5, 6, 7, tzinfo=UTC)
 
 
-DAY = "2024-05-06T07:00:00"
 REFUSED_TIMES = {
     "seconds after timestamps": (
         [f"t0,A,B,{DAY},1", "t1,A,B,7,1"],
@@ -450,28 +421,28 @@ def test_commands_take_breakdowns(tmp_path, monkeypatch, capsys):
         assert f"{makespan}.0/" in run("evaluate", "FCFS", "--tasks", "tasks.csv", *more)
         replayed = run("records", "replay", "past.csv", "--tasks", "tasks.csv", *more)
         assert f" {makespan}.0 " in replayed
-        if not numba.config.DISABLE_JIT:  # a search in plain Python takes minutes
-            found = run("hindsight", "tasks.csv", "--cost-limit", "90", "--effort", "0.001", *more)
-            assert f" {makespan}.0 " in found
-        words = ["train", "tasks.csv", "tasks2.csv", "--generations", "1", "--population", "2"]
-        words += ["--trials", "1", "--hidden", "2", "--out", "run", "--quiet", "--force"]
-        assert f" {makespan}.0 " in run(*words, *more)
-        run("train", "--resume", "run/run.npz", "tasks.csv", "tasks2.csv", *more, "--quiet")
-        assert main(["train", "--resume", "run/run.npz", "tasks.csv", *layout, "--quiet"]) == 2
-        capsys.readouterr()
         repairs = {42: 20, 52: 30, 20: 0}[makespan]
         checked = run("records", "check", "tasks.csv", *more, "--format", "json")
         assert json.loads(checked)[0]["fleet_time_s"] == 40 - repairs
         load = f"offered load {(0 + 10 + 10) / (40 - repairs):.2f} "
         checked = run("floor", "check", "floor.json", "tasks.csv", *more[2:])
         assert load in checked
+    if not numba.config.DISABLE_JIT:  # a search in plain Python takes minutes
+        found = run("hindsight", "tasks.csv", "--cost-limit", "90", "--effort", "0.001", *more)
+        assert " 20.0 " in found
+    words = ["--generations", "1", "--population", "2", "--hidden", "2", "--quiet"]
+    more = [*layout, "--breakdowns", "late.csv"]
+    tasks = ["tasks.csv", "tasks2.csv"]
+    assert " 52.0 " in run("train", *tasks, *words, "--trials", "1", "--out", "run", *more)
+    run("train", "--resume", "run/run.npz", *tasks, *more, "--quiet")
+    assert main(["train", "--resume", "run/run.npz", *tasks, *layout, "--quiet"]) == 2
+    capsys.readouterr()
     assert main(["train", "--resume", "run/run.npz", "--breakdowns", "late.csv"]) == 2
     assert "--breakdowns: given without records" in capsys.readouterr().err
     # A suite, and what a command takes when nothing is named.
     assert "DMH-01" in run("evaluate", "FCFS", "--trials", "1", "--breakdowns", "none")
     (tmp_path / "options.toml").write_text('breakdowns = "none"\ntasks = ["tasks.csv"]\n')
-    words = ["--generations", "1", "--population", "2", "--hidden", "2", "--out", "new", "--quiet"]
-    assert " 20.0 " in run("train", "--config", "options.toml", *layout, *words)
+    assert " 20.0 " in run("train", "--config", "options.toml", *layout, *words, "--out", "new")
 
 
 def test_a_vehicle_of_another_floor_in_the_file_is_refused(tmp_path, monkeypatch, capsys):
@@ -929,6 +900,62 @@ def test_service_time_leaves_out_what_repairs_take_of_a_stretch():
     assert measure_service_time(vehicle, 2, 100) == 98 - 3 - 10
     assert measure_service_time(vehicle, 5, 90) == 85
     assert measure_service_time(vehicle, 91, 92) == 0
+
+
+# What floors and records share
+
+
+@pytest.mark.parametrize(
+    ("pickup", "delivery", "message"),
+    [
+        ("D", "A", "task 't1': pickup: 'D' cannot be reached from 'A'"),
+        ("A", "D", "task 't0': pickup: 'B' cannot be reached from 'D'"),
+    ],
+)
+def test_a_record_that_nobody_can_finish_is_not_played(pickup, delivery, message):
+    """A kernel would wait for ever, or call it finished."""
+    data = straight_floor(FLEET[:1])
+    data["sites"] += [{"id": "D", "x": 0, "y": 1}]
+    rows = [make_task("t0", "B", "A", 0, 50), make_task("t1", pickup, delivery, 0, 50)]
+    instance = Instance.from_rows("cut", Layout.from_dict(data), rows, servable=False)
+    for play in (build_problem, Simulator, lambda x: acerl_np.evaluate_policy("NVF", x, trials=1)):
+        with pytest.raises(RecordError) as caught:
+            play([instance])
+        assert str(caught.value).startswith(f"cut: {message}")
+
+
+@pytest.mark.parametrize("quickest", [False, True])
+def test_another_fleet_has_its_own_hash_and_reach(quickest):
+    data = straight_floor(FLEET[:1], quickest_routes=quickest)
+    data["edges"][1]["one_way"] = True  # from B to C
+    layout = Layout.from_dict(data)
+    _ = layout.fleet_hash, layout.reached, layout.floor_hash
+    moved = layout.with_fleet(replace(item, start="C") for item in layout.vehicles)
+    again = Layout.from_dict(moved.to_dict())
+    assert moved == again and moved.fleet_hash == again.fleet_hash != layout.fleet_hash
+    assert moved.floor_hash == again.floor_hash == layout.floor_hash
+    assert moved.reached.tolist() == again.reached.tolist() == [False, False, True]
+    broken = layout.with_breakdowns({"v": [Breakdown(1, 2)]})
+    assert broken.fleet_hash == layout.fleet_hash and hash(broken) != hash(layout)
+
+
+def test_fleets_of_one_floor_keep_their_own_limits():
+    data = straight_floor([{"id": "v", "start": "A", "speed": 2}])
+    data["edges"][0]["max_speed"] = 0.5
+    slow = Layout.from_dict(data)
+    fast = slow.with_fleet(replace(item, speed=0.75) for item in slow.vehicles)
+    records = [
+        Instance.from_rows("x", item, [make_task("t", "A", "B", 0, 9)]) for item in (slow, fast)
+    ]
+    alone = [acerl_np.evaluate_policy("FCFS", item, trials=1).makespan for item in records]
+    for order in (records, records[::-1]):
+        found = acerl_np.evaluate_policy("FCFS", order, trials=1).makespan
+        assert found.tolist() == [[20.0], [20.0]] == [item.tolist()[0] for item in alone]
+
+
+def test_layouts_can_be_hashed():
+    dmh = acerl_np.load_layout("dmh")
+    assert len({dmh, Layout.from_dict(dmh.to_dict())}) == 1
 
 
 # Past assignments

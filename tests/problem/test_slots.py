@@ -286,6 +286,8 @@ def test_lookahead_sees_its_history_in_the_policys_slots(policies, suite):
         expected = [int(task.removeprefix("task_")) + 1 for task in suite[1].tasks]
         assert slots.tolist() == (expected if policy is own else [0] * 30)
         assert ahead.choose(sim)[0].min() >= 0
+        ahead = Lookahead(policy, history=suite, futures=1)
+        assert evaluate_policy(ahead, suite, trials=1, threads=1, horizon=60.0).decisions > 1
 
 
 def test_more_ids_than_task_slots_have_as_many_slots_and_too_many_are_refused(capsys, tmp_path):

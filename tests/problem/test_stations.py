@@ -157,7 +157,7 @@ def test_the_hash_of_a_layout_without_names_stays():
 
 BAD = {
     'stations: read ["a"]; expected an object': {"stations": ["a"]},
-    "stations.S: read 0 entries; expected a list of 1 to 5000": {"stations": {"S": []}},
+    "stations.S: no sites; expected at least one": {"stations": {"S": []}},
     "stations.S: read [1]; expected a list of site ids": {"stations": {"S": [1]}},
     "stations.S: unknown site 'z'; expected the id of one of the sites": {"stations": {"S": ["z"]}},
     "stations.S: 'a' again; expected each site once": {"stations": {"S": ["a", "a"]}},

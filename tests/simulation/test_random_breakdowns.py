@@ -39,7 +39,7 @@ from acerl_np.policies.static_search import PositionPlan, find_static, play_stat
 from acerl_np.problem.assignments import read_assignments
 from acerl_np.problem.breakdown_limits import MAX_CYCLES, RANDOM_HORIZON, find_last_tick
 from acerl_np.problem.layout import Breakdown, RandomBreakdowns
-from acerl_np.problem.offered_load import measure_load
+from acerl_np.problem.servable import measure_load
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.arena import Arena, stream_keys
 from acerl_np.simulation.replay import replay_assignments

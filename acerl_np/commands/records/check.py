@@ -31,6 +31,15 @@ Tasks that no vehicle may carry or reach make a record unusable for the other co
 
 EXAMPLES = ""
 
+LISTS = {
+    "equal_arrivals": "equal arrivals",
+    "too_heavy": "no vehicle may carry",
+    "unreached": "cannot be reached",
+    "dead_ends": "lead into a dead end",
+    "hopeless": "due too early for any vehicle",
+}
+"""What tasks are listed for, and what a table for people calls it."""
+
 MOST_NAMES = 5
 """Tasks that a table names before it says only how many there are."""
 
@@ -60,15 +69,9 @@ def run(arguments: argparse.Namespace) -> None:
 
 def list_data(instance: Instance, found: RecordCheck) -> dict[str, object]:
     """Return a record's row of the table for programs; tasks' names are separated by blanks."""
-    from acerl_np.problem.times import show_moment
+    from acerl_np.problem.fields import show_moment
 
-    counts = {
-        "equal_arrivals": found.equal_arrivals,
-        "too_heavy": found.too_heavy,
-        "unreached": found.unreached,
-        "dead_ends": found.dead_ends,
-        "hopeless": found.hopeless,
-    }
+    counts = {name: getattr(found, name) for name in LISTS}
     return {
         "record": instance.name,
         "tasks": found.n_tasks,
@@ -89,29 +92,23 @@ def list_data(instance: Instance, found: RecordCheck) -> dict[str, object]:
 
 def describe_record(instance: Instance, found: RecordCheck) -> list[list[Cell]]:
     """Return the rows of a record's table: what, its value, which tasks."""
-    from acerl_np.problem.times import show_moment
+    from acerl_np.problem.fields import show_moment
 
     load, vehicles = found.load, len(instance.layout.vehicles)
     fleet = f"{vehicles} vehicle{'s' if vehicles > 1 else ''}"
-
-    def count(what: str, names: tuple[str, ...]) -> list[Cell]:
+    begins = ""
+    if instance.epoch is not None:
+        begins = f"from {show_moment(instance.epoch).replace('T', ' ')}"
+    listed: list[list[Cell]] = []
+    for name, what in LISTS.items():
+        names = getattr(found, name)
         shown = " ".join(names[:MOST_NAMES]) + (" ..." if names[MOST_NAMES:] else "")
-        return [what, str(len(names)), shown]
-
-    begins = (
-        f"from {show_moment(instance.epoch).replace('T', ' ')}"
-        if instance.epoch is not None
-        else ""
-    )
+        listed.append([what, str(len(names)), shown])
     return [
         ["tasks", str(found.n_tasks), ""],
         ["first arrival, s", f"{found.first:g}", begins],
         ["last arrival, s", f"{found.last:g}", ""],
-        count("equal arrivals", found.equal_arrivals),
-        count("no vehicle may carry", found.too_heavy),
-        count("cannot be reached", found.unreached),
-        count("lead into a dead end", found.dead_ends),
-        count("due too early for any vehicle", found.hopeless),
+        *listed,
         ["breakdowns until the last arrival", str(found.n_breakdowns), ""],
         ["first arrival to last due time, s", f"{load.span:g}", ""],
         ["fleet's time without repairs, s", f"{load.fleet_time:g}", fleet],

@@ -39,6 +39,10 @@ examples:
 """
 
 
+COUNTS = ("tasks", "first arrival", "last arrival")
+"""What a table for programs gives as numbers."""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the action's arguments."""
     parser.add_argument(
@@ -66,21 +70,20 @@ def run(arguments: argparse.Namespace) -> None:
     write_record(instance, out)
     rows = describe_reading(instance, reading)
     if arguments.format in DATA_FORMATS:
-        print(render_data([list_data(instance, dict(rows))], arguments.format), end="")
-        print(f"record {out}", file=sys.stderr)
-        return
-    if arguments.format == "text":
+        shown = render_data([list_data(instance, dict(rows))], arguments.format)
+    else:
         # Words begin below each other.
-        width = max(len(text) for _, text in rows)
+        width = max(len(text) for _, text in rows) if arguments.format == "text" else 0
         rows = [(what, text.ljust(width)) for what, text in rows]
-    print(render_table([instance.name, "understood as"], rows, arguments.format), end="")
+        shown = render_table([instance.name, "understood as"], rows, arguments.format)
+    print(shown, end="")
     print(f"record {out}", file=sys.stderr)
 
 
 def describe_reading(instance: Instance, reading: Reading) -> list[tuple[str, str]]:
     """Return what was understood of a record, and as what."""
-    from acerl_np.problem.columns import DELIMITERS
-    from acerl_np.problem.times import show_moment
+    from acerl_np.problem.fields import show_moment
+    from acerl_np.problem.source import DELIMITERS
     from acerl_np.support.errors import list_some, make_printable
 
     task, arrival, expiry = reading.first_row
@@ -106,11 +109,7 @@ def list_data(instance: Instance, words: dict[str, str]) -> dict[str, object]:
     """Return the only row of the table for programs: what was understood, in numbers where it is one."""
     return {
         "record": instance.name,
-        **{
-            name.replace(" ", "_"): text
-            for name, text in words.items()
-            if name not in ("tasks", "first arrival", "last arrival")
-        },
+        **{name.replace(" ", "_"): text for name, text in words.items() if name not in COUNTS},
         "tasks": instance.n_tasks,
         "first_arrival_s": instance.arrival[0],
         "last_arrival_s": instance.arrival[-1],

@@ -113,21 +113,14 @@ def run(arguments: argparse.Namespace) -> None:
     names = [make_name(arguments.names, {"{k}": f"{k + 1:02d}"}) for k in range(arguments.count)]
     declare_records(arguments, names, "{k}")
     layout = load_layout(arguments.layout)
+    options = {
+        name: getattr(arguments, name)
+        for name in ("process", "rate", "burst_size", "slack", "sites", "seed")
+    }
+    options["demand"] = arguments.demand and tuple(arguments.demand)
+    options["handling_time"] = arguments.handling_time and tuple(arguments.handling_time)
     made = [
-        generate_record(
-            layout,
-            arguments.tasks,
-            process=arguments.process,
-            rate=arguments.rate,
-            burst_size=arguments.burst_size,
-            slack=arguments.slack,
-            demand=arguments.demand and tuple(arguments.demand),
-            handling_time=arguments.handling_time and tuple(arguments.handling_time),
-            sites=arguments.sites,
-            seed=arguments.seed,
-            index=k,
-            name=name,
-        )
+        generate_record(layout, arguments.tasks, index=k, name=name, **options)
         for k, name in enumerate(names)
     ]
     write_made(made, arguments.out)

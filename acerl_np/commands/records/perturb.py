@@ -65,33 +65,23 @@ def run(arguments: argparse.Namespace) -> None:
     check_seed(arguments.seed, "--seed")
     instances = load_instances(arguments)
     breakdowns = read_own_breakdowns(arguments)
+    n, options = arguments.magnitude, {"seed": arguments.seed, "zeros": arguments.zeros}
     names = []
     for k, instance in enumerate(instances):
-        values = {"{name}": instance.name, "{n}": str(arguments.magnitude)}
-        names.append(make_name(arguments.names, values | {"{k}": f"{arguments.first + k:02d}"}))
+        values = {"{name}": instance.name, "{n}": str(n), "{k}": f"{arguments.first + k:02d}"}
+        names.append(make_name(arguments.names, values))
     declare_records(arguments, names, "{name} or {k}")
     made = [
-        perturb(
-            instance, arguments.magnitude, seed=arguments.seed, zeros=arguments.zeros, name=name
-        )
+        perturb(instance, n, name=name, **options)
         for instance, name in zip(instances, names, strict=True)
     ]
     write_made(made, arguments.out, breakdowns)
 
 
 def read_own_breakdowns(arguments: argparse.Namespace) -> bytes | None:
-    """Return what must stand in the file of breakdowns beside new variants of the records.
+    """Return what must stand in the file of breakdowns beside new variants, None if those of the layout hold.
 
-    Returns
-    -------
-    bytes or None
-        Content of the file of breakdowns that belongs to the records; None if those of the layout hold.
-
-    Raises
-    ------
-    InputError
-        If the records have unlike files, or the folder of the new ones holds another: one file holds for
-        all records of a folder.
+    One file holds for all records of a folder, so records with unlike files are refused.
     """
     from acerl_np.problem.bundled import find_breakdowns
     from acerl_np.problem.records import BREAKDOWN_COLUMNS, BREAKDOWNS_FILE, NO_BREAKDOWNS

@@ -53,6 +53,20 @@ examples:
 """
 
 
+COLUMNS = (
+    ("makespan_s", "makespan", ".1f"),
+    ("tardiness_s", "tardiness", ".1f"),
+    ("late_tasks", "late tasks", ""),
+    ("assignments", "assignments", ""),
+    ("start_behind_mean_s", "mean start behind, s", ".1f"),
+    ("start_behind_largest_s", "largest, s", ".1f"),
+    ("waiting_s", "waiting, s", ".1f"),
+    ("utilisation_share", "utilisation", ".0%"),
+    ("empty_share", "empty", ".0%"),
+)
+"""Figures of a table for people, their titles and forms; counts are whole but for their mean."""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the action's arguments."""
     parser.add_argument(
@@ -125,26 +139,19 @@ def run(arguments: argparse.Namespace) -> None:
     played = [replay_assignments(assignments) for assignments in pairs]
     if arguments.schedule_csv is not None:
         write_schedule(arguments.schedule_csv, played[0])
+    rows = list_data(played)
     if arguments.format in DATA_FORMATS:
-        print(render_data(list_data(played), arguments.format), end="")
+        print(render_data(rows, arguments.format), end="")
         return
-    header = ["record", "makespan", "tardiness", "late tasks", "assignments"]
-    header += ["mean start behind, s", "largest, s"]
-    if arguments.more:
-        header += ["waiting, s", "utilisation", "empty"]
-    scores = [score_replay(replay) for replay in played]
-    named = zip([item.instance.name for item in pairs], scores, strict=True)
-    usage = [score_usage(replay) for replay in played] if arguments.more else [[] for _ in played]
-    rows = [
-        [*show_scores(name, row, whole=True), *show_usage(more)]
-        for (name, row), more in zip(named, usage, strict=True)
-    ]
-    if len(rows) > 1:
-        means = [sum(column) / len(rows) for column in zip(*scores, strict=True)]
-        more = [sum(column) / len(rows) for column in zip(*usage, strict=True)]
-        rows.append([*show_scores("mean", means, whole=False), *show_usage(more)])
+    columns = COLUMNS if arguments.more else COLUMNS[:-3]
+    header = ["record", *(title for _, title, _ in columns)]
     rules = [len(rows) - 1] if len(rows) > 1 else []
-    print(render_table(header, rows, arguments.format, rules=rules), end="")
+    cells: list[list[Cell]] = []
+    for k, row in enumerate(rows):
+        count = ".1f" if k in rules else ".0f"
+        shown = [f"{row[name]:{form or count}}" for name, _, form in columns]
+        cells.append([str(row["record"]), *shown])
+    print(render_table(header, cells, arguments.format, rules=rules), end="")
 
 
 def _read_log(arguments: argparse.Namespace) -> Assignments:
@@ -160,56 +167,32 @@ def _read_log(arguments: argparse.Namespace) -> Assignments:
     return read_audit(arguments.audit, load_layout(arguments.layout).with_random_breakdowns(None))
 
 
-def score_replay(played: Replay) -> list[float]:
-    """Return a replay's makespan, tardiness, late tasks, assignments, mean and largest delay of a start."""
-    from acerl_np.evaluation.past import count_late, measure_delays
-
-    behind = measure_delays(played)
-    return [
-        played.makespan,
-        played.tardiness,
-        count_late(played),
-        played.decisions,
-        float(behind.mean()),
-        float(behind.max()),
-    ]
-
-
-def show_scores(name: str, scores: Sequence[float], *, whole: bool) -> list[Cell]:
-    """Return a row of the table; counts are `whole` but for their mean."""
-    makespan, tardiness, *counts, mean, largest = scores
-    shown = [f"{count:.{0 if whole else 1}f}" for count in counts]
-    return [name, f"{makespan:.1f}", f"{tardiness:.1f}", *shown, f"{mean:.1f}", f"{largest:.1f}"]
-
-
-def score_usage(played: Replay) -> list[float]:
-    """Return a replay's mean waiting, s, its utilisation, and its share of empty travel."""
-    from acerl_np.evaluation.trials import Trials
-
-    trials = Trials.of([played.assignments.instance], played.outcome)
-    return [float(x[0, 0]) for x in (trials.waiting, trials.utilisation, trials.empty)]
-
-
-def show_usage(usage: Sequence[float]) -> list[Cell]:
-    """Return the cells of --more, none without it."""
-    return [f"{value:{form}}" for value, form in zip(usage, (".1f", ".0%", ".0%"), strict=False)]
-
-
 def list_data(played: Sequence[Replay]) -> list[dict[str, object]]:
     """Return the table for programs: a row for each record, and their mean if there are several."""
-    names = ["makespan_s", "tardiness_s", "late_tasks", "assignments"]
-    names += ["start_behind_mean_s", "start_behind_largest_s"]
-    names += ["waiting_s", "utilisation_share", "empty_share", "late_share"]
-    values = [
-        [*scores, *score_usage(replay), scores[2] / replay.assignments.instance.n_tasks]
-        for replay in played
-        for scores in [score_replay(replay)]
-    ]
+    rows = [score_replay(replay) for replay in played]
     labels = [replay.assignments.instance.name for replay in played]
-    if len(values) > 1:
-        values.append([sum(column) / len(values) for column in zip(*values, strict=True)])
+    if len(rows) > 1:
+        rows.append({name: sum(row[name] for row in rows) / len(rows) for name in rows[0]})
         labels.append("mean")
-    return [
-        {"record": label, **dict(zip(names, row, strict=True))}
-        for label, row in zip(labels, values, strict=True)
-    ]
+    return [{"record": label, **row} for label, row in zip(labels, rows, strict=True)]
+
+
+def score_replay(played: Replay) -> dict[str, float]:
+    """Return the figures of a replay by the names of their columns."""
+    from acerl_np.evaluation.past import count_late, measure_delays
+    from acerl_np.evaluation.trials import Trials
+
+    behind, instance = measure_delays(played), played.assignments.instance
+    trials, late = Trials.of([instance], played.outcome), count_late(played)
+    return {
+        "makespan_s": played.makespan,
+        "tardiness_s": played.tardiness,
+        "late_tasks": late,
+        "assignments": played.decisions,
+        "start_behind_mean_s": float(behind.mean()),
+        "start_behind_largest_s": float(behind.max()),
+        "waiting_s": float(trials.waiting[0, 0]),
+        "utilisation_share": float(trials.utilisation[0, 0]),
+        "empty_share": float(trials.empty[0, 0]),
+        "late_share": late / instance.n_tasks,
+    }

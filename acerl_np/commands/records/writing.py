@@ -19,19 +19,7 @@ if TYPE_CHECKING:
 
 
 def make_name(pattern: str, values: Mapping[str, str]) -> str:
-    """Return a record's name: the pattern with its placeholders replaced.
-
-    Parameters
-    ----------
-    pattern : str
-    values : mapping
-        By placeholder, such as "{k}".
-
-    Raises
-    ------
-    InputError
-        If the pattern has another placeholder, or the name is empty or leads to another folder.
-    """
+    """Return a record's name: the pattern with its placeholders, such as "{k}", replaced by their values."""
     placeholders = "|".join(map(re.escape, values))
     # A record's own name may hold braces, so the pattern is looked at and not what comes of it.
     if re.search("[{}]", re.sub(placeholders, "", pattern)):
@@ -45,20 +33,7 @@ def make_name(pattern: str, values: Mapping[str, str]) -> str:
 
 
 def declare_records(arguments: argparse.Namespace, names: Sequence[str], fields: str) -> None:
-    """Refuse names that new records cannot have in the folder of the arguments.
-
-    Parameters
-    ----------
-    arguments : argparse.Namespace
-    names : sequence of str
-    fields : str
-        What makes names differ, for the error.
-
-    Raises
-    ------
-    InputError
-        If a name stands twice, is that of the file of breakdowns, or leads to a file that is read or exists.
-    """
+    """Refuse names that new records cannot have in the arguments' folder; `fields` make names differ."""
     from acerl_np.problem.records import BREAKDOWNS_FILE
 
     if len(set(names)) < len(names):
@@ -71,16 +46,7 @@ def declare_records(arguments: argparse.Namespace, names: Sequence[str], fields:
 
 
 def write_made(made: list[Instance], out: str, breakdowns: bytes | None = None) -> None:
-    """Write records into a folder and print their paths.
-
-    Parameters
-    ----------
-    made : list of Instance
-        Of names that `declare_records` has let pass.
-    out : str
-    breakdowns : bytes, optional
-        Content of a file of breakdowns to stand beside them, written before them.
-    """
+    """Write records into a folder, after the breakdowns beside them, if any, and print their paths."""
     from acerl_np.problem.records import BREAKDOWNS_FILE, format_record
     from acerl_np.support.files import write_atomically
 
@@ -96,19 +62,7 @@ def write_made(made: list[Instance], out: str, breakdowns: bytes | None = None) 
 
 
 def check_breakdowns_there(folder: str, content: bytes | None) -> None:
-    """Refuse a folder whose file of breakdowns would replace those of the new records.
-
-    Parameters
-    ----------
-    folder : str
-    content : bytes or None
-        What the file may hold; None if those of the layout hold.
-
-    Raises
-    ------
-    InputError
-        If it holds something else.
-    """
+    """Refuse a folder whose breakdowns would replace those of new records, `content` or the layout's."""
     from acerl_np.problem.records import BREAKDOWNS_FILE
     from acerl_np.support.files import read_bytes
 

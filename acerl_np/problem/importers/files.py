@@ -8,7 +8,7 @@ from typing import Any
 
 from acerl_np.problem.importers.lif import import_lif
 from acerl_np.problem.importers.opentcs import import_opentcs
-from acerl_np.problem.json_tree import shorten
+from acerl_np.problem.json_tree import refuse, shorten
 from acerl_np.support.errors import LayoutError
 from acerl_np.support.files import read_text
 
@@ -22,25 +22,11 @@ def import_floor(
     layout_id: str | None = None,
     join: bool = False,
 ) -> tuple[dict[str, Any], list[str]]:
-    """Read a floor from a LIF file or an openTCS plant model.
+    """Read a floor from a LIF file or an openTCS plant model, UTF-8 of at most 64 MiB.
 
-    Parameters
-    ----------
-    path : path-like
-        UTF-8, at most 64 MiB.
-    kind : {"lif", "opentcs"}, optional
-        By default told by the first character: "{" or "<".
-    layout_id : str, optional
-        Which layout to take from a LIF file with several.
-    join : bool
-        Take all of them, as the levels of one floor.
-
-    Returns
-    -------
-    layout : dict
-        As `Layout.from_dict` reads it, but for a list of vehicles that may be empty.
-    warnings : list of str
-        One line each, without the path.
+    `kind`, "lif" or "opentcs", is by default told by the first character: "{" or "<". `layout_id` and `join`
+    are those of `import_lif`. Returns the layout as `Layout.from_dict` reads it, but for a list of vehicles
+    that may be empty, and the warnings, one line each without the path.
 
     Raises
     ------
@@ -60,11 +46,10 @@ def import_floor(
         if kind == "lif":
             return import_lif(text, layout_id=layout_id, join=join, name=name)
         if kind != "opentcs":
-            raise LayoutError(f"kind: read {shorten(kind)}; expected one of {', '.join(KINDS)}")
-        if layout_id is not None:
-            raise LayoutError("--layout-id: given for a plant model; expected it for LIF only")
-        if join:
-            raise LayoutError("--join: given for a plant model; expected it for LIF only")
+            refuse("kind", kind, f"one of {', '.join(KINDS)}")
+        for option, given in (("--layout-id", layout_id is not None), ("--join", join)):
+            if given:
+                raise LayoutError(f"{option}: given for a plant model; expected it for LIF only")
         return import_opentcs(text, name=name)
     except LayoutError as error:
         raise LayoutError(f"{path}: {error}") from error

@@ -21,13 +21,16 @@ from acerl_np.problem.importers.common import (
     read_name,
     read_number,
 )
-from acerl_np.problem.json_tree import parse_json, shorten
+from acerl_np.problem.json_tree import parse_json, refuse, shorten
 from acerl_np.problem.limits import LIFT_LENGTH, MIN_SPEED
 from acerl_np.support.errors import LayoutError, make_printable
 
 MAX_DEGREE = 20
 MAX_CONTROL_POINTS = 10_000
 SAMPLES_PER_SPAN = 64
+
+Entry = tuple[str, dict[str, Any]]
+"""An object with its place in the file."""
 
 PROPERTIES = ("vehicleTypeEdgeProperties", "mobileRobotTypeEdgeProperties")
 """Where an edge lists what holds for each type of vehicle, in versions 1 and 2."""
@@ -55,25 +58,12 @@ def import_lif(
     stations without a known node, trajectories that cannot be read. The format's version is not looked
     at, unknown keys are skipped, and numbers may be texts.
 
-    Parameters
-    ----------
-    text : str
-        Content of the file.
-    layout_id : str, optional
-        Which layout to take from a file with several: its layoutId, its layoutLevelId where one layout
-        has several levels, or both with a slash in between.
-    join : bool
-        Take all layouts as the levels of one floor, side by side: an id that stands in several of them
-        gets the level's name before it, with a slash in between. Edges may lead from one to another.
-    name : str
-        Name of a layout that has none.
+    Of a file with several layouts `layout_id` chooses one: its layoutId, its layoutLevelId where one layout
+    has several levels, or both with a slash in between. Or `join` takes all as the levels of one floor, side
+    by side: an id that stands in several of them gets the level's name before it, with a slash in between.
+    Edges may lead from one to another. `name` is that of a layout that has none.
 
-    Returns
-    -------
-    layout : dict
-        As `Layout.from_dict` reads it, but for an empty list of vehicles.
-    warnings : list of str
-        One line each.
+    Returns the layout as `Layout.from_dict` reads it, but for an empty list of vehicles, and the warnings.
 
     Raises
     ------
@@ -83,7 +73,7 @@ def import_lif(
     """
     data = parse_json(text)
     if not isinstance(data, dict):
-        raise LayoutError(f"the file: read {shorten(data)}; expected an object with layouts")
+        refuse("the file", data, "an object with layouts")
     if "layouts" not in data and "sites" in data:
         raise LayoutError("sites: this is a layout of acerl_np already; expected LIF, with layouts")
     if "layouts" in data or "origins" not in data:
@@ -109,9 +99,8 @@ def import_lif(
         edges = read_entries(layout, "edges", where)
         if not edges and len(level.points) > 1:
             found = "missing" if layout.get("edges") is None else "an empty list"
-            draft.warnings.add(
-                "edges", f"{where}.edges: {found}, so no site can be reached from another"
-            )
+            said = f"{found}, so no site can be reached from another"
+            draft.warnings.add("edges", f"{where}.edges: {said}")
         _read_edges(draft, edges, own, shifts)
     entries = [read_entries(layout, "stations", where) for where, layout in layouts]
     _read_stations(draft, entries, names, titles)
@@ -124,16 +113,22 @@ def import_lif(
     return draft.finish(name)
 
 
-def _name_levels(layouts: Sequence[tuple[str, dict[str, Any]]]) -> list[str]:
-    """Return a name for each layout: its level's, its own, or both, whichever differ; else its number."""
-    levels, ids = (
-        [make_printable(str(layout.get(key) or "").strip()) for _, layout in layouts]
-        for key in ("layoutLevelId", "layoutId")
+def _list_ids(layouts: Sequence[Entry]) -> tuple[list[str], list[str], list[str]]:
+    """Return each layout's id, its level's, and both: the levels of a building may share one layoutId."""
+    ids, levels = (
+        [str(layout.get(key) or "").strip() for _, layout in layouts]
+        for key in ("layoutId", "layoutLevelId")
     )
-    whole = [f"{a}/{b}" for a, b in zip(ids, levels, strict=True)]
-    for names in (levels, ids, whole):
-        if all(names) and len(set(names)) == len(names):
-            return names
+    return ids, levels, [f"{a}/{b}" for a, b in zip(ids, levels, strict=True)]
+
+
+def _name_levels(layouts: Sequence[Entry]) -> list[str]:
+    """Return a name for each layout: its level's, its own, or both, whichever differ; else its number."""
+    ids, levels, both = _list_ids(layouts)
+    for names in (levels, ids, both):
+        shown = [make_printable(name) for name in names]
+        if all(shown) and len(set(shown)) == len(shown):
+            return shown
     return [str(k + 1) for k in range(len(layouts))]
 
 
@@ -150,7 +145,7 @@ def _set_side_by_side(
     draft: Draft,
     levels: Sequence[Draft],
     names: Sequence[Mapping[str, str]],
-    layouts: Sequence[tuple[str, dict[str, Any]]],
+    layouts: Sequence[Entry],
 ) -> dict[str, float]:
     """Add the nodes of all levels, each level to the right of those before; return each node's shift."""
     shifts: dict[str, float] = {}
@@ -172,17 +167,10 @@ def _set_side_by_side(
     return shifts
 
 
-def _choose(
-    layouts: list[tuple[str, dict[str, Any]]], layout_id: str | None
-) -> tuple[str, dict[str, Any]]:
+def _choose(layouts: Sequence[Entry], layout_id: str | None) -> Entry:
     if not layouts:
         raise LayoutError("layouts: an empty list; expected at least one layout")
-    ids, levels = (
-        [str(layout.get(key, "")).strip() for _, layout in layouts]
-        for key in ("layoutId", "layoutLevelId")
-    )
-    # The levels of a building may share one layoutId.
-    whole = [f"{a}/{b}" for a, b in zip(ids, levels, strict=True)]
+    ids, levels, whole = _list_ids(layouts)
     several = Counter(ids)
     shown = [b if several[a] > 1 else a for a, b in zip(ids, whole, strict=True)]
     listed = ", ".join(shorten(name) for name in shown[:10])
@@ -205,16 +193,10 @@ def _choose(
 def _read_node(draft: Draft, where: str, node: dict[str, Any]) -> None:
     position = node.get("nodePosition")
     if not isinstance(position, dict):
-        raise LayoutError(
-            f"{where}.nodePosition: read {shorten(position)}; expected an object with x and y"
-        )
+        refuse(f"{where}.nodePosition", position, "an object with x and y")
+    place, said = f"{where}.nodePosition", draft.warnings
     x, y = (
-        read_number(
-            position.get(axis),
-            f"{where}.nodePosition.{axis}",
-            unit="metres",
-            warnings=draft.warnings,
-        )
+        read_number(position.get(axis), f"{place}.{axis}", unit="metres", warnings=said)
         for axis in ("x", "y")
     )
     draft.add_point(where, read_name(node.get("nodeId"), f"{where}.nodeId", draft.warnings), x, y)
@@ -230,10 +212,8 @@ def _note_restriction(warnings: Warnings, place: str, item: dict[str, Any], what
     if isinstance(limits, dict) and not all(
         read_flag(limits.get(key, True)) for key in ("loaded", "unloaded")
     ):
-        warnings.add(
-            "load restrictions",
-            f"{place}.loadRestriction: not known to a layout, {what} is open to all",
-        )
+        said = f"not known to a layout, {what} is open to all"
+        warnings.add("load restrictions", f"{place}.loadRestriction: {said}")
 
 
 def _list_types(item: dict[str, Any]) -> set[str]:
@@ -243,7 +223,7 @@ def _list_types(item: dict[str, Any]) -> set[str]:
     return {json.dumps(entry, sort_keys=True) for entry in each}
 
 
-def _read_limit(properties: Sequence[tuple[str, dict[str, Any]]], warnings: Warnings) -> float:
+def _read_limit(properties: Sequence[Entry], warnings: Warnings) -> float:
     """Return an edge's speed limit, m/s, inf without: the lowest, if its types of vehicle have several."""
     limits = {}
     for place, item in properties:
@@ -259,16 +239,14 @@ def _read_limit(properties: Sequence[tuple[str, dict[str, Any]]], warnings: Warn
     lowest = min(limits.values(), default=math.inf)
     if limits and max(limits.values()) > lowest:
         name = min(limits, key=lambda key: limits[key])
-        warnings.add(
-            "speed limits",
-            f"{name}: {lowest:g} m/s, the lowest of its limits, holds for every vehicle",
-        )
+        said = f"{lowest:g} m/s, the lowest of its limits, holds for every vehicle"
+        warnings.add("speed limits", f"{name}: {said}")
     return lowest
 
 
 def _read_edges(
     draft: Draft,
-    entries: list[tuple[str, dict[str, Any]]],
+    entries: list[Entry],
     names: Mapping[str, str],
     shifts: Mapping[str, float],
 ) -> None:
@@ -293,19 +271,16 @@ def _read_edges(
             except LayoutError as error:
                 warnings.add("trajectories", f"{place}.trajectory: {error}; taken as straight")
             if length < 0.999 * straight:
-                warnings.add(
-                    "trajectories",
-                    f"{place}.trajectory: {length:g} m long, its nodes lie {straight:g} m apart; "
-                    "taken as straight",
-                )
+                said = f"{length:g} m long, its nodes lie {straight:g} m apart; taken as straight"
+                warnings.add("trajectories", f"{place}.trajectory: {said}")
                 length = straight
             break
         for place, item in properties:
             _note_restriction(warnings, place, item, "the edge")
         if shifts[a] != shifts[b] and length == 0.0:
             length = LIFT_LENGTH
-            text = f"{where}: between levels, from '{a}' to '{b}', taken as {length:g} m"
-            warnings.add("lifts", text)
+            said = f"between levels, from '{a}' to '{b}', taken as {length:g} m"
+            warnings.add("lifts", f"{where}: {said}")
         limit = _read_limit(properties, warnings)
         named = {name for _, item in properties for name in _list_types(item)}
         types |= named
@@ -313,22 +288,19 @@ def _read_edges(
         draft.add_edge(where, a, b, length, limit)
     for where, named in allowed:
         if named and len(named) < len(types):
-            warnings.add(
-                "vehicle types",
-                f"{where}: for {len(named)} of {len(types)} vehicle types, taken as open to all",
-            )
+            said = f"for {len(named)} of {len(types)} vehicle types, taken as open to all"
+            warnings.add("vehicle types", f"{where}: {said}")
 
 
 def _read_stations(
     draft: Draft,
-    entries: Sequence[list[tuple[str, dict[str, Any]]]],
+    entries: Sequence[list[Entry]],
     names: Sequence[Mapping[str, str]],
     titles: Sequence[str],
 ) -> None:
     """Read the stations of all levels, with what each level calls its nodes."""
-    warnings = draft.warnings
     found = [
-        [_read_station(warnings, where, item, draft, own) for where, item in listed]
+        [_read_station(where, item, draft, own) for where, item in listed]
         for listed, own in zip(entries, names, strict=True)
     ]
     ids = _share_names([list(dict.fromkeys(item.id for item in own)) for own in found], titles)
@@ -343,27 +315,22 @@ def _read_stations(
 
 
 def _read_station(
-    warnings: Warnings,
-    where: str,
-    station: dict[str, Any],
-    draft: Draft,
-    names: Mapping[str, str],
+    where: str, station: dict[str, Any], draft: Draft, names: Mapping[str, str]
 ) -> Station:
+    warnings = draft.warnings
     name = read_name(station.get("stationId"), f"{where}.stationId", warnings)
     nodes: dict[str, None] = {}
     listed = station.get("interactionNodeIds")
     if listed is not None and not isinstance(listed, list):
         listed = [listed]
     for k, value in enumerate(listed or []):
-        node = read_name(value, f"{where}.interactionNodeIds[{k}]", warnings)
+        place = f"{where}.interactionNodeIds[{k}]"
+        node = read_name(value, place, warnings)
         node = names.get(node, node)
         if node in draft.points:
             nodes[node] = None
         else:
-            warnings.add(
-                "interaction nodes",
-                f"{where}.interactionNodeIds[{k}]: unknown node '{node}', left out",
-            )
+            warnings.add("interaction nodes", f"{place}: unknown node '{node}', left out")
     kind, label = (
         value.strip() if isinstance(value, str) else ""
         for value in (station.get("stationType"), station.get("stationName"))
@@ -372,21 +339,10 @@ def _read_station(
 
 
 def measure_trajectory(trajectory: object) -> float:
-    """Return the length of a trajectory, a NURBS curve, to about one part in 10,000.
+    """Return the length of a trajectory, a NURBS curve, m, to about one part in 10,000.
 
-    Parameters
-    ----------
-    trajectory : object
-        As in the file: degree (1 if missing), knotVector, controlPoints with x, y, m, and weight.
-
-    Returns
-    -------
-    float, m
-
-    Raises
-    ------
-    LayoutError
-        If it does not describe a curve.
+    It has a degree (1 if missing), a knotVector, and controlPoints with x, y, m, and weight; `LayoutError` if
+    it does not describe a curve.
     """
     if not isinstance(trajectory, dict):
         raise LayoutError(f"read {shorten(trajectory)}; expected an object")
@@ -404,22 +360,17 @@ def measure_trajectory(trajectory: object) -> float:
         return float(np.hypot(*np.diff(points, axis=0).T).sum())
     from scipy.interpolate import BSpline
 
+    listed = [(place, item.get("weight")) for place, item in entries]
     weights = np.array(
-        [
-            read_number(
-                1 if item.get("weight") is None else item["weight"], f"{place}.weight", 1e-9
-            )
-            for place, item in entries
-        ]
+        [read_number(1 if x is None else x, f"{place}.weight", 1e-9) for place, x in listed]
     )
-    listed = trajectory.get("knotVector")
-    n_knots = len(points) + degree + 1
-    if not isinstance(listed, list) or len(listed) != n_knots:
-        raise LayoutError(f"knotVector: read {shorten(listed)}; expected {n_knots} numbers")
-    knots = np.array([read_number(value, f"knotVector[{k}]") for k, value in enumerate(listed)])
+    vector, n_knots = trajectory.get("knotVector"), len(points) + degree + 1
+    if not isinstance(vector, list) or len(vector) != n_knots:
+        refuse("knotVector", vector, f"{n_knots} numbers")
+    knots = np.array([read_number(value, f"knotVector[{k}]") for k, value in enumerate(vector)])
     inner = np.unique(knots[degree : len(points) + 1])
     if (np.diff(knots) < 0).any() or len(inner) < 2:
-        raise LayoutError(f"knotVector: read {shorten(listed)}; expected rising numbers")
+        refuse("knotVector", vector, "rising numbers")
     places = np.unique(np.linspace(inner[:-1], inner[1:], SAMPLES_PER_SPAN + 1))
     curve = BSpline(knots, np.column_stack([points * weights[:, None], weights]), degree)(places)
     length = float(np.hypot(*np.diff(curve[:, :2] / curve[:, 2:], axis=0).T).sum())

@@ -8,7 +8,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from acerl_np.problem.importers.common import Draft, Station, read_flag, read_name, read_number
-from acerl_np.problem.json_tree import shorten
+from acerl_np.problem.json_tree import refuse, shorten
 from acerl_np.problem.limits import MAX_NUMBER, MAX_VEHICLES, MIN_SPEED
 from acerl_np.support.errors import LayoutError
 
@@ -32,22 +32,9 @@ START_PROPERTIES = (
 """Properties of a vehicle that name a point: where openTCS's simulation starts it, where it parks."""
 
 
-KEPT_ATTRIBUTES = frozenset(
-    [
-        "name",
-        "type",
-        "xPosition",
-        "yPosition",
-        "positionX",
-        "positionY",
-        "sourcePoint",
-        "destinationPoint",
-        "length",
-        "locked",
-        "maxVelocity",
-        "maxReverseVelocity",
-    ]
-)
+KEPT_ATTRIBUTES = {"name", "type", "xPosition", "yPosition", "positionX", "positionY"}
+KEPT_ATTRIBUTES |= {"sourcePoint", "destinationPoint", "length", "locked"}
+KEPT_ATTRIBUTES |= {"maxVelocity", "maxReverseVelocity"}
 
 
 class _Element:
@@ -80,32 +67,28 @@ class _Collector:
 
     def __init__(self) -> None:
         self.name = ""
-        self.kept: dict[str, list[_Element]] = {
-            tag: [] for tag in ("point", "path", "location", "vehicle")
-        }
-        self._depth = 0
-        self._count = 0
+        tags = ("point", "path", "location", "vehicle")
+        self.kept: dict[str, list[_Element]] = {tag: [] for tag in tags}
+        self._depth = self._count = 0
         self._current: _Element | None = None
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         tag = tag.rpartition("}")[2]
         self._depth += 1
         self._count += 1
+        shown = f"<{shorten(tag)[1:-1]}>"
         if self._depth > MAX_DEPTH or self._count > MAX_ELEMENTS:
             raise LayoutError(
-                f"<{shorten(tag)[1:-1]}>: more than {MAX_DEPTH} elements deep or {MAX_ELEMENTS:,} in "
-                "all; expected a plant model"
+                f"{shown}: more than {MAX_DEPTH} elements deep or {MAX_ELEMENTS:,} in all; expected a "
+                "plant model"
             )
         if len(attributes) > MAX_ATTRIBUTES:
             raise LayoutError(
-                f"<{shorten(tag)[1:-1]}>: {len(attributes):,} attributes; expected at most "
-                f"{MAX_ATTRIBUTES}"
+                f"{shown}: {len(attributes):,} attributes; expected at most {MAX_ATTRIBUTES}"
             )
         if self._depth == 1:
             if tag != "model":
-                raise LayoutError(
-                    f"root element: read {shorten(tag)}; expected a plant model's <model>"
-                )
+                refuse("root element", tag, "a plant model's <model>")
             self.name = attributes.get("name", "").strip()
         elif self._depth == 2:
             self._current = None
@@ -127,19 +110,15 @@ class _Collector:
 
 def _parse(text: str) -> _Collector:
     # Entities can only be declared in a DOCTYPE, which no plant model needs.
-    found = re.search(r"<!\s*(DOCTYPE|ENTITY)", text, re.IGNORECASE)
+    declared = re.search(r"<!\s*(DOCTYPE|ENTITY)", text, re.IGNORECASE)
+    found = declared or re.search(rf"<[^<]{{{MAX_TAG}}}", text)
     if found:
+        said = f"{shorten(found[0][:20])} and more than {MAX_TAG:,} characters until the next tag;"
+        if declared:
+            said = f"read a <!{declared[1].upper()}> declaration;"
+        without = " without one" if declared else ""
         line = text.count("\n", 0, found.start()) + 1
-        raise LayoutError(
-            f"line {line}: read a <!{found[1].upper()}> declaration; expected a plant model without one"
-        )
-    found = re.search(rf"<[^<]{{{MAX_TAG}}}", text)
-    if found:
-        line = text.count("\n", 0, found.start()) + 1
-        raise LayoutError(
-            f"line {line}: {shorten(found[0][:20])} and more than {MAX_TAG:,} characters until the next "
-            "tag; expected a plant model"
-        )
+        raise LayoutError(f"line {line}: {said} expected a plant model{without}")
     collector = _Collector()
     parser = ElementTree.XMLParser(target=collector)
     try:
@@ -165,19 +144,8 @@ def import_opentcs(text: str, *, name: str = "layout") -> tuple[dict[str, Any], 
     A vehicle starts where its property loopback:initialPosition says, or tcs:preferredParkingPosition,
     or tcs:assignedParkingPosition, or on the parking points in turn, or on the first point.
 
-    Parameters
-    ----------
-    text : str
-        Content of the file; a DOCTYPE is refused before anything is parsed.
-    name : str
-        Name of a model that has none.
-
-    Returns
-    -------
-    layout : dict
-        As `Layout.from_dict` reads it, but for a list of vehicles that may be empty.
-    warnings : list of str
-        One line each.
+    A DOCTYPE is refused before anything is parsed; `name` is that of a model that has none. Returns the
+    layout as `Layout.from_dict` reads it, but for a list of vehicles that may be empty, and the warnings.
 
     Raises
     ------
@@ -219,9 +187,8 @@ def _read_point(draft: Draft, item: _Element) -> None:
         names = (f"{axis}Position", f"position{axis.upper()}")
         metres = _read_millimetres(item, names, -MAX_NUMBER * MILLIMETRES)
         if metres is None:
-            draft.warnings.add(
-                "positions", f"{item.where}.{item.find(*names)}: missing, taken as 0"
-            )
+            said = f"{item.where}.{item.find(*names)}: missing, taken as 0"
+            draft.warnings.add("positions", said)
             metres = 0.0
         position.append(metres)
     draft.add_point(item.where, name, position[0], position[1])
@@ -252,14 +219,11 @@ def _read_path(draft: Draft, item: _Element) -> None:
         found = item.describe("length")
         warnings.add("lengths", f"{item.where}.length: {found}, taken as straight, {length:g} m")
     elif length < 0.5 * draft.distance(a, b):
-        warnings.add(
-            "lengths",
-            f"{item.where}.length: {length:g} m, its points lie {draft.distance(a, b):g} m apart",
-        )
+        said = f"{length:g} m, its points lie {draft.distance(a, b):g} m apart"
+        warnings.add("lengths", f"{item.where}.length: {said}")
     if forward is None or forward > 0.0:
-        draft.add_edge(
-            item.where, a, b, length, math.inf if forward is None else max(forward, MIN_SPEED)
-        )
+        limit = math.inf if forward is None else max(forward, MIN_SPEED)
+        draft.add_edge(item.where, a, b, length, limit)
     if backward:
         draft.add_edge(item.where, b, a, length, max(backward, MIN_SPEED))
 
@@ -304,8 +268,5 @@ def _read_vehicles(draft: Draft, items: list[_Element]) -> None:
             if unknown:
                 found = f"unknown point {', '.join(unknown)}"
             start = parking[k % len(parking)] if parking else next(iter(draft.points))
-            draft.warnings.add(
-                "starts",
-                f"{item.where}: {found}; '{name}' starts at '{start}'",
-            )
+            draft.warnings.add("starts", f"{item.where}: {found}; '{name}' starts at '{start}'")
         draft.vehicles.append({"id": name, "start": start, "speed": speed})

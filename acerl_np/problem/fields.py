@@ -1,16 +1,17 @@
-"""Times as records write them: seconds, timestamps, times of day, dates of a stated format."""
+"""What fields of records hold: names, numbers, and times of many forms."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, time, timedelta
 from typing import Any
 
-from acerl_np.problem.json_tree import shorten
+from acerl_np.problem.json_tree import is_name, refuse, shorten
 from acerl_np.problem.limits import MAX_NUMBER
-from acerl_np.problem.rows import parse_number, read_number
+from acerl_np.problem.source import DECIMAL_COMMA
 from acerl_np.support.errors import InputError, RecordError
 
 TIMESTAMP = re.compile(
@@ -34,6 +35,58 @@ MAX_FORMAT = 100
 """Characters of a date format."""
 
 TRIAL = datetime(2024, 5, 16, 17, 38, tzinfo=UTC)
+
+
+def read_id(row: Mapping[str, Any], column: str, place: str) -> str:
+    """Return the name in a field; `RecordError` if it is empty, too long or not printable."""
+    value = row.get(column)
+    text = value.strip() if isinstance(value, str) else ""
+    if isinstance(value, int):
+        with suppress(ValueError):  # Python writes no number of more than 4,300 digits
+            text = str(value)
+    return text if is_name(text) else refuse(f"{place}: {column}", value, "a name", RecordError)
+
+
+def is_blank(value: object) -> bool:
+    """Whether a field is missing, empty or spaces."""
+    return value is None or (isinstance(value, str) and not value.strip())
+
+
+def parse_number(value: object) -> float:
+    """Return the number that a field holds, nan if it holds none."""
+    # "1_000" is a number to Python but a slip in a record.
+    if isinstance(value, bool) or (isinstance(value, str) and "_" in value):
+        return math.nan
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+
+
+def read_number(
+    row: Mapping[str, Any],
+    column: str,
+    place: str,
+    default: float | None = None,
+    *,
+    unit: str = " of seconds",
+    alternative: str = "",
+) -> float:
+    """Return the number in a field, 0 to `MAX_NUMBER`; `RecordError` if it holds none.
+
+    `default` stands for an empty field; without one that is an error. `unit` and `alternative` say what else
+    was expected.
+    """
+    value = row.get(column)
+    if default is not None and is_blank(value):
+        return default
+    number = parse_number(value)
+    if not 0.0 <= number <= MAX_NUMBER:
+        if isinstance(value, str) and DECIMAL_COMMA.fullmatch(value):
+            alternative = f", its decimals after a point{alternative}"
+        expected = f"a number{unit} from 0 to {MAX_NUMBER:g}{alternative}"
+        refuse(f"{place}: {column}", value, expected, RecordError)
+    return number + 0.0  # minus zero is zero
 
 
 class DateFormat:
@@ -77,30 +130,15 @@ class DateFormat:
 
 
 def make_date_format(text: str | None) -> DateFormat | None:
-    """Return a format that was asked for, None if none was.
-
-    Raises
-    ------
-    InputError
-        As `DateFormat`.
-    """
+    """Return a format that was asked for, None if none was; `InputError` if it is none."""
     return None if text is None else DateFormat(text)
 
 
 def read_moment(value: object, date_format: DateFormat | None = None) -> datetime | None:
     """Return the moment that a field names, None if it names none.
 
-    Parameters
-    ----------
-    value : object
-        A datetime, a time of day, a timestamp of ISO 8601, or a number of seconds since 1970.
-    date_format : DateFormat, optional
-        How dates may be written besides.
-
-    Returns
-    -------
-    datetime or None
-        On `CLOCK_DAY` if it is a time of day, in UTC if it counts from 1970.
+    It may be a datetime, a time of day, a timestamp of ISO 8601, a date of the format, or a number of seconds
+    since 1970. A time of day is one of `CLOCK_DAY`; what counts from 1970 is in UTC.
     """
     if isinstance(value, datetime):
         return value
@@ -125,21 +163,8 @@ def read_moment(value: object, date_format: DateFormat | None = None) -> datetim
 class TimeColumn:
     """A column of times, all of one kind: seconds, timestamps with or without an offset, times of day.
 
-    The first field decides for the others.
-
-    Parameters
-    ----------
-    column : str
-        Its name.
-    date_format : DateFormat, optional
-        How dates may be written besides ISO 8601.
-    relative : bool
-        Numbers are seconds whatever the format: of expiries, "0730" is no time of day.
-
-    Attributes
-    ----------
-    form : str
-        What the first field was read as.
+    The first field decides for the others; `form` says what it was read as. In a `relative` column numbers
+    are seconds whatever the format: of expiries, "0730" is no time of day.
     """
 
     def __init__(
@@ -152,22 +177,7 @@ class TimeColumn:
         self._place, self._kind = "", 0
 
     def read(self, row: Mapping[str, Any], place: str) -> float | datetime:
-        """Return a field's seconds or moment.
-
-        Parameters
-        ----------
-        row : mapping
-        place : str
-
-        Returns
-        -------
-        float or datetime
-
-        Raises
-        ------
-        RecordError
-            If it is neither, or of another kind than the column's first field.
-        """
+        """Return a field's seconds or moment; `RecordError` if it is of another kind than the first field."""
         raw = row.get(self.column)
         plain = self._relative and parse_number(raw) <= MAX_NUMBER
         moment = None if plain else read_moment(raw, self._format)
@@ -178,10 +188,8 @@ class TimeColumn:
             self.form = self._describe_form(raw, value)
         if kind != self._kind:
             shown = raw.isoformat() if isinstance(raw, datetime | time) else raw
-            raise RecordError(
-                f"{place}: {self.column}: read {shorten(shown)}; expected {KINDS[self._kind]}, as on "
-                f"{self._place}"
-            )
+            expected = f"{KINDS[self._kind]}, as on {self._place}"
+            refuse(f"{place}: {self.column}", shown, expected, RecordError)
         return value
 
     def _read_seconds(self, row: Mapping[str, Any], place: str) -> float:
@@ -260,41 +268,24 @@ def describe_kind(value: float | datetime) -> str:
 def count_seconds(
     value: float | datetime, epoch: datetime | None, column: str, place: str
 ) -> float:
-    """Return a time in seconds from `epoch`; seconds stay what they are.
-
-    Parameters
-    ----------
-    value : float or datetime
-    epoch : datetime or None
-        The moment of time zero, None if the record's times are seconds.
-    column, place : str
-        Where the time stands, for errors.
-
-    Returns
-    -------
-    float
+    """Return a time in seconds from `epoch`, the moment of time zero; seconds stay what they are.
 
     Raises
     ------
     RecordError
-        If `value` is a moment and cannot be counted from `epoch`, or lies too far from it.
+        If it is a moment that cannot be counted from there, or lies too far from it.
     """
     if not isinstance(value, datetime):
         return value
+    seconds, expected = 0.0, ""
     if epoch is None:
-        raise RecordError(
-            f"{place}: {column}: read {shorten(show_moment(value))}; expected a number of seconds, as "
-            "the tasks' arrival_time is in seconds"
-        )
-    if find_kind(value) != find_kind(epoch):
-        raise RecordError(
-            f"{place}: {column}: read {shorten(show_moment(value))}; expected {describe_kind(epoch)}, "
-            "as in the tasks' arrival_time"
-        )
-    seconds = (value - epoch).total_seconds()
-    if abs(seconds) > MAX_NUMBER:
-        raise RecordError(
-            f"{place}: {column}: read {shorten(show_moment(value))}; expected a moment within "
-            f"{MAX_NUMBER:g} s of {show_moment(epoch)}"
-        )
+        expected = "a number of seconds, as the tasks' arrival_time is in seconds"
+    elif find_kind(value) != find_kind(epoch):
+        expected = f"{describe_kind(epoch)}, as in the tasks' arrival_time"
+    else:
+        seconds = (value - epoch).total_seconds()
+        if abs(seconds) > MAX_NUMBER:
+            expected = f"a moment within {MAX_NUMBER:g} s of {show_moment(epoch)}"
+    if expected:
+        refuse(f"{place}: {column}", show_moment(value), expected, RecordError)
     return seconds

@@ -1,0 +1,232 @@
+"""Tables as other systems export them: separators, headers, further columns, and rows of texts."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+import warnings
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+from operator import itemgetter
+from typing import NamedTuple, TypeVar
+
+from acerl_np.problem.json_tree import shorten
+from acerl_np.problem.limits import MAX_COLUMNS
+from acerl_np.support.errors import RecordError, RecordWarning, describe
+from acerl_np.support.files import read_text, show_path
+
+T = TypeVar("T")
+
+DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab"}
+"""Separators of columns, and what they are called."""
+
+NO_SEPARATOR = re.compile(r'[^\s,;"\ufeff]')
+DECIMAL_COMMA = re.compile(r"\s*[+-]?[0-9]*,[0-9]+\s*")
+
+SEPARATOR_LINE = re.compile(r'\s*"?sep=([,;\t])"?[\r\n]')
+"""A first line that says what separates the columns, as spreadsheets understand it."""
+
+LOOKALIKE = 0.83
+"""How much of two names agrees if one is the other misspelt, as difflib rates it."""
+
+
+class Columns(NamedTuple):
+    """What a header says.
+
+    `used` are known columns in the order of the file, `positions` where each stands in a line, `ignored` the
+    other columns as the file names them; one without a name is "column 3". A line has `n_fields`.
+    """
+
+    used: tuple[str, ...]
+    positions: tuple[int, ...]
+    ignored: tuple[str, ...]
+    n_fields: int
+
+
+class Table(NamedTuple):
+    """A table as it was read: texts by known column, and where each row stands ("line 2", ...)."""
+
+    rows: list[dict[str, str]]
+    places: list[str]
+    columns: Columns
+    delimiter: str
+
+
+class Source(NamedTuple):
+    """A sort of table.
+
+    Attributes
+    ----------
+    noun : str
+        What a line holds, for errors.
+    required, optional : tuple of str
+        Columns that must and that may stand in the header, in any order; others are passed over.
+    numbers : tuple of str
+        Columns in which a file not separated by commas may write decimals with a comma.
+    limit : int
+        Most rows.
+    """
+
+    noun: str
+    required: tuple[str, ...]
+    optional: tuple[str, ...]
+    numbers: tuple[str, ...]
+    limit: int
+
+    def read(self, path: str | os.PathLike[str], collect: Callable[[Table], T]) -> T:
+        """Return what `collect` makes of a file's table.
+
+        Raises
+        ------
+        RecordError
+            If the file cannot be read or used; the message names it.
+
+        Warns
+        -----
+        RecordWarning
+            If it has columns that are not read.
+        """
+        text, shown = read_text(path, RecordError), show_path(path)
+        try:
+            table = self.parse(text)
+            result = collect(table)
+        except RecordError as error:
+            raise RecordError(f"{shown}: {error}") from error
+        if table.columns.ignored:
+            # The line is named that asked for the record, as far as `load_instance` is what it asked.
+            warnings.warn(RecordWarning(shown, table.columns.ignored), stacklevel=5)
+        return result
+
+    def parse(self, text: str) -> Table:
+        """Split a text into rows by the names in its header; blank lines are passed over.
+
+        Raises
+        ------
+        RecordError
+            If it is no CSV, a column is missing, misspelt or twice, or there are too many rows.
+        """
+        stated = SEPARATOR_LINE.match(text)
+        delimiter = stated[1] if stated else self._find_delimiter(text)
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+        columns: Columns | None = None
+        rows: list[dict[str, str]] = []
+        places: list[str] = []
+        try:
+            for fields in reader:
+                line = reader.line_num
+                if not any(field.strip() for field in fields):
+                    continue
+                if stated is not None:
+                    stated = None
+                    continue
+                if columns is None:
+                    columns = self._match_columns(fields, line)
+                    commas = [name for name in columns.used if name in self.numbers]
+                    pick = itemgetter(*columns.positions)
+                    continue
+                if len(fields) != columns.n_fields:
+                    names = shorten(",".join([*columns.used, *columns.ignored]))[1:-1]
+                    raise RecordError(
+                        f"line {line}: {len(fields)} fields; expected {columns.n_fields} ({names})"
+                    )
+                row = dict(zip(columns.used, pick(fields), strict=True))
+                # Spreadsheets that separate by semicolons or tabs write decimals with a comma.
+                for name in commas if delimiter != "," else ():
+                    if "," in row[name] and DECIMAL_COMMA.fullmatch(row[name]):
+                        row[name] = row[name].replace(",", ".")
+                rows.append(row)
+                places.append(f"line {line}")
+                if len(rows) > self.limit:
+                    raise RecordError(
+                        f"line {line}: more than {self.limit:,} {self.noun}s; expected fewer"
+                    )
+        except csv.Error as error:
+            raise RecordError(f"line {reader.line_num}: not CSV: {error}") from error
+        if columns is None:
+            raise RecordError(f"the file is empty; expected a header and one line per {self.noun}")
+        return Table(rows, places, columns, delimiter)
+
+    def _match_columns(self, header: Sequence[str], line: int) -> Columns:
+        """Find the known columns; case does not matter, and blanks count as underscores.
+
+        Other columns are passed over, unless one looks like a known column that the header lacks.
+        """
+        if len(header) > MAX_COLUMNS:
+            raise RecordError(
+                f"line {line}: {len(header):,} columns; expected at most {MAX_COLUMNS:,}"
+            )
+        known = (*self.required, *self.optional)
+        found: dict[str, int] = {}
+        others: dict[int, str] = {}
+        for k, column in enumerate(header):
+            name = _normalise(column)
+            if name not in known:
+                others[k] = name
+            elif name in found:
+                raise RecordError(f"line {line}: column '{name}' stands twice; expected it once")
+            else:
+                found[name] = k
+        lacking = [name for name in known if name not in found]
+        for k, name in others.items():
+            lookalike = find_lookalike(name, lacking)
+            if lookalike is not None:
+                raise RecordError(
+                    f"line {line}: column '{describe(header[k].strip())}': looks like '{lookalike}'; "
+                    "expected that name, or a more different one for a column that is not read"
+                )
+        for name in self.required:
+            if name not in found:
+                raise RecordError(
+                    f"line {line}: missing column '{name}'; read {shorten(','.join(header))}, expected "
+                    f"columns {','.join(self.required)}"
+                )
+        ignored = tuple(header[k].strip() or f"column {k + 1}" for k in others)
+        return Columns(tuple(found), tuple(found.values()), ignored, len(header))
+
+    def _find_delimiter(self, text: str) -> str:
+        """Return which of `DELIMITERS` finds most known columns in the header."""
+        first = NO_SEPARATOR.search(text)
+        if first is None:
+            return ","
+        start = max(text.rfind("\n", 0, first.start()), text.rfind("\r", 0, first.start())) + 1
+        end = min(k for k in (text.find("\n", start), text.find("\r", start), len(text)) if k >= 0)
+        line = text[start:end]
+        counts = {delimiter: self._count_known(line, delimiter) for delimiter in DELIMITERS}
+        most = max(counts.values())
+        if most == 0:
+            return max(DELIMITERS, key=line.count)
+        best = [delimiter for delimiter, count in counts.items() if count == most]
+        if len(best) > 1 and sum(delimiter in line for delimiter in best) > 1:
+            raise RecordError(
+                f"line {text.count(chr(10), 0, start) + 1}: read {shorten(line.strip())}; expected columns "
+                "separated by commas, semicolons or tabs, one of them throughout"
+            )
+        return best[0]
+
+    def _count_known(self, line: str, delimiter: str) -> int:
+        try:
+            fields = next(csv.reader([line], delimiter=delimiter, strict=True), [])
+        except csv.Error:
+            return 0
+        return len({_normalise(field) for field in fields} & {*self.required, *self.optional})
+
+
+def _normalise(name: str) -> str:
+    """Return a column's name in small letters, its blanks as underscores."""
+    return "_".join(name.strip("\ufeff \t").lower().split())
+
+
+def find_lookalike(name: str, known: Sequence[str]) -> str | None:
+    """Return the known column that a name is probably meant for, None if it is another column.
+
+    Case, blanks, underscores and hyphens do not count.
+    """
+
+    def squeeze(text: str) -> str:
+        return re.sub(r"[\s_-]", "", text.lower())
+
+    words = {squeeze(column): column for column in known}
+    close = get_close_matches(squeeze(name), words, 1, LOOKALIKE)
+    return words[close[0]] if close else None
