@@ -1,34 +1,87 @@
-"""What all tests share: a Hypothesis profile for compiled kernels and for kernels run as Python.
+"""What all tests share: they run on all cores, kernels are compiled once before, and Hypothesis' profiles.
 
 Tests lie in folders named like the package's rooms; those of the whole project, and what several of them
 use, lie here: slow, obvious versions (`naive`, `naive_evolution`), random floors and records (`worlds`),
 episodes beside the slow simulator's (`episodes`), short trainings (`runs`), hostile inputs (`fuzz`).
 """
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numba
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
+JIT = not numba.config.DISABLE_JIT
+HERE = Path(__file__).parent
+
+MANY = 100 if JIT else 30
 settings.register_profile(
-    "acerl_np",
+    "many",
     deadline=None,
-    max_examples=30 if numba.config.DISABLE_JIT else 100,
+    max_examples=MANY,
     suppress_health_check=[HealthCheck.too_slow],
     print_blob=True,
 )
-settings.load_profile("acerl_np")
+settings.register_profile("few", settings.get_profile("many"), max_examples=MANY // 5)
+# That a mutant is seen is enough; no example of it is sought that is as small as can be.
+settings.register_profile(
+    "mutants",
+    settings.get_profile("many"),
+    derandomize=True,
+    database=None,
+    phases=[Phase.explicit, Phase.generate],
+)
+settings.load_profile("few")
 
 # What helpers assert is shown as fully as in a test.
 pytest.register_assert_rewrite("episodes")
 
-KERNELS = Path(__file__).parent / "kernels"
+COMPILE = """
+import sys
+from acerl_np.warm import PARTS, warm_up
+for part in list(PARTS)[int(sys.argv[1]) :: 2]:
+    warm_up(part, quiet=True)
+"""
+"""Every other part: two processes compile side by side what all tests together need."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config):
+    """On all cores, unless told otherwise (`-n 0`), debugged, or one test or file is asked for."""
+    if hasattr(config, "workerinput") or getattr(config.option, "numprocesses", 0) is not None:
+        return  # a worker, or told, or without pytest-xdist
+    if any(Path(word).is_dir() for word in config.args) and not config.option.usepdb:
+        config.option.numprocesses = len(os.sched_getaffinity(0))
+        if config.option.dist == "no":
+            config.option.dist = "worksteal"
+        config.option.benchmark_disable = True
+
+
+def pytest_sessionstart(session):
+    """Compile before the workers of the whole suite start, which else compile the same twice."""
+    config = session.config
+    if not JIT or getattr(config.option, "dist", "no") == "no" or hasattr(config, "workerinput"):
+        return
+    if any(Path(word).resolve() == HERE for word in config.args):
+        command = [sys.executable, "-c", COMPILE]
+        compiling = [subprocess.Popen([*command, str(half)]) for half in range(2)]
+        if max(process.wait() for process in compiling):
+            pytest.exit("the kernels cannot be compiled", returncode=1)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """What is in the kernels' folder need not say of each test that it is one of kernels."""
+    """Mark the kernels' folder as such; a test's own number of examples shrinks with the profile's."""
+    share = settings.default.max_examples / MANY
+    seen = {}
     for item in items:
-        if KERNELS in item.path.parents:
+        test = getattr(item, "obj", None)
+        own = getattr(test, "_hypothesis_internal_use_settings", settings.default)
+        if share < 1.0 and own.max_examples != settings.default.max_examples and test not in seen:
+            fewer = seen[test] = max(2, round(share * own.max_examples))
+            test._hypothesis_internal_use_settings = settings(own, max_examples=fewer)
+        if HERE / "kernels" in item.path.parents:
             item.add_marker(pytest.mark.oracle)
