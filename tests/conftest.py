@@ -5,7 +5,6 @@ use, lie here: slow, obvious versions (`naive`, `naive_evolution`), random floor
 episodes beside the slow simulator's (`episodes`), short trainings (`runs`), hostile inputs (`fuzz`).
 """
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +12,8 @@ from pathlib import Path
 import numba
 import pytest
 from hypothesis import HealthCheck, Phase, settings
+
+from acerl_np.support.workers import count_cores
 
 JIT = not numba.config.DISABLE_JIT
 HERE = Path(__file__).parent
@@ -39,14 +40,6 @@ settings.load_profile("few")
 # What helpers assert is shown as fully as in a test.
 pytest.register_assert_rewrite("episodes")
 
-COMPILE = """
-import sys
-from acerl_np.warm import PARTS, warm_up
-for part in list(PARTS)[int(sys.argv[1]) :: 2]:
-    warm_up(part, quiet=True)
-"""
-"""Every other part: two processes compile side by side what all tests together need."""
-
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config):
@@ -54,7 +47,7 @@ def pytest_cmdline_main(config):
     if hasattr(config, "workerinput") or getattr(config.option, "numprocesses", 0) is not None:
         return  # a worker, or told, or without pytest-xdist
     if any(Path(word).is_dir() for word in config.args) and not config.option.usepdb:
-        config.option.numprocesses = len(os.sched_getaffinity(0))
+        config.option.numprocesses = count_cores()
         if config.option.dist == "no":
             config.option.dist = "worksteal"
         config.option.benchmark_disable = True
@@ -62,14 +55,13 @@ def pytest_cmdline_main(config):
 
 def pytest_sessionstart(session):
     """Compile before the workers of the whole suite start, which else compile the same twice."""
-    config = session.config
-    if not JIT or getattr(config.option, "dist", "no") == "no" or hasattr(config, "workerinput"):
+    config, options = session.config, session.config.option
+    is_worker, is_parallel = hasattr(config, "workerinput"), getattr(options, "dist", "no") != "no"
+    is_whole = not options.keyword and any(Path(word).resolve() == HERE for word in config.args)
+    if not JIT or not is_parallel or not is_whole or is_worker or options.collectonly:
         return
-    if any(Path(word).resolve() == HERE for word in config.args):
-        command = [sys.executable, "-c", COMPILE]
-        compiling = [subprocess.Popen([*command, str(half)]) for half in range(2)]
-        if max(process.wait() for process in compiling):
-            pytest.exit("the kernels cannot be compiled", returncode=1)
+    if subprocess.call([sys.executable, HERE / "compile_all.py"]) != 0:
+        pytest.exit("the kernels cannot be compiled", returncode=1)
 
 
 @pytest.hookimpl(tryfirst=True)
