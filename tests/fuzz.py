@@ -33,8 +33,11 @@ import traceback
 import warnings
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, replace
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -71,8 +74,8 @@ from acerl_np.simulation.replay import replay_assignments, write_schedule
 from acerl_np.support.errors import CheckpointError
 from acerl_np.support.files import read_arrays, write_arrays
 
-SECONDS = 5.0
-"""A case that takes longer is a finding."""
+SECONDS, WAITING = 5.0, 60.0
+"""A case that takes longer is a finding: of the processor, and by the clock."""
 
 MEMORY = 500 * 2**20
 """Bytes of address space beyond those of the compiled kernels."""
@@ -844,13 +847,20 @@ def within(seconds: float) -> Iterator[None]:
     def stop(number: int, frame: object) -> None:
         raise Overdue
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    # Of the processor, as others may be at work beside; by the clock where nothing is done at all.
+    timers = {
+        signal.SIGPROF: (signal.ITIMER_PROF, seconds),
+        signal.SIGALRM: (signal.ITIMER_REAL, WAITING),
+    }
+    before = {number: signal.signal(number, stop) for number in timers}
     try:
+        for timer, most in timers.values():
+            signal.setitimer(timer, most)
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        for number, (timer, _) in timers.items():
+            signal.setitimer(timer, 0)
+            signal.signal(number, before[number])
 
 
 def require(condition: object, what: str) -> None:
@@ -1253,70 +1263,43 @@ def run_case(kind: Kind, number: int, seed: int, folder: Path, samples: Samples)
 # A run of many cases in a process of their own, watched from outside
 
 
-def address_space() -> int:
-    pages = int(Path("/proc/self/statm").read_text().split()[0])
-    return pages * mmap.PAGESIZE
-
-
-def work(
-    cases: list[tuple[str, int]], seed: int, folder: Path, samples: Samples, pipe: int
-) -> None:
-    """Run cases in a child, telling the parent before and after each."""
+def begin_work() -> None:
+    """In a worker: give the cases so much memory and no more, and let what they print go."""
     import resource
 
     import scipy.sparse.csgraph  # noqa: F401  # its address space is not the cases'
 
-    with open(os.devnull, "w") as null, os.fdopen(pipe, "wb", buffering=0) as out:
-        os.dup2(null.fileno(), 1)
-        limit = address_space() + MEMORY
-        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-        own = folder / "child"
-        own.mkdir(exist_ok=True)
-        for name, number in cases:
-            result = run_case(KINDS[name], number, seed, own, samples)
-            content = pickle.dumps(result)
-            out.write(struct.pack("<I", len(content)) + content)
-    os._exit(0)
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    limit = pages * mmap.PAGESIZE + MEMORY
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
+def run_named(name: str, number: int, seed: int, folder: Path, samples: Samples) -> Result:
+    return run_case(KINDS[name], number, seed, folder, samples)
 
 
 def watch(
     cases: list[tuple[str, int]], seed: int, folder: Path, samples: Samples
 ) -> Iterator[tuple[str, int, Result]]:
-    """Yield each case with its result; a child that hangs or dies is replaced."""
-    import select
-
-    position = 0
-    while position < len(cases):
-        read, write = os.pipe()
-        child = os.fork()
-        if child == 0:
-            os.close(read)
-            try:
-                work(cases[position:], seed, folder, samples, write)
-            finally:
-                os._exit(3)
-        os.close(write)
+    """Yield each case with its result; a worker that hangs or dies is replaced."""
+    pool = None
+    for name, number in cases:
+        pool = pool or ProcessPoolExecutor(1, get_context("fork"), begin_work)
         reason = ""
-        with os.fdopen(read, "rb", buffering=0) as answers:
-            while position < len(cases) and not reason:
-                ready, _, _ = select.select([answers], [], [], SECONDS + 3)
-                if not ready:
-                    reason = "hangs in compiled code"
-                elif not (head := answers.read(4)):
-                    reason = "the process died"
-                else:
-                    content = b""
-                    (size,) = struct.unpack("<I", head)
-                    while len(content) < size:
-                        content += answers.read(size - len(content))
-                    yield *cases[position], pickle.loads(content)
-                    position += 1
-        with suppress(ProcessLookupError):
-            os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
+        try:
+            given = pool.submit(run_named, name, number, seed, folder / "child", samples)
+            yield name, number, given.result(WAITING + 3)
+        except TimeoutError:
+            reason = "hangs in compiled code"
+            for process in list(pool._processes.values()):
+                process.kill()
+        except BrokenProcessPool:
+            reason = "the process died"
         if reason:
-            yield *cases[position], Result("finding", reason)
-            position += 1
+            pool.shutdown()
+            pool = None
+            yield name, number, Result("finding", reason)
 
 
 def fuzz(n_cases: int, seed: int, kinds: list[str], out: Path) -> int:
@@ -1335,6 +1318,7 @@ def fuzz(n_cases: int, seed: int, kinds: list[str], out: Path) -> int:
         folder = Path(name)
         samples = make_samples(folder)
         check_samples(samples, folder)
+        (folder / "child").mkdir()
         last = time.perf_counter()
         for kind, number, result in watch(cases, seed, folder, samples):
             counts[kind][result.outcome] += 1

@@ -283,7 +283,8 @@ class Lookahead:
         several = [base, *self._copies()]
 
         def make(tables: Problem) -> Decider:
-            decider: Decider = base.prepare(tables, places, True)[1]()
+            # A future is of one row; its tasks take their slots as they are written.
+            decider: Decider = base.prepare(tables, [find_layout(places[0])], True)[1]()
             if isinstance(base, IndexPolicy) and len(several) > 1:
                 parameters = np.concatenate([one.index.parameters for one in several])  # type: ignore[union-attr]
                 decider = decider._replace(indices=base.index._replace(parameters=parameters))
