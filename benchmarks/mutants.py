@@ -29,7 +29,7 @@ OUTCOMES = Path(__file__).with_suffix(".csv")
 SECONDS = 600
 """After so long a mutant counts as caught: the tests hang."""
 COPIED = ("acerl_np", "tests", "instances", "docs", "examples", "benchmarks")
-QUICK = ("kernels: equally good members swap", "files: a checksum is not compared")
+QUICK = ("kernels: equally good members swap", "files: bytes need not be on the disk")
 
 
 class Mutant(NamedTuple):
@@ -835,49 +835,58 @@ def apply(mutant: Mutant, match: re.Match[str]) -> str:
     return match.string[: match.start()] + new + match.string[match.end() :]
 
 
-def run_tests(folder: Path, tests: str, *, plain: bool) -> str:
-    """Run them on the copy; return `passed`, `failed`, `none` (there are none), or `hang`."""
+class Run(NamedTuple):
+    """What became of tests: `passed`, `failed`, `none` (there are none), `hang`; the first that failed."""
+
+    outcome: str
+    failed: str = ""
+
+
+def run_tests(folder: Path, words: list[str], *, plain: bool) -> Run:
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider"]
     command += ["--override-ini=addopts=--import-mode=importlib", "--hypothesis-profile=mutants"]
-    words = tests.split()
-    marks = "not slow and not browser"
-    if plain:
-        marks = "oracle" if "test_usage" not in tests else marks
-    paths = [w for w in words if not w.startswith("tests/") or (folder / w).exists()]
+    usage = any(
+        "test_usage" in word for word in words
+    )  # by hand, and as quick without the compiler
+    command += ["-rfE", "-m", "oracle" if plain and not usage else "not slow and not browser"]
     environment = {**os.environ, "PYTHONPATH": str(folder)}
     if plain:
         environment["NUMBA_DISABLE_JIT"] = "1"
     try:
         done = subprocess.run(
-            [*command, "-m", marks, *paths],
+            [*command, *words],
             cwd=folder,
             env=environment,
             timeout=SECONDS,
             capture_output=True,
+            text=True,
         )
     except subprocess.TimeoutExpired:
-        return "hang"
-    return {0: "passed", 1: "failed", 2: "failed"}.get(done.returncode, "none")
+        return Run("hang")
+    failed = re.findall(r"^(?:FAILED|ERROR) (.*?)(?: - .*)?$", done.stdout, re.MULTILINE)
+    outcome = {0: "passed", 1: "failed", 2: "failed"}.get(done.returncode, "none")
+    return Run(outcome, failed[-1] if failed else "")
 
 
-def judge(mutant: Mutant, folder: Path, clean: dict[tuple[str, bool], str]) -> str:
-    """Return `caught`, `survived`, `stale`, or what the tests say of the code as it is."""
+def judge(mutant: Mutant, folder: Path) -> str:
+    """Return `caught`, `survived`, `stale`, `no tests`, or that a test fails without the mutant, too."""
     place = find_place(mutant, folder / "acerl_np")
     if place is None:
         return "stale"
     path, match = place
-    tests = mutant.tests, mutant.is_kernel
-    if tests not in clean:
-        clean[tests] = run_tests(folder, tests[0], plain=tests[1])
-    if clean[tests] != "passed":
-        return "no tests" if clean[tests] == "none" else f"{clean[tests]} without a mutant"
+    words = mutant.tests.split()
+    words = [word for word in words if "tests/" not in word or (folder / word).exists()]
     before = path.read_text("utf-8")
     path.write_text(apply(mutant, match), "utf-8")
     try:
-        found = run_tests(folder, tests[0], plain=tests[1])
+        found = run_tests(folder, words, plain=mutant.is_kernel)
     finally:
         path.write_text(before, "utf-8")
-    return "survived" if found == "passed" else "caught"
+    if found.outcome in ("passed", "none"):
+        return "survived" if found.outcome == "passed" else "no tests"
+    own = [found.failed] if found.failed else words
+    clean = run_tests(folder, own, plain=mutant.is_kernel).outcome
+    return "caught" if clean == "passed" else f"{clean} without it"
 
 
 def main() -> None:
@@ -901,7 +910,6 @@ def main() -> None:
             where = "stale" if place is None else place[0].relative_to(ROOT)
             print(f"{mutant.name}: {where}")
         return
-    clean: dict[tuple[str, bool], str] = {}
     counts: dict[str, int] = {}
     lost = []
     with tempfile.TemporaryDirectory() as work:
@@ -914,7 +922,7 @@ def main() -> None:
             shutil.copy(ROOT / path, folder / path)
         for mutant in chosen:
             started = time.perf_counter()
-            outcome = judge(mutant, folder, clean)
+            outcome = judge(mutant, folder)
             counts[outcome] = counts.get(outcome, 0) + 1
             seconds = time.perf_counter() - started
             print(f"{outcome:8} {mutant.name} ({mutant.file}), {seconds:.0f} s", flush=True)
