@@ -87,7 +87,12 @@ def main() -> None:
     parser.add_argument("--decisions", type=int, default=15_000_000)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--threads", type=int, default=None)
+    parser.add_argument(
+        "--quick", action="store_true", help="a round of seconds, to see that it runs"
+    )
     options = parser.parse_args()
+    if options.quick:
+        options.sites, options.vehicles, options.tasks, options.decisions = (6, 5), 4, 60, 20_000
     layout = make_floor(*options.sites, options.vehicles)
     # As much as the fleet can take where a vehicle goes a good tenth of the mean way to a pickup.
     trip = layout.routes.mean_distance * 1.08

@@ -9,14 +9,19 @@ from __future__ import annotations
 
 import argparse
 import statistics
+import sys
 import time
 
-import torch
-from sb3_contrib import MaskablePPO
-from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecMonitor
+try:
+    import torch
+    from sb3_contrib import MaskablePPO
+    from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecMonitor
 
-from acerl_np.gym import DMHEnv
-from acerl_np.gym.sb3 import DMHVecEnv
+    from acerl_np.gym import DMHEnv
+    from acerl_np.gym.sb3 import DMHVecEnv
+except ImportError as error:
+    print(f"{error.name} is not installed: pip install -e '.[sb3]'", file=sys.stderr)
+    sys.exit(0 if "--quick" in sys.argv else 1)
 
 COLLECT = 2048
 """Steps of all environments between two updates: MaskablePPO's default for one."""
@@ -60,7 +65,12 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=8 * COLLECT)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--envs", type=int, default=64)
+    parser.add_argument(
+        "--quick", action="store_true", help="a round of seconds, to see that it runs"
+    )
     options = parser.parse_args()
+    if options.quick:
+        options.steps, options.repeats, options.envs = COLLECT, 1, 8
     torch.set_num_threads(1)
     paths = make_paths(options.envs)
     for epochs, what in ((10, "with its ten epochs"), (0, "collecting alone")):

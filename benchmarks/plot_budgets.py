@@ -1,7 +1,8 @@
 """Draw what the study of generalisation says about budgets (extra `plot`).
 
-    acerl-np experiments generalisation
+    acerl-np experiments generalisation --out runs/experiments
     python benchmarks/plot_budgets.py runs/experiments docs/budgets.png --force
+    python benchmarks/plot_budgets.py --quick       # tables of made-up runs, and a picture that is dropped
 
 Reads `generalisation-noised-5.csv` and `generalisation-noised-30.csv`: mean makespan and its spread over
 seeds by decisions, network and index policy.
@@ -9,45 +10,47 @@ seeds by decisions, network and index policy.
 
 from __future__ import annotations
 
+import argparse
 import csv
 import re
-import sys
+import tempfile
 from pathlib import Path
 
+import numpy as np
+
+from acerl_np.experiments.tables import Row, spread_table
 from acerl_np.support.outputs import check_outputs
 
+MAGNITUDES = (5, 30)
 MILLIONS = {"network": 1.07, "best": 1.07}
+LOOKS = {
+    "network": ("o", "--", "the paper's network"),
+    "best": ("s", "-", "index policy, best"),
+}
 
 
 def read_table(path: Path) -> dict[str, list[tuple[float, float, float]]]:
     """Return (million decisions, mean, standard deviation) of each preset, by decisions."""
     found: dict[str, list[tuple[float, float, float]]] = {"network": [], "best": []}
     with path.open(encoding="utf-8", newline="") as file:
-        for row in csv.reader(file):
-            budget = re.fullmatch(r"(network|best)(?:, ([\d.]+) M)?", row[0]) if row else None
-            if budget is None:
-                continue
-            numbers = [float(x) for x in re.findall(r"\d+(?:\.\d+)?", row[2])]
-            millions = float(budget[2]) if budget[2] else MILLIONS[budget[1]]
-            found[budget[1]].append((millions, numbers[0], numbers[1]))
+        for row in csv.DictReader(file):
+            budget = re.fullmatch(r"(network|best)(?:, ([\d.]+) M)?", row["policy"])
+            if budget is not None:
+                millions = float(budget[2]) if budget[2] else MILLIONS[budget[1]]
+                numbers = float(row["makespan_s"]), float(row["makespan_deviation_s"] or 0.0)
+                found[budget[1]].append((millions, *numbers))
     return {name: sorted(points) for name, points in found.items()}
 
 
-def main(folder: str, picture: str, force: str = "") -> None:
-    """Draw."""
+def draw(folder: Path, picture: Path) -> None:
+    """Draw both tables of a study's folder."""
     import matplotlib.pyplot as plt
 
-    tables = Path(folder).glob("*.csv")
-    check_outputs([picture], tables, force=force == "--force", option="picture")
     figure, axes = plt.subplots(1, 2, figsize=(8.0, 3.2), sharey=True, layout="constrained")
-    looks = {
-        "network": ("o", "--", "the paper's network"),
-        "best": ("s", "-", "index policy, best"),
-    }
-    for axis, magnitude in zip(axes, (5, 30), strict=True):
-        table = read_table(Path(folder) / f"generalisation-noised-{magnitude}.csv")
+    for axis, magnitude in zip(axes, MAGNITUDES, strict=True):
+        table = read_table(folder / f"generalisation-noised-{magnitude}.csv")
         for name, points in table.items():
-            marker, line, label = looks[name]
+            marker, line, label = LOOKS[name]
             x, mean, spread = zip(*points, strict=True)
             axis.errorbar(x, mean, spread, marker=marker, linestyle=line, capsize=3, label=label)
         axis.set_xscale("log")
@@ -61,5 +64,43 @@ def main(folder: str, picture: str, force: str = "") -> None:
     figure.savefig(picture, dpi=150)
 
 
+def write_tables(folder: Path) -> None:
+    """Write tables as the study does, of two records, three seeds and four trials."""
+    rng = np.random.default_rng(0)
+    labels = ("best", "best, 0.3 M", "network", "network, 3 M", "best, linear, 3 M")
+    for magnitude in MAGNITUDES:
+        times = rng.uniform(1850.0, 1950.0, (len(labels), 2, 3, 4))
+        rows = [Row(label, x, x - 1850.0) for label, x in zip(labels, times, strict=True)]
+        name = f"generalisation-noised-{magnitude}"
+        text = spread_table(name, "", rows, "best").render("csv")
+        (folder / f"{name}.csv").write_text(text, "utf-8")
+        read = read_table(folder / f"{name}.csv")
+        assert [point[0] for point in read["network"]] == [1.07, 3.0]
+        assert np.isclose(read["best"][1][1], times[0].mean())
+
+
+def main() -> None:
+    """Draw."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", type=Path, nargs="?", help="the study's tables as CSV")
+    parser.add_argument("picture", type=Path, nargs="?")
+    parser.add_argument("--force", action="store_true", help="replace that file")
+    parser.add_argument("--quick", action="store_true", help="of made-up tables")
+    options = parser.parse_args()
+    if options.quick:
+        with tempfile.TemporaryDirectory() as folder:
+            write_tables(Path(folder))
+            draw(Path(folder), Path(folder) / "budgets.png")
+        return
+    if options.picture is None:
+        parser.error("expected a folder of tables and a picture")
+    check_outputs(
+        [options.picture], options.folder.glob("*.csv"), force=options.force, option="picture"
+    )
+    draw(options.folder, options.picture)
+
+
 if __name__ == "__main__":
-    main(*sys.argv[1:4])
+    main()

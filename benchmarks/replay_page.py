@@ -36,13 +36,14 @@ SHOWN_AT = 1225
 
 def open_browser(profile: str, width: int, height: int, *flags: str) -> Chrome:
     """Return a Chromium without a window, of this size."""
-    from selenium.webdriver import Chrome, ChromeOptions
-    from selenium.webdriver.chrome.service import Service
-
     browser = shutil.which("chromium") or shutil.which("google-chrome")
     driver = shutil.which("chromedriver")
     if browser is None or driver is None:
-        sys.exit("no Chromium or no chromedriver; Debian: apt-get install chromium chromium-driver")
+        print("no Chromium or no chromedriver; Debian: apt-get install chromium chromium-driver")
+        sys.exit(0 if "--quick" in sys.argv else 1)
+    from selenium.webdriver import Chrome, ChromeOptions
+    from selenium.webdriver.chrome.service import Service
+
     options = ChromeOptions()
     options.binary_location = browser
     for flag in (
@@ -110,7 +111,12 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=5.0, help="of each measurement")
     parser.add_argument("--screenshot", metavar="FOLDER", help="write the two pictures there")
     parser.add_argument("--force", action="store_true", help="replace these pictures")
+    parser.add_argument(
+        "--quick", action="store_true", help="a round of seconds, to see that it runs"
+    )
     arguments = parser.parse_args()
+    if arguments.quick:
+        arguments.seconds = 0.2
     if arguments.screenshot is not None:
         pictures = [Path(arguments.screenshot) / f"replay-{name}.png" for name in ("light", "dark")]
         check_outputs(pictures, [], force=arguments.force, option="--screenshot")
@@ -118,7 +124,9 @@ def main() -> None:
         if arguments.screenshot is not None:
             take_screenshots(Path(folder), Path(arguments.screenshot))
             return
-        for name, traces in (("DMH", trace_dmh()), ("crowd", trace_crowd())):
+        floors = {"DMH": trace_dmh} if arguments.quick else {"DMH": trace_dmh, "crowd": trace_crowd}
+        for name, trace in floors.items():
+            traces = trace()
             for count in (1, 2):
                 page = Path(folder) / f"{name}-{count}.html"
                 write_replay(traces[:count], page)

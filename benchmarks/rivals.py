@@ -35,8 +35,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=100_000)
     parser.add_argument("--algorithms", default="ppo,sac,lsac,rcpom,mappo,appo,asac")
+    parser.add_argument(
+        "--quick", action="store_true", help="a round of seconds, to see that it runs"
+    )
     parser.add_argument("--one", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
+    if arguments.quick:
+        arguments.steps, arguments.algorithms = 500, "ppo,sac"
     if arguments.one:
         print(
             "{:.0f} s of a core, {:.0f} s, {:.0f} MB".format(

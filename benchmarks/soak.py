@@ -168,8 +168,16 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--live", action="store_true", help="a dispatcher instead of a training")
     parser.add_argument("--events", type=int, default=100_000)
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="both for seconds: the bytes are compared, times are not",
+    )
     options = parser.parse_args()
-    if options.live:
+    if options.quick:
+        soak_live(2000)
+        options.minutes, options.population = 0.02, 64
+    elif options.live:
         sys.exit(0 if soak_live(options.events) else 1)
     instances = acerl_np.load_suite("dmh-train")
     config = acerl_np.Config(population=options.population, generations=10_000_000)
@@ -180,7 +188,7 @@ def main() -> None:
     memory: list[float] = []
     middle = 0
     saves = 0
-    while time.monotonic() - started < 60.0 * options.minutes:
+    while trainer.generation < 21 or time.monotonic() - started < 60.0 * options.minutes:
         trainer.step()
         if trainer.generation == 20:
             early = fingerprint(trainer)
@@ -220,7 +228,7 @@ def main() -> None:
         f"{'the same bytes' if same_end else 'OTHER BYTES'}"
     )
     shutil.rmtree(folder)
-    if not same_start or not same_end or growth > 0.02:
+    if not same_start or not same_end or (growth > 0.02 and not options.quick):
         sys.exit(1)
 
 

@@ -172,7 +172,11 @@ def list_features(observations: np.ndarray) -> Lists:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=25)
+    parser.add_argument(
+        "--quick", action="store_true", help="a round of seconds, to see that it runs"
+    )
     options = parser.parse_args()
+    rounds = 1 if options.quick else options.rounds
     acerl_np.warm_up()
     suite = acerl_np.load_suite("dmh-train")
     theta = initial_parameters(SIZES, 0)
@@ -235,7 +239,7 @@ def main() -> None:
     shared_decisions = int(play_shared().decisions.sum())
     rule_decisions = acerl_np.evaluate_policy("MIX", suite, trials=100).decisions
     seconds: dict[str, list[float]] = {name: [] for name in parts}
-    for _ in range(options.rounds):
+    for _ in range(rounds):
         for name, function in parts.items():
             seconds[name].append(measure(function))
     median = {name: statistics.median(values) for name, values in seconds.items()}
@@ -324,9 +328,9 @@ def main() -> None:
         f"over {len(ratios)} rounds"
     )
     pairs = {name: (parts[f"{name} 1"], parts[f"{name} 2"]) for name in gained}
-    gains = measure_gains(two, pairs, options.rounds)
+    gains = measure_gains(two, pairs, rounds)
     print(
-        f"\n{len(gains['two loops'])} of {options.rounds} rounds calibrated, before and after: two "
+        f"\n{len(gains['two loops'])} of {rounds} rounds calibrated, before and after: two "
         f"loops at least {CALIBRATED}"
     )
     if gains["two loops"]:

@@ -9,16 +9,22 @@ from __future__ import annotations
 
 import argparse
 import statistics
+import sys
 import time
 
 import numpy as np
-import torch
-from tianshou.algorithm.modelfree.dqn import DiscreteQLearningPolicy
-from tianshou.data import Collector, VectorReplayBuffer
-from tianshou.env import BaseVectorEnv, DummyVectorEnv
 
-from acerl_np.gym import DMHEnv
-from acerl_np.gym.tianshou import LockstepVectorEnv, MaskInObservation
+try:
+    import torch
+    from tianshou.algorithm.modelfree.dqn import DiscreteQLearningPolicy
+    from tianshou.data import Collector, VectorReplayBuffer
+    from tianshou.env import BaseVectorEnv, DummyVectorEnv
+
+    from acerl_np.gym import DMHEnv
+    from acerl_np.gym.tianshou import LockstepVectorEnv, MaskInObservation
+except ImportError as error:
+    print(f"{error.name} is not installed: pip install -e '.[tianshou]'", file=sys.stderr)
+    sys.exit(0 if "--quick" in sys.argv else 1)
 
 SUITE = "dmh-train"
 
@@ -68,7 +74,12 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=12_800)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--envs", type=int, default=64)
+    parser.add_argument(
+        "--quick", action="store_true", help="a round of seconds, to see that it runs"
+    )
     options = parser.parse_args()
+    if options.quick:
+        options.steps, options.repeats, options.envs = 480, 1, 8
     steps = max(options.steps // options.envs, 60) * options.envs  # an episode takes about 30
     torch.set_num_threads(1)
     paths = make_paths(options.envs)

@@ -7,11 +7,11 @@ again. A vehicle breaks down and comes back. In the middle the dispatcher is sav
 Topics, and what is used of VDA 5050 2.1 (in `uagv/v2/MANUFACTURER/SERIAL/`); each such message begins with
 `headerId`, `timestamp`, `version`, `manufacturer` and `serialNumber`:
 
-state         of a vehicle, at every node and every change: `orderId`, `orderUpdateId`, `lastNodeId`,
-              `lastNodeSequenceId`; `nodeStates` and `edgeStates`, what is left of the order (`nodeId` or
-              `edgeId`, `sequenceId`, `released`); `driving`; `actionStates` (`actionId`, `actionType`,
-              `actionStatus`); `errors` (`errorType`, `errorLevel`): a breakdown is "FATAL", and the order
-              is void after it; `operatingMode`
+state         of a vehicle, at every node, at every change and again every 30 s: `orderId` (of the last
+              order, until the next), `orderUpdateId`, `lastNodeId`, `lastNodeSequenceId`; `nodeStates`
+              and `edgeStates`, what is left of the order (`nodeId` or `edgeId`, `sequenceId`, `released`);
+              `driving`; `actionStates` (`actionId`, `actionType`, `actionStatus`); `errors` (`errorType`,
+              `errorLevel`): a breakdown is "FATAL", and the order is void after it; `operatingMode`
 order         to a vehicle: `orderId`, `orderUpdateId`; `nodes` (`nodeId`, `sequenceId`, `released`,
               `actions`); `edges` (`edgeId`, `sequenceId`, `released`, `startNodeId`, `endNodeId`,
               `actions`); two actions, "pick" and "drop" (`actionId`, `actionType`, `blockingType`,
@@ -53,6 +53,8 @@ MANUFACTURER, VERSION = "example", "2.1.0"
 N_VEHICLES = 6
 SECONDS_PER_TASK = 26.0
 BREAKS_AT, REPAIRED_AT = 500.0, 800.0
+REPEATED_EVERY = 30.0
+"""s between two states of a vehicle that has nothing new to say: VDA 5050's longest."""
 PATIENCE = 10.0
 """s (of a real clock) to wait for a message."""
 
@@ -150,6 +152,11 @@ class Vehicle:
         """Counts orders and breakdowns, so that a plan of an earlier trip is known as such."""
         self.n_states = 0
 
+    @property
+    def is_driving(self) -> bool:
+        """Whether nodes of its order are left."""
+        return self.order is not None and self.position + 1 < len(self.order["nodes"])
+
     def write_state(self, now: float) -> dict[str, Any]:
         """Return the VDA 5050 state."""
         self.n_states += 1
@@ -171,7 +178,7 @@ class Vehicle:
                 {key: edge[key] for key in ("edgeId", "sequenceId", "released")}
                 for edge in edges[self.position :]
             ],
-            "driving": bool(is_left) and not self.is_broken,
+            "driving": self.is_driving,
             "actionStates": [
                 {
                     "actionId": action["actionId"],
@@ -211,6 +218,7 @@ class Plant:
             now += round(draw.expovariate(1.0 / SECONDS_PER_TASK), 3)
         self._plan(BREAKS_AT, "break", None)
         self._plan(REPAIRED_AT, "repair", None)
+        self._plan(REPEATED_EVERY, "repeat", None)
         self.n_tasks = n_tasks
 
     def step(self) -> float | None:
@@ -271,25 +279,29 @@ class Plant:
     def _arrive(self, now: float, plan: tuple[Vehicle, int]) -> None:
         vehicle, trip = plan
         if trip != vehicle.trip or vehicle.order is None:
-            return
+            return  # it broke down on the way
         vehicle.position += 1
         node = vehicle.order["nodes"][vehicle.position]
         vehicle.node = node["nodeId"]
         self._report(now, vehicle)
-        if vehicle.position + 1 < len(vehicle.order["nodes"]):
+        if vehicle.is_driving:
             self._plan_edge(now, vehicle)
         else:
             self.delivered[vehicle.order["orderId"].split("/")[0]] = now
-            vehicle.order, vehicle.position = None, 0
 
     def _break(self, now: float, _: None) -> None:
         """Break the first vehicle that works; the order is void, the load is where it was picked."""
-        vehicle = next((v for v in self._vehicles.values() if v.order), None)
+        vehicle = next((v for v in self._vehicles.values() if v.is_driving), None)
         vehicle = vehicle or next(iter(self._vehicles.values()))
         self._breaking = vehicle.name
         vehicle.is_broken, vehicle.order, vehicle.position = True, None, 0
         vehicle.trip += 1
         self._report(now, vehicle)
+
+    def _repeat(self, now: float, _: None) -> None:
+        for vehicle in self._vehicles.values():
+            self._report(now, vehicle)
+        self._plan(now + REPEATED_EVERY, "repeat", None)
 
     def _repair(self, now: float, _: None) -> None:
         vehicle = self._vehicles[self._breaking]
@@ -306,15 +318,17 @@ class Control:
         self.dispatcher = dispatcher
         self.seen, self.orders = seen, orders
         self._broken: set[str] = set()
+        self._under_way: dict[str, str] = {}
+        """The order of each vehicle that has one to fulfil; states of another are of before."""
         self._ends: dict[str, tuple[str, str]] = {}
 
     def keep(self) -> dict[str, Any]:
         """Return what is known besides the dispatcher's own state."""
-        return {"broken": sorted(self._broken), "ends": self._ends}
+        return {"broken": sorted(self._broken), "orders": self._under_way, "ends": self._ends}
 
     def take_over(self, kept: dict[str, Any]) -> None:
         """Go on with what `keep` returned."""
-        self._broken = set(kept["broken"])
+        self._broken, self._under_way = set(kept["broken"]), kept["orders"]
         self._ends = {task: (a, b) for task, (a, b) in kept["ends"].items()}
 
     def answer(self) -> None:
@@ -351,15 +365,20 @@ class Control:
         now, vehicle = read_moment(state["timestamp"]), state["serialNumber"]
         node = state["lastNodeId"]
         is_broken = any(error["errorLevel"] == "FATAL" for error in state["errors"])
-        if is_broken:
+        if is_broken and vehicle not in self._broken:
             self._broken.add(vehicle)
+            self._under_way.pop(vehicle, None)
             self.dispatcher.feed(acerl_np.VehicleBroke(now, vehicle))
-        elif vehicle in self._broken:
+        elif vehicle in self._broken and not is_broken:
             self._broken.remove(vehicle)
             self.dispatcher.feed(acerl_np.VehicleRepaired(now, vehicle, node))
+        elif state["orderId"] != self._under_way.get(vehicle):
+            return  # of an order that is fulfilled or void
         elif state["nodeStates"]:
-            self.dispatcher.feed(acerl_np.VehiclePassed(now, vehicle, node))
+            if node != self.dispatcher.sites[vehicle]:
+                self.dispatcher.feed(acerl_np.VehiclePassed(now, vehicle, node))
         elif all(action["actionStatus"] == "FINISHED" for action in state["actionStates"]):
+            del self._under_way[vehicle]
             self.dispatcher.feed(acerl_np.VehicleIdle(now, vehicle, node))
 
     def _send_order(self, now: float, vehicle: str, task: str) -> None:
@@ -370,7 +389,7 @@ class Control:
         to_pickup = find_way(layout, start, pickup)
         way = [*to_pickup, *find_way(layout, pickup, delivery)[1:]]
         actions = {len(to_pickup) - 1: "pick", len(way) - 1: "drop"}
-        order_id = f"{task}/{self.orders}"
+        order_id = self._under_way[vehicle] = f"{task}/{self.orders}"
         nodes = [
             {
                 "nodeId": node,

@@ -1,34 +1,79 @@
-"""What all tests share: a Hypothesis profile for compiled kernels and for kernels run as Python.
+"""What all tests share: they run on all cores, kernels are compiled once before, and Hypothesis' profiles.
 
 Tests lie in folders named like the package's rooms; those of the whole project, and what several of them
 use, lie here: slow, obvious versions (`naive`, `naive_evolution`), random floors and records (`worlds`),
 episodes beside the slow simulator's (`episodes`), short trainings (`runs`), hostile inputs (`fuzz`).
 """
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numba
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
+from acerl_np.support.workers import count_cores
+
+JIT = not numba.config.DISABLE_JIT
+HERE = Path(__file__).parent
+
+MANY = 100 if JIT else 30
 settings.register_profile(
-    "acerl_np",
+    "many",
     deadline=None,
-    max_examples=30 if numba.config.DISABLE_JIT else 100,
+    max_examples=MANY,
     suppress_health_check=[HealthCheck.too_slow],
     print_blob=True,
 )
-settings.load_profile("acerl_np")
+settings.register_profile("few", settings.get_profile("many"), max_examples=MANY // 5)
+# That a mutant is seen is enough; no example of it is sought that is as small as can be.
+settings.register_profile(
+    "mutants",
+    settings.get_profile("many"),
+    derandomize=True,
+    database=None,
+    phases=[Phase.explicit, Phase.generate],
+)
+settings.load_profile("few")
 
 # What helpers assert is shown as fully as in a test.
 pytest.register_assert_rewrite("episodes")
 
-KERNELS = Path(__file__).parent / "kernels"
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config):
+    """On all cores, unless told otherwise (`-n 0`), debugged, or one test or file is asked for."""
+    if hasattr(config, "workerinput") or getattr(config.option, "numprocesses", 0) is not None:
+        return  # a worker, or told, or without pytest-xdist
+    if any(Path(word).is_dir() for word in config.args) and not config.option.usepdb:
+        config.option.numprocesses = count_cores()
+        if config.option.dist == "no":
+            config.option.dist = "worksteal"
+        config.option.benchmark_disable = True
+
+
+def pytest_sessionstart(session):
+    """Compile before the workers of the whole suite start, which else compile the same twice."""
+    config, options = session.config, session.config.option
+    is_worker, is_parallel = hasattr(config, "workerinput"), getattr(options, "dist", "no") != "no"
+    is_whole = not options.keyword and any(Path(word).resolve() == HERE for word in config.args)
+    if not JIT or not is_parallel or not is_whole or is_worker or options.collectonly:
+        return
+    if subprocess.call([sys.executable, HERE / "compile_all.py"]) != 0:
+        pytest.exit("the kernels cannot be compiled", returncode=1)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """What is in the kernels' folder need not say of each test that it is one of kernels."""
+    """Mark the kernels' folder as such; a test's own number of examples shrinks with the profile's."""
+    share = settings.default.max_examples / MANY
+    seen = {}
     for item in items:
-        if KERNELS in item.path.parents:
+        test = getattr(item, "obj", None)
+        own = getattr(test, "_hypothesis_internal_use_settings", settings.default)
+        if share < 1.0 and own.max_examples != settings.default.max_examples and test not in seen:
+            fewer = seen[test] = max(2, round(share * own.max_examples))
+            test._hypothesis_internal_use_settings = settings(own, max_examples=fewer)
+        if HERE / "kernels" in item.path.parents:
             item.add_marker(pytest.mark.oracle)

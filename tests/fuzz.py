@@ -32,15 +32,19 @@ import time
 import traceback
 import warnings
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 
+import acerl_np
 from acerl_np import (
     ACERL,
     Config,
@@ -57,9 +61,11 @@ from acerl_np import (
 )
 from acerl_np.commands.main import build_parser, main
 from acerl_np.commands.options import check_options, merge_options
+from acerl_np.evaluation.references import load_references, save_references
+from acerl_np.live.audit import read_audit
 from acerl_np.policies.network import initial_parameters
 from acerl_np.policies.origin import Origin
-from acerl_np.problem.assignments import read_assignments
+from acerl_np.problem.assignments import Assignments, read_assignments
 from acerl_np.problem.importers.files import import_floor
 from acerl_np.problem.records import read_record, write_record
 from acerl_np.problem.servable import measure_load
@@ -68,172 +74,44 @@ from acerl_np.simulation.replay import replay_assignments, write_schedule
 from acerl_np.support.errors import CheckpointError
 from acerl_np.support.files import read_arrays, write_arrays
 
-SECONDS = 5.0
-"""A case that takes longer is a finding."""
+SECONDS, WAITING = 5.0, 60.0
+"""A case that takes longer is a finding: of the processor, and by the clock."""
 
 MEMORY = 500 * 2**20
 """Bytes of address space beyond those of the compiled kernels."""
 
 MAX_DECISIONS = 20_000
 
-FLOOR = {
-    "format": 1,
-    "name": "small",
-    "task_slots": 3,
-    "truncate_distances": False,
-    "sites": [
-        {"id": "A", "x": 0, "y": 0, "kind": "parking"},
-        {"id": "B", "x": 3, "y": 4},
-        {"id": "C", "x": 0, "y": 8},
-        {"id": "D", "x": -3, "y": 4},
-    ],
-    "edges": [
-        {"a": "A", "b": "B"},
-        {"a": "B", "b": "C"},
-        {"a": "C", "b": "D", "length": 5.0},
-        {"a": "D", "b": "A", "one_way": True, "length": 6.5},
-        {"a": "A", "b": "D", "one_way": True},
-    ],
-    "routes": [["A", "D", "C"]],
-    "vehicles": [
-        {
-            "id": "v0",
-            "start": "A",
-            "speed": 1.5,
-            "capacity": 4,
-            "breakdowns": [{"time": 12.5, "repair_time": 30}],
-        },
-        {"id": "v1", "start": "C"},
-    ],
-    "scaling": {
-        "distance": [7.5, 2.5],
-        "waiting": [10, 10],
-        "expiry": [15, 5],
-        "demand": [0, 1],
-        "total_distance": [10, 4],
-        "speed": 1.5,
-        "capacity": 4,
-    },
-}
+DATA = Path(__file__).resolve().parent / "data"
+VALID = DATA / "fuzz"
+"""Small valid files of every kind that is text; those of the package's own formats are made."""
+
+
+def read_table(name: str) -> list[list[str]]:
+    with open(VALID / f"{name}.csv", encoding="utf-8", newline="") as file:
+        return list(csv.reader(file))
+
+
+def read_tree(name: str) -> Any:
+    return json.loads((DATA / name).read_text())
+
+
+FLOOR = read_tree("fuzz/floor.json")
 PLAIN_FLOOR = {key: FLOOR[key] for key in ("format", "sites", "edges", "vehicles")}
+MODEL = {"mean_time_between_failures": 60, "mean_time_to_repair": 7.5}
 RANDOM_FLOOR = {
     **FLOOR,
-    "vehicles": [
-        {
-            **vehicle,
-            "random_breakdowns": {"mean_time_between_failures": 60, "mean_time_to_repair": 7.5},
-        }
-        for vehicle in FLOOR["vehicles"]
-    ],
+    "vehicles": [{**vehicle, "random_breakdowns": MODEL} for vehicle in FLOOR["vehicles"]],
 }
-
-TABLE = [
-    ["task", "pickup", "delivery", "arrival_time", "expiry_time", "handling_time", "demand"],
-    ["t0", "A", "B", "0", "20", "0", "1"],
-    ["t1", "C", "D", "2.5", "15", "1.25", "0"],
-    ["t2", "D", "A", "2.5", "30", "0", "2.5"],
-]
-
-STAMPED = [
-    ["task", "pickup", "delivery", "arrival_time", "expiry_time", "time_zero"],
-    ["t0", "A", "B", "2024-05-06T07:00:00", "2024-05-06T07:00:20", "2024-05-06T06:59:58"],
-    ["t1", "C", "D", "2024-05-06T07:00:02.5", "2024-05-06T07:00:17", ""],
-]
-EXPORTED = [
-    ["Comment", "Task", "Pickup", "Delivery", "Arrival Time", "Expiry Time"],
-    ["x", "t0", "A", "B", "07:30", "07:31:00"],
-    ["", "t1", "C", "D", "7:30:02.5", "08:00"],
-]
-SINCE_1970 = [
-    ["task", "pickup", "delivery", "arrival_time", "expiry_time", "customer"],
-    ["t0", "A", "B", "1714980600", "20", "me"],
-    ["t1", "C", "D", "1714980602.5", "15", "you"],
-]
-BREAKDOWNS = [["vehicle", "time", "repair_time"], ["v0", "3", "12.5"], ["v1", "0", "4"]]
-STAMPED_BREAKDOWNS = [
-    ["vehicle", "time", "repair_time"],
-    ["v1", "2024-05-06T07:00:01", "12.5"],
-    ["v1", "2024-05-06T06:50:00", "700"],
-]
-PAST = [
-    ["task", "vehicle", "start", "finish"],
-    ["t1", "v1", "3", "9.5"],
-    ["t0", "v0", "0", "2"],
-    ["t2", "v1", "20.5", "31"],
-]
+ORIGINS = read_tree("fuzz/origins.json")
+TABLE = read_table("week")
+OPTIONS = dict(line.split(" = ") for line in (VALID / "options.toml").read_text().splitlines())
 MOMENTS = [
     *["2024-05-06T07:00:00", "2024-05-06T07:00:00Z", "2024-05-06 07:00", "20240506T070000,5+0200"],
     *["9999-12-31T23:59:59", "0001-01-01T00:00", "0001-01-01T00:00+14:00", "2024-02-30T00:00"],
     *["2024-05-06T07:00:00.1234567", "1900-01-01T00:00", "2024-05-06", "07:00"],
     *["23:59:59.999999999", "24:00", "7:5", "1714980600", "4000000000.1", "06.05.2024 07:30"],
 ]
-
-ORIGINS = {
-    "metaInformation": {"lifVersion": "2.0.0"},
-    "origins": [
-        {
-            "originId": "O",
-            "layouts": [
-                {
-                    "layoutId": "L",
-                    "layoutLevelId": "0",
-                    "nodes": [
-                        {"nodeId": "a", "nodePosition": {"x": 0.0, "y": 0.0}},
-                        {"nodeId": "b", "nodePosition": {"x": 3.0, "y": 4.0}},
-                    ],
-                    "edges": [
-                        {
-                            "edgeId": "ab",
-                            "startNodeId": "a",
-                            "endNodeId": "b",
-                            "mobileRobotTypeEdgeProperties": [
-                                {
-                                    "mobileRobotTypes": ["m"],
-                                    "maxSpeed": 1.5,
-                                    "loadRestriction": {"loaded": False, "unloaded": True},
-                                    "trajectory": {
-                                        "degree": 1,
-                                        "knotVector": [0, 0, 1, 1],
-                                        "controlPoints": [{"x": 0, "y": 0}, {"x": 3, "y": 4}],
-                                    },
-                                }
-                            ],
-                        },
-                        {"edgeId": "ba", "startNodeId": "b", "endNodeId": "a"},
-                    ],
-                    "stations": [{"stationId": "s", "interactionNodeIds": ["a"]}],
-                }
-            ],
-        }
-    ],
-}
-DATA = Path(__file__).resolve().parent / "data"
-
-OPTIONS = {
-    "generations": "2",
-    "population": "4",
-    "learning-rate": "0.06",
-    "noise_std": "0.1",
-    "noise_decay": "0.99",
-    "noise_decay_every": "50",
-    "cost_limit": "50.0",
-    "p_f": "0.5",
-    "alpha_u": "1.0",
-    "ranking": '"isr"',
-    "sampler": '"ais"',
-    "shaping": '"standardised"',
-    "antithetic": "false",
-    "hidden": "[2]",
-    "advantage": '"paper"',
-    "tasks": '["week.csv"]',
-    "layout": '"floor.json"',
-    "seed": "3",
-    "threads": "1",
-    "out": '"run"',
-    "trials": "0",
-    "checkpoint_every": "10.0",
-    "quiet": "true",
-}
 
 SIZES = (3, 2)
 """Task slots and vehicles of the sample floor."""
@@ -290,9 +168,6 @@ class Raw(str):
 TEXTS = [
     "",
     " ",
-    "A",
-    "t0",
-    "v0",
     "é日本\U0001f69a",
     "x" * 201,
     "x" * 5000,
@@ -301,37 +176,11 @@ TEXTS = [
     "\x1b[31m",
     "\u2028",
     "\ufeff",
-    "../..",
-    "{name}",
-    "%s",
 ]
-NUMBERS = [
-    "0",
-    "-0",
-    "-0.0",
-    "-1",
-    "1",
-    "2",
-    "0.5",
-    "1e-12",
-    "5e-324",
-    "1e-9",
-    "1e-6",
-    "1e9",
-    "999999999.5",
-    "1e9999",
-    "1e400",
-    "-1e400",
-    "1e308",
-    "1e18",
-    "9" * 19,
-    "9" * 400,
-    "-" + "9" * 400,
-    "9" * 5000,
-    "0.1" + "0" * 400,
-    "100000",
-    "4294967296",
-]
+TEXTS += ["A", "t0", "v0", "../..", "{name}", "%s"]
+NUMBERS = "0 -0 -0.0 -1 1 2 0.5 1e-12 5e-324 1e-9 1e-6 1e9 999999999.5 1e9999 1e400 -1e400".split()  # noqa: SIM905
+NUMBERS += ["1e308", "1e18", "100000", "4294967296", "0.1" + "0" * 400]
+NUMBERS += ["9" * 19, "9" * 400, "-" + "9" * 400, "9" * 5000]
 
 
 def hostile_json(rng: random.Random, depth: int = 0) -> Any:
@@ -348,7 +197,9 @@ def hostile_json(rng: random.Random, depth: int = 0) -> Any:
     return {rng.choice(TEXTS): hostile_json(rng, depth + 1) for _ in range(rng.randrange(3))}
 
 
-def dump_json(data: object, rng: random.Random) -> str:
+def dump_json(
+    data: object, rng: random.Random, indents: Sequence[int | None] = (None, None, 1)
+) -> str:
     """Return JSON in which every `Raw` stands as it is."""
     raw: list[str] = []
 
@@ -362,9 +213,7 @@ def dump_json(data: object, rng: random.Random) -> str:
             return [mark(item) for item in value]
         return value
 
-    text = json.dumps(
-        mark(data), indent=rng.choice([None, None, 1]), ensure_ascii=rng.random() < 0.5
-    )
+    text = json.dumps(mark(data), indent=rng.choice(indents), ensure_ascii=rng.random() < 0.5)
     return re.sub(r'"@raw(\d+)@"', lambda match: raw[int(match[1])], text)
 
 
@@ -418,17 +267,24 @@ def mutate_tree(rng: random.Random, data: Any) -> Any:
     return data
 
 
-def make_layout(rng: random.Random) -> bytes:
-    sample = rng.choice([FLOOR, RANDOM_FLOOR, PLAIN_FLOOR])
+def make_json(rng: random.Random, tree: Any) -> bytes:
+    """Return JSON with parts, or bytes, of it changed."""
     if rng.random() < 0.3:
-        others = [json.dumps(FLOOR).encode(), json.dumps(PLAIN_FLOOR, indent=1).encode()]
-        return mutate_bytes(rng, json.dumps(sample, indent=1).encode(), others)
-    data = tiny_floor(rng) if rng.random() < 0.3 else mutate_tree(rng, sample)
-    text = dump_json(data, rng)
-    if rng.random() < 0.03:
-        text = text.replace('"x"', '"y"', 1)
+        text = json.dumps(tree, indent=rng.choice([None, 1])).encode()
+        return mutate_bytes(rng, text, [text, json.dumps(FLOOR).encode()])
+    return encode(rng, dump_json(mutate_tree(rng, tree), rng))
+
+
+def encode(rng: random.Random, text: str) -> bytes:
     encoded = text.encode("utf-8", "surrogatepass")
     return mutate_bytes(rng, encoded, [encoded]) if rng.random() < 0.1 else encoded
+
+
+def make_layout(rng: random.Random) -> bytes:
+    if rng.random() < 0.2:
+        return encode(rng, dump_json(tiny_floor(rng), rng))
+    data = make_json(rng, rng.choice([FLOOR, RANDOM_FLOOR, PLAIN_FLOOR]))
+    return data.replace(b'"x"', b'"y"', 1) if rng.random() < 0.03 else data
 
 
 def tiny_floor(rng: random.Random) -> dict[str, Any]:
@@ -505,12 +361,18 @@ def render_csv(rng: random.Random, table: list[list[str]]) -> bytes:
 
 
 def make_lif(rng: random.Random) -> bytes:
-    sample = rng.choice([json.loads((DATA / "hall.lif.json").read_text()), ORIGINS])
+    return make_json(rng, rng.choice([read_tree("hall.lif.json"), ORIGINS]))
+
+
+def make_references(rng: random.Random) -> bytes:
+    return make_json(rng, read_tree("fuzz/best.json"))
+
+
+def make_audit(rng: random.Random, folder: Path, samples: Samples) -> bytes:
     if rng.random() < 0.3:
-        text = json.dumps(sample, indent=rng.choice([None, 1])).encode()
-        return mutate_bytes(rng, text, [text, json.dumps(ORIGINS).encode()])
-    encoded = dump_json(mutate_tree(rng, sample), rng).encode("utf-8", "surrogatepass")
-    return mutate_bytes(rng, encoded, [encoded]) if rng.random() < 0.1 else encoded
+        return mutate_bytes(rng, samples.audit, [samples.audit, b'{"kind": "VehicleIdle"}'])
+    lines = mutate_tree(rng, [json.loads(line) for line in samples.audit.splitlines()])
+    return encode(rng, "".join(dump_json(line, rng, [None]) + "\n" for line in lines))
 
 
 def make_plant(rng: random.Random) -> bytes:
@@ -541,27 +403,25 @@ def make_plant(rng: random.Random) -> bytes:
         elif what == 8:
             item.text = rng.choice([*TEXTS, "x" * 200_000])
             item.attrib |= {f"a{k}": "" for k in range(rng.choice([1, 100, 300]))}
-    encoded = ElementTree.tostring(root, encoding="unicode").encode("utf-8", "surrogatepass")
-    if rng.random() < 0.2:
-        head = rng.choice(["utf-8", "latin-1", "utf-16", "x"])
-        encoded = f'<?xml version="1.0" encoding="{head}"?>\n'.encode() + encoded
-    return mutate_bytes(rng, encoded, [encoded]) if rng.random() < 0.1 else encoded
+    head = rng.choice(["utf-8", "latin-1", "utf-16", "x"])
+    text = f'<?xml version="1.0" encoding="{head}"?>\n' if rng.random() < 0.2 else ""
+    return encode(rng, text + ElementTree.tostring(root, encoding="unicode"))
 
 
 def make_record(rng: random.Random) -> bytes:
-    return make_table(rng, rng.choice([TABLE, TABLE, STAMPED, EXPORTED, SINCE_1970]))
+    return make_table(rng, rng.choice(["week", "week", "stamped", "exported", "since-1970"]))
 
 
 def make_breakdowns(rng: random.Random) -> bytes:
-    return make_table(rng, rng.choice([BREAKDOWNS, STAMPED_BREAKDOWNS]))
+    return make_table(rng, rng.choice(["broken", "stamped-broken"]))
 
 
 def make_assignments(rng: random.Random) -> bytes:
-    return make_table(rng, PAST)
+    return make_table(rng, "past")
 
 
-def make_table(rng: random.Random, sample: list[list[str]]) -> bytes:
-    table = copy.deepcopy(sample)
+def make_table(rng: random.Random, sample: str) -> bytes:
+    table = read_table(sample)
     if rng.random() < 0.2:
         return mutate_bytes(rng, "\n".join(map(",".join, table)).encode(), [b'a,"b\n"";c'])
     for _ in range(rng.choice([0, 1, 1, 2, 3])):
@@ -633,6 +493,8 @@ class Samples:
     policy: bytes
     plan: bytes
     checkpoints: list[bytes]
+    dispatchers: list[bytes]
+    audit: bytes
 
 
 def sample_layout() -> Layout:
@@ -679,8 +541,36 @@ def make_samples(folder: Path) -> Samples:
             trainer.step()
         trainer.save(path)
         checkpoints.append(path.read_bytes())
+    log = folder / "audit.jsonl"
+    dispatchers = [live_day(sample_policy(), path), live_day("EDD", path, log)]
     path.unlink()
-    return Samples(policy, plan, checkpoints)
+    return Samples(policy, plan, checkpoints, dispatchers, log.read_bytes())
+
+
+def live_day(policy: Policy | str, path: Path, log: Path | None = None) -> bytes:
+    """Return a saved dispatcher in the middle of a day, whose log goes on to its end."""
+    live = acerl_np.Dispatcher(sample_layout(), policy, audit=log, explain=log is not None)
+    tasks = [("t0", "A", "B"), ("t1", "C", "D"), ("t2", "D", "A"), ("off", "B", "C")]
+    for k, ends in enumerate(tasks):
+        live.feed(acerl_np.TaskArrived(float(k), *ends, 20.0, demand=0.5 * (k % 2)))
+    live.feed(acerl_np.TaskCancelled(3.0, "off"))
+    live.feed(acerl_np.TaskArrived(3.5, "later", "A", "C", 60.0, earliest_start=40.0))
+    live.decide(4.0)
+    live.feed(acerl_np.VehicleBroke(5.0, "v1"))
+    if isinstance(policy, str):  # a network is of a fleet of its size
+        live.feed(acerl_np.VehicleAdded(6.0, "v2", "C", 1.0, 4.0))
+    live.decide(7.0)
+    live.feed(acerl_np.VehicleRepaired(9.0, "v1"))
+    live.save(path)
+    now = 10.0
+    while live.waiting or live.planned or live.under_way:
+        for task, vehicle in live.under_way.items():
+            live.feed(
+                acerl_np.VehicleIdle(now, vehicle, {"t0": "B", "t1": "D", "t2": "A"}.get(task, "C"))
+            )
+        now += 15.0
+        live.decide(now)
+    return path.read_bytes()
 
 
 def hostile_array(rng: random.Random, array: np.ndarray) -> Any:
@@ -800,76 +690,70 @@ def read_sealed(folder: Path, data: bytes) -> dict[str, Any]:
     return read_arrays(path, InputError)
 
 
-def make_policy(rng: random.Random, folder: Path, samples: Samples) -> bytes:
-    others = [samples.policy, *samples.checkpoints]
+def make_archive(
+    rng: random.Random, folder: Path, sample: bytes, others: list[bytes], parts: list[str]
+) -> bytes:
+    """Return an archive with bytes, members, arrays, or JSON in these arrays changed."""
     what = rng.random()
     if what < 0.2:
-        return mutate_bytes(rng, samples.policy, others)
-    if what < 0.4:
-        return mutate_members(rng, samples.policy)
-    arrays = read_sealed(folder, samples.policy)
-    if what < 0.6:
-        slots, fleet = rng.choice([1, 2, 3, 40]), rng.choice([1, 2, 3])
-        hidden = [rng.choice([1, 2, 9]) for _ in range(rng.randrange(4))]
-        sizes = [count_features(slots, fleet), *hidden, count_actions(fleet)]
-        theta = initial_parameters(sizes, rng.randrange(2**63))
-        theta *= np.float32(rng.choice([0.0, 1.0, 1e-30, 1e30, 1e38]))
-        arrays |= {
-            "theta": theta,
-            "hidden": np.array(hidden, np.int64),
-            "task_slots": np.array(slots),
-            "n_vehicles": np.array(fleet),
-            "smallest": np.array([rng.choice([1, slots, 99]), rng.choice([1, fleet])]),
-        }
-        if rng.random() < 0.5:
-            return seal(folder, arrays)
-    elif what < 0.8:
-        part = rng.choice(["origin.facts", "origin.facts", "origin.history"])
+        return mutate_bytes(rng, sample, others)
+    if what < 0.35:
+        return mutate_members(rng, sample)
+    arrays = read_sealed(folder, sample)
+    if what < 0.75:
+        part = rng.choice(parts)
         data = json.loads(arrays[part].tobytes())
-        arrays[part] = pack(mutate_tree(rng, data), rng)
-        return seal(folder, arrays)
+        # Within another tree the root itself can change.
+        changes_root = rng.random() < 0.1
+        data = mutate_tree(rng, {"data": data} if changes_root else data)
+        data = data.get("data") if changes_root else data
+        if part == "instances" and rng.random() < 0.7:
+            refresh_hashes(rng, data)
+        arrays[part] = pack(data, rng)
+        if rng.random() < 0.03:
+            arrays[part] = np.frombuffer(b"[" * rng.choice([10, 100_000]), np.uint8)
+        if rng.random() < 0.8:
+            return seal(folder, arrays)
     return seal(folder, mutate_arrays(rng, arrays))
+
+
+def make_policy(rng: random.Random, folder: Path, samples: Samples) -> bytes:
+    if rng.random() < 0.8:
+        others = [samples.policy, *samples.checkpoints]
+        return make_archive(rng, folder, samples.policy, others, ["origin.facts", "origin.history"])
+    arrays = read_sealed(folder, samples.policy)
+    slots, fleet = rng.choice([1, 2, 3, 40]), rng.choice([1, 2, 3])
+    hidden = [rng.choice([1, 2, 9]) for _ in range(rng.randrange(4))]
+    sizes = [count_features(slots, fleet), *hidden, count_actions(fleet)]
+    theta = initial_parameters(sizes, rng.randrange(2**63))
+    theta *= np.float32(rng.choice([0.0, 1.0, 1e-30, 1e30, 1e38]))
+    arrays |= {
+        "theta": theta,
+        "hidden": np.array(hidden, np.int64),
+        "task_slots": np.array(slots),
+        "n_vehicles": np.array(fleet),
+        "smallest": np.array([rng.choice([1, slots, 99]), rng.choice([1, fleet])]),
+    }
+    return seal(folder, arrays if rng.random() < 0.5 else mutate_arrays(rng, arrays))
 
 
 def make_plan(rng: random.Random, folder: Path, samples: Samples) -> bytes:
-    what = rng.random()
-    if what < 0.2:
-        return mutate_bytes(rng, samples.plan, [samples.plan, samples.policy])
-    if what < 0.4:
-        return mutate_members(rng, samples.plan)
-    arrays = read_sealed(folder, samples.plan)
-    if what < 0.8:
-        arrays["plan"] = pack(mutate_tree(rng, json.loads(arrays["plan"].tobytes())), rng)
-        return seal(folder, arrays)
-    return seal(folder, mutate_arrays(rng, arrays))
-
-
-def pack(data: Any, rng: random.Random) -> np.ndarray:
-    return np.frombuffer(dump_json(data, rng).encode("utf-8", "surrogatepass"), np.uint8)
+    return make_archive(rng, folder, samples.plan, [samples.plan, samples.policy], ["plan"])
 
 
 def make_checkpoint(rng: random.Random, folder: Path, samples: Samples) -> bytes:
     sample = rng.choice(samples.checkpoints)
-    what = rng.random()
-    if what < 0.15:
-        return mutate_bytes(rng, sample, [samples.policy, *samples.checkpoints])
-    if what < 0.25:
-        return mutate_members(rng, sample)
-    arrays = read_sealed(folder, sample)
-    if what < 0.65:
-        part = rng.choice(["settings", "settings", "instances"])
-        data = json.loads(arrays[part].tobytes())
-        # Within another tree the root itself can change.
-        root = {"data": data}
-        data = mutate_tree(rng, root).get("data") if rng.random() < 0.1 else mutate_tree(rng, data)
-        if part == "instances" and rng.random() < 0.7:
-            refresh_hashes(rng, data)
-        arrays[part] = pack(data, rng)
-        if rng.random() < 0.05:
-            arrays[part] = np.frombuffer(b"[" * rng.choice([10, 100_000]), np.uint8)
-        if rng.random() < 0.7:
-            return seal(folder, arrays)
-    return seal(folder, mutate_arrays(rng, arrays))
+    parts = ["settings", "settings", "instances"]
+    return make_archive(rng, folder, sample, [samples.policy, *samples.checkpoints], parts)
+
+
+def make_dispatcher(rng: random.Random, folder: Path, samples: Samples) -> bytes:
+    sample = rng.choice(samples.dispatchers)
+    return make_archive(rng, folder, sample, [samples.policy, *samples.dispatchers], ["state"])
+
+
+def pack(data: Any, rng: random.Random) -> np.ndarray:
+    return np.frombuffer(dump_json(data, rng).encode("utf-8", "surrogatepass"), np.uint8)
 
 
 def refresh_hashes(rng: random.Random, data: Any) -> None:
@@ -885,128 +769,19 @@ def refresh_hashes(rng: random.Random, data: Any) -> None:
 # Command lines
 
 
-LINES = [
-    "train week.csv --layout floor.json --generations 1 --population 2 --trials 0 --threads 1 "
-    "--hidden 2 --out run --force",
-    "train week.csv --generations 1 --population 4 --antithetic --trials 1 --threads 1 --hidden 2 "
-    "--ranking cf --sampler uniform --shaping rank --advantage released --seed 5 --out run --force --quiet",
-    "train --config options.toml",
-    "train --resume run.npz --generations 3 --trials 0 --threads 1 --out run --force",
-    "train --resume run.npz --quiet --trials 0",
-    "evaluate policy.npz EDD --tasks week.csv --layout floor.json --trials 2 --threads 1",
-    "evaluate policy.npz Random --tasks week.csv --trials 1 --threads 1 --greedy --format markdown "
-    "--trials-csv trials.csv --force --cost-limit 20 --seed 4",
-    "evaluate MIX AHP --tasks week.csv --trials 1 --references best.json --format csv",
-    "records perturb week.csv --layout floor.json --magnitude 3 --seed 1 --out new --force",
-    "records perturb week.csv other.csv --magnitude 3 --names w{k}-{n} --first 3 --out new --force",
-    "hindsight week.csv --layout floor.json --effort 0 --out best.json --force",
-    "records perturb stamped.csv --magnitude 3 --breakdowns stamped-broken.csv --out new --force",
-    "records check week.csv stamped.csv --breakdowns none --format json",
-    "records generate --layout floor.json --tasks 4 --count 2 --demand 1 4 --handling-time 0 2.5 "
-    "--out new --force",
-    "records generate --layout floor.json --tasks 4 --process bursts --burst-size 2 --slack 0 "
-    "--out new --force",
-    "records replay past.csv --tasks week.csv --layout floor.json --schedule-csv times.csv --force",
-    "evaluate EDD --tasks week.csv --replay past.csv --trials 1 --breakdowns broken.csv",
-    "replay policy.npz week.csv --layout floor.json --against past.csv --trial 2 --out page.html --force",
-    "floor import hall.json --vehicles 2 --start n1 --speed 1.5 --out made.json --force",
-    "floor import origins.json --vehicles 1 --start s --from lif --layout-id L --out made.json --force",
-    "floor import plant.xml --capacity 3 --out made.json --force",
-    "floor check floor.json week.csv stamped.csv --breakdowns none",
-    "evaluate Static MIX --fit other.csv --tasks week.csv --replay past.csv --trials 2 "
-    "--random-breakdowns 90,5",
-    "train --resume run.npz --generations 3 --trials 0 --random-breakdowns none --out run --force",
-    "hindsight week.csv --effort 0 --random-breakdowns none --breakdowns broken.csv",
-    "floor show floor.json",
-    "hindsight week.csv --cost-limit -1",
-    "hindsight --help",
-    "experiments comparison --seeds 0 --out studies",
-    "experiments --help",
-    "--version",
-    "train --help",
-]
-WORDS = [
-    *["", " ", "-", "--", "-h", "--help", "-1", "--version", "train", "evaluate", "records", "fly"],
-    *["0", "1", "2", "-0", "0.5", "nan", "inf", "-inf", "1e400", "1e-400", "abc", "1_0", "0x10"],
-    *[
-        "9" * 30,
-        "9" * 400,
-        "9" * 5000,
-        "-" + "9" * 30,
-        "1.5",
-        "１",
-        "é",
-        "a\nb",
-        "\x1b[31m",
-        "\udcff",
-    ],
-    *["\udcff.csv", "\udcff.npz"],
-    *["week.csv", "other.csv", "floor.json", "policy.npz", "run.npz", "options.toml", "best.json"],
-    *[
-        "bad.bin",
-        "empty",
-        "folder",
-        "missing",
-        "/dev/null",
-        "x" * 300,
-        "x" * 5000,
-        "a/b/c",
-        "é.csv",
-    ],
-    *[
-        "week.csv/x",
-        "DMH-01",
-        "dmh",
-        "dmh-train",
-        "EDD",
-        "Static",
-        "LWT",
-        "isr",
-        "text",
-        "markdown",
-    ],
-    *["--tasks", "--layout", "--suite", "--seed", "--threads", "--out", "--resume", "--config"],
-    *["--trials", "--format", "--magnitude", "--names", "--first", "--references", "--greedy"],
-    *[
-        "--trials-csv",
-        "--cost-limit",
-        "--effort",
-        "--hidden",
-        "2,2",
-        "2,,2",
-        "0",
-        "2,x",
-        "{k}",
-        "..",
-    ],
-    *["--random-breakdowns", "90,5", "1,0", "1e9,1e9", "5", ",", "--horizon"],
-    *[
-        "--breakdowns",
-        "--tasks",
-        "--fit",
-        "--demand",
-        "--handling-time",
-        "--count",
-        "--slack",
-        "--replay",
-    ],
-    *[
-        "none",
-        "broken.csv",
-        "stamped.csv",
-        "stamped-broken.csv",
-        "past.csv",
-        "hall.json",
-        "plant.xml",
-    ],
-    *["--vehicles", "--start", "--speed", "--capacity", "--layout-id", "--schedule-csv", "floor"],
-    *["check", "generate", "replay", "import", "show", "n1", "json", "opentcs"],
-    *["--p-f", "--alpha-u", "--population", "--generations", "--checkpoint-every", "--quiet"],
-]
+LINES = [*map(str.split, (VALID / "commands.txt").read_text().splitlines())]
+ODD = """
+    - -- -h -1 fly -0 0.5 nan inf -inf 1e400 1e-400 abc 1_0 0x10 １ é é.csv \udcff \udcff.csv \udcff.npz
+    bad.bin empty folder missing /dev/null a/b/c week.csv/x DMH-01 dmh dmh-train LWT isr text json opentcs
+    2,2 2,,2 2,x {k} .. 1,0 1e9,1e9 5 , --suite --horizon --p-f --alpha-u --checkpoint-every
+"""
+WORDS = sorted({word for line in LINES for word in line} | set(ODD.split()))
+WORDS += ["", " ", "a\nb", "\x1b[31m", "x" * 300, "x" * 5000]
+WORDS += ["9" * 30, "9" * 400, "9" * 5000, "-" + "9" * 30]
 
 
 def make_words(rng: random.Random) -> bytes:
-    words = rng.choice(LINES).split()
+    words = list(rng.choice(LINES))
     for _ in range(rng.choice([0, 1, 1, 1, 2, 3])):
         at = rng.randrange(len(words) + 1)
         what = rng.randrange(6)
@@ -1072,13 +847,20 @@ def within(seconds: float) -> Iterator[None]:
     def stop(number: int, frame: object) -> None:
         raise Overdue
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    # Of the processor, as others may be at work beside; by the clock where nothing is done at all.
+    timers = {
+        signal.SIGPROF: (signal.ITIMER_PROF, seconds),
+        signal.SIGALRM: (signal.ITIMER_REAL, WAITING),
+    }
+    before = {number: signal.signal(number, stop) for number in timers}
     try:
+        for timer, most in timers.values():
+            signal.setitimer(timer, most)
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        for number, (timer, _) in timers.items():
+            signal.setitimer(timer, 0)
+            signal.signal(number, before[number])
 
 
 def require(condition: object, what: str) -> None:
@@ -1206,14 +988,46 @@ def check_breakdowns(path: Path) -> None:
 
 
 def check_assignments(path: Path) -> None:
-    instance = sample_instance()
-    past = read_assignments(path, instance)
-    require(sorted(past.order.tolist()) == list(range(instance.n_tasks)), "not each task once")
+    past = read_assignments(path, sample_instance())
+    check_past(past, path)
+
+
+def check_past(past: Assignments, path: Path) -> None:
+    require(sorted(past.order.tolist()) == list(range(past.instance.n_tasks)), "not each task once")
     played = replay_assignments(past)
     require(np.isfinite([played.makespan, played.tardiness]).all(), f"figures {played}")
     require((played.finish > played.start).all(), "a task that finishes before it starts")
     require((played.start >= past.start - 1e-6).all(), "a task that starts before it did")
     write_schedule(path.with_name("schedule.csv"), played)
+
+
+def check_references(path: Path) -> None:
+    references = load_references(path)
+    again = path.with_name("again.json")
+    save_references(again, references)
+    rounded = [replace(item, tardiness=round(item.tardiness, 9)) for item in references]
+    require(load_references(again) == rounded, "references that change when they are written")
+
+
+def check_audit(path: Path) -> None:
+    past = read_audit(path, sample_layout())
+    check_past(past, path)
+
+
+def check_dispatcher(path: Path) -> None:
+    warnings.simplefilter("ignore", PolicyWarning)  # a changed layout is another floor
+    live = acerl_np.Dispatcher.load(path)
+    before = live.waiting, live.planned, live.under_way, live.sites, live.out_of_service
+    again = path.with_name("again.npz")
+    live.save(again)
+    other = acerl_np.Dispatcher.load(again)
+    after = other.waiting, other.planned, other.under_way, other.sites, other.out_of_service
+    require(before == after, "a dispatcher that changes when it is written and read")
+    known = {vehicle.id for vehicle in live.layout.vehicles}
+    for now in (50.0, 1e12):
+        given = live.decide(now)
+        require(given == other.decide(now), "a loaded dispatcher that decides otherwise")
+        require({item.vehicle for item in given} <= known, f"unknown vehicles in {given}")
 
 
 def check_config(path: Path) -> None:
@@ -1343,37 +1157,40 @@ def check_words(path: Path) -> None:
     raise InputError(lines[0][:1000])
 
 
+Maker = Callable[[random.Random, Path, Samples], bytes]
+
+
 @dataclass(frozen=True)
 class Kind:
     """How inputs of a kind are made and what must hold for them."""
 
     name: str
     suffix: str
-    make: Callable[[random.Random, Path, Samples], bytes]
+    make: Maker
     check: Callable[[Path], None]
+
+
+def alone(make: Callable[[random.Random], bytes]) -> Maker:
+    return lambda rng, folder, samples: make(rng)
 
 
 KINDS = {
     kind.name: kind
     for kind in (
-        Kind("layout", "json", lambda rng, folder, samples: make_layout(rng), check_layout),
-        Kind("record", "csv", lambda rng, folder, samples: make_record(rng), check_record),
-        Kind("lif", "json", lambda rng, folder, samples: make_lif(rng), check_import),
-        Kind("plant", "xml", lambda rng, folder, samples: make_plant(rng), check_import),
-        Kind(
-            "breakdowns", "csv", lambda rng, folder, samples: make_breakdowns(rng), check_breakdowns
-        ),
-        Kind(
-            "assignments",
-            "csv",
-            lambda rng, folder, samples: make_assignments(rng),
-            check_assignments,
-        ),
-        Kind("config", "toml", lambda rng, folder, samples: make_config(rng), check_config),
+        Kind("layout", "json", alone(make_layout), check_layout),
+        Kind("record", "csv", alone(make_record), check_record),
+        Kind("lif", "json", alone(make_lif), check_import),
+        Kind("plant", "xml", alone(make_plant), check_import),
+        Kind("breakdowns", "csv", alone(make_breakdowns), check_breakdowns),
+        Kind("assignments", "csv", alone(make_assignments), check_assignments),
+        Kind("config", "toml", alone(make_config), check_config),
+        Kind("references", "json", alone(make_references), check_references),
         Kind("policy", "npz", make_policy, check_policy),
         Kind("plan", "npz", make_plan, check_plan),
         Kind("checkpoint", "npz", make_checkpoint, check_checkpoint),
-        Kind("command", "pickle", lambda rng, folder, samples: make_words(rng), check_words),
+        Kind("dispatcher", "npz", make_dispatcher, check_dispatcher),
+        Kind("audit", "jsonl", make_audit, check_audit),
+        Kind("command", "pickle", alone(make_words), check_words),
     )
 }
 
@@ -1390,31 +1207,18 @@ class Result:
 def fill_folder(folder: Path, samples: Samples) -> None:
     """Lay out the files that command lines name."""
     shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    table = "\n".join(map(",".join, TABLE)) + "\n"
-    files = {
-        "floor.json": json.dumps(FLOOR),
-        "layout.json": json.dumps(FLOOR),
-        "week.csv": table,
-        "other.csv": table.replace("2.5", "3"),
-        "stamped.csv": "\n".join(map(",".join, STAMPED)) + "\n",
-        "broken.csv": "\n".join(map(",".join, BREAKDOWNS)) + "\n",
-        "stamped-broken.csv": "\n".join(map(",".join, STAMPED_BREAKDOWNS)) + "\n",
-        "past.csv": "\n".join(map(",".join, PAST)) + "\n",
-        "hall.json": (DATA / "hall.lif.json").read_text(),
-        "origins.json": json.dumps(ORIGINS),
-        "plant.xml": (DATA / "plant.xml").read_text(),
-        "\udcff.csv": table,  # a name that is not UTF-8
-        "options.toml": "".join(f"{key} = {value}\n" for key, value in OPTIONS.items()),
-        "best.json": "{}",
-        "empty": "",
-    }
-    for name, text in files.items():
-        (folder / name).write_text(text)
+    shutil.copytree(VALID, folder)
+    shutil.copy(DATA / "hall.lif.json", folder / "hall.json")
+    shutil.copy(DATA / "plant.xml", folder / "plant.xml")
+    shutil.copy(folder / "floor.json", folder / "layout.json")
+    table = (folder / "week.csv").read_text()
+    (folder / "other.csv").write_text(table.replace("2.5", "3"))
+    (folder / "\udcff.csv").write_text(table)  # a name that is not UTF-8
     (folder / "policy.npz").write_bytes(samples.policy)
     (folder / "\udcff.npz").write_bytes(samples.policy)
     (folder / "run.npz").write_bytes(samples.checkpoints[1])
     (folder / "bad.bin").write_bytes(bytes(range(256)))
+    (folder / "empty").touch()
     (folder / "folder").mkdir()
 
 
@@ -1459,70 +1263,43 @@ def run_case(kind: Kind, number: int, seed: int, folder: Path, samples: Samples)
 # A run of many cases in a process of their own, watched from outside
 
 
-def address_space() -> int:
-    pages = int(Path("/proc/self/statm").read_text().split()[0])
-    return pages * mmap.PAGESIZE
-
-
-def work(
-    cases: list[tuple[str, int]], seed: int, folder: Path, samples: Samples, pipe: int
-) -> None:
-    """Run cases in a child, telling the parent before and after each."""
+def begin_work() -> None:
+    """In a worker: give the cases so much memory and no more, and let what they print go."""
     import resource
 
     import scipy.sparse.csgraph  # noqa: F401  # its address space is not the cases'
 
-    with open(os.devnull, "w") as null, os.fdopen(pipe, "wb", buffering=0) as out:
-        os.dup2(null.fileno(), 1)
-        limit = address_space() + MEMORY
-        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-        own = folder / "child"
-        own.mkdir(exist_ok=True)
-        for name, number in cases:
-            result = run_case(KINDS[name], number, seed, own, samples)
-            content = pickle.dumps(result)
-            out.write(struct.pack("<I", len(content)) + content)
-    os._exit(0)
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    limit = pages * mmap.PAGESIZE + MEMORY
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
+def run_named(name: str, number: int, seed: int, folder: Path, samples: Samples) -> Result:
+    return run_case(KINDS[name], number, seed, folder, samples)
 
 
 def watch(
     cases: list[tuple[str, int]], seed: int, folder: Path, samples: Samples
 ) -> Iterator[tuple[str, int, Result]]:
-    """Yield each case with its result; a child that hangs or dies is replaced."""
-    import select
-
-    position = 0
-    while position < len(cases):
-        read, write = os.pipe()
-        child = os.fork()
-        if child == 0:
-            os.close(read)
-            try:
-                work(cases[position:], seed, folder, samples, write)
-            finally:
-                os._exit(3)
-        os.close(write)
+    """Yield each case with its result; a worker that hangs or dies is replaced."""
+    pool = None
+    for name, number in cases:
+        pool = pool or ProcessPoolExecutor(1, get_context("fork"), begin_work)
         reason = ""
-        with os.fdopen(read, "rb", buffering=0) as answers:
-            while position < len(cases) and not reason:
-                ready, _, _ = select.select([answers], [], [], SECONDS + 3)
-                if not ready:
-                    reason = "hangs in compiled code"
-                elif not (head := answers.read(4)):
-                    reason = "the process died"
-                else:
-                    content = b""
-                    (size,) = struct.unpack("<I", head)
-                    while len(content) < size:
-                        content += answers.read(size - len(content))
-                    yield *cases[position], pickle.loads(content)
-                    position += 1
-        with suppress(ProcessLookupError):
-            os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
+        try:
+            given = pool.submit(run_named, name, number, seed, folder / "child", samples)
+            yield name, number, given.result(WAITING + 3)
+        except TimeoutError:
+            reason = "hangs in compiled code"
+            for process in list(pool._processes.values()):
+                process.kill()
+        except BrokenProcessPool:
+            reason = "the process died"
         if reason:
-            yield *cases[position], Result("finding", reason)
-            position += 1
+            pool.shutdown()
+            pool = None
+            yield name, number, Result("finding", reason)
 
 
 def fuzz(n_cases: int, seed: int, kinds: list[str], out: Path) -> int:
@@ -1541,6 +1318,7 @@ def fuzz(n_cases: int, seed: int, kinds: list[str], out: Path) -> int:
         folder = Path(name)
         samples = make_samples(folder)
         check_samples(samples, folder)
+        (folder / "child").mkdir()
         last = time.perf_counter()
         for kind, number, result in watch(cases, seed, folder, samples):
             counts[kind][result.outcome] += 1
@@ -1573,25 +1351,31 @@ def print_row(name: str, count: dict[str, int], seconds: float) -> None:
 
 def check_samples(samples: Samples, folder: Path) -> None:
     """Make sure that what is mutated is accepted as it is."""
-    inside = folder / "inside" / "case"
+    inside, here = folder / "inside" / "case", Path.cwd()
     fill_folder(inside, samples)
-    check_layout(inside / "floor.json")
-    check_record(inside / "week.csv")
-    check_record(inside / "stamped.csv")
-    for name in ("hall.json", "origins.json", "plant.xml"):
-        check_import(inside / name)
-    for name in ("broken.csv", "stamped-broken.csv"):
-        check_breakdowns(inside / name)
-    check_assignments(inside / "past.csv")
-    here = Path.cwd()
-    check_config(inside / "options.toml")
+    (inside / "audit.jsonl").write_bytes(samples.audit)
+    texts = {
+        "layout": ["floor.json"],
+        "record": ["week.csv", "stamped.csv", "exported.csv", "since-1970.csv"],
+        "lif": ["hall.json", "origins.json", "plant.xml"],
+        "breakdowns": ["broken.csv", "stamped-broken.csv"],
+        "assignments": ["past.csv"],
+        "references": ["best.json"],
+        "audit": ["audit.jsonl"],
+        "config": ["options.toml"],
+    }
+    archives = {"policy": [samples.policy], "plan": [samples.plan]}
+    archives |= {"checkpoint": samples.checkpoints, "dispatcher": samples.dispatchers}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RecordWarning)
+        for kind, names in texts.items():
+            for name in names:
+                KINDS[kind].check(inside / name)
     os.chdir(here)
-    check_policy(inside / "policy.npz")
-    (inside / "plan.npz").write_bytes(samples.plan)
-    check_plan(inside / "plan.npz")
-    for data in samples.checkpoints:
-        (inside / "run.npz").write_bytes(data)
-        check_checkpoint(inside / "run.npz")
+    for kind, samples_of in archives.items():
+        for data in samples_of:
+            (inside / "sample.npz").write_bytes(data)
+            KINDS[kind].check(inside / "sample.npz")
     fill_folder(inside, samples)
 
 

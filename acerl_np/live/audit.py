@@ -12,12 +12,21 @@ from typing import Any
 import numpy as np
 
 from acerl_np.live.events import EVENTS, Assignment, Event
+from acerl_np.live.tasks import MOST, NUMBERS
 from acerl_np.problem.assignments import Assignments
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
+from acerl_np.problem.packing import UNUSABLE
 from acerl_np.problem.parts import Breakdown, Vehicle
-from acerl_np.support.errors import LayoutError, RecordError, StorageError, describe
+from acerl_np.support.errors import (
+    LayoutError,
+    RecordError,
+    StorageError,
+    describe,
+    make_printable,
+)
 from acerl_np.support.files import describe_os_error, read_text
+from acerl_np.support.numbers import is_real
 
 STARTED, ASSIGNED, DAY_BEGAN = "Started", "Assigned", "DayBegan"
 """Lines of a log besides events."""
@@ -133,8 +142,8 @@ def read_audit(path: str | os.PathLike[str], layout: Layout) -> Assignments:
         for place, line in lines:
             day.take(place, line)
         return day.finish(Path(path).stem)
-    except RecordError as error:
-        raise RecordError(f"{path}: {error}") from error
+    except UNUSABLE as error:  # a RecordError is a ValueError, too
+        raise RecordError(f"{path}: {make_printable(str(error)[:400])}") from error
 
 
 def _read_lines(text: str) -> list[tuple[str, dict[str, Any]]]:
@@ -165,7 +174,7 @@ def _read_lines(text: str) -> list[tuple[str, dict[str, Any]]]:
             found.append((latest, place, line))
             continue
         time = line.get("time")
-        if isinstance(time, bool) or not isinstance(time, int | float):
+        if not is_real(time) or abs(time) > MOST:
             raise RecordError(f"{place}: time: read '{describe(time)}'; expected seconds")
         latest = max(latest, float(time))
         if row not in seen:
@@ -175,6 +184,12 @@ def _read_lines(text: str) -> list[tuple[str, dict[str, Any]]]:
         raise RecordError(f"{torn}: not JSON; expected a line of a log")
     found.sort(key=lambda item: item[0])
     return [(place, line) for _, place, line in found]
+
+
+def _check_number(line: dict[str, Any], field: str) -> None:
+    value = line[field] if field != "priority" else line.get(field, 0.0)
+    if not is_real(value) or abs(value) > MOST:
+        raise RecordError(f"{field}: read '{describe(value)}'; expected a number")
 
 
 class _LoggedDay:
@@ -215,12 +230,18 @@ class _LoggedDay:
                 self._change_vehicle(kind, line)
         except KeyError as error:
             raise RecordError(f"{place}: {kind}: {error} is missing or unknown") from error
+        except UNUSABLE as error:
+            reason = make_printable(str(error)[:200])
+            raise RecordError(f"{place}: {kind}: cannot be read: {reason}") from error
 
     def _arrive(self, line: dict[str, Any]) -> None:
         name, n = line["task"], 1
         while name in self.rows:
             n += 1
             name = f"{line['task']} ({n})"
+        for field in NUMBERS:
+            if field != "earliest_start" or line.get(field) is not None:
+                _check_number(line, field)
         self.names[line["task"]] = name
         self.rows[name] = {
             "task": name,
@@ -238,6 +259,9 @@ class _LoggedDay:
         name = self.names[line["task"]]
         row = self.rows[name]
         if kind == "TaskChanged":
+            for field in ("due", "priority"):
+                if line[field] is not None:
+                    _check_number(line, field)
             if line["due"] is not None:
                 row["expiry_time"] = line["due"] - row["arrival_time"]
             if line["priority"] is not None:

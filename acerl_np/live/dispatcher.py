@@ -22,13 +22,14 @@ from acerl_np.live.events import Assignment, Event, Explanation
 from acerl_np.live.feed import Feed
 from acerl_np.live.floor import DayBegan, Floor
 from acerl_np.live.parts import OUT
-from acerl_np.live.saving import read_dispatcher, unpack_feed, write_dispatcher
+from acerl_np.live.saving import describe_unusable, read_dispatcher, unpack_feed, write_dispatcher
 from acerl_np.policies.files import AnyPolicy, check_policy
 from acerl_np.policies.lookahead import Lookahead
 from acerl_np.policies.origin import warn_of_difference
 from acerl_np.policies.rules import RULES, find_policy_name
 from acerl_np.problem.bundled import load_layout
 from acerl_np.problem.layout import Layout
+from acerl_np.problem.packing import UNUSABLE
 from acerl_np.problem.tables import count_actions, count_features
 from acerl_np.support.errors import EventError, InputError, describe
 from acerl_np.support.numbers import Whole, check_seed, is_real
@@ -466,8 +467,8 @@ class Dispatcher(CopiedWhole):
             )
             dispatcher._decisions = int(data["decisions"])
             unpack_feed(dispatcher._feed, data, dispatcher.layout)
-        except (KeyError, TypeError, ValueError, IndexError) as error:
-            raise InputError(f"{path}: not a usable dispatcher: {error}") from error
+        except UNUSABLE as error:
+            raise InputError(describe_unusable(path, error)) from error
         if audit is not None:
             dispatcher._open_log(audit)
         return dispatcher

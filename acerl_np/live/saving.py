@@ -18,8 +18,10 @@ from acerl_np.live.parts import SERVING, LiveTask, LiveVehicle, Snapshot
 from acerl_np.policies.files import AnyPolicy, pack_policy, unpack_policy
 from acerl_np.policies.lookahead import Lookahead
 from acerl_np.problem.layout import Layout
-from acerl_np.support.errors import InputError
+from acerl_np.problem.packing import UNUSABLE
+from acerl_np.support.errors import InputError, describe, make_printable
 from acerl_np.support.files import read_arrays, take_kind, write_arrays
+from acerl_np.support.numbers import is_real
 
 FORMAT = 3
 OLD_FORMATS = (1, 2)
@@ -68,8 +70,13 @@ def read_dispatcher(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Any]:
     try:
         data = json.loads(arrays["state"].tobytes().decode())
         return data, data["rule"] or _unpack_policy(arrays)
-    except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise InputError(f"{path}: not a usable dispatcher: {error}") from error
+    except UNUSABLE as error:
+        raise InputError(describe_unusable(path, error)) from error
+
+
+def describe_unusable(path: str | os.PathLike[str], error: Exception) -> str:
+    """Return in one line that a file holds no usable dispatcher, and why."""
+    return f"{path}: not a usable dispatcher: {make_printable(str(error)[:400])}"
 
 
 def pack_item(item: Item) -> dict[str, Any]:
@@ -175,7 +182,11 @@ def _pack_time(time: float) -> float | None:
 
 
 def _read_time(time: float | None) -> float:
-    return -math.inf if time is None else float(time)
+    if time is None:
+        return -math.inf
+    if not is_real(time):
+        raise ValueError(f"time: read {describe(time)}; expected seconds")
+    return float(time)
 
 
 def _unpack_policy(arrays: dict[str, np.ndarray]) -> Any:

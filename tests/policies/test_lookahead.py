@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from acerl_np import (
+    ACERL,
     AcerlError,
+    Config,
     ConfigError,
     IndexPolicy,
     InputError,
@@ -334,6 +336,16 @@ def weights_of(day, history, time):
 
 
 @pytest.mark.oracle
+def test_a_network_looks_ahead_on_several_records():
+    """Whatever is played beside a record changes nothing of it."""
+    records = load_suite("dmh-train")[:3]
+    network = ACERL(records[:1], Config(hidden=(4,)), threads=1).policy
+    ahead = Lookahead(network, history=records[2], futures=1, candidates=2)
+    together = evaluate_policy(ahead, records[:2], trials=1, seed=1)
+    alone = evaluate_policy(ahead, records[1], trials=1, seed=1)
+    assert together.makespan[1] == alone.makespan[0]
+
+
 def test_weights():
     """A copy of the day outweighs all; on days that do not repeat, all weigh alike."""
     day = day_of()

@@ -1,0 +1,947 @@
+"""A hundred small mistakes, one at a time in a copy of the package: do the tests see them?
+
+    python benchmarks/mutants.py                  all of them, into benchmarks/mutants.csv
+    python benchmarks/mutants.py --only live      those with this in their name or file
+    python benchmarks/mutants.py --quick          two of them; nothing is written
+
+A mutant is an exact text of a file, another text in its place, and the tests that should go red. The text is
+found wherever it stands, however it is broken into lines, and with its columns imported one by one or as a
+module. Where it is found no more the mutant is stale: aim it again at what now does the same. Mutants of
+kernels run as plain Python on the tests that compare kernels with slow versions, so that nothing is compiled.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+OUTCOMES = Path(__file__).with_suffix(".csv")
+SECONDS = 600
+"""After so long a mutant counts as caught: the tests hang."""
+COPIED = ("acerl_np", "tests", "instances", "docs", "examples", "benchmarks")
+QUICK = ("kernels: equally good members swap", "files: bytes need not be on the disk")
+
+
+class Mutant(NamedTuple):
+    """A mistake: `old` becomes `new` in a file of the package; these tests should go red."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+    tests: str
+
+    @property
+    def is_kernel(self) -> bool:
+        return self.file.startswith("kernels/")
+
+
+SIMULATOR = "tests/simulation/test_simulator.py"
+BREAKDOWNS = f"tests/simulation/test_random_breakdowns.py {SIMULATOR}"
+TRACE = f"tests/simulation/test_trace.py {SIMULATOR}"
+BASELINES = f"tests/policies/test_baselines.py {SIMULATOR}"
+AHEAD = "tests/kernels/test_lookahead.py"
+INDEX = "tests/kernels/test_index.py"
+RANDOM = "tests/kernels/test_random.py"
+STORAGE = "tests/support/test_storage.py"
+TRAINING = "tests/training/test_training.py"
+FORMATS = "tests/policies/test_files.py tests/kernels/test_network.py"
+RECORDS = "tests/problem/test_records.py"
+PROBLEM = "tests/problem/test_problem.py"
+SAMPLER = "tests/evolution/test_sampler.py"
+RANKING = "tests/evolution/test_ranking.py"
+METRICS = "tests/evaluation/test_metrics.py"
+VERDICT = "tests/evaluation/test_verdict.py"
+COMMANDS = "tests/commands/test_commands.py"
+JUDGING = "tests/commands/test_judging.py"
+LATE = "tests/live/test_late_events.py"
+FLEET = "tests/live/test_fleet.py"
+LIVE = f"tests/live/test_dispatcher.py {FLEET}"
+
+MUTANTS = [
+    Mutant(
+        "kernels: a vehicle at the pickup drives to it",
+        "kernels/events.py",
+        "if leg == TO_PICKUP and site == problem.ends[i, task, ENDS_PICKUP]:",
+        "if leg == TO_PICKUP and site != problem.ends[i, task, ENDS_PICKUP]:",
+        TRACE,
+    ),
+    Mutant(
+        "kernels: the pool loses another task",
+        "kernels/events.py",
+        "for k in range(position, state.episode[b, EPISODE_POOL_SIZE] - 1):",
+        "for k in range(position + 1, state.episode[b, EPISODE_POOL_SIZE] - 1):",
+        SIMULATOR,
+    ),
+    Mutant(
+        "kernels: handling takes no time",
+        "kernels/events.py",
+        "count_ticks(metres / speed + slowdown + handling)",
+        "count_ticks(metres / speed + slowdown)",
+        SIMULATOR,
+    ),
+    Mutant(
+        "kernels: a service may take no second",
+        "kernels/events.py",
+        "duration = max(np.int64(1),",
+        "duration = max(np.int64(0),",
+        SIMULATOR,
+    ),
+    Mutant(
+        "kernels: a task put back waits from a second later",
+        "kernels/events.py",
+        "state.waiting_since[b, task] = np.float64(now - 1)",
+        "state.waiting_since[b, task] = np.float64(now)",
+        SIMULATOR,
+    ),
+    Mutant(
+        "kernels: repairs end a second early",
+        "kernels/events.py",
+        "now + find_repair_ticks(problem, state, b, v, now) + 1",
+        "now + find_repair_ticks(problem, state, b, v, now)",
+        SIMULATOR,
+    ),
+    Mutant(
+        "kernels: a breakdown during a repair comes after it",
+        "kernels/events.py",
+        "problem.breakdown[i, v, k, BREAKDOWN_TICK] <= tick: k += 1",
+        "problem.breakdown[i, v, k, BREAKDOWN_TICK] < tick: k += 1",
+        SIMULATOR,
+    ),
+    Mutant(
+        "kernels: tasks that are early make up for late ones",
+        "kernels/events.py",
+        "delay += max(0.0, own)",
+        "delay += own",
+        SIMULATOR,
+    ),
+    Mutant(
+        "kernels: a task on time is late",
+        "kernels/events.py",
+        "n_late += own > 1e-9",
+        "n_late += own > -1e-9",
+        "tests/simulation/test_usage.py",
+    ),
+    Mutant(
+        "kernels: an episode ends before its horizon",
+        "kernels/events.py",
+        "if tick > problem.instance[i, INSTANCE_HORIZON]:",
+        "if tick >= problem.instance[i, INSTANCE_HORIZON]:",
+        TRACE,
+    ),
+    Mutant(
+        "kernels: an undone trip waits twice",
+        "kernels/events.py",
+        "usage[USAGE_WAITING] -= usage[USAGE_LAST_WAITING]",
+        "usage[USAGE_WAITING] += usage[USAGE_LAST_WAITING]",
+        "tests/simulation/test_usage.py",
+    ),
+    Mutant(
+        "kernels: a random repair is another vehicle's",
+        "kernels/events.py",
+        "draw_waiting_time(state.breakdown_key[b], n, 2 * v + 1)",
+        "draw_waiting_time(state.breakdown_key[b], n, 2 * v)",
+        BREAKDOWNS,
+    ),
+    Mutant(
+        "kernels: a halted vehicle goes on where back is as long",
+        "kernels/ways.py",
+        "turns = back <= onward",
+        "turns = back < onward",
+        SIMULATOR,
+    ),
+    Mutant(
+        "kernels: a one-way edge is driven back",
+        "kernels/ways.py",
+        "if problem.edge_length[layout, ahead, site] == np.inf:",
+        "if problem.edge_length[layout, ahead, site] == -1.0:",
+        SIMULATOR,
+    ),
+    Mutant(
+        "kernels: the shortest trip is the shortest approach",
+        "kernels/rules.py",
+        "distance[site, pickup] + loaded, problem",
+        "distance[site, pickup], problem",
+        BASELINES,
+    ),
+    Mutant(
+        "kernels: of equals the last is picked",
+        "kernels/rules.py",
+        "if key < best_key:",
+        "if key <= best_key:",
+        BASELINES,
+    ),
+    Mutant(
+        "kernels: the longest waiting is the shortest",
+        "kernels/rules.py",
+        "return -round_sum(now - state.waiting_since[b, task])",
+        "return round_sum(now - state.waiting_since[b, task])",
+        BASELINES,
+    ),
+    Mutant(
+        "kernels: a full load is too heavy",
+        "kernels/state.py",
+        "problem.record[i, task, RECORD_DEMAND] <= capacity",
+        "problem.record[i, task, RECORD_DEMAND] < capacity",
+        SIMULATOR,
+    ),
+    Mutant(
+        "kernels: priorities are ignored",
+        "kernels/state.py",
+        "highest = max(highest, problem.record[i, task, RECORD_PRIORITY])",
+        "highest = min(highest, problem.record[i, task, RECORD_PRIORITY])",
+        SIMULATOR,
+    ),
+    Mutant(
+        "kernels: seconds are rounded down",
+        "kernels/state.py",
+        "np.int64(np.ceil(seconds - 0.5e-9))",
+        "np.int64(np.floor(seconds - 0.5e-9))",
+        SIMULATOR,
+    ),
+    Mutant(
+        "kernels: seen waiting begins at the arrival",
+        "kernels/observation.py",
+        "np.float64(now) - state.waiting_since[b, task]",
+        "np.float64(now) - problem.record[i, task, RECORD_ARRIVAL]",
+        SIMULATOR,
+    ),
+    Mutant(
+        "kernels: seen capacity is scaled as speed",
+        "kernels/observation.py",
+        "problem.fleet[i, v, FLEET_CAPACITY] / scale[SCALING_CAPACITY]",
+        "problem.fleet[i, v, FLEET_CAPACITY] / scale[SCALING_SPEED]",
+        SIMULATOR,
+    ),
+    Mutant(
+        "kernels: lateness is slack",
+        "kernels/index.py",
+        "x[LATENESS] = max(0.0, -slack)",
+        "x[LATENESS] = max(0.0, slack)",
+        INDEX,
+    ),
+    Mutant(
+        "kernels: the first to come is its own rival",
+        "kernels/index.py",
+        "pairs.second[k] if is_first else pairs.soonest[k]",
+        "pairs.soonest[k]",
+        INDEX,
+    ),
+    Mutant(
+        "kernels: a long queue is compared with one more",
+        "kernels/index.py",
+        "MOST_OTHERS = 32",
+        "MOST_OTHERS = 33",
+        INDEX,
+    ),
+    Mutant(
+        "kernels: a future above the margin costs nothing",
+        "kernels/lookahead.py",
+        "(ahead.cost_limit - ahead.margin)",
+        "(ahead.cost_limit + ahead.margin)",
+        AHEAD,
+    ),
+    Mutant(
+        "kernels: of equal candidates the last is taken",
+        "kernels/lookahead.py",
+        "if ahead.total[row, k] < least:",
+        "if ahead.total[row, k] <= least:",
+        AHEAD,
+    ),
+    Mutant(
+        "kernels: a future is played once",
+        "kernels/lookahead.py",
+        "ahead.known[h] = is_repeated(ahead, h)",
+        "ahead.known[h] = True",
+        AHEAD,
+    ),
+    Mutant(
+        "kernels: what agrees by half is a copy",
+        "kernels/futures.py",
+        "is_copy = ahead.agreement[h] > 0.5",
+        "is_copy = ahead.agreement[h] >= 0.5",
+        AHEAD,
+    ),
+    Mutant(
+        "kernels: a broken vehicle is back early",
+        "kernels/futures.py",
+        "return max(now + 1, began + ticks + 1)",
+        "return max(now + 1, began + ticks)",
+        AHEAD,
+    ),
+    Mutant(
+        "kernels: p_f is its complement",
+        "kernels/ranking.py",
+        "draw_uniform(key, sweep, j) < p_f",
+        "draw_uniform(key, sweep, j) >= p_f",
+        RANKING,
+    ),
+    Mutant(
+        "kernels: equally good members swap",
+        "kernels/ranking.py",
+        "swap = returns[a] < returns[b]",
+        "swap = returns[a] <= returns[b]",
+        RANKING,
+    ),
+    Mutant(
+        "kernels: mirrored members are alike",
+        "kernels/update.py",
+        "F(1.0) if member % 2 == 0 else F(-1.0)",
+        "F(1.0) if member % 2 == 0 else F(1.0)",
+        "tests/evolution/test_strategy.py",
+    ),
+    Mutant(
+        "kernels: mirrored utilities add up",
+        "kernels/update.py",
+        "weight -= utilities[member + 1]",
+        "weight += utilities[member + 1]",
+        "tests/evolution/test_strategy.py",
+    ),
+    Mutant(
+        "kernels: a seed's high bits say nothing",
+        "kernels/random.py",
+        "U((seed >> np.int64(32)) & low)",
+        "U(0)",
+        RANDOM,
+    ),
+    Mutant(
+        "kernels: uniforms share counters with normals",
+        "kernels/random.py",
+        "U(i), U(j), U(0), U(1))",
+        "U(i), U(j), U(0), U(0))",
+        RANDOM,
+    ),
+    Mutant(
+        "kernels: draws depend on the tile",
+        "kernels/rollout.py",
+        "entry = (first + b) * n_each + k",
+        "entry = b * n_each + k",
+        f"{TRAINING} tests/test_determinism.py",
+    ),
+    Mutant(
+        "kernels: observations are not centred for their spread",
+        "kernels/network.py",
+        "squares / sizes[0] - mean * mean",
+        "squares / sizes[0]",
+        "tests/kernels/test_network.py",
+    ),
+    Mutant(
+        "files: the file itself is written to",
+        "support/files.py",
+        "os.replace(temporary, target)",
+        "target.write_bytes(data); temporary.unlink()",
+        STORAGE,
+    ),
+    Mutant(
+        "files: bytes need not be on the disk",
+        "support/files.py",
+        "os.fsync(file.fileno())",
+        "pass",
+        STORAGE,
+    ),
+    Mutant(
+        "files: a checksum is not compared",
+        "support/files.py",
+        "or str(checksum) != _digest(arrays)",
+        "",
+        STORAGE,
+    ),
+    Mutant(
+        "files: a mark of the byte order is text",
+        "support/files.py",
+        'data.decode("utf-8-sig")',
+        'data.decode("utf-8")',
+        f"{STORAGE} {RECORDS}",
+    ),
+    Mutant(
+        "files: objects are unpickled",
+        "support/files.py",
+        "np.lib.format.read_array(content, allow_pickle=False)",
+        "np.lib.format.read_array(content, allow_pickle=True)",
+        STORAGE,
+    ),
+    Mutant(
+        "files: any kind of file is taken",
+        "support/files.py",
+        "if found is None or str(found) != kind:",
+        "if found is None:",
+        f"{FORMATS} {TRAINING}",
+    ),
+    Mutant(
+        "files: any version of a format is taken",
+        "support/files.py",
+        'stored.dtype.kind not in "iu" or stored.tolist() not in known:',
+        'stored.dtype.kind not in "iu":',
+        f"{FORMATS} {TRAINING}",
+    ),
+    Mutant(
+        "files: two runs write to one folder",
+        "support/files.py",
+        "fcntl.LOCK_EX | fcntl.LOCK_NB",
+        "fcntl.LOCK_SH | fcntl.LOCK_NB",
+        "tests/test_interruptions.py -k two_runs",
+    ),
+    Mutant(
+        "files: a default name takes any file made here",
+        "support/outputs.py",
+        "or (own and has_mark(path))",
+        "or has_mark(path)",
+        "tests/commands/test_outputs.py",
+    ),
+    Mutant(
+        "files: what is read may be written",
+        "support/outputs.py",
+        "source is not None and _are_same(source, path)",
+        "False and _are_same(source, path)",
+        "tests/commands/test_outputs.py",
+    ),
+    Mutant(
+        "files: a checkpoint may count below zero",
+        "training/checkpoint.py",
+        "((array < 0) | (array > MAX_COUNT)).any()",
+        "(array > MAX_COUNT).any()",
+        TRAINING,
+    ),
+    Mutant(
+        "files: a checkpoint may hold huge parameters",
+        "training/checkpoint.py",
+        "(np.abs(array) > MAX_PARAMETER).any()",
+        "False",
+        TRAINING,
+    ),
+    Mutant(
+        "files: a resumed run forgets its average",
+        "training/acerl.py",
+        '"theta": self.search.mean, **pack_search(self.search), **self._average.pack(),',
+        '"theta": self.search.mean, **pack_search(self.search), '
+        '"average": self.search.mean.astype(np.float64),',
+        f"{TRAINING} tests/training/test_best.py tests/evolution/test_average.py",
+    ),
+    Mutant(
+        "files: a resumed run counts its seconds anew",
+        "training/acerl.py",
+        "self._seconds = self.history[-1].seconds if self.history else 0.0",
+        "self._seconds = 0.0",
+        TRAINING,
+    ),
+    Mutant(
+        "files: a policy without a form is a network",
+        "policies/files.py",
+        "if text not in FORMS:",
+        'text = text or "network"\n    if text not in FORMS:',
+        FORMATS,
+    ),
+    Mutant(
+        "problem: a task may stand twice",
+        "problem/task_rows.py",
+        "if task in seen:",
+        "if False:",
+        f"{RECORDS} {PROBLEM}",
+    ),
+    Mutant(
+        "problem: a task held back keeps its time",
+        "problem/task_rows.py",
+        "return seconds, due - seconds",
+        "return seconds, expiry",
+        f"{RECORDS} {SIMULATOR}",
+    ),
+    Mutant(
+        "problem: a record may go on after midnight",
+        "problem/task_rows.py",
+        "arrivals[falls[0] - 1] - arrivals[falls[0]] > HALF_A_DAY",
+        "arrivals[falls[0] - 1] - arrivals[falls[0]] < HALF_A_DAY",
+        RECORDS,
+    ),
+    Mutant(
+        "problem: a breakdown before time zero keeps its repair",
+        "problem/records.py",
+        "repair_time + min(0.0, time)",
+        "repair_time",
+        RECORDS,
+    ),
+    Mutant(
+        "problem: written numbers are rounded",
+        "problem/records.py",
+        "str(int(value)) if value == int(value) else repr(value)",
+        'str(int(value)) if value == int(value) else f"{value:.3g}"',
+        RECORDS,
+    ),
+    Mutant(
+        "problem: waiting is scaled as expiry",
+        "problem/scaling.py",
+        "np.array([0.0, expiry.max()])",
+        "expiry",
+        f"{PROBLEM} {SIMULATOR}",
+    ),
+    Mutant(
+        "problem: features may be divided by zero",
+        "problem/scaling.py",
+        "constants[DIVISORS] >= MIN_DIVISOR",
+        "constants[DIVISORS] >= 0.0",
+        f"{PROBLEM} tests/kernels/test_network.py",
+    ),
+    Mutant(
+        "problem: a full load is refused",
+        "problem/servable.py",
+        "if instance.demand[k] > largest:",
+        "if instance.demand[k] >= largest:",
+        f"{PROBLEM} {RECORDS}",
+    ),
+    Mutant(
+        "problem: hopeless tasks are rounded down",
+        "problem/servable.py",
+        "np.maximum(1.0, np.ceil(seconds - 0.5e-9))",
+        "np.maximum(1.0, np.floor(seconds - 0.5e-9))",
+        f"tests/problem/test_exports.py {RECORDS}",
+    ),
+    Mutant(
+        "problem: edges lead both ways",
+        "problem/routes.py",
+        "[: 1 if edge.one_way else 2]",
+        "[:2]",
+        f"{PROBLEM} {SIMULATOR}",
+    ),
+    Mutant(
+        "problem: named routes are ignored",
+        "problem/routes.py",
+        "explicit[indices[0], indices[-1]] = indices",
+        "pass",
+        f"{PROBLEM} {SIMULATOR}",
+    ),
+    Mutant(
+        "problem: arrivals at zero move",
+        "problem/perturb.py",
+        'zeros == "move" or row["arrival_time"] > 0.0',
+        "True",
+        f"{COMMANDS} {RECORDS}",
+    ),
+    Mutant(
+        "problem: poisson arrivals come in bursts",
+        "problem/generate.py",
+        'burst_size if process == "bursts" else 1',
+        "burst_size",
+        RECORDS,
+    ),
+    Mutant(
+        "problem: the load leaves handling out",
+        "problem/offered_load.py",
+        "offered = max(offered, driven + handling + slowed)",
+        "offered = max(offered, driven + slowed)",
+        f"tests/problem/test_exports.py {RECORDS}",
+    ),
+    Mutant(
+        "evolution: a penalty begins beyond the limit",
+        "evolution/ranking.py",
+        "costs - (limits.cost_limit - limits.margin)",
+        "costs - (limits.cost_limit + limits.margin)",
+        RANKING,
+    ),
+    Mutant(
+        "evolution: failed members rank with the last",
+        "evolution/ranking.py",
+        '(len(bad) if ranking in ("isr", "r") else 0)',
+        "0",
+        RANKING,
+    ),
+    Mutant(
+        "evolution: utilities are shaped once",
+        "evolution/ranking.py",
+        'return standardise(utilities) if shaping == "standardised" else utilities',
+        "return utilities",
+        RANKING,
+    ),
+    Mutant(
+        "evolution: the paper's advantage is the released one",
+        "evolution/sampler.py",
+        'if self.advantage == "paper":',
+        'if self.advantage != "paper":',
+        SAMPLER,
+    ),
+    Mutant(
+        "evolution: the bonus counts one episode more",
+        "evolution/sampler.py",
+        "np.log(self.count.sum())",
+        "np.log(self.count.sum() + 1)",
+        SAMPLER,
+    ),
+    Mutant(
+        "evolution: untried records are not tried first",
+        "evolution/sampler.py",
+        "chosen[: len(first)] = first",
+        "pass",
+        SAMPLER,
+    ),
+    Mutant(
+        "evolution: the path of the covariance is longer",
+        "evolution/rates.py",
+        "c_c = (4 + mu_eff / n)",
+        "c_c = (2 + mu_eff / n)",
+        "tests/evolution/test_covariance.py",
+    ),
+    Mutant(
+        "training: the sampler learns from costs",
+        "training/acerl.py",
+        "self.sampler.update(dealt.records.ravel(), returns.ravel())",
+        "self.sampler.update(dealt.records.ravel(), costs.ravel())",
+        TRAINING,
+    ),
+    Mutant(
+        "training: the worst look is kept",
+        "training/curves.py",
+        "return bool(own > rival)",
+        "return bool(own < rival)",
+        f"tests/training/test_best.py {TRAINING}",
+    ),
+    Mutant(
+        "evaluation: the worst makespan is 1",
+        "evaluation/metrics.py",
+        "(largest[varied] - x[:, varied])",
+        "(x[:, varied] - smallest[varied])",
+        METRICS,
+    ),
+    Mutant(
+        "evaluation: the limit itself is kept",
+        "evaluation/metrics.py",
+        "(np.asarray(tardiness, np.float64) < cost_limit)",
+        "(np.asarray(tardiness, np.float64) <= cost_limit)",
+        METRICS,
+    ),
+    Mutant(
+        "evaluation: a fleet is one vehicle",
+        "evaluation/trials.py",
+        "played.busy.reshape(shape) / (fleet * makespan)",
+        "played.busy.reshape(shape) / makespan",
+        f"tests/simulation/test_usage.py {METRICS}",
+    ),
+    Mutant(
+        "evaluation: one error is enough for a verdict",
+        "evaluation/verdict.py",
+        "abs(self.seconds) <= 2.0 * self.error",
+        "abs(self.seconds) <= 1.0 * self.error",
+        VERDICT,
+    ),
+    Mutant(
+        "evaluation: the best rule may be beyond the limit",
+        "evaluation/margin.py",
+        "return trials.unfinished > 0, not within, ",
+        "return trials.unfinished > 0, False, ",
+        f"{VERDICT} tests/evaluation/test_hindsight.py {METRICS}",
+    ),
+    Mutant(
+        "evaluation: above hindsight is a ratio",
+        "evaluation/comparison.py",
+        "above = mean / best - 1.0",
+        "above = mean / best",
+        f"tests/evaluation/test_hindsight.py tests/commands/test_tables.py {COMMANDS}",
+    ),
+    Mutant(
+        "commands: a range has no lower end",
+        "commands/ranges.py",
+        "not allowed.low <= value <= allowed.high",
+        "value > allowed.high",
+        COMMANDS,
+    ),
+    Mutant(
+        "commands: no seed is a range of seeds",
+        "commands/seeds.py",
+        "not 0 <= seeds.start < seeds.stop <= MAX_SEED",
+        "not 0 <= seeds.start <= seeds.stop <= MAX_SEED",
+        "tests/commands/test_seeds.py",
+    ),
+    Mutant(
+        "commands: a terminated command says interrupted",
+        "commands/main.py",
+        "return 143 if isinstance(stop, Terminated) else 130",
+        "return 130",
+        "tests/test_interruptions.py -k stopped",
+    ),
+    Mutant(
+        "commands: a stopped training ends with 0",
+        "commands/train.py",
+        "return 128 + stopped",
+        "return 0",
+        "tests/test_interruptions.py -k stopped",
+    ),
+    Mutant(
+        "commands: trials beyond the limit are within",
+        "commands/standings.py",
+        "inside = int(tardiness < trials.cost_limit)",
+        "inside = int(tardiness > trials.cost_limit)",
+        COMMANDS,
+    ),
+    Mutant(
+        "commands: failures and repairs change places",
+        "commands/common.py",
+        "model = RandomBreakdowns(between, repair)",
+        "model = RandomBreakdowns(repair, between)",
+        "tests/simulation/test_random_breakdowns.py",
+    ),
+    Mutant(
+        "commands: a file of breakdowns is a record",
+        "commands/common.py",
+        "[task for task in tasks if Path(task).name != BREAKDOWNS_FILE] or tasks",
+        "tasks",
+        f"{RECORDS} {COMMANDS} tests/test_hard_cases.py",
+    ),
+    Mutant(
+        "commands: four own records are all trained on",
+        "commands/judging.py",
+        "len(instances) >= LEAST_RECORDS",
+        "len(instances) > LEAST_RECORDS",
+        JUDGING,
+    ),
+    Mutant(
+        "commands: a plan keeps its records",
+        "commands/judging.py",
+        'if options["no_records"] and plan.origin is not None:',
+        "if False:",
+        JUDGING,
+    ),
+    Mutant(
+        "commands: a training record may judge",
+        "commands/judging.py",
+        "if seen is not None:",
+        "if False:",
+        JUDGING,
+    ),
+    Mutant(
+        "commands: what cannot be told is nan in JSON",
+        "support/report.py",
+        "None if isinstance(value, float) and not math.isfinite(value) else value",
+        "value",
+        "tests/support/test_report.py tests/commands/test_tables.py",
+    ),
+    Mutant(
+        "commands: parameters are text in JSON",
+        "commands/policy.py",
+        'int(text.replace(",", "")) if name == "parameters" else text',
+        "text",
+        "tests/commands/test_policy.py",
+    ),
+    Mutant(
+        "live: an event may be later than said",
+        "live/feed.py",
+        "LATE = 5.0",
+        "LATE = 6.0",
+        f"{LATE} {LIVE}",
+    ),
+    Mutant(
+        "live: an event told twice counts twice",
+        "live/feed.py",
+        "if self._is_known(event):",
+        "if False:",
+        f"{LATE} {LIVE}",
+    ),
+    Mutant(
+        "live: a refused late event stays",
+        "live/feed.py",
+        "self.entries.remove(entry)",
+        "pass",
+        LATE,
+    ),
+    Mutant(
+        "live: the delay of a day counts from arrivals",
+        "live/floor.py",
+        "now - (task.event.time + task.event.expiry)",
+        "now - task.event.time",
+        "tests/live",
+    ),
+    Mutant(
+        "live: a recalled and cancelled task waits again",
+        "live/floor.py",
+        "waits=not event.cancel",
+        "waits=True",
+        FLEET,
+    ),
+    Mutant(
+        "live: a fetched load may be recalled",
+        "live/floor.py",
+        "has_fetched = site == self.board.layout.site_index[pickup]",
+        "has_fetched = False",
+        LIVE,
+    ),
+    Mutant(
+        "live: a full load cannot be given",
+        "live/floor.py",
+        "if capacity and demand > capacity:",
+        "if capacity and demand >= capacity:",
+        LIVE,
+    ),
+    Mutant(
+        "live: a vehicle out of service is idle",
+        "live/board.py",
+        "is_out = vehicle.service == OUT and vehicle.status == IDLE",
+        "is_out = False",
+        LIVE,
+    ),
+    Mutant(
+        "live: a changed due time counts from the change",
+        "live/tasks.py",
+        "expiry=float(event.due) - old.time",
+        "expiry=float(event.due) - event.time",
+        LIVE,
+    ),
+    Mutant(
+        "live: a torn line of a log goes on",
+        "live/audit.py",
+        'if os.read(self._file, 1) != b"\\n":',
+        "if False:",
+        "tests/live/test_audit.py",
+    ),
+]
+
+
+def make_pattern(text: str) -> re.Pattern[str]:
+    """The text with any white space between its words, and a module before its capitals."""
+    words = re.findall(r"\"[^\"]*\"|\w+|[^\w\s]", text)
+    parts = []
+    for word in words:
+        own = re.escape(word)
+        if re.fullmatch(r"[A-Z][A-Z_0-9]{3,}", word):
+            own = rf"(?:(?<![\w.])(?:S|state)\.)?{own}"
+        parts.append(own)
+    return re.compile(r"\s*".join(parts) + (r"\b" if words[-1][-1].isalnum() else ""))
+
+
+def find_place(mutant: Mutant, package: Path) -> tuple[Path, re.Match[str]] | None:
+    """Where the text stands once: in its file, or in another one that it moved to."""
+    pattern, own = make_pattern(mutant.old), package / mutant.file
+    for files in ([own] if own.exists() else [], sorted(package.rglob("*.py"))):
+        found = [
+            (path, match) for path in files for match in pattern.finditer(path.read_text("utf-8"))
+        ]
+        if len(found) == 1:
+            return found[0]
+    return None
+
+
+def apply(mutant: Mutant, match: re.Match[str]) -> str:
+    """The text in its place, with the module before those capitals that had it."""
+    prefixes = dict(re.findall(r"\b(S|state)\.([A-Z][A-Z_0-9]{3,})", match[0]))
+    new = mutant.new
+    if prefixes:
+        name = next(iter(prefixes))
+        new = re.sub(r"(?<![\w.])([A-Z][A-Z_0-9]{3,})\b", rf"{name}.\1", new)
+    return match.string[: match.start()] + new + match.string[match.end() :]
+
+
+class Run(NamedTuple):
+    """What became of tests: `passed`, `failed`, `none` (there are none), `hang`; the first that failed."""
+
+    outcome: str
+    failed: str = ""
+
+
+def run_tests(folder: Path, words: list[str], *, plain: bool) -> Run:
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider"]
+    command += ["--override-ini=addopts=--import-mode=importlib", "--hypothesis-profile=mutants"]
+    usage = any(
+        "test_usage" in word for word in words
+    )  # by hand, and as quick without the compiler
+    command += ["-rfE", "-m", "oracle" if plain and not usage else "not slow and not browser"]
+    environment = {**os.environ, "PYTHONPATH": str(folder)}
+    if plain:
+        environment["NUMBA_DISABLE_JIT"] = "1"
+    try:
+        done = subprocess.run(
+            [*command, *words],
+            cwd=folder,
+            env=environment,
+            timeout=SECONDS,
+            capture_output=True,
+            text=True,
+        )
+    except subprocess.TimeoutExpired:
+        return Run("hang")
+    failed = re.findall(r"^(?:FAILED|ERROR) (.*?)(?: - .*)?$", done.stdout, re.MULTILINE)
+    outcome = {0: "passed", 1: "failed", 2: "failed"}.get(done.returncode, "none")
+    return Run(outcome, failed[-1] if failed else "")
+
+
+def judge(mutant: Mutant, folder: Path) -> str:
+    """Return `caught`, `survived`, `stale`, `no tests`, or that a test fails without the mutant, too."""
+    place = find_place(mutant, folder / "acerl_np")
+    if place is None:
+        return "stale"
+    path, match = place
+    words = mutant.tests.split()
+    words = [word for word in words if "tests/" not in word or (folder / word).exists()]
+    before = path.read_text("utf-8")
+    path.write_text(apply(mutant, match), "utf-8")
+    try:
+        found = run_tests(folder, words, plain=mutant.is_kernel)
+    finally:
+        path.write_text(before, "utf-8")
+    if found.outcome in ("passed", "none"):
+        return "survived" if found.outcome == "passed" else "no tests"
+    own = [found.failed] if found.failed else words
+    clean = run_tests(folder, own, plain=mutant.is_kernel).outcome
+    return "caught" if clean == "passed" else f"{clean} without it"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true", help="two mutants; nothing is written")
+    parser.add_argument("--only", default="", metavar="TEXT", help="those with it in name or file")
+    parser.add_argument("--list", action="store_true", help="where each stands, and no tests")
+    options = parser.parse_args()
+    chosen = [m for m in MUTANTS if options.only in f"{m.name} {m.file}"]
+    if options.quick:
+        chosen = [m for m in MUTANTS if m.name in QUICK]
+    outcomes: dict[str, str] = {}
+    if OUTCOMES.exists():
+        with OUTCOMES.open(encoding="utf-8", newline="") as file:
+            outcomes = {row["name"]: row["outcome"] for row in csv.DictReader(file)}
+    if options.list:
+        for mutant in chosen:
+            place = find_place(mutant, ROOT / "acerl_np")
+            where = "stale" if place is None else place[0].relative_to(ROOT)
+            print(f"{mutant.name}: {where}")
+        return
+    counts: dict[str, int] = {}
+    lost = []
+    with tempfile.TemporaryDirectory() as work:
+        folder = Path(work)
+        for name in COPIED:
+            shutil.copytree(
+                ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__")
+            )
+        for path in ("pyproject.toml", "setup.cfg", "README.md", "CHANGELOG.md"):
+            shutil.copy(ROOT / path, folder / path)
+        for mutant in chosen:
+            started = time.perf_counter()
+            outcome = judge(mutant, folder)
+            counts[outcome] = counts.get(outcome, 0) + 1
+            seconds = time.perf_counter() - started
+            print(f"{outcome:8} {mutant.name} ({mutant.file}), {seconds:.0f} s", flush=True)
+            if outcomes.get(mutant.name) == "caught" and outcome not in ("caught", "stale"):
+                lost.append(mutant.name)
+            if not options.quick:
+                outcomes[mutant.name] = outcome
+                write_outcomes(outcomes)
+    print(", ".join(f"{n} {outcome}" for outcome, n in sorted(counts.items())))
+    if lost:
+        sys.exit(f"caught before, and now not: {'; '.join(lost)}")
+
+
+def write_outcomes(outcomes: dict[str, str]) -> None:
+    with OUTCOMES.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["name", "outcome"])
+        writer.writerows((m.name, outcomes[m.name]) for m in MUTANTS if m.name in outcomes)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,54 @@
+"""What examples do that need more than the package: here without it."""
+
+import contextlib
+import importlib.util
+import json
+import queue
+from fnmatch import fnmatch
+from pathlib import Path
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+def load_example(name):
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_a_plant_whose_vehicles_repeat_their_states(tmp_path, monkeypatch, capsys):
+    """VDA 5050: a vehicle sends its state at least every 30 s, whether it is new or not."""
+    plant, stations = load_example("mqtt_plant"), []
+
+    class Station:
+        def __init__(self, name, port, topics):
+            self.sent, self.inbox = 0, queue.Queue()
+            self.topics = [topic.replace("+", "*") for topic in topics]
+            stations.append(self)
+
+        def send(self, topic, message):
+            self.sent += 1
+            text = json.dumps(message)
+            for station in stations:
+                if any(fnmatch(topic, own) for own in station.topics):
+                    station.inbox.put((topic, json.loads(text)))
+
+        def receive(self):
+            return self.inbox.get_nowait()
+
+        def leave(self):
+            stations.remove(self)
+
+    monkeypatch.setattr(plant, "Station", Station)
+    monkeypatch.setattr(plant, "run_broker", lambda _: contextlib.nullcontext(("memory", 0)))
+    logs = []
+    for every in (1e9, 30.0):
+        monkeypatch.setattr(plant, "REPEATED_EVERY", every)
+        folder = tmp_path / str(every)
+        folder.mkdir()
+        assert plant.run_plant(30, folder) == 0
+        lines = map(json.loads, (folder / "audit.jsonl").read_text().splitlines())
+        logs.append([line for line in lines if line["kind"] == "Assigned"])
+    assert logs[0] == logs[1]
+    assert " 31 assignments" in capsys.readouterr().out
