@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from acerl_np.evaluation.hold_out import make_noised
-from acerl_np.evaluation.trials import Trials, evaluate_policy
+from acerl_np.evaluation.trials import Playing, play_policy
 from acerl_np.policies.index import IndexPolicy
 from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.support.numbers import Whole
@@ -142,26 +142,16 @@ def measure_importance(
         plain = sorted((part for part, _ in parts), key=lambda part: -abs(part.weight or 0.0))
         return Importance(tuple(plain), None, None, 0, cost_limit)
     random = any(instance.layout.has_random_breakdowns for instance in copies)
-
-    def play(played: IndexPolicy) -> Trials:
-        return evaluate_policy(
-            played,
-            copies,
-            trials=RANDOM_TRIALS if random else 1,
-            seed=seed,
-            cost_limit=cost_limit,
-            threads=threads,
-        )
-
+    trials = RANDOM_TRIALS if random else 1
+    playing = Playing(trials, seed, cost_limit=cost_limit, threads=threads)
     found = []
     for part, places in parts:
         theta = policy.theta.copy()
         theta[places] = 0.0
-        trials = play(policy.replace(theta))
-        makespan = float(trials.mean_makespan().mean())
-        found.append(Part(part.name, part.weight, part.effect, makespan, trials.satisfied))
+        without = play_policy(policy.replace(theta), copies, playing)
+        makespan = float(without.mean_makespan().mean())
+        found.append(replace(part, makespan=makespan, satisfied=without.satisfied))
     found.sort(key=lambda part: -(part.makespan or 0.0))
-    whole = play(policy)
-    return Importance(
-        tuple(found), float(whole.mean_makespan().mean()), whole.satisfied, len(copies), cost_limit
-    )
+    whole = play_policy(policy, copies, playing)
+    makespan = float(whole.mean_makespan().mean())
+    return Importance(tuple(found), makespan, whole.satisfied, len(copies), cost_limit)
