@@ -68,7 +68,7 @@ def find_beside(paths: Sequence[str | Path]) -> Beside:
         If a folder holds nothing to draw.
     """
     from acerl_np.experiments.published import find_row
-    from acerl_np.experiments.tables import COST_LIMIT
+    from acerl_np.experiments.study_tables import COST_LIMIT
     from acerl_np.pictures.runs import find_limit, find_study, read_facts
 
     limits: set[float | None] = set()

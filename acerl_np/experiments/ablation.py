@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from acerl_np.experiments.comparison import acerl_training, training_peers
+from acerl_np.experiments.jobs import Training
 from acerl_np.experiments.published import table_rows
-from acerl_np.experiments.runs import Training
 from acerl_np.experiments.study import Finished, Study
-from acerl_np.experiments.tables import StudyTable, build_table, spread_table
+from acerl_np.experiments.study_tables import StudyTable, build_table, spread_table
 from acerl_np.problem.bundled import load_suite
 
 NAME = "ablation"

@@ -6,21 +6,20 @@ from functools import cache
 
 import numpy as np
 
+from acerl_np.experiments.jobs import Training
 from acerl_np.experiments.published import PublishedRow, table_rows
-from acerl_np.experiments.runs import Training
 from acerl_np.experiments.study import Finished, Study
-from acerl_np.experiments.tables import (
+from acerl_np.experiments.study_tables import (
+    Shown,
     StudyTable,
     build_table,
-    list_spread,
     peers_of,
-    show_spread,
+    spread,
     spread_table,
 )
 from acerl_np.problem.bundled import load_suite
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.perturb import perturb
-from acerl_np.support.report import Cell
 from acerl_np.training.history import HISTORY_COLUMNS
 
 NAME = "comparison"
@@ -86,8 +85,7 @@ def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]
 
 def tabulate_times(results: dict[str, list[Finished]]) -> StudyTable:
     """Return how long the trainings took, each on one thread beside the others."""
-    lines: list[list[Cell]] = []
-    data: list[dict[str, object]] = []
+    lines: list[list[Shown]] = []
     for label, runs in results.items():
         if runs:
             last = np.array([run.history[-1] for run in runs])
@@ -95,20 +93,18 @@ def tabulate_times(results: dict[str, list[Finished]]) -> StudyTable:
                 last[:, HISTORY_COLUMNS.index(name)] for name in ("decisions", "seconds")
             )
             speed = decisions.sum() / max(1e-9, seconds.sum())
-            mean, spread = f"{decisions.mean():,.0f}", show_spread(seconds, 0)
-            lines.append([label, len(runs), mean, spread, f"{speed:,.0f}"])
-            data.append(
-                {
-                    "policy": label,
-                    "seeds": len(runs),
-                    "decisions": decisions.mean(),
-                    **list_spread("training_s", seconds),
-                    "decisions_per_s": speed,
-                }
+            lines.append(
+                [
+                    (label, {"policy": label}),
+                    (len(runs), {"seeds": len(runs)}),
+                    (f"{decisions.mean():,.0f}", {"decisions": decisions.mean()}),
+                    spread("training_s", seconds, 0),
+                    (f"{speed:,.0f}", {"decisions_per_s": speed}),
+                ]
             )
     header = ["policy", "seeds", "decisions", "seconds", "decisions a second"]
     note = "Mean ± standard deviation over the seeds; looks at the policy and trials are not in it."
-    return StudyTable("comparison-times", "Training time", header, lines, data, notes=[note])
+    return StudyTable.of("comparison-times", "Training time", header, lines, note)
 
 
 def training_peers() -> list[PublishedRow]:

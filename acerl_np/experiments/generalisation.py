@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from acerl_np.experiments.runs import Training
+from acerl_np.experiments.jobs import Training
 from acerl_np.experiments.study import Finished, Study
-from acerl_np.experiments.tables import Row, StudyTable, spread_table
+from acerl_np.experiments.study_tables import Measured, StudyTable, join_rows, spread_table
 from acerl_np.policies.index import KNOWLEDGE, list_features
 from acerl_np.problem.bundled import load_layout, load_suite
 from acerl_np.problem.generate import generate_record
@@ -166,7 +164,7 @@ def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]
     main = {label: runs for label, runs in results.items() if label not in {*folds, *fresh}}
     for suite in ("dmh-train", *(f"noised-{m}" for m in MAGNITUDES)):
         rows = study.rows(main, suite)
-        rows += study.ahead_rows({BASE: results.get(BASE, [])}, suite)
+        rows += study.rows({BASE: results.get(BASE, [])}, suite, ahead=True)
         title = f"Forms, features, budgets and lookahead, played on {suite}"
         found.append(spread_table(f"{NAME}-{suite.removeprefix('dmh-')}", title, rows, BASE))
     for suite in ("itself", *(f"noised-{m}" for m in MAGNITUDES)):
@@ -190,18 +188,13 @@ def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]
     return found
 
 
-def _join(study: Study, results: dict[str, list[Finished]], suite: str, label: str) -> list[Row]:
+def _join(
+    study: Study, results: dict[str, list[Finished]], suite: str, label: str
+) -> list[Measured]:
     """Return the rows of several trainings as if they were one on all their records."""
-    by_label: dict[str, list[Row]] = {}
-    for runs in results.values():
-        own = {label: runs}
-        for row in [*study.rows(own, suite), *study.ahead_rows(own, suite)]:
-            by_label.setdefault(row.label, []).append(row)
-    return [
-        Row(
-            name,
-            np.concatenate([row.makespan for row in rows]),
-            np.concatenate([row.tardiness for row in rows]),
-        )
-        for name, rows in by_label.items()
-    ]
+    return join_rows(
+        row
+        for runs in results.values()
+        for ahead in (False, True)
+        for row in study.rows({label: runs}, suite, ahead=ahead)
+    )

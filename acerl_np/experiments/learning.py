@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from acerl_np.experiments.comparison import acerl_training
-from acerl_np.experiments.runs import Training
+from acerl_np.experiments.jobs import Training
 from acerl_np.experiments.study import Finished, Study
-from acerl_np.experiments.tables import StudyTable, spread_table
+from acerl_np.experiments.study_tables import StudyTable, spread_table
 from acerl_np.problem.bundled import load_suite
 
 NAME = "learning"

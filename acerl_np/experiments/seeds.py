@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,24 +10,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from acerl_np.evaluation.metrics import satisfied_share
-from acerl_np.evaluation.trials import evaluate_policy
-from acerl_np.experiments.runs import RivalConfig, check_trials
-from acerl_np.experiments.stamp import RIVAL_ROOTS, ROOTS, result_stamp
+from acerl_np.evaluation.trials import METRICS, Playing, play_policy
+from acerl_np.experiments.jobs import RivalConfig, hash_content, start_training
 from acerl_np.problem.instance import Instance
-from acerl_np.rivals.training import RivalTrainer
-from acerl_np.support.errors import InputError, WorkerError
+from acerl_np.support.errors import InputError
 from acerl_np.support.files import path_exists, read_arrays, write_arrays, write_atomically
 from acerl_np.support.team import Team
-from acerl_np.training.acerl import ACERL
 from acerl_np.training.config import Config
 from acerl_np.training.remote import play_test_member
 
 FILES = ("policy.npz", "run.npz", "history.csv", "curves.csv")
 TRIALS_FILE = "trials.npz"
 KIND, FORMAT = "trials of a seed", 2
-
-METRICS = ("makespan", "tardiness", "late", "waiting", "utilisation", "empty")
-"""Of `Trials`, what is kept of each."""
 
 
 class SeedTask(NamedTuple):
@@ -61,18 +53,25 @@ class SeedTask(NamedTuple):
             return self.config.cost_limit
         return float(self.config.to_dict()["settings"]["cost_limit"])
 
+    @property
+    def playing(self) -> Playing | None:
+        """How the policy is judged: as it was trained; None without trials."""
+        if self.trials == 0:
+            return None
+        horizon = self.config.horizon if isinstance(self.config, Config) else None
+        return Playing(self.trials, self.seed, None, self.cost_limit, horizon, threads=1)
+
     def key(self) -> str:
         """Hash all that decides the result."""
         content = {
             "config": self.config.to_dict(),
             "seed": self.seed,
-            "trials": self.trials,
+            "playing": self.playing and self.playing.to_dict(),
             "instances": [item.content_hash for item in self.instances],
             "held_back": [item.content_hash for item in self.held_back],
             "with_records": self.with_records,
-            "code": result_stamp(RIVAL_ROOTS if isinstance(self.config, RivalConfig) else ROOTS),
         }
-        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+        return hash_content(content, self.config)
 
 
 class SeedResult(NamedTuple):
@@ -95,18 +94,7 @@ class SeedResult(NamedTuple):
 
 def train_seed(task: SeedTask) -> SeedResult:
     """Train, play, and return the files of the run, on one thread, wherever that is."""
-    instances, config = list(task.instances), task.config
-    trainer: ACERL | RivalTrainer
-    if isinstance(config, RivalConfig):
-        trainer = RivalTrainer(
-            config.algorithm,
-            instances,
-            steps=config.steps,
-            seed=task.seed,
-            settings=config.settings,
-        )
-    else:
-        trainer = ACERL(instances, config, seed=task.seed, threads=1)
+    trainer = start_training(task.config, task.instances, task.seed)
     trainer.run()
     policy = trainer.policy
     if not task.with_records and policy.origin is not None:
@@ -119,16 +107,9 @@ def train_seed(task: SeedTask) -> SeedResult:
         files = {name: (folder / name).read_bytes() for name in FILES}
 
     def play(records: Sequence[Instance]) -> np.ndarray:
-        if not records or not task.trials:
+        if not records or task.playing is None:
             return np.empty((len(METRICS), 0, task.trials))
-        trials = evaluate_policy(
-            policy,
-            list(records),
-            trials=task.trials,
-            seed=task.seed,
-            cost_limit=task.cost_limit,
-            threads=1,
-        )
+        trials = play_policy(policy, list(records), task.playing)
         return np.stack([getattr(trials, name) for name in METRICS])
 
     return SeedResult(play(task.instances), play(task.held_back), files)
@@ -160,39 +141,8 @@ def train_seeds(
             yield k, kept, False
     chosen = [tasks[k] for k in missing]
     for place, result in team.run(train_seed, chosen, test=play_test_member):
-        check_result(result, chosen[place])
         _keep(folder / f"seed{chosen[place].seed}", chosen[place], result)
         yield missing[place], result, True
-
-
-def check_result(found: object, task: SeedTask) -> None:
-    """Refuse what a worker returns that no training gives.
-
-    nan is also what a broken machine returns, so a training with an episode that has not ended is done
-    again here.
-
-    Raises
-    ------
-    WorkerError
-        With the seed.
-    """
-    name = f"seed {task.seed}"
-    if not isinstance(found, SeedResult) or set(found.files) != set(FILES):
-        raise WorkerError(f"{name}: a worker returned no training")
-    n_instances = len(task.instances) if task.trials else 0
-    n_unseen = len(task.held_back) if task.trials else 0
-    for values in found[:2]:
-        if not isinstance(values, np.ndarray) or values.shape[:1] != (len(METRICS),):
-            raise WorkerError(f"{name}: a worker returned no trials")
-    ended = [
-        check_trials(name, list(found.played), (n_instances, task.trials)),
-        check_trials(name, list(found.unseen), (n_unseen, task.trials)),
-    ]
-    if not all(ended) and not all(
-        np.array_equal(x, y, equal_nan=True)
-        for x, y in zip(train_seed(task)[:2], found[:2], strict=True)
-    ):
-        raise WorkerError(f"{name}: a worker returned nan for episodes that end")
 
 
 def _keep(folder: Path, task: SeedTask, result: SeedResult) -> None:

@@ -36,6 +36,13 @@ def clear_cell(cell: object) -> Cell:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+def render_csv(lines: Iterable[Sequence[object]]) -> str:
+    """Return lines of cells as CSV."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(lines)
+    return text.getvalue()
+
+
 def render_data(rows: Sequence[Mapping[str, object]], form: str) -> str:
     """Return a table for programs, as text that ends with a newline.
 
@@ -104,9 +111,7 @@ def render_table(
         rows = [[clear_cell(cell) for cell in row] for row in rows]
     cells = [[_show(cell) for cell in row] for row in rows]
     if form == "csv":
-        text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows([list(header), *cells])
-        return text.getvalue()
+        return render_csv([header, *cells])
     if form == "markdown":
         lines = [f"| {' | '.join(header)} |", f"| --- |{' ---: |' * (len(header) - 1)}"]
         lines += [f"| {' | '.join(row)} |" for row in cells]

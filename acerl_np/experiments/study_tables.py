@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,9 +19,19 @@ RULE_ROWS = ("MIX", "FCFS", "EDD", "NVF", "STD", "Random")
 """Rules in the order of the paper's tables."""
 FEW_SEEDS = 4
 """Below so many a side, no rank-sum test reaches 5 %."""
+VALUES = ("makespan_s", "tardiness_s", "makespan_mark", "tardiness_mark")
 SCORES = ("m", "c", "satisfied_share")
 COST_LIMIT = 50.0
 """xi of the paper, s."""
+
+Facts = dict[str, object]
+"""Columns of a row for programs."""
+
+Shown = tuple[Cell, Facts]
+"""A cell for people, and its columns for programs."""
+
+Marks = Sequence[tuple[str, str]]
+"""Of each record, for makespan and tardiness."""
 
 
 def peers_of(table: str) -> tuple[str, ...]:
@@ -33,7 +43,7 @@ def peers_of(table: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Row:
+class Measured:
     """Trials of one policy on one suite.
 
     Attributes
@@ -52,22 +62,46 @@ class Row:
         """Number of training seeds."""
         return int(self.makespan.shape[1])
 
+    @property
+    def satisfied(self) -> float:
+        """Share of the trials within the limit."""
+        return satisfied_share(self.tardiness, COST_LIMIT)
+
     def means(self) -> tuple[np.ndarray, np.ndarray]:
         """Return mean makespan and tardiness of each instance, ndarray(float64, (n_instances,)), s."""
         return self.makespan.mean(axis=(1, 2)), self.tardiness.mean(axis=(1, 2))
 
-    def satisfied_by_seed(self) -> np.ndarray:
-        """Return the share of trials within the limit of each seed, ndarray(float64, (n_seeds,))."""
-        return np.array(
-            [satisfied_share(self.tardiness[:, k], COST_LIMIT) for k in range(self.n_seeds)]
-        )
+    def by_seed(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return mean makespan (s), tardiness (s) and satisfied share of each seed, (n_seeds,) each."""
+        kept = [satisfied_share(self.tardiness[:, k], COST_LIMIT) for k in range(self.n_seeds)]
+        return self.makespan.mean(axis=(0, 2)), self.tardiness.mean(axis=(0, 2)), np.array(kept)
 
-    def compare(self, reference: Row, k: int) -> tuple[str, str]:
-        """Mark makespan and tardiness on instance k against the reference's, by the seeds' means."""
-        return (
-            compare_samples(self.makespan[k].mean(axis=1), reference.makespan[k].mean(axis=1)),
-            compare_samples(self.tardiness[k].mean(axis=1), reference.tardiness[k].mean(axis=1)),
+    def mark(self, reference: Measured) -> list[tuple[str, str]]:
+        """Mark makespan and tardiness of each instance against the reference's, by the seeds' means."""
+        both = ((self.makespan, reference.makespan), (self.tardiness, reference.tardiness))
+        makespan, tardiness = (
+            [
+                compare_samples(own.mean(axis=1), other.mean(axis=1))
+                for own, other in zip(mine, theirs, strict=True)
+            ]
+            for mine, theirs in both
         )
+        return [*zip(makespan, tardiness, strict=True)]
+
+
+def join_rows(rows: Iterable[Measured]) -> list[Measured]:
+    """Return rows of one label as if they were one row on all their records."""
+    by_label: dict[str, list[Measured]] = {}
+    for row in rows:
+        by_label.setdefault(row.label, []).append(row)
+    return [
+        Measured(
+            label,
+            np.concatenate([row.makespan for row in own]),
+            np.concatenate([row.tardiness for row in own]),
+        )
+        for label, own in by_label.items()
+    ]
 
 
 @dataclass(frozen=True)
@@ -90,9 +124,24 @@ class StudyTable:
     title: str
     header: list[str]
     rows: list[list[Cell]]
-    data: list[dict[str, object]]
+    data: list[Facts]
     rules: list[int] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        title: str,
+        header: list[str],
+        lines: Iterable[Sequence[Shown]],
+        note: str,
+    ) -> StudyTable:
+        """Return a table of lines whose cells each say both: what people read, and what programs do."""
+        kept = [[*line] for line in lines]
+        rows = [[cell for cell, _ in line] for line in kept]
+        data = [{key: x for _, facts in line for key, x in facts.items()} for line in kept]
+        return cls(name, title, header, rows, data, notes=[note])
 
     def render(self, form: str = "text") -> str:
         """Return the table as text, CSV, JSON, Markdown or LaTeX."""
@@ -107,7 +156,7 @@ def build_table(
     name: str,
     title: str,
     instances: Sequence[Instance],
-    measured: Sequence[Row],
+    measured: Sequence[Measured],
     published: Sequence[PublishedRow],
     *,
     reference: str,
@@ -120,7 +169,7 @@ def build_table(
     ----------
     name, title : str
     instances : sequence of Instance
-    measured : sequence of Row
+    measured : sequence of Measured
     published : sequence of PublishedRow
         The paper's rows of this table, in its order.
     reference : str
@@ -131,50 +180,49 @@ def build_table(
         and nothing is subtracted.
     marked : bool
         Whether the paper's table prints marks.
-
-    Returns
-    -------
-    StudyTable
     """
     shown = [display_name(instance.name) for instance in instances]
     by_label = {row.label: row for row in measured}
     base = by_label.get(reference)
     paper_of = {row.policy: row for row in published}
-    labels = [row.policy for row in published]
-    labels += [row.label for row in measured if row.label not in labels]
     peer_values = _find_peer_values(measured, peers, shown)
     rows: list[list[Cell]] = []
-    data: list[dict[str, object]] = []
+    data: list[Facts] = []
     rules: list[int] = []
-    marks: list[list[tuple[str, str]]] = []
-    paper_marks: list[list[tuple[str, str]]] = []
-    for label in labels:
+    marks: list[Marks] = []
+    paper_marks: list[Marks] = []
+    for label in dict.fromkeys([*paper_of, *by_label]):
         rules.append(len(rows))
         row, paper = by_label.get(label), paper_of.get(label)
+        own: list[tuple[float, float]] = []
+        scores = (0.0, 0.0, 0.0)
         if row is not None:
-            pairs = [("", "")] * len(shown)
+            pairs: Marks = [("", "")] * len(shown)
             if marked and base is not None and row is not base:
-                pairs = [row.compare(base, k) for k in range(len(shown))]
+                pairs = row.mark(base)
                 marks.append(pairs)
-            rows.append([label, "measured", row.n_seeds, *_measured_cells(row, pairs, peer_values)])
-            times, scores = zip(*row.means(), strict=True), score(row, peer_values)
-            values = [(*own, *pair) for own, pair in zip(times, pairs, strict=True)]
-            data += _list_data(label, "measured", row.n_seeds, shown, values, scores)
+            own = [*zip(*row.means(), strict=True)]
+            scores = score(row, peer_values)
+            rows.append([label, "measured", row.n_seeds, *_show(own, pairs, scores)])
+            data += _list_data(label, "measured", row.n_seeds, shown, own, pairs, scores)
         if paper is not None:
             source = "paper" if peers is not None else "paper, other records"
             cells = [paper.cells[key] for key in shown]
-            printed = [(x.makespan, x.tardiness, x.makespan_mark, x.tardiness_mark) for x in cells]
-            data += _list_data(label, source, None, shown, printed, (paper.m, paper.c, paper.p))
+            printed = [(cell.makespan, cell.tardiness) for cell in cells]
+            theirs = [(cell.makespan_mark, cell.tardiness_mark) for cell in cells]
+            totals = (paper.m, paper.c, paper.p)
+            data += _list_data(label, source, None, shown, printed, theirs, totals)
             if label != reference:
-                paper_marks.append([(cell.makespan_mark, cell.tardiness_mark) for cell in cells])
-            line = [
-                f"{cell.makespan:.1f}{cell.makespan_mark}/{cell.tardiness:.1f}{cell.tardiness_mark}"
-                for cell in cells
-            ]
-            summary = f"{paper.m:.2f}/{paper.c:.2f} ({paper.p:.0%})"
-            rows.append([label if row is None else "", source, None, *line, summary])
+                paper_marks.append(theirs)
+            first = label if row is None else ""
+            rows.append([first, source, None, *_show(printed, theirs, totals)])
         if row is not None and paper is not None and peers is not None:
-            rows.append(["", "difference", None, *_differences(row, paper, shown, peer_values)])
+            line: list[Cell] = [
+                f"{a - cell.makespan:+.1f}/{b - cell.tardiness:+.1f}"
+                for (a, b), cell in zip(own, cells, strict=True)
+            ]
+            m, c, p = (a - b for a, b in zip(scores, totals, strict=True))
+            rows.append(["", "difference", None, *line, f"{m:+.2f}/{c:+.2f} ({100 * p:+.0f})"])
     if marked:
         rules.append(len(rows))
         rows.append(["+/~/-", "measured", None, *_count_marks(marks, len(shown)), None])
@@ -185,31 +233,42 @@ def build_table(
     return StudyTable(name, title, header, rows, data, rules[1:], notes)
 
 
+def _show(
+    means: Sequence[tuple[float, float]], marks: Marks, scores: tuple[float, float, float]
+) -> list[Cell]:
+    """Return the cells of a row's records, and the one with M, C and P."""
+    m, c, p = scores
+    cells: list[Cell] = [
+        f"{pair[0]:.1f}{mark[0]}/{pair[1]:.1f}{mark[1]}"
+        for pair, mark in zip(means, marks, strict=True)
+    ]
+    return [*cells, f"{m:.2f}/{c:.2f} ({p:.0%})"]
+
+
 def _list_data(
     policy: str,
     source: str,
     seeds: int | None,
     records: Sequence[str],
-    values: Sequence[tuple[float, float, str, str]],
+    means: Sequence[tuple[float, float]],
+    marks: Marks,
     scores: tuple[float, float, float],
-) -> list[dict[str, object]]:
+) -> list[Facts]:
     """Return a policy's rows for programs: one for each record, and that of the means with M, C and P."""
-    own = {"policy": policy, "source": source, "seeds": seeds}
-    names = ("makespan_s", "tardiness_s", "makespan_mark", "tardiness_mark")
-    rows = [
-        {**own, "record": record, **dict(zip(names, line, strict=True)), **dict.fromkeys(SCORES)}
-        for record, line in zip(records, values, strict=True)
+    whole = tuple(float(np.mean([pair[k] for pair in means])) for k in (0, 1))
+    lines: list[tuple[object, ...]] = [
+        (record, *pair, *mark, None, None, None)
+        for record, pair, mark in zip(records, means, marks, strict=True)
     ]
-    means = {name: float(np.mean([line[k] for line in values])) for k, name in enumerate(names[:2])}
-    marks = dict.fromkeys(names[2:])
+    names = ("policy", "source", "seeds", "record", *VALUES, *SCORES)
     return [
-        *rows,
-        {**own, "record": "mean", **means, **marks, **dict(zip(SCORES, scores, strict=True))},
+        dict(zip(names, (policy, source, seeds, *line), strict=True))
+        for line in [*lines, ("mean", *whole, None, None, *scores)]
     ]
 
 
 def _find_peer_values(
-    measured: Sequence[Row], peers: Sequence[PublishedRow] | None, shown: Sequence[str]
+    measured: Sequence[Measured], peers: Sequence[PublishedRow] | None, shown: Sequence[str]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the peers' makespans and tardinesses, ndarray(float64, (n_peers, n_instances)) each, s."""
     if peers is None:
@@ -222,53 +281,24 @@ def _find_peer_values(
     )
 
 
-def score(row: Row, peers: tuple[np.ndarray, np.ndarray]) -> tuple[float, float, float]:
+def score(row: Measured, peers: tuple[np.ndarray, np.ndarray]) -> tuple[float, float, float]:
     """Return M, C and P of a row, M and C over the peers' makespans and tardinesses."""
-    makespan, tardiness = row.means()
-    return (
-        float(normalise(makespan, peers[0])[0]),
-        float(normalise(tardiness, peers[1])[0]),
-        satisfied_share(row.tardiness, COST_LIMIT),
-    )
+    m, c = (float(normalise(*both)[0]) for both in zip(row.means(), peers, strict=True))
+    return m, c, row.satisfied
 
 
-def _measured_cells(
-    row: Row, pairs: Sequence[tuple[str, str]], peers: tuple[np.ndarray, np.ndarray]
-) -> list[Cell]:
-    makespan, tardiness = row.means()
-    line: list[Cell] = [
-        f"{makespan[k]:.1f}{pair[0]}/{tardiness[k]:.1f}{pair[1]}" for k, pair in enumerate(pairs)
-    ]
-    m, c, p = score(row, peers)
-    return [*line, f"{m:.2f}/{c:.2f} ({p:.0%})"]
+def _count_marks(marks: Sequence[Marks], n_instances: int) -> list[Cell]:
+    def count(k: int, which: int) -> str:
+        return "/".join(str(sum(line[k][which] == mark for line in marks)) for mark in "+~-")
 
-
-def _differences(
-    row: Row, paper: PublishedRow, shown: Sequence[str], peers: tuple[np.ndarray, np.ndarray]
-) -> list[Cell]:
-    makespan, tardiness = row.means()
-    cells = [paper.cells[key] for key in shown]
-    line: list[Cell] = [
-        f"{makespan[k] - cell.makespan:+.1f}/{tardiness[k] - cell.tardiness:+.1f}"
-        for k, cell in enumerate(cells)
-    ]
-    m, c, p = score(row, peers)
-    return [*line, f"{m - paper.m:+.2f}/{c - paper.c:+.2f} ({100 * (p - paper.p):+.0f})"]
-
-
-def _count_marks(marks: Sequence[Sequence[tuple[str, str]]], n_instances: int) -> list[Cell]:
-    counts: list[Cell] = []
-    for k in range(n_instances):
-        parts = [
-            "/".join(str(sum(1 for line in marks if line[k][which] == mark)) for mark in "+~-")
-            for which in (0, 1)
-        ]
-        counts.append(f"({parts[0]})/({parts[1]})")
-    return counts
+    return [f"({count(k, 0)})/({count(k, 1)})" for k in range(n_instances)]
 
 
 def _explain(
-    measured: Sequence[Row], peers: Sequence[PublishedRow] | None, reference: str, marked: bool
+    measured: Sequence[Measured],
+    peers: Sequence[PublishedRow] | None,
+    reference: str,
+    marked: bool,
 ) -> str:
     trials = measured[0].makespan.shape[2] if measured else 0
     text = f"Cells: mean makespan/tardiness (s) over the seeds, {trials} trials each. "
@@ -289,7 +319,7 @@ def _explain(
     return text
 
 
-def _find_better_rules(measured: Sequence[Row], reference: Row | None) -> list[str]:
+def _find_better_rules(measured: Sequence[Measured], reference: Measured | None) -> list[str]:
     """Return a note on where a rule is significantly better than the reference."""
     if reference is None:
         return []
@@ -297,7 +327,7 @@ def _find_better_rules(measured: Sequence[Row], reference: Row | None) -> list[s
     for row in measured:
         if row.label not in RULE_ROWS:
             continue
-        pairs = [row.compare(reference, k) for k in range(len(row.makespan))]
+        pairs = row.mark(reference)
         parts = [
             f"in {what} on {sum(pair[which] == '+' for pair in pairs)} of {len(pairs)}"
             for which, what in ((0, "makespan"), (1, "tardiness"))
@@ -308,54 +338,36 @@ def _find_better_rules(measured: Sequence[Row], reference: Row | None) -> list[s
     return [f"At 5 %, each test for itself: {'; '.join(notes)} records."] if notes else []
 
 
-def spread_table(name: str, title: str, rows: Sequence[Row], reference: str) -> StudyTable:
+def spread_table(name: str, title: str, rows: Sequence[Measured], reference: str) -> StudyTable:
     """Lay out mean and standard deviation over seeds, and how sure a difference to the reference is.
 
     Parameters
     ----------
     name, title : str
-    rows : sequence of Row
+    rows : sequence of Measured
     reference : str
         Label of the row that the others are compared with.
-
-    Returns
-    -------
-    StudyTable
     """
     base = next((row for row in rows if row.label == reference), None)
-    lines: list[list[Cell]] = []
-    data: list[dict[str, object]] = []
+
+    def test(row: Measured, which: int) -> float | None:
+        if base is None or row is base or min(row.n_seeds, base.n_seeds) < 2:
+            return None
+        return rank_sum_p(row.by_seed()[which], base.by_seed()[which])
+
+    lines: list[list[Shown]] = []
     for row in rows:
-        makespan, tardiness = row.makespan.mean(axis=(0, 2)), row.tardiness.mean(axis=(0, 2))
-        share = row.satisfied_by_seed()
-        p_values: list[Cell] = ["", ""]
-        numbers: list[float | None] = [None, None]
-        if base is not None and row is not base and min(row.n_seeds, base.n_seeds) > 1:
-            numbers = [
-                rank_sum_p(makespan, base.makespan.mean(axis=(0, 2))),
-                rank_sum_p(share, base.satisfied_by_seed()),
-            ]
-            p_values = [show_p(p) for p in numbers if p is not None]
-        data.append(
-            {
-                "policy": row.label,
-                "seeds": row.n_seeds,
-                **list_spread("makespan_s", makespan),
-                "makespan_p": numbers[0],
-                **list_spread("tardiness_s", tardiness),
-                **list_spread("satisfied_share", share),
-                "satisfied_p": numbers[1],
-            }
-        )
+        makespan, tardiness, share = row.by_seed()
+        p, q = test(row, 0), test(row, 2)
         lines.append(
             [
-                row.label,
-                row.n_seeds,
-                show_spread(makespan),
-                p_values[0],
-                show_spread(tardiness),
-                show_spread(100.0 * share, 0),
-                p_values[1],
+                (row.label, {"policy": row.label}),
+                (row.n_seeds, {"seeds": row.n_seeds}),
+                spread("makespan_s", makespan),
+                (show_p(p), {"makespan_p": p}),
+                spread("tardiness_s", tardiness),
+                spread("satisfied_share", share, 0),
+                (show_p(q), {"satisfied_p": q}),
             ]
         )
     header = ["policy", "seeds", "makespan", "p", "tardiness", "satisfied %", "p"]
@@ -363,22 +375,30 @@ def spread_table(name: str, title: str, rows: Sequence[Row], reference: str) -> 
         "Mean ± standard deviation over the training seeds, of a rule over blocks of trials; p: two-sided "
         f"rank-sum test of these means against {reference}."
     )
-    return StudyTable(name, title, header, lines, data, notes=[note])
+    return StudyTable.of(name, title, header, lines, note)
 
 
-def show_spread(values: np.ndarray, digits: int = 1) -> str:
-    """Return "mean ± sample standard deviation"."""
-    deviation = values.std(ddof=1) if len(values) > 1 else 0.0
-    return f"{values.mean():.{digits}f} ± {deviation:.{digits}f}"
+def spread(name: str, values: np.ndarray, digits: int = 1) -> tuple[str, Facts]:
+    """Return mean and sample standard deviation, for people and for programs.
 
-
-def list_spread(name: str, values: np.ndarray) -> dict[str, object]:
-    """Return mean and sample standard deviation as cells for programs, the latter None for one value."""
+    Parameters
+    ----------
+    name : str
+        Of the mean's column, the unit last; people read a share in percent.
+    values : ndarray(float64, (n,))
+        Of a single one, the deviation is 0 for people and not known for programs.
+    digits : int
+    """
     what, _, unit = name.rpartition("_")
     deviation = float(values.std(ddof=1)) if len(values) > 1 else None
-    return {name: float(values.mean()), f"{what}_deviation_{unit}": deviation}
+    shown = 100.0 * values if unit == "share" else values
+    around = shown.std(ddof=1) if len(values) > 1 else 0.0
+    facts: Facts = {name: float(values.mean()), f"{what}_deviation_{unit}": deviation}
+    return f"{shown.mean():.{digits}f} ± {around:.{digits}f}", facts
 
 
-def show_p(p: float) -> str:
-    """Return a p-value as text."""
+def show_p(p: float | None) -> str:
+    """Return a p-value as text, nothing where there is none."""
+    if p is None:
+        return ""
     return "<0.001" if p < 0.001 else f"{p:.3f}"
