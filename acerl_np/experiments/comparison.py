@@ -23,8 +23,16 @@ from acerl_np.problem.perturb import perturb
 from acerl_np.training.history import HISTORY_COLUMNS
 
 NAME = "comparison"
+NOISED = {
+    5: "dmh-test",
+    10: "dmh-noise-10",
+    15: "dmh-noise-15",
+    20: "dmh-noise-20",
+    25: "dmh-noise-25",
+    30: "dmh-noise-30",
+}
+"""Bundled suites by how far their arrivals are moved at most, s."""
 SUITES = ("dmh-train", "dmh-test")
-MAGNITUDES = (5, 10, 15, 20, 25, 30)
 DRAWS = range(1, 9)
 """Seeds of the further draws of each noised suite; the bundled ones are drawn with 0."""
 
@@ -38,13 +46,8 @@ def trainings(study: Study) -> list[Training]:
 def acerl_training(study: Study) -> Training:
     """Return the paper's main run, played on every suite and draw so that studies share it."""
     instances = tuple(load_suite("dmh-train"))
-    noised = tuple(f"dmh-noise-{n}" for n in (10, 15, 20, 25, 30))
-    suites = tuple((name, tuple(load_suite(name))) for name in (*SUITES, *noised))
-    draws = tuple(
-        (draw_name(magnitude, draw), draw_suite(magnitude, draw))
-        for magnitude in MAGNITUDES
-        for draw in DRAWS
-    )
+    suites = tuple((name, tuple(load_suite(name))) for name in ("dmh-train", *NOISED.values()))
+    draws = tuple((draw_name(m, draw), draw_suite(m, draw)) for m in NOISED for draw in DRAWS)
     return Training("ACERL", instances, study.config(), (*suites, *draws))
 
 
@@ -63,22 +66,13 @@ def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]
     """Return the paper's two tables, and the spread over training seeds on both suites."""
     found = []
     for suite in SUITES:
-        instances = load_suite(suite)
-        which = suite.removeprefix("dmh-")
+        instances, name = load_suite(suite), f"comparison-{suite.removeprefix('dmh-')}"
         rows = [*study.rows(results, suite), *study.rule_rows(instances)]
-        found.append(
-            build_table(
-                f"comparison-{which}",
-                f"ACERL, published algorithms and rules on {suite}",
-                instances,
-                rows,
-                table_rows(f"comparison-{which}"),
-                reference="ACERL",
-                peers=training_peers() if suite == "dmh-train" else None,
-            )
-        )
+        title = f"ACERL, published algorithms and rules on {suite}"
+        peers = training_peers() if suite == "dmh-train" else None
+        found.append(build_table(name, title, instances, rows, peers=peers))
         title = f"Spread over training seeds and blocks of trials on {suite}"
-        found.append(spread_table(f"comparison-{which}-spread", title, rows, "ACERL"))
+        found.append(spread_table(f"{name}-spread", title, rows))
     found.append(tabulate_times(results))
     return found
 

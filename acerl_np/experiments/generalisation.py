@@ -111,7 +111,7 @@ def trainings(study: Study) -> list[Training]:
     )
 
     def best(**options: Any) -> Config:
-        return study.preset("best", **{"decisions": BUDGETS["1.07"], **options})
+        return study.config("best", **{"decisions": BUDGETS["1.07"], **options})
 
     rows = [Training(BASE, records, best(), suites, LOOKAHEADS)]
     rows += [Training(label, records, best(**options), suites) for label, options in FORMS.items()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from acerl_np.experiments.comparison import acerl_training
@@ -70,7 +71,7 @@ def trainings(study: Study) -> list[Training]:
     """Return the rows to train: the default, and every value of every factor."""
     suites = tuple((name, tuple(load_suite(name))) for name in SUITES)
     main = acerl_training(study)
-    rows = [Training(DEFAULT, main.instances, main.config, main.suites)]
+    rows = [replace(main, label=DEFAULT)]
     for factor, values in FACTORS.items():
         for value, options in values.items():
             rows.append(

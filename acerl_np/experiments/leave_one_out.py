@@ -45,20 +45,10 @@ def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]
             ]
             for name, beside in [("ACERL", False), *((x.upper(), True) for x in study.rivals)]
         }
-        published = table_rows(f"leave-one-out-{k:02d}")
+        name, title = f"leave-one-out-{k:02d}", f"Trained without {left_out.name}"
         rows = [*study.rows(runs, "dmh-train"), *rules]
-        found.append(
-            build_table(
-                f"leave-one-out-{k:02d}",
-                f"Trained without {left_out.name}",
-                instances,
-                rows,
-                published,
-                reference="ACERL",
-                peers=published,
-            )
-        )
+        found.append(build_table(name, title, instances, rows, peers=table_rows(name)))
         part = slice(k - 1, k)
         unseen += (Measured(x.label, x.makespan[part], x.tardiness[part]) for x in rows)
     title = "The record that each fold has left out, all eight folds together"
-    return [*found, spread_table("leave-one-out-unseen", title, join_rows(unseen), "ACERL")]
+    return [*found, spread_table("leave-one-out-unseen", title, join_rows(unseen))]

@@ -6,34 +6,20 @@ import numpy as np
 
 from acerl_np.experiments.comparison import (
     DRAWS,
-    MAGNITUDES,
-    acerl_training,
+    NOISED,
     draw_name,
     draw_suite,
+    trainings,
 )
-from acerl_np.experiments.jobs import Training
-from acerl_np.experiments.published import find_row, table_rows
+from acerl_np.experiments.published import find_row
 from acerl_np.experiments.study import Finished, Study
 from acerl_np.experiments.study_tables import Measured, StudyTable, build_table, spread
 from acerl_np.problem.bundled import load_suite
 from acerl_np.support.report import Cell
 
+__all__ = ["tables", "trainings"]
+
 NAME = "robustness"
-SUITES = {
-    0: "dmh-train",
-    5: "dmh-test",
-    10: "dmh-noise-10",
-    15: "dmh-noise-15",
-    20: "dmh-noise-20",
-    25: "dmh-noise-25",
-    30: "dmh-noise-30",
-}
-
-
-def trainings(study: Study) -> list[Training]:
-    """Return the rows to train: those of the comparison, played on all suites."""
-    main = acerl_training(study)
-    return [main, *study.beside(main)]
 
 
 def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]:
@@ -41,21 +27,12 @@ def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]
     found = []
     summary: dict[str, list[Cell]] = {}
     data: list[dict[str, object]] = []
-    for magnitude, suite in SUITES.items():
+    for magnitude, suite in {0: "dmh-train", **NOISED}.items():
         instances = load_suite(suite)
         rows = [*study.rows(results, suite), *study.rule_rows(instances)]
         if magnitude >= 10:
-            found.append(
-                build_table(
-                    f"robustness-{magnitude}",
-                    f"Arrivals perturbed by up to {magnitude} s",
-                    instances,
-                    rows,
-                    table_rows(f"robustness-{magnitude}"),
-                    reference="ACERL",
-                    peers=None,
-                )
-            )
+            title = f"Arrivals perturbed by up to {magnitude} s"
+            found.append(build_table(f"robustness-{magnitude}", title, instances, rows, peers=None))
         for row in rows:
             paper = find_row("robustness-summary", row.label, f"DMH±{magnitude}")
             makespan, tardiness = (values.mean() for values in row.means())
@@ -75,7 +52,7 @@ def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]
                     "paper_satisfied_share": paper.p if paper else None,
                 }
             )
-    header = ["policy", "seeds", *(f"DMH±{magnitude}" for magnitude in SUITES)]
+    header = ["policy", "seeds", *(f"DMH±{magnitude}" for magnitude in (0, *NOISED))]
     note = (
         "Mean makespan/tardiness (s), share of trials within the limit; in brackets the share that the "
         "paper prints, for its own noised records, which are not published."
@@ -91,7 +68,7 @@ def _tabulate_draws(study: Study, results: dict[str, list[Finished]]) -> StudyTa
     """Lay out mean and spread over the further draws of each magnitude."""
     lines: dict[str, list[Cell]] = {}
     data: list[dict[str, object]] = []
-    for magnitude in MAGNITUDES:
+    for magnitude in NOISED:
         drawn: dict[str, list[Measured]] = {}
         for draw in DRAWS:
             for row in study.rows(results, draw_name(magnitude, draw)):
@@ -107,7 +84,7 @@ def _tabulate_draws(study: Study, results: dict[str, list[Finished]]) -> StudyTa
             data.append({**own, **makespan, **tardiness, **share})
             line = lines.setdefault(label, [label, n_seeds])
             line.append(f"{text} / {late} ({kept} %)")
-    header = ["policy", "seeds", *(f"±{magnitude}" for magnitude in MAGNITUDES)]
+    header = ["policy", "seeds", *(f"±{magnitude}" for magnitude in NOISED)]
     note = (
         f"Mean ± standard deviation over {len(DRAWS)} further draws (seeds {DRAWS[0]} to {DRAWS[-1]}) of "
         "eight records, each the mean over all seeds or blocks of trials: makespan / tardiness (s), share of "

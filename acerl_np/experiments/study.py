@@ -79,10 +79,11 @@ class Finished:
         }
 
 
+@dataclass
 class Study:
     """Runs trainings and keeps each finished one, so that an interrupted study goes on where it was.
 
-    Parameters
+    Attributes
     ----------
     folder : path
         Results; runs of other settings in it are left alone and not used.
@@ -96,7 +97,7 @@ class Study:
         Trainings at a time; by default one per core.
     report : callable, optional
         Called with (finished, total, label, whether it was trained now) after every training.
-    rivals : sequence of str
+    rivals : tuple of str
         Compared learners to train beside ACERL.
     rival_seeds, rival_steps : int
         Most trainings of each, and their steps.
@@ -104,44 +105,22 @@ class Study:
         Who trains; by default threads of this process.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        *,
-        seeds: int = 20,
-        trials: int = 30,
-        generations: int | None = None,
-        threads: int | None = None,
-        report: Callable[[int, int, str, bool], object] | None = None,
-        rivals: Sequence[str] = (),
-        rival_seeds: int = 5,
-        rival_steps: int = 1_000_000,
-        team: Team | None = None,
-    ) -> None:
-        self.folder = folder
-        self.seeds = seeds
-        self.trials = trials
-        self.generations = generations
-        self.threads = threads or count_cores()
-        self.team = team
-        self.report = report
-        self.rivals = tuple(rivals)
-        self.rival_seeds = rival_seeds
-        self.rival_steps = rival_steps
+    folder: Path
+    seeds: int = 20
+    trials: int = 30
+    generations: int | None = None
+    threads: int | None = None
+    report: Callable[[int, int, str, bool], object] | None = None
+    rivals: tuple[str, ...] = ()
+    rival_seeds: int = 5
+    rival_steps: int = 1_000_000
+    team: Team | None = None
 
-    def config(self, **options: object) -> Config:
-        """Return the paper's settings with some changed."""
-        settings = dict(options)
+    def config(self, preset: Preset = "paper", **options: object) -> Config:
+        """Return the settings of a preset with some changed."""
         if self.generations is not None:
-            settings["generations"] = self.generations
-        return Config.from_dict(settings)
-
-    def preset(self, name: Preset, **options: object) -> Config:
-        """Return a preset with some settings changed."""
-        settings = dict(options)
-        if self.generations is not None:
-            settings.update(generations=self.generations, decisions=None)
-        return Config.preset(name, **settings)
+            options |= {"generations": self.generations, "decisions": None}
+        return Config.preset(preset, **options)
 
     def beside(self, training: Training, label: str = "{}") -> list[Training]:
         """Return the rows of the compared learners on the records and suites of a row.
@@ -187,7 +166,7 @@ class Study:
                 found[k] = _load(path, job)
                 self._tell(len(found), jobs, k, False)
         missing = list(alike.values())
-        with lead(self.team, self.threads) as team:
+        with lead(self.team, self.threads or count_cores()) as team:
             chosen = [jobs[same[0]] for same in missing]
             for place, arrays in team.run(run_job, chosen, test=play_test_member):
                 for k in missing[place]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from acerl_np.evaluation.metrics import compare_samples, normalise, rank_sum_p, satisfied_share
-from acerl_np.experiments.published import PublishedRow
+from acerl_np.experiments.published import PublishedRow, table_rows
 from acerl_np.problem.bundled import display_name
 from acerl_np.problem.instance import Instance
 from acerl_np.support.report import DATA_FORMATS, Cell, render_data, render_table
@@ -157,9 +157,8 @@ def build_table(
     title: str,
     instances: Sequence[Instance],
     measured: Sequence[Measured],
-    published: Sequence[PublishedRow],
     *,
-    reference: str,
+    reference: str = "ACERL",
     peers: Sequence[PublishedRow] | None,
     marked: bool = True,
 ) -> StudyTable:
@@ -168,10 +167,9 @@ def build_table(
     Parameters
     ----------
     name, title : str
+        The name is that of the paper's table, too.
     instances : sequence of Instance
     measured : sequence of Measured
-    published : sequence of PublishedRow
-        The paper's rows of this table, in its order.
     reference : str
         Label that the others are compared with.
     peers : sequence of PublishedRow or None
@@ -184,7 +182,7 @@ def build_table(
     shown = [display_name(instance.name) for instance in instances]
     by_label = {row.label: row for row in measured}
     base = by_label.get(reference)
-    paper_of = {row.policy: row for row in published}
+    paper_of = {row.policy: row for row in table_rows(name)}
     peer_values = _find_peer_values(measured, peers, shown)
     rows: list[list[Cell]] = []
     data: list[Facts] = []
@@ -338,7 +336,9 @@ def _find_better_rules(measured: Sequence[Measured], reference: Measured | None)
     return [f"At 5 %, each test for itself: {'; '.join(notes)} records."] if notes else []
 
 
-def spread_table(name: str, title: str, rows: Sequence[Measured], reference: str) -> StudyTable:
+def spread_table(
+    name: str, title: str, rows: Sequence[Measured], reference: str = "ACERL"
+) -> StudyTable:
     """Lay out mean and standard deviation over seeds, and how sure a difference to the reference is.
 
     Parameters
