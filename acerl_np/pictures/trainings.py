@@ -104,12 +104,8 @@ def average_seeds(line: Line, records: Sequence[str]) -> Mean:
     for looks in line.looks:
         own = np.searchsorted(looks.generations, common)
         decisions.append(looks.decisions[own])
-        values.append(
-            [
-                np.mean([by_record[name][own] for name in records if name in by_record], axis=0)
-                for by_record in (looks.makespan, looks.tardiness)
-            ]
-        )
+        known = [looks.values[name][:, own] for name in records if name in looks.values]
+        values.append(np.mean(known, axis=0))
     seeds = np.array(values)
     spread = seeds.std(axis=0, ddof=1) if len(seeds) > 1 else np.full(seeds.shape[1:], np.nan)
     return Mean(np.mean(decisions, axis=0), seeds.mean(axis=0), spread)
@@ -117,7 +113,7 @@ def average_seeds(line: Line, records: Sequence[str]) -> Mean:
 
 def list_records(lines: Sequence[Line]) -> list[str]:
     """Return the records of all lines, in their order."""
-    names = (name for line in lines for looks in line.looks for name in looks.makespan)
+    names = (name for line in lines for looks in line.looks for name in looks.values)
     return list(dict.fromkeys(names))
 
 
@@ -236,7 +232,7 @@ def _plot_panel(
 
     end = 0.0
     for k, line in enumerate(lines):
-        if not any(name in line.looks[0].makespan for name in records):
+        if not any(name in line.looks[0].values for name in records):
             continue
         mean = average_seeds(line, records)
         look: dict[str, Any] = choose_style(k)
@@ -318,7 +314,7 @@ def find_shares(runs: Sequence[Counts]) -> np.ndarray:
             raise InputError(
                 f"runs on different records: {', '.join(runs[0].names[:3])} and {', '.join(run.names[:3])}"
             )
-    n = min(len(run.generations) for run in runs)
+    n = min(len(run.members) for run in runs)
     members = np.sum([run.members[:n] for run in runs], axis=0)
     total = members.sum(axis=1, keepdims=True)
     return np.asarray(np.where(total > 0.0, members / np.maximum(total, 1.0), np.nan))
