@@ -416,6 +416,7 @@ def _evaluate_agent(agent: Agent, instances: Sequence[Instance], playing: Playin
             n_vehicles=agent.n_vehicles,
             horizon=playing.horizon,
             breakdown_keys=keys[some],
+            slots=agent,
         )
         agent.play(simulator)
         played.append(read_outcome(simulator.state))

@@ -22,7 +22,13 @@ from acerl_np.kernels.network import (
     forward,
     sum_columns,
 )
-from acerl_np.kernels.observation import clear_view, list_actions, list_features, write_view
+from acerl_np.kernels.observation import (
+    N_SEEN_FIELDS,
+    clear_view,
+    list_actions,
+    list_features,
+    write_view,
+)
 from acerl_np.kernels.random import ACTION, LANES, derive_key, draw_uniform
 from acerl_np.kernels.rules import N_RULES, select_task
 from acerl_np.kernels.state import (
@@ -54,6 +60,7 @@ class Workspace(NamedTuple):
     noise_key : ndarray(uint32, (4,))
     bits : ndarray(uint32, (4, LANES)); normals : ndarray(float32, (4, LANES))
     features : Features; layers : Layers
+    seen : ndarray(int32, (n_features, N_SEEN_FIELDS)), see `observation.list_seen`
     legal : ndarray(int32, (n_actions,)); weight : ndarray(float64, (n_actions,))
     """
 
@@ -65,6 +72,7 @@ class Workspace(NamedTuple):
     bits: np.ndarray
     normals: np.ndarray
     features: Features
+    seen: np.ndarray
     layers: Layers
     legal: np.ndarray
     weight: np.ndarray
@@ -104,6 +112,7 @@ def allocate_workspace(network: Network, tile: int, n_networks: int) -> Workspac
         bits=np.empty((4, LANES), np.uint32),
         normals=np.empty((4, LANES), np.float32),
         features=allocate_features(n_features),
+        seen=np.empty((n_features, N_SEEN_FIELDS), np.int32),
         layers=Layers(
             hidden=allocate_rows(1, widest)[0],
             active=allocate_features(widest),
@@ -128,7 +137,7 @@ def choose_action(problem, state, b, work, row, greedy, key, decision):
 
     It is the most probable one, or drawn: draw (decision, 0) of the stream of `key`.
     """
-    n = list_features(problem, state, b, work.features)
+    n = list_features(problem, state, b, work.features, work.seen)
     forward(work.network, work.theta[row], work.column_sums[row], work.features, n, work.layers)
     logits = work.layers.logits
     n_legal = list_actions(problem, state, b, work.legal)
@@ -145,7 +154,7 @@ def choose_by_agents(problem, state, b, work, row, greedy, key, decision):
     The first outputs of the one are the vehicles'; of the other's, one per action, those of the chosen
     vehicle count. Draws are (decision, 0) and (decision, 1) of the stream of `key`.
     """
-    n = list_features(problem, state, b, work.features)
+    n = list_features(problem, state, b, work.features, work.seen)
     n_legal = list_actions(problem, state, b, work.legal)
     n_choices = np.int64(0)
     for k in range(n_legal):
