@@ -20,6 +20,16 @@ RANDOM_TRIALS = 10
 """Episodes of each copy where vehicles break down at random."""
 
 
+EFFECTS = {
+    ("whether ",): ("avoids that", "prefers that"),
+    ("way ", "mean way "): ("prefers a short", "prefers a long"),
+    ("time ", "lateness "): ("prefers little", "prefers much"),
+    ("what ",): ("prefers little of", "prefers much of"),
+    ("",): ("prefers a small", "prefers a large"),
+}
+"""What a negative and a positive weight do, by how the words of their feature begin."""
+
+
 @dataclass(frozen=True)
 class Part:
     """A feature of an index policy, or the constant of a vehicle that it tells apart.
@@ -70,16 +80,8 @@ def describe_effect(words: str, weight: float) -> str:
     """Say what a linear weight does, by what its feature is and the weight's sign."""
     if weight == 0.0:
         return f"nothing by {words}"
-    less = weight < 0.0
-    if words.startswith("whether "):
-        return f"{'avoids' if less else 'prefers'} that {words.removeprefix('whether ')}"
-    if words.startswith(("way ", "mean way ")):
-        return f"prefers a {'short' if less else 'long'} {words}"
-    if words.startswith(("time ", "lateness ")):
-        return f"prefers {'little' if less else 'much'} {words}"
-    if words.startswith("what "):
-        return f"prefers {'little' if less else 'much'} of {words}"
-    return f"prefers a {'small' if less else 'large'} {words}"
+    less, more = next(found for starts, found in EFFECTS.items() if words.startswith(starts))
+    return f"{less if weight < 0.0 else more} {words.removeprefix('whether ')}"
 
 
 def list_parts(policy: IndexPolicy) -> list[tuple[Part, np.ndarray]]:

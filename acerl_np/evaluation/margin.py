@@ -75,16 +75,7 @@ class Margin(NamedTuple):
 
 
 def measure_margin(rule: str, played: Trials, references: Sequence[Reference]) -> Margin:
-    """Return how far a rule is from hindsight.
-
-    Parameters
-    ----------
-    rule : str
-    played : Trials
-        Of the rule.
-    references : sequence of Reference
-        One for each of its records.
-    """
+    """Return how far a rule is from hindsight, by its trials and a reference for each of their records."""
     best = np.mean([(item.makespan, item.tardiness) for item in references], axis=0)
     makespan, tardiness = played.mean_makespan().mean(), played.mean_tardiness().mean()
     return Margin(rule, float(makespan / best[0] - 1.0), float(tardiness - best[1]))
@@ -134,27 +125,18 @@ def compare_trials(
     results: Sequence[Trials],
     references: Mapping[str, Reference],
 ) -> Comparison:
-    """Compare policies by their trials on the same records.
+    """Compare policies by their trials on the same records, with one cost limit.
 
-    Parameters
-    ----------
-    instances : sequence of Instance
-    results : sequence of Trials
-        One for each policy, on all the instances, with one cost limit.
-    references : mapping of Reference
-        By the content hash of their instances; those of another cost limit are passed over.
+    References of another limit are passed over; they stand by the content hash of their instances.
     """
     makespan = np.array([trials.mean_makespan() for trials in results])
     tardiness = np.array([trials.mean_tardiness() for trials in results])
     limit = results[0].cost_limit
     known = find_known(instances, references, limit)
     hindsight = tuple(item for item in known if item is not None)
-    above = np.full(len(results), np.nan)
-    way = above.copy()
+    above = way = np.full(len(results), np.nan)
     static = None
-    if len(hindsight) < len(instances):
-        hindsight = ()
-    else:
+    if len(hindsight) == len(instances):
         mean = makespan.mean(axis=1)
         best = float(np.mean([item.makespan for item in hindsight]))
         above = mean / best - 1.0
@@ -168,7 +150,7 @@ def compare_trials(
         m=normalise(makespan, makespan),
         c=normalise(tardiness, tardiness),
         p=np.array([trials.satisfied for trials in results]),
-        hindsight=hindsight,
+        hindsight=hindsight if len(hindsight) == len(instances) else (),
         above_hindsight=above,
         of_the_way=way,
         static=static,
@@ -197,16 +179,7 @@ class Hindsight:
 def compare_references(
     instances: Sequence[Instance], found: Sequence[Reference | None], *, cost_limit: float = 50.0
 ) -> list[Hindsight]:
-    """Put what a search found beside the best static plan and the bundled reference of each record.
-
-    Parameters
-    ----------
-    instances : sequence of Instance
-    found : sequence of Reference or None
-        One for each instance.
-    cost_limit : float
-        s; the static plans keep the tardiness below it.
-    """
+    """Put what a search found beside the best static plan within the limit and the bundled reference."""
     stored = bundled_references()
     return [
         Hindsight(

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from acerl_np.evaluation.hindsight import find_references, measure_size
 from acerl_np.evaluation.hold_out import make_noised
 from acerl_np.evaluation.margin import LITTLE_MAKESPAN, Margin, measure_margin, play_best_rule
-from acerl_np.evaluation.trials import Playing, Trials, play_policy
+from acerl_np.evaluation.trials import METRICS, Playing, Trials, play_policy
 from acerl_np.policies.index import IndexPolicy
 from acerl_np.policies.lookahead import Lookahead
 from acerl_np.policies.network import Policy
@@ -126,21 +126,16 @@ class VerdictRow:
     @classmethod
     def of(cls, label: str, trials: Trials, other: Trials | None = None) -> VerdictRow:
         """Return the row of a policy's trials beside those of the best rule."""
-        makespan = trials.mean_makespan()
-        tardiness = float(trials.mean_tardiness().mean())
+        both = None if other is None else (trials.mean_makespan(), other.mean_makespan())
+        means = {name: float(getattr(trials, f"mean_{name}")().mean()) for name in METRICS}
         return cls(
             label=label,
-            makespan=float(makespan.mean()),
-            tardiness=tardiness,
-            late=float(trials.mean_late().mean()),
+            **means,
             satisfied=trials.satisfied,
-            within_limit=tardiness < trials.cost_limit,
-            difference=None if other is None else compare_paired(makespan, other.mean_makespan()),
+            within_limit=means["tardiness"] < trials.cost_limit,
+            difference=None if both is None else compare_paired(*both),
             unfinished=trials.unfinished,
             trials=trials.makespan.shape[1],
-            waiting=float(trials.mean_waiting().mean()),
-            utilisation=float(trials.mean_utilisation().mean()),
-            empty=float(trials.mean_empty().mean()),
         )
 
 

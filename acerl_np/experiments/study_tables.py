@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from acerl_np.evaluation.metrics import compare_samples, normalise, rank_sum_p, satisfied_share
-from acerl_np.experiments.published import PublishedRow, table_rows
+from acerl_np.experiments.published import PublishedCell, PublishedRow, table_rows
 from acerl_np.problem.bundled import display_name
 from acerl_np.problem.instance import Instance
 from acerl_np.support.report import DATA_FORMATS, Cell, render_data, render_table
@@ -24,14 +25,11 @@ SCORES = ("m", "c", "satisfied_share")
 COST_LIMIT = 50.0
 """xi of the paper, s."""
 
-Facts = dict[str, object]
+Facts = dict[str, Any]
 """Columns of a row for programs."""
 
 Shown = tuple[Cell, Facts]
 """A cell for people, and its columns for programs."""
-
-Marks = Sequence[tuple[str, str]]
-"""Of each record, for makespan and tardiness."""
 
 
 def peers_of(table: str) -> tuple[str, ...]:
@@ -87,6 +85,12 @@ class Measured:
             for mine, theirs in both
         )
         return [*zip(makespan, tardiness, strict=True)]
+
+    def list_values(self, reference: Measured | None) -> list[PublishedCell]:
+        """Return means and marks against the reference of each instance, no marks without one."""
+        marks = [("", "")] * len(self.makespan) if reference is None else self.mark(reference)
+        parts = zip(*self.means(), marks, strict=True)
+        return [PublishedCell(a, b, mark, other) for a, b, (mark, other) in parts]
 
 
 def join_rows(rows: Iterable[Measured]) -> list[Measured]:
@@ -184,85 +188,78 @@ def build_table(
     base = by_label.get(reference)
     paper_of = {row.policy: row for row in table_rows(name)}
     peer_values = _find_peer_values(measured, peers, shown)
-    rows: list[list[Cell]] = []
-    data: list[Facts] = []
-    rules: list[int] = []
-    marks: list[Marks] = []
-    paper_marks: list[Marks] = []
+    table = StudyTable(name, title, ["policy", "source", "seeds", *shown, "M/C (P)"], [], [])
+    rows = table.rows
+    starts: list[int] = []
+    marks: list[list[Facts]] = []
+    paper_marks: list[list[Facts]] = []
     for label in dict.fromkeys([*paper_of, *by_label]):
-        rules.append(len(rows))
+        starts.append(len(rows))
         row, paper = by_label.get(label), paper_of.get(label)
-        own: list[tuple[float, float]] = []
-        scores = (0.0, 0.0, 0.0)
+        own, printed = [], []
         if row is not None:
-            pairs: Marks = [("", "")] * len(shown)
-            if marked and base is not None and row is not base:
-                pairs = row.mark(base)
-                marks.append(pairs)
-            own = [*zip(*row.means(), strict=True)]
-            scores = score(row, peer_values)
-            rows.append([label, "measured", row.n_seeds, *_show(own, pairs, scores)])
-            data += _list_data(label, "measured", row.n_seeds, shown, own, pairs, scores)
+            other = marked and base is not None and row is not base
+            values = row.list_values(base if other else None)
+            first: list[Cell] = [label, "measured", row.n_seeds]
+            own = _list_data(first, shown, values, score(row, peer_values))
+            marks += [own] if other else []
+            rows.append([*first, *_show(own)])
         if paper is not None:
             source = "paper" if peers is not None else "paper, other records"
-            cells = [paper.cells[key] for key in shown]
-            printed = [(cell.makespan, cell.tardiness) for cell in cells]
-            theirs = [(cell.makespan_mark, cell.tardiness_mark) for cell in cells]
             totals = (paper.m, paper.c, paper.p)
-            data += _list_data(label, source, None, shown, printed, theirs, totals)
-            if label != reference:
-                paper_marks.append(theirs)
-            first = label if row is None else ""
-            rows.append([first, source, None, *_show(printed, theirs, totals)])
+            printed = _list_data([label, source, None], shown, paper.values(shown), totals)
+            paper_marks += [printed] if label != reference else []
+            rows.append([label if row is None else "", source, None, *_show(printed)])
         if row is not None and paper is not None and peers is not None:
-            line: list[Cell] = [
-                f"{a - cell.makespan:+.1f}/{b - cell.tardiness:+.1f}"
-                for (a, b), cell in zip(own, cells, strict=True)
-            ]
-            m, c, p = (a - b for a, b in zip(scores, totals, strict=True))
-            rows.append(["", "difference", None, *line, f"{m:+.2f}/{c:+.2f} ({100 * p:+.0f})"])
+            rows.append(["", "difference", None, *_subtract(own, printed)])
+        table.data.extend([*own, *printed])
     if marked:
-        rules.append(len(rows))
+        starts.append(len(rows))
         rows.append(["+/~/-", "measured", None, *_count_marks(marks, len(shown)), None])
         if paper_marks:
             rows.append(["", "paper", None, *_count_marks(paper_marks, len(shown)), None])
-    notes = [_explain(measured, peers, reference, marked), *_find_better_rules(measured, base)]
-    header = ["policy", "source", "seeds", *shown, "M/C (P)"]
-    return StudyTable(name, title, header, rows, data, rules[1:], notes)
-
-
-def _show(
-    means: Sequence[tuple[float, float]], marks: Marks, scores: tuple[float, float, float]
-) -> list[Cell]:
-    """Return the cells of a row's records, and the one with M, C and P."""
-    m, c, p = scores
-    cells: list[Cell] = [
-        f"{pair[0]:.1f}{mark[0]}/{pair[1]:.1f}{mark[1]}"
-        for pair, mark in zip(means, marks, strict=True)
-    ]
-    return [*cells, f"{m:.2f}/{c:.2f} ({p:.0%})"]
+    table.rules.extend(starts[1:])
+    table.notes.append(_explain(measured, peers, reference, marked))
+    table.notes.extend(_find_better_rules(measured, base))
+    return table
 
 
 def _list_data(
-    policy: str,
-    source: str,
-    seeds: int | None,
+    own: Sequence[Cell],
     records: Sequence[str],
-    means: Sequence[tuple[float, float]],
-    marks: Marks,
+    values: Sequence[PublishedCell],
     scores: tuple[float, float, float],
 ) -> list[Facts]:
     """Return a policy's rows for programs: one for each record, and that of the means with M, C and P."""
-    whole = tuple(float(np.mean([pair[k] for pair in means])) for k in (0, 1))
+    whole = (float(np.mean([line[k] for line in values])) for k in (0, 1))
     lines: list[tuple[object, ...]] = [
-        (record, *pair, *mark, None, None, None)
-        for record, pair, mark in zip(records, means, marks, strict=True)
+        (record, *line, None, None, None) for record, line in zip(records, values, strict=True)
     ]
     names = ("policy", "source", "seeds", "record", *VALUES, *SCORES)
     return [
-        dict(zip(names, (policy, source, seeds, *line), strict=True))
+        dict(zip(names, (*own, *line), strict=True))
         for line in [*lines, ("mean", *whole, None, None, *scores)]
     ]
+
+
+def _show(facts: Sequence[Facts]) -> list[Cell]:
+    """Return a policy's rows for programs as the cells of one row for people."""
+    *records, whole = facts
+    makespan, tardiness, *marks = VALUES
+    cells: list[Cell] = [
+        f"{x[makespan]:.1f}{x[marks[0]]}/{x[tardiness]:.1f}{x[marks[1]]}" for x in records
+    ]
+    return [*cells, "{:.2f}/{:.2f} ({:.0%})".format(*(whole[key] for key in SCORES))]
+
+
+def _subtract(own: Sequence[Facts], other: Sequence[Facts]) -> list[Cell]:
+    """Return the differences of two policies' rows as the cells of one row."""
+    cells: list[Cell] = [
+        "{:+.1f}/{:+.1f}".format(*(x[key] - y[key] for key in VALUES[:2]))
+        for x, y in zip(own[:-1], other[:-1], strict=True)
+    ]
+    m, c, p = (own[-1][key] - other[-1][key] for key in SCORES)
+    return [*cells, f"{m:+.2f}/{c:+.2f} ({100 * p:+.0f})"]
 
 
 def _find_peer_values(
@@ -272,11 +269,8 @@ def _find_peer_values(
     if peers is None:
         means = [row.means() for row in measured]
         return np.array([mean[0] for mean in means]), np.array([mean[1] for mean in means])
-    cells = [[row.cells[key] for key in shown] for row in peers]
-    return (
-        np.array([[cell.makespan for cell in line] for line in cells]),
-        np.array([[cell.tardiness for cell in line] for line in cells]),
-    )
+    values = np.array([[value[:2] for value in row.values(shown)] for row in peers])
+    return values[:, :, 0], values[:, :, 1]
 
 
 def score(row: Measured, peers: tuple[np.ndarray, np.ndarray]) -> tuple[float, float, float]:
@@ -285,11 +279,11 @@ def score(row: Measured, peers: tuple[np.ndarray, np.ndarray]) -> tuple[float, f
     return m, c, row.satisfied
 
 
-def _count_marks(marks: Sequence[Marks], n_instances: int) -> list[Cell]:
-    def count(k: int, which: int) -> str:
-        return "/".join(str(sum(line[k][which] == mark for line in marks)) for mark in "+~-")
+def _count_marks(rows: Sequence[Sequence[Facts]], n_instances: int) -> list[Cell]:
+    def count(k: int, which: str) -> str:
+        return "/".join(str(sum(row[k][which] == mark for row in rows)) for mark in "+~-")
 
-    return [f"({count(k, 0)})/({count(k, 1)})" for k in range(n_instances)]
+    return [f"({count(k, VALUES[2])})/({count(k, VALUES[3])})" for k in range(n_instances)]
 
 
 def _explain(
