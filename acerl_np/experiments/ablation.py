@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from acerl_np.experiments.comparison import acerl_training, training_peers
-from acerl_np.experiments.jobs import Training
+from acerl_np.experiments.jobs import Training, load_suites
 from acerl_np.experiments.study import Finished, Study
 from acerl_np.experiments.study_tables import StudyTable, build_table, spread_table
 from acerl_np.problem.bundled import load_suite
@@ -18,7 +18,7 @@ SAMPLERS = {"AIS": "ais", "Uniform": "uniform", "Random": "random"}
 def trainings(study: Study) -> list[Training]:
     """Return the rows to train: 12 of the full training suite, 32 of single instances."""
     instances = tuple(load_suite("dmh-train"))
-    suites = tuple((name, tuple(load_suite(name))) for name in ("dmh-train", "dmh-test"))
+    suites = load_suites("dmh-train", "dmh-test")
     rows = []
     for mode, sampler in SAMPLERS.items():
         for strategy, ranking in RANKINGS.items():

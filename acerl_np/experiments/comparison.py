@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from acerl_np.experiments.jobs import Training
+from acerl_np.experiments.jobs import Training, load_suites
 from acerl_np.experiments.published import PublishedRow, table_rows
 from acerl_np.experiments.study import Finished, Study
 from acerl_np.experiments.study_tables import (
@@ -46,14 +46,9 @@ def trainings(study: Study) -> list[Training]:
 def acerl_training(study: Study) -> Training:
     """Return the paper's main run, played on every suite and draw so that studies share it."""
     instances = tuple(load_suite("dmh-train"))
-    suites = tuple((name, tuple(load_suite(name))) for name in ("dmh-train", *NOISED.values()))
-    draws = tuple((draw_name(m, draw), draw_suite(m, draw)) for m in NOISED for draw in DRAWS)
+    suites = load_suites("dmh-train", *NOISED.values())
+    draws = tuple((f"draw-{m}-{draw}", draw_suite(m, draw)) for m in NOISED for draw in DRAWS)
     return Training("ACERL", instances, study.config(), (*suites, *draws))
-
-
-def draw_name(magnitude: int, draw: int) -> str:
-    """Return the name under which a further draw of a noised suite is kept."""
-    return f"draw-{magnitude}-{draw}"
 
 
 @cache

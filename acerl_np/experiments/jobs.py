@@ -21,6 +21,7 @@ from acerl_np.evolution.sampler import AdaptiveSampler
 from acerl_np.policies.index import IndexPolicy
 from acerl_np.policies.lookahead import Lookahead
 from acerl_np.policies.network import Policy
+from acerl_np.problem.bundled import load_suite
 from acerl_np.problem.instance import Instance
 from acerl_np.rivals.history import Round
 from acerl_np.rivals.training import RivalTrainer, find_learner
@@ -72,6 +73,15 @@ class RivalConfig:
         }
 
 
+Suites = tuple[tuple[str, tuple[Instance, ...]], ...]
+"""Records by the names of their suites."""
+
+
+def load_suites(*names: str) -> Suites:
+    """Return bundled suites."""
+    return tuple((name, tuple(load_suite(name))) for name in names)
+
+
 @dataclass(frozen=True)
 class Training:
     """One row of a study: what to train on, how, and what to play afterwards.
@@ -81,8 +91,7 @@ class Training:
     label : str
     instances : tuple of Instance
     config : Config or RivalConfig
-    suites : tuple of (str, tuple of Instance)
-        By name.
+    suites : Suites
     lookaheads : dict of dict
         Options of lookaheads that play the suites, too, over the training records, by label.
     seeds : int, optional
@@ -92,7 +101,7 @@ class Training:
     label: str
     instances: tuple[Instance, ...]
     config: Config | RivalConfig
-    suites: tuple[tuple[str, tuple[Instance, ...]], ...]
+    suites: Suites
     lookaheads: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     seeds: int | None = None
 

@@ -6,10 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from acerl_np.experiments.comparison import acerl_training
-from acerl_np.experiments.jobs import Training
+from acerl_np.experiments.jobs import Training, load_suites
 from acerl_np.experiments.study import Finished, Study
 from acerl_np.experiments.study_tables import StudyTable, spread_table
-from acerl_np.problem.bundled import load_suite
 
 NAME = "learning"
 SUITES = ("dmh-train", "dmh-test", "dmh-noise-30")
@@ -69,7 +68,7 @@ FACTORS: dict[str, dict[str, dict[str, Any]]] = {
 
 def trainings(study: Study) -> list[Training]:
     """Return the rows to train: the default, and every value of every factor."""
-    suites = tuple((name, tuple(load_suite(name))) for name in SUITES)
+    suites = load_suites(*SUITES)
     main = acerl_training(study)
     rows = [replace(main, label=DEFAULT)]
     for factor, values in FACTORS.items():

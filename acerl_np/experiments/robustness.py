@@ -7,7 +7,6 @@ import numpy as np
 from acerl_np.experiments.comparison import (
     DRAWS,
     NOISED,
-    draw_name,
     draw_suite,
     trainings,
 )
@@ -71,7 +70,7 @@ def _tabulate_draws(study: Study, results: dict[str, list[Finished]]) -> StudyTa
     for magnitude in NOISED:
         drawn: dict[str, list[Measured]] = {}
         for draw in DRAWS:
-            for row in study.rows(results, draw_name(magnitude, draw)):
+            for row in study.rows(results, f"draw-{magnitude}-{draw}"):
                 drawn.setdefault(row.label, []).append(row)
             for row in study.rule_rows(draw_suite(magnitude, draw)):
                 drawn.setdefault(row.label, []).append(row)
