@@ -201,11 +201,3 @@ def test_an_episode_that_did_not_finish_is_drawn():
         trace = trace_policy("EDD", acerl_np.load_instance("DMH-01"), horizon=horizon)
         assert "not finished" in draw_figure(draw_gantt, trace).texts[0].get_text()
         assert draw_figure(draw_traffic, trace).axes
-
-
-@pytest.mark.parametrize("draw", [draw_gantt, draw_traffic])
-def test_the_same_episode_gives_the_same_file(tmp_path, draw, traces):
-    first, second = tmp_path / "a.svg", tmp_path / "b.svg"
-    draw(first, traces[0])
-    draw(second, traces[0])
-    assert first.read_bytes() == second.read_bytes()
