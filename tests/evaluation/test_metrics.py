@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from acerl_np import ConfigError, InputError, evaluate_policy, load_instance
 from acerl_np.evaluation.metrics import compare_samples, normalise, satisfied_share
+from acerl_np.evaluation.trials import Playing, play_policy
 from acerl_np.experiments.published import find_row, published_rows, table_rows
 from acerl_np.experiments.study_tables import peers_of
 
@@ -72,3 +74,29 @@ def test_equal_constant_samples_are_similar():
 def test_a_policy_without_a_finished_episode_is_left_out_of_the_peers():
     values = np.array([[1.0, 5.0], [3.0, 9.0], [np.nan, 7.0]])
     assert np.array_equal(normalise(values, values), [1.0, 0.0, np.nan], equal_nan=True)
+
+
+def test_how_policies_are_played_is_one_value():
+    playing = Playing(2, 5, horizon=900.0, threads=1)
+    assert playing == Playing(2, 5, horizon=900.0, threads=2) != Playing(2, 5)
+    assert hash(playing) == hash(Playing(2, 5, horizon=900.0))
+    record = load_instance("DMH-01")
+    own = play_policy("MIX", record, Playing(2, 5))
+    same = evaluate_policy("MIX", record, trials=2, seed=5)
+    assert own.makespan.tolist() == same.makespan.tolist()
+    assert np.isnan(play_policy("MIX", record, playing).makespan).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "kind"),
+    [
+        ({"trials": 0}, InputError),
+        ({"trials": 2.5}, InputError),
+        ({"seed": -1}, ConfigError),
+        ({"cost_limit": float("nan")}, ConfigError),
+        ({"threads": 0}, ConfigError),
+    ],
+)
+def test_what_cannot_be_played_is_refused(options, kind):
+    with pytest.raises(kind, match=next(iter(options))):
+        Playing(**options)
