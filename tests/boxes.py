@@ -4,10 +4,11 @@ from contextlib import contextmanager
 from itertools import combinations
 from unittest import mock
 
-import matplotlib.text
-from matplotlib.backends.backend_agg import FigureCanvasAgg
+import pytest
 
-from acerl_np.pictures.drawing import check_form, style_figure
+from acerl_np.pictures.drawing import style_figure
+
+pytest.importorskip("matplotlib", reason="pictures need matplotlib")
 
 SLACK = 1.5
 """Pixels by which boxes may touch: there is air around letters."""
@@ -15,8 +16,11 @@ SLACK = 1.5
 
 def draw_texts(figure):
     """Every text that is drawn, with its box in pixels."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.text import Text
+
     drawn = {}
-    plain = matplotlib.text.Text.draw
+    plain = Text.draw
 
     def draw(self, renderer, *args, **kwargs):
         if self.get_visible() and self.get_text().strip():
@@ -24,7 +28,7 @@ def draw_texts(figure):
         return plain(self, renderer, *args, **kwargs)
 
     # A tidy figure is drawn twice; the second time everything is in its place.
-    with mock.patch.object(matplotlib.text.Text, "draw", draw):
+    with mock.patch.object(Text, "draw", draw):
         FigureCanvasAgg(figure).draw()
     return list(drawn.values())
 
@@ -52,18 +56,16 @@ def find_faults(figure):
     return faults + [("small", text.get_text()) for text, _ in texts if text.get_size() < 8.0]
 
 
-@contextmanager
-def watch_figures(monkeypatch, module):
-    """Collect the faults of the pictures that a module of `acerl_np.pictures` draws; none is written."""
+def draw_figure(draw, *arguments, look=lambda figure: figure):
+    """What `look` says of the figure that a function of `acerl_np.pictures` draws; nothing is written."""
     found = []
 
     @contextmanager
     def watch(path, *args, **kwargs):
-        check_form(path)
         with style_figure(*args, **kwargs) as figure:
             yield figure
-            found.extend(find_faults(figure))
+            found.append(look(figure))
 
-    with monkeypatch.context() as patch:
-        patch.setattr(f"acerl_np.pictures.{module}.open_figure", watch)
-        yield found
+    with mock.patch(f"{draw.__module__}.open_figure", watch):
+        draw("a.png", *arguments)
+    return found[0]

@@ -6,36 +6,18 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from acerl_np.support.errors import InputError, MissingExtraError, make_printable
 
 if TYPE_CHECKING:
-    from acerl_np.pictures.curves import Levels
     from acerl_np.pictures.runs import Line
+    from acerl_np.pictures.trainings import Beside, Levels
 
 RULES = ("FCFS", "EDD", "NVF", "STD")
 """Rules whose figures the paper prints, beside the curves of its records."""
 
 PICTURE = "curves.png"
-
-
-class Beside(NamedTuple):
-    """What is drawn beside the lines.
-
-    Attributes
-    ----------
-    rules : dict of Levels
-        The paper's figures of rules, by name; empty unless all records are the paper's.
-    paper : (str, Levels) or None
-        Its figures of what was trained.
-    limit : float or None
-        xi, s.
-    """
-
-    rules: dict[str, Levels]
-    paper: tuple[str, Levels] | None
-    limit: float | None
 
 
 def load_lines(paths: Sequence[str | Path]) -> list[Line]:
@@ -68,8 +50,9 @@ def find_beside(paths: Sequence[str | Path]) -> Beside:
         If a folder holds nothing to draw.
     """
     from acerl_np.experiments.published import find_row
-    from acerl_np.experiments.tables import COST_LIMIT
+    from acerl_np.experiments.study_tables import COST_LIMIT
     from acerl_np.pictures.runs import find_limit, find_study, read_facts
+    from acerl_np.pictures.trainings import Beside
 
     limits: set[float | None] = set()
     algorithms: set[str] = set()
@@ -127,7 +110,7 @@ def draw_runs(paths: Sequence[str | Path], out: str | Path, only: Sequence[str] 
     InputError
         If there is nothing to draw, or no line of such a label.
     """
-    from acerl_np.pictures.curves import draw_curves
+    from acerl_np.pictures.trainings import draw_curves
 
     lines = load_lines(paths)
     labels = [line.label for line in lines]
@@ -136,7 +119,7 @@ def draw_runs(paths: Sequence[str | Path], out: str | Path, only: Sequence[str] 
             expected = ", ".join(map(make_printable, labels[:20]))
             raise InputError(f"--only: read '{make_printable(label)}'; expected some of {expected}")
     chosen = [line for line in lines if not only or line.label in only]
-    draw_curves(out, chosen, **find_beside(paths)._asdict())
+    draw_curves(out, chosen, find_beside(paths))
 
 
 def draw_training(folder: Path, *, quiet: bool) -> Path | None:

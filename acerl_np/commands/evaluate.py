@@ -38,9 +38,9 @@ from acerl_np.support.report import (
 )
 
 if TYPE_CHECKING:
-    from acerl_np.evaluation.comparison import Comparison
+    from acerl_np.evaluation.margin import Comparison
     from acerl_np.evaluation.references import Reference
-    from acerl_np.evaluation.trials import Trials
+    from acerl_np.evaluation.trials import Playing, Trials
     from acerl_np.problem.assignments import Assignments
     from acerl_np.problem.instance import Instance
     from acerl_np.support.team import Team
@@ -127,7 +127,7 @@ def run(arguments: argparse.Namespace) -> int:
     )
     references = gather_references(arguments, instances)
     past = load_assignments(arguments.replay, instances, arguments.date_format)
-    from acerl_np.evaluation.comparison import compare_trials
+    from acerl_np.evaluation.margin import compare_trials
     from acerl_np.policies.static import StaticPlan
 
     plans = {row.label: row.policy.describe() for row in rows if isinstance(row.policy, StaticPlan)}
@@ -197,26 +197,17 @@ def play(
 ) -> tuple[list[Trials], list[str]]:
     """Return the trials of each policy and of past assignments, if any; and how long lookahead took."""
     from acerl_np.evaluation.past import play_past
-    from acerl_np.evaluation.trials import evaluate_policy
+    from acerl_np.evaluation.trials import play_policy
     from acerl_np.policies.lookahead import Lookahead
 
     compile_lookahead(rows)
     results = []
+    playing = read_playing(arguments, team)
     clock = Clock(arguments.threads)
     for label, policy in rows:
         clock.start()
         try:
-            trials = evaluate_policy(
-                policy,
-                instances,
-                trials=arguments.trials,
-                seed=arguments.seed,
-                greedy=arguments.greedy,
-                cost_limit=arguments.cost_limit,
-                threads=arguments.threads,
-                horizon=arguments.horizon,
-                executor=team,
-            )
+            trials = play_policy(policy, instances, playing)
         except PolicyError as error:
             if isinstance(policy, Lookahead):
                 raise PolicyError(f"{label}: {error}") from error
@@ -225,16 +216,16 @@ def play(
             clock.stop(label, trials)
         results.append(trials)
     if past:
-        results.append(
-            play_past(
-                past,
-                trials=arguments.trials,
-                seed=arguments.seed,
-                cost_limit=arguments.cost_limit,
-                horizon=arguments.horizon,
-            )
-        )
+        results.append(play_past(past, playing))
     return results, clock.lines
+
+
+def read_playing(arguments: argparse.Namespace, team: Team | None = None) -> Playing:
+    """Return how the arguments say that policies are played."""
+    from acerl_np.evaluation.trials import Playing
+
+    names = ("trials", "seed", "greedy", "cost_limit", "horizon", "threads")
+    return Playing(**{name: getattr(arguments, name) for name in names}, executor=team)
 
 
 def load_assignments(
@@ -272,13 +263,6 @@ def describe_margin(
 
     if not comparison.hindsight:
         return []
-    rule, played = play_best_rule(
-        instances,
-        trials=arguments.trials,
-        seed=arguments.seed,
-        cost_limit=arguments.cost_limit,
-        horizon=arguments.horizon,
-        threads=arguments.threads,
-    )
+    rule, played = play_best_rule(instances, read_playing(arguments))
     margin = measure_margin(rule, played, comparison.hindsight)
     return [margin.sentence()] if margin.is_little else []

@@ -361,7 +361,7 @@ def _show(arguments: argparse.Namespace) -> None:
         declare_outputs(arguments, [arguments.out])
     layout = load_layout(arguments.layout)
     if arguments.out is not None:
-        from acerl_np.pictures.floor import draw_layout
+        from acerl_np.pictures.maps import draw_layout
 
         draw_layout(layout, arguments.out)
         print(make_printable(arguments.out))

@@ -29,7 +29,7 @@ from acerl_np.support.report import (
 )
 
 if TYPE_CHECKING:
-    from acerl_np.evaluation.comparison import Hindsight
+    from acerl_np.evaluation.margin import Hindsight
     from acerl_np.evaluation.references import Reference
     from acerl_np.evaluation.trials import Trials
     from acerl_np.problem.instance import Instance
@@ -81,10 +81,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Search, verify, show and write the references; return the exit status."""
-    from acerl_np.evaluation.comparison import compare_references
     from acerl_np.evaluation.hindsight import check_future, find_references
-    from acerl_np.evaluation.margin import measure_margin, play_best_rule
+    from acerl_np.evaluation.margin import compare_references, measure_margin, play_best_rule
     from acerl_np.evaluation.references import save_references
+    from acerl_np.evaluation.trials import Playing
     from acerl_np.support.workers import check_threads, count_cores
 
     check_ranges(arguments, RANGES)
@@ -109,12 +109,10 @@ def run(arguments: argparse.Namespace) -> int:
             executor=team,
         )
     known = compare_references(instances, references, cost_limit=arguments.cost_limit)
-    rule, played = play_best_rule(
-        instances,
-        seed=arguments.seed,
-        cost_limit=arguments.cost_limit,
-        threads=arguments.threads,
+    playing = Playing(
+        seed=arguments.seed, cost_limit=arguments.cost_limit, threads=arguments.threads
     )
+    rule, played = play_best_rule(instances, playing)
     pairs = [*zip(instances, known, strict=True)]
     if arguments.format in DATA_FORMATS:
         data = [list_data(*pair, rule, played, k) for k, pair in enumerate(pairs)]

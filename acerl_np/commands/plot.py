@@ -219,7 +219,7 @@ def _draw_curves(arguments: argparse.Namespace) -> Path:
 
 def _draw_episode(arguments: argparse.Namespace) -> Path:
     from acerl_np.pictures.gantt import draw_gantt
-    from acerl_np.pictures.traffic import draw_traffic
+    from acerl_np.pictures.maps import draw_traffic
 
     default = "gantt.png" if arguments.kind == "gantt" else "traffic.png"
     out = _choose_out(arguments, Path(default))
@@ -293,7 +293,7 @@ def _draw_comparison(arguments: argparse.Namespace) -> Path:
 
 def _draw_sampler(arguments: argparse.Namespace) -> Path:
     from acerl_np.pictures.runs import find_runs, read_counts
-    from acerl_np.pictures.sampler import draw_sampler
+    from acerl_np.pictures.trainings import draw_sampler
 
     folder = Path(arguments.folder)
     out = _choose_out(arguments, folder / "sampler.png")

@@ -212,7 +212,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def train_several(arguments: argparse.Namespace, settings: dict[str, Any]) -> int:
     """Train with every seed that is asked for; return the exit status."""
-    from acerl_np.experiments.runs import RivalConfig
+    from acerl_np.experiments.jobs import RivalConfig
     from acerl_np.experiments.seeds import SeedTask
     from acerl_np.rivals.training import STEPS
     from acerl_np.support.workers import count_cores

@@ -14,7 +14,7 @@ from acerl_np.support.report import Cell
 if TYPE_CHECKING:
     import numpy as np
 
-    from acerl_np.evaluation.comparison import Comparison
+    from acerl_np.evaluation.margin import Comparison
     from acerl_np.evaluation.trials import Trials
     from acerl_np.problem.instance import Instance
 

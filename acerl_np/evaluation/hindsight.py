@@ -52,13 +52,7 @@ LEAST_WIDTH, LEAST_STEPS = 8, 200
 
 
 def replay(instance: Instance, actions: Sequence[int]) -> tuple[float, float]:
-    """Play an action sequence and return makespan and tardiness.
-
-    Raises
-    ------
-    InputError
-        If an action is illegal, or the sequence is too short or too long.
-    """
+    """Play an action sequence and return makespan and tardiness; an `InputError` if it is none for them."""
     simulator = Simulator(instance)
     for k, action in enumerate(actions):
         if simulator.done[0]:
@@ -70,13 +64,7 @@ def replay(instance: Instance, actions: Sequence[int]) -> tuple[float, float]:
 
 
 def check_future(instance: Instance) -> None:
-    """Refuse an instance whose future is not known.
-
-    Raises
-    ------
-    InputError
-        If vehicles break down at random.
-    """
+    """Refuse an instance whose future is not known: an `InputError` if vehicles break down at random."""
     if instance.layout.has_random_breakdowns:
         raise InputError(
             f"{instance.name}: vehicles break down at random, so the future is not known; "

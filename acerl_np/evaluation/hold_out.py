@@ -105,10 +105,6 @@ def make_noised(
     magnitude : int
         Arrivals move by whole seconds within plus and minus so many; those of 0 stay unless all are.
 
-    Returns
-    -------
-    list of Instance
-
     Raises
     ------
     ConfigError

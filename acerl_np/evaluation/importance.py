@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from acerl_np.evaluation.hold_out import make_noised
-from acerl_np.evaluation.trials import Trials, evaluate_policy
+from acerl_np.evaluation.trials import Playing, play_policy
 from acerl_np.policies.index import IndexPolicy
 from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.support.numbers import Whole
@@ -18,6 +18,16 @@ MAGNITUDE = 5
 
 RANDOM_TRIALS = 10
 """Episodes of each copy where vehicles break down at random."""
+
+
+EFFECTS = {
+    ("whether ",): ("avoids that", "prefers that"),
+    ("way ", "mean way "): ("prefers a short", "prefers a long"),
+    ("time ", "lateness "): ("prefers little", "prefers much"),
+    ("what ",): ("prefers little of", "prefers much of"),
+    ("",): ("prefers a small", "prefers a large"),
+}
+"""What a negative and a positive weight do, by how the words of their feature begin."""
 
 
 @dataclass(frozen=True)
@@ -70,16 +80,8 @@ def describe_effect(words: str, weight: float) -> str:
     """Say what a linear weight does, by what its feature is and the weight's sign."""
     if weight == 0.0:
         return f"nothing by {words}"
-    less = weight < 0.0
-    if words.startswith("whether "):
-        return f"{'avoids' if less else 'prefers'} that {words.removeprefix('whether ')}"
-    if words.startswith(("way ", "mean way ")):
-        return f"prefers a {'short' if less else 'long'} {words}"
-    if words.startswith(("time ", "lateness ")):
-        return f"prefers {'little' if less else 'much'} {words}"
-    if words.startswith("what "):
-        return f"prefers {'little' if less else 'much'} of {words}"
-    return f"prefers a {'small' if less else 'large'} {words}"
+    less, more = next(found for starts, found in EFFECTS.items() if words.startswith(starts))
+    return f"{less if weight < 0.0 else more} {words.removeprefix('whether ')}"
 
 
 def list_parts(policy: IndexPolicy) -> list[tuple[Part, np.ndarray]]:
@@ -142,26 +144,16 @@ def measure_importance(
         plain = sorted((part for part, _ in parts), key=lambda part: -abs(part.weight or 0.0))
         return Importance(tuple(plain), None, None, 0, cost_limit)
     random = any(instance.layout.has_random_breakdowns for instance in copies)
-
-    def play(played: IndexPolicy) -> Trials:
-        return evaluate_policy(
-            played,
-            copies,
-            trials=RANDOM_TRIALS if random else 1,
-            seed=seed,
-            cost_limit=cost_limit,
-            threads=threads,
-        )
-
+    trials = RANDOM_TRIALS if random else 1
+    playing = Playing(trials, seed, cost_limit=cost_limit, threads=threads)
     found = []
     for part, places in parts:
         theta = policy.theta.copy()
         theta[places] = 0.0
-        trials = play(policy.replace(theta))
-        makespan = float(trials.mean_makespan().mean())
-        found.append(Part(part.name, part.weight, part.effect, makespan, trials.satisfied))
+        without = play_policy(policy.replace(theta), copies, playing)
+        makespan = float(without.mean_makespan().mean())
+        found.append(replace(part, makespan=makespan, satisfied=without.satisfied))
     found.sort(key=lambda part: -(part.makespan or 0.0))
-    whole = play(policy)
-    return Importance(
-        tuple(found), float(whole.mean_makespan().mean()), whole.satisfied, len(copies), cost_limit
-    )
+    whole = play_policy(policy, copies, playing)
+    makespan = float(whole.mean_makespan().mean())
+    return Importance(tuple(found), makespan, whole.satisfied, len(copies), cost_limit)

@@ -1,17 +1,19 @@
-"""How much there is to win: the best rule beside the best that is known in hindsight."""
+"""How much there is to win: policies beside each other, the best rule, and the best known in hindsight."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from acerl_np.evaluation.references import Reference
-from acerl_np.evaluation.trials import Trials, evaluate_policy
+from acerl_np.evaluation.metrics import normalise
+from acerl_np.evaluation.references import Reference, bundled_references, find_known
+from acerl_np.evaluation.trials import Playing, Trials, play_policy
+from acerl_np.policies.static_search import StaticResult, find_static
 from acerl_np.problem.instance import Instance
-from acerl_np.support.numbers import Whole
 
 RULES_TO_BEAT = ("FCFS", "EDD", "NVF", "STD", "LWT", "AHP")
 """The rules that the best one is chosen from; the others are draws."""
@@ -73,42 +75,117 @@ class Margin(NamedTuple):
 
 
 def measure_margin(rule: str, played: Trials, references: Sequence[Reference]) -> Margin:
-    """Return how far a rule is from hindsight.
-
-    Parameters
-    ----------
-    rule : str
-    played : Trials
-        Of the rule.
-    references : sequence of Reference
-        One for each of its records.
-    """
+    """Return how far a rule is from hindsight, by its trials and a reference for each of their records."""
     best = np.mean([(item.makespan, item.tardiness) for item in references], axis=0)
     makespan, tardiness = played.mean_makespan().mean(), played.mean_tardiness().mean()
     return Margin(rule, float(makespan / best[0] - 1.0), float(tardiness - best[1]))
 
 
-def play_best_rule(
-    instances: Sequence[Instance],
-    *,
-    trials: int = 30,
-    seed: Whole = 0,
-    cost_limit: float = 50.0,
-    horizon: float | None = None,
-    threads: int | None = None,
-) -> tuple[str, Trials]:
-    """Return the best rule on these records and its trials; arguments as `evaluate_policy`."""
-    results = {
-        name: evaluate_policy(
-            name,
-            instances,
-            trials=trials,
-            seed=seed,
-            cost_limit=cost_limit,
-            horizon=horizon,
-            threads=threads,
-        )
-        for name in RULES_TO_BEAT
-    }
+def play_best_rule(instances: Sequence[Instance], playing: Playing) -> tuple[str, Trials]:
+    """Return the best rule on these records and its trials."""
+    results = {name: play_policy(name, instances, playing) for name in RULES_TO_BEAT}
     rule = choose_rule(results)
     return rule, results[rule]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Figures of several policies on the same records.
+
+    Attributes
+    ----------
+    makespan, tardiness : ndarray(float64, (n_policies, n_instances)), s
+        Means over the finished trials; nan where none finished.
+    m, c, p : ndarray(float64, (n_policies,))
+        The paper's metrics; the peers of M and C are the policies compared here.
+    hindsight : tuple of Reference
+        One for each record; empty if that of some record is not known.
+    above_hindsight : ndarray(float64, (n_policies,))
+        Mean makespan over that of hindsight, minus 1; nan where it is not known.
+    of_the_way : ndarray(float64, (n_policies,))
+        Share of the way from the best static plan to hindsight, in mean makespan; nan where either is
+        not known or there is no way between them.
+    static : StaticResult or None
+        That best static plan, found on these very records; None where hindsight is not known.
+    """
+
+    makespan: np.ndarray
+    tardiness: np.ndarray
+    m: np.ndarray
+    c: np.ndarray
+    p: np.ndarray
+    hindsight: tuple[Reference, ...]
+    above_hindsight: np.ndarray
+    of_the_way: np.ndarray
+    static: StaticResult | None = None
+
+
+def compare_trials(
+    instances: Sequence[Instance],
+    results: Sequence[Trials],
+    references: Mapping[str, Reference],
+) -> Comparison:
+    """Compare policies by their trials on the same records, with one cost limit.
+
+    References of another limit are passed over; they stand by the content hash of their instances.
+    """
+    makespan = np.array([trials.mean_makespan() for trials in results])
+    tardiness = np.array([trials.mean_tardiness() for trials in results])
+    limit = results[0].cost_limit
+    known = find_known(instances, references, limit)
+    hindsight = tuple(item for item in known if item is not None)
+    above = way = np.full(len(results), np.nan)
+    static = None
+    if len(hindsight) == len(instances):
+        mean = makespan.mean(axis=1)
+        best = float(np.mean([item.makespan for item in hindsight]))
+        above = mean / best - 1.0
+        static = find_static(instances, cost_limit=limit)
+        start = best if static is None else float(static.makespan.mean())
+        if start > best:
+            way = (start - mean) / (start - best)
+    return Comparison(
+        makespan=makespan,
+        tardiness=tardiness,
+        m=normalise(makespan, makespan),
+        c=normalise(tardiness, tardiness),
+        p=np.array([trials.satisfied for trials in results]),
+        hindsight=hindsight if len(hindsight) == len(instances) else (),
+        above_hindsight=above,
+        of_the_way=way,
+        static=static,
+    )
+
+
+@dataclass(frozen=True)
+class Hindsight:
+    """The best that is known for one record.
+
+    Attributes
+    ----------
+    found : Reference or None
+        What a search found.
+    static : StaticResult or None
+        The best static plan within the limit.
+    stored : Reference or None
+        What comes with the package.
+    """
+
+    found: Reference | None
+    static: StaticResult | None
+    stored: Reference | None
+
+
+def compare_references(
+    instances: Sequence[Instance], found: Sequence[Reference | None], *, cost_limit: float = 50.0
+) -> list[Hindsight]:
+    """Put what a search found beside the best static plan within the limit and the bundled reference."""
+    stored = bundled_references()
+    return [
+        Hindsight(
+            reference,
+            find_static(instance, cost_limit=cost_limit, within_limit=True),
+            stored.get(instance.content_hash),
+        )
+        for instance, reference in zip(instances, found, strict=True)
+    ]

@@ -55,26 +55,17 @@ def satisfied_share(tardiness: ArrayLike, cost_limit: float) -> float:
         Of any shape; nan, where an episode did not finish, is not below the limit.
     cost_limit : float
         xi, s.
-
-    Returns
-    -------
-    float
     """
     return float((np.asarray(tardiness, np.float64) < cost_limit).mean())
 
 
 def standard_error(values: ArrayLike) -> float:
-    """Return the standard error of a mean: the sample standard deviation by the root of the number.
+    """Return the standard error of a mean, nan of fewer than two values.
 
     Parameters
     ----------
     values : array_like of float64, (n,)
         nan, where an episode did not finish, is passed over.
-
-    Returns
-    -------
-    float
-        nan for fewer than two values.
     """
     x = np.asarray(values, np.float64)
     x = x[~np.isnan(x)]
@@ -92,10 +83,6 @@ def rank_sum_p(sample: ArrayLike, reference: ArrayLike) -> float:
     Parameters
     ----------
     sample, reference : array_like of float64, (n,) and (m,)
-
-    Returns
-    -------
-    float
     """
     from scipy.stats import mannwhitneyu
 
@@ -115,12 +102,8 @@ def compare_samples(sample: ArrayLike, reference: ArrayLike) -> str:
     Parameters
     ----------
     sample, reference : array_like of float64, (n,) and (m,)
-
-    Returns
-    -------
-    str
     """
-    x, y = np.ravel(np.asarray(sample, np.float64)), np.ravel(np.asarray(reference, np.float64))
+    x, y = (np.ravel(np.asarray(values, np.float64)) for values in (sample, reference))
     if not rank_sum_p(x, y) < SIGNIFICANCE:
         return "~"
     larger = (x[:, None] > y[None, :]).sum() + 0.5 * (x[:, None] == y[None, :]).sum()

@@ -41,6 +41,30 @@ class Reference:
     actions: tuple[int, ...]
 
 
+def _is_score(value: Any) -> bool:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and 0.0 <= value <= 1e12
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list)
+
+
+FIELDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "instance": ("a text", _is_text),
+    "content_hash": ("a text", _is_text),
+    "cost_limit": ("a number of seconds", _is_score),
+    "makespan": ("a number of seconds", _is_score),
+    "tardiness": ("a number of seconds", _is_score),
+    "actions": ("a list of whole numbers", lambda x: _is_list(x) and all(map(is_whole, x))),
+}
+"""Of a reference in a file: what is expected, and whether a value is it."""
+
+
 def save_references(path: str | os.PathLike[str], references: Sequence[Reference]) -> None:
     """Write references as JSON, atomically.
 
@@ -49,19 +73,10 @@ def save_references(path: str | os.PathLike[str], references: Sequence[Reference
     StorageError
         If the file cannot be written.
     """
-    lines = [
-        json.dumps(
-            {
-                "instance": item.instance,
-                "content_hash": item.content_hash,
-                "cost_limit": item.cost_limit,
-                "makespan": item.makespan,
-                "tardiness": round(item.tardiness, 9),
-                "actions": list(item.actions),
-            }
-        )
-        for item in references
-    ]
+    lines = []
+    for item in references:
+        data = {name: getattr(item, name) for name in FIELDS}
+        lines.append(json.dumps({**data, "tardiness": round(item.tardiness, 9)}))
     text = '{"format": 1, "references": [\n' + ",\n".join(lines) + "\n]}\n"
     write_atomically(path, text.encode())
 
@@ -74,50 +89,30 @@ def load_references(path: str | os.PathLike[str]) -> list[Reference]:
     InputError
         If the file is missing or holds no references; the message names the field.
     """
-    text = read_text(path, InputError)
-
-    def is_score(value: Any) -> bool:
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        return number and 0.0 <= value <= 1e12
-
-    kinds: dict[str, tuple[str, Callable[[Any], bool]]] = {
-        "instance": ("a text", lambda value: isinstance(value, str)),
-        "content_hash": ("a text", lambda value: isinstance(value, str)),
-        "cost_limit": ("a number of seconds", is_score),
-        "makespan": ("a number of seconds", is_score),
-        "tardiness": ("a number of seconds", is_score),
-        "actions": (
-            "a list of whole numbers",
-            lambda value: isinstance(value, list) and all(map(is_whole, value)),
-        ),
-    }
+    fault = f"{path}: holds no references: "
 
     def check(data: Any, key: str, place: str, expected: str, fits: Callable[[Any], bool]) -> Any:
-        found = "nothing"
-        if isinstance(data, dict) and key in data:
-            if fits(data[key]):
-                return data[key]
-            found = describe(data[key])
-        raise InputError(
-            f"{path}: holds no references: {place}{key}: read {found}; expected {expected}"
-        )
+        known = isinstance(data, dict) and key in data
+        if known and fits(data[key]):
+            return data[key]
+        found = describe(data[key]) if known else "nothing"
+        raise InputError(f"{fault}{place}{key}: read {found}; expected {expected}")
 
     try:
-        data = json.loads(text)
+        data = json.loads(read_text(path, InputError))
     except (ValueError, RecursionError) as error:
-        reason = error.msg.lower() if isinstance(error, json.JSONDecodeError) else str(error)
-        place = f"line {error.lineno}: " if isinstance(error, json.JSONDecodeError) else ""
+        reason = str(error)
+        if isinstance(error, json.JSONDecodeError):
+            reason = error.msg.lower()
+            fault += f"line {error.lineno}: "
         raise InputError(
-            f"{path}: holds no references: {place}not JSON: {reason[:200]}; expected a file written by "
-            "acerl-np hindsight --out"
+            f"{fault}not JSON: {reason[:200]}; expected a file written by acerl-np hindsight --out"
         ) from error
     check(data, "format", "", "1, the format of this version", lambda value: value == 1)
-    items = check(data, "references", "", "a list", lambda value: isinstance(value, list))
     found = []
-    for k, item in enumerate(items):
-        values = {key: check(item, key, f"references[{k}].", *kind) for key, kind in kinds.items()}
-        values["actions"] = tuple(values["actions"])
-        found.append(Reference(**values))
+    for k, item in enumerate(check(data, "references", "", "a list", _is_list)):
+        values = {key: check(item, key, f"references[{k}].", *kind) for key, kind in FIELDS.items()}
+        found.append(Reference(**{**values, "actions": tuple(values["actions"])}))
     return found
 
 
@@ -135,17 +130,7 @@ def find_known(
 ) -> list[Reference | None]:
     """Return the reference of each instance for this limit, None where there is none.
 
-    Parameters
-    ----------
-    instances : sequence of Instance
-    references : mapping of Reference
-        By the content hash of their instances.
-    cost_limit : float
-        s.
-
-    Returns
-    -------
-    list of Reference or None
+    Those that are given stand by the content hash of their instances.
     """
     known = [references.get(instance.content_hash) for instance in instances]
     return [item if item is not None and item.cost_limit == cost_limit else None for item in known]

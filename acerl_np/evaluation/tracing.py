@@ -98,15 +98,9 @@ def trace_past(
     Parameters
     ----------
     assignments : Assignments
-    trial, seed : int
-        Which random breakdowns it meets, if any: those of `trace_policy`.
-    horizon : float, optional
-        s, after which the episode is stopped; by default never.
+    trial, seed, horizon
+        As `trace_policy`: which random breakdowns it meets, if any, and when it is stopped.
     label : str
-
-    Returns
-    -------
-    Trace
 
     Raises
     ------

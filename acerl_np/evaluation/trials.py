@@ -5,19 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.evaluation.metrics import satisfied_share
 from acerl_np.kernels.deciders import make_rule_decider
-from acerl_np.kernels.state import (
-    Outcome,
-    allocate_outcome,
-    read_outcome,
-)
+from acerl_np.kernels.state import Outcome, allocate_outcome, read_outcome
 from acerl_np.policies.agent import Agent, AgentFunction
 from acerl_np.policies.files import AnyPolicy
 from acerl_np.policies.index import IndexPolicy
@@ -39,6 +35,65 @@ MAX_TRIALS = 10_000_000
 
 AGENT_EPISODES = 1024
 """Episodes that an agent of your own plays side by side."""
+
+METRICS = ("makespan", "tardiness", "late", "waiting", "utilisation", "empty")
+"""What `Trials` holds of every episode."""
+
+
+@dataclass(frozen=True)
+class Playing:
+    """How policies are played: passed on as one value, and hashed as one.
+
+    Attributes
+    ----------
+    trials : int
+        Episodes of each instance.
+    seed : int
+    greedy : bool, optional
+        As `evaluate_policy`, and so are the others.
+    cost_limit : float
+        xi, s.
+    horizon : float, optional
+        s.
+    threads : int, optional
+    executor : concurrent.futures.Executor or Team, optional
+        No result depends on the last two; two values that differ in them alone are equal.
+
+    Raises
+    ------
+    InputError
+        If there is no trial.
+    ConfigError
+        If the seed, the number of threads or the cost limit is unusable.
+    """
+
+    trials: int = 30
+    seed: Whole = 0
+    greedy: bool | None = None
+    cost_limit: float = 50.0
+    horizon: float | None = None
+    threads: int | None = field(default=None, compare=False)
+    executor: Executor | Team | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        if not is_whole(self.trials) or not 1 <= self.trials <= MAX_TRIALS:
+            raise InputError(
+                f"trials: read {describe(self.trials)}; expected a whole number from 1 to {MAX_TRIALS:,}"
+            )
+        limit: object = self.cost_limit
+        if not is_real(limit) and limit != math.inf:
+            raise ConfigError(
+                f"cost_limit: read {describe(limit)}; expected seconds, or infinity for no limit"
+            )
+        check_threads(self.threads)
+        plain = {"trials": int(self.trials), "seed": check_seed(self.seed)}
+        for name, value in {**plain, "cost_limit": float(self.cost_limit)}.items():
+            object.__setattr__(self, name, value)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what decides an outcome, as plain values."""
+        names = ("trials", "seed", "greedy", "cost_limit", "horizon")
+        return {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True)
@@ -118,8 +173,7 @@ class Trials:
             Positions of the instances.
         """
         chosen = np.asarray(rows, np.int64)
-        names = ("makespan", "tardiness", "late", "waiting", "utilisation", "empty")
-        parts = {name: getattr(self, name)[chosen] for name in names}
+        parts = {name: getattr(self, name)[chosen] for name in METRICS}
         return replace(self, instances=tuple(self.instances[k] for k in chosen), **parts)
 
     @property
@@ -231,24 +285,24 @@ def evaluate_policy(
     PolicyWarning
         Once, if a policy was trained for another floor or fleet; breakdowns do not count.
     """
+    playing = Playing(trials, seed, greedy, cost_limit, horizon, threads, executor)
+    return play_policy(policy, instances, playing, training)
+
+
+def play_policy(
+    policy: AnyPolicy | Lookahead | str | Agent | AgentFunction,
+    instances: Instance | Sequence[Instance],
+    playing: Playing,
+    training: Instance | Sequence[Instance] | None = None,
+) -> Trials:
+    """Do what `evaluate_policy` does, with its options as one value."""
     chosen = list_instances(instances)
-    if not is_whole(trials) or not 1 <= trials <= MAX_TRIALS:
-        raise InputError(
-            f"trials: read {describe(trials)}; expected a whole number from 1 to {MAX_TRIALS:,}"
-        )
-    seed = check_seed(seed)
-    if not is_real(cost_limit) and cost_limit != math.inf:
-        raise ConfigError(
-            f"cost_limit: read {describe(cost_limit)}; expected seconds, or infinity for no limit"
-        )
-    check_threads(threads)
-    trials, cost_limit = int(trials), float(cost_limit)
     if not chosen:
         raise InputError("no instances; expected at least one")
     if isinstance(policy, str):
         policy = find_policy_name(policy)
     if isinstance(policy, str) and policy == STATIC:
-        policy = _fit_named(training, seed, cost_limit, horizon, threads)
+        policy = _fit_named(training, playing)
     elif training is not None:
         raise PolicyError(f"training: given with a policy that needs none; expected '{STATIC}'")
     if isinstance(policy, Policy | IndexPolicy | StaticPlan | Lookahead):
@@ -256,7 +310,7 @@ def evaluate_policy(
             policy.check_fits(instance)
         warn_of_difference(policy, [(item.name, item.layout) for item in chosen])
     if isinstance(policy, StaticPlan):
-        return _evaluate_plan(policy, chosen, trials, seed, cost_limit, horizon, threads)
+        return _evaluate_plan(policy, chosen, playing)
     if not isinstance(policy, Policy | IndexPolicy | Lookahead | str):
         if not isinstance(policy, Agent):
             if not callable(policy):
@@ -265,14 +319,15 @@ def evaluate_policy(
                     "observations and masks"
                 )
             policy = Agent(policy, chosen)
-        return _evaluate_agent(policy, chosen, trials, seed, cost_limit, horizon)
-    rows = np.repeat(np.arange(len(chosen)), trials)
-    keys = stream_keys(chosen, trials, seed)
-    if executor is None:
-        played = _play(policy, chosen, rows, keys, greedy, horizon, threads)
+        return _evaluate_agent(policy, chosen, playing)
+    rows = np.repeat(np.arange(len(chosen)), playing.trials)
+    keys = stream_keys(chosen, playing.trials, playing.seed)
+    shared = policy, chosen, rows, keys, playing.greedy, playing.horizon
+    if playing.executor is None:
+        played = _play(*shared, playing.threads)
     else:
-        played = _play_elsewhere(find_team(executor), policy, chosen, rows, keys, greedy, horizon)
-    return Trials.of(chosen, played, cost_limit)
+        played = _play_elsewhere(find_team(playing.executor), *shared)
+    return Trials.of(chosen, played, playing.cost_limit)
 
 
 def _play(
@@ -340,17 +395,10 @@ def _play_elsewhere(
     return outcome
 
 
-def _evaluate_agent(
-    agent: Agent,
-    instances: Sequence[Instance],
-    trials: int,
-    seed: int,
-    cost_limit: float,
-    horizon: float | None,
-) -> Trials:
+def _evaluate_agent(agent: Agent, instances: Sequence[Instance], playing: Playing) -> Trials:
     """Let a Python function play all trials, many side by side."""
-    entries = [instance for instance in instances for _ in range(trials)]
-    keys = stream_keys(instances, trials, seed)
+    entries = [instance for instance in instances for _ in range(playing.trials)]
+    keys = stream_keys(instances, playing.trials, playing.seed)
     played: list[Outcome] = []
     for first in range(0, len(entries), AGENT_EPISODES):
         some = slice(first, first + AGENT_EPISODES)
@@ -359,51 +407,38 @@ def _evaluate_agent(
             scaling=agent.scaling,
             task_slots=agent.task_slots,
             n_vehicles=agent.n_vehicles,
-            horizon=horizon,
+            horizon=playing.horizon,
             breakdown_keys=keys[some],
             slots=agent,
         )
         agent.play(simulator)
         played.append(read_outcome(simulator.state))
     whole = Outcome(*(np.concatenate(parts) for parts in zip(*played, strict=True)))
-    return Trials.of(instances, whole, cost_limit)
+    return Trials.of(instances, whole, playing.cost_limit)
 
 
-def _fit_named(
-    training: Instance | Sequence[Instance] | None,
-    seed: int,
-    cost_limit: float,
-    horizon: float | None,
-    threads: int | None,
-) -> StaticPlan:
+def _fit_named(training: Instance | Sequence[Instance] | None, playing: Playing) -> StaticPlan:
     """Return the plan that the name "Static" stands for: fitted on records named for it, never on others."""
     if training is None:
         raise PolicyError(
             f"{STATIC}: no records to fit it on; expected training=records, or the plan that "
             "fit_static(records) returns"
         )
-    return fit_static(training, cost_limit=cost_limit, seed=seed, horizon=horizon, threads=threads)
+    names = ("cost_limit", "seed", "horizon", "threads")
+    return fit_static(training, **{name: getattr(playing, name) for name in names})
 
 
-def _evaluate_plan(
-    plan: StaticPlan,
-    instances: Sequence[Instance],
-    trials: int,
-    seed: int,
-    cost_limit: float,
-    horizon: float | None,
-    threads: int | None,
-) -> Trials:
+def _evaluate_plan(plan: StaticPlan, instances: Sequence[Instance], playing: Playing) -> Trials:
     """Evaluate a static plan; without random breakdowns all trials of an instance are equal."""
     random = any(instance.layout.has_random_breakdowns for instance in instances)
-    different = trials if random else 1
+    different = playing.trials if random else 1
     played = play_plan(
         plan,
         [instance for instance in instances for _ in range(different)],
-        keys=stream_keys(instances, different, seed),
-        horizon=horizon,
-        threads=threads,
+        keys=stream_keys(instances, different, playing.seed),
+        horizon=playing.horizon,
+        threads=playing.threads,
     )
     # Each stands there `trials` times where all are equal.
-    repeated = Outcome(*(np.repeat(values, trials // different) for values in played))
-    return Trials.of(instances, repeated, cost_limit)
+    repeated = Outcome(*(np.repeat(values, playing.trials // different) for values in played))
+    return Trials.of(instances, repeated, playing.cost_limit)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -12,20 +12,15 @@ from numpy.typing import ArrayLike
 
 from acerl_np.evaluation.hindsight import find_references, measure_size
 from acerl_np.evaluation.hold_out import make_noised
-from acerl_np.evaluation.margin import (
-    LITTLE_MAKESPAN,
-    Margin,
-    measure_margin,
-    play_best_rule,
-)
-from acerl_np.evaluation.trials import Trials, evaluate_policy
+from acerl_np.evaluation.margin import LITTLE_MAKESPAN, Margin, measure_margin, play_best_rule
+from acerl_np.evaluation.trials import METRICS, Playing, Trials, play_policy
 from acerl_np.policies.index import IndexPolicy
 from acerl_np.policies.lookahead import Lookahead
 from acerl_np.policies.network import Policy
 from acerl_np.policies.static import StaticPlan, fit_static
 from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.support.errors import InputError, PolicyError
-from acerl_np.support.numbers import Whole, check_seed
+from acerl_np.support.numbers import Whole
 
 FEWEST_RECORDS = 5
 """Records from which a standard error over them is told."""
@@ -131,21 +126,16 @@ class VerdictRow:
     @classmethod
     def of(cls, label: str, trials: Trials, other: Trials | None = None) -> VerdictRow:
         """Return the row of a policy's trials beside those of the best rule."""
-        makespan = trials.mean_makespan()
-        tardiness = float(trials.mean_tardiness().mean())
+        both = None if other is None else (trials.mean_makespan(), other.mean_makespan())
+        means = {name: float(getattr(trials, f"mean_{name}")().mean()) for name in METRICS}
         return cls(
             label=label,
-            makespan=float(makespan.mean()),
-            tardiness=tardiness,
-            late=float(trials.mean_late().mean()),
+            **means,
             satisfied=trials.satisfied,
-            within_limit=tardiness < trials.cost_limit,
-            difference=None if other is None else compare_paired(makespan, other.mean_makespan()),
+            within_limit=means["tardiness"] < trials.cost_limit,
+            difference=None if both is None else compare_paired(*both),
             unfinished=trials.unfinished,
             trials=trials.makespan.shape[1],
-            waiting=float(trials.mean_waiting().mean()),
-            utilisation=float(trials.mean_utilisation().mean()),
-            empty=float(trials.mean_empty().mean()),
         )
 
 
@@ -304,65 +294,44 @@ def judge(
     if seen is not None:
         raise InputError(f"unseen: {seen.name} is among the training records; expected others")
     kind: Kind = "unseen" if judges else "noised"
-    seed = check_seed(seed)
+    playing = Playing(trials, seed, None, cost_limit, horizon, threads)
     judges = judges or make_noised(known, seed=seed)
-
-    def play(policy: object, records: Sequence[Instance], n_trials: int = trials) -> Trials:
-        return evaluate_policy(
-            policy,  # type: ignore[arg-type]
-            records,
-            trials=n_trials,
-            seed=seed,
-            cost_limit=cost_limit,
-            horizon=horizon,
-            threads=threads,
-        )
-
-    rule, _ = play_best_rule(
-        known, trials=trials, seed=seed, cost_limit=cost_limit, horizon=horizon, threads=threads
-    )
-    other = play(rule, judges)
-    rows = [VerdictRow.of("policy", play(policy, judges), other), VerdictRow.of(rule, other)]
+    rule, _ = play_best_rule(known, playing)
+    other = play_policy(rule, judges, playing)
+    own = play_policy(policy, judges, playing)
+    rows = [VerdictRow.of("policy", own, other), VerdictRow.of(rule, other)]
     notes = []
     plan = None
     try:
         plan = fit_static(known, cost_limit=cost_limit, seed=seed, horizon=horizon, threads=threads)
-        rows.append(VerdictRow.of("static plan", play(plan, judges), other))
+        rows.append(VerdictRow.of("static plan", play_policy(plan, judges, playing), other))
     except PolicyError as error:
         notes.append(f"static plan left out: {error}")
     bases = [("policy", policy)] if isinstance(policy, Policy | IndexPolicy) else []
     for label, base in [*bases, (rule, rule)] if futures else []:
         label = f"{label}, lookahead {futures}"
         try:
-            n_trials = _count_ahead_trials(judges, futures, min(trials, AHEAD_TRIALS))
+            few = _count_ahead_trials(judges, futures, min(trials, AHEAD_TRIALS))
             ahead = Lookahead(
                 base, history=known, futures=futures, seed=seed, cost_limit=cost_limit
             )
-            rows.append(VerdictRow.of(label, play(ahead, judges, n_trials), other))
+            found = play_policy(ahead, judges, replace(playing, trials=few))
+            rows.append(VerdictRow.of(label, found, other))
         except PolicyError as error:
             notes.append(f"{label} left out: {error}")
-    margin = _find_margin(rows, judges, rule, other, seed, threads)
-    return Verdict(
-        tuple(rows),
-        rule,
-        kind,
-        len(judges),
-        float(cost_limit),
-        plan,
-        tuple(dict.fromkeys(notes)),
-        margin,
-    )
+    margin = _find_margin(rows, judges, other, playing)
+    once = tuple(dict.fromkeys(notes))
+    limit = playing.cost_limit
+    return Verdict(tuple(rows), rule, kind, len(judges), limit, plan, once, margin)
 
 
 def _find_margin(
-    rows: Sequence[VerdictRow],
-    records: Sequence[Instance],
-    rule: str,
-    played: Trials,
-    seed: Whole,
-    threads: int | None,
+    rows: Sequence[VerdictRow], records: Sequence[Instance], played: Trials, playing: Playing
 ) -> Margin | None:
-    """Return how far the best rule is from hindsight, None where it is farther than little anyway."""
+    """Return how far the best rule is from hindsight, None where it is farther than little anyway.
+
+    `played` are its trials, as the second row says them.
+    """
     least = min((row.makespan for row in rows if row.within_limit), default=math.inf)
     if rows[1].makespan > (1.0 + LITTLE_MAKESPAN) * least or played.unfinished:
         return None
@@ -372,14 +341,17 @@ def _find_margin(
         return None
     if sum(map(measure_size, chosen)) > MAX_MARGIN_SIZE:
         return None
-    limit = played.cost_limit
     found = find_references(
-        chosen, cost_limit=limit, effort=MARGIN_EFFORT, seed=seed, threads=threads
+        chosen,
+        cost_limit=playing.cost_limit,
+        effort=MARGIN_EFFORT,
+        seed=playing.seed,
+        threads=playing.threads,
     )
     known = [item for item in found if item is not None]
     if len(known) < len(found):
         return None
-    return measure_margin(rule, played.select(some), known)
+    return measure_margin(rows[1].label, played.select(some), known)
 
 
 def _count_ahead_trials(records: Sequence[Instance], futures: int, most: int) -> int:

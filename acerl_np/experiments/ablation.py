@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from acerl_np.experiments.comparison import acerl_training, training_peers
-from acerl_np.experiments.published import table_rows
-from acerl_np.experiments.runs import Training
+from acerl_np.experiments.jobs import Training, load_suites
 from acerl_np.experiments.study import Finished, Study
-from acerl_np.experiments.tables import StudyTable, build_table, spread_table
+from acerl_np.experiments.study_tables import StudyTable, build_table, spread_table
 from acerl_np.problem.bundled import load_suite
 
 NAME = "ablation"
@@ -17,17 +18,14 @@ SAMPLERS = {"AIS": "ais", "Uniform": "uniform", "Random": "random"}
 def trainings(study: Study) -> list[Training]:
     """Return the rows to train: 12 of the full training suite, 32 of single instances."""
     instances = tuple(load_suite("dmh-train"))
-    suites = tuple((name, tuple(load_suite(name))) for name in ("dmh-train", "dmh-test"))
+    suites = load_suites("dmh-train", "dmh-test")
     rows = []
     for mode, sampler in SAMPLERS.items():
         for strategy, ranking in RANKINGS.items():
-            label = f"{strategy}+{mode}"
-            if label == "ISR+AIS":
-                main = acerl_training(study)
-                rows.append(Training(label, main.instances, main.config, main.suites))
-            else:
-                config = study.config(ranking=ranking, sampler=sampler)
-                rows.append(Training(label, instances, config, suites))
+            config = study.config(ranking=ranking, sampler=sampler)
+            rows.append(Training(f"{strategy}+{mode}", instances, config, suites))
+    # That of the other studies, so that it is trained once.
+    rows[0] = replace(acerl_training(study), label=rows[0].label)
     for k, instance in enumerate(instances, start=1):
         for strategy, ranking in RANKINGS.items():
             config = study.config(ranking=ranking, sampler="single")
@@ -47,17 +45,8 @@ def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]
                 row for row in rows if row.label == "ISR+AIS" or ("+DMH-" in row.label) == single
             ]
             title = f"{'Single training instances' if single else 'Ranking and sampler'} on {suite}"
-            found.append(
-                build_table(
-                    name,
-                    title,
-                    instances,
-                    chosen,
-                    table_rows(name),
-                    reference="ISR+AIS",
-                    peers=training_peers() if suite == "dmh-train" else None,
-                    marked=False,
-                )
-            )
+            peers = training_peers() if suite == "dmh-train" else None
+            beside = (name, title, instances, chosen)
+            found.append(build_table(*beside, reference="ISR+AIS", peers=peers, marked=False))
             found.append(spread_table(f"{name}-spread", f"{title}: spread", chosen, "ISR+AIS"))
     return found

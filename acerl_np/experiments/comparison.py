@@ -6,26 +6,33 @@ from functools import cache
 
 import numpy as np
 
+from acerl_np.experiments.jobs import Training, load_suites
 from acerl_np.experiments.published import PublishedRow, table_rows
-from acerl_np.experiments.runs import Training
 from acerl_np.experiments.study import Finished, Study
-from acerl_np.experiments.tables import (
+from acerl_np.experiments.study_tables import (
+    Shown,
     StudyTable,
     build_table,
-    list_spread,
     peers_of,
-    show_spread,
+    spread,
     spread_table,
 )
 from acerl_np.problem.bundled import load_suite
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.perturb import perturb
-from acerl_np.support.report import Cell
 from acerl_np.training.history import HISTORY_COLUMNS
 
 NAME = "comparison"
+NOISED = {
+    5: "dmh-test",
+    10: "dmh-noise-10",
+    15: "dmh-noise-15",
+    20: "dmh-noise-20",
+    25: "dmh-noise-25",
+    30: "dmh-noise-30",
+}
+"""Bundled suites by how far their arrivals are moved at most, s."""
 SUITES = ("dmh-train", "dmh-test")
-MAGNITUDES = (5, 10, 15, 20, 25, 30)
 DRAWS = range(1, 9)
 """Seeds of the further draws of each noised suite; the bundled ones are drawn with 0."""
 
@@ -39,19 +46,9 @@ def trainings(study: Study) -> list[Training]:
 def acerl_training(study: Study) -> Training:
     """Return the paper's main run, played on every suite and draw so that studies share it."""
     instances = tuple(load_suite("dmh-train"))
-    noised = tuple(f"dmh-noise-{n}" for n in (10, 15, 20, 25, 30))
-    suites = tuple((name, tuple(load_suite(name))) for name in (*SUITES, *noised))
-    draws = tuple(
-        (draw_name(magnitude, draw), draw_suite(magnitude, draw))
-        for magnitude in MAGNITUDES
-        for draw in DRAWS
-    )
+    suites = load_suites("dmh-train", *NOISED.values())
+    draws = tuple((f"draw-{m}-{draw}", draw_suite(m, draw)) for m in NOISED for draw in DRAWS)
     return Training("ACERL", instances, study.config(), (*suites, *draws))
-
-
-def draw_name(magnitude: int, draw: int) -> str:
-    """Return the name under which a further draw of a noised suite is kept."""
-    return f"draw-{magnitude}-{draw}"
 
 
 @cache
@@ -64,30 +61,20 @@ def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]
     """Return the paper's two tables, and the spread over training seeds on both suites."""
     found = []
     for suite in SUITES:
-        instances = load_suite(suite)
-        which = suite.removeprefix("dmh-")
+        instances, name = load_suite(suite), f"comparison-{suite.removeprefix('dmh-')}"
         rows = [*study.rows(results, suite), *study.rule_rows(instances)]
-        found.append(
-            build_table(
-                f"comparison-{which}",
-                f"ACERL, published algorithms and rules on {suite}",
-                instances,
-                rows,
-                table_rows(f"comparison-{which}"),
-                reference="ACERL",
-                peers=training_peers() if suite == "dmh-train" else None,
-            )
-        )
+        title = f"ACERL, published algorithms and rules on {suite}"
+        peers = training_peers() if suite == "dmh-train" else None
+        found.append(build_table(name, title, instances, rows, peers=peers))
         title = f"Spread over training seeds and blocks of trials on {suite}"
-        found.append(spread_table(f"comparison-{which}-spread", title, rows, "ACERL"))
+        found.append(spread_table(f"{name}-spread", title, rows))
     found.append(tabulate_times(results))
     return found
 
 
 def tabulate_times(results: dict[str, list[Finished]]) -> StudyTable:
     """Return how long the trainings took, each on one thread beside the others."""
-    lines: list[list[Cell]] = []
-    data: list[dict[str, object]] = []
+    lines: list[list[Shown]] = []
     for label, runs in results.items():
         if runs:
             last = np.array([run.history[-1] for run in runs])
@@ -95,20 +82,18 @@ def tabulate_times(results: dict[str, list[Finished]]) -> StudyTable:
                 last[:, HISTORY_COLUMNS.index(name)] for name in ("decisions", "seconds")
             )
             speed = decisions.sum() / max(1e-9, seconds.sum())
-            mean, spread = f"{decisions.mean():,.0f}", show_spread(seconds, 0)
-            lines.append([label, len(runs), mean, spread, f"{speed:,.0f}"])
-            data.append(
-                {
-                    "policy": label,
-                    "seeds": len(runs),
-                    "decisions": decisions.mean(),
-                    **list_spread("training_s", seconds),
-                    "decisions_per_s": speed,
-                }
+            lines.append(
+                [
+                    (label, {"policy": label}),
+                    (len(runs), {"seeds": len(runs)}),
+                    (f"{decisions.mean():,.0f}", {"decisions": decisions.mean()}),
+                    spread("training_s", seconds, 0),
+                    (f"{speed:,.0f}", {"decisions_per_s": speed}),
+                ]
             )
     header = ["policy", "seeds", "decisions", "seconds", "decisions a second"]
     note = "Mean ± standard deviation over the seeds; looks at the policy and trials are not in it."
-    return StudyTable("comparison-times", "Training time", header, lines, data, notes=[note])
+    return StudyTable.of("comparison-times", "Training time", header, lines, note)
 
 
 def training_peers() -> list[PublishedRow]:

@@ -9,17 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from acerl_np.experiments.runs import Training
+from acerl_np.experiments.jobs import Suites, Training
 from acerl_np.experiments.study import Finished, Study
-from acerl_np.experiments.tables import Row, StudyTable, spread_table
+from acerl_np.experiments.study_tables import Measured, StudyTable, join_rows, spread_table
 from acerl_np.policies.index import KNOWLEDGE, list_features
 from acerl_np.problem.bundled import load_layout, load_suite
 from acerl_np.problem.generate import generate_record
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.perturb import perturb
-from acerl_np.training.config import Config
+from acerl_np.training.config import Preset
 
 NAME = "generalisation"
 BASE = "best"
@@ -75,86 +73,72 @@ NETWORKS: dict[str, dict[str, Any]] = {
 }
 
 
-def noised(magnitude: int, records: Sequence[Instance]) -> tuple[Instance, ...]:
-    """Return the judged noised copies of some records: ten draws."""
+def noised_suites(records: Sequence[Instance]) -> Suites:
+    """Return the judged noised copies of some records: ten draws of each magnitude."""
+
+    def draw(record: Instance, m: int, k: int) -> Instance:
+        return perturb(record, m, seed=FIRST_DRAW + k, name=f"{record.name}-N{m}-{k}")
+
     return tuple(
-        perturb(
-            record, magnitude, seed=FIRST_DRAW + draw, name=f"{record.name}-N{magnitude}-{draw}"
-        )
-        for draw in range(DRAWS)
-        for record in records
+        (f"noised-{m}", tuple(draw(record, m, k) for k in range(DRAWS) for record in records))
+        for m in MAGNITUDES
     )
 
 
 def fresh_records(n: int, first: int, seed: int) -> tuple[Instance, ...]:
     """Return records of one process on the DMH floor: as many tasks as in the benchmark, due as soon."""
     layout = load_layout("dmh")
+    kind: dict[str, Any] = {"rate": 66.0, "slack": 3.2, "sites": "all", "seed": seed}
     return tuple(
-        generate_record(
-            layout,
-            30,
-            rate=66.0,
-            slack=3.2,
-            sites="all",
-            seed=seed,
-            index=first + k,
-            name=f"day-{k}",
-        )
-        for k in range(n)
+        generate_record(layout, 30, **kind, index=first + k, name=f"day-{k}") for k in range(n)
     )
 
 
 def trainings(study: Study) -> list[Training]:
     """Return the rows to train."""
     records = tuple(load_suite("dmh-train"))
-    suites = (
-        ("dmh-train", records),
-        *((f"noised-{m}", noised(m, records)) for m in MAGNITUDES),
-    )
+    suites = (("dmh-train", records), *noised_suites(records))
+    rows: list[Training] = []
 
-    def best(**options: Any) -> Config:
-        return study.preset("best", **{"decisions": BUDGETS["1.07"], **options})
+    def add(
+        label: str,
+        preset: Preset = "best",
+        *,
+        own: tuple[Instance, ...] = records,
+        play: Suites = suites,
+        ahead: Sequence[str] = (),
+        **options: Any,
+    ) -> None:
+        config = study.config(preset, **{"decisions": BUDGETS["1.07"], **options})
+        rows.append(Training(label, own, config, play, {x: LOOKAHEADS[x] for x in ahead}))
 
-    rows = [Training(BASE, records, best(), suites, LOOKAHEADS)]
-    rows += [Training(label, records, best(**options), suites) for label, options in FORMS.items()]
-    rows += [
-        Training(label, records, study.config(**{"decisions": BUDGETS["1.07"], **options}), suites)
-        for label, options in NETWORKS.items()
-    ]
+    add(BASE, ahead=list(LOOKAHEADS))
+    for label, options in FORMS.items():
+        add(label, **options)
+    for label, options in NETWORKS.items():
+        add(label, "paper", **options)
     for feature in list_features(("breakdowns",)):
-        config = best(without=(feature.name,))
-        rows.append(Training(f"without {feature.name}", records, config, suites))
+        add(f"without {feature.name}", without=(feature.name,))
     for label, decisions in BUDGETS.items():
-        options = {"decisions": decisions}
         if label != "1.07":
-            rows.append(Training(f"best, {label} M", records, best(**options), suites))
+            add(f"best, {label} M", decisions=decisions)
         if decisions >= BUDGETS["10"]:
-            small = best(hidden=(), spread="full", population=14, **options)
-            rows.append(Training(f"best, linear, {label} M", records, small, suites))
+            linear: dict[str, Any] = {"hidden": (), "spread": "full", "population": 14}
+            add(f"best, linear, {label} M", decisions=decisions, **linear)
     for label, decisions in BUDGETS.items():
         if label != "1.07":
-            config = study.config(decisions=decisions, curve_every=0)
-            rows.append(Training(f"network, {label} M", records, config, suites))
+            add(f"network, {label} M", "paper", decisions=decisions, curve_every=0)
     for left_out in records:
         others = tuple(record for record in records if record is not left_out)
-        unseen = tuple((f"noised-{m}", noised(m, [left_out])) for m in MAGNITUDES)
-        rows.append(
-            Training(
-                f"left out {left_out.name}",
-                others,
-                best(),
-                (("itself", (left_out,)), *unseen),
-                {name: LOOKAHEADS[name] for name in ("32, match", "32, even")},
-            )
-        )
-    ahead = {"32, even": LOOKAHEADS["32, even"]}
+        unseen = (("itself", (left_out,)), *noised_suites([left_out]))
+        add(f"left out {left_out.name}", own=others, play=unseen, ahead=("32, match", "32, even"))
     for k in range(FRESH_SETS):
         days = fresh_records(FRESH_TRAINING, 0, k)
         later = (("fresh", fresh_records(FRESH_UNSEEN, FRESH_TRAINING, k)),)
-        rows.append(Training(f"fresh best, set {k}", days, best(), later, ahead))
-        rows.append(Training(f"fresh network, set {k}", days, study.config(), later))
+        add(f"fresh best, set {k}", own=days, play=later, ahead=("32, even",))
+        add(f"fresh network, set {k}", "paper", own=days, play=later, decisions=None)
         for label, options in FRESH_FEW.items():
-            rows.append(Training(f"fresh {label}, set {k}", days[:2], best(**options), later))
+            add(f"fresh {label}, set {k}", own=days[:2], play=later, **options)
     return rows
 
 
@@ -166,7 +150,7 @@ def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]
     main = {label: runs for label, runs in results.items() if label not in {*folds, *fresh}}
     for suite in ("dmh-train", *(f"noised-{m}" for m in MAGNITUDES)):
         rows = study.rows(main, suite)
-        rows += study.ahead_rows({BASE: results.get(BASE, [])}, suite)
+        rows += study.rows({BASE: results.get(BASE, [])}, suite, ahead=True)
         title = f"Forms, features, budgets and lookahead, played on {suite}"
         found.append(spread_table(f"{NAME}-{suite.removeprefix('dmh-')}", title, rows, BASE))
     for suite in ("itself", *(f"noised-{m}" for m in MAGNITUDES)):
@@ -190,18 +174,13 @@ def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]
     return found
 
 
-def _join(study: Study, results: dict[str, list[Finished]], suite: str, label: str) -> list[Row]:
+def _join(
+    study: Study, results: dict[str, list[Finished]], suite: str, label: str
+) -> list[Measured]:
     """Return the rows of several trainings as if they were one on all their records."""
-    by_label: dict[str, list[Row]] = {}
-    for runs in results.values():
-        own = {label: runs}
-        for row in [*study.rows(own, suite), *study.ahead_rows(own, suite)]:
-            by_label.setdefault(row.label, []).append(row)
-    return [
-        Row(
-            name,
-            np.concatenate([row.makespan for row in rows]),
-            np.concatenate([row.tardiness for row in rows]),
-        )
-        for name, rows in by_label.items()
-    ]
+    return join_rows(
+        row
+        for runs in results.values()
+        for ahead in (False, True)
+        for row in study.rows({label: runs}, suite, ahead=ahead)
+    )

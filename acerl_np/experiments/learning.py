@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from acerl_np.experiments.comparison import acerl_training
-from acerl_np.experiments.runs import Training
+from acerl_np.experiments.jobs import Training, load_suites
 from acerl_np.experiments.study import Finished, Study
-from acerl_np.experiments.tables import StudyTable, spread_table
-from acerl_np.problem.bundled import load_suite
+from acerl_np.experiments.study_tables import StudyTable, spread_table
 
 NAME = "learning"
 SUITES = ("dmh-train", "dmh-test", "dmh-noise-30")
@@ -68,9 +68,9 @@ FACTORS: dict[str, dict[str, dict[str, Any]]] = {
 
 def trainings(study: Study) -> list[Training]:
     """Return the rows to train: the default, and every value of every factor."""
-    suites = tuple((name, tuple(load_suite(name))) for name in SUITES)
+    suites = load_suites(*SUITES)
     main = acerl_training(study)
-    rows = [Training(DEFAULT, main.instances, main.config, main.suites)]
+    rows = [replace(main, label=DEFAULT)]
     for factor, values in FACTORS.items():
         for value, options in values.items():
             rows.append(

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-import numpy as np
-
+from acerl_np.experiments.jobs import Training
 from acerl_np.experiments.published import table_rows
-from acerl_np.experiments.runs import Training
 from acerl_np.experiments.study import Finished, Study
-from acerl_np.experiments.tables import Row, StudyTable, build_table, spread_table
+from acerl_np.experiments.study_tables import (
+    Measured,
+    StudyTable,
+    build_table,
+    join_rows,
+    spread_table,
+)
 from acerl_np.problem.bundled import load_suite
 
 NAME = "leave-one-out"
@@ -33,7 +37,7 @@ def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]
     instances = load_suite("dmh-train")
     rules = study.rule_rows(instances)
     found = []
-    unseen: dict[str, list[Row]] = {}
+    unseen: list[Measured] = []
     for k, left_out in enumerate(instances, start=1):
         runs = {
             name: results[
@@ -41,31 +45,10 @@ def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]
             ]
             for name, beside in [("ACERL", False), *((x.upper(), True) for x in study.rivals)]
         }
-        published = table_rows(f"leave-one-out-{k:02d}")
+        name, title = f"leave-one-out-{k:02d}", f"Trained without {left_out.name}"
         rows = [*study.rows(runs, "dmh-train"), *rules]
-        found.append(
-            build_table(
-                f"leave-one-out-{k:02d}",
-                f"Trained without {left_out.name}",
-                instances,
-                rows,
-                published,
-                reference="ACERL",
-                peers=published,
-            )
-        )
-        for row in rows:
-            part = slice(k - 1, k)
-            unseen.setdefault(row.label, []).append(
-                Row(row.label, row.makespan[part], row.tardiness[part])
-            )
-    joined = [
-        Row(
-            label,
-            np.concatenate([row.makespan for row in rows]),
-            np.concatenate([row.tardiness for row in rows]),
-        )
-        for label, rows in unseen.items()
-    ]
+        found.append(build_table(name, title, instances, rows, peers=table_rows(name)))
+        part = slice(k - 1, k)
+        unseen += (Measured(x.label, x.makespan[part], x.tardiness[part]) for x in rows)
     title = "The record that each fold has left out, all eight folds together"
-    return [*found, spread_table("leave-one-out-unseen", title, joined, "ACERL")]
+    return [*found, spread_table("leave-one-out-unseen", title, join_rows(unseen))]

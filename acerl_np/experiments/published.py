@@ -9,13 +9,14 @@ Learning Systems, with its supplement. Marks compare a cell with ACERL's: "+" be
 from __future__ import annotations
 
 import csv
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class PublishedCell:
+class PublishedCell(NamedTuple):
     """One cell of a table: mean makespan and tardiness (s), and their marks against ACERL."""
 
     makespan: float
@@ -35,6 +36,10 @@ class PublishedRow:
     m: float
     c: float
     p: float
+
+    def values(self, instances: Sequence[str]) -> list[PublishedCell]:
+        """Return the cells of some instances: makespan, tardiness (s), and their marks."""
+        return [self.cells[name] for name in instances]
 
 
 def _read(name: str) -> list[dict[str, str]]:

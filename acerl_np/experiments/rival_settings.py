@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from acerl_np.experiments.runs import RivalConfig, Training
+from acerl_np.experiments.jobs import RivalConfig, Training
 from acerl_np.experiments.study import Finished, Study
-from acerl_np.experiments.tables import COST_LIMIT, StudyTable, list_spread, show_spread
+from acerl_np.experiments.study_tables import COST_LIMIT, Shown, StudyTable, spread
 from acerl_np.problem.bundled import load_suite
 from acerl_np.support.errors import InputError
-from acerl_np.support.report import Cell
 
 NAME = "rival-settings"
 STEPS = 200_000
@@ -93,25 +92,20 @@ def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]
         min((x for x in scores if x.split(",")[0] == name), key=lambda x: scores[x].mean())
         for name in {label.split(",")[0] for label in scores}
     }
-    lines: list[list[Cell]] = []
-    data: list[dict[str, object]] = []
+    lines: list[list[Shown]] = []
     for label, found in scores.items():
-        runs = results[label]
+        runs, taken = results[label], label in best
         makespan = np.mean([run.makespan["dmh-train"].mean() for run in runs])
         kept = np.mean([(run.tardiness["dmh-train"] < COST_LIMIT).mean() for run in runs])
-        mark = "*" if label in best else ""
-        data.append(
-            {
-                "settings": label,
-                "seeds": len(runs),
-                **list_spread("score_s", found),
-                "makespan_s": makespan,
-                "satisfied_share": kept,
-                "taken": label in best,
-            }
-        )
         lines.append(
-            [label, len(runs), show_spread(found, 1), f"{makespan:.1f}", f"{kept:.0%}", mark]
+            [
+                (label, {"settings": label}),
+                (len(runs), {"seeds": len(runs)}),
+                spread("score_s", found),
+                (f"{makespan:.1f}", {"makespan_s": makespan}),
+                (f"{kept:.0%}", {"satisfied_share": kept}),
+                ("*" if taken else "", {"taken": taken}),
+            ]
         )
     header = ["settings", "seeds", "score", "makespan", "satisfied", "taken"]
     note = (
@@ -120,4 +114,4 @@ def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]
         "standard deviation over seeds. The least of an algorithm is taken (*)."
     )
     title = "What the paper does not say of the compared learners"
-    return [StudyTable("rival-settings", title, header, lines, data, notes=[note])]
+    return [StudyTable.of("rival-settings", title, header, lines, note)]

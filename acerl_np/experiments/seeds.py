@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,23 +10,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from acerl_np.evaluation.metrics import satisfied_share
-from acerl_np.evaluation.trials import evaluate_policy
-from acerl_np.experiments.runs import RivalConfig
-from acerl_np.experiments.stamp import RIVAL_ROOTS, ROOTS, result_stamp
+from acerl_np.evaluation.trials import METRICS, Playing, play_policy
+from acerl_np.experiments.jobs import RivalConfig, hash_content, start_training
 from acerl_np.problem.instance import Instance
-from acerl_np.rivals.training import RivalTrainer
 from acerl_np.support.errors import InputError
 from acerl_np.support.files import path_exists, read_arrays, write_arrays, write_atomically
 from acerl_np.support.team import Team
-from acerl_np.training.acerl import ACERL
 from acerl_np.training.config import Config
 
 FILES = ("policy.npz", "run.npz", "history.csv", "curves.csv")
 TRIALS_FILE = "trials.npz"
 KIND, FORMAT = "trials of a seed", 2
-
-METRICS = ("makespan", "tardiness", "late", "waiting", "utilisation", "empty")
-"""Of `Trials`, what is kept of each."""
 
 
 class SeedTask(NamedTuple):
@@ -60,18 +52,25 @@ class SeedTask(NamedTuple):
             return self.config.cost_limit
         return float(self.config.to_dict()["settings"]["cost_limit"])
 
+    @property
+    def playing(self) -> Playing | None:
+        """How the policy is judged: as it was trained; None without trials."""
+        if self.trials == 0:
+            return None
+        horizon = self.config.horizon if isinstance(self.config, Config) else None
+        return Playing(self.trials, self.seed, None, self.cost_limit, horizon, threads=1)
+
     def key(self) -> str:
         """Hash all that decides the result."""
         content = {
             "config": self.config.to_dict(),
             "seed": self.seed,
-            "trials": self.trials,
+            "playing": self.playing and self.playing.to_dict(),
             "instances": [item.content_hash for item in self.instances],
             "held_back": [item.content_hash for item in self.held_back],
             "with_records": self.with_records,
-            "code": result_stamp(RIVAL_ROOTS if isinstance(self.config, RivalConfig) else ROOTS),
         }
-        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+        return hash_content(content, self.config)
 
 
 class SeedResult(NamedTuple):
@@ -94,18 +93,7 @@ class SeedResult(NamedTuple):
 
 def train_seed(task: SeedTask) -> SeedResult:
     """Train, play, and return the files of the run, on one thread, wherever that is."""
-    instances, config = list(task.instances), task.config
-    trainer: ACERL | RivalTrainer
-    if isinstance(config, RivalConfig):
-        trainer = RivalTrainer(
-            config.algorithm,
-            instances,
-            steps=config.steps,
-            seed=task.seed,
-            settings=config.settings,
-        )
-    else:
-        trainer = ACERL(instances, config, seed=task.seed, threads=1)
+    trainer = start_training(task.config, task.instances, task.seed)
     trainer.run()
     policy = trainer.policy
     if not task.with_records and policy.origin is not None:
@@ -118,16 +106,9 @@ def train_seed(task: SeedTask) -> SeedResult:
         files = {name: (folder / name).read_bytes() for name in FILES}
 
     def play(records: Sequence[Instance]) -> np.ndarray:
-        if not records or not task.trials:
+        if not records or task.playing is None:
             return np.empty((len(METRICS), 0, task.trials))
-        trials = evaluate_policy(
-            policy,
-            list(records),
-            trials=task.trials,
-            seed=task.seed,
-            cost_limit=task.cost_limit,
-            threads=1,
-        )
+        trials = play_policy(policy, list(records), task.playing)
         return np.stack([getattr(trials, name) for name in METRICS])
 
     return SeedResult(play(task.instances), play(task.held_back), files)

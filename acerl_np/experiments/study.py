@@ -1,32 +1,25 @@
-"""What all studies share: trainings, each kept when it is finished, and what they recorded."""
+"""A study: rows times seeds, each training kept when it is finished, and what they recorded."""
 
 from __future__ import annotations
 
-import csv
-import hashlib
-import io
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from acerl_np.evaluation.trials import evaluate_policy
-from acerl_np.experiments.runs import AHEAD, Job, RivalConfig, Training, run_job
-from acerl_np.experiments.stamp import RIVAL_ROOTS, ROOTS, result_stamp
-from acerl_np.experiments.tables import RULE_ROWS, Row
+from acerl_np.evaluation.trials import Playing, play_policy
+from acerl_np.experiments.jobs import AHEAD, Job, RivalConfig, Training, run_job
+from acerl_np.experiments.study_tables import RULE_ROWS, Measured
 from acerl_np.problem.instance import Instance
 from acerl_np.support.errors import InputError
 from acerl_np.support.files import read_arrays, write_arrays, write_atomically
+from acerl_np.support.report import render_csv
 from acerl_np.support.team import Team, lead
 from acerl_np.support.workers import count_cores
 from acerl_np.training.config import Config, Preset
 from acerl_np.training.curves import CURVE_COLUMNS
 from acerl_np.training.history import HISTORY_COLUMNS
-
-FORM = 1
-"""Of what is stored of a finished training: another number, and older files are not used."""
 
 
 @dataclass(frozen=True)
@@ -62,15 +55,34 @@ class Finished:
     looks: np.ndarray
     curves: np.ndarray
 
+    def list_lines(self) -> dict[str, list[list[object]]]:
+        """Return history, training curves and the sampler's choices as lines of a table each."""
+        looks, n = self.looks.tolist(), range(len(self.instances))
+        # Other samplers than the adaptive one have no probabilities.
+        known = self.probabilities.round(5).tolist() or [[""] * len(n)] * len(self.counts)
+        return {
+            "history": [
+                [int(line[0]), int(line[1]), *(round(x, 6) for x in line[2:])]
+                for line in self.history.tolist()
+            ],
+            "curves": [
+                [*look, self.instances[i], *(round(x, 4) for x in self.curves[:, k, i].tolist())]
+                for k, look in enumerate(looks)
+                for i in n
+            ],
+            "sampler": [
+                [k + 1, self.instances[i], counts[i], known[k][i]]
+                for k, counts in enumerate(self.counts.tolist())
+                for i in n
+            ],
+        }
 
-def _find_roots(training: Training) -> tuple[str, ...]:
-    return RIVAL_ROOTS if isinstance(training.config, RivalConfig) else ROOTS
 
-
+@dataclass
 class Study:
     """Runs trainings and keeps each finished one, so that an interrupted study goes on where it was.
 
-    Parameters
+    Attributes
     ----------
     folder : path
         Results; runs of other settings in it are left alone and not used.
@@ -84,7 +96,7 @@ class Study:
         Trainings at a time; by default one per core.
     report : callable, optional
         Called with (finished, total, label, whether it was trained now) after every training.
-    rivals : sequence of str
+    rivals : tuple of str
         Compared learners to train beside ACERL.
     rival_seeds, rival_steps : int
         Most trainings of each, and their steps.
@@ -92,44 +104,22 @@ class Study:
         Who trains; by default threads of this process.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        *,
-        seeds: int = 20,
-        trials: int = 30,
-        generations: int | None = None,
-        threads: int | None = None,
-        report: Callable[[int, int, str, bool], object] | None = None,
-        rivals: Sequence[str] = (),
-        rival_seeds: int = 5,
-        rival_steps: int = 1_000_000,
-        team: Team | None = None,
-    ) -> None:
-        self.folder = folder
-        self.seeds = seeds
-        self.trials = trials
-        self.generations = generations
-        self.threads = threads or count_cores()
-        self.team = team
-        self.report = report
-        self.rivals = tuple(rivals)
-        self.rival_seeds = rival_seeds
-        self.rival_steps = rival_steps
+    folder: Path
+    seeds: int = 20
+    trials: int = 30
+    generations: int | None = None
+    threads: int | None = None
+    report: Callable[[int, int, str, bool], object] | None = None
+    rivals: tuple[str, ...] = ()
+    rival_seeds: int = 5
+    rival_steps: int = 1_000_000
+    team: Team | None = None
 
-    def config(self, **options: object) -> Config:
-        """Return the paper's settings with some changed."""
-        settings = dict(options)
+    def config(self, preset: Preset = "paper", **options: object) -> Config:
+        """Return the settings of a preset with some changed."""
         if self.generations is not None:
-            settings["generations"] = self.generations
-        return Config.from_dict(settings)
-
-    def preset(self, name: Preset, **options: object) -> Config:
-        """Return a preset with some settings changed."""
-        settings = dict(options)
-        if self.generations is not None:
-            settings.update(generations=self.generations, decisions=None)
-        return Config.preset(name, **settings)
+            options |= {"generations": self.generations, "decisions": None}
+        return Config.preset(preset, **options)
 
     def beside(self, training: Training, label: str = "{}") -> list[Training]:
         """Return the rows of the compared learners on the records and suites of a row.
@@ -164,26 +154,23 @@ class Study:
             for training in trainings
             for seed in range(min(self.seeds, training.seeds or self.seeds))
         ]
-        for roots in {_find_roots(training) for training in trainings}:
-            result_stamp(roots)  # Python 3.11 may fail to parse source in several threads at once
         found: dict[int, Finished] = {}
-        missing: dict[
-            str, list[int]
-        ] = {}  # rows of a study may call the same training by two names
+        # Rows of a study may call the same training by two names.
+        alike: dict[str, list[int]] = {}
         for k, job in enumerate(jobs):
             path = self._find(job)
             if path is None:
-                missing.setdefault(self._key(job.training, job.seed), []).append(k)
+                alike.setdefault(job.key(), []).append(k)
             else:
-                found[k] = self._load(path, job.training, job.seed)
+                found[k] = _load(path, job)
                 self._tell(len(found), jobs, k, False)
-        alike = list(missing.values())
-        chosen = [jobs[same[0]] for same in alike]
-        with lead(self.team, self.threads) as team:
+        missing = list(alike.values())
+        with lead(self.team, self.threads or count_cores()) as team:
+            chosen = [jobs[same[0]] for same in missing]
             for place, arrays in team.run(run_job, chosen):
-                for k in alike[place]:
+                for k in missing[place]:
                     found[k] = self._keep(jobs[k], arrays)
-                    self._tell(len(found), jobs, k, k == alike[place][0])
+                    self._tell(len(found), jobs, k, k == missing[place][0])
         results: dict[str, list[Finished]] = {training.label: [] for training in trainings}
         for k, job in enumerate(jobs):
             results[job.training.label].append(found[k])
@@ -196,117 +183,80 @@ class Study:
 
     def _find(self, job: Job) -> Path | None:
         """Return where a training is kept, None if it is not; studies call one by different labels."""
-        key = self._key(job.training, job.seed)
-        return next((self.folder / "runs").glob(f"*-{key[:12]}.npz"), None)
+        return next((self.folder / "runs").glob(f"*-{job.key()[:12]}.npz"), None)
 
     def _keep(self, job: Job, arrays: dict[str, np.ndarray]) -> Finished:
         path = self._find(job)
         if path is None:
-            key = self._key(job.training, job.seed)
             safe = "".join(letter if letter.isalnum() else "-" for letter in job.training.label)
-            path = self.folder / "runs" / f"{safe}-seed{job.seed}-{key[:12]}.npz"
+            path = self.folder / "runs" / f"{safe}-seed{job.seed}-{job.key()[:12]}.npz"
             path.parent.mkdir(parents=True, exist_ok=True)
             write_arrays(path, arrays)
-        return self._load(path, job.training, job.seed)
+        return _load(path, job)
 
-    def _load(self, path: Path, training: Training, seed: int) -> Finished:
-        arrays = read_arrays(path, InputError)
-        labels = ["", *(f"{AHEAD}{label}" for label in training.lookaheads)]
-        names = [f"{name}{label}" for name, _ in training.suites for label in labels]
-        missing = {f"makespan.{name}" for name in names} - set(arrays)
-        if missing:
-            raise InputError(f"{path}: read no '{min(missing)}'; delete the file to train anew")
-        return Finished(
-            seed,
-            tuple(instance.name for instance in training.instances),
-            {name: arrays[f"makespan.{name}"] for name in names},
-            {name: arrays[f"tardiness.{name}"] for name in names},
-            arrays["history"],
-            arrays["counts"],
-            arrays["probabilities"],
-            arrays["looks"],
-            arrays["curves"],
-        )
-
-    def _key(self, training: Training, seed: int) -> str:
-        """Hash all that decides a run: settings, instances, trials, and the code that computes it."""
-        content = {
-            "form": FORM,
-            "config": training.config.to_dict(),
-            "seed": seed,
-            "trials": self.trials,
-            "instances": [instance.content_hash for instance in training.instances],
-            "suites": [
-                [name, [instance.content_hash for instance in instances]]
-                for name, instances in training.suites
-            ],
-            **({"lookaheads": training.lookaheads} if training.lookaheads else {}),
-            "code": result_stamp(_find_roots(training)),
-        }
-        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-    def rows(self, results: dict[str, list[Finished]], suite: str) -> list[Row]:
-        """Return the measured rows of one suite."""
-        return [
-            Row(
-                label,
-                np.stack([run.makespan[suite] for run in runs], axis=1),
-                np.stack([run.tardiness[suite] for run in runs], axis=1),
-            )
-            for label, runs in results.items()
-            if runs and suite in runs[0].makespan
-        ]
-
-    def ahead_rows(self, results: dict[str, list[Finished]], suite: str) -> list[Row]:
-        """Return the measured rows of the lookaheads on one suite."""
-        rows = []
+    def rows(
+        self, results: dict[str, list[Finished]], suite: str, *, ahead: bool = False
+    ) -> list[Measured]:
+        """Return the measured rows of one suite, or those of the lookaheads on it."""
+        found = []
         for label, runs in results.items():
-            names = list(runs[0].makespan) if runs else []
-            for name in names:
-                own, ahead, options = name.partition(AHEAD)
-                if ahead and own == suite:
-                    found = self.rows({f"{label}, lookahead {options}": runs}, name)
-                    rows += found
-        return rows
+            for name in runs[0].makespan if runs else ():
+                own, looks, options = name.partition(AHEAD)
+                if own == suite and bool(looks) is ahead:
+                    shown = f"{label}, lookahead {options}" if looks else label
+                    parts = (
+                        np.stack([getattr(run, kind)[name] for run in runs], axis=1)
+                        for kind in ("makespan", "tardiness")
+                    )
+                    found.append(Measured(shown, *parts))
+        return found
 
-    def rule_rows(self, instances: Sequence[Instance]) -> list[Row]:
+    def rule_rows(self, instances: Sequence[Instance]) -> list[Measured]:
         """Play the rules of the paper's tables, a block of trials for each training seed."""
-        rows = []
         shape = (len(instances), self.seeds, self.trials)
+        playing = Playing(self.trials * self.seeds, threads=self.threads)
+        rows = []
         for rule in RULE_ROWS:
-            trials = evaluate_policy(
-                rule, list(instances), trials=self.trials * self.seeds, threads=self.threads
-            )
-            rows.append(Row(rule, trials.makespan.reshape(shape), trials.tardiness.reshape(shape)))
+            trials = play_policy(rule, list(instances), playing)
+            parts = (trials.makespan.reshape(shape), trials.tardiness.reshape(shape))
+            rows.append(Measured(rule, *parts))
         return rows
 
     def write_records(self, results: dict[str, list[Finished]], name: str) -> list[Path]:
         """Write histories, training curves and the sampler's choices of all runs as CSV."""
-        history: list[list[object]] = [["policy", "seed", *HISTORY_COLUMNS]]
-        curves: list[list[object]] = [["policy", "seed", *CURVE_COLUMNS]]
-        choices: list[list[object]] = [
-            ["policy", "seed", "generation", "instance", "members", "probability"]
-        ]
+        tables: dict[str, list[list[object]]] = {
+            "history": [["policy", "seed", *HISTORY_COLUMNS]],
+            "curves": [["policy", "seed", *CURVE_COLUMNS]],
+            "sampler": [["policy", "seed", "generation", "instance", "members", "probability"]],
+        }
         for label, runs in results.items():
             for run in runs:
-                own = [label, run.seed]
-                for line in run.history.tolist():
-                    values = [int(line[0]), int(line[1]), *(round(x, 6) for x in line[2:])]
-                    history.append([*own, *values])
-                for k, (generation, decisions) in enumerate(run.looks.tolist()):
-                    for i, names in enumerate(run.instances):
-                        values = [round(x, 4) for x in run.curves[:, k, i].tolist()]
-                        curves.append([*own, generation, decisions, names, *values])
-                for k, counts in enumerate(run.counts.tolist()):
-                    for i, members in enumerate(counts):
-                        # Other samplers than the adaptive one have no probabilities.
-                        known = round(run.probabilities[k, i], 5) if len(run.probabilities) else ""
-                        choices.append([*own, k + 1, run.instances[i], members, known])
+                for kind, lines in run.list_lines().items():
+                    tables[kind] += ([label, run.seed, *line] for line in lines)
         self.folder.mkdir(parents=True, exist_ok=True)
         paths = []
-        for kind, lines in (("history", history), ("curves", curves), ("sampler", choices)):
-            text = io.StringIO()
-            csv.writer(text, lineterminator="\n").writerows(lines)
+        for kind, lines in tables.items():
             paths.append(self.folder / f"{name}-{kind}.csv")
-            write_atomically(paths[-1], text.getvalue().encode())
+            write_atomically(paths[-1], render_csv(lines).encode())
         return paths
+
+
+def _load(path: Path, job: Job) -> Finished:
+    """Return what is kept of a training.
+
+    Raises
+    ------
+    InputError
+        If the file is damaged, or a suite is not in it.
+    """
+    arrays = read_arrays(path, InputError)
+    names = job.training.list_played()
+    missing = {f"makespan.{name}" for name in names} - set(arrays)
+    if missing:
+        raise InputError(f"{path}: read no '{min(missing)}'; delete the file to train anew")
+    makespan, tardiness = (
+        {name: arrays[f"{kind}.{name}"] for name in names} for kind in ("makespan", "tardiness")
+    )
+    recorded = [arrays[kind] for kind in ("history", "counts", "probabilities", "looks", "curves")]
+    instances = tuple(instance.name for instance in job.training.instances)
+    return Finished(job.seed, instances, makespan, tardiness, *recorded)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,14 +15,15 @@ from acerl_np.pictures.drawing import (
     GREY,
     MAX_LINES,
     PALE,
+    clear_rows,
     cut_path,
     open_figure,
+    write_title,
 )
 from acerl_np.support.errors import InputError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 WIDTH, ROW, AROUND = 9.0, 0.5, 1.75
 """Inches of the picture, of a policy's row, and of what stands above and below the rows."""
@@ -30,37 +31,23 @@ WIDTH, ROW, AROUND = 9.0, 0.5, 1.75
 LONGEST_NAME = 30
 
 
-class Summary(NamedTuple):
-    """Policies by one measure.
-
-    Attributes
-    ----------
-    by_record : ndarray(float64, (n_policies, n_records)), s
-        Means over the finished trials; nan where none finished.
-    mean : ndarray(float64, (n_policies,)), s
-    difference, error : ndarray(float64, (n_policies,)), s
-        To the first policy, record by record: mean and its standard error; nan of fewer than two records.
-    """
-
-    by_record: np.ndarray
-    mean: np.ndarray
-    difference: np.ndarray
-    error: np.ndarray
-
-
-def summarise_records(by_record: np.ndarray) -> Summary:
-    """Return the means of policies and their paired differences to the first.
+def compare_records(by_record: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return mean and standard error of policies' differences to the first, record by record.
 
     Parameters
     ----------
     by_record : ndarray(float64, (n_policies, n_records)), s
+        Means over the finished trials; nan where none finished.
+
+    Returns
+    -------
+    difference, error : ndarray(float64, (n_policies,)), s
+        The errors of fewer than two records are nan.
     """
     paired = by_record - by_record[0]
     n = by_record.shape[1]
-    error = np.full(len(by_record), np.nan)
-    if n > 1:
-        error = paired.std(axis=1, ddof=1) / np.sqrt(n)
-    return Summary(by_record, by_record.mean(axis=1), paired.mean(axis=1), error)
+    error = paired.std(axis=1, ddof=1) / np.sqrt(n) if n > 1 else np.full(len(by_record), np.nan)
+    return paired.mean(axis=1), error
 
 
 def draw_comparison(
@@ -71,72 +58,52 @@ def draw_comparison(
     Parameters
     ----------
     path : path-like
-        Picture to write; its ending, png, svg or pdf, says in which format.
     labels : sequence of str
     results : sequence of Trials
         Of the same records, in the order of the labels.
 
     Raises
     ------
-    MissingExtraError
-        If matplotlib is not installed.
+    MissingExtraError, StorageError
+        As `open_figure`.
     InputError
-        If the ending is another, or there are too many policies.
-    StorageError
-        If the picture cannot be written.
+        As there, or if there are too many policies.
     """
     if not 1 <= len(results) <= MAX_LINES:
         raise InputError(f"{len(results)} policies; expected 1 to {MAX_LINES}")
     with open_figure(path, WIDTH, AROUND + ROW * len(results)) as figure:
-        plot_comparison(figure, labels, results)
+        left, right = figure.subplots(1, 2, sharey=True)
+        _plot_measure(left, np.array([x.mean_makespan() for x in results]), "makespan (s)")
+        _plot_measure(right, np.array([x.mean_tardiness() for x in results]), "tardiness (s)")
+        limit = results[0].cost_limit
+        if np.isfinite(limit):
+            right.axvline(limit, color=BLACK, linewidth=1.2, linestyle="--", zorder=1)
+            right.text(
+                limit,
+                1.01,
+                f"limit {limit:g} s",
+                transform=right.get_xaxis_transform(),
+                ha="center",
+                va="bottom",
+                fontsize=8,
+            )
+        n, trials = results[0].makespan.shape
+        within = [
+            f"{cut_path(x, LONGEST_NAME)}\n{y.satisfied:.0%} within"
+            for x, y in zip(labels, results, strict=True)
+        ]
+        left.set_yticks(range(len(labels)), within)
+        left.set_ylim(len(labels) - 0.45, -0.6)
+        records = f"{n} record{'s' if n > 1 else ''}, means over {trials} trials of each"
+        write_title(figure, f"{len(labels)} policies on {records}")
+        figure.legend(*left.get_legend_handles_labels(), loc="outside lower left", ncols=2)
 
 
-def plot_comparison(figure: Figure, labels: Sequence[str], results: Sequence[Trials]) -> None:
-    """Draw into a figure what `draw_comparison` saves.
-
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-    labels : sequence of str
-    results : sequence of Trials
-    """
-    left, right = figure.subplots(1, 2, sharey=True)
-    makespan = summarise_records(np.array([trials.mean_makespan() for trials in results]))
-    tardiness = summarise_records(np.array([trials.mean_tardiness() for trials in results]))
-    _plot_measure(left, makespan, "makespan (s)")
-    _plot_measure(right, tardiness, "tardiness (s)")
-    limit = results[0].cost_limit
-    if np.isfinite(limit):
-        right.axvline(limit, color=BLACK, linewidth=1.2, linestyle="--", zorder=1)
-        right.text(
-            limit,
-            1.01,
-            f"limit {limit:g} s",
-            transform=right.get_xaxis_transform(),
-            ha="center",
-            va="bottom",
-            fontsize=8,
-        )
-    n, trials = results[0].makespan.shape
-    within = [
-        f"{cut_path(x, LONGEST_NAME)}\n{y.satisfied:.0%} within"
-        for x, y in zip(labels, results, strict=True)
-    ]
-    left.set_yticks(range(len(labels)), within)
-    left.set_ylim(len(labels) - 0.45, -0.6)
-    figure.suptitle(
-        f"{len(labels)} policies on {n} record{'s' if n > 1 else ''}, means over {trials} trials of each",
-        fontsize=10,
-        x=0.01,
-        ha="left",
-    )
-    figure.legend(*left.get_legend_handles_labels(), loc="outside lower left", ncols=2)
-
-
-def _plot_measure(axes: Axes, summary: Summary, what: str) -> None:
+def _plot_measure(axes: Axes, by_record: np.ndarray, what: str) -> None:
     """Draw one measure: a thin line for each record, a large marker for the mean."""
-    rows = np.arange(len(summary.mean))
-    for k, record in enumerate(summary.by_record.T):
+    means, rows = by_record.mean(axis=1), np.arange(len(by_record))
+    difference, error = compare_records(by_record)
+    for k, record in enumerate(by_record.T):
         axes.plot(
             record,
             rows,
@@ -150,11 +117,10 @@ def _plot_measure(axes: Axes, summary: Summary, what: str) -> None:
         )
     for row in rows.tolist():
         axes.axhline(row, color=PALE, linewidth=0.6, zorder=0)
-    errors = np.where(np.isfinite(summary.error), summary.error, 0.0)
     axes.errorbar(
-        summary.mean,
+        means,
         rows,
-        xerr=errors,
+        xerr=np.where(np.isfinite(error), error, 0.0),
         fmt="D",
         color=BLUE,
         markersize=7,
@@ -163,13 +129,13 @@ def _plot_measure(axes: Axes, summary: Summary, what: str) -> None:
         zorder=4,
         label="mean; bar: standard error of the difference to the first, record by record",
     )
-    for row, mean in enumerate(summary.mean):
+    for row, mean in enumerate(means):
         if np.isnan(mean):
             continue
         text = f"{mean:,.1f}"
         if row > 0:
-            text += f" ({summary.difference[row]:+,.1f}".replace("-", "−")
-            text += ")" if np.isnan(summary.error[row]) else f" ± {summary.error[row]:,.1f})"
+            text += f" ({difference[row]:+,.1f}".replace("-", "−")
+            text += ")" if np.isnan(error[row]) else f" ± {error[row]:,.1f})"
         axes.annotate(
             text,
             (mean, row),
@@ -183,5 +149,4 @@ def _plot_measure(axes: Axes, summary: Summary, what: str) -> None:
         )
     axes.set_xlabel(what)
     axes.margins(x=0.12)
-    axes.tick_params(axis="y", length=0)
-    axes.spines["left"].set_visible(False)
+    clear_rows(axes)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import io
-import math
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -56,19 +55,6 @@ SETTINGS = {
 }
 
 
-class Style(NamedTuple):
-    """How one of several lines looks; any two differ in more than their colours.
-
-    Attributes
-    ----------
-    colour, dashes, marker : str
-    """
-
-    colour: str
-    dashes: str
-    marker: str
-
-
 COLOURS = (BLUE, RED, GREEN, PURPLE, ORANGE, SKY, BLACK)
 DASHES = ("-", "--", "-.", ":")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
@@ -77,9 +63,10 @@ MAX_LINES = 14
 """Lines in one picture that can still be told apart."""
 
 
-def choose_style(k: int) -> Style:
-    """Return the look of line `k`, from 0 on."""
-    return Style(COLOURS[k % len(COLOURS)], DASHES[k % len(DASHES)], MARKERS[k % len(MARKERS)])
+def choose_style(k: int) -> dict[str, str]:
+    """Return the look of line `k`, from 0 on, as `Axes.plot` takes it; two differ in more than colour."""
+    looks = {"color": COLOURS, "linestyle": DASHES, "marker": MARKERS}
+    return {name: values[k % len(values)] for name, values in looks.items()}
 
 
 def check_form(path: str | os.PathLike[str]) -> str:
@@ -161,23 +148,7 @@ def open_figure(
 
 @contextmanager
 def style_figure(width: float, height: float, *, tidy: bool = True) -> Iterator[Figure]:
-    """Open a figure as `open_figure`, without writing it: what is drawn in the block has its style.
-
-    Parameters
-    ----------
-    width, height : float
-        Inches.
-    tidy : bool
-
-    Yields
-    ------
-    matplotlib.figure.Figure
-
-    Raises
-    ------
-    MissingExtraError
-        If matplotlib is not installed.
-    """
+    """Open a figure as `open_figure`, without writing it: what is drawn in the block has its style."""
     check_extra()
     import matplotlib
     from matplotlib.figure import Figure
@@ -223,22 +194,12 @@ def cut_path(text: str, most: int) -> str:
     return f"…{text[len(text) - most + 1 :]}"
 
 
-def show_time(seconds: float) -> str:
-    """Return a time as pictures show it, "-" for nan."""
-    return "-" if math.isnan(seconds) else f"{seconds:,.1f} s"
+def write_title(figure: Figure, text: str) -> None:
+    """Write what a picture shows above it, from its left edge on."""
+    figure.suptitle(text, fontsize=10, x=0.01, ha="left")
 
 
-def find_shape(x: Sequence[float], y: Sequence[float]) -> float:
-    """Return height by width of a picture of these places, within what a page can show."""
-    width, height = max(x) - min(x), max(y) - min(y)
-    return min(max(height / width, 0.3), 1.5) if width > 0.0 else 1.0
-
-
-def fit_text(figure: Figure, axes: Axes, text: str, width: float, size: float) -> bool:
-    """Whether a text of `size` points fits into `width`, in data of the x-axis, as the axes are now.
-
-    Letters of DejaVu Sans are at most about 0.65 of their size wide on average.
-    """
-    low, high = axes.get_xlim()
-    inches = figure.get_figwidth() * axes.get_position().width
-    return len(text) * 0.65 * size / 72.0 + 0.03 <= width / (high - low) * inches
+def clear_rows(axes: Axes) -> None:
+    """Leave the line and the ticks out at the left of axes whose rows have names."""
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)

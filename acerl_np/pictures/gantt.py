@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,13 +16,12 @@ from acerl_np.pictures.drawing import (
     ORANGE,
     PALE,
     SKY,
+    clear_rows,
     cut,
     cut_path,
-    fit_text,
     open_figure,
-    show_time,
 )
-from acerl_np.simulation.trace import Trace, Trip
+from acerl_np.simulation.trace import Trace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,6 +54,11 @@ class Look(NamedTuple):
     face: str
     hatch: str
     height: float
+
+    def style(self) -> dict[str, Any]:
+        """Return it as matplotlib's patches take it."""
+        face = {"facecolor": self.face, "hatch": self.hatch}
+        return {**face, "edgecolor": BLACK, "linewidth": 0.5}
 
 
 LOOKS = {
@@ -93,23 +97,17 @@ def list_bars(trace: Trace) -> list[Bar]:
     delay = trace.delay
     bars = []
     for trip in trace.trips:
-        bars += _split_trip(trip, late=bool(delay[trip.task] > 0.0))
+        own, task = trip.vehicle, trip.task
+        if not trip.delivered:
+            bars.append(Bar("undone", own, trip.start, trip.end, task))
+            continue
+        pickup = trip.end if trip.pickup is None else trip.pickup
+        kind = "late" if delay[task] > 0.0 else "loaded"
+        bars += [Bar("way", own, trip.start, pickup, task), Bar(kind, own, pickup, trip.end, task)]
     bars += [
         Bar("broken", stop.vehicle, stop.start, min(stop.end, trace.end)) for stop in trace.stops
     ]
     return [bar for bar in bars if bar.end > bar.start]
-
-
-def _split_trip(trip: Trip, *, late: bool) -> list[Bar]:
-    own, task = trip.vehicle, trip.task
-    if not trip.delivered:
-        return [Bar("undone", own, trip.start, trip.end, task)]
-    pickup = trip.end if trip.pickup is None else trip.pickup
-    kind = "late" if late else "loaded"
-    return [
-        Bar("way", own, trip.start, pickup, task),
-        Bar(kind, own, pickup, trip.end, task),
-    ]
 
 
 def draw_gantt(path: str | os.PathLike[str], trace: Trace) -> None:
@@ -118,98 +116,75 @@ def draw_gantt(path: str | os.PathLike[str], trace: Trace) -> None:
     Parameters
     ----------
     path : path-like
-        Picture to write; its ending, png, svg or pdf, says in which format.
     trace : Trace
 
     Raises
     ------
-    MissingExtraError
-        If matplotlib is not installed.
-    InputError
-        If the ending is another.
-    StorageError
-        If the picture cannot be written.
+    MissingExtraError, InputError, StorageError
+        As `open_figure`.
     """
+    names = [cut(vehicle.id, LONGEST_ID) for vehicle in trace.instance.layout.vehicles]
     trips = Counter(trip.vehicle for trip in trace.trips)
     width = min(WIDE, max(NARROW, PER_TASK * max(trips.values(), default=0)))
-    height = AROUND + ROW * len(trace.instance.layout.vehicles)
-    with open_figure(path, width, height, tidy=False) as figure:
-        plot_gantt(figure, trace)
-
-
-def plot_gantt(figure: Figure, trace: Trace) -> None:
-    """Draw into a figure what `draw_gantt` saves.
-
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-    trace : Trace
-    """
-    from matplotlib.patches import Patch
-    from matplotlib.ticker import FuncFormatter, MaxNLocator
-
-    instance = trace.instance
-    names = [cut(vehicle.id, LONGEST_ID) for vehicle in instance.layout.vehicles]
-    width, height = figure.get_figwidth(), figure.get_figheight()
-    left = 0.25 + 0.085 * max(map(len, names))
-    axes = figure.add_axes(
-        (left / width, 0.85 / height, 1.0 - (left + 0.2) / width, 1.0 - (0.85 + 0.45) / height)
-    )
-    end = max(1.0, float(trace.end))
-    axes.set_xlim(0.0, end)
-    axes.set_ylim(len(names) - 0.5, -0.5)
+    height = AROUND + ROW * len(names)
     bars = list_bars(trace)
-    for v in range(len(names)):
-        axes.axhline(v, color=PALE, linewidth=1.0, zorder=0)
-    for kind, look in LOOKS.items():
-        for v in range(len(names)):
-            own = [bar for bar in bars if bar.kind == kind and bar.vehicle == v]
-            if own:
-                axes.broken_barh(
-                    [(bar.start, bar.end - bar.start) for bar in own],
-                    (v - look.height / 2, look.height),
-                    facecolors=look.face,
-                    edgecolors=BLACK,
-                    hatch=look.hatch,
-                    linewidth=0.5,
-                    zorder=2,
-                    gid=kind,
-                )
-    _write_ids(figure, axes, trace, bars)
-    axes.set_yticks(range(len(names)), names)
-    axes.tick_params(axis="y", length=0)
-    axes.spines["left"].set_visible(False)
-    axes.xaxis.set_major_locator(MaxNLocator(max(4, int(width))))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-    axes.set_xlabel("time (s)")
-    figure.text(
-        0.1 / width, 1.0 - 0.12 / height, _describe(trace), va="top", fontsize=10, gid="title"
-    )
-    used = {bar.kind for bar in bars}
-    handles = [
-        Patch(
-            facecolor=look.face, edgecolor=BLACK, linewidth=0.5, hatch=look.hatch, label=look.label
+    with open_figure(path, width, height, tidy=False) as figure:
+        from matplotlib.patches import Patch
+        from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+        left = 0.25 + 0.085 * max(map(len, names))
+        axes = figure.add_axes(
+            (left / width, 0.85 / height, 1.0 - (left + 0.2) / width, 1.0 - (0.85 + 0.45) / height)
         )
-        for kind, look in LOOKS.items()
-        if kind in used
-    ]
-    figure.legend(
-        handles=handles,
-        loc="lower left",
-        bbox_to_anchor=(0.1 / width, 0.04 / height),
-        ncols=len(LOOKS),
-        borderaxespad=0.0,
-        columnspacing=1.4,
-    )
+        end = max(1.0, float(trace.end))
+        axes.set_xlim(0.0, end)
+        axes.set_ylim(len(names) - 0.5, -0.5)
+        for v in range(len(names)):
+            axes.axhline(v, color=PALE, linewidth=1.0, zorder=0)
+        for kind, look in LOOKS.items():
+            for v in range(len(names)):
+                own = [bar for bar in bars if bar.kind == kind and bar.vehicle == v]
+                if own:
+                    axes.broken_barh(
+                        [(bar.start, bar.end - bar.start) for bar in own],
+                        (v - look.height / 2, look.height),
+                        **look.style(),
+                        zorder=2,
+                        gid=kind,
+                    )
+        _write_ids(figure, axes, trace, bars)
+        axes.set_yticks(range(len(names)), names)
+        clear_rows(axes)
+        axes.xaxis.set_major_locator(MaxNLocator(max(4, int(width))))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+        axes.set_xlabel("time (s)")
+        figure.text(
+            0.1 / width, 1.0 - 0.12 / height, _describe(trace), va="top", fontsize=10, gid="title"
+        )
+        used = {bar.kind for bar in bars}
+        handles = [
+            Patch(label=look.label, **look.style()) for kind, look in LOOKS.items() if kind in used
+        ]
+        figure.legend(
+            handles=handles,
+            loc="lower left",
+            bbox_to_anchor=(0.1 / width, 0.04 / height),
+            ncols=len(LOOKS),
+            borderaxespad=0.0,
+            columnspacing=1.4,
+        )
 
 
 def _write_ids(figure: Figure, axes: Axes, trace: Trace, bars: list[Bar]) -> None:
     """Write the tasks' ids into the bars that have room for them, on a ground that lets them be read."""
+    low, high = axes.get_xlim()
+    inches = figure.get_figwidth() * axes.get_position().width / (high - low)
     for bar in bars:
         if bar.task is None or bar.kind == "way":
             continue
         text = cut(trace.instance.tasks[bar.task], LONGEST_ID)
-        if not fit_text(figure, axes, text, bar.end - bar.start, ID_SIZE):
+        # Letters of DejaVu Sans are at most about 0.65 of their size wide on average.
+        if len(text) * 0.65 * ID_SIZE / 72.0 + 0.03 > (bar.end - bar.start) * inches:
             continue
         plain = not LOOKS[bar.kind].hatch
         ground = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
@@ -235,6 +210,6 @@ def _describe(trace: Trace) -> str:
         delivered = int(np.isfinite(trace.finish).sum())
         return text + f"not finished; {delivered} of {trace.instance.n_tasks} tasks delivered"
     return (
-        f"{text}makespan {show_time(trace.makespan)}, tardiness {show_time(trace.tardiness)}, "
+        f"{text}makespan {trace.makespan:,.1f} s, tardiness {trace.tardiness:,.1f} s, "
         f"{late} of {trace.instance.n_tasks} tasks late"
     )

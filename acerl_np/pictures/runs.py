@@ -42,14 +42,13 @@ class Looks(NamedTuple):
     ----------
     generations : ndarray(int64, (n_looks,))
     decisions : ndarray(float64, (n_looks,))
-    makespan, tardiness : dict of ndarray(float64, (n_looks,)), s
-        By record; nan where an episode did not finish.
+    values : dict of ndarray(float64, (2, n_looks)), s
+        Makespan and tardiness by record; nan where an episode did not finish.
     """
 
     generations: np.ndarray
     decisions: np.ndarray
-    makespan: dict[str, np.ndarray]
-    tardiness: dict[str, np.ndarray]
+    values: dict[str, np.ndarray]
 
 
 class Line(NamedTuple):
@@ -72,29 +71,24 @@ class Counts(NamedTuple):
     Attributes
     ----------
     names : tuple of str
-    generations : ndarray(int64, (n_generations,))
     members : ndarray(float64, (n_generations, n_records))
     """
 
     names: tuple[str, ...]
-    generations: np.ndarray
     members: np.ndarray
 
 
 class _Table(NamedTuple):
-    path: Path
-    header: list[str]
-    rows: list[list[str]]
-    lines: list[int]
+    """A CSV file with its columns as texts; `lines` says where each row stands."""
 
-    def column(self, name: str) -> list[str]:
-        k = self.header.index(name)
-        return [row[k] for row in self.rows]
+    path: Path
+    columns: dict[str, tuple[str, ...]]
+    lines: list[int]
 
     def numbers(self, name: str, *, known: bool = True) -> np.ndarray:
         """Return a column as float64: numbers from 0 on, or any but infinite ones if some are not known."""
-        found = np.empty(len(self.rows))
-        for k, text in enumerate(self.column(name)):
+        found = np.empty(len(self.lines))
+        for k, text in enumerate(self.columns[name]):
             try:
                 found[k] = float(text)
                 usable = 0.0 <= found[k] <= MOST if known else not math.isinf(found[k])
@@ -108,8 +102,8 @@ class _Table(NamedTuple):
         return found
 
 
-def _read_table(path: Path, required: Sequence[str]) -> _Table:
-    """Read a CSV file that has at least these columns.
+def _read_table(path: Path, required: Sequence[str], expected: str = "") -> _Table:
+    """Read a CSV file that has at least these columns; with `expected`, at least a row as well.
 
     Raises
     ------
@@ -117,79 +111,52 @@ def _read_table(path: Path, required: Sequence[str]) -> _Table:
         With the file and the line.
     """
     reader = csv.reader(io.StringIO(read_text(path, InputError), newline=""), strict=True)
-    header: list[str] = []
     rows, lines = [], []
     try:
-        for fields in reader:
-            if not fields:
-                continue
-            if not header:
-                header = fields
-                lacking = [name for name in required if name not in header]
-                if lacking:
-                    raise InputError(
-                        f"{path}: line {reader.line_num}: no column '{lacking[0]}'; read "
-                        f"{describe(','.join(header))}, expected {','.join(required)}"
-                    )
-                continue
-            if len(fields) != len(header):
-                raise InputError(
-                    f"{path}: line {reader.line_num}: {len(fields)} fields; expected {len(header)}"
-                )
+        for fields in filter(None, reader):
             rows.append(fields)
             lines.append(reader.line_num)
+            if len(fields) != len(rows[0]):
+                raise InputError(
+                    f"{path}: line {reader.line_num}: {len(fields)} fields; expected {len(rows[0])}"
+                )
     except csv.Error as error:
         raise InputError(f"{path}: line {reader.line_num}: not CSV: {error}") from error
-    if not header:
-        raise InputError(f"{path}: line 1: the file is empty; expected {','.join(required)}")
-    return _Table(path, header, rows, lines)
+    names = ",".join(required)
+    if not rows:
+        raise InputError(f"{path}: line 1: the file is empty; expected {names}")
+    lacking = [name for name in required if name not in rows[0]]
+    if lacking:
+        raise InputError(
+            f"{path}: line {lines[0]}: no column '{lacking[0]}'; read {describe(','.join(rows[0]))}, "
+            f"expected {names}"
+        )
+    if expected and len(rows) == 1:
+        raise InputError(f"{path}: line 1: a header and nothing else; expected {expected}")
+    columns = zip(*rows[1:], strict=True) if len(rows) > 1 else [()] * len(rows[0])
+    return _Table(path, dict(zip(rows[0], columns, strict=True)), lines[1:])
 
 
 def _collect_looks(table: _Table) -> dict[tuple[str, str], Looks]:
     """Return the looks of each training in a table, by its policy and its seed."""
     generations, decisions = table.numbers("generation"), table.numbers("decisions")
-    makespan, tardiness = (table.numbers(name, known=False) for name in VALUES[:2])
-    names = table.column("instance")
-    owners = [("", "")] * len(names)
-    if "policy" in table.header:
-        owners = list(zip(table.column("policy"), table.column("seed"), strict=True))
+    values = np.array([table.numbers(name, known=False) for name in VALUES[:2]])
+    names = table.columns["instance"]
+    nobody = ("",) * len(names)
+    policies, seeds = (table.columns.get(name, nobody) for name in STUDY_COLUMNS[:2])
     places: dict[tuple[str, str], list[int]] = {}
-    for k, owner in enumerate(owners):
+    for k, owner in enumerate(zip(policies, seeds, strict=True)):
         places.setdefault(owner, []).append(k)
     found = {}
     for owner, own in places.items():
         when = {generations[k]: decisions[k] for k in own}
         order = sorted(when)
-        row = {generation: i for i, generation in enumerate(order)}
-        values: dict[str, np.ndarray] = {}
-        for k in own:
-            name = names[k]
-            if name not in values:
-                values[name] = np.full((2, len(order)), np.nan)
-            values[name][:, row[generations[k]]] = makespan[k], tardiness[k]
-        found[owner] = Looks(
-            np.array(order, np.int64),
-            np.array([when[generation] for generation in order]),
-            {name: both[0] for name, both in values.items()},
-            {name: both[1] for name, both in values.items()},
-        )
+        by_record = {names[k]: np.full((2, len(order)), np.nan) for k in own}
+        for k, row in zip(own, np.searchsorted(order, generations[own]), strict=True):
+            by_record[names[k]][:, row] = values[:, k]
+        taken = np.array([when[generation] for generation in order])
+        found[owner] = Looks(np.array(order, np.int64), taken, by_record)
     return found
-
-
-def _read_members(path: Path) -> Looks:
-    """Return the means of the members of each generation, from a history."""
-    table = _read_table(path, ("return_mean", "cost_mean"))
-    if not table.rows:
-        raise InputError(f"{path}: line 1: a header and nothing else; expected a line a generation")
-    decisions = "decisions" if "decisions" in table.header else "steps"
-    if decisions not in table.header:
-        raise InputError(f"{path}: line 1: no column 'decisions'")
-    return Looks(
-        np.arange(1, len(table.rows) + 1),
-        table.numbers(decisions),
-        {MEMBERS: -table.numbers("return_mean", known=False)},
-        {MEMBERS: table.numbers("cost_mean", known=False)},
-    )
 
 
 def _is_run(folder: Path) -> bool:
@@ -198,16 +165,19 @@ def _is_run(folder: Path) -> bool:
 
 def _read_run(folder: Path) -> Looks:
     """Return the looks of a run, or the means of its members if it took none."""
+    history = folder / HISTORY
     if (folder / CURVES).is_file():
-        table = _read_table(folder / CURVES, CURVE_COLUMNS)
-        if table.rows:
+        some = "" if history.is_file() else "a line for each look and record"
+        table = _read_table(folder / CURVES, CURVE_COLUMNS, some)
+        if table.lines:
             return _collect_looks(table)["", ""]
-        if not (folder / HISTORY).is_file():
-            raise InputError(
-                f"{folder / CURVES}: line 1: a header and nothing else; expected a line for each look and "
-                "record"
-            )
-    return _read_members(folder / HISTORY)
+    table = _read_table(history, ("return_mean", "cost_mean"), "a line a generation")
+    decisions = "decisions" if "decisions" in table.columns else "steps"
+    if decisions not in table.columns:
+        raise InputError(f"{history}: line 1: no column 'decisions'")
+    returns, costs = (table.numbers(f"{name}_mean", known=False) for name in ("return", "cost"))
+    generations = np.arange(1, len(table.lines) + 1)
+    return Looks(generations, table.numbers(decisions), {MEMBERS: np.array([-returns, costs])})
 
 
 def find_runs(path: str | os.PathLike[str]) -> list[Path]:
@@ -262,12 +232,10 @@ def find_study(path: str | os.PathLike[str]) -> Path | None:
         If it holds several.
     """
     folder = Path(path)
-    if not _exists(folder):
+    if not _exists(folder) or _is_run(folder):
         return None
     if folder.is_file():
         return folder
-    if not folder.is_dir() or _is_run(folder):
-        return None
     files = sorted(folder.glob(f"*-{CURVES}"))
     if len(files) > 1:
         names = list_some([file.name for file in files], 4)
@@ -295,15 +263,10 @@ def read_lines(path: str | os.PathLike[str]) -> list[Line]:
     """
     study = find_study(path)
     if study is None:
-        folder = Path(path)
-        runs = find_runs(folder)
-        return [Line(folder.resolve().name, tuple(_read_run(own) for own in runs))]
-    table = _read_table(study, STUDY_COLUMNS)
-    if not table.rows:
-        raise InputError(
-            f"{study}: line 1: a header and nothing else; expected a line for each look"
-        )
+        runs = tuple(_read_run(own) for own in find_runs(path))
+        return [Line(Path(path).resolve().name, runs)]
     lines: dict[str, list[Looks]] = {}
+    table = _read_table(study, STUDY_COLUMNS, "a line for each look")
     for (policy, _), looks in _collect_looks(table).items():
         lines.setdefault(policy, []).append(looks)
     return [Line(policy, tuple(own)) for policy, own in lines.items()]
@@ -319,17 +282,17 @@ def read_counts(folder: Path) -> Counts:
     """
     path = folder / HISTORY
     table = _read_table(path, ("return_mean", "cost_mean"))
-    last = max((table.header.index(x) for x in AFTER_COLUMNS if x in table.header), default=-1)
-    names = tuple(table.header[last + 1 :])
+    header = list(table.columns)
+    last = max((header.index(x) for x in AFTER_COLUMNS if x in header), default=-1)
+    names = tuple(header[last + 1 :])
     if last < 0 or not names:
         raise InputError(
-            f"{path}: line 1: no counts of records; read {describe(','.join(table.header))}, expected "
+            f"{path}: line 1: no counts of records; read {describe(','.join(header))}, expected "
             "their names behind noise_std"
         )
-    if not table.rows:
+    if not table.lines:
         raise InputError(f"{path}: line 1: a header and nothing else; expected a line a generation")
-    members = np.stack([table.numbers(name) for name in names], axis=1)
-    return Counts(names, np.arange(1, len(table.rows) + 1), members)
+    return Counts(names, np.stack([table.numbers(name) for name in names], axis=1))
 
 
 def read_facts(folder: Path) -> dict[str, Any]:
@@ -337,19 +300,14 @@ def read_facts(folder: Path) -> dict[str, Any]:
 
     What `--seeds` wrote holds for the folders of its seeds, too.
     """
-    facts = _read_config(folder)
-    whole = folder.resolve()
-    if not facts and SEED_FOLDER.fullmatch(whole.name):
-        return _read_config(whole.parent)
-    return facts
-
-
-def _read_config(folder: Path) -> dict[str, Any]:
     try:
         facts = json.loads(read_text(folder / CONFIG, InputError))
     except (AcerlError, ValueError, RecursionError):
-        return {}
-    return facts if isinstance(facts, dict) else {}
+        facts = None
+    if isinstance(facts, dict) and facts:
+        return facts
+    whole = folder.resolve()
+    return read_facts(whole.parent) if SEED_FOLDER.fullmatch(whole.name) else {}
 
 
 def find_limit(facts: Mapping[str, Any]) -> float | None:

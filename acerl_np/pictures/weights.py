@@ -9,12 +9,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from acerl_np.evaluation.importance import Importance, Part
-from acerl_np.pictures.drawing import BLACK, BLUE, GREY, ORANGE, cut, cut_path, open_figure
+from acerl_np.pictures.drawing import (
+    BLACK,
+    BLUE,
+    GREY,
+    ORANGE,
+    clear_rows,
+    cut,
+    cut_path,
+    open_figure,
+    write_title,
+)
 from acerl_np.support.errors import InputError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 WIDTH, ROW, AROUND = 9.0, 0.24, 1.3
 """Inches of the picture, of a feature's row, and of what stands above and below the rows."""
@@ -51,54 +60,34 @@ def draw_weights(path: str | os.PathLike[str], label: str, importance: Importanc
     Parameters
     ----------
     path : path-like
-        Picture to write; its ending, png, svg or pdf, says in which format.
     label : str
         What the policy is called.
     importance : Importance
 
     Raises
     ------
-    MissingExtraError
-        If matplotlib is not installed.
+    MissingExtraError, StorageError
+        As `open_figure`.
     InputError
-        If the ending is another, or nothing was played and there are hidden units.
-    StorageError
-        If the picture cannot be written.
+        As there, or if nothing was played and there are hidden units.
     """
     parts = sort_parts(importance)
     with open_figure(path, WIDTH, AROUND + ROW * len(parts)) as figure:
-        plot_weights(figure, label, importance)
-
-
-def plot_weights(figure: Figure, label: str, importance: Importance) -> None:
-    """Draw into a figure what `draw_weights` saves.
-
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-    label : str
-    importance : Importance
-    """
-    parts = sort_parts(importance)
-    axes = figure.add_subplot()
-    if all(part.weight is not None for part in parts):
-        values = np.array([part.weight for part in parts], np.float64)
-        what = "weight, per typical difference between the choices of a decision"
-        title = "weights of its features, the largest first"
-    else:
-        base = importance.makespan or 0.0
-        values = np.array([(part.makespan or np.nan) - base for part in parts])
-        what = "mean makespan without the feature, less that with all (s)"
-        title = (
-            f"what its features are worth, on {importance.n_records} noised copies of the records"
-        )
-    _plot_bars(axes, values, parts)
-    axes.set_xlabel(what)
-    dropped = len(importance.parts) - len(parts)
-    left_out = f" ({dropped} more are not shown)" if dropped else ""
-    figure.suptitle(
-        f"{cut_path(label, LONGEST_LABEL)}: {title}{left_out}", fontsize=10, x=0.01, ha="left"
-    )
+        axes = figure.add_subplot()
+        if all(part.weight is not None for part in parts):
+            values = np.array([part.weight for part in parts], np.float64)
+            what = "weight, per typical difference between the choices of a decision"
+            title = "weights of its features, the largest first"
+        else:
+            base = importance.makespan or 0.0
+            values = np.array([(part.makespan or np.nan) - base for part in parts])
+            what = "mean makespan without the feature, less that with all (s)"
+            title = f"what its features are worth, on {importance.n_records} noised copies of the records"
+        _plot_bars(axes, values, parts)
+        axes.set_xlabel(what)
+        dropped = len(importance.parts) - len(parts)
+        left_out = f" ({dropped} more are not shown)" if dropped else ""
+        write_title(figure, f"{cut_path(label, LONGEST_LABEL)}: {title}{left_out}")
 
 
 def _plot_bars(axes: Axes, values: np.ndarray, parts: Sequence[Part]) -> None:
@@ -118,8 +107,7 @@ def _plot_bars(axes: Axes, values: np.ndarray, parts: Sequence[Part]) -> None:
     axes.axvline(0.0, color=GREY, linewidth=0.8)
     axes.set_yticks(range(len(parts)), [cut(part.name, LONGEST_NAME) for part in parts])
     axes.set_ylim(len(parts) - 0.4, -0.6)
-    axes.tick_params(axis="y", length=0)
-    axes.spines["left"].set_visible(False)
+    clear_rows(axes)
     axes.grid(axis="x", color="0.92")
     axes.set_axisbelow(True)
     # What each feature does stands at the right, as names stand at the left.

@@ -221,7 +221,7 @@ def test_a_picture_that_fails_is_a_line_and_no_error(folder, capsys, monkeypatch
     def fail(*args, **kwargs):
         raise ValueError("no\nink")
 
-    monkeypatch.setattr("acerl_np.pictures.curves.plot_curves", fail)
+    monkeypatch.setattr("acerl_np.pictures.trainings.draw_curves", fail)
     assert draw_training(run, quiet=True) is None
     assert capsys.readouterr().err == "no curves.png: ValueError: no ink\n"
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from acerl_np import ConfigError, InputError, evaluate_policy, load_instance
 from acerl_np.evaluation.metrics import compare_samples, normalise, satisfied_share
+from acerl_np.evaluation.trials import Playing, play_policy
 from acerl_np.experiments.published import find_row, published_rows, table_rows
-from acerl_np.experiments.tables import peers_of
+from acerl_np.experiments.study_tables import peers_of
 
 ROWS = [row for row in published_rows() if row.cells]
 
@@ -30,14 +32,6 @@ def test_printed_scores_follow_from_the_printed_cells(table):
         )
         expected = np.array([getattr(row, printed) for row in rows])
         assert np.abs(scores - expected).max() < 0.006
-
-
-def test_fewer_peers_give_other_scores():
-    rows = table_rows("ablation-train")
-    own = normalise(
-        [cells(row, "makespan") for row in rows], [cells(row, "makespan") for row in rows]
-    )
-    assert np.abs(own - [row.m for row in rows]).max() > 0.05
 
 
 def test_rows_of_the_paper_are_found_by_table_and_policy():
@@ -80,3 +74,29 @@ def test_equal_constant_samples_are_similar():
 def test_a_policy_without_a_finished_episode_is_left_out_of_the_peers():
     values = np.array([[1.0, 5.0], [3.0, 9.0], [np.nan, 7.0]])
     assert np.array_equal(normalise(values, values), [1.0, 0.0, np.nan], equal_nan=True)
+
+
+def test_how_policies_are_played_is_one_value():
+    playing = Playing(2, 5, horizon=900.0, threads=1)
+    assert playing == Playing(2, 5, horizon=900.0, threads=2) != Playing(2, 5)
+    assert hash(playing) == hash(Playing(2, 5, horizon=900.0))
+    record = load_instance("DMH-01")
+    own = play_policy("MIX", record, Playing(2, 5))
+    same = evaluate_policy("MIX", record, trials=2, seed=5)
+    assert own.makespan.tolist() == same.makespan.tolist()
+    assert np.isnan(play_policy("MIX", record, playing).makespan).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "kind"),
+    [
+        ({"trials": 0}, InputError),
+        ({"trials": 2.5}, InputError),
+        ({"seed": -1}, ConfigError),
+        ({"cost_limit": float("nan")}, ConfigError),
+        ({"threads": 0}, ConfigError),
+    ],
+)
+def test_what_cannot_be_played_is_refused(options, kind):
+    with pytest.raises(kind, match=next(iter(options))):
+        Playing(**options)

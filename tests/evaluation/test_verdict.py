@@ -82,54 +82,48 @@ def make_row(label, tardiness=20.0, difference=None, unfinished=0):
     )
 
 
-def say(percent, error, *, own=20.0, rule=20.0, n=6, kind="unseen"):
+UNKNOWN = "too few records to tell (-4.2 % makespan beside NVF, "
+NOISED = "15 noised copies of the training records, not unseen ones"
+OVER, BOTH, RULE = {"own": 60.0}, {"own": 60.0, "rule": 50.0}, {"rule": 50.0}
+KEPT = "within the limit, as NVF is not"
+SENTENCES = [
+    (-4.2, 0.8, {}, "better than NVF by 4.2 ± 0.8 % and within the limit"),
+    (-0.1, 0.3, {}, "no better than NVF (-0.1 ± 0.3 %) and within the limit"),
+    (-0.04, 0.3, {}, "no better than NVF (0.0 ± 0.3 %) and within the limit"),
+    (-1.6, 0.8, {}, "no better than NVF (-1.6 ± 0.8 %) and within the limit"),
+    (1.7, 0.8, {}, "worse than NVF by 1.7 ± 0.8 % and within the limit"),
+    (-4.2, math.nan, {"n": 3, "place": "3 unseen records"}, f"{UNKNOWN}within the limit)"),
+    (
+        -4.2,
+        math.nan,
+        {"n": 1, "own": 50.0, "place": "1 unseen record"},
+        f"{UNKNOWN}over the limit)",
+    ),
+    (
+        -4.2,
+        0.8,
+        {"n": 15, "kind": "noised", "place": NOISED},
+        "better than NVF by 4.2 ± 0.8 % and within the limit",
+    ),
+    # Who is over the limit is never better.
+    (-4.2, 0.8, OVER, "shorter than NVF by 4.2 ± 0.8 %, but over the limit"),
+    (-0.1, 0.8, OVER, "no better than NVF (-0.1 ± 0.8 %) and over the limit"),
+    (4.2, 0.8, OVER, "worse than NVF by 4.2 ± 0.8 % and over the limit"),
+    (-4.2, 0.8, BOTH, "shorter than NVF by 4.2 ± 0.8 %, both over the limit"),
+    (4.2, 0.8, BOTH, "worse than NVF by 4.2 ± 0.8 %, both over the limit"),
+    (-4.2, 0.8, RULE, f"better than NVF by 4.2 ± 0.8 % and {KEPT}"),
+    (-0.1, 0.8, RULE, f"no shorter than NVF (-0.1 ± 0.8 %), but {KEPT}"),
+    (4.2, 0.8, RULE, f"longer than NVF by 4.2 ± 0.8 %, but {KEPT}"),
+]
+
+
+@pytest.mark.parametrize(("percent", "error", "how", "words"), SENTENCES)
+def test_a_sentence_says_it_all(percent, error, how, words):
+    own = {"n": 6, "kind": "unseen", "own": 20.0, "rule": 20.0, "place": "6 unseen records", **how}
     difference = Difference(10.0 * percent, 10.0 * error, percent, error)
-    rows = (make_row("policy", own, difference), make_row("NVF", rule))
-    return Verdict(rows, "NVF", kind, n, 50.0).sentence()
-
-
-def test_sentences_at_the_borders():
-    assert say(-4.2, 0.8) == (
-        "On 6 unseen records: better than NVF by 4.2 ± 0.8 % and within the limit."
-    )
-    assert say(-0.1, 0.3) == (
-        "On 6 unseen records: no better than NVF (-0.1 ± 0.3 %) and within the limit."
-    )
-    assert say(-0.04, 0.3) == (
-        "On 6 unseen records: no better than NVF (0.0 ± 0.3 %) and within the limit."
-    )
-    assert say(-1.6, 0.8).startswith("On 6 unseen records: no better than NVF (-1.6 ± 0.8 %)")
-    assert say(1.7, 0.8) == (
-        "On 6 unseen records: worse than NVF by 1.7 ± 0.8 % and within the limit."
-    )
-    nan = math.nan
-    assert say(-4.2, nan, n=3) == (
-        "On 3 unseen records: too few records to tell (-4.2 % makespan beside NVF, within the limit)."
-    )
-    assert say(-4.2, nan, n=1, own=50.0).startswith("On 1 unseen record: too few records to tell (")
-    assert say(-4.2, nan, n=1, own=50.0).endswith(", over the limit).")
-    assert say(-4.2, 0.8, n=15, kind="noised") == (
-        "On 15 noised copies of the training records, not unseen ones: "
-        "better than NVF by 4.2 ± 0.8 % and within the limit."
-    )
-
-
-def test_who_is_over_the_limit_is_never_better():
-    def rest(*numbers, **limits):
-        return say(*numbers, **limits).removeprefix("On 6 unseen records: ")
-
-    over = {"own": 60.0}
-    assert rest(-4.2, 0.8, **over) == "shorter than NVF by 4.2 ± 0.8 %, but over the limit."
-    assert rest(-0.1, 0.8, **over) == "no better than NVF (-0.1 ± 0.8 %) and over the limit."
-    assert rest(4.2, 0.8, **over) == "worse than NVF by 4.2 ± 0.8 % and over the limit."
-    both = {"own": 60.0, "rule": 50.0}
-    assert rest(-4.2, 0.8, **both) == "shorter than NVF by 4.2 ± 0.8 %, both over the limit."
-    assert rest(4.2, 0.8, **both) == "worse than NVF by 4.2 ± 0.8 %, both over the limit."
-    rule = {"rule": 50.0}
-    kept = "within the limit, as NVF is not."
-    assert rest(-4.2, 0.8, **rule) == f"better than NVF by 4.2 ± 0.8 % and {kept}"
-    assert rest(-0.1, 0.8, **rule) == f"no shorter than NVF (-0.1 ± 0.8 %), but {kept}"
-    assert rest(4.2, 0.8, **rule) == f"longer than NVF by 4.2 ± 0.8 %, but {kept}"
+    rows = (make_row("policy", own["own"], difference), make_row("NVF", own["rule"]))
+    verdict = Verdict(rows, "NVF", own["kind"], own["n"], 50.0)
+    assert verdict.sentence() == f"On {own['place']}: {words}."
 
 
 def test_what_did_not_finish_is_said():

@@ -2,30 +2,29 @@
 
 from dataclasses import replace
 
-import numba
 import numpy as np
 import pytest
 from scipy.stats import mannwhitneyu
 
-from acerl_np import InputError, load_suite
+from acerl_np import Config, InputError, load_suite
 from acerl_np.evaluation.metrics import rank_sum_p
 from acerl_np.experiments import (
     ablation,
     comparison,
+    generalisation,
+    jobs,
     learning,
     leave_one_out,
     rival_settings,
     robustness,
-    stamp,
+    seeds,
 )
+from acerl_np.experiments.jobs import RivalConfig, Training, strip_source
 from acerl_np.experiments.published import table_rows
-from acerl_np.experiments.runs import RivalConfig, Training
-from acerl_np.experiments.stamp import find_modules, result_stamp, strip_source
 from acerl_np.experiments.study import Finished, Study
-from acerl_np.experiments.tables import Row, build_table, show_p, spread_table
+from acerl_np.experiments.study_tables import Measured, build_table, show_p, spread_table
 from acerl_np.rivals import ALGORITHMS
 
-JIT = not numba.config.DISABLE_JIT
 TRAIN = load_suite("dmh-train")
 N = len(TRAIN)
 
@@ -33,7 +32,7 @@ N = len(TRAIN)
 def make_row(label, makespan, tardiness, n_seeds=5, n_trials=4):
     """A row whose seeds differ by 1 s, and whose trials are all equal but for one of each seed."""
     seeds = np.arange(n_seeds)[None, :, None] + np.zeros((N, n_seeds, n_trials))
-    return Row(label, makespan + seeds, tardiness + 0.1 * seeds)
+    return Measured(label, makespan + seeds, tardiness + 0.1 * seeds)
 
 
 def find_rows(table, label):
@@ -47,16 +46,8 @@ def find_rows(table, label):
 
 
 def build(measured, **options):
-    defaults = {
-        "name": "t",
-        "title": "T",
-        "instances": TRAIN,
-        "measured": measured,
-        "published": table_rows("comparison-train"),
-        "reference": "ACERL",
-        "peers": comparison.training_peers(),
-    }
-    return build_table(**{**defaults, **options})
+    defaults = {"name": "comparison-train", "peers": comparison.training_peers()}
+    return build_table(title="T", instances=TRAIN, measured=measured, **{**defaults, **options})
 
 
 def test_marks_compare_the_means_of_the_seeds():
@@ -81,7 +72,7 @@ def test_same_records_share_the_papers_peers():
     """A row that equals the paper's gets the paper's M, C and P, and the difference is zero."""
     paper = next(row for row in table_rows("comparison-train") if row.policy == "ACERL")
     cells = [paper.cells[item.name] for item in TRAIN]
-    equal = Row(
+    equal = Measured(
         "ACERL",
         np.array([cell.makespan for cell in cells])[:, None, None] + np.zeros((N, 2, 3)),
         np.array([cell.tardiness for cell in cells])[:, None, None] + np.zeros((N, 2, 3)),
@@ -105,7 +96,7 @@ def test_other_records_of_the_same_name_are_not_compared():
 
 def test_no_marks_where_the_paper_prints_none():
     rows = [make_row("ISR+AIS", 1900, 30), make_row("R+AIS", 1990, 60)]
-    table = build(rows, published=table_rows("ablation-train"), reference="ISR+AIS", marked=False)
+    table = build(rows, name="ablation-train", reference="ISR+AIS", marked=False)
     assert find_rows(table, "R+AIS")["measured"][3] == "1992.0/60.2"
     assert not any(row[0] == "+/~/-" for row in table.rows)
 
@@ -132,52 +123,39 @@ def test_spread_over_seeds():
     assert show_p(rank_sum_p(np.arange(20), np.arange(100, 120))) == "<0.001"
 
 
-def test_every_study_names_each_row_once():
-    study = Study(folder=None, seeds=1)
-    for module in (comparison, robustness, leave_one_out, ablation, learning):
-        labels = [training.label for training in module.trainings(study)]
-        assert len(set(labels)) == len(labels)
-    counts = [len(module.trainings(study)) for module in (comparison, leave_one_out, ablation)]
-    assert counts == [1, 8, 44]
-    study = Study(folder=None, seeds=7, rivals=ALGORITHMS, rival_seeds=2, rival_steps=100)
-    for module, n in (
-        (comparison, 11),
-        (robustness, 11),
-        (leave_one_out, 88),
-        (rival_settings, 40),
-    ):
-        rows = module.trainings(study)
-        labels = [training.label for training in rows]
-        assert len(set(labels)) == len(labels) == n
-        beside = [row for row in rows if isinstance(row.config, RivalConfig)]
-        assert {row.config.steps for row in beside} == {100}
-        assert {row.seeds for row in beside} == {2}
-    study = Study(folder=None, seeds=1)
-    configs = [training.config for training in learning.trainings(study)]
-    assert len(set(configs)) == len(configs) == 38
+@pytest.mark.parametrize(
+    ("module", "rows", "beside"),
+    [
+        (comparison, 1, 11),
+        (robustness, 1, 11),
+        (leave_one_out, 8, 88),
+        (ablation, 44, 44),
+        (learning, 38, 38),
+        (rival_settings, None, 40),
+    ],
+)
+def test_every_study_names_each_row_once(module, rows, beside):
+    for rivals, n in (((), rows), (ALGORITHMS, beside)):
+        if n is not None:
+            study = Study(None, seeds=7, rivals=rivals, rival_seeds=2, rival_steps=100)
+            found = module.trainings(study)
+            assert len({row.label for row in found}) == len(found) == n
+            others = [row for row in found if isinstance(row.config, RivalConfig)]
+            assert {(row.config.steps, row.seeds) for row in others} <= {(100, 2)}
+
+
+def test_no_two_rows_of_learning_are_one():
+    configs = [training.config for training in learning.trainings(Study(None))]
+    assert len(set(configs)) == len(configs)
+
+
+def test_a_quick_look_is_quick_in_every_row():
+    """Also in those that train until so many decisions are taken."""
+    for row in generalisation.trainings(Study(None, generations=2)):
+        assert (row.config.generations, row.config.decisions) == (2, None), row.label
 
 
 # A finished training is used again only if it would come out the same
-
-
-def test_the_stamp_covers_all_that_decides_a_result():
-    modules = find_modules()
-    for name in (
-        "training.acerl",
-        "training.curves",
-        "evaluation.trials",
-        "evolution.ranking",
-        "evolution.sampler",
-        "evolution.strategy",
-        "kernels.events",
-        "kernels.ranking",
-        "policies.network",
-        "problem.tables",
-        "simulation.arena",
-    ):
-        assert f"acerl_np.{name}" in modules
-    for name in ("commands.main", "experiments.tables", "gym", "support.report", "simulation.view"):
-        assert f"acerl_np.{name}" not in modules
 
 
 def test_comments_and_docstrings_are_not_part_of_the_stamp():
@@ -188,21 +166,32 @@ def test_comments_and_docstrings_are_not_part_of_the_stamp():
     assert strip_source(code) != strip_source(code.replace(b"f(x)", b"f(x, y=3)"))
 
 
-def test_other_code_has_another_stamp(monkeypatch):
-    before = result_stamp()
-    ranking = find_modules()["acerl_np.evolution.ranking"]
-    original = stamp.strip_source
+@pytest.mark.parametrize(
+    ("name", "own", "rival"),
+    [
+        (b"def rank_members(", True, True),  # of kernels
+        (b"class Trials:", True, True),  # of evaluation
+        (b"class SAC", False, True),
+        (b"class StudyTable:", False, False),
+    ],
+)
+def test_other_code_has_another_stamp(name, own, rival, monkeypatch):
+    def read(changed):
+        hash_rooms = jobs.hash_rooms.__wrapped__
+        monkeypatch.setattr(jobs, "strip_source", lambda x: f"{x}{changed and name in x}")
+        return hash_rooms(), hash_rooms((*jobs.ROOMS, "rivals"))
 
-    def changed(source):
-        text = original(source)
-        return text + "changed" if source == ranking.read_bytes() else text
+    changes = [a != b for a, b in zip(read(False), read(True), strict=True)]
+    assert changes == [own, rival]
 
-    monkeypatch.setattr(stamp, "strip_source", changed)
-    result_stamp.cache_clear()
-    try:
-        assert result_stamp() != before
-    finally:
-        result_stamp.cache_clear()
+
+def test_a_seed_is_judged_as_it_was_trained():
+    """Also where a horizon stops episodes that would end late."""
+    config = Config(generations=1, population=2, hidden=(2,), horizon=900.0, cost_limit=40.0)
+    task = seeds.SeedTask((TRAIN[0],), (), config, 3, 2)
+    assert np.isnan(seeds.train_seed(task).played[0]).all()
+    other = task._replace(config=replace(config, horizon=None))
+    assert task.key() != other.key() and np.isfinite(seeds.train_seed(other).played).all()
 
 
 def test_compared_learners_stand_beside_acerl(tmp_path):
@@ -240,17 +229,11 @@ def test_compared_learners_stand_beside_acerl(tmp_path):
     assert [row[:2] for row in table.rows] == [["ACERL", 3], ["APPO", 2], ["MAPPO", 2]]
 
 
-def test_a_rivals_stamp_covers_its_learner(monkeypatch):
-    own = set(find_modules(stamp.RIVAL_ROOTS))
-    assert {"acerl_np.rivals.sac", "acerl_np.kernels.losses"} <= own
-    assert not {name for name in find_modules() if name.startswith("acerl_np.rivals")}
-
-
 def test_the_search_takes_the_least_score_of_each_algorithm():
     for rivals in ((), ("appo",)):
         with pytest.raises(InputError, match="--rivals: read"):
-            rival_settings.trainings(Study(folder=None, rivals=rivals))
-    study = Study(folder=None, rivals=("ppo",), rival_steps=10)
+            rival_settings.trainings(Study(None, rivals=rivals))
+    study = Study(None, rivals=("ppo",), rival_steps=10)
     rows = rival_settings.trainings(study)
     results = {}
     for k, row in enumerate(rows):
@@ -289,7 +272,7 @@ def test_a_finished_training_is_reused_only_if_nothing_has_changed(changed, tmp_
     np.testing.assert_array_equal(first.makespan["s"], again.makespan["s"])
     assert first.probabilities.shape == first.counts.shape
     if changed == "code":
-        monkeypatch.setattr("acerl_np.experiments.study.result_stamp", lambda roots: "other")
+        monkeypatch.setattr(jobs, "hash_rooms", lambda rooms: "other")
     options = {"trials": {"trials": 3}, "config": {"p_f": 0.3}, "suite": {"suite": 2}}
     run(*make(**options.get(changed, {})))
     assert trained == [1, 0, 0, 1]

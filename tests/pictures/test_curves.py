@@ -7,9 +7,8 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
+from boxes import draw_figure, find_faults
 
-from acerl_np.pictures.curves import average_seeds, draw_curves, list_records, plot_curves
-from acerl_np.pictures.drawing import style_figure
 from acerl_np.pictures.runs import (
     MEMBERS,
     find_limit,
@@ -18,6 +17,7 @@ from acerl_np.pictures.runs import (
     read_facts,
     read_lines,
 )
+from acerl_np.pictures.trainings import Beside, average_seeds, draw_curves, list_records
 from acerl_np.support.errors import InputError
 
 CURVES = "generation,decisions,instance,makespan,tardiness,satisfied\n"
@@ -65,10 +65,8 @@ def read_slowly(folders, record, column):
 
 
 def test_lines_and_bands_are_means_and_deviations_of_the_files(tmp_path):
-    pytest.importorskip("matplotlib", reason="pictures need matplotlib")
     folder = write_seeds(tmp_path / "three")
-    with style_figure(9.0, 8.0, tidy=False) as figure:
-        plot_curves(figure, read_lines(folder), limit=50.0)
+    figure = draw_figure(draw_curves, read_lines(folder), Beside(limit=50.0))
     seeds = [folder / f"seed{k}" for k in range(3)]
     shown = [(None, "makespan"), (None, "tardiness")]
     shown += [(name, what) for name in "AB" for what in ("makespan", "tardiness")]
@@ -90,13 +88,11 @@ def test_lines_and_bands_are_means_and_deviations_of_the_files(tmp_path):
 
 
 def test_a_single_seed_has_no_band_and_gaps_where_nothing_finished(tmp_path):
-    pytest.importorskip("matplotlib", reason="pictures need matplotlib")
     folder = write_run(tmp_path / "one", records=("A",))
     text = (folder / "curves.csv").read_text().splitlines()
     text[2] = "8,1000,A,nan,nan,0.0"
     (folder / "curves.csv").write_text("\n".join(text))
-    with style_figure(9.0, 8.0, tidy=False) as figure:
-        plot_curves(figure, read_lines(folder))
+    figure = draw_figure(draw_curves, read_lines(folder))
     # A single record is no mean of others.
     assert len(figure.axes) == 2 and not figure.axes[0].collections
     assert np.isnan(figure.axes[0].lines[0].get_ydata()).tolist() == [False, True, *[False] * 3]
@@ -115,11 +111,10 @@ def test_seeds_are_averaged_where_all_of_them_looked(tmp_path):
 
 
 def test_levels_stand_where_all_records_have_them(tmp_path):
-    pytest.importorskip("matplotlib", reason="pictures need matplotlib")
     lines = read_lines(write_run(tmp_path / "one"))
     both, one = {"A": (10.0, 1.0), "B": (30.0, 5.0)}, {"A": (70.0, 7.0)}
-    with style_figure(9.0, 8.0, tidy=False) as figure:
-        plot_curves(figure, lines, rules={"EDD": both, "STD": one}, paper=("paper", both))
+    beside = Beside({"EDD": both, "STD": one}, ("paper", both))
+    figure = draw_figure(draw_curves, lines, beside)
     found = [
         {
             line.get_label(): float(line.get_ydata()[0])
@@ -228,11 +223,8 @@ def test_too_many_lines_are_refused(tmp_path):
         draw_curves(tmp_path / "a.png", [])
 
 
-@pytest.mark.parametrize(("n_records", "n_lines"), [(1, 1), (2, 14), (8, 1), (40, 14)])
-def test_no_text_hides_another(tmp_path, monkeypatch, n_records, n_lines):
-    pytest.importorskip("matplotlib", reason="pictures need matplotlib")
-    from boxes import watch_figures
-
+@pytest.mark.parametrize(("n_records", "n_lines"), [(1, 1), (8, 3), (40, 14)])
+def test_no_text_hides_another(tmp_path, n_records, n_lines):
     records = [f"$week_{{{k}}} of a long year$" for k in range(n_records)]
     lines = []
     for k in range(n_lines):
@@ -240,8 +232,5 @@ def test_no_text_hides_another(tmp_path, monkeypatch, n_records, n_lines):
         lines.append(line._replace(label=f"a rather_long $label$ of a folder {k}"))
     levels = dict.fromkeys(records, (50.0, 50.0))
     rules = {f"{rule} (paper)": levels for rule in ("FCFS", "EDD", "NVF", "STD")}
-    with watch_figures(monkeypatch, "curves") as faults:
-        draw_curves(
-            tmp_path / "a.png", lines, rules=rules, paper=("ACERL (paper)", levels), limit=50
-        )
-    assert faults == []
+    beside = Beside(rules, ("ACERL (paper)", levels), 50.0)
+    assert draw_figure(draw_curves, lines, beside, look=find_faults) == []

@@ -6,12 +6,12 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from boxes import draw_figure, draw_texts, find_faults
 
 import acerl_np
 from acerl_np.evaluation.tracing import trace_policy
-from acerl_np.pictures.drawing import style_figure
-from acerl_np.pictures.gantt import LOOKS, draw_gantt, list_bars, plot_gantt
-from acerl_np.pictures.traffic import count_traffic, draw_traffic, plot_traffic
+from acerl_np.pictures.gantt import LOOKS, draw_gantt, list_bars
+from acerl_np.pictures.maps import count_traffic, draw_traffic
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
 
@@ -97,11 +97,9 @@ def test_bars_are_the_steps_of_the_trace(traces):
             assert all(a[1] <= b[0] for a, b in pairwise(own))
 
 
-def test_bars_stand_where_they_belong(tmp_path, traces):
-    pytest.importorskip("matplotlib", reason="pictures need matplotlib")
+def test_bars_stand_where_they_belong(traces):
     for trace in traces:
-        with style_figure(14.0, 9.0, tidy=False) as figure:
-            plot_gantt(figure, trace)
+        figure = draw_figure(draw_gantt, trace)
         [axes] = figure.axes
         drawn = set()
         for group in axes.collections:
@@ -113,16 +111,10 @@ def test_bars_stand_where_they_belong(tmp_path, traces):
         assert f"makespan {trace.makespan:,.1f} s, tardiness {trace.tardiness:,.1f} s" in title
 
 
-def test_ids_stand_inside_their_bars(tmp_path, traces):
-    pytest.importorskip("matplotlib", reason="pictures need matplotlib")
-    from boxes import draw_texts
-
+def test_ids_stand_inside_their_bars(traces):
     trace = traces[0]
-    with style_figure(10.0, 3.0, tidy=False) as figure:
-        plot_gantt(figure, trace)
-        texts = draw_texts(figure)
-        [axes] = figure.axes
-        to_data = axes.transData.inverted().frozen()
+    texts = draw_figure(draw_gantt, trace, look=draw_texts)
+    to_data = texts[0][0].figure.axes[0].transData.inverted()
     bars = [bar for bar in list_bars(trace) if bar.task is not None]
     n_ids = 0
     for text, box in texts:
@@ -151,18 +143,16 @@ def count_slowly(trace):
     return counts
 
 
-def test_edges_are_as_busy_as_a_slow_count_says(tmp_path, traces):
-    pytest.importorskip("matplotlib", reason="pictures need matplotlib")
+def test_edges_are_as_busy_as_a_slow_count_says(traces):
     for trace in traces:
         layout, slow = trace.instance.layout, count_slowly(trace)
         traffic = count_traffic(trace)
         for k, edge in enumerate(layout.edges):
             own = [slow.get((*sorted((edge.a, edge.b)), loaded), 0.0) for loaded in (True, False)]
-            np.testing.assert_allclose([traffic.loaded[k], traffic.empty[k]], own)
+            np.testing.assert_allclose(traffic[:, k], own)
         whole = sum(slow.values())
-        assert (traffic.loaded + traffic.empty).sum() == pytest.approx(whole)
-        with style_figure(9.0, 8.0) as figure:
-            plot_traffic(figure, trace)
+        assert traffic.sum() == pytest.approx(whole)
+        figure = draw_figure(draw_traffic, trace)
         [lines] = [x for x in figure.axes[0].collections if hasattr(x, "get_segments")]
         place = {(site.x, site.y): site.id for site in layout.sites}
         drawn = {}
@@ -196,36 +186,18 @@ def test_edges_between_the_same_sites_count_once():
     )
     row = {"task": "t", "pickup": "a", "delivery": "b", "arrival_time": 0, "expiry_time": 99}
     traffic = count_traffic(trace_policy("EDD", Instance.from_rows("one", layout, [row])))
-    assert traffic.loaded.tolist() == [1.0, 0.0] and traffic.empty.tolist() == [1.0, 0.0]
+    assert traffic.tolist() == [[1.0, 0.0], [1.0, 0.0]]
 
 
-def test_no_text_hides_another(tmp_path, monkeypatch, traces):
-    pytest.importorskip("matplotlib", reason="pictures need matplotlib")
-    from boxes import watch_figures
-
+def test_no_text_hides_another(traces):
     large = trace_policy("EDD", make_hall())
     for trace in (*traces, replace(large, label="$runs_{a/" * 20 + "policy.npz")):
-        for module, draw in (("gantt", draw_gantt), ("traffic", draw_traffic)):
-            with watch_figures(monkeypatch, module) as faults:
-                draw(tmp_path / "a.png", trace)
-            assert faults == []
+        for draw in (draw_gantt, draw_traffic):
+            assert draw_figure(draw, trace, look=find_faults) == []
 
 
-def test_an_episode_that_did_not_finish_is_drawn(tmp_path):
-    pytest.importorskip("matplotlib", reason="pictures need matplotlib")
+def test_an_episode_that_did_not_finish_is_drawn():
     for horizon in (1, 500):
         trace = trace_policy("EDD", acerl_np.load_instance("DMH-01"), horizon=horizon)
-        with style_figure(10.0, 3.0, tidy=False) as figure:
-            plot_gantt(figure, trace)
-        assert "not finished" in figure.texts[0].get_text()
-        draw_traffic(tmp_path / "b.png", trace)
-
-
-@pytest.mark.parametrize("draw", [draw_gantt, draw_traffic])
-def test_the_same_episode_gives_the_same_file(tmp_path, draw, traces):
-    pytest.importorskip("matplotlib", reason="pictures need matplotlib")
-    for form in ("png", "svg", "pdf"):
-        first, second = tmp_path / f"a.{form}", tmp_path / f"b.{form}"
-        draw(first, traces[0])
-        draw(second, traces[0])
-        assert first.read_bytes() == second.read_bytes()
+        assert "not finished" in draw_figure(draw_gantt, trace).texts[0].get_text()
+        assert draw_figure(draw_traffic, trace).axes

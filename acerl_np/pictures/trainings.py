@@ -1,0 +1,413 @@
+"""How trainings went: curves of the policy beside rules and the limit, and what the sampler chose."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from acerl_np.pictures.drawing import (
+    BLACK,
+    BLUE,
+    GREY,
+    MARKERS,
+    MAX_LINES,
+    ORANGE,
+    choose_style,
+    cut,
+    cut_path,
+    open_figure,
+    write_title,
+)
+from acerl_np.pictures.runs import MEMBERS, Counts, Line
+from acerl_np.support.errors import InputError, list_some
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Levels = Mapping[str, tuple[float, float]]
+"""Makespan and tardiness, s, by record."""
+
+
+class Beside(NamedTuple):
+    """What is drawn beside the lines of curves.
+
+    Attributes
+    ----------
+    rules : mapping of Levels
+        Rules by name; only on records that they have.
+    paper : (str, Levels) or None
+        What a published level is called, and the level.
+    limit : float or None
+        xi on the tardiness, s.
+    """
+
+    rules: Mapping[str, Levels] = MappingProxyType({})
+    paper: tuple[str, Levels] | None = None
+    limit: float | None = None
+
+
+ALONE = Beside()
+
+
+COLUMNS, WIDTH, MAX_RECORDS = 4, 9.0, 24
+"""Panels side by side, inches of a picture, and most records that have panels of their own."""
+
+MEAN_HEIGHT, PANEL_HEIGHT, GAP, HEAD, FOOT = 2.2, 1.3, 0.36, 0.62, 0.5
+"""Inches of the panels of the means, of the others, between and around them."""
+
+SHARE_HEIGHT, AROUND = 1.55, 1.0
+"""Inches of a panel of the sampler's choices, and of what stands above and below them."""
+
+POINTS = 32
+"""Most points of a line of shares: generations are averaged until there are no more."""
+
+RECORD_LETTERS, SHARE_LETTERS, LINE_LETTERS = 24, 20, 40
+
+WHAT = ("makespan (s)", "tardiness (s)")
+
+
+class Mean(NamedTuple):
+    """A line over its seeds.
+
+    Attributes
+    ----------
+    decisions : ndarray(float64, (n_looks,))
+        Mean over the seeds at each generation that all of them looked at.
+    centre, spread : ndarray(float64, (2, n_looks))
+        Mean and standard deviation over the seeds of makespan and tardiness, s; a single seed has no
+        spread: nan.
+    """
+
+    decisions: np.ndarray
+    centre: np.ndarray
+    spread: np.ndarray
+
+
+def average_seeds(line: Line, records: Sequence[str]) -> Mean:
+    """Return mean and standard deviation over the seeds of the mean over these records.
+
+    Parameters
+    ----------
+    line : Line
+    records : sequence of str
+        Those that the line has not are left out.
+    """
+    common = line.looks[0].generations
+    for looks in line.looks[1:]:
+        common = np.intersect1d(common, looks.generations)
+    decisions, values = [], []
+    for looks in line.looks:
+        own = np.searchsorted(looks.generations, common)
+        decisions.append(looks.decisions[own])
+        known = [looks.values[name][:, own] for name in records if name in looks.values]
+        values.append(np.mean(known, axis=0))
+    seeds = np.array(values)
+    spread = seeds.std(axis=0, ddof=1) if len(seeds) > 1 else np.full(seeds.shape[1:], np.nan)
+    return Mean(np.mean(decisions, axis=0), seeds.mean(axis=0), spread)
+
+
+def list_records(lines: Sequence[Line]) -> list[str]:
+    """Return the records of all lines, in their order."""
+    names = (name for line in lines for looks in line.looks for name in looks.values)
+    return list(dict.fromkeys(names))
+
+
+def draw_curves(
+    path: str | os.PathLike[str], lines: Sequence[Line], beside: Beside = ALONE
+) -> None:
+    """Draw makespan and tardiness against decisions: the mean of the records, and each of them.
+
+    Lines are means over seeds, bands one standard deviation to each side.
+
+    Parameters
+    ----------
+    path : path-like
+    lines : sequence of Line
+    beside : Beside
+
+    Raises
+    ------
+    MissingExtraError, StorageError
+        As `open_figure`.
+    InputError
+        As there, or if there is nothing to draw, or there are too many lines.
+    """
+    if not lines:
+        raise InputError("no lines to draw; expected at least one")
+    if len(lines) > MAX_LINES:
+        names = list_some([line.label for line in lines], 3)
+        raise InputError(
+            f"{len(lines)} lines ({names}); expected at most {MAX_LINES} (--only names some)"
+        )
+    records = list_records(lines)
+    # No panels of their own where the mean shows the same.
+    shown = records[:MAX_RECORDS] if len(records) > 1 else []
+    blocks = math.ceil(len(shown) / COLUMNS)
+    entries = len(lines) + len(beside.rules) + sum(x is not None for x in beside[1:])
+    columns = 4 if max(len(line.label) for line in lines) <= 22 else 2
+
+    def measure_legend(entries: int) -> float:
+        return 0.2 * math.ceil(entries / columns) + 0.25
+
+    height = HEAD + MEAN_HEIGHT + FOOT + measure_legend(entries)
+    height += blocks * (2 * (PANEL_HEIGHT + 0.16) + GAP)
+    with open_figure(path, WIDTH, height, tidy=False) as figure:
+
+        def add_panel(left: float, top: float, wide: float, tall: float) -> Axes:
+            place = (left / WIDTH, 1.0 - (top + tall) / height, wide / WIDTH, tall / height)
+            return figure.add_axes(place)
+
+        figure.text(
+            0.02, 1.0 - 0.12 / height, _describe(lines, records, shown), va="top", fontsize=10
+        )
+        handles: dict[str, Any] = {}
+        for which, what in enumerate(WHAT):
+            axes = add_panel(0.65 + 4.4 * which, HEAD, 3.7, MEAN_HEIGHT)
+            _plot_panel(axes, which, lines, records, beside)
+            name = f"mean of {len(records)} records" if shown else cut(records[0], RECORD_LETTERS)
+            axes.set_title(f"{what.removesuffix(' (s)')}, {name}", loc="left", fontsize=10)
+            axes.set(ylabel=what, xlabel="decisions (thousand)")
+            own, labels = axes.get_legend_handles_labels()
+            handles.update(zip(labels, own, strict=True))
+        top = HEAD + MEAN_HEIGHT + FOOT
+        figure.legend(
+            handles.values(),
+            handles.keys(),
+            loc="upper left",
+            bbox_to_anchor=(0.02, 1.0 - (top - 0.05) / height),
+            ncols=columns,
+            handlelength=3.5,
+            borderaxespad=0.0,
+            columnspacing=1.2,
+        )
+        top += measure_legend(len(handles))
+        wide = (WIDTH - 0.65 - 0.15 - 0.5 * (COLUMNS - 1)) / COLUMNS
+        for k, record in enumerate(shown):
+            block, column = divmod(k, COLUMNS)
+            for which, what in enumerate(WHAT):
+                down = block * (2 * (PANEL_HEIGHT + 0.16) + GAP) + which * (PANEL_HEIGHT + 0.16)
+                axes = add_panel(
+                    0.65 + column * (wide + 0.5), top + down, wide, PANEL_HEIGHT - 0.12
+                )
+                _plot_panel(axes, which, lines, [record], beside, small=True)
+                if which == 0:
+                    axes.set_title(cut(record, RECORD_LETTERS), loc="left", fontsize=9, pad=3)
+                    axes.tick_params(labelbottom=False)
+                elif block == blocks - 1 or k + COLUMNS >= len(shown):
+                    axes.set_xlabel("decisions (thousand)")
+                if column == 0:
+                    axes.set_ylabel(what)
+
+
+def _describe(lines: Sequence[Line], records: Sequence[str], shown: Sequence[str]) -> str:
+    """Return the picture's title."""
+    seeds = {len(line.looks) for line in lines}
+    text = "The policy during training"
+    if records == [MEMBERS]:
+        text = "The search's members during training (no looks at the policy itself)"
+    if max(seeds) > 1:
+        number = f"{min(seeds)}" if len(seeds) == 1 else f"up to {max(seeds)}"
+        text += f": mean over {number} seeds, band: ± 1 standard deviation"
+    if shown and len(shown) < len(records):
+        text += f"; below: the first {len(shown)} of {len(records)} records"
+    return text
+
+
+def _plot_panel(
+    axes: Axes,
+    which: int,
+    lines: Sequence[Line],
+    records: Sequence[str],
+    beside: Beside,
+    *,
+    small: bool = False,
+) -> None:
+    """Draw one measure on the mean of some records."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    end = 0.0
+    for k, line in enumerate(lines):
+        if not any(name in line.looks[0].values for name in records):
+            continue
+        mean = average_seeds(line, records)
+        look: dict[str, Any] = choose_style(k)
+        end = max(end, float(mean.decisions.max(initial=0.0)))
+        axes.plot(
+            mean.decisions,
+            mean.centre[which],
+            **look,
+            markersize=2.5 if small else 4.0,
+            markevery=max(1, len(mean.decisions) // 8),
+            linewidth=1.2 if small else 1.6,
+            label=cut_path(line.label, LINE_LETTERS),
+            zorder=4,
+        )
+        low, high = (mean.centre[which] + sign * mean.spread[which] for sign in (-1, 1))
+        if np.isfinite(low).any():
+            axes.fill_between(
+                mean.decisions, low, high, color=look["color"], alpha=0.25, linewidth=0, zorder=2
+            )
+    for k, (label, levels) in enumerate(beside.rules.items()):
+        level = _find_level(levels, records, which)
+        if level is not None:
+            axes.plot(
+                [0.0, 1.02 * end],
+                [level, level],
+                color=GREY,
+                linestyle=(0, (1, 1)),
+                linewidth=0.8,
+                marker=MARKERS[k + 1],
+                markevery=[1],
+                markerfacecolor="white",
+                markersize=4.5 if small else 6.0,
+                clip_on=False,
+                label=label,
+                zorder=5,
+            )
+    thin: dict[str, Any] = {"color": BLACK, "zorder": 3}
+    label, levels = beside.paper or ("", {})
+    level = _find_level(levels, records, which)
+    if level is not None:
+        axes.axhline(level, linewidth=1.1, linestyle="-.", label=label, **thin)
+    if which == 1 and beside.limit is not None:
+        label = f"limit on the tardiness, {beside.limit:g} s"
+        axes.axhline(beside.limit, linewidth=1.2, label=label, **thin)
+    axes.set_xlim(0.0, 1.02 * end if end > 0.0 else 1.0)
+    axes.xaxis.set_major_locator(MaxNLocator(4 if small else 7))
+    axes.yaxis.set_major_locator(MaxNLocator(4 if small else 6))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / 1000.0:,g}"))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+    axes.grid(axis="y", color="0.92", zorder=0)
+
+
+def _find_level(levels: Levels, records: Sequence[str], which: int) -> float | None:
+    """Return the mean level over the records, None if one has none."""
+    found = [levels[name][which] for name in records if name in levels]
+    return float(np.mean(found)) if len(found) == len(records) else None
+
+
+def find_shares(runs: Sequence[Counts]) -> np.ndarray:
+    """Return each record's share of the episodes of each generation, over all runs together.
+
+    Parameters
+    ----------
+    runs : sequence of Counts
+        One for each seed; what some have more generations than others is left out.
+
+    Returns
+    -------
+    ndarray(float64, (n_generations, n_records))
+        nan where nobody played.
+
+    Raises
+    ------
+    InputError
+        If the runs are of different records.
+    """
+    for run in runs:
+        if run.names != runs[0].names:
+            raise InputError(
+                f"runs on different records: {', '.join(runs[0].names[:3])} and {', '.join(run.names[:3])}"
+            )
+    n = min(len(run.members) for run in runs)
+    members = np.sum([run.members[:n] for run in runs], axis=0)
+    total = members.sum(axis=1, keepdims=True)
+    return np.asarray(np.where(total > 0.0, members / np.maximum(total, 1.0), np.nan))
+
+
+def average_blocks(shares: np.ndarray, most: int = POINTS) -> tuple[np.ndarray, np.ndarray]:
+    """Return the middle generation and the mean shares of blocks of generations, at most so many.
+
+    Parameters
+    ----------
+    shares : ndarray(float64, (n_generations, n_records))
+    most : int
+
+    Returns
+    -------
+    generations : ndarray(float64, (n_blocks,))
+        Counted from 1.
+    means : ndarray(float64, (n_blocks, n_records))
+    """
+    blocks = np.array_split(np.arange(len(shares)), min(most, len(shares)))
+    middle = [1.0 + block.mean() for block in blocks]
+    return np.array(middle), np.array([shares[block].mean(axis=0) for block in blocks])
+
+
+def draw_sampler(path: str | os.PathLike[str], label: str, runs: Sequence[Counts]) -> None:
+    """Draw each record's share of the episodes over the generations, beside the uniform share.
+
+    Parameters
+    ----------
+    path : path-like
+    label : str
+        What the runs are called.
+    runs : sequence of Counts
+        One for each seed.
+
+    Raises
+    ------
+    MissingExtraError, StorageError
+        As `open_figure`.
+    InputError
+        As there, or if the runs are of different records.
+    """
+    shares = find_shares(runs)
+    names, uniform = runs[0].names, 100.0 / len(runs[0].names)
+    total = (
+        100.0 * np.nanmean(shares, axis=0) if np.isfinite(shares).any() else np.zeros(len(names))
+    )
+    # Those that the sampler treats least like the others, in their order.
+    chosen = sorted(np.argsort(-np.abs(total - uniform), kind="stable")[:MAX_RECORDS].tolist())
+    generations, means = average_blocks(100.0 * shares)
+    columns = min(COLUMNS, len(chosen))
+    rows = math.ceil(len(chosen) / columns)
+    with open_figure(
+        path, WIDTH, AROUND + SHARE_HEIGHT * math.ceil(len(chosen) / COLUMNS)
+    ) as figure:
+        panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+        for axes in panels.flat[len(chosen) :]:
+            axes.set_visible(False)
+        for place, (axes, k) in enumerate(zip(panels.flat, chosen, strict=False)):
+            line = means[:, k]
+            more = {"hatch": "////", "facecolor": ORANGE, "edgecolor": BLACK}
+            less = {"facecolor": BLUE, "alpha": 0.3}
+            for where, look in ((line >= uniform, more), (line <= uniform, less)):
+                own = "chosen more often" if look is more else "chosen less often"
+                axes.fill_between(
+                    generations,
+                    uniform,
+                    line,
+                    where=where,
+                    interpolate=True,
+                    linewidth=0.0,
+                    label=f"{own} than evenly",
+                    **look,
+                )
+            axes.plot(generations, line, color=BLACK, linewidth=1.2, label="share of the episodes")
+            axes.axhline(
+                uniform,
+                color=GREY,
+                linestyle="--",
+                linewidth=1.2,
+                label=f"even share, {uniform:.1f}%",
+            )
+            axes.set_title(
+                f"{cut(names[k], SHARE_LETTERS)}: {total[k]:.1f}%", loc="left", fontsize=9
+            )
+            if place % columns == 0:
+                axes.set_ylabel("share (%)")
+            if place + columns >= len(chosen):
+                axes.set_xlabel("generation")
+                axes.tick_params(labelbottom=True)
+        panels[0, 0].set_ylim(bottom=0.0)
+        seeds = f", {len(runs)} seeds together" if len(runs) > 1 else ""
+        left_out = f"; {len(chosen)} of {len(names)} records" if len(chosen) < len(names) else ""
+        what = "each record's share of the episodes; in each title: of all"
+        write_title(figure, f"{cut_path(label, LINE_LETTERS)}: {what}{seeds}{left_out}")
+        figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside lower left", ncols=4)
