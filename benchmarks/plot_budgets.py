@@ -17,8 +17,8 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-
 from acerl_np.experiments.tables import Row, spread_table
+
 from acerl_np.support.outputs import check_outputs
 
 MAGNITUDES = (5, 30)
