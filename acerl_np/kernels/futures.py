@@ -13,6 +13,7 @@ import numpy as np
 
 from acerl_np.kernels.deciders import Decider
 from acerl_np.kernels.events import plan_breakdown
+from acerl_np.kernels.index import Pairs
 from acerl_np.kernels.random import draw_uniform, draw_waiting_time
 from acerl_np.kernels.state import (
     BREAKDOWN_REPAIR_TICKS,
@@ -65,6 +66,10 @@ class Ahead(NamedTuple):
     ----------
     decider : Decider
         The bases, one in each of its first R rows.
+    pairs : Pairs
+        Scratch of index functions as bases, which holds the scores of all pairs after a decision.
+    ranks_pairs : bool
+        Whether the bases are index functions.
     draws : bool
         Whether the bases draw.
     history : Problem
@@ -99,6 +104,8 @@ class Ahead(NamedTuple):
     """
 
     decider: Decider
+    pairs: Pairs
+    ranks_pairs: bool
     draws: bool
     history: Problem
     excluded: np.ndarray

@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from acerl_np.kernels.deciders import decide_once
-from acerl_np.kernels.lookahead import derive_decision_key
+from acerl_np.kernels.deciders import decide
 from acerl_np.kernels.observation import clear_view, write_view
 from acerl_np.kernels.state import (
     BREAKDOWN_REPAIR_TICKS,
@@ -28,7 +27,7 @@ from acerl_np.kernels.state import (
     VEHICLE_STATUS,
     WORKING,
 )
-from acerl_np.support.compiled import inner_kernel, kernel
+from acerl_np.support.compiled import kernel
 
 FAR_TICK = np.int64(2**40)
 """In place of a tick that nobody knows."""
@@ -60,7 +59,7 @@ class Clock(NamedTuple):
     planned: np.ndarray
 
 
-@inner_kernel
+@kernel
 def count_from(problem, state, clock, now, day, relative):
     """Write the times of row 0 as counted from `now`, as the kernels' clock stands at 0.
 
@@ -112,12 +111,6 @@ def count_from(problem, state, clock, now, day, relative):
 
 
 @kernel
-def set_clock(problem, state, clock, now, day, relative):
-    """Write the times of row 0 as counted from `now`; parameters are those of `count_from`."""
-    count_from(problem, state, clock, now, day, relative)
-
-
-@kernel
 def decide_live(problem, state, clock, now, day, relative, decider, key, decision):
     """Return the vehicle, its task's position in the pool, and the rule that picked it.
 
@@ -143,13 +136,7 @@ def decide_live(problem, state, clock, now, day, relative, decider, key, decisio
         -1 three times when no vehicle has a choice; the rule is -1 where a task was chosen without one.
     """
     count_from(problem, state, clock, now, day, relative)
-    return decide_once(problem, state, np.int64(0), decider, np.int64(0), key, decision)
-
-
-@kernel
-def mix_key(ahead, key, decision, own):
-    """Write the key of a lookahead's draws at a decision into `own` (ndarray(uint32, (4,)))."""
-    derive_decision_key(ahead, key, decision, own)
+    return decide(problem, state, np.int64(0), decider, np.int64(0), key, decision)
 
 
 @kernel

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from acerl_np.kernels.deciders import BY_INDEX, decide_once, finish_by
+from acerl_np.kernels.deciders import decide, play_on
 from acerl_np.kernels.events import (
     advance_events,
     assign_task,
@@ -71,10 +71,10 @@ def list_candidates(ahead, row):
     ahead.n_candidates[row] = 0
     decision = states.episode[PRESENT, EPISODE_N_DECISIONS]
     key = states.breakdown_key[PRESENT]
-    own, its, _ = decide_once(future, states, PRESENT, decider, row, key, decision)
+    own, its, _ = decide(future, states, PRESENT, decider, row, key, decision)
     add_candidate(ahead, row, own, its)
-    if decider.kind == BY_INDEX:
-        pairs = decider.pairs
+    if ahead.ranks_pairs:
+        pairs = ahead.pairs
         n = pairs.n[0]
         for _ in range(min(n, ahead.candidate.shape[1])):
             best = 0
@@ -96,8 +96,8 @@ def play_out(ahead, row, v, position):
     """Return the value of the future at hand after an assignment, if base `row` decides from then on."""
     states, future = ahead.states, ahead.future
     copy_situation(states, PRESENT, states, PLAYED)
-    key = states.breakdown_key[PLAYED]
-    finish_by(future, states, PLAYED, ahead.decider, row, key, v, position)
+    assign_task(future, states, PLAYED, v, position)
+    play_on(future, states, PLAYED, ahead.decider, row, states.breakdown_key[PLAYED])
     if states.episode[PLAYED, EPISODE_PHASE] != FINISHED:
         return UNFINISHED
     past = ahead.past

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from acerl_np.kernels.baselines import assign_due
 from acerl_np.kernels.events import (
-    assign_task,
     find_next_tick,
     finish_episode,
-    is_decision_due,
     locate_vehicle,
-    open_episode,
     process_tick,
 )
 from acerl_np.kernels.rules import rate_task, weigh_ahp
@@ -45,15 +41,6 @@ STEP_FROM, STEP_TO, STEP_START, STEP_END, STEP_LEG, STEP_REVERSED = range(N_STEP
 
 
 @kernel
-def begin_trace(problem, state, b, instance):
-    """Start row b on `instance`, before anything happens.
-
-    `state.breakdown_key[b]` must be set if a vehicle of the instance breaks down at random.
-    """
-    open_episode(problem, state, b, instance)
-
-
-@kernel
 def pass_tick(problem, state, b, due):
     """Advance episode b to its next tick with an event, or to `due` if that is sooner; or close it.
 
@@ -78,30 +65,6 @@ def pass_tick(problem, state, b, due):
         state.episode[b, EPISODE_PHASE] = STOPPED
     else:
         process_tick(problem, state, b, tick)
-
-
-@kernel
-def has_decision(problem, state, b):
-    """Whether some vehicle of episode b has a choice."""
-    return is_decision_due(problem, state, b)
-
-
-@kernel
-def assign_now(problem, state, b, v, position):
-    """Give the waiting task at `position` of the pool to the idle vehicle v; the clock stands still."""
-    assign_task(problem, state, b, v, position)
-
-
-@kernel
-def assign_recorded(problem, state, b, order, bounds, start_tick, head):
-    """Let idle vehicles begin their next recorded tasks, as `play_assignments`.
-
-    Returns
-    -------
-    int
-        Tick at which the next recorded task of an idle vehicle is due, `NEVER` if there is none.
-    """
-    return assign_due(problem, state, b, order, bounds, start_tick, head)
 
 
 @kernel

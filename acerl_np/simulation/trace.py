@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from acerl_np.kernels.events import open_episode
 from acerl_np.kernels.state import (
     BROKEN,
     EPISODE_PHASE,
@@ -36,7 +37,6 @@ from acerl_np.kernels.trace import (
     STEP_REVERSED,
     STEP_START,
     STEP_TO,
-    begin_trace,
     list_steps,
     pass_tick,
 )
@@ -301,7 +301,7 @@ def trace_episode(
     """
     state = allocate_state(problem, 2)
     state.breakdown_key[PLAYED] = key
-    begin_trace(problem, state, PLAYED, 0)
+    open_episode(problem, state, PLAYED, 0)
     notes = _Notes(instance, problem, state)
     while state.episode[PLAYED, EPISODE_PHASE] == RUNNING:
         given, due = player.assign(problem, state)

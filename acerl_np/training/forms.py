@@ -11,9 +11,13 @@ from acerl_np.evolution import Strategy
 from acerl_np.evolution.covariance import DiagonalCovariance, FullCovariance
 from acerl_np.evolution.search import Search
 from acerl_np.evolution.spreads import MIN_SIGMA, OneSigma
-from acerl_np.kernels.deciders import make_index_decider, make_network_decider
+from acerl_np.kernels.deciders import (
+    derive_keys,
+    make_index_decider,
+    make_network_decider,
+)
 from acerl_np.kernels.network import count_parameters, make_network
-from acerl_np.kernels.random import ACTION, derive_key
+from acerl_np.kernels.random import ACTION
 from acerl_np.kernels.state import Outcome, Problem
 from acerl_np.kernels.update import Noise
 from acerl_np.policies.index import IndexPolicy, IndexShape, Knowledge
@@ -22,7 +26,7 @@ from acerl_np.policies.origin import Origin
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.scaling import find_scaling
 from acerl_np.problem.tables import build_problem, count_actions, count_features
-from acerl_np.simulation.arena import Arena, play_list
+from acerl_np.simulation.arena import play_list, play_members
 from acerl_np.support.errors import InputError
 from acerl_np.support.workers import Workers
 from acerl_np.training.config import Config
@@ -114,7 +118,7 @@ class NetworkForm:
     config : Config
     workers : Workers
     tile : int, optional
-        As `Arena`.
+        Members that a worker plays side by side; no result depends on it.
     """
 
     def __init__(
@@ -135,7 +139,7 @@ class NetworkForm:
         self.network = make_network(
             self.sizes, has_biases=config.biases, standardises=config.standardise
         )
-        self._arena = Arena(self.problem, self.network, workers, tile=tile)
+        self.tile = tile
 
     def start(self, seed: int) -> np.ndarray:
         """Return the first weights and biases, ndarray(float32, (n_parameters,))."""
@@ -163,9 +167,8 @@ class NetworkForm:
     ) -> Outcome:
         """Let a range of members play their records."""
         theta, sigma = state
-        return self._arena.play_population(
-            theta, sigma, noise, dealt.rows, problem=dealt.problem, members=members
-        )
+        own = dealt.problem, self.network, theta, sigma, noise, dealt.rows, self.workers
+        return play_members(*own, members=members, tile=self.tile)
 
     def look(self, theta: np.ndarray, instances: np.ndarray, keys: np.ndarray) -> Outcome:
         """Let one network play a list of episodes on the training records; actions are sampled."""
@@ -224,9 +227,8 @@ class IndexForm:
         first, last = members
         n, each = last - first, dealt.rows.shape[1]
         keys = np.empty((each, 4), np.uint32)
-        for k in range(each):
-            # All members of a record meet the same random breakdowns.
-            derive_key(noise.seed, ACTION, noise.generation, k, keys[k])
+        # All members of a record meet the same random breakdowns.
+        derive_keys(noise.seed, ACTION, noise.generation, 0, keys)
         return play_list(
             dealt.problem,
             lambda: make_index_decider(index, dealt.problem, True),

@@ -276,11 +276,10 @@ def situation_value(simulator, base, options):
     for own, other in zip(state, simulator.state, strict=True):
         own[0] = other[0]
     decider = base.prepare(problem, simulator.instances, True)[1]()
-    from acerl_np.kernels.deciders import finish_by
+    from acerl_np.kernels.deciders import play_on
     from acerl_np.kernels.state import OUTCOME_MAKESPAN, OUTCOME_TARDINESS
 
-    none = np.int64(-1)
-    finish_by(problem, state, np.int64(0), decider, np.int64(0), np.zeros(4, np.uint32), none, none)
+    play_on(problem, state, np.int64(0), decider, np.int64(0), np.zeros(4, np.uint32))
     makespan, tardiness = state.outcome[0, OUTCOME_MAKESPAN], state.outcome[0, OUTCOME_TARDINESS]
     return makespan + options.penalty * max(0.0, tardiness - options.cost_limit + options.margin)
 
