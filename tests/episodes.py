@@ -61,7 +61,7 @@ def compare(simulator, b, slow, observation=True):
 def play_and_compare(world, simulator=None, **options):
     """Play both by the world's choices; `options` are the slow simulator's."""
     if simulator is None:
-        simulator = Simulator(world.instance())
+        simulator = Simulator(world.instance(), slots="pool")
     scaling = scaling_dict(find_scaling(simulator.pool))
     slow = naive.NaiveEpisode(world.layout, world.rows, scaling=scaling, **options)
     k = 0

@@ -260,6 +260,7 @@ class NaiveEpisode:
         handling_time and demand; in any order
     task_slots, n_vehicles : sizes of the observation, by default the layout's; padded with zeros
     scaling : mid and half width of each feature, by default the layout's
+    slots : slot of each task by its id, from 0; by default a task's slot is its place in the pool
     waiting_time : for random breakdowns: of (vehicle, repairs so far, 0 or 1) the time until the next
         failure (0), or that its repair takes (1), as a multiple of its mean
     """
@@ -272,9 +273,11 @@ class NaiveEpisode:
         task_slots: int | None = None,
         n_vehicles: int | None = None,
         scaling: dict[str, Any] | None = None,
+        slots: dict[str, int] | None = None,
         waiting_time: Callable[[int, int, int], float] | None = None,
     ) -> None:
         self._waiting_time = waiting_time
+        self._slots = slots
         self._floor = Floor(layout)
         self._truncate = bool(layout.get("truncate_distances", False))
         self._scaling = layout.get("scaling") if scaling is None else scaling
@@ -350,17 +353,22 @@ class NaiveEpisode:
             mid, half = map(float, scaling[name])
             return (value - mid) / half
 
-        seen = self._pool[: self._task_slots]
-        n_empty = self._task_slots - len(seen)
+        seen: list[Task | None] = [*self._pool, *[None] * self._task_slots][: self._task_slots]
+        if self._slots is not None:
+            of_slot = {self._slots[task.name]: task for task in self._pool}
+            seen = [of_slot.get(slot) for slot in range(self._task_slots)]
         features: list[float] = []
         for task in seen:
-            features += [
-                scaled(self._compared(self._distance(task.pickup, task.delivery)), "distance"),
-                scaled(self.time - task.waiting_since, "waiting"),
-                scaled(task.expiry, "expiry"),
-                scaled(task.demand, "demand"),
-            ]
-        features += [0.0] * (4 * n_empty)
+            features += (
+                [0.0] * 4
+                if task is None
+                else [
+                    scaled(self._compared(self._distance(task.pickup, task.delivery)), "distance"),
+                    scaled(self.time - task.waiting_since, "waiting"),
+                    scaled(task.expiry, "expiry"),
+                    scaled(task.demand, "demand"),
+                ]
+            )
         for vehicle in self._vehicles:
             features += [
                 vehicle.speed / scaling["speed"],
@@ -368,9 +376,11 @@ class NaiveEpisode:
                 vehicle.capacity / scaling["capacity"],
             ]
             for task in seen:
+                if task is None:
+                    features.append(0.0)
+                    continue
                 total = self._compared(self._total_distance(vehicle, task))
                 features.append(scaled(total, "total_distance"))
-            features += [0.0] * n_empty
         n_absent = self._n_vehicles - len(self._vehicles)
         features += [0.0] * ((3 + self._task_slots) * n_absent)
         return features

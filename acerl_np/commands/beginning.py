@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from acerl_np.commands.common import load_instances, vary_breakdowns
 from acerl_np.commands.judging import Judges, check_judges, part_records, read_facts, read_judges
 from acerl_np.commands.options import DEFAULTS
+from acerl_np.problem.slots import are_never_the_same
 from acerl_np.support.errors import InputError, describe
 from acerl_np.support.files import write_atomically
 
 if TYPE_CHECKING:
+    from acerl_np.problem.instance import Instance
     from acerl_np.support.team import Team
     from acerl_np.training.acerl import ACERL
+    from acerl_np.training.config import Config
 
 
 def make_trainer(
@@ -40,10 +45,21 @@ def make_trainer(
     config = Config.preset(options["preset"], **settings)
     instances = load_instances(argparse.Namespace(**options), "dmh-train")
     training, judges = part_records(options, instances)
+    warn_of_ids(training, config)
     trainer = ACERL(
         training, config, seed=options["seed"], threads=options["threads"], executor=team
     )
     return trainer, judges
+
+
+def warn_of_ids(instances: Sequence[Instance], config: Config) -> None:
+    """Say that slots by the tasks' ids cannot help where hardly an id comes twice."""
+    if config.form == "network" and config.slots == "task" and are_never_the_same(instances):
+        print(
+            "acerl-np train: most task ids stand in one record only, so a slot for each task cannot help; "
+            "--preset best can",
+            file=sys.stderr,
+        )
 
 
 def check_resumed(

@@ -72,6 +72,8 @@ HELP = {
     "breakdowns (planned ones), tasks (how many are to come), time, vehicles (their names); or none",
     "without": "features that an index function leaves out, separated by commas (acerl-np policy show names "
     "them)",
+    "slots": "task: a waiting task is seen in a slot of its own, by its id, probably as in the paper; pool: "
+    "in that of its place in the pool",
     "sampler": "ais: adaptive; uniform: each instance equally often; random: independent draws; "
     "single: the first instance only",
     "shaping": "f, standardised: ranks standardised per instance and over the population; "

@@ -156,6 +156,8 @@ def list_facts(policy: AnyPolicy) -> list[tuple[str, str]]:
         facts.append(("layers", "-".join(str(size) for size in policy.sizes.tolist()) + pair))
         facts.append(("parameters", f"{policy.n_parameters:,}"))
         facts.append(("serves", f"{policy.n_vehicles} vehicles, {policy.task_slots} tasks seen"))
+        own = f"each of {len(policy.task_ids)} tasks its own, by id"
+        facts.append(("slots", own if policy.task_ids else "by place in the pool"))
     elif isinstance(policy, StaticPlan):
         facts.append(("plan", policy.describe()))
     return facts + list_origin(policy.origin)

@@ -269,7 +269,9 @@ def read_settings(algorithm: str, texts: list[str]) -> dict[str, Any]:
             kind.from_dict({name: value})  # which names the settings that there are
         default = defaults[name]
         try:
-            if isinstance(default, tuple):
+            if isinstance(default, str):
+                found[name] = value.strip()
+            elif isinstance(default, tuple):
                 found[name] = tuple(int(part) for part in value.split(","))
             else:
                 found[name] = int(value) if isinstance(default, int) else float(value)

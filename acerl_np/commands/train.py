@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from acerl_np.commands.beginning import make_trainer, write_config
+from acerl_np.commands.beginning import make_trainer, warn_of_ids, write_config
 from acerl_np.commands.common import (
     add_data_arguments,
     add_random_breakdowns,
@@ -172,6 +172,7 @@ def train_several(given: dict[str, Any], options: dict[str, Any], settings: dict
     instances = load_instances(argparse.Namespace(**options), "dmh-train")
     # One part of the records is held back for all seeds.
     training, judges = part_records({**options, "seed": seeds[0]}, instances)
+    warn_of_ids(training, config)
     tasks = [
         SeedTask(
             tuple(training),

@@ -368,6 +368,7 @@ def _evaluate_agent(
             n_vehicles=agent.n_vehicles,
             horizon=horizon,
             breakdown_keys=keys[some],
+            slots=agent,
         )
         agent.play(simulator)
         played.append(read_outcome(simulator.state))

@@ -11,6 +11,7 @@ from acerl_np.kernels.state import (
     RECORD_DEMAND,
     RECORD_EXPIRY,
     RECORD_LOADED,
+    RECORD_SLOT,
     SCALING_CAPACITY,
     SCALING_DEMAND_HALF,
     SCALING_DEMAND_MID,
@@ -126,39 +127,48 @@ def _widen(low: np.ndarray, high: np.ndarray, simulator: Simulator, i: int, late
     problem, instance = simulator.problem, simulator.pool[i]
     slots = int(problem.instance[i, INSTANCE_TASK_SLOTS])
     scale = problem.scaling[i]
-    seen = min(slots, instance.n_tasks)
     record = problem.record[i, : instance.n_tasks]
+    # Any task may be seen in any slot, or each in its own.
+    places, tasks = np.arange(min(slots, instance.n_tasks)), np.arange(instance.n_tasks)[:, None]
+    if simulator.slots == "task":
+        own = record[:, RECORD_SLOT].astype(np.int64) - 1
+        tasks = np.flatnonzero(own < slots)[None]
+        places = own[tasks[0]]
 
-    def extend(features: slice | int, values: np.ndarray) -> None:
-        low[features] = np.minimum(low[features], values.min())
-        high[features] = np.maximum(high[features], values.max())
+    def extend(features: np.ndarray | int, values: np.ndarray) -> None:
+        low[features] = np.minimum(low[features], values.min(axis=0))
+        high[features] = np.maximum(high[features], values.max(axis=0))
 
     for k, values, mid, half in (
-        (0, record[:, RECORD_LOADED], SCALING_DISTANCE_MID, SCALING_DISTANCE_HALF),
-        (1, np.array([-ROUNDING, latest]), SCALING_WAITING_MID, SCALING_WAITING_HALF),
-        (2, record[:, RECORD_EXPIRY], SCALING_EXPIRY_MID, SCALING_EXPIRY_HALF),
-        (3, record[:, RECORD_DEMAND], SCALING_DEMAND_MID, SCALING_DEMAND_HALF),
+        (0, record[tasks, RECORD_LOADED], SCALING_DISTANCE_MID, SCALING_DISTANCE_HALF),
+        (1, np.array([[-ROUNDING], [latest]]), SCALING_WAITING_MID, SCALING_WAITING_HALF),
+        (2, record[tasks, RECORD_EXPIRY], SCALING_EXPIRY_MID, SCALING_EXPIRY_HALF),
+        (3, record[tasks, RECORD_DEMAND], SCALING_DEMAND_MID, SCALING_DEMAND_HALF),
     ):
-        columns = slice(k, N_TASK_FEATURES * seen, N_TASK_FEATURES)
-        extend(columns, (values - scale[mid]) / scale[half])
-    ways = (_find_totals(instance) - scale[SCALING_TOTAL_MID]) / scale[SCALING_TOTAL_HALF]
+        extend(N_TASK_FEATURES * places + k, (values - scale[mid]) / scale[half])
+    totals = np.concatenate([ends[tasks] for ends in _find_totals(instance)])
+    ways = (totals - scale[SCALING_TOTAL_MID]) / scale[SCALING_TOTAL_HALF]
     for v, vehicle in enumerate(instance.layout.vehicles):
         first = N_TASK_FEATURES * slots + v * (N_VEHICLE_FEATURES + slots)
         extend(first, np.array([vehicle.speed / scale[SCALING_SPEED]]))
         extend(first + 1, np.array([1.0]))  # broken
         extend(first + 2, np.array([vehicle.capacity / scale[SCALING_CAPACITY]]))
-        first += N_VEHICLE_FEATURES
-        extend(slice(first, first + seen), ways)
+        extend(first + N_VEHICLE_FEATURES + places, ways)
 
 
 def _find_totals(instance: Instance) -> np.ndarray:
-    """Return the least and the largest way of a vehicle to a pickup and its delivery as it is seen, m."""
+    """Return the least and the largest way of a vehicle to each pickup and delivery as it is seen, m.
+
+    Returns
+    -------
+    ndarray(float64, (2, n_tasks))
+    """
     routes, pickup = instance.layout.routes, instance.pickup
     reached = np.isfinite(routes.distance)
     nearest = np.where(reached, routes.distance, np.inf).min(axis=0)[pickup]
     farthest = np.where(reached, routes.distance, 0.0).max(axis=0)[pickup]
     loaded = routes.distance[pickup, instance.delivery]
-    ends = np.array([(nearest + loaded).min(), (farthest + loaded).max()])
+    ends = np.array([nearest + loaded, farthest + loaded])
     if instance.layout.truncate_distances:
         return np.asarray(np.floor(ends + 0.5e-9))
     return np.asarray(np.floor(ends * 1e9 + 0.5) * 1e-9)

@@ -20,6 +20,8 @@ except ImportError as error:
 
 from acerl_np.gym.episodes import InstanceLike
 from acerl_np.gym.vector import DMHVectorEnv
+from acerl_np.problem.slots import SlotKind
+from acerl_np.simulation.simulator import Chooser
 from acerl_np.support.errors import InputError
 from acerl_np.support.numbers import Whole
 from acerl_np.support.sharing import CopiedWhole
@@ -40,7 +42,7 @@ class DMHVecEnv(CopiedWhole, VecEnv):  # type: ignore[misc]
     ----------
     num_envs, instances, horizon, illegal, render_mode, task_slots, n_vehicles, scaling, instance
         As of `DMHVectorEnv`.
-    actions, observation_space
+    actions, observation_space, slots
         As of `DMHEnv`.
 
     Raises
@@ -62,6 +64,7 @@ class DMHVecEnv(CopiedWhole, VecEnv):  # type: ignore[misc]
         instance: InstanceLike | Sequence[InstanceLike] | None = None,
         actions: str = "rules",
         observation_space: gymnasium.Space[Any] | None = None,
+        slots: SlotKind | Chooser = "task",
     ) -> None:
         self.envs = DMHVectorEnv(
             num_envs,
@@ -76,6 +79,7 @@ class DMHVecEnv(CopiedWhole, VecEnv):  # type: ignore[misc]
             instance=instance,
             actions=actions,
             observation_space=observation_space,
+            slots=slots,
         )
         n = self.envs.num_envs
         self._rows = np.arange(n)

@@ -27,8 +27,9 @@ from acerl_np.gym.episodes import (
     refuse_step_limit,
     render,
 )
+from acerl_np.problem.slots import SlotKind
 from acerl_np.simulation.actions import ACTIONS, make_actions
-from acerl_np.simulation.simulator import Simulator
+from acerl_np.simulation.simulator import Chooser, Simulator
 from acerl_np.support.errors import ActionError
 from acerl_np.support.numbers import Whole
 from acerl_np.support.sharing import CopiedWhole
@@ -78,13 +79,16 @@ class DMHEnv(CopiedWhole, gymnasium.Env[np.ndarray, Any]):
         The same as `instance`, as the vector environment calls it.
     actions : {"rules", "pairs"}
         What an action is: vehicle * 4 + rule, rules in the order FCFS, EDD, NVF, STD; or
-        vehicle * task_slots + slot, slot the place of a waiting task in the observation. Where more tasks
+        vehicle * task_slots + slot, slot that of a waiting task in the observation. Where more tasks
         wait than are seen, and no vehicle may take one that is, the first vehicle takes its first.
     observation_space : gymnasium.spaces.Box, optional
         That of the environment in which an agent learned, if its library compares spaces or rescales
         observations by their bounds; by default one whose bounds hold for the instances.
     max_episode_steps : None
         Not to be used.
+    slots : {"task", "pool"} or a policy
+        Which slot a waiting task has, as in `Simulator`: its own, by the ids of the instances; or that of its
+        place in the pool.
 
     Raises
     ------
@@ -120,6 +124,7 @@ class DMHEnv(CopiedWhole, gymnasium.Env[np.ndarray, Any]):
         actions: str = "rules",
         observation_space: gymnasium.Space[Any] | None = None,
         max_episode_steps: None = None,
+        slots: SlotKind | Chooser = "task",
     ) -> None:
         check_choice("actions", actions, ACTIONS)
         check_choice("illegal", illegal, ILLEGAL)
@@ -132,6 +137,7 @@ class DMHEnv(CopiedWhole, gymnasium.Env[np.ndarray, Any]):
             task_slots=task_slots,
             n_vehicles=n_vehicles,
             horizon=horizon,
+            slots=slots,
             n_episodes=1,
         )
         self._entries = find_entries(self._simulator, loaded)

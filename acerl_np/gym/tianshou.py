@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike
 
 from acerl_np.gym.episodes import InstanceLike
 from acerl_np.gym.vector import DMHVectorEnv
+from acerl_np.problem.slots import SlotKind
+from acerl_np.simulation.simulator import Chooser
 from acerl_np.support.errors import ActionError, InputError, MissingExtraError, describe
 from acerl_np.support.numbers import Whole
 from acerl_np.support.sharing import CopiedWhole
@@ -82,7 +84,7 @@ class LockstepVectorEnv(CopiedWhole, BaseVectorEnv):  # type: ignore[misc]
     ----------
     num_envs, instances, horizon, illegal, render_mode, task_slots, n_vehicles, scaling, instance
         As of `DMHVectorEnv`.
-    actions, observation_space
+    actions, observation_space, slots
         As of `DMHEnv`.
 
     Raises
@@ -106,6 +108,7 @@ class LockstepVectorEnv(CopiedWhole, BaseVectorEnv):  # type: ignore[misc]
         instance: InstanceLike | Sequence[InstanceLike] | None = None,
         actions: str = "rules",
         observation_space: gymnasium.Space[Any] | None = None,
+        slots: SlotKind | Chooser = "task",
     ) -> None:
         if MISSING is not None:
             raise MissingExtraError(
@@ -125,6 +128,7 @@ class LockstepVectorEnv(CopiedWhole, BaseVectorEnv):  # type: ignore[misc]
             instance=instance,
             actions=actions,
             observation_space=observation_space,
+            slots=slots,
         )
         self.env_num = self.wait_num = self.envs.num_envs
         self.workers: list[Any] = []

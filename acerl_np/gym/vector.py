@@ -31,8 +31,9 @@ from acerl_np.gym.episodes import (
     refuse_step_limit,
     render,
 )
+from acerl_np.problem.slots import SlotKind
 from acerl_np.simulation.actions import ACTIONS, make_actions
-from acerl_np.simulation.simulator import Simulator
+from acerl_np.simulation.simulator import Chooser, Simulator
 from acerl_np.support.errors import ActionError, InputError, describe
 from acerl_np.support.numbers import Whole, is_whole
 from acerl_np.support.sharing import CopiedWhole
@@ -71,6 +72,8 @@ class DMHVectorEnv(CopiedWhole, gymnasium.vector.VectorEnv[np.ndarray, np.ndarra
         As in `DMHEnv`, of one environment.
     max_episode_steps : None
         Not to be used: an end after so many steps would be worth more than the best schedule.
+    slots
+        As in `DMHEnv`.
 
     Raises
     ------
@@ -103,6 +106,7 @@ class DMHVectorEnv(CopiedWhole, gymnasium.vector.VectorEnv[np.ndarray, np.ndarra
         actions: str = "rules",
         observation_space: gymnasium.Space[Any] | None = None,
         max_episode_steps: None = None,
+        slots: SlotKind | Chooser = "task",
     ) -> None:
         check_choice("actions", actions, ACTIONS)
         check_choice("illegal", illegal, ILLEGAL)
@@ -123,6 +127,7 @@ class DMHVectorEnv(CopiedWhole, gymnasium.vector.VectorEnv[np.ndarray, np.ndarra
             task_slots=task_slots,
             n_vehicles=n_vehicles,
             horizon=horizon,
+            slots=slots,
             n_episodes=num_envs,
         )
         self._entries = find_entries(self._simulator, loaded)

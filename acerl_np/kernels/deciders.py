@@ -32,7 +32,7 @@ from acerl_np.kernels.network import (
     forward,
     sum_columns,
 )
-from acerl_np.kernels.observation import list_actions, list_features
+from acerl_np.kernels.observation import N_SEEN_FIELDS, list_actions, list_features
 from acerl_np.kernels.random import LANES, derive_key, draw_uniform
 from acerl_np.kernels.rules import AHP, FCFS, N_RULES, select_task
 from acerl_np.kernels.state import (
@@ -46,7 +46,6 @@ from acerl_np.kernels.state import (
 )
 from acerl_np.kernels.update import Noise, perturb_member
 from acerl_np.support.compiled import choose_by_type, inner_kernel, kernel
-from acerl_np.support.errors import PolicyError
 
 NO_RULE = np.int64(-1)
 """In place of a rule where a task was chosen without one."""
@@ -108,6 +107,7 @@ class NetworkDecider(NamedTuple):
     noise_key : ndarray(uint32, (4,))
     bits : ndarray(uint32, (4, LANES)); normals : ndarray(float32, (4, LANES))
     features : Features; layers : Layers
+    seen : ndarray(int32, (n_features, N_SEEN_FIELDS)), see `observation.list_seen`
     legal : ndarray(int32, (n_actions,)); weight : ndarray(float64, (n_actions,))
     """
 
@@ -124,6 +124,7 @@ class NetworkDecider(NamedTuple):
     normals: np.ndarray
     features: Features
     layers: Layers
+    seen: np.ndarray
     legal: np.ndarray
     weight: np.ndarray
 
@@ -142,11 +143,11 @@ def make_rule_decider(rule: int) -> RuleDecider:
 
     Raises
     ------
-    PolicyError
+    ValueError
         If there is no such rule.
     """
     if not FCFS <= rule <= RANDOM:
-        raise PolicyError(f"rule: read {rule}; expected a number from {FCFS} to {RANDOM}")
+        raise ValueError(f"rule: read {rule}; expected a number from {FCFS} to {RANDOM}")
     return RuleDecider(int(rule))
 
 
@@ -155,11 +156,11 @@ def make_plan_decider(orders: np.ndarray, rules: np.ndarray) -> PlanDecider:
 
     Raises
     ------
-    PolicyError
+    ValueError
         If a rule is none of `rules.py`.
     """
     if rules.size and not FCFS <= rules.min() <= rules.max() <= AHP:
-        raise PolicyError(
+        raise ValueError(
             f"rules: read {rules.min()} to {rules.max()}; expected numbers from {FCFS} to {AHP}"
         )
     return PlanDecider(orders, rules)
@@ -188,6 +189,7 @@ def allocate_networks(network: Network, n_networks: int) -> NetworkDecider:
             active=allocate_features(widest),
             logits=np.empty(n_actions, np.float32),
         ),
+        seen=np.empty((n_features, N_SEEN_FIELDS), np.int32),
         legal=np.empty(n_actions, np.int32),
         weight=np.empty(n_actions, np.float64),
     )
@@ -283,7 +285,7 @@ def decide_by_network(problem, state, b, decider, row, key, decision):
     if not is_decision_due(problem, state, b):
         return nothing, nothing, nothing
     place = find_network(decider, row)
-    n = list_features(problem, state, b, decider.features)
+    n = list_features(problem, state, b, decider.features, decider.seen)
     n_legal = list_actions(problem, state, b, decider.legal)
     action = choose_output(decider, place, n, n_legal, key, decision, 0)
     v, rule = np.int64(action // N_RULES), np.int64(action % N_RULES)
@@ -301,7 +303,7 @@ def decide_by_agents(problem, state, b, decider, row, key, decision):
     if not is_decision_due(problem, state, b):
         return nothing, nothing, nothing
     own = decider.networks
-    n = list_features(problem, state, b, own.features)
+    n = list_features(problem, state, b, own.features, own.seen)
     n_legal = list_actions(problem, state, b, own.legal)
     n_choices = np.int64(0)
     for k in range(n_legal):

@@ -28,6 +28,7 @@ from acerl_np.kernels.state import (
     RECORD_DEMAND,
     RECORD_EXPIRY,
     RECORD_LOADED,
+    RECORD_SLOT,
     SCALING_CAPACITY,
     SCALING_DEMAND_HALF,
     SCALING_DEMAND_MID,
@@ -53,6 +54,9 @@ N_TASK_FEATURES = 4
 N_VEHICLE_FEATURES = 3
 """Features of a vehicle before its ways to the waiting tasks: speed, status, capacity."""
 
+N_SEEN_FIELDS = 2
+SEEN_SLOT, SEEN_TASK = range(N_SEEN_FIELDS)
+
 
 class View(NamedTuple):
     """What is seen in B episodes, and the scratch to list it in.
@@ -62,12 +66,14 @@ class View(NamedTuple):
     observation : ndarray(float32, (B, n_features)), zero in episodes that are over
     mask : ndarray(bool, (B, n_actions)), legal actions, all False in episodes that are over
     features : Features
+    seen : ndarray(int32, (n_features, N_SEEN_FIELDS)), see `list_seen`
     legal : ndarray(int32, (n_actions,))
     """
 
     observation: np.ndarray
     mask: np.ndarray
     features: Features
+    seen: np.ndarray
     legal: np.ndarray
 
 
@@ -77,6 +83,7 @@ def allocate_view(n_episodes: int, n_features: int, n_actions: int) -> View:
         observation=np.zeros((n_episodes, n_features), np.float32),
         mask=np.zeros((n_episodes, n_actions), np.bool_),
         features=allocate_features(n_features),
+        seen=np.empty((n_features, N_SEEN_FIELDS), np.int32),
         legal=np.empty(n_actions, np.int32),
     )
 
@@ -93,7 +100,46 @@ def append_feature(features, n, position, feature):
 
 
 @inner_kernel
-def list_features(problem, state, b, features):
+def list_seen(problem, state, b, slots, seen):
+    """List the waiting tasks of episode b that have one of the slots, by slot; return their number.
+
+    Of two tasks of one slot, as a future may bring them, the first of the record is seen.
+
+    Parameters
+    ----------
+    seen : ndarray(int32, (at least slots, N_SEEN_FIELDS))
+        Output.
+        SEEN_SLOT : from 0, ascending
+        SEEN_TASK
+    """
+    i = state.episode[b, EPISODE_INSTANCE]
+    n = np.int64(0)
+    for k in range(state.episode[b, EPISODE_POOL_SIZE]):
+        task = state.pool[b, k]
+        slot = np.int64(problem.record[i, task, RECORD_SLOT]) - 1
+        if slot < 0:
+            if k >= slots:
+                break
+            slot = np.int64(k)
+        if slot >= slots:
+            continue
+        position = n
+        while position > 0 and seen[position - 1, SEEN_SLOT] > slot:
+            position -= 1
+        if position > 0 and seen[position - 1, SEEN_SLOT] == slot:
+            seen[position - 1, SEEN_TASK] = min(seen[position - 1, SEEN_TASK], task)
+            continue
+        for later in range(n, position, -1):
+            seen[later, SEEN_SLOT] = seen[later - 1, SEEN_SLOT]
+            seen[later, SEEN_TASK] = seen[later - 1, SEEN_TASK]
+        seen[position, SEEN_SLOT] = slot
+        seen[position, SEEN_TASK] = task
+        n += 1
+    return n
+
+
+@inner_kernel
+def list_features(problem, state, b, features, seen):
     """List the non-zero features of episode b in ascending order and return their number.
 
     Parameters
@@ -104,6 +150,8 @@ def list_features(problem, state, b, features):
     b : int
     features : Features
         Output.
+    seen : ndarray(int32, (at least as many as slots, N_SEEN_FIELDS))
+        Output, see `list_seen`.
 
     Returns
     -------
@@ -113,14 +161,14 @@ def list_features(problem, state, b, features):
     now = state.episode[b, EPISODE_TIME]
     scale = problem.scaling[i]
     slots = problem.instance[i, INSTANCE_TASK_SLOTS]
-    seen = min(state.episode[b, EPISODE_POOL_SIZE], slots)
+    n_seen = list_seen(problem, state, b, slots, seen)
     distance = problem.distance[problem.instance[i, INSTANCE_LAYOUT]]
     truncate = problem.instance[i, INSTANCE_TRUNCATES]
     n = np.int64(0)
-    for k in range(seen):
-        task = state.pool[b, k]
+    for k in range(n_seen):
+        task = seen[k, SEEN_TASK]
         waiting = np.float64(now) - state.waiting_since[b, task]
-        first = N_TASK_FEATURES * k
+        first = N_TASK_FEATURES * seen[k, SEEN_SLOT]
         loaded = problem.record[i, task, RECORD_LOADED]
         expiry = problem.record[i, task, RECORD_EXPIRY]
         demand = problem.record[i, task, RECORD_DEMAND]
@@ -143,13 +191,13 @@ def list_features(problem, state, b, features):
         x = problem.fleet[i, v, FLEET_CAPACITY] / scale[SCALING_CAPACITY]
         n = append_feature(features, n, first + 2, x)
         site = state.vehicle[b, v, VEHICLE_SITE]
-        for k in range(seen):
-            task = state.pool[b, k]
+        for k in range(n_seen):
+            task = seen[k, SEEN_TASK]
             pickup = problem.ends[i, task, ENDS_PICKUP]
             total = distance[site, pickup] + distance[pickup, problem.ends[i, task, ENDS_DELIVERY]]
             total = measure_distance(total, truncate)
             x = (total - scale[SCALING_TOTAL_MID]) / scale[SCALING_TOTAL_HALF]
-            n = append_feature(features, n, first + N_VEHICLE_FEATURES + k, x)
+            n = append_feature(features, n, first + N_VEHICLE_FEATURES + seen[k, SEEN_SLOT], x)
     return n
 
 
@@ -183,7 +231,7 @@ def clear_view(view, b):
 @inner_kernel
 def write_view(problem, state, b, view):
     """Write what is seen in episode b, which runs, over a cleared row of `view`."""
-    n = list_features(problem, state, b, view.features)
+    n = list_features(problem, state, b, view.features, view.seen)
     for k in range(n):
         view.observation[b, view.features.position[k]] = view.features.value[k]
     n = list_actions(problem, state, b, view.legal)

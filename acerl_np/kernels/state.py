@@ -49,7 +49,7 @@ N_INSTANCE_FIELDS = 8
 N_ENDS_FIELDS = 2
 ENDS_PICKUP, ENDS_DELIVERY = range(N_ENDS_FIELDS)
 
-N_RECORD_FIELDS = 6
+N_RECORD_FIELDS = 7
 (
     RECORD_ARRIVAL,
     RECORD_EXPIRY,
@@ -57,6 +57,7 @@ N_RECORD_FIELDS = 6
     RECORD_DEMAND,
     RECORD_LOADED,
     RECORD_PRIORITY,
+    RECORD_SLOT,
 ) = range(N_RECORD_FIELDS)
 
 N_FLEET_FIELDS = 5
@@ -161,6 +162,7 @@ class Problem(NamedTuple):
         RECORD_DEMAND : units of load
         RECORD_LOADED : m, pickup to delivery as rules measure it
         RECORD_PRIORITY : a vehicle is offered those waiting tasks that have the highest, of all it may carry
+        RECORD_SLOT : the task's own slot of the observation, from 1; 0: its place in the pool is its slot
     arrival_tick : ndarray(int64, (I, M)), non-decreasing along a row
     fleet : ndarray(float64, (I, V, N_FLEET_FIELDS)), the vehicles as they are given
         FLEET_SPEED : m/s

@@ -15,6 +15,7 @@ from acerl_np.kernels.state import (
     NEVER,
     RECORD_ARRIVAL,
     RECORD_EXPIRY,
+    RECORD_SLOT,
 )
 from acerl_np.support.compiled import inner_kernel, kernel
 
@@ -118,7 +119,8 @@ def draw_records(source, target, bases, magnitude, synthetic, seed, generation, 
 
     Row k is record bases[k], every arrival moved by whole seconds within +-m, m drawn from 0 to
     `magnitude`; arrivals of 0 stay. Or it is a synthetic day on its floor: as many tasks, each with the
-    pickup and delivery of one, the arrival of another and the expiry of a third task of its relatives.
+    pickup and delivery of one, the arrival of another and the expiry of a third task of its relatives, in
+    the slots of the record's own tasks.
     Draws are keyed by (seed, generation, k).
 
     Parameters
@@ -153,6 +155,7 @@ def draw_records(source, target, bases, magnitude, synthetic, seed, generation, 
                     target.instance[k, INSTANCE_HAS_PRIORITIES] = 1
                 other, its = draw_relative(source, i, key, task, np.int64(4))
                 target.record[k, task, RECORD_EXPIRY] = source.record[other, its, RECORD_EXPIRY]
+                target.record[k, task, RECORD_SLOT] = source.record[i, task, RECORD_SLOT]
                 other, its = draw_relative(source, i, key, task, np.int64(5))
                 arrival = source.record[other, its, RECORD_ARRIVAL]
             else:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from itertools import count
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from acerl_np.kernels.state import (
     RECORD_HANDLING,
     RECORD_LOADED,
     RECORD_PRIORITY,
+    RECORD_SLOT,
     TASK_FINISH,
     TASK_VEHICLE,
     VEHICLE_EDGE_FROM,
@@ -55,6 +57,8 @@ class Board:
         Returns empty tables of a layout with `FIRST_ROOM` tasks.
     hides_out : bool
         Whether vehicles that are out of service may carry nothing as kernels see it; else they are broken.
+    task_slots : dict of int, optional
+        Own slots of the day's tasks, from 1; by default a task's slot is its place in the pool.
     ranks : bool
         Whether priorities count though those of the tasks at hand are alike: others may come in a future.
 
@@ -81,8 +85,10 @@ class Board:
         *,
         hides_out: bool = False,
         ranks: bool = False,
+        task_slots: Mapping[str, int] | None = None,
     ) -> None:
         self._build = build
+        self._task_slots = task_slots
         self._hides_out = hides_out
         self._ranks = ranks
         self.planned: dict[str, TaskArrived] = {}
@@ -157,9 +163,16 @@ class Board:
         """Give a task a row of the tables."""
         if not self._free:
             self._make_room()
-        task = LiveTask(event, self._free.pop(), since)
+        task = LiveTask(event, self._free.pop(), since, slot=self._find_slot(event.task))
         self._write(task)
         return task
+
+    def _find_slot(self, name: str) -> int:
+        """Return a task's slot; that of one nobody has named is the lowest that no other has."""
+        if self._task_slots is None:
+            return 0
+        taken = {*self._task_slots.values(), *(task.slot for task in self.tasks.values())}
+        return self._task_slots.get(name) or next(k for k in count(1) if k not in taken)
 
     def _write(self, task: LiveTask) -> None:
         """Write a task into its row."""
@@ -173,7 +186,7 @@ class Board:
         values[RECORD_ARRIVAL] = arrival
         values[RECORD_EXPIRY] = event.expiry - (arrival - event.time)
         values[RECORD_HANDLING], values[RECORD_DEMAND] = event.handling_time, event.demand
-        values[RECORD_PRIORITY] = event.priority
+        values[RECORD_PRIORITY], values[RECORD_SLOT] = event.priority, task.slot
         values[RECORD_LOADED] = measure_loaded(
             self.layout, self.problem.distance[0, pickup, delivery]
         )

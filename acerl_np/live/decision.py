@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -35,6 +35,7 @@ from acerl_np.policies.network import Policy
 from acerl_np.policies.reasons import explain_choice
 from acerl_np.policies.rules import RULES
 from acerl_np.problem.layout import Layout
+from acerl_np.problem.slots import assign_slots
 from acerl_np.problem.tables import build_live_problem
 from acerl_np.support.errors import PolicyError
 
@@ -73,11 +74,19 @@ class LiveDecider:
     seed : int
     budget : float or None
         s per decision of a lookahead, None for all its futures.
+    task_ids : sequence of str, optional
+        Of the day's tasks.
+
+    Attributes
+    ----------
+    task_slots : dict of int or None
+        Slots of the day's tasks, from 1, for a network that knows tasks by their ids.
 
     Raises
     ------
     PolicyError
-        If an index policy wants to know what nobody knows while the day goes on.
+        If an index policy wants to know what nobody knows while the day goes on, or a network knows tasks by
+        their ids and there are none.
     """
 
     def __init__(
@@ -88,6 +97,7 @@ class LiveDecider:
         greedy: bool,
         seed: int,
         budget: float | None,
+        task_ids: Sequence[str] | None = None,
     ) -> None:
         self.policy = policy
         self.greedy = greedy
@@ -106,6 +116,19 @@ class LiveDecider:
         self._layout = layout
         self._decider: Decider | Ahead | None = None
         self._network = base if isinstance(base, Policy) else None
+        self.task_slots = self._give_slots(task_ids)
+
+    def _give_slots(self, task_ids: Sequence[str] | None) -> dict[str, int] | None:
+        if self._network is None or self._network.slots == "pool":
+            return None
+        if task_ids is None:
+            raise PolicyError(
+                "dispatcher: this policy knows tasks by their ids (slots 'task'); expected task_ids=, those "
+                "of the day's tasks, or a policy with slots 'pool' or of form index"
+            )
+        ids = [str(task) for task in task_ids]
+        slots = assign_slots(ids, self._network.task_ids)
+        return dict(zip(ids, slots.tolist(), strict=True))
 
     @property
     def hides_out(self) -> bool:

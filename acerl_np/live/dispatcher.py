@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -67,11 +68,15 @@ class Dispatcher(CopiedWhole):
         Whether each assignment has its reason; that takes time.
     audit : path-like, optional
         A log of all events and assignments, a JSON object on each line; what is there already stays.
+    task_ids : sequence of str, optional
+        Ids of the day's tasks, for a network with slots "task": it knows tasks by their ids. A task with
+        another id takes the lowest slot that none of these has.
 
     Raises
     ------
     PolicyError
-        If the policy was trained for floors of another size or for other vehicles, or the rule is unknown.
+        If the policy was trained for floors of another size or for other vehicles, the rule is unknown, or
+        slots "task" come without ids.
     InputError
         If the layout or the seed is not usable.
     StorageError
@@ -102,6 +107,7 @@ class Dispatcher(CopiedWhole):
         start: float = 0.0,
         explain: bool = False,
         audit: str | os.PathLike[str] | None = None,
+        task_ids: Sequence[str] | None = None,
     ) -> None:
         self._use = Exclusive("dispatcher")
         if isinstance(layout, str | os.PathLike):
@@ -127,14 +133,21 @@ class Dispatcher(CopiedWhole):
             check = policy.check_layout
             check(layout, "dispatcher")
             warn_of_difference(policy, [("dispatcher", layout)])
+        self.task_ids = None if task_ids is None else tuple(task_ids)
         self._decider = LiveDecider(
-            layout, policy, greedy=self.greedy, seed=self.seed, budget=self.budget
+            layout,
+            policy,
+            greedy=self.greedy,
+            seed=self.seed,
+            budget=self.budget,
+            task_ids=self.task_ids,
         )
         self._board = Board(
             layout,
             self._decider.build_problem,
             hides_out=self._decider.hides_out,
             ranks=self._decider.ranks,
+            task_slots=self._decider.task_slots,
         )
         self._floor = Floor(self._board, check)
         self._floor.apply(DayBegan(-math.inf, float(start)))
@@ -412,6 +425,7 @@ class Dispatcher(CopiedWhole):
             "seed": self.seed,
             "budget": self.budget,
             "explain": self.explain,
+            "task_ids": self.task_ids,
             "decisions": self._decisions,
         }
         write_dispatcher(path, self.policy, options, self._feed)
@@ -448,6 +462,7 @@ class Dispatcher(CopiedWhole):
                 seed=data["seed"],
                 budget=data.get("budget", BUDGET),
                 explain=data.get("explain", False),
+                task_ids=data.get("task_ids"),
             )
             dispatcher._decisions = int(data["decisions"])
             unpack_feed(dispatcher._feed, data, dispatcher.layout)

@@ -24,12 +24,15 @@ class LiveTask(NamedTuple):
         Since when it waits, s.
     vehicle : int
         Position of its vehicle, -1 while it waits.
+    slot : int
+        Its own slot of the observation, from 1; 0 where its place in the pool is its slot.
     """
 
     event: TaskArrived
     row: int
     since: float
     vehicle: int = -1
+    slot: int = 0
 
 
 class LiveVehicle(NamedTuple):

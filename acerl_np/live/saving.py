@@ -85,7 +85,12 @@ def pack_feed(feed: Feed) -> dict[str, Any]:
     return {
         "time": None if math.isinf(feed.time) else feed.time,
         "tasks": [
-            {**vars(task.event), "since": task.since, "vehicle": task.vehicle}
+            {
+                **vars(task.event),
+                "since": task.since,
+                "vehicle": task.vehicle,
+                "slot": task.slot,
+            }
             for task in board.tasks.values()
         ],
         "pool": board.pool,
@@ -129,7 +134,8 @@ def unpack_feed(feed: Feed, data: dict[str, Any], layout: Layout) -> None:
     tasks = {}
     for row, entry in enumerate(data["tasks"]):
         since, v = float(entry.pop("since")), int(entry.pop("vehicle"))
-        task = LiveTask(TaskArrived(**entry), row, since, v)
+        slot = int(entry.pop("slot", 0))
+        task = LiveTask(TaskArrived(**entry), row, since, v, slot)
         tasks[task.event.task] = task
     carried = {task.vehicle: name for name, task in tasks.items()}
     vehicles = []

@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.kernels.state import INSTANCE_TASK_SLOTS
+from acerl_np.policies.network import Policy
 from acerl_np.problem.instance import Instance, list_instances
+from acerl_np.problem.slots import SlotKind, find_slots
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.actions import ACTIONS, Actions, make_actions
 from acerl_np.simulation.simulator import Simulator
@@ -34,7 +36,7 @@ class Agent:
         The records of its training.
     actions : {"rules", "pairs"}
         What an action is, as in `acerl_np.gym.DMHEnv`.
-    task_slots, n_vehicles, scaling
+    task_slots, n_vehicles, scaling, slots
         As they were given to its environment; by default those of `instances`.
 
     Attributes
@@ -44,6 +46,8 @@ class Agent:
     scaling : ndarray(float64, (12,))
         Feature constants, as `kernels.state.Problem` lists them.
     task_slots, n_vehicles : int
+    slots : str
+    task_ids : tuple of str
 
     Raises
     ------
@@ -71,6 +75,7 @@ class Agent:
         task_slots: int | None = None,
         n_vehicles: int | None = None,
         scaling: ArrayLike | None = None,
+        slots: SlotKind | Policy = "task",
     ) -> None:
         if not callable(function):
             raise PolicyError(
@@ -78,11 +83,14 @@ class Agent:
             )
         if actions not in ACTIONS:
             raise PolicyError(f"actions: read {describe(actions)}; expected one of {list(ACTIONS)}")
+        records = list_instances(instances)
+        own = find_slots(slots, records)
         problem = build_problem(
-            list_instances(instances), scaling=scaling, task_slots=task_slots, n_vehicles=n_vehicles
+            records, scaling=scaling, task_slots=task_slots, n_vehicles=n_vehicles, slots=own
         )
         self.function = function
         self.actions = actions
+        self.slots, self.task_ids = own
         self.scaling: np.ndarray = problem.scaling[0]
         self.task_slots = int(problem.instance[0, INSTANCE_TASK_SLOTS])
         self.n_vehicles = int(problem.fleet.shape[1])

@@ -49,6 +49,8 @@ class AgentPair(Policy):
             has_biases=rule.network.has_biases,
             standardises=rule.network.standardises,
             origin=rule.origin,
+            slots=rule.slots,
+            task_ids=rule.task_ids,
         )
         own, other = (
             {**one.to_arrays(with_origin=False), "theta": one.theta[:0]} for one in (vehicle, rule)

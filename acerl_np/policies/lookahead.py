@@ -31,6 +31,7 @@ from acerl_np.problem.packing import (
     unpack_instances,
     unpack_json,
 )
+from acerl_np.problem.slots import POOL, find_slots
 from acerl_np.problem.tables import allocate_variants, build_problem
 from acerl_np.support.errors import InputError, PolicyError, describe, make_printable
 from acerl_np.support.numbers import Whole, check_seed, is_real, is_whole
@@ -165,6 +166,16 @@ class Lookahead(BasePolicy):
         """Whether it serves any floor and fleet, as its base does."""
         return isinstance(self.policy, str) or bool(getattr(self.policy, "portable", False))
 
+    @property
+    def slots(self) -> str:
+        """The slots of its base; an `AttributeError` where that sees none."""
+        return self.policy.slots  # type: ignore[union-attr]
+
+    @property
+    def task_ids(self) -> tuple[str, ...]:
+        """The tasks that have slots of its base; an `AttributeError` where that sees none."""
+        return self.policy.task_ids  # type: ignore[union-attr]
+
     def __repr__(self) -> str:
         return (
             f"Lookahead({self.policy!r}, {len(self.history)} records, {self.futures} futures, "
@@ -240,7 +251,8 @@ class Lookahead(BasePolicy):
                 f"{places[k].name}: no historical record but itself{where}; expected other ones"
             )
         problem, make_base = self._prepare_base(problem, places)
-        tables = build_problem(history, n_vehicles=problem.fleet.shape[1])
+        slots = find_slots(self, history) if hasattr(self, "task_ids") else POOL
+        tables = build_problem(history, n_vehicles=problem.fleet.shape[1], slots=slots)
         return problem, lambda: self._allocate(problem, tables, excluded, make_base)
 
     def _move_history(self, layout: Layout) -> list[Instance]:

@@ -12,16 +12,17 @@ from numpy.typing import ArrayLike
 from acerl_np.kernels.deciders import Decider, make_network_decider
 from acerl_np.kernels.network import act_batch, count_parameters, make_network, sum_columns
 from acerl_np.kernels.random import INITIAL, derive_key, fill_uniforms
-from acerl_np.kernels.state import INSTANCE_TASK_SLOTS, Problem
+from acerl_np.kernels.state import INSTANCE_TASK_SLOTS, RECORD_SLOT, Problem
 from acerl_np.kernels.update import fill_stream
 from acerl_np.policies.files import AnyPolicy
 from acerl_np.policies.origin import Origin, pack_origin, unpack_origin
+from acerl_np.problem.instance import Instance
 from acerl_np.problem.scaling import check_scaling
+from acerl_np.problem.slots import SlotKind, Slots, check_slots, place_tasks
 from acerl_np.problem.tables import count_actions, count_features
 from acerl_np.support.errors import PolicyError
 
 if TYPE_CHECKING:
-    from acerl_np.problem.instance import Instance
     from acerl_np.problem.layout import Layout
 
 MAX_PARAMETERS = 100_000_000
@@ -99,11 +100,15 @@ class Policy(AnyPolicy):
         Whether an observation is standardised before the first layer.
     origin : Origin, optional
         Floors, fleets and records of its training.
+    slots : {"pool", "task"}
+        The slot of a waiting task: its place in the pool, or one of its own; `Simulator` says more.
+    task_ids : sequence of str
+        Tasks that have a slot of their own, in the order of the slots.
 
     Raises
     ------
     PolicyError
-        If the sizes contradict each other or a number is not finite.
+        If the sizes contradict each other, a number is not finite, or slots "task" come without ids.
     """
 
     form: ClassVar[str] = "network"
@@ -120,8 +125,11 @@ class Policy(AnyPolicy):
         has_biases: bool = True,
         standardises: bool = True,
         origin: Origin | None = None,
+        slots: SlotKind = "pool",
+        task_ids: Sequence[str] = (),
     ) -> None:
         self.origin = origin
+        self.slots, self.task_ids = check_slots(slots, task_ids, PolicyError)
         self.hidden = tuple(int(size) for size in hidden)
         self.task_slots = int(task_slots)
         self.n_vehicles = int(n_vehicles)
@@ -186,7 +194,8 @@ class Policy(AnyPolicy):
         Parameters
         ----------
         observation : array_like of float32, (B, n_features) or (n_features,)
-            As `Simulator.observation`, not standardised.
+            As `Simulator.observation`, not standardised. Nothing in it says which slots it shows: they are
+            to be this policy's, as those of `Simulator(instances, slots=policy)` are.
         action_mask : array_like of bool, (B, n_actions) or (n_actions,)
             Rows without a legal action belong to finished episodes and get -1.
         rng : numpy.random.Generator, optional
@@ -252,6 +261,9 @@ class Policy(AnyPolicy):
         fitted = problem._replace(
             instance=instance, scaling=np.tile(self.scaling, (len(instance), 1))
         )
+        instances = [place for place in places if isinstance(place, Instance)]
+        if instances and (self.task_ids or problem.record[0, 0, RECORD_SLOT]):
+            fitted = place_tasks(fitted, instances, Slots(self.slots, self.task_ids))
         return fitted, lambda: make_network_decider(
             self.network, self.theta[np.newaxis], bool(greedy)
         )
@@ -293,6 +305,8 @@ class Policy(AnyPolicy):
             "smallest": np.array(self.smallest, np.int64),
             "has_biases": np.array(self.network.has_biases),
             "standardises": np.array(self.network.standardises),
+            "slots": np.array(self.slots),
+            "task_ids": np.array(self.task_ids, np.str_),
         }
 
     @classmethod
@@ -334,5 +348,7 @@ class Policy(AnyPolicy):
             smallest=(int(arrays["smallest"][0]), int(arrays["smallest"][1])),
             has_biases=bool(arrays["has_biases"]),
             standardises=bool(arrays["standardises"]),
+            slots=str(arrays.get("slots", "pool")),  # type: ignore[arg-type]
+            task_ids=np.atleast_1d(arrays.get("task_ids", ())).tolist(),
             origin=unpack_origin(arrays),
         )

@@ -54,6 +54,7 @@ from acerl_np.problem.breakdown_limits import check_tries, find_last_tick
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import MAX_TASK_SLOTS, MAX_VEHICLES, Layout
 from acerl_np.problem.scaling import check_scaling, find_scaling
+from acerl_np.problem.slots import POOL, Slots, place_tasks
 from acerl_np.support.errors import InputError, describe
 from acerl_np.support.numbers import is_real, is_whole
 
@@ -78,6 +79,7 @@ def build_problem(
     task_slots: int | None = None,
     n_vehicles: int | None = None,
     horizon: float | None = None,
+    slots: Slots = POOL,
 ) -> Problem:
     """Stack instances, also of different floors and sizes, into kernel tables.
 
@@ -87,11 +89,13 @@ def build_problem(
     scaling : array_like of float, (12,), optional
         Feature constants; by default `find_scaling(instances)`.
     task_slots, n_vehicles : int, optional
-        Sizes of the observation; by default the largest among the layouts, and at least as many
-        vehicles as that.
+        Sizes of the observation; by default the largest among the layouts, and as many slots as tasks have
+        one of their own; at least as many vehicles as the largest fleet.
     horizon : float, optional
         s, cut to whole ones, after which an episode is stopped, finished or not; by default never.
         Where vehicles break down at random, `breakdown_limits.find_last_tick` says when.
+    slots : Slots
+        Of the tasks in the observation.
 
     Returns
     -------
@@ -159,6 +163,8 @@ def build_problem(
             check_tries(instance)
     scaling = find_scaling(instances) if scaling is None else check_scaling(scaling)
 
+    if task_slots is None:
+        task_slots = max(len(slots.ids), *(layout.task_slots for layout in layouts))
     problem = _allocate_problem(
         layouts, layout_of, n_tasks, fleet, n_breakdowns, scaling, task_slots, horizon
     )
@@ -166,7 +172,7 @@ def build_problem(
         _fill_instance(problem, i, instance, rows)
         if instance.layout.has_random_breakdowns:
             problem.instance[i, INSTANCE_HORIZON] = find_last_tick(instance, horizon)
-    return problem
+    return place_tasks(problem, instances, slots) if slots.ids else problem
 
 
 def _allocate_problem(

@@ -11,6 +11,7 @@ from acerl_np.evolution.sampler import InstanceSampler
 from acerl_np.kernels.state import EPISODE_POOL_SIZE
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.scaling import find_scaling
+from acerl_np.problem.slots import SlotKind
 from acerl_np.simulation.simulator import Simulator
 from acerl_np.support.errors import CheckpointError
 from acerl_np.training.checkpoint import check_array
@@ -67,15 +68,22 @@ class Episodes:
         Deals the records; it is told each finished episode's return, minus the makespan in s.
     seed : int
         Of random breakdowns.
+    slots : str
+        Of the observation.
     """
 
     def __init__(
-        self, instances: Sequence[Instance], n_episodes: int, sampler: InstanceSampler, seed: int
+        self,
+        instances: Sequence[Instance],
+        n_episodes: int,
+        sampler: InstanceSampler,
+        seed: int,
+        slots: SlotKind,
     ) -> None:
         self.sampler = sampler
         self._seed = seed
         self.sim = Simulator(
-            instances, n_episodes=n_episodes, scaling=find_scaling(list(instances))
+            instances, n_episodes=n_episodes, scaling=find_scaling(list(instances)), slots=slots
         )
         self._rounds = 0
         self._n_started = 0

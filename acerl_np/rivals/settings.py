@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from typing import Any, get_args
 
+from acerl_np.problem.slots import SlotKind
 from acerl_np.support.errors import ConfigError, describe
 from acerl_np.support.numbers import is_real, is_whole
 
@@ -18,6 +19,7 @@ PAPER = "paper"
 TIANSHOU = "Tianshou 0.4.6"
 SEARCHED = "searched on the training records"
 CHOSEN = "chosen here"
+INFERRED = "inferred, as ACERL's"
 
 MAX_LAYERS = 100
 """Most hidden layers, of a policy file as well."""
@@ -47,6 +49,14 @@ class Settings:
     reward_scale: float = _scale(30.0)
     reward_shift: float = _shift(1.0)
     batch: int = _setting(64, TIANSHOU, "rows of a batch", 1, 65536)
+    slots: str = field(
+        default="task",
+        metadata={
+            "source": INFERRED,
+            "meaning": "slots of waiting tasks: each its own, or their places in the pool",
+            "choices": get_args(SlotKind),
+        },
+    )
     look_every: int = _setting(
         50_000, CHOSEN, "steps between two looks of a training curve, 0 for none", 0, 10**12
     )
@@ -62,6 +72,13 @@ class Settings:
         """
         for item in fields(self):
             value, about = getattr(self, item.name), item.metadata
+            if "choices" in about:
+                if value not in about["choices"]:
+                    expected = ", ".join(about["choices"])
+                    raise ConfigError(
+                        f"{item.name}: read {describe(value)}; expected one of {expected}"
+                    )
+                continue
             low, high = about["low"], about["high"]
             whole = isinstance(item.default, int | tuple)
             values = value if isinstance(item.default, tuple) else (value,)

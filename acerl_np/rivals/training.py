@@ -135,9 +135,9 @@ class RivalTrainer(CopiedWhole):
             )
         self.settings: Any = settings
         own = cast(Any, settings)  # of the algorithm's own class
-        self._shape = describe_network(self.instances, own.hidden)
+        self._shape = describe_network(self.instances, own.hidden, slots=own.slots)
         sampler = make_sampler("ais" if adaptive else "random", len(self.instances), self.seed)
-        self.episodes = Episodes(self.instances, own.episodes, sampler, self.seed)
+        self.episodes = Episodes(self.instances, own.episodes, sampler, self.seed, own.slots)
         sim = self.episodes.sim
         n_vehicles = sim.n_actions // N_RULES
         unit = measure_unit(self.instances)
@@ -312,7 +312,7 @@ class RivalTrainer(CopiedWhole):
                 instances,
                 steps=stored["steps"],
                 seed=stored["seed"],
-                settings=stored["settings"],
+                settings={"slots": "pool", **stored["settings"]},
             )
             trainer._restore(int(stored["taken"]), arrays)
         except (*UNUSABLE, OverflowError, AttributeError) as error:

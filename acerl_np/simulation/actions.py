@@ -16,6 +16,7 @@ from acerl_np.kernels.state import (
     INSTANCE_TASK_SLOTS,
     RECORD_DEMAND,
     RECORD_PRIORITY,
+    RECORD_SLOT,
     VEHICLE_STATUS,
 )
 from acerl_np.simulation.simulator import Simulator, find_legal, read_choices
@@ -80,7 +81,6 @@ class PairActions:
         self._simulator = simulator
         self.slots = int(simulator.problem.instance[0, INSTANCE_TASK_SLOTS])
         self.n = simulator.problem.fleet.shape[1] * self.slots
-        self._mask = np.zeros((simulator.n_episodes, self.n), np.bool_)
         self.begin()
 
     def mask(self) -> np.ndarray:
@@ -99,7 +99,7 @@ class PairActions:
             k = int(np.argmax(illegal))
             raise simulator.explain_illegal(int(rows[k]), int(chosen[k]), self._mask)
         vehicles, slots = np.divmod(np.where(running, chosen, 0), self.slots)
-        tasks = simulator.state.pool[rows, slots * running]
+        tasks = self._tasks[rows, slots]
         simulator.assign(vehicles, tasks, episodes=rows)
         self.begin()
 
@@ -107,15 +107,15 @@ class PairActions:
         """Note that episodes were started, or went on; take the decisions that no action says."""
         simulator = self._simulator
         while True:
-            self._mask = find_pairs(simulator, self.slots)
+            self._tasks, self._mask = find_pairs(simulator, self.slots)
             unseen = np.flatnonzero(~simulator.done & ~self._mask.any(axis=1))
             if not len(unseen):
                 return
             simulator.step(simulator.action_mask[unseen].argmax(axis=1), episodes=unseen)
 
 
-def find_pairs(simulator: Simulator, slots: int) -> np.ndarray:
-    """Return which vehicle may take which of the tasks that are seen, in every episode.
+def find_pairs(simulator: Simulator, slots: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the task in each slot, and which vehicle may take it, in every episode.
 
     Parameters
     ----------
@@ -125,8 +125,10 @@ def find_pairs(simulator: Simulator, slots: int) -> np.ndarray:
 
     Returns
     -------
-    ndarray(bool, (B, n_vehicles * slots))
-        False in episodes that are over.
+    tasks : ndarray(int64, (B, slots))
+        0 in empty slots.
+    mask : ndarray(bool, (B, n_vehicles * slots))
+        False in empty slots, and in episodes that are over.
     """
     problem, state, i = simulator.problem, simulator.state, simulator.choices
     n_waiting = state.episode[:, EPISODE_POOL_SIZE]
@@ -135,20 +137,29 @@ def find_pairs(simulator: Simulator, slots: int) -> np.ndarray:
     idle &= np.arange(fleet) < problem.instance[i, INSTANCE_N_VEHICLES, np.newaxis]
     idle &= ~simulator.done[:, np.newaxis]
     ranked = bool(problem.instance[:, INSTANCE_HAS_PRIORITIES].any())
-    n = n_tasks if ranked else min(slots, n_tasks)  # the highest priority may wait unseen
+    in_pool = simulator.slots == "pool"
+    # The highest priority may wait unseen, and anywhere in the pool stands a task with a slot of its own.
+    n = min(slots, n_tasks) if in_pool and not ranked else n_tasks
     n = min(n, int(n_waiting.max(initial=0)))
-    tasks = np.where(np.arange(n) < n_waiting[:, np.newaxis], state.pool[:, :n], 0)
+    waits = np.arange(n) < n_waiting[:, np.newaxis]
+    tasks = np.where(waits, state.pool[:, :n], 0)
     record = problem.record[i[:, np.newaxis], tasks]
     capacity = problem.fleet[i, :, FLEET_CAPACITY][:, :, np.newaxis]
     offered = (capacity == 0.0) | (record[:, np.newaxis, :, RECORD_DEMAND] <= capacity)
-    offered &= (np.arange(n) < n_waiting[:, np.newaxis])[:, np.newaxis, :]
+    offered &= waits[:, np.newaxis, :]
     if ranked and n:
         priority = np.where(offered, record[:, np.newaxis, :, RECORD_PRIORITY], -np.inf)
         offered &= priority >= priority.max(axis=2, keepdims=True)
     offered &= idle[:, :, np.newaxis]
+    slot = np.broadcast_to(np.arange(n), tasks.shape)
+    if not in_pool:
+        slot = record[:, :, RECORD_SLOT].astype(np.int64) - 1
+    b, k = np.nonzero(waits & (slot < slots))
     mask = np.zeros((simulator.n_episodes, fleet, slots), np.bool_)
-    mask[:, :, : min(n, slots)] = offered[:, :, :slots]
-    return mask.reshape(simulator.n_episodes, fleet * slots)
+    mask[b, :, slot[b, k]] = offered[b, :, k]
+    held = np.zeros((simulator.n_episodes, slots), np.int64)
+    held[b, slot[b, k]] = tasks[b, k]
+    return held, mask.reshape(simulator.n_episodes, fleet * slots)
 
 
 def make_actions(kind: str, simulator: Simulator) -> Actions:

@@ -32,6 +32,7 @@ from acerl_np.kernels.state import (
 )
 from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.problem.layout import Layout
+from acerl_np.problem.slots import HasSlots, SlotKind, find_slots, refuse_other_slots
 from acerl_np.problem.tables import build_problem, count_actions, count_features
 from acerl_np.simulation.streams import BreakdownStreams
 from acerl_np.support.errors import ActionError, InputError, describe
@@ -128,7 +129,8 @@ class Simulator(CopiedWhole):
     scaling : array_like of float, (12,), optional
         Feature constants of a policy; by default those of the layouts.
     task_slots, n_vehicles : int, optional
-        Sizes of observation and mask; by default the largest among the layouts.
+        Sizes of observation and mask; by default the largest among the layouts, and as many slots as there
+        are ids with slots "task".
     horizon : float, optional
         s, cut to whole ones, after which an episode is stopped, finished or not; by default never.
         Where vehicles break down at random, `problem.breakdown_limits.find_last_tick` says when.
@@ -141,9 +143,16 @@ class Simulator(CopiedWhole):
         Streams of the random breakdowns instead, the same each time an episode is started; those of
         `rollout.stream_keys` are the ones that a trial of `evaluate_policy` meets. Seeds are
         refused then.
+    slots : {"task", "pool"} or a policy
+        Which slot of the observation a waiting task has: "task", its own, in the natural order of the ids of
+        all records (task_2 before task_10); "pool", its place in the pool, as in the public environment; or
+        those of a policy, with its ids.
 
     Attributes
     ----------
+    slots : str
+    task_ids : tuple of str
+        Tasks that have a slot of their own, in the order of the slots.
     pool : tuple of Instance
         The different instances, in the order of their first entries.
     choices : ndarray(int64, (B,))
@@ -152,8 +161,8 @@ class Simulator(CopiedWhole):
     Raises
     ------
     InputError
-        If there is no instance or no episode, the tables would not fit a machine, or an option is
-        unusable.
+        If there is no instance or no episode, the tables would not fit a machine, an option is
+        unusable, or the records have more than 100 different ids with slots "task".
 
     Examples
     --------
@@ -176,15 +185,19 @@ class Simulator(CopiedWhole):
         n_episodes: int | None = None,
         seed: Whole = 0,
         breakdown_keys: np.ndarray | None = None,
+        slots: SlotKind | HasSlots | Chooser = "task",
     ) -> None:
         entries = list_instances(instances)
         self.pool = tuple({id(instance): instance for instance in entries}.values())
+        own = find_slots(slots, self.pool)
+        self.slots, self.task_ids = own
         self.problem = build_problem(
             self.pool,
             scaling=scaling,
             task_slots=task_slots,
             n_vehicles=n_vehicles,
             horizon=horizon,
+            slots=own,
         )
         if n_episodes is None:
             n_episodes = len(entries)
@@ -372,10 +385,11 @@ class Simulator(CopiedWhole):
         Raises
         ------
         PolicyError
-            If the policy does not fit an instance.
+            If the policy does not fit an instance, or sees tasks in other slots.
         """
         for instance in self.pool:
             policy.check_fits(instance)
+        refuse_other_slots("simulator", self, policy)
         keys = np.zeros((self.n_episodes, 4), np.uint32)
         if rng is not None:
             keys = rng.integers(2**32, size=keys.shape, dtype=np.uint32)

@@ -329,7 +329,11 @@ class ACERL(CopiedWhole):
         settings, instances, arrays = load_checkpoint(path)
         try:
             config = Config.from_dict(
-                {**settings["config"], "hidden": tuple(settings["config"]["hidden"])}
+                {
+                    "slots": "pool",
+                    **settings["config"],
+                    "hidden": tuple(settings["config"]["hidden"]),
+                }
             )
             # Before anything is allocated for the network that the settings describe.
             expected = count_form_parameters(instances, config)

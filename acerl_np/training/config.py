@@ -12,6 +12,7 @@ from acerl_np.evolution.sampler import Advantage, Sampler
 from acerl_np.evolution.spreads import MIN_NOISE_STD
 from acerl_np.policies.index import FEATURES, KNOWLEDGE, MAX_HIDDEN
 from acerl_np.policies.network import Initialisation
+from acerl_np.problem.slots import SlotKind
 from acerl_np.problem.tables import MAX_HORIZON
 from acerl_np.support.errors import ConfigError, describe, make_printable
 from acerl_np.support.files import read_text
@@ -80,6 +81,9 @@ class Config:
         layout lists any.
     without : tuple of str
         Features that an index policy leaves out, for ablations.
+    slots : {"task", "pool"}
+        Where the network sees a waiting task: in a slot of its own, by its id, which an inference says was so
+        in the paper (`docs/known-differences.md`); or in that of its place in the pool.
     sampler : {"ais", "uniform", "random", "single"}
         Adaptive, each instance equally often, independent draws, the first instance only.
     shaping : {"standardised", "rank"}
@@ -141,6 +145,7 @@ class Config:
     initialisation: Initialisation = "he"
     biases: bool = True
     standardise: bool = True
+    slots: SlotKind = "task"
     curve_every: int = 8
     curve_trials: int = 3
     outcome: Outcome = "last"
@@ -204,6 +209,8 @@ class Config:
                 _fail("spread", self.spread, "one with form network")
             if self.knowledge is not None:
                 _fail("knowledge", self.knowledge, "none with form network")
+        elif self.slots != "task":
+            _fail("slots", self.slots, "none with form index")
         elif len(self.hidden) > 1 or any(n > MAX_HIDDEN for n in self.hidden):
             _fail("hidden", self.hidden, f"at most one layer of {MAX_HIDDEN} with form index")
 
@@ -341,6 +348,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "advantage": get_args(Advantage),
     "initialisation": get_args(Initialisation),
     "outcome": get_args(Outcome),
+    "slots": get_args(SlotKind),
 }
 SWITCHES = ("antithetic", "biases", "standardise")
 

@@ -25,6 +25,7 @@ from acerl_np.policies.network import Policy, initial_parameters
 from acerl_np.policies.origin import Origin
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.scaling import find_scaling
+from acerl_np.problem.slots import SlotKind, find_slots
 from acerl_np.problem.tables import build_problem, count_actions, count_features
 from acerl_np.simulation.arena import play_list, play_members
 from acerl_np.support.errors import InputError
@@ -71,11 +72,14 @@ class Form(Protocol):
         ...
 
 
-def find_layer_sizes(instances: Sequence[Instance], hidden: Sequence[int]) -> list[int]:
+def find_layer_sizes(
+    instances: Sequence[Instance], hidden: Sequence[int], slots: SlotKind = "task"
+) -> list[int]:
     """Return the layer sizes of a network for the largest of these instances' floors."""
-    slots = max(instance.layout.task_slots for instance in instances)
+    n_ids = len(find_slots(slots, instances).ids)
+    seen = max(n_ids, *(instance.layout.task_slots for instance in instances))
     fleet = max(len(instance.layout.vehicles) for instance in instances)
-    return [count_features(slots, fleet), *hidden, count_actions(fleet)]
+    return [count_features(seen, fleet), *hidden, count_actions(fleet)]
 
 
 def describe_network(
@@ -84,6 +88,7 @@ def describe_network(
     *,
     biases: bool = True,
     standardise: bool = False,
+    slots: SlotKind = "task",
 ) -> dict[str, Any]:
     """Return what `Policy` takes beside its parameters, for the floors of these training records.
 
@@ -92,19 +97,23 @@ def describe_network(
     instances : sequence of Instance
     hidden : sequence of int
     biases, standardise : bool
+    slots : str
         As `Config`.
     """
-    slots = [instance.layout.task_slots for instance in instances]
+    own = find_slots(slots, instances)
+    sizes = [instance.layout.task_slots for instance in instances]
     fleets = [len(instance.layout.vehicles) for instance in instances]
     return {
         "hidden": tuple(hidden),
-        "task_slots": max(slots),
+        "task_slots": max(len(own.ids), *sizes),
         "n_vehicles": max(fleets),
         "scaling": find_scaling(instances),
-        "smallest": (min(slots), min(fleets)),
+        "smallest": (min(sizes), min(fleets)),
         "has_biases": biases,
         "standardises": standardise,
         "origin": Origin.of(instances),
+        "slots": own.kind,
+        "task_ids": own.ids,
     }
 
 
@@ -131,10 +140,15 @@ class NetworkForm:
         self.config = config
         self.workers = workers
         scaling = find_scaling(instances) if instances else None
-        self.problem = build_problem(instances, scaling=scaling, horizon=config.horizon)
-        self.sizes = find_layer_sizes(instances, config.hidden)
+        own = find_slots(config.slots, instances)
+        self.problem = build_problem(instances, scaling=scaling, horizon=config.horizon, slots=own)
+        self.sizes = find_layer_sizes(instances, config.hidden, config.slots)
         self._shape = describe_network(
-            instances, config.hidden, biases=config.biases, standardise=config.standardise
+            instances,
+            config.hidden,
+            biases=config.biases,
+            standardise=config.standardise,
+            slots=config.slots,
         )
         self.network = make_network(
             self.sizes, has_biases=config.biases, standardises=config.standardise
@@ -355,5 +369,5 @@ def count_form_parameters(instances: Sequence[Instance], config: Config) -> int:
     """Return the number of parameters of the form, before anything is allocated for it."""
     if config.form == "index":
         return find_index_shape(instances, config).n_parameters
-    sizes = find_layer_sizes(instances, config.hidden)
+    sizes = find_layer_sizes(instances, config.hidden, config.slots)
     return count_parameters(sizes, config.biases)

@@ -25,7 +25,6 @@ from acerl_np.policies.index import IndexShape
 from acerl_np.policies.network import initial_parameters
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.arena import play_list
-from acerl_np.support.errors import PolicyError
 from acerl_np.support.workers import Workers
 
 JIT = not numba.config.DISABLE_JIT
@@ -215,10 +214,10 @@ def test_a_row_of_index_functions_is_a_function_of_its_own(world, key, seed, gre
 
 @pytest.mark.parametrize("rule", [-1, RANDOM + 1])
 def test_an_unknown_rule_is_refused(rule):
-    with pytest.raises(PolicyError, match=f"rule: read {rule}; expected a number from 0 to 7"):
+    with pytest.raises(ValueError, match=f"rule: read {rule}; expected a number from 0 to 7"):
         make_rule_decider(rule)
     rules = np.array([[0, rule]], np.int32)
-    with pytest.raises(PolicyError, match="expected numbers from 0 to 5"):
+    with pytest.raises(ValueError, match="expected numbers from 0 to 5"):
         make_plan_decider(np.zeros((1, 2), np.int32), rules)
 
 

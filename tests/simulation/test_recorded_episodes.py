@@ -73,13 +73,14 @@ def test_recording_is_complete():
 
 def test_all_recorded_episodes_in_one_batch():
     episodes = range(N_EPISODES)
-    replay(Simulator([load_instance(RECORDED["instance"][e]) for e in episodes]), episodes)
+    played = [load_instance(RECORDED["instance"][e]) for e in episodes]
+    replay(Simulator(played, slots="pool"), episodes)
 
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("episode", SINGLE_EPISODES)
 def test_recorded_episode_alone(episode):
-    replay(Simulator(load_instance(RECORDED["instance"][episode])), [episode])
+    replay(Simulator(load_instance(RECORDED["instance"][episode]), slots="pool"), [episode])
 
 
 @pytest.mark.parametrize("episode", SINGLE_EPISODES)
