@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from acerl_np.kernels import state as S
 from acerl_np.kernels.baselines import RANDOM, pick_by_rule
 from acerl_np.kernels.events import (
     advance_events,
@@ -35,15 +36,7 @@ from acerl_np.kernels.network import (
 from acerl_np.kernels.observation import N_SEEN_FIELDS, list_actions, list_features
 from acerl_np.kernels.random import LANES, derive_key, draw_uniform
 from acerl_np.kernels.rules import AHP, FCFS, N_RULES, select_task
-from acerl_np.kernels.state import (
-    EPISODE_INSTANCE,
-    EPISODE_N_DECISIONS,
-    EPISODE_PHASE,
-    INSTANCE_N_VEHICLES,
-    RUNNING,
-    Problem,
-    write_outcome,
-)
+from acerl_np.kernels.state import Problem, write_outcome
 from acerl_np.kernels.update import Noise, perturb_member
 from acerl_np.support.compiled import choose_by_type, inner_kernel, kernel
 
@@ -228,7 +221,7 @@ def decide_by_plan(problem, state, b, decider, row, key, decision):
     for k in range(decider.orders.shape[1]):
         v = np.int64(decider.orders[row, k])
         if v < problem.instance[
-            state.episode[b, EPISODE_INSTANCE], INSTANCE_N_VEHICLES
+            state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_N_VEHICLES
         ] and has_choice(problem, state, b, v):
             rule = np.int64(decider.rules[row, v])
             return v, np.int64(select_task(problem, state, b, v, rule)), rule
@@ -376,9 +369,9 @@ def play_on(problem, state, b, decider, row, key):
     """Advance episode b to its end; `decider` takes all decisions."""
     while True:
         advance_events(problem, state, b)
-        if state.episode[b, EPISODE_PHASE] != RUNNING:
+        if state.episode[b, S.EPISODE_PHASE] != S.RUNNING:
             return
-        decision = state.episode[b, EPISODE_N_DECISIONS]
+        decision = state.episode[b, S.EPISODE_N_DECISIONS]
         v, position, _ = decide(problem, state, b, decider, row, key, decision)
         assign_task(problem, state, b, v, position)
 
@@ -409,13 +402,13 @@ def play_episodes(problem, state, decider, episodes, piece, outcome):
         while running:
             running = False
             for b in range(n_tile):
-                if state.episode[b, EPISODE_PHASE] != RUNNING:
+                if state.episode[b, S.EPISODE_PHASE] != S.RUNNING:
                     continue
                 advance_events(problem, state, b)
-                if state.episode[b, EPISODE_PHASE] != RUNNING:
+                if state.episode[b, S.EPISODE_PHASE] != S.RUNNING:
                     continue
                 row, key = episodes.rows[first + b], state.breakdown_key[b]
-                decision = state.episode[b, EPISODE_N_DECISIONS]
+                decision = state.episode[b, S.EPISODE_N_DECISIONS]
                 v, position, _ = decide(problem, state, b, decider, row, key, decision)
                 assign_task(problem, state, b, v, position)
                 running = True
@@ -443,8 +436,8 @@ def decide_rows(problem, state, decider, keys, chosen):
     for b in range(len(state.episode)):
         for k in range(3):
             chosen[b, k] = -1
-        if state.episode[b, EPISODE_PHASE] == RUNNING:
-            decision = state.episode[b, EPISODE_N_DECISIONS]
+        if state.episode[b, S.EPISODE_PHASE] == S.RUNNING:
+            decision = state.episode[b, S.EPISODE_N_DECISIONS]
             chosen[b, 0], chosen[b, 1], chosen[b, 2] = decide(
                 problem, state, b, decider, row, keys[b], decision
             )

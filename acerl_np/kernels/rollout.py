@@ -4,20 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from acerl_np.kernels import state as S
 from acerl_np.kernels.events import advance_events, assign_task, find_waiting, start_episode
 from acerl_np.kernels.observation import clear_view, write_view
 from acerl_np.kernels.rules import N_RULES, select_task
-from acerl_np.kernels.state import (
-    EPISODE_INSTANCE,
-    EPISODE_PHASE,
-    IDLE,
-    INSTANCE_N_TASKS,
-    INSTANCE_N_VEHICLES,
-    RUNNING,
-    VEHICLE_STATUS,
-    find_priority,
-    is_offered,
-)
+from acerl_np.kernels.state import find_priority, is_offered
 from acerl_np.support.compiled import inner_kernel, kernel
 
 
@@ -50,10 +41,10 @@ def advance_batch(problem, state, rows, restart, choices, view):
         b = rows[k]
         if restart:
             start_episode(problem, state, b, choices[k])
-        elif state.episode[b, EPISODE_PHASE] == RUNNING:
+        elif state.episode[b, S.EPISODE_PHASE] == S.RUNNING:
             apply_action(problem, state, b, np.int32(choices[k]))
         clear_view(view, b)
-        if state.episode[b, EPISODE_PHASE] == RUNNING:
+        if state.episode[b, S.EPISODE_PHASE] == S.RUNNING:
             write_view(problem, state, b, view)
 
 
@@ -73,16 +64,16 @@ def find_impossible(problem, state, rows, vehicles, tasks):
     """
     for k in range(len(rows)):
         b = rows[k]
-        if state.episode[b, EPISODE_PHASE] != RUNNING:
+        if state.episode[b, S.EPISODE_PHASE] != S.RUNNING:
             continue
-        i = state.episode[b, EPISODE_INSTANCE]
+        i = state.episode[b, S.EPISODE_INSTANCE]
         v, task = vehicles[k], tasks[k]
-        if not 0 <= v < problem.instance[i, INSTANCE_N_VEHICLES]:
+        if not 0 <= v < problem.instance[i, S.INSTANCE_N_VEHICLES]:
             return k
-        if not 0 <= task < problem.instance[i, INSTANCE_N_TASKS]:
+        if not 0 <= task < problem.instance[i, S.INSTANCE_N_TASKS]:
             return k
         waits = find_waiting(state, b, task) >= 0
-        is_idle = state.vehicle[b, v, VEHICLE_STATUS] == IDLE
+        is_idle = state.vehicle[b, v, S.VEHICLE_STATUS] == S.IDLE
         priority = find_priority(problem, state, b, v)
         if not (waits and is_idle and is_offered(problem, i, v, task, priority)):
             return k
@@ -107,10 +98,10 @@ def assign_batch(problem, state, rows, vehicles, tasks, view):
     """
     for k in range(len(rows)):
         b = rows[k]
-        if state.episode[b, EPISODE_PHASE] != RUNNING:
+        if state.episode[b, S.EPISODE_PHASE] != S.RUNNING:
             continue
         assign_task(problem, state, b, vehicles[k], find_waiting(state, b, tasks[k]))
         advance_events(problem, state, b)
         clear_view(view, b)
-        if state.episode[b, EPISODE_PHASE] == RUNNING:
+        if state.episode[b, S.EPISODE_PHASE] == S.RUNNING:
             write_view(problem, state, b, view)

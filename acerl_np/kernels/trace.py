@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from acerl_np.kernels import state as S
 from acerl_np.kernels.events import (
     find_next_tick,
     finish_episode,
@@ -11,29 +12,7 @@ from acerl_np.kernels.events import (
     process_tick,
 )
 from acerl_np.kernels.rules import rate_task, weigh_ahp
-from acerl_np.kernels.state import (
-    ARRIVED,
-    EPISODE_INSTANCE,
-    EPISODE_N_FINISHED,
-    EPISODE_PHASE,
-    EPISODE_POOL_SIZE,
-    EPISODE_TIME,
-    INSTANCE_HORIZON,
-    INSTANCE_N_TASKS,
-    NEVER,
-    PLACE_EDGE_OFFSET,
-    STOPPED,
-    STUCK,
-    VEHICLE_EDGE_END_TICK,
-    VEHICLE_EDGE_FROM,
-    VEHICLE_EDGE_TICK,
-    VEHICLE_EDGE_TO,
-    VEHICLE_LEG,
-    VEHICLE_REVERSED,
-    copy_row,
-    find_priority,
-    is_offered,
-)
+from acerl_np.kernels.state import copy_row, find_priority, is_offered
 from acerl_np.support.compiled import kernel
 
 N_STEP_FIELDS = 6
@@ -53,16 +32,16 @@ def pass_tick(problem, state, b, due):
     due : int
         Tick at which the caller wants to be asked again, `NEVER` for none.
     """
-    i = state.episode[b, EPISODE_INSTANCE]
-    if state.episode[b, EPISODE_N_FINISHED] == problem.instance[i, INSTANCE_N_TASKS]:
+    i = state.episode[b, S.EPISODE_INSTANCE]
+    if state.episode[b, S.EPISODE_N_FINISHED] == problem.instance[i, S.INSTANCE_N_TASKS]:
         finish_episode(problem, state, b)
         return
     tick = min(due, find_next_tick(problem, state, b))
-    if tick == NEVER:
-        state.episode[b, EPISODE_PHASE] = STUCK
-    elif tick > problem.instance[i, INSTANCE_HORIZON]:
-        state.episode[b, EPISODE_TIME] = problem.instance[i, INSTANCE_HORIZON]
-        state.episode[b, EPISODE_PHASE] = STOPPED
+    if tick == S.NEVER:
+        state.episode[b, S.EPISODE_PHASE] = S.STUCK
+    elif tick > problem.instance[i, S.INSTANCE_HORIZON]:
+        state.episode[b, S.EPISODE_TIME] = problem.instance[i, S.INSTANCE_HORIZON]
+        state.episode[b, S.EPISODE_PHASE] = S.STOPPED
     else:
         process_tick(problem, state, b, tick)
 
@@ -91,16 +70,16 @@ def list_steps(problem, state, b, spare, v, steps, offsets):
     copy_row(state, b, state, spare)
     row = state.vehicle[spare, v]
     n = 0
-    while row[VEHICLE_LEG] != ARRIVED and n < len(steps):
-        steps[n, STEP_FROM] = row[VEHICLE_EDGE_FROM]
-        steps[n, STEP_TO] = row[VEHICLE_EDGE_TO]
-        steps[n, STEP_START] = row[VEHICLE_EDGE_TICK]
-        steps[n, STEP_END] = row[VEHICLE_EDGE_END_TICK]
-        steps[n, STEP_LEG] = row[VEHICLE_LEG]
-        steps[n, STEP_REVERSED] = row[VEHICLE_REVERSED]
-        offsets[n] = state.place[spare, v, PLACE_EDGE_OFFSET]
+    while row[S.VEHICLE_LEG] != S.ARRIVED and n < len(steps):
+        steps[n, STEP_FROM] = row[S.VEHICLE_EDGE_FROM]
+        steps[n, STEP_TO] = row[S.VEHICLE_EDGE_TO]
+        steps[n, STEP_START] = row[S.VEHICLE_EDGE_TICK]
+        steps[n, STEP_END] = row[S.VEHICLE_EDGE_END_TICK]
+        steps[n, STEP_LEG] = row[S.VEHICLE_LEG]
+        steps[n, STEP_REVERSED] = row[S.VEHICLE_REVERSED]
+        offsets[n] = state.place[spare, v, S.PLACE_EDGE_OFFSET]
         n += 1
-        locate_vehicle(problem, state, spare, v, row[VEHICLE_EDGE_END_TICK])
+        locate_vehicle(problem, state, spare, v, row[S.VEHICLE_EDGE_END_TICK])
     return n
 
 
@@ -118,10 +97,10 @@ def rate_tasks(problem, state, b, v, rule, keys):
     keys : ndarray(float64, (at least the pool's size,))
         Output: the rule picks the first of the smallest.
     """
-    i = state.episode[b, EPISODE_INSTANCE]
+    i = state.episode[b, S.EPISODE_INSTANCE]
     weights = weigh_ahp(problem, state, b, v, rule)
     priority = find_priority(problem, state, b, v)
-    for k in range(state.episode[b, EPISODE_POOL_SIZE]):
+    for k in range(state.episode[b, S.EPISODE_POOL_SIZE]):
         task = state.pool[b, k]
         keys[k] = np.inf
         if is_offered(problem, i, v, task, priority):

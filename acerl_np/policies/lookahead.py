@@ -7,16 +7,12 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
+from acerl_np.kernels import state as S
 from acerl_np.kernels.deciders import Decider, IndexDecider, RuleDecider, make_rule_decider
 from acerl_np.kernels.futures import N_PAST_FIELDS, PAST_SEEN, Ahead
 from acerl_np.kernels.index import allocate_pairs
 from acerl_np.kernels.random import LOOKAHEAD
-from acerl_np.kernels.state import (
-    N_ENDS_FIELDS,
-    N_RECORD_FIELDS,
-    Problem,
-    allocate_state,
-)
+from acerl_np.kernels.state import Problem, allocate_state
 from acerl_np.kernels.update import fill_stream
 from acerl_np.policies.files import BasePolicy, pack_policy, unpack_policy
 from acerl_np.policies.index import IndexPolicy
@@ -328,8 +324,8 @@ class Lookahead(BasePolicy):
             penalty=self.penalty,
             margin=self.margin,
             past=past,
-            seen_ends=np.empty((0, N_ENDS_FIELDS), np.int32),
-            seen_record=np.empty((0, N_RECORD_FIELDS)),
+            seen_ends=np.empty((0, S.N_ENDS_FIELDS), np.int32),
+            seen_record=np.empty((0, S.N_RECORD_FIELDS)),
             agreement=np.zeros(n_history),
             deviation=np.zeros(n_history),
             weight=np.zeros(n_history),

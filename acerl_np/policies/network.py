@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from acerl_np.kernels import state as S
 from acerl_np.kernels.deciders import Decider, make_network_decider
 from acerl_np.kernels.network import act_batch, count_parameters, make_network, sum_columns
 from acerl_np.kernels.random import INITIAL, derive_key, fill_uniforms
-from acerl_np.kernels.state import INSTANCE_TASK_SLOTS, RECORD_SLOT, Problem
+from acerl_np.kernels.state import Problem
 from acerl_np.kernels.update import fill_stream
 from acerl_np.policies.files import AnyPolicy
 from acerl_np.policies.origin import Origin, pack_origin, unpack_origin
@@ -257,12 +258,12 @@ class Policy(AnyPolicy):
         Problem, callable
         """
         instance = problem.instance.copy()
-        instance[:, INSTANCE_TASK_SLOTS] = self.task_slots
+        instance[:, S.INSTANCE_TASK_SLOTS] = self.task_slots
         fitted = problem._replace(
             instance=instance, scaling=np.tile(self.scaling, (len(instance), 1))
         )
         instances = [place for place in places if isinstance(place, Instance)]
-        if instances and (self.task_ids or problem.record[0, 0, RECORD_SLOT]):
+        if instances and (self.task_ids or problem.record[0, 0, S.RECORD_SLOT]):
             fitted = place_tasks(fitted, instances, Slots(self.slots, self.task_ids))
         return fitted, lambda: make_network_decider(
             self.network, self.theta[np.newaxis], bool(greedy)

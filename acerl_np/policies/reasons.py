@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from acerl_np.kernels import state as S
 from acerl_np.kernels.deciders import AgentsDecider, Decider, IndexDecider, NetworkDecider
 from acerl_np.kernels.futures import Ahead
 from acerl_np.kernels.rules import AHP, LWT, N_RULES
-from acerl_np.kernels.state import (
-    EPISODE_POOL_SIZE,
-    IDLE,
-    VEHICLE_STATUS,
-    Problem,
-    State,
-)
+from acerl_np.kernels.state import Problem, State
 from acerl_np.kernels.trace import rate_tasks
 from acerl_np.policies.rules import RULES
 from acerl_np.simulation.trace import Alternative, Reason
@@ -83,7 +78,7 @@ def explain_choice(
 
 
 def _rate(problem: Problem, state: State, b: int, v: int, rule: int) -> np.ndarray:
-    keys = np.empty(int(state.episode[b, EPISODE_POOL_SIZE]))
+    keys = np.empty(int(state.episode[b, S.EPISODE_POOL_SIZE]))
     rate_tasks(problem, state, b, v, rule, keys)
     return keys
 
@@ -106,7 +101,7 @@ def _list_actions(
 ) -> list[Alternative]:
     """Return a network's legal actions with their probabilities."""
     actions, found = [], []
-    for v in np.flatnonzero(state.vehicle[b, :, VEHICLE_STATUS] == IDLE).tolist():
+    for v in np.flatnonzero(state.vehicle[b, :, S.VEHICLE_STATUS] == S.IDLE).tolist():
         for rule in range(N_RULES):
             keys = _rate(problem, state, b, v, rule)
             if np.isfinite(keys).any():
