@@ -7,11 +7,9 @@ import numpy as np
 from acerl_np.kernels import state as S
 from acerl_np.kernels.events import (
     assign_task,
-    find_next_tick,
     find_waiting,
-    finish_episode,
     has_choice,
-    process_tick,
+    pass_tick,
     start_episode,
 )
 from acerl_np.kernels.random import draw_uniform
@@ -136,15 +134,5 @@ def play_assignments(problem, state, instance, order, bounds, start_tick, head):
     # No assignment is possible before the first decision: no task waits for a vehicle that is free.
     start_episode(problem, state, 0, instance)
     while state.episode[0, S.EPISODE_PHASE] == S.RUNNING:
-        if state.episode[0, S.EPISODE_N_FINISHED] == problem.instance[instance, S.INSTANCE_N_TASKS]:
-            finish_episode(problem, state, 0)
-            break
         due = assign_due(problem, state, 0, order, bounds, start_tick, head)
-        tick = min(due, find_next_tick(problem, state, 0))
-        if tick == S.NEVER:
-            state.episode[0, S.EPISODE_PHASE] = S.STUCK
-        elif tick > problem.instance[instance, S.INSTANCE_HORIZON]:
-            state.episode[0, S.EPISODE_TIME] = problem.instance[instance, S.INSTANCE_HORIZON]
-            state.episode[0, S.EPISODE_PHASE] = S.STOPPED
-        else:
-            process_tick(problem, state, 0, tick)
+        pass_tick(problem, state, 0, due)

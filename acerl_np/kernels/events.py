@@ -374,24 +374,37 @@ def finish_episode(problem, state, b):
 
 
 @inner_kernel
+def pass_tick(problem, state, b, due):
+    """Advance episode b to its next tick with an event, or to `due` if that is sooner; or close it.
+
+    Parameters
+    ----------
+    problem : Problem
+    state : State
+    b : int
+        A running row without a decision that is to be taken now.
+    due : int
+        Tick at which the caller wants to be asked again, `NEVER` for none.
+    """
+    i = state.episode[b, S.EPISODE_INSTANCE]
+    if state.episode[b, S.EPISODE_N_FINISHED] == problem.instance[i, S.INSTANCE_N_TASKS]:
+        finish_episode(problem, state, b)
+        return
+    tick = min(due, find_next_tick(problem, state, b))
+    if tick == S.NEVER:
+        state.episode[b, S.EPISODE_PHASE] = S.STUCK
+    elif tick > problem.instance[i, S.INSTANCE_HORIZON]:
+        state.episode[b, S.EPISODE_TIME] = problem.instance[i, S.INSTANCE_HORIZON]
+        state.episode[b, S.EPISODE_PHASE] = S.STOPPED
+    else:
+        process_tick(problem, state, b, tick)
+
+
+@inner_kernel
 def advance_events(problem, state, b):
     """Advance episode b to its next decision or to its end."""
-    i = state.episode[b, S.EPISODE_INSTANCE]
-    while True:
-        if state.episode[b, S.EPISODE_N_FINISHED] == problem.instance[i, S.INSTANCE_N_TASKS]:
-            finish_episode(problem, state, b)
-            return
-        if is_decision_due(problem, state, b):
-            return
-        tick = find_next_tick(problem, state, b)
-        if tick == S.NEVER:
-            state.episode[b, S.EPISODE_PHASE] = S.STUCK
-            return
-        if tick > problem.instance[i, S.INSTANCE_HORIZON]:
-            state.episode[b, S.EPISODE_TIME] = problem.instance[i, S.INSTANCE_HORIZON]
-            state.episode[b, S.EPISODE_PHASE] = S.STOPPED
-            return
-        process_tick(problem, state, b, tick)
+    while state.episode[b, S.EPISODE_PHASE] == S.RUNNING and not is_decision_due(problem, state, b):
+        pass_tick(problem, state, b, S.NEVER)
 
 
 @inner_kernel

@@ -16,7 +16,7 @@ from acerl_np.kernels.deciders import Decider
 from acerl_np.kernels.events import plan_breakdown
 from acerl_np.kernels.index import Pairs
 from acerl_np.kernels.random import draw_uniform, draw_waiting_time
-from acerl_np.kernels.state import Problem, State, copy_situation, count_ticks
+from acerl_np.kernels.state import Problem, State, copy_floor, copy_situation, count_ticks
 from acerl_np.kernels.variation import copy_task, perturb_arrival, place_task
 from acerl_np.support.compiled import inner_kernel, kernel
 
@@ -203,16 +203,7 @@ def write_present(problem, state, b, ahead):
     """Write what all futures of a decision share: floor, fleet, tasks that have arrived, situation."""
     i = state.episode[b, S.EPISODE_INSTANCE]
     future = ahead.future
-    for field in range(problem.instance.shape[1]):
-        future.instance[0, field] = problem.instance[i, field]
-    for v in range(problem.fleet.shape[1]):
-        for field in range(problem.fleet.shape[2]):
-            future.fleet[0, v, field] = problem.fleet[i, v, field]
-        future.start_site[0, v] = problem.start_site[i, v]
-    for field in range(problem.scaling.shape[1]):
-        future.scaling[0, field] = problem.scaling[i, field]
-    for field in range(problem.unit.shape[1]):
-        future.unit[0, field] = problem.unit[i, field]
+    copy_floor(problem, i, future, 0)
     for task in range(state.episode[b, S.EPISODE_N_ARRIVED]):
         copy_task(problem, i, task, future, 0, task)
     copy_situation(state, b, ahead.states, PRESENT)

@@ -5,45 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from acerl_np.kernels import state as S
-from acerl_np.kernels.events import (
-    find_next_tick,
-    finish_episode,
-    locate_vehicle,
-    process_tick,
-)
+from acerl_np.kernels.events import locate_vehicle
 from acerl_np.kernels.rules import rate_task, weigh_ahp
 from acerl_np.kernels.state import copy_row, find_priority, is_offered
 from acerl_np.support.compiled import kernel
 
 N_STEP_FIELDS = 6
 STEP_FROM, STEP_TO, STEP_START, STEP_END, STEP_LEG, STEP_REVERSED = range(N_STEP_FIELDS)
-
-
-@kernel
-def pass_tick(problem, state, b, due):
-    """Advance episode b to its next tick with an event, or to `due` if that is sooner; or close it.
-
-    Parameters
-    ----------
-    problem : Problem
-    state : State
-    b : int
-        A running row without a decision that is to be taken now.
-    due : int
-        Tick at which the caller wants to be asked again, `NEVER` for none.
-    """
-    i = state.episode[b, S.EPISODE_INSTANCE]
-    if state.episode[b, S.EPISODE_N_FINISHED] == problem.instance[i, S.INSTANCE_N_TASKS]:
-        finish_episode(problem, state, b)
-        return
-    tick = min(due, find_next_tick(problem, state, b))
-    if tick == S.NEVER:
-        state.episode[b, S.EPISODE_PHASE] = S.STUCK
-    elif tick > problem.instance[i, S.INSTANCE_HORIZON]:
-        state.episode[b, S.EPISODE_TIME] = problem.instance[i, S.INSTANCE_HORIZON]
-        state.episode[b, S.EPISODE_PHASE] = S.STOPPED
-    else:
-        process_tick(problem, state, b, tick)
 
 
 @kernel

@@ -6,25 +6,8 @@ import numpy as np
 
 from acerl_np.kernels import state as S
 from acerl_np.kernels.random import RECORD, derive_key, draw_uniform
+from acerl_np.kernels.state import copy_floor, copy_table
 from acerl_np.support.compiled import inner_kernel, kernel
-
-
-@inner_kernel
-def copy_setting(source, i, target, k):
-    """Copy what is no task of instance i of one Problem to row k of another one of the same layouts."""
-    for field in range(source.instance.shape[1]):
-        target.instance[k, field] = source.instance[i, field]
-    for v in range(source.fleet.shape[1]):
-        for field in range(source.fleet.shape[2]):
-            target.fleet[k, v, field] = source.fleet[i, v, field]
-        target.start_site[k, v] = source.start_site[i, v]
-        for n in range(source.breakdown.shape[2]):
-            for field in range(source.breakdown.shape[3]):
-                target.breakdown[k, v, n, field] = source.breakdown[i, v, n, field]
-    for field in range(source.scaling.shape[1]):
-        target.scaling[k, field] = source.scaling[i, field]
-    for field in range(source.unit.shape[1]):
-        target.unit[k, field] = source.unit[i, field]
 
 
 @inner_kernel
@@ -129,7 +112,10 @@ def draw_records(source, target, bases, magnitude, synthetic, seed, generation, 
     for k in range(len(bases)):
         i = bases[k]
         derive_key(seed, RECORD, generation, k, key)
-        copy_setting(source, i, target, k)
+        copy_floor(source, i, target, k)
+        for v in range(source.fleet.shape[1]):
+            n = source.breakdown.shape[2]
+            copy_table(source.breakdown[i], v, target.breakdown[k], v, n)
         n_tasks = source.instance[i, S.INSTANCE_N_TASKS]
         own = np.floor(draw_uniform(key, 0, 1) * (magnitude + 1))
         is_synthetic = draw_uniform(key, 0, 2) < synthetic

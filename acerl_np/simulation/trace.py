@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from acerl_np.kernels import state as S
-from acerl_np.kernels.events import open_episode
+from acerl_np.kernels.events import open_episode, pass_tick
 from acerl_np.kernels.state import Problem, State, allocate_state
 from acerl_np.kernels.trace import (
     N_STEP_FIELDS,
@@ -20,7 +20,6 @@ from acerl_np.kernels.trace import (
     STEP_START,
     STEP_TO,
     list_steps,
-    pass_tick,
 )
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout

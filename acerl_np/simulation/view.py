@@ -52,9 +52,7 @@ def describe_episode(simulator: Simulator, b: int) -> str:
         )
     for v, vehicle in enumerate(instance.layout.vehicles):
         row = state.vehicle[b, v]
-        line = (
-            f"  {vehicle.id}: {STATUSES[int(row[S.VEHICLE_STATUS])]} at {sites[row[S.VEHICLE_SITE]].id}"
-        )
+        line = f"  {vehicle.id}: {STATUSES[int(row[S.VEHICLE_STATUS])]} at {sites[row[S.VEHICLE_SITE]].id}"
         if row[S.VEHICLE_STATUS] == S.WORKING:
             line += f", task {instance.tasks[row[S.VEHICLE_TASK]]}"
         lines.append(line)
