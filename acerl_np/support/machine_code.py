@@ -25,8 +25,9 @@ import numpy as np
 
 from acerl_np.support.version import __version__
 
-SECONDS = 40
-"""About how long all kernels together take to compile, s; most uses need a part of them."""
+SECONDS = "10 to 40 s"
+"""How long the kernels of one use take to compile: a training, hindsight, a lookahead of a rule or of a
+network; measured on an idle and on a busy core."""
 
 COMPILE_WAIT = 120.0
 """Seconds to wait for another process that compiles; it may have been stopped."""
@@ -221,13 +222,13 @@ def note_compiling() -> None:
     if sys.stderr is not None:
         with contextlib.suppress(OSError, ValueError):
             print(
-                f"acerl_np: compiling kernels, {how} (up to {SECONDS} s) ...",
+                f"acerl_np: compiling kernels, {how} ({SECONDS}) ...",
                 file=sys.stderr,
                 flush=True,
             )
 
 
-NOT_KEPT = f"compiled kernels are not kept, each process compiles them anew (up to {SECONDS} s)"
+NOT_KEPT = f"compiled kernels are not kept, each process compiles them anew ({SECONDS})"
 NOT_READ = "kept machine code of kernels cannot be read, and is compiled anew"
 
 

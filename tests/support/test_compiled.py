@@ -44,7 +44,7 @@ def package(tmp_path):
     return tmp_path / "src" / "acerl_np"
 
 
-ANNOUNCED = "acerl_np: compiling kernels, once on this machine (up to 40 s) ...\n"
+ANNOUNCED = "acerl_np: compiling kernels, once on this machine (10 to 40 s) ...\n"
 
 # Compiles in half a second, and calls kernels of another file.
 SMALL = """
