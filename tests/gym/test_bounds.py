@@ -36,13 +36,18 @@ def play_within(env, choose):
 
 
 @settings(deadline=None, max_examples=150)
-@given(worlds.worlds(), st.sampled_from(["rules", "pairs"]), st.booleans())
-def test_no_observation_leaves_its_bounds(world, actions, random):
+@given(
+    worlds.worlds(),
+    st.sampled_from(["rules", "pairs"]),
+    st.booleans(),
+    st.sampled_from(["task", "pool"]),
+)
+def test_no_observation_leaves_its_bounds(world, actions, random, slots):
     instance = world.instance()
     if random:
         model = RandomBreakdowns(2e4, 30.0)
         instance = replace(instance, layout=instance.layout.with_random_breakdowns(model))
-    env = DMHEnv(instance, actions=actions)
+    env = DMHEnv(instance, actions=actions, slots=slots)
     _, time = play_within(env, world.choose)
     if not random:
         assert time <= bound_time(instance, bound_durations(instance), np.inf)
@@ -54,7 +59,7 @@ def test_bounds_are_reached_where_they_can_be(suite):
     rng = np.random.default_rng(1)
     shares = []
     instances = load_suite(suite)
-    envs = [DMHEnv(instance, scaling=None) for instance in instances]
+    envs = [DMHEnv(instance, scaling=None, slots="pool") for instance in instances]
     for env in envs:
         shares.append(play_within(env, lambda legal, k: rng.choice(legal))[0])
     shares = np.concatenate(shares)
@@ -77,9 +82,10 @@ SPREAD = {
 """Constants that let each feature of a task take values of both signs."""
 
 
+@pytest.mark.parametrize("slots", ["task", "pool"])
 @pytest.mark.parametrize("truncates", [False, True])
 @pytest.mark.parametrize("scaling", [worlds.RAW, SPREAD], ids=["raw", "spread"])
-def test_every_bound_is_touched(scaling, truncates):
+def test_every_bound_is_touched(scaling, truncates, slots):
     """So `gym/bounds.py` and `kernels/observation.py` cannot differ: neither is wider than the other."""
     fleet = [
         {"id": "u", "start": "A", "speed": 1, "capacity": 4},
@@ -102,7 +108,8 @@ def test_every_bound_is_touched(scaling, truncates):
     for edge, length in zip(floor["edges"], (10.2, 6.2), strict=True):
         edge["length"] = length
     instance = Instance.from_rows("touched", Layout.from_dict(floor), rows)
-    env = DMHEnv(instance, actions="pairs")
+    env = DMHEnv(instance, actions="pairs", slots=slots)
+    n_slots = 3 if slots == "pool" else len(rows)
     rng = np.random.default_rng(0)
     seen, longest = [], 0.0
     state = env._simulator.state
@@ -111,14 +118,16 @@ def test_every_bound_is_touched(scaling, truncates):
         over = False
         while not over:
             seen.append(observation)
-            longest = max(longest, info["time"] - state.waiting_since[0, state.pool[0, 0]])
+            first = state.pool[0, 0] if slots == "pool" else 0  # the task in the first slot
+            if observation[2] != 0.0:
+                longest = max(longest, info["time"] - state.waiting_since[0, first])
             action = rng.choice(np.flatnonzero(info["action_mask"]))
             observation, _, over, _, info = env.step(action)
     least, most = np.min(seen, axis=0), np.max(seen, axis=0)
     low, high = env.observation_space.low, env.observation_space.high
     features = {"loaded": 0, "expiry": 2, "demand": 3}
     for v in range(2):
-        first = 4 * 3 + v * 6
+        first = 4 * n_slots + v * (3 + n_slots)
         names = ("speed", "status", "capacity", "total")
         features |= {f"{name} {v}": first + k for k, name in enumerate(names)}
     del features["status 0"]  # it never breaks down

@@ -42,12 +42,14 @@ def ask_every_pair(simulator, b, slots):
 def test_the_mask_is_what_the_simulator_takes(world):
     instance = world.instance()
     record = load_instance("DMH-01")
-    simulator = Simulator([instance, record], n_episodes=2)
+    simulator = Simulator([instance, record], n_episodes=2, slots="pool")
     slots = 3
     for k in range(12):
-        mask = find_pairs(simulator, slots)
+        tasks, mask = find_pairs(simulator, slots)
         for b in range(2):
             assert mask[b].tolist() == ask_every_pair(simulator, b, slots).tolist()
+            n = min(slots, simulator.state.episode[b, EPISODE_POOL_SIZE])
+            assert np.array_equal(tasks[b, :n], simulator.state.pool[b, :n])
         if simulator.done.all():
             break
         actions = [
@@ -58,8 +60,8 @@ def test_the_mask_is_what_the_simulator_takes(world):
 
 
 def test_an_action_assigns_the_task_in_its_slot():
-    env = gymnasium.make("acerl_np.gym:" + PAIRS_ENV_ID, instance="DMH-01")
-    simulator = Simulator(load_instance("DMH-01"))
+    env = gymnasium.make("acerl_np.gym:" + PAIRS_ENV_ID, instance="DMH-01", slots="pool")
+    simulator = Simulator(load_instance("DMH-01"), slots="pool")
     observation, info = env.reset(seed=0)
     assert env.action_space.n == 3 * 30
     rng, over = np.random.default_rng(2), False
@@ -122,7 +124,7 @@ def crowded(n_tasks):
 @pytest.mark.parametrize(("n", "decisions"), [(3, 3), (6, 5)])
 def test_what_no_slot_shows_is_decided_without_a_learner(n, decisions):
     """Else no action would be legal where one is due."""
-    env = DMHEnv(crowded(n), actions="pairs")
+    env = DMHEnv(crowded(n), actions="pairs", slots="pool")
     _, info = env.reset(seed=0)
     over, k = False, 0
     while not over:

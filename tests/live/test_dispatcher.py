@@ -103,7 +103,7 @@ def test_recorded_episodes_look_and_go_the_same(policy, episode):
 
 @pytest.fixture(scope="module")
 def policy():
-    config = Config(generations=2, population=8, hidden=(12,), noise_std=0.5)
+    config = Config(generations=2, population=8, hidden=(12,), noise_std=0.5, slots="pool")
     trainer = ACERL([load_instance("DMH-01"), load_instance("DMH-05")], config, threads=1)
     trainer.run()
     return trainer.policy
@@ -134,7 +134,7 @@ def play_live(instance, dispatcher, restart=None):
 def test_a_policy_decides_as_in_the_simulator(policy, name):
     instance = load_instance(name)
     log, decided = play_live(instance, Dispatcher(instance.layout, policy))
-    simulator = Simulator(instance, scaling=policy.scaling)
+    simulator = Simulator(instance, scaling=policy.scaling, slots=policy)
     n = 0
     while not simulator.done[0]:
         simulator.step(policy.act(simulator.observation, simulator.action_mask))

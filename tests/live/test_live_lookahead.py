@@ -249,7 +249,7 @@ def test_memory_is_that_of_the_day():
     assert (board.room, len(board._free), len(board.tasks), len(board.pool)) == (64, 64, 0, 0)
     day = dispatcher._day
     assert (day.n_tasks, day.delivered) == (10_000, 10_000)
-    assert day.ends.nbytes + day.record.nbytes <= 16384 * 56
+    assert day.ends.nbytes + day.record.nbytes <= 16384 * 64
     dispatcher.begin_day(now + 10.0)
     assert len(dispatcher._day.ends) == FIRST_ROOM
 

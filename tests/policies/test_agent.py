@@ -56,7 +56,7 @@ def test_it_sees_by_the_constants_and_sizes_of_its_training(actions):
 
 
 def test_constants_may_be_given():
-    agent = Agent(first_legal, week("training", 10.0), scaling=np.arange(1.0, 13.0))
+    agent = Agent(first_legal, week("training", 10.0), scaling=np.arange(1.0, 13.0), slots="pool")
     assert agent.scaling.tolist() == list(range(1, 13))
     assert repr(agent).endswith("actions='rules', task_slots=3, n_vehicles=2)")
 

@@ -34,7 +34,7 @@ def pair(suite):
 
 def test_simulator_trials_and_act_agree(pair, suite):
     """The best action is the same whether the kernel takes it or the caller."""
-    sim = Simulator(suite)
+    sim = Simulator(suite, slots="pool")
     while not sim.done.all():
         actions = pair.act(sim.observation, sim.action_mask)
         vehicles, _ = pair.choose(sim)
@@ -48,7 +48,7 @@ def test_simulator_trials_and_act_agree(pair, suite):
 
 
 def test_each_agent_draws_by_its_own_softmax(pair, suite):
-    sim = Simulator(suite[:1])
+    sim = Simulator(suite[:1], slots="pool")
     observation, mask = sim.observation, sim.action_mask
     n = 4_000
     drawn = pair.act(

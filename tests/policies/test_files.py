@@ -36,7 +36,7 @@ from acerl_np.support.files import read_arrays, write_arrays
 
 JIT = not numba.config.DISABLE_JIT
 needs_jit = pytest.mark.skipif(not JIT, reason="whole episodes")
-UNTRAINED = Config(generations=0, hidden=(2,))
+UNTRAINED = Config(generations=0, hidden=(2,), slots="pool")
 
 
 @pytest.fixture(scope="module")

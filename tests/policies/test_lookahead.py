@@ -167,7 +167,7 @@ def test_what_is_to_come_changes_no_decision_before_it(name, weights):
     ahead = Lookahead(
         BASES[name](day), history=history, futures=2, weights=weights, candidates=2, **options
     )
-    simulator = Simulator([day, *others])
+    simulator = Simulator([day, *others], slots="pool")
     agreed = np.zeros(len(cuts), int)
     while not simulator.done.all():
         vehicles, tasks = ahead.choose(simulator)
@@ -190,7 +190,7 @@ def test_the_true_breakdowns_to_come_are_not_known(name):
     day = replace(day_of(), layout=layout)
     n = 6
     keys = np.random.default_rng(0).integers(2**32, size=(n, 4), dtype=np.uint32)
-    simulator = Simulator([day] * n, breakdown_keys=keys)
+    simulator = Simulator([day] * n, breakdown_keys=keys, slots="pool")
     ahead = Lookahead(BASES[name](day), history=records_of(), futures=2)
     assert len(set(simulator.state.vehicle[:, :, VEHICLE_BREAKDOWN_AT].ravel().tolist())) > n
     decisions = 0
@@ -218,7 +218,7 @@ def test_the_time_that_is_left_is_not_found_from_the_true_tasks():
     """Where vehicles break down at random an episode has a horizon that its tasks decide."""
     model = RandomBreakdowns(5000.0, 90.0)
     day = replace(day_of(), layout=day_of().layout.with_random_breakdowns(model))
-    simulator = Simulator(day)
+    simulator = Simulator(day, slots="pool")
     other = Simulator(Instance.from_rows("other", day.layout, day.rows()[:6]))
     assert simulator.problem.instance[0, INSTANCE_HORIZON] < NEVER
     assert not np.array_equal(simulator.problem.instance, other.problem.instance)
@@ -296,7 +296,7 @@ def test_with_the_true_rest_of_the_day_it_only_improves(number):
     rows[0]["demand"] += 1.0
     twin = Instance.from_rows("twin", day.layout, rows)
     ahead = Lookahead(INDEX, history=[twin], futures=1)
-    simulator = Simulator(day)
+    simulator = Simulator(day, slots="pool")
     prepared = ahead.prepare(simulator.problem, [day])[1]()
     key = np.zeros(4, np.uint32)
     promised = np.inf
@@ -321,7 +321,7 @@ def test_with_the_true_rest_of_the_day_it_only_improves(number):
 
 def weights_of(day, history, time):
     """The history's weights at the first decision after `time`."""
-    simulator = Simulator(day)
+    simulator = Simulator(day, slots="pool")
     ahead = Lookahead(INDEX, history=history, futures=1)
     while simulator.time[0] <= time:
         simulator.assign(*INDEX.choose(simulator))
@@ -384,7 +384,7 @@ def test_another_seed_draws_other_futures():
 def test_same_futures_are_played_once():
     """Whether it is known that a record's futures are all the same changes no sum."""
     day, history = day_of(5), records_of((1, 2, 3))
-    simulator = Simulator(day)
+    simulator = Simulator(day, slots="pool")
     ahead = Lookahead(INDEX, history=history, futures=9)
     key = np.arange(4, dtype=np.uint32)
     prepared = ahead.prepare(simulator.problem, [day])[1]()
@@ -463,7 +463,7 @@ def test_capacities(name):
     day = Instance.from_rows("loads", layout, rows)
     history = [Instance.from_rows("h", layout, records_of((2,))[0].rows())]
     ahead = Lookahead(BASES[name](day), history=history, futures=2, candidates=50)
-    simulator = Simulator(day)
+    simulator = Simulator(day, slots="pool")
     prepared = ahead.prepare(simulator.problem, [day])[1]()
     while not simulator.done[0]:
         begin_lookahead(
@@ -611,7 +611,7 @@ def test_arrays_hold_all_of_it():
         )
         again = Lookahead.from_arrays(ahead.to_arrays())
         assert repr(again) == repr(ahead)
-        simulator = Simulator(day)
+        simulator = Simulator(day, slots="pool")
         for one, other in zip(ahead.choose(simulator), again.choose(simulator), strict=True):
             assert np.array_equal(one, other)
 
@@ -629,7 +629,7 @@ def test_what_is_compiled_ahead_serves_all_of_it():
     for name in ("index", "network", "STD", "plan"):
         ahead = Lookahead(BASES[name](day), history=history, futures=1)
         evaluate_policy(ahead, day, trials=1, threads=1)
-        ahead.choose(Simulator(day))
+        ahead.choose(Simulator(day, slots="pool"))
     assert [len(kernel.signatures) for kernel in kernels] == before
 
 
