@@ -263,7 +263,9 @@ class Policy(AnyPolicy):
             instance=instance, scaling=np.tile(self.scaling, (len(instance), 1))
         )
         instances = [place for place in places if isinstance(place, Instance)]
-        if instances and (self.task_ids or problem.record[0, 0, S.RECORD_SLOT]):
+        if len(instances) == len(problem.instance) and (
+            self.task_ids or problem.record[0, 0, S.RECORD_SLOT]
+        ):
             fitted = place_tasks(fitted, instances, Slots(self.slots, self.task_ids))
         return fitted, lambda: make_network_decider(
             self.network, self.theta[np.newaxis], bool(greedy)
