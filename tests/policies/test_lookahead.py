@@ -617,20 +617,23 @@ def test_arrays_hold_all_of_it():
 
 
 @needs_jit
-def test_what_is_compiled_ahead_serves_all_of_it():
-    """Whatever the base is, in an evaluation and in a simulator; a dispatcher compiles when it is made."""
-    from acerl_np.kernels import lookahead
+def test_what_is_compiled_ahead_serves_every_rule():
+    """A base of another kind is compiled when it is first used, and then serves all of its kind."""
+    from acerl_np.kernels.lookahead import play_ahead
 
     warm_up("lookahead", quiet=True)
-    kernels = [lookahead.play_ahead, lookahead.decide_ahead_rows]
-    before = [len(kernel.signatures) for kernel in kernels]
-    assert min(before) >= 1
     day, history = shorten(day_of(), 4), records_of((2,))
-    for name in ("index", "network", "STD", "plan"):
-        ahead = Lookahead(BASES[name](day), history=history, futures=1)
+
+    def count_compiled(base):
+        ahead = Lookahead(base, history=history, futures=1)
         evaluate_policy(ahead, day, trials=1, threads=1)
-        ahead.choose(Simulator(day, slots="pool"))
-    assert [len(kernel.signatures) for kernel in kernels] == before
+        return len(play_ahead.signatures)
+
+    before = len(play_ahead.signatures)
+    assert before >= 1
+    assert count_compiled("EDD") == count_compiled("MIX") == before
+    other = count_compiled(BASES["plan"](day))
+    assert count_compiled(BASES["plan"](day)) == other
 
 
 @needs_jit
