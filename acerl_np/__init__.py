@@ -8,6 +8,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+from acerl_np.support.version import __version__
+
 if TYPE_CHECKING:
     from acerl_np.evaluation.trials import Trials, evaluate_policy
     from acerl_np.live.dispatcher import Dispatcher
@@ -61,7 +63,6 @@ if TYPE_CHECKING:
     from acerl_np.training.history import Generation
     from acerl_np.warm import warm_up
 
-__version__ = "0.1.0"
 
 _HOMES = {
     "training.acerl": ("ACERL",),

@@ -10,7 +10,6 @@ import numpy as np
 from acerl_np.evaluation.hindsight import find_hindsight
 from acerl_np.evaluation.trials import evaluate_policy
 from acerl_np.policies.lookahead import Lookahead
-from acerl_np.policies.network import Policy
 from acerl_np.policies.static_search import find_static
 from acerl_np.problem.assignments import Assignments
 from acerl_np.problem.instance import Instance
@@ -41,18 +40,23 @@ def _make_instance(expiry: float = 9.0) -> Instance:
 
 def _train() -> None:
     instance = _make_instance()
-    trainer = ACERL(instance, Config(generations=2, population=2, hidden=(2,)), threads=1)
+    config = Config(generations=1, population=2, hidden=(2,))
+    trainer = ACERL(instance, config, threads=1)
     trainer.run()
-    policy = trainer.policy
-    evaluate_policy(policy, instance, trials=1, threads=1)
-    simulator = Simulator(instance)
-    if isinstance(policy, Policy):
-        simulator.step(policy.act(simulator.observation, simulator.action_mask))
-    # The preset "best" besides draws its records and lets index functions decide.
-    best = ACERL(instance, Config.preset("best", decisions=1, records_per_member=2), threads=1)
-    best.run()
-    simulator.reset()
-    simulator.assign(*best.policy.choose(simulator))
+    evaluate_policy(trainer.policy, instance, trials=1, threads=1)
+
+
+def _train_best() -> None:
+    instance = _make_instance()
+    config = Config.preset("best", decisions=1, records_per_member=2)
+    trainer = ACERL(instance, config, threads=1)
+    trainer.run()
+    evaluate_policy(trainer.policy, instance, trials=1, threads=1)
+
+
+def _simulate() -> None:
+    simulator = Simulator(_make_instance())
+    simulator.step(simulator.action_mask.argmax(axis=1))
 
 
 def _train_rivals() -> None:
@@ -85,11 +89,12 @@ def _look_ahead() -> None:
     instance = _make_instance()
     ahead = Lookahead("STD", history=_make_instance(8.0), futures=1)
     evaluate_policy(ahead, instance, trials=1, threads=1)
-    ahead.choose(Simulator(instance))
 
 
 PARTS: dict[str, Callable[[], None]] = {
     "training": _train,
+    "best": _train_best,
+    "simulator": _simulate,
     "rivals": _train_rivals,
     "rules": _play_rule,
     "replay": _replay,
@@ -111,9 +116,10 @@ def warm_up(part: str = "training", *, quiet: bool = False) -> None:
 
     Parameters
     ----------
-    part : {"training", "rivals", "rules", "replay", "static", "search", "lookahead"}
-        Training and policies; the compared learners; dispatching rules; past assignments; static plans;
-        hindsight; lookahead.
+    part : {"training", "best", "simulator", "rivals", "rules", "replay", "static", "search", "lookahead"}
+        Training of networks, and their trials; of index functions, as the preset "best" has it; `Simulator`;
+        the compared learners; dispatching rules; past assignments; static plans; hindsight; lookahead of a
+        rule. Another base of a lookahead is compiled when it is first used.
     quiet : bool
         Announce nothing, neither now nor later in this process.
 

@@ -22,7 +22,7 @@ import numpy as np
 
 import acerl_np
 from acerl_np.evolution import Strategy, rank_utilities
-from acerl_np.kernels.deciders import make_network_decider
+from acerl_np.kernels.deciders import NetworkDecider, allocate_networks, make_network_decider
 from acerl_np.kernels.network import (
     Features,
     forward,
@@ -31,12 +31,11 @@ from acerl_np.kernels.network import (
     sum_columns,
 )
 from acerl_np.kernels.random import BLOCK, LANES, derive_key, fill_normals
-from acerl_np.kernels.rollout import Workspace, allocate_workspace
 from acerl_np.kernels.state import Outcome
 from acerl_np.kernels.update import Noise, perturb_member
 from acerl_np.policies.network import initial_parameters
 from acerl_np.problem.tables import build_problem
-from acerl_np.simulation.arena import Arena, play_list
+from acerl_np.simulation.arena import play_list, play_members
 from acerl_np.support.workers import Workers
 
 SIZES = (219, 128, 128, 12)
@@ -87,7 +86,7 @@ def perturb_members(
 
 
 @numba.njit(nogil=True)
-def pass_forward(work: Workspace, lists: Lists) -> None:
+def pass_forward(work: NetworkDecider, lists: Lists) -> None:
     """The forward pass of every decision, four networks in turn as in a tile."""
     for k in range(len(lists.count)):
         row = k % len(work.theta)
@@ -184,7 +183,7 @@ def main() -> None:
     instances = np.arange(POPULATION) % len(suite)
     records = instances[:, np.newaxis]
     one, two = Workers(1), Workers(2)
-    arenas = [Arena(problem, make_network(SIZES), workers) for workers in (one, two)]
+    own = problem, make_network(SIZES), theta, 0.1, NOISE, records
     strategies = [Strategy(theta, population=POPULATION, workers=workers) for workers in (one, two)]
     trainers = [acerl_np.ACERL(suite, seed=0, threads=n) for n in (1, 2)]
     rng = np.random.default_rng(0)
@@ -200,7 +199,7 @@ def main() -> None:
     observations = collect_observations(suite)
     lists = list_features(observations)
     network = make_network(SIZES)
-    work = allocate_workspace(network, 4, 4)
+    work = allocate_networks(network, 4)
     work.theta[:, : theta.size] = theta + 0.1 * rng.normal(size=(4, theta.size))
     for row in range(4):
         sum_columns(network, work.theta[row], work.column_sums[row])
@@ -223,18 +222,18 @@ def main() -> None:
         "cache": lambda: [work.theta.max() for _ in range(20)],
         "memory": far.max,
         "policy": play_shared,
-        "rollout 1": lambda: arenas[0].play_population(theta, 0.1, NOISE, records),
+        "rollout 1": lambda: play_members(*own, one),
         "update 1": lambda: strategies[0].estimate_gradient(utilities),
         "ranking": lambda: rank_utilities(returns, costs, instances),
         "generation 1": trainers[0].step,
-        "rollout 2": lambda: arenas[1].play_population(theta, 0.1, NOISE, records),
+        "rollout 2": lambda: play_members(*own, two),
         "update 2": lambda: strategies[1].estimate_gradient(utilities),
         "generation 2": trainers[1].step,
     }
     gained = ("rollout", "update", "generation")
     for function in parts.values():
         function()
-    played = arenas[0].play_population(theta, 0.1, NOISE, records)
+    played = play_members(*own, one)
     decisions = int(played.decisions.sum())
     shared_decisions = int(play_shared().decisions.sum())
     rule_decisions = acerl_np.evaluate_policy("MIX", suite, trials=100).decisions

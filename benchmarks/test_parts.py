@@ -19,7 +19,7 @@ from acerl_np.policies.index import IndexShape
 from acerl_np.policies.network import initial_parameters
 from acerl_np.problem.scaling import find_scaling
 from acerl_np.problem.tables import build_problem
-from acerl_np.simulation.arena import Arena, play_list
+from acerl_np.simulation.arena import play_list, play_members
 from acerl_np.support.workers import Workers
 
 SIZES = (219, 128, 128, 12)
@@ -208,14 +208,12 @@ def test_rollout(benchmark, suite, threads):
     theta = initial_parameters(SIZES, 0)
     instances = (np.arange(256) % 8)[:, np.newaxis]
     workers = Workers(threads)
-    arena = Arena(problem, make_network(SIZES), workers)
-    expected = Arena(problem, make_network(SIZES), Workers(1), tile=1).play_population(
-        theta, 0.1, GENERATION, instances
-    )
-    actual = arena.play_population(theta, 0.1, GENERATION, instances)
+    own = problem, make_network(SIZES), theta, 0.1, GENERATION, instances
+    expected = play_members(*own, Workers(1), tile=1)
+    actual = play_members(*own, workers)
     assert all(np.array_equal(a, b) for a, b in zip(actual, expected, strict=True))
     benchmark.extra_info["decisions"] = int(actual.decisions.sum())
-    benchmark(arena.play_population, theta, 0.1, GENERATION, instances)
+    benchmark(play_members, *own, workers)
     workers.close()
 
 

@@ -30,7 +30,7 @@ import acerl_np
 from acerl_np import ACERL, Config, evaluate_policy
 from acerl_np.evolution import Strategy, rank_utilities
 from acerl_np.kernels.network import act_batch
-from acerl_np.simulation.arena import Arena
+from acerl_np.training import forms
 
 JIT = not numba.config.DISABLE_JIT
 
@@ -223,7 +223,7 @@ def test_training_survives_episodes_that_failed(ranking, sampler, monkeypatch):
 
 def fail_some(patch, failure):
     """Every third episode of a generation fails from now on."""
-    play = Arena.play_population
+    play = forms.play_members
 
     def play_and_fail(*arguments, **options):
         played = play(*arguments, **options)
@@ -231,7 +231,7 @@ def fail_some(patch, failure):
         played.tardiness[::3] = abs(failure)
         return played
 
-    patch.setattr(Arena, "play_population", play_and_fail)
+    patch.setattr(forms, "play_members", play_and_fail)
 
 
 # Processors

@@ -190,7 +190,8 @@ def train_several(given: dict[str, Any], options: dict[str, Any], settings: dict
     own = min(options["threads"] or count_cores(), len(tasks))
     asked = options["processes"], options["dask"], options["silence"]
     with open_team(*asked, usual=None, own=own) as team:
-        compile_ahead("training", quiet=options["quiet"])
+        own = "best" if config.form == "index" else "training"
+        compile_ahead(own, quiet=options["quiet"])
         shown = {name: options[name] for name in ("more", "quiet")}
         run_seeds(tasks, make_folder(folder), team, **shown)
     return 0
@@ -214,7 +215,8 @@ def train_one(
     trainer, judges = make_trainer(given, options, settings, team)
     judged = judges.on != "nothing" and options["trials"] > 0
     parts = ["rules", "static", "lookahead"] if judged else []
-    compile_ahead("training", *parts, quiet=options["quiet"])
+    own = "best" if trainer.config.form == "index" else "training"
+    compile_ahead(own, *parts, quiet=options["quiet"])
     name = f"{name_data(options)}-seed{options['seed']}"
     with open_results(name_files(given, options), name) as folder:
         names = ("policy.npz", "run.npz", "config.json", "history.csv", "curves.csv")

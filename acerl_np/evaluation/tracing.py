@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from acerl_np.kernels.baselines import assign_due
 from acerl_np.kernels.deciders import Decider, decide_rows, make_rule_decider
+from acerl_np.kernels.events import assign_task, is_decision_due
 from acerl_np.kernels.futures import Ahead
 from acerl_np.kernels.lookahead import decide_ahead_rows
 from acerl_np.kernels.state import IDLE, NEVER, VEHICLE_STATUS, Problem, State
-from acerl_np.kernels.trace import assign_now, assign_recorded, has_decision
 from acerl_np.policies.files import AnyPolicy, check_policy
 from acerl_np.policies.lookahead import Lookahead
 from acerl_np.policies.reasons import explain_choice
@@ -126,12 +127,12 @@ class _Policy:
         given = []
         # Only the row that is played; the other is scratch.
         row = State(*(array[: PLAYED + 1] for array in state))
-        while has_decision(problem, state, PLAYED):
+        while is_decision_due(problem, state, PLAYED):
             self.decide(problem, row, self.decider, self.keys, self.chosen)
             v, position, rule = (int(x) for x in self.chosen[PLAYED])
             chosen = (v, position, rule)
             given.append((v, explain_choice(self.decider, problem, state, PLAYED, chosen)))
-            assign_now(problem, state, PLAYED, v, position)
+            assign_task(problem, state, PLAYED, v, position)
         return given, int(NEVER)
 
 
@@ -144,6 +145,6 @@ class _Past:
     def assign(self, problem: Problem, state: State) -> tuple[list[tuple[int, Reason]], int]:
         """Give the assignments that are due."""
         idle = state.vehicle[PLAYED, :, VEHICLE_STATUS] == IDLE
-        due = int(assign_recorded(problem, state, PLAYED, *self.plan))
+        due = int(assign_due(problem, state, PLAYED, *self.plan))
         begun = np.flatnonzero(idle & (state.vehicle[PLAYED, :, VEHICLE_STATUS] != IDLE))
         return [(int(v), Reason("recorded")) for v in begun], due

@@ -6,23 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from acerl_np.kernels import state as S
 from acerl_np.kernels.events import has_choice, start_episode
 from acerl_np.kernels.random import draw_uniform
 from acerl_np.kernels.rollout import apply_action
 from acerl_np.kernels.rules import N_RULES
 from acerl_np.kernels.search import clear_found
-from acerl_np.kernels.state import (
-    EPISODE_INSTANCE,
-    EPISODE_PHASE,
-    EPISODE_POOL_SIZE,
-    FINISHED,
-    INSTANCE_N_TASKS,
-    INSTANCE_N_VEHICLES,
-    OUTCOME_MAKESPAN,
-    OUTCOME_TARDINESS,
-    RUNNING,
-    TASK_FINISH,
-)
 from acerl_np.support.compiled import inner_kernel, kernel
 
 LATE_PENALTY = 20.0
@@ -56,10 +45,10 @@ class Style(NamedTuple):
 @inner_kernel
 def has_alternatives(problem, state, b):
     """Whether the decision of episode b could assign more than one (vehicle, task) pair."""
-    if state.episode[b, EPISODE_POOL_SIZE] > 1:
+    if state.episode[b, S.EPISODE_POOL_SIZE] > 1:
         return True
     n = 0
-    for v in range(problem.instance[state.episode[b, EPISODE_INSTANCE], INSTANCE_N_VEHICLES]):
+    for v in range(problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_N_VEHICLES]):
         if has_choice(problem, state, b, v):
             n += 1
     return n > 1
@@ -73,9 +62,9 @@ def play_genes(problem, state, b, instance, genes, actions, is_open):
     vehicle that has one acts by the same rule.
     """
     start_episode(problem, state, b, instance)
-    n_vehicles = problem.instance[instance, INSTANCE_N_VEHICLES]
+    n_vehicles = problem.instance[instance, S.INSTANCE_N_VEHICLES]
     k = 0
-    while state.episode[b, EPISODE_PHASE] == RUNNING and k < len(actions):
+    while state.episode[b, S.EPISODE_PHASE] == S.RUNNING and k < len(actions):
         is_open[k] = has_alternatives(problem, state, b)
         v = genes[k] // N_RULES
         while not has_choice(problem, state, b, v):
@@ -93,14 +82,14 @@ def score_episode(problem, state, b, cost_limit, mean_weight):
     The mean finish leads across the plateaus of the makespan; a tardiness at or above the limit
     costs more the larger it is.
     """
-    if state.episode[b, EPISODE_PHASE] != FINISHED:
+    if state.episode[b, S.EPISODE_PHASE] != S.FINISHED:
         return np.inf
-    n = problem.instance[state.episode[b, EPISODE_INSTANCE], INSTANCE_N_TASKS]
+    n = problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_N_TASKS]
     total = 0.0
     for task in range(n):
-        total += np.float64(state.task[b, task, TASK_FINISH])
-    score = state.outcome[b, OUTCOME_MAKESPAN] + mean_weight * total / n
-    excess = state.outcome[b, OUTCOME_TARDINESS] - cost_limit
+        total += np.float64(state.task[b, task, S.TASK_FINISH])
+    score = state.outcome[b, S.OUTCOME_MAKESPAN] + mean_weight * total / n
+    excess = state.outcome[b, S.OUTCOME_TARDINESS] - cost_limit
     if excess >= 0.0:
         score += LATE_PENALTY + LATE_WEIGHT * excess
     return score
@@ -144,7 +133,7 @@ def anneal_actions(problem, state, instance, key, style, n_steps, cost_limit, fo
         Output.
     """
     n_max = len(found.actions)
-    n_genes = problem.instance[instance, INSTANCE_N_VEHICLES] * N_RULES
+    n_genes = problem.instance[instance, S.INSTANCE_N_VEHICLES] * N_RULES
     genes = np.empty(n_max, np.int32)
     candidate = np.empty(n_max, np.int32)
     actions = np.empty(n_max, np.int32)
@@ -163,14 +152,14 @@ def anneal_actions(problem, state, instance, key, style, n_steps, cost_limit, fo
         change_genes(candidate, is_open, used, n_genes, key, step, style.most_changes)
         n = play_genes(problem, state, 0, instance, candidate, actions, was_open)
         score = score_episode(problem, state, 0, cost_limit, style.mean_weight)
-        makespan = state.outcome[0, OUTCOME_MAKESPAN]
-        tardiness = state.outcome[0, OUTCOME_TARDINESS]
-        better = makespan < best[OUTCOME_MAKESPAN] or (
-            makespan == best[OUTCOME_MAKESPAN] and tardiness < best[OUTCOME_TARDINESS]
+        makespan = state.outcome[0, S.OUTCOME_MAKESPAN]
+        tardiness = state.outcome[0, S.OUTCOME_TARDINESS]
+        better = makespan < best[S.OUTCOME_MAKESPAN] or (
+            makespan == best[S.OUTCOME_MAKESPAN] and tardiness < best[S.OUTCOME_TARDINESS]
         )
-        if state.episode[0, EPISODE_PHASE] == FINISHED and tardiness < cost_limit and better:
-            best[OUTCOME_MAKESPAN] = makespan
-            best[OUTCOME_TARDINESS] = tardiness
+        if state.episode[0, S.EPISODE_PHASE] == S.FINISHED and tardiness < cost_limit and better:
+            best[S.OUTCOME_MAKESPAN] = makespan
+            best[S.OUTCOME_TARDINESS] = tardiness
             found.actions[:] = -1
             found.actions[:n] = actions[:n]
         accept = score <= current

@@ -4,36 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
+from acerl_np.kernels import state as S
 from acerl_np.kernels.events import (
     assign_task,
-    find_next_tick,
     find_waiting,
-    finish_episode,
     has_choice,
-    process_tick,
+    pass_tick,
     start_episode,
 )
 from acerl_np.kernels.random import draw_uniform
 from acerl_np.kernels.rules import N_RULES, select_task
-from acerl_np.kernels.state import (
-    EPISODE_INSTANCE,
-    EPISODE_N_FINISHED,
-    EPISODE_PHASE,
-    EPISODE_POOL_SIZE,
-    EPISODE_TIME,
-    IDLE,
-    INSTANCE_HORIZON,
-    INSTANCE_N_TASKS,
-    INSTANCE_N_VEHICLES,
-    NEVER,
-    RUNNING,
-    STOPPED,
-    STUCK,
-    TASK_VEHICLE,
-    VEHICLE_STATUS,
-    find_priority,
-    is_offered,
-)
+from acerl_np.kernels.state import find_priority, is_offered
 from acerl_np.support.compiled import inner_kernel, kernel
 
 MIX, RANDOM = 6, 7
@@ -43,7 +24,7 @@ MIX, RANDOM = 6, 7
 @inner_kernel
 def choose_vehicle(problem, state, b, uniform):
     """Return one of the vehicles that have a choice, each with the same probability."""
-    n_vehicles = problem.instance[state.episode[b, EPISODE_INSTANCE], INSTANCE_N_VEHICLES]
+    n_vehicles = problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_N_VEHICLES]
     n = 0
     for v in range(n_vehicles):
         if has_choice(problem, state, b, v):
@@ -60,14 +41,14 @@ def choose_vehicle(problem, state, b, uniform):
 @inner_kernel
 def choose_task(problem, state, b, v, uniform):
     """Return the position of one of the waiting tasks that v is offered, each equally probable."""
-    i = state.episode[b, EPISODE_INSTANCE]
+    i = state.episode[b, S.EPISODE_INSTANCE]
     priority = find_priority(problem, state, b, v)
     n = 0
-    for k in range(state.episode[b, EPISODE_POOL_SIZE]):
+    for k in range(state.episode[b, S.EPISODE_POOL_SIZE]):
         if is_offered(problem, i, v, state.pool[b, k], priority):
             n += 1
     k = int(uniform * n)
-    for position in range(state.episode[b, EPISODE_POOL_SIZE]):
+    for position in range(state.episode[b, S.EPISODE_POOL_SIZE]):
         if is_offered(problem, i, v, state.pool[b, position], priority):
             if k == 0:
                 return position
@@ -104,13 +85,13 @@ def assign_due(problem, state, b, order, bounds, start_tick, head):
     int
         Tick at which the next recorded task of an idle vehicle is due, `NEVER` if there is none.
     """
-    now = state.episode[b, EPISODE_TIME]
-    next_tick = NEVER
-    for v in range(problem.instance[state.episode[b, EPISODE_INSTANCE], INSTANCE_N_VEHICLES]):
-        if state.vehicle[b, v, VEHICLE_STATUS] != IDLE:
+    now = state.episode[b, S.EPISODE_TIME]
+    next_tick = S.NEVER
+    for v in range(problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_N_VEHICLES]):
+        if state.vehicle[b, v, S.VEHICLE_STATUS] != S.IDLE:
             continue
         # A task of an idle vehicle is finished, or a breakdown has taken it off the vehicle.
-        while head[v] < bounds[v + 1] and state.task[b, order[head[v]], TASK_VEHICLE] == v:
+        while head[v] < bounds[v + 1] and state.task[b, order[head[v]], S.TASK_VEHICLE] == v:
             head[v] += 1
         if head[v] == bounds[v + 1]:
             continue
@@ -152,16 +133,6 @@ def play_assignments(problem, state, instance, order, bounds, start_tick, head):
         head[v] = bounds[v]
     # No assignment is possible before the first decision: no task waits for a vehicle that is free.
     start_episode(problem, state, 0, instance)
-    while state.episode[0, EPISODE_PHASE] == RUNNING:
-        if state.episode[0, EPISODE_N_FINISHED] == problem.instance[instance, INSTANCE_N_TASKS]:
-            finish_episode(problem, state, 0)
-            break
+    while state.episode[0, S.EPISODE_PHASE] == S.RUNNING:
         due = assign_due(problem, state, 0, order, bounds, start_tick, head)
-        tick = min(due, find_next_tick(problem, state, 0))
-        if tick == NEVER:
-            state.episode[0, EPISODE_PHASE] = STUCK
-        elif tick > problem.instance[instance, INSTANCE_HORIZON]:
-            state.episode[0, EPISODE_TIME] = problem.instance[instance, INSTANCE_HORIZON]
-            state.episode[0, EPISODE_PHASE] = STOPPED
-        else:
-            process_tick(problem, state, 0, tick)
+        pass_tick(problem, state, 0, due)

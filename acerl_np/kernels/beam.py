@@ -6,50 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from acerl_np.kernels import state as S
 from acerl_np.kernels.events import advance_events, assign_task, has_choice, start_episode
 from acerl_np.kernels.rollout import apply_action
 from acerl_np.kernels.rules import N_RULES, select_task
 from acerl_np.kernels.search import clear_found
-from acerl_np.kernels.state import (
-    ENDS_DELIVERY,
-    ENDS_PICKUP,
-    EPISODE_INSTANCE,
-    EPISODE_N_ARRIVED,
-    EPISODE_PHASE,
-    EPISODE_POOL_SIZE,
-    EPISODE_TIME,
-    IDLE,
-    INSTANCE_LAYOUT,
-    INSTANCE_N_TASKS,
-    INSTANCE_N_VEHICLES,
-    OUTCOME_MAKESPAN,
-    OUTCOME_TARDINESS,
-    PLACE_EDGE_OFFSET,
-    PLACE_HALTED_AT,
-    RECORD_ARRIVAL,
-    RECORD_EXPIRY,
-    RUNNING,
-    TASK_FINISH,
-    TASK_VEHICLE,
-    VEHICLE_BREAKDOWN_AT,
-    VEHICLE_EDGE_FROM,
-    VEHICLE_EDGE_TICK,
-    VEHICLE_EDGE_TO,
-    VEHICLE_EVENT_TICK,
-    VEHICLE_HALTED_TOWARDS,
-    VEHICLE_HIDDEN,
-    VEHICLE_LEG,
-    VEHICLE_REVERSED,
-    VEHICLE_ROUTE_INDEX,
-    VEHICLE_SITE,
-    VEHICLE_STATUS,
-    VEHICLE_TASK,
-    WORKING,
-    Problem,
-    State,
-    allocate_state,
-    copy_row,
-)
+from acerl_np.kernels.state import Problem, State, allocate_state, copy_row
 from acerl_np.support.compiled import inner_kernel, kernel
 
 PLACES = 4
@@ -118,58 +80,59 @@ def estimate_rest(problem, state, b, guide, most_delay):
     The vehicles' clocks, plus the loaded way and the approach of every task not yet assigned, at 1 m/s,
     plus the weight of the delay that is certain or likely by now.
     """
-    i = state.episode[b, EPISODE_INSTANCE]
-    distance = problem.distance[problem.instance[i, INSTANCE_LAYOUT]]
-    now = np.float64(state.episode[b, EPISODE_TIME])
+    i = state.episode[b, S.EPISODE_INSTANCE]
+    distance = problem.distance[problem.instance[i, S.INSTANCE_LAYOUT]]
+    now = np.float64(state.episode[b, S.EPISODE_TIME])
     estimate = 0.0
-    for v in range(problem.instance[i, INSTANCE_N_VEHICLES]):
-        idle = state.vehicle[b, v, VEHICLE_STATUS] == IDLE
-        estimate += now if idle else np.float64(state.vehicle[b, v, VEHICLE_EVENT_TICK])
+    for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
+        idle = state.vehicle[b, v, S.VEHICLE_STATUS] == S.IDLE
+        estimate += now if idle else np.float64(state.vehicle[b, v, S.VEHICLE_EVENT_TICK])
     delay = 0.0
-    for task in range(problem.instance[i, INSTANCE_N_TASKS]):
-        v = state.task[b, task, TASK_VEHICLE]
+    for task in range(problem.instance[i, S.INSTANCE_N_TASKS]):
+        v = state.task[b, task, S.TASK_VEHICLE]
         rest = (
-            distance[problem.ends[i, task, ENDS_PICKUP], problem.ends[i, task, ENDS_DELIVERY]]
+            distance[problem.ends[i, task, S.ENDS_PICKUP], problem.ends[i, task, S.ENDS_DELIVERY]]
             + guide.approach
         )
         if v < 0:
             estimate += rest
-        if task < state.episode[b, EPISODE_N_ARRIVED]:
+        if task < state.episode[b, S.EPISODE_N_ARRIVED]:
             if v < 0:
                 finish = now + rest
-            elif state.vehicle[b, v, VEHICLE_TASK] == task:
-                finish = np.float64(state.vehicle[b, v, VEHICLE_EVENT_TICK])
+            elif state.vehicle[b, v, S.VEHICLE_TASK] == task:
+                finish = np.float64(state.vehicle[b, v, S.VEHICLE_EVENT_TICK])
             else:
-                finish = np.float64(state.task[b, task, TASK_FINISH])
+                finish = np.float64(state.task[b, task, S.TASK_FINISH])
             delay += max(
                 0.0,
                 finish
                 - (
-                    problem.record[i, task, RECORD_ARRIVAL] + problem.record[i, task, RECORD_EXPIRY]
+                    problem.record[i, task, S.RECORD_ARRIVAL]
+                    + problem.record[i, task, S.RECORD_EXPIRY]
                 ),
             )
     return np.inf if delay >= most_delay else estimate + guide.delay_weight * delay
 
 
 HASHED = (
-    VEHICLE_STATUS,
-    VEHICLE_SITE,
-    VEHICLE_TASK,
-    VEHICLE_EVENT_TICK,
-    VEHICLE_HALTED_TOWARDS,
-    VEHICLE_BREAKDOWN_AT,
+    S.VEHICLE_STATUS,
+    S.VEHICLE_SITE,
+    S.VEHICLE_TASK,
+    S.VEHICLE_EVENT_TICK,
+    S.VEHICLE_HALTED_TOWARDS,
+    S.VEHICLE_BREAKDOWN_AT,
 )
 """Fields that decide what a vehicle can do next, and when. Some are left over from before, such as the last
 finish of an idle vehicle: they keep apart what is the same, but make nothing the same that differs."""
 
 HASHED_ON_THE_WAY = (
-    VEHICLE_HIDDEN,
-    VEHICLE_REVERSED,
-    VEHICLE_LEG,
-    VEHICLE_EDGE_FROM,
-    VEHICLE_EDGE_TO,
-    VEHICLE_EDGE_TICK,
-    VEHICLE_ROUTE_INDEX,
+    S.VEHICLE_HIDDEN,
+    S.VEHICLE_REVERSED,
+    S.VEHICLE_LEG,
+    S.VEHICLE_EDGE_FROM,
+    S.VEHICLE_EDGE_TO,
+    S.VEHICLE_EDGE_TICK,
+    S.VEHICLE_ROUTE_INDEX,
 )
 """Fields that decide, besides, where a working vehicle is that will break down before it is done."""
 
@@ -196,23 +159,23 @@ def hash_row(problem, state, b):
     The waiting tasks count in pool order, which settles the rules' ties. Since when they wait does not
     count: no rule that is an action asks. Breakdowns are listed ones.
     """
-    n_waiting = state.episode[b, EPISODE_POOL_SIZE]
-    h = mix_hash(np.uint64(1), state.episode[b, EPISODE_TIME])
+    n_waiting = state.episode[b, S.EPISODE_POOL_SIZE]
+    h = mix_hash(np.uint64(1), state.episode[b, S.EPISODE_TIME])
     h = mix_hash(h, n_waiting)
     for k in range(n_waiting):
         h = mix_hash(h, state.pool[b, k])
-    for v in range(problem.instance[state.episode[b, EPISODE_INSTANCE], INSTANCE_N_VEHICLES]):
+    for v in range(problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_N_VEHICLES]):
         vehicle, place = state.vehicle[b, v], state.place[b, v]
         for field in HASHED:
             h = mix_hash(h, vehicle[field])
-        if vehicle[VEHICLE_HALTED_TOWARDS] >= 0:
-            h = mix_hash(h, read_bits(place[PLACE_HALTED_AT]))
-        breaks = vehicle[VEHICLE_BREAKDOWN_AT] <= vehicle[VEHICLE_EVENT_TICK]
-        if vehicle[VEHICLE_STATUS] == WORKING and breaks:
+        if vehicle[S.VEHICLE_HALTED_TOWARDS] >= 0:
+            h = mix_hash(h, read_bits(place[S.PLACE_HALTED_AT]))
+        breaks = vehicle[S.VEHICLE_BREAKDOWN_AT] <= vehicle[S.VEHICLE_EVENT_TICK]
+        if vehicle[S.VEHICLE_STATUS] == S.WORKING and breaks:
             # Where it will halt follows from where it is.
             for field in HASHED_ON_THE_WAY:
                 h = mix_hash(h, vehicle[field])
-            h = mix_hash(h, read_bits(place[PLACE_EDGE_OFFSET]))
+            h = mix_hash(h, read_bits(place[S.PLACE_EDGE_OFFSET]))
     return h
 
 
@@ -247,10 +210,10 @@ def expand_parent(problem, beam, level, b, n, guide, cost_limit, found):
     A child whose episode is over is no child: it may be the best found.
     """
     parents, children = beam.parents, beam.children
-    i = parents.episode[b, EPISODE_INSTANCE]
-    most_delay = cost_limit * problem.instance[i, INSTANCE_N_TASKS]
+    i = parents.episode[b, S.EPISODE_INSTANCE]
+    most_delay = cost_limit * problem.instance[i, S.INSTANCE_N_TASKS]
     trial = beam.origin.shape[1]
-    for v in range(problem.instance[i, INSTANCE_N_VEHICLES]):
+    for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
         if not has_choice(problem, parents, b, v):
             continue
         for rule in range(N_RULES):
@@ -265,12 +228,12 @@ def expand_parent(problem, beam, level, b, n, guide, cost_limit, found):
             assign_task(problem, children, trial, v, position)
             advance_events(problem, children, trial)
             action = v * N_RULES + rule
-            if children.episode[trial, EPISODE_PHASE] != RUNNING:
-                makespan = children.outcome[trial, OUTCOME_MAKESPAN]
-                tardiness = children.outcome[trial, OUTCOME_TARDINESS]
-                if tardiness < cost_limit and makespan < found.outcome[OUTCOME_MAKESPAN]:
-                    found.outcome[OUTCOME_MAKESPAN] = makespan
-                    found.outcome[OUTCOME_TARDINESS] = tardiness
+            if children.episode[trial, S.EPISODE_PHASE] != S.RUNNING:
+                makespan = children.outcome[trial, S.OUTCOME_MAKESPAN]
+                tardiness = children.outcome[trial, S.OUTCOME_TARDINESS]
+                if tardiness < cost_limit and makespan < found.outcome[S.OUTCOME_MAKESPAN]:
+                    found.outcome[S.OUTCOME_MAKESPAN] = makespan
+                    found.outcome[S.OUTCOME_TARDINESS] = tardiness
                     keep_sequence(beam, level, b, action, found)
                 continue
             estimate = estimate_rest(problem, children, trial, guide, most_delay)

@@ -1,197 +1,384 @@
-"""Who decides: a rule, a static plan, one network or two, or an index function, behind one call.
+"""Who decides: a rule, a static plan, networks, pairs of them, or index functions, behind one call.
 
-A simulated episode, a look ahead and a control system's dispatcher all ask `decide`.
+A simulated episode, a look ahead and a control system's dispatcher all ask `decide`. Each kind of decider is
+a NamedTuple of its own, by whose type `decide` is compiled: nobody compiles what cannot occur.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from acerl_np.kernels.baselines import pick_by_rule
+from acerl_np.kernels import state as S
+from acerl_np.kernels.baselines import RANDOM, pick_by_rule
 from acerl_np.kernels.events import (
     advance_events,
     assign_task,
     has_choice,
     is_decision_due,
-    start_episode,
+    open_episode,
 )
 from acerl_np.kernels.index import Index, Pairs, allocate_pairs, choose_pair
-from acerl_np.kernels.network import Network, make_network, sum_columns
-from acerl_np.kernels.rollout import (
-    Workspace,
-    allocate_workspace,
-    choose_action,
-    choose_by_agents,
+from acerl_np.kernels.network import (
+    Features,
+    Layers,
+    Network,
+    allocate_features,
+    allocate_rows,
+    choose_greedy,
+    choose_sampled,
+    count_parameters,
+    forward,
+    sum_columns,
 )
-from acerl_np.kernels.rules import N_RULES, select_task
-from acerl_np.kernels.state import (
-    EPISODE_INSTANCE,
-    EPISODE_N_DECISIONS,
-    EPISODE_PHASE,
-    INSTANCE_N_VEHICLES,
-    RUNNING,
-    Problem,
-    write_outcome,
-)
-from acerl_np.support.compiled import inner_kernel, kernel
-
-BY_RULE, BY_PLAN, BY_NETWORK, BY_INDEX, BY_AGENTS = 0, 1, 2, 3, 4
+from acerl_np.kernels.observation import N_SEEN_FIELDS, list_actions, list_features
+from acerl_np.kernels.random import LANES, derive_key, draw_uniform
+from acerl_np.kernels.rules import AHP, FCFS, N_RULES, select_task
+from acerl_np.kernels.state import Problem, write_outcome
+from acerl_np.kernels.update import Noise, perturb_member
+from acerl_np.support.compiled import choose_by_type, inner_kernel, kernel
 
 NO_RULE = np.int64(-1)
 """In place of a rule where a task was chosen without one."""
 
 
-class Decider(NamedTuple):
-    """What decides, and a worker's own scratch for it; the parts of other kinds are empty.
+class RuleDecider(NamedTuple):
+    """A rule of `rules.py`, MIX or RANDOM."""
+
+    rule: int
+
+
+class PlanDecider(NamedTuple):
+    """Static plans.
 
     Attributes
     ----------
-    kind : int
-        BY_RULE, BY_PLAN, BY_NETWORK, BY_INDEX or BY_AGENTS.
-    greedy : bool
-        Whether a network or an index function takes the best it knows; else it draws.
-    rule : int
-        A rule of `rules.py`, MIX or RANDOM.
     orders, rules : ndarray(int32, (N, n_vehicles))
-        Static plans: vehicles, the preferred one first, and the rule of each vehicle.
-    indices : Index
-    pairs : Pairs
-    work : Workspace
-        The networks; of agents, two for each function: the vehicle's and the rule's.
+        Vehicles, the preferred one first, and the rule of each vehicle.
     """
 
-    kind: int
-    greedy: bool
-    rule: int
     orders: np.ndarray
     rules: np.ndarray
+
+
+class IndexDecider(NamedTuple):
+    """Index functions, and a worker's own scratch for them.
+
+    Attributes
+    ----------
+    greedy : bool
+        Whether the pair of largest score is taken, or one is drawn.
+    indices : Index
+    pairs : Pairs
+    """
+
+    greedy: bool
     indices: Index
     pairs: Pairs
-    work: Workspace
 
 
-_NO_PLAN = np.empty((0, 0), np.int32)
-_NOTHING = Decider(
-    BY_RULE,
-    True,
-    0,
-    _NO_PLAN,
-    _NO_PLAN,
-    Index(np.empty((0, 0), np.float32), np.empty(0, np.int32), 0, 0, False, False),
-    allocate_pairs(0, 0, 0),
-    allocate_workspace(make_network([1, 1, 1]), 1, 1),
-)
+class NetworkDecider(NamedTuple):
+    """N networks of one shape, and a worker's own scratch for them.
+
+    They stand in their rows, or they are the members of a generation: then a member is perturbed into row
+    member % N when it is asked first.
+
+    Attributes
+    ----------
+    greedy : bool
+        Whether the most probable action is taken, or one is drawn.
+    network : Network
+    theta : ndarray(float32, (N, at least n_parameters)), the networks' parameters
+    column_sums : ndarray(float32, (N, at least n_first)), see `network.sum_columns`
+    held : ndarray(int64, (N,)), the member in each row, -1 for none
+    mean : ndarray(float32, (n_parameters,))
+    noise_std : float
+        sigma; 0 where the networks are no members.
+    noise : Noise
+    noise_key : ndarray(uint32, (4,))
+    bits : ndarray(uint32, (4, LANES)); normals : ndarray(float32, (4, LANES))
+    features : Features; layers : Layers
+    seen : ndarray(int32, (n_features, N_SEEN_FIELDS)), see `observation.list_seen`
+    legal : ndarray(int32, (n_actions,)); weight : ndarray(float64, (n_actions,))
+    """
+
+    greedy: bool
+    network: Network
+    theta: np.ndarray
+    column_sums: np.ndarray
+    held: np.ndarray
+    mean: np.ndarray
+    noise_std: float
+    noise: Noise
+    noise_key: np.ndarray
+    bits: np.ndarray
+    normals: np.ndarray
+    features: Features
+    layers: Layers
+    seen: np.ndarray
+    legal: np.ndarray
+    weight: np.ndarray
 
 
-def make_rule_decider(rule: int) -> Decider:
-    """Return the decider that follows a rule of `rules.py`, MIX or RANDOM."""
-    return _NOTHING._replace(kind=BY_RULE, rule=rule)
+class AgentsDecider(NamedTuple):
+    """Pairs of networks, in rows 2 n and 2 n + 1: one chooses the vehicle, the next its rule."""
+
+    networks: NetworkDecider
 
 
-def make_plan_decider(orders: np.ndarray, rules: np.ndarray) -> Decider:
-    """Return the decider that follows static plans, a row each (ndarray(int32, (N, n_vehicles)))."""
-    return _NOTHING._replace(kind=BY_PLAN, orders=orders, rules=rules)
+Decider = RuleDecider | PlanDecider | IndexDecider | NetworkDecider | AgentsDecider
 
 
-def make_network_decider(network: Network, thetas: np.ndarray, greedy: bool) -> Decider:
+def make_rule_decider(rule: int) -> RuleDecider:
+    """Return the decider that follows a rule of `rules.py`, MIX or RANDOM.
+
+    Raises
+    ------
+    ValueError
+        If there is no such rule.
+    """
+    if not FCFS <= rule <= RANDOM:
+        raise ValueError(f"rule: read {rule}; expected a number from {FCFS} to {RANDOM}")
+    return RuleDecider(int(rule))
+
+
+def make_plan_decider(orders: np.ndarray, rules: np.ndarray) -> PlanDecider:
+    """Return the decider that follows static plans, a row each (ndarray(int32, (N, n_vehicles))).
+
+    Raises
+    ------
+    ValueError
+        If a rule is none of `rules.py`.
+    """
+    if rules.size and not FCFS <= rules.min() <= rules.max() <= AHP:
+        raise ValueError(
+            f"rules: read {rules.min()} to {rules.max()}; expected numbers from {FCFS} to {AHP}"
+        )
+    return PlanDecider(orders, rules)
+
+
+def allocate_networks(network: Network, n_networks: int) -> NetworkDecider:
+    """Return room for `n_networks` members of a generation."""
+    sizes = network.sizes
+    n_parameters = count_parameters(sizes.tolist(), network.has_biases)
+    n_features, n_actions, widest = int(sizes[0]), int(sizes[-1]), int(sizes.max())
+    return NetworkDecider(
+        greedy=False,
+        network=network,
+        theta=allocate_rows(n_networks, n_parameters),
+        column_sums=allocate_rows(n_networks, int(sizes[1])),
+        held=np.full(n_networks, -1, np.int64),
+        mean=np.empty(0, np.float32),
+        noise_std=0.0,
+        noise=Noise(0, 0, 2, False),
+        noise_key=np.empty(4, np.uint32),
+        bits=np.empty((4, LANES), np.uint32),
+        normals=np.empty((4, LANES), np.float32),
+        features=allocate_features(n_features),
+        layers=Layers(
+            hidden=allocate_rows(1, widest)[0],
+            active=allocate_features(widest),
+            logits=np.empty(n_actions, np.float32),
+        ),
+        seen=np.empty((n_features, N_SEEN_FIELDS), np.int32),
+        legal=np.empty(n_actions, np.int32),
+        weight=np.empty(n_actions, np.float64),
+    )
+
+
+def make_network_decider(network: Network, thetas: np.ndarray, greedy: bool) -> NetworkDecider:
     """Return the decider that follows networks, one per row of ndarray(float32, (N, n_parameters))."""
-    work = allocate_workspace(network, 1, len(thetas))
-    work.theta[:, : thetas.shape[1]] = thetas
-    for row, theta in enumerate(thetas):
-        sum_columns(network, theta, work.column_sums[row])
-    return _NOTHING._replace(kind=BY_NETWORK, greedy=greedy, work=work)
+    decider = allocate_networks(network, len(thetas))
+    decider.theta[:, : thetas.shape[1]] = thetas
+    for row in range(len(thetas)):
+        sum_columns(network, decider.theta[row], decider.column_sums[row])
+    return decider._replace(greedy=greedy)
 
 
-def make_agents_decider(network: Network, thetas: np.ndarray, greedy: bool) -> Decider:
+def make_agents_decider(network: Network, thetas: np.ndarray, greedy: bool) -> AgentsDecider:
     """Return the decider that follows pairs of networks, two rows of ndarray(float32, (2 N, n)) each."""
-    return make_network_decider(network, thetas, greedy)._replace(kind=BY_AGENTS)
+    return AgentsDecider(make_network_decider(network, thetas, greedy))
 
 
-def make_index_decider(index: Index, problem: Problem, greedy: bool) -> Decider:
+def make_index_decider(index: Index, problem: Problem, greedy: bool) -> IndexDecider:
     """Return the decider that follows index functions on instances of `problem`."""
     n_vehicles, n_tasks = problem.fleet.shape[1], problem.record.shape[1]
-    pairs = allocate_pairs(n_vehicles, n_tasks, index.n_hidden)
-    return _NOTHING._replace(kind=BY_INDEX, greedy=greedy, indices=index, pairs=pairs)
+    return IndexDecider(greedy, index, allocate_pairs(n_vehicles, n_tasks, index.n_hidden))
 
 
 @inner_kernel
+def decide_by_rule(problem, state, b, decider, row, key, decision):
+    """Decide as `decide`, by a rule: a vehicle is drawn, and the rule picks its task."""
+    return pick_by_rule(problem, state, b, decider.rule, key, decision)
+
+
+@inner_kernel
+def decide_by_plan(problem, state, b, decider, row, key, decision):
+    """Decide as `decide`, by a plan: the first vehicle of the order that has a choice acts by its rule."""
+    nothing = np.int64(-1)
+    for k in range(decider.orders.shape[1]):
+        v = np.int64(decider.orders[row, k])
+        if v < problem.instance[
+            state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_N_VEHICLES
+        ] and has_choice(problem, state, b, v):
+            rule = np.int64(decider.rules[row, v])
+            return v, np.int64(select_task(problem, state, b, v, rule)), rule
+    return nothing, nothing, nothing
+
+
+@inner_kernel
+def decide_by_index(problem, state, b, decider, row, key, decision):
+    """Decide as `decide`, by an index function; `decider.pairs` holds the scores of all pairs after it."""
+    v, position = choose_pair(
+        problem, state, b, decider.indices, row, decider.greedy, key, decision, decider.pairs
+    )
+    return v, position, NO_RULE
+
+
+@inner_kernel
+def find_network(decider, row):
+    """Return the row that a network stands in; a member of a generation is perturbed if need be."""
+    if decider.noise_std == 0.0:
+        return row
+    place = row % len(decider.held)
+    if decider.held[place] != row:
+        perturb_member(
+            decider.mean,
+            decider.noise_std,
+            decider.noise,
+            row,
+            decider.noise_key,
+            decider.bits,
+            decider.normals,
+            decider.theta[place],
+        )
+        sum_columns(decider.network, decider.theta[place], decider.column_sums[place])
+        decider.held[place] = row
+    return place
+
+
+@inner_kernel
+def choose_output(decider, row, n_features, n_legal, key, decision, draw):
+    """Return the output, of those listed, that a network likes best or draws by its softmax."""
+    layers = decider.layers
+    theta, column_sums = decider.theta[row], decider.column_sums[row]
+    forward(decider.network, theta, column_sums, decider.features, n_features, layers)
+    if decider.greedy:
+        return np.int64(choose_greedy(layers.logits, decider.legal, n_legal))
+    uniform = draw_uniform(key, decision, draw)
+    return np.int64(choose_sampled(layers.logits, decider.legal, n_legal, uniform, decider.weight))
+
+
+@inner_kernel
+def decide_by_network(problem, state, b, decider, row, key, decision):
+    """Decide as `decide`, by a network: one output for each vehicle and rule."""
+    nothing = np.int64(-1)
+    if not is_decision_due(problem, state, b):
+        return nothing, nothing, nothing
+    place = find_network(decider, row)
+    n = list_features(problem, state, b, decider.features, decider.seen)
+    n_legal = list_actions(problem, state, b, decider.legal)
+    action = choose_output(decider, place, n, n_legal, key, decision, 0)
+    v, rule = np.int64(action // N_RULES), np.int64(action % N_RULES)
+    return v, np.int64(select_task(problem, state, b, v, rule)), rule
+
+
+@inner_kernel
+def decide_by_agents(problem, state, b, decider, row, key, decision):
+    """Decide as `decide`, by two networks.
+
+    The first outputs of the one are the vehicles'; of the other's, one per action, those of the chosen
+    vehicle count.
+    """
+    nothing = np.int64(-1)
+    if not is_decision_due(problem, state, b):
+        return nothing, nothing, nothing
+    own = decider.networks
+    n = list_features(problem, state, b, own.features, own.seen)
+    n_legal = list_actions(problem, state, b, own.legal)
+    n_choices = np.int64(0)
+    for k in range(n_legal):
+        if own.legal[k] % N_RULES == 0:
+            own.legal[n_choices] = own.legal[k] // N_RULES
+            n_choices += 1
+    chosen = nothing
+    for agent in range(2):
+        chosen = choose_output(own, 2 * row + agent, n, n_choices, key, decision, agent)
+        if agent == 0:
+            n_choices = np.int64(N_RULES)
+            for k in range(N_RULES):
+                own.legal[k] = chosen * N_RULES + k
+    v, rule = np.int64(chosen // N_RULES), np.int64(chosen % N_RULES)
+    return v, np.int64(select_task(problem, state, b, v, rule)), rule
+
+
+KINDS: dict[type, Callable[..., tuple[int, int, int]]] = {
+    RuleDecider: decide_by_rule,
+    PlanDecider: decide_by_plan,
+    IndexDecider: decide_by_index,
+    NetworkDecider: decide_by_network,
+    AgentsDecider: decide_by_agents,
+}
+"""What decides for each type of decider."""
+
+
 def decide(problem, state, b, decider, row, key, decision):
     """Return the vehicle, its task's position in the pool, and the rule that picked it or `NO_RULE`.
 
     -1 three times where no vehicle has a choice. Draws are (decision, 0) and (decision, 1) of the stream
     of `key`; `row` says which of several networks, index functions or plans decides.
     """
-    nothing = np.int64(-1)
-    if decider.kind == BY_INDEX:
-        v, position = choose_pair(
-            problem, state, b, decider.indices, row, decider.greedy, key, decision, decider.pairs
-        )
-        return v, position, NO_RULE
-    if decider.kind == BY_RULE:
-        return pick_by_rule(problem, state, b, decider.rule, key, decision)
-    if decider.kind == BY_PLAN:
-        for k in range(decider.orders.shape[1]):
-            v = np.int64(decider.orders[row, k])
-            if v < problem.instance[
-                state.episode[b, EPISODE_INSTANCE], INSTANCE_N_VEHICLES
-            ] and has_choice(problem, state, b, v):
-                rule = np.int64(decider.rules[row, v])
-                return v, np.int64(select_task(problem, state, b, v, rule)), rule
-        return nothing, nothing, nothing
-    if not is_decision_due(problem, state, b):
-        return nothing, nothing, nothing
-    if decider.kind == BY_AGENTS:
-        action = choose_by_agents(
-            problem, state, b, decider.work, row, decider.greedy, key, decision
-        )
-    else:
-        action = np.int64(
-            choose_action(problem, state, b, decider.work, row, decider.greedy, key, decision)
-        )
-    v, rule = np.int64(action // N_RULES), np.int64(action % N_RULES)
-    return v, np.int64(select_task(problem, state, b, v, rule)), rule
+    return KINDS[type(decider)](problem, state, b, decider, row, key, decision)
+
+
+def _find_kind(
+    problem: Any, state: Any, b: Any, decider: Any, row: Any, key: Any, decision: Any
+) -> Callable[..., tuple[int, int, int]] | None:
+    own = KINDS.get(getattr(decider, "instance_class", type(None)))
+    if own is None:
+        return None
+
+    def decide_by_own(problem, state, b, decider, row, key, decision):
+        return own(problem, state, b, decider, row, key, decision)
+
+    return decide_by_own
+
+
+choose_by_type(decide, _find_kind)
 
 
 @kernel
-def decide_once(problem, state, b, decider, row, key, decision):
-    """Decide as `decide`, as a call of its own: whoever decides rarely need not compile all of it again.
-
-    Of an index function that is greedy, `decider.pairs` holds the scores of all pairs after it.
-    """
-    return decide(problem, state, b, decider, row, key, decision)
-
-
-@kernel
-def finish_by(problem, state, b, decider, row, key, v, position):
-    """Let `decider` take all decisions of episode b from now on, but for the first if v says who takes what.
+def derive_keys(seed, purpose, a, first, keys):
+    """Write the keys of streams (seed, purpose, a, first), (seed, purpose, a, first + 1), ...
 
     Parameters
     ----------
-    problem : Problem
-    state : State
-    b : int
-    decider : Decider
-    row : int
-        Which of its functions decides.
-    key : ndarray(uint32, (4,))
-        Stream of the draws.
-    v, position : int
-        The first assignment, -1 twice to leave that to the decider, too.
+    seed, purpose, a, first : int
+        As `random.derive_key`.
+    keys : ndarray(uint32, (n, 4))
+        Output.
     """
-    while state.episode[b, EPISODE_PHASE] == RUNNING:
-        if v < 0:
-            decision = state.episode[b, EPISODE_N_DECISIONS]
-            v, position, _ = decide(problem, state, b, decider, row, key, decision)
-        assign_task(problem, state, b, v, position)
+    for k in range(len(keys)):
+        derive_key(seed, purpose, a, first + k, keys[k])
+
+
+@inner_kernel
+def play_on(problem, state, b, decider, row, key):
+    """Advance episode b to its end; `decider` takes all decisions."""
+    while True:
         advance_events(problem, state, b)
-        v = np.int64(-1)
+        if state.episode[b, S.EPISODE_PHASE] != S.RUNNING:
+            return
+        decision = state.episode[b, S.EPISODE_N_DECISIONS]
+        v, position, _ = decide(problem, state, b, decider, row, key, decision)
+        assign_task(problem, state, b, v, position)
 
 
 @kernel
 def play_episodes(problem, state, decider, episodes, piece, outcome):
-    """Play a piece of a list of episodes, one after the other, in row 0 of `state`.
+    """Play a piece of a list of episodes, as many side by side as `state` has rows.
 
     Parameters
     ----------
@@ -205,15 +392,29 @@ def play_episodes(problem, state, decider, episodes, piece, outcome):
         Output: the entries of these episodes.
     """
     first, last = piece
-    # Plain constants would have numba compile what is called for each of them anew.
-    b, none = np.int64(0), np.int64(-1)
-    for episode in range(first, last):
-        for word in range(4):
-            state.breakdown_key[b, word] = episodes.keys[episode, word]
-        start_episode(problem, state, b, episodes.instances[episode])
-        row, key = episodes.rows[episode], state.breakdown_key[b]
-        finish_by(problem, state, b, decider, row, key, none, none)
-        write_outcome(state, b, outcome, episode)
+    while first < last:
+        n_tile = min(len(state.episode), last - first)
+        for b in range(n_tile):
+            for word in range(4):
+                state.breakdown_key[b, word] = episodes.keys[first + b, word]
+            open_episode(problem, state, b, episodes.instances[first + b])
+        running = True
+        while running:
+            running = False
+            for b in range(n_tile):
+                if state.episode[b, S.EPISODE_PHASE] != S.RUNNING:
+                    continue
+                advance_events(problem, state, b)
+                if state.episode[b, S.EPISODE_PHASE] != S.RUNNING:
+                    continue
+                row, key = episodes.rows[first + b], state.breakdown_key[b]
+                decision = state.episode[b, S.EPISODE_N_DECISIONS]
+                v, position, _ = decide(problem, state, b, decider, row, key, decision)
+                assign_task(problem, state, b, v, position)
+                running = True
+        for b in range(n_tile):
+            write_outcome(state, b, outcome, first + b)
+        first += n_tile
 
 
 @kernel
@@ -231,11 +432,12 @@ def decide_rows(problem, state, decider, keys, chosen):
     chosen : ndarray(int64, (B, 3))
         Output: vehicle, position of its task in the pool, rule; -1 in rows that are over.
     """
+    row = np.int64(0)
     for b in range(len(state.episode)):
         for k in range(3):
             chosen[b, k] = -1
-        if state.episode[b, EPISODE_PHASE] == RUNNING:
-            decision = state.episode[b, EPISODE_N_DECISIONS]
-            chosen[b, 0], chosen[b, 1], chosen[b, 2] = decide_once(
-                problem, state, b, decider, np.int64(0), keys[b], decision
+        if state.episode[b, S.EPISODE_PHASE] == S.RUNNING:
+            decision = state.episode[b, S.EPISODE_N_DECISIONS]
+            chosen[b, 0], chosen[b, 1], chosen[b, 2] = decide(
+                problem, state, b, decider, row, keys[b], decision
             )

@@ -11,37 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from acerl_np.kernels import state as S
 from acerl_np.kernels.deciders import Decider
 from acerl_np.kernels.events import plan_breakdown
+from acerl_np.kernels.index import Pairs
 from acerl_np.kernels.random import draw_uniform, draw_waiting_time
-from acerl_np.kernels.state import (
-    BREAKDOWN_REPAIR_TICKS,
-    BREAKDOWN_TICK,
-    BROKEN,
-    ENDS_DELIVERY,
-    ENDS_PICKUP,
-    EPISODE_INSTANCE,
-    EPISODE_N_ARRIVED,
-    EPISODE_TIME,
-    FLEET_MEAN_REPAIR,
-    FLEET_MEAN_UPTIME,
-    INSTANCE_HAS_PRIORITIES,
-    INSTANCE_HORIZON,
-    INSTANCE_N_TASKS,
-    INSTANCE_N_VEHICLES,
-    NEVER,
-    RECORD_ARRIVAL,
-    RECORD_DEMAND,
-    RECORD_EXPIRY,
-    UNIT_SECONDS,
-    VEHICLE_EVENT_TICK,
-    VEHICLE_NEXT_BREAKDOWN,
-    VEHICLE_STATUS,
-    Problem,
-    State,
-    copy_situation,
-    count_ticks,
-)
+from acerl_np.kernels.state import Problem, State, copy_floor, copy_situation, count_ticks
 from acerl_np.kernels.variation import copy_task, perturb_arrival, place_task
 from acerl_np.support.compiled import inner_kernel, kernel
 
@@ -65,6 +40,10 @@ class Ahead(NamedTuple):
     ----------
     decider : Decider
         The bases, one in each of its first R rows.
+    pairs : Pairs
+        Scratch of index functions as bases, which holds the scores of all pairs after a decision.
+    ranks_pairs : bool
+        Whether the bases are index functions.
     draws : bool
         Whether the bases draw.
     history : Problem
@@ -99,6 +78,8 @@ class Ahead(NamedTuple):
     """
 
     decider: Decider
+    pairs: Pairs
+    ranks_pairs: bool
     draws: bool
     history: Problem
     excluded: np.ndarray
@@ -132,26 +113,26 @@ def match_record(history, h, ends, record, n_seen, now, window, ahead):
     nearest arrival wins. Agreement is the share of tasks with a counterpart among all that have arrived by
     now in either; the deviation is the largest difference of their arrivals.
     """
-    n = history.instance[h, INSTANCE_N_TASKS]
+    n = history.instance[h, S.INSTANCE_N_TASKS]
     for task in range(n):
         ahead.matched[h, task] = False
     found, deviation = 0, 0.0
     first = 0
     for seen in range(n_seen):
-        arrival = record[seen, RECORD_ARRIVAL]
-        while first < n and history.record[h, first, RECORD_ARRIVAL] < arrival - window:
+        arrival = record[seen, S.RECORD_ARRIVAL]
+        while first < n and history.record[h, first, S.RECORD_ARRIVAL] < arrival - window:
             first += 1
         best, nearest = -1, np.inf
         task = first
-        while task < n and history.record[h, task, RECORD_ARRIVAL] <= arrival + window:
-            difference = abs(history.record[h, task, RECORD_ARRIVAL] - arrival)
+        while task < n and history.record[h, task, S.RECORD_ARRIVAL] <= arrival + window:
+            difference = abs(history.record[h, task, S.RECORD_ARRIVAL] - arrival)
             if (
                 difference < nearest
                 and not ahead.matched[h, task]
-                and history.ends[h, task, ENDS_PICKUP] == ends[seen, ENDS_PICKUP]
-                and history.ends[h, task, ENDS_DELIVERY] == ends[seen, ENDS_DELIVERY]
-                and history.record[h, task, RECORD_EXPIRY] == record[seen, RECORD_EXPIRY]
-                and history.record[h, task, RECORD_DEMAND] == record[seen, RECORD_DEMAND]
+                and history.ends[h, task, S.ENDS_PICKUP] == ends[seen, S.ENDS_PICKUP]
+                and history.ends[h, task, S.ENDS_DELIVERY] == ends[seen, S.ENDS_DELIVERY]
+                and history.record[h, task, S.RECORD_EXPIRY] == record[seen, S.RECORD_EXPIRY]
+                and history.record[h, task, S.RECORD_DEMAND] == record[seen, S.RECORD_DEMAND]
             ):
                 best, nearest = task, difference
             task += 1
@@ -161,7 +142,7 @@ def match_record(history, h, ends, record, n_seen, now, window, ahead):
             deviation = max(deviation, nearest)
     missed = 0
     for task in range(n):
-        due_by = history.record[h, task, RECORD_ARRIVAL] + deviation
+        due_by = history.record[h, task, S.RECORD_ARRIVAL] + deviation
         missed += 1 if due_by < now and not ahead.matched[h, task] else 0
     # The largest of k deviations is a little below the largest possible one.
     ahead.deviation[h] = np.ceil(deviation * (found + 2) / (found + 1))
@@ -174,10 +155,10 @@ def weigh_history(problem, state, b, ahead):
 
     A record that agrees by half or less weighs as any other, so on days that do not repeat all weigh alike.
     """
-    i = state.episode[b, EPISODE_INSTANCE]
+    i = state.episode[b, S.EPISODE_INSTANCE]
     history = ahead.history
-    now = np.float64(state.episode[b, EPISODE_TIME]) + ahead.past[PAST_CLOCK]
-    window = problem.unit[i, UNIT_SECONDS]
+    now = np.float64(state.episode[b, S.EPISODE_TIME]) + ahead.past[PAST_CLOCK]
+    window = problem.unit[i, S.UNIT_SECONDS]
     highest = 0.0
     n_records = len(history.instance)
     for h in range(n_records):
@@ -187,7 +168,7 @@ def weigh_history(problem, state, b, ahead):
             if n >= 0:
                 match_record(history, h, ahead.seen_ends, ahead.seen_record, n, now, window, ahead)
             else:
-                n = state.episode[b, EPISODE_N_ARRIVED]
+                n = state.episode[b, S.EPISODE_N_ARRIVED]
                 match_record(history, h, problem.ends[i], problem.record[i], n, now, window, ahead)
             ahead.weight[h] = TRUST * n * max(0.0, 2.0 * ahead.agreement[h] - 1.0)
             highest = max(highest, ahead.weight[h])
@@ -220,22 +201,13 @@ def pick_record(ahead, uniform):
 @inner_kernel
 def write_present(problem, state, b, ahead):
     """Write what all futures of a decision share: floor, fleet, tasks that have arrived, situation."""
-    i = state.episode[b, EPISODE_INSTANCE]
+    i = state.episode[b, S.EPISODE_INSTANCE]
     future = ahead.future
-    for field in range(problem.instance.shape[1]):
-        future.instance[0, field] = problem.instance[i, field]
-    for v in range(problem.fleet.shape[1]):
-        for field in range(problem.fleet.shape[2]):
-            future.fleet[0, v, field] = problem.fleet[i, v, field]
-        future.start_site[0, v] = problem.start_site[i, v]
-    for field in range(problem.scaling.shape[1]):
-        future.scaling[0, field] = problem.scaling[i, field]
-    for field in range(problem.unit.shape[1]):
-        future.unit[0, field] = problem.unit[i, field]
-    for task in range(state.episode[b, EPISODE_N_ARRIVED]):
+    copy_floor(problem, i, future, 0)
+    for task in range(state.episode[b, S.EPISODE_N_ARRIVED]):
         copy_task(problem, i, task, future, 0, task)
     copy_situation(state, b, ahead.states, PRESENT)
-    ahead.states.episode[PRESENT, EPISODE_INSTANCE] = 0
+    ahead.states.episode[PRESENT, S.EPISODE_INSTANCE] = 0
 
 
 @inner_kernel
@@ -247,12 +219,12 @@ def write_future(state, b, ahead, f, h, key):
     futures then.
     """
     history, future = ahead.history, ahead.future
-    now = np.float64(state.episode[b, EPISODE_TIME])
+    now = np.float64(state.episode[b, S.EPISODE_TIME])
     clock = ahead.past[PAST_CLOCK]
-    n = state.episode[b, EPISODE_N_ARRIVED]
+    n = state.episode[b, S.EPISODE_N_ARRIVED]
     is_copy = ahead.agreement[h] > 0.5
-    for task in range(history.instance[h, INSTANCE_N_TASKS]):
-        arrival = history.record[h, task, RECORD_ARRIVAL]
+    for task in range(history.instance[h, S.INSTANCE_N_TASKS]):
+        arrival = history.record[h, task, S.RECORD_ARRIVAL]
         uniform = draw_uniform(key, task, f + 1)
         if is_copy:
             if ahead.matched[h, task] or arrival + ahead.deviation[h] < now + clock:
@@ -260,7 +232,7 @@ def write_future(state, b, ahead, f, h, key):
             arrival = perturb_arrival(arrival, ahead.deviation[h], uniform) - clock
             arrival = max(arrival, now + 1.0)
         else:
-            unit = np.floor(future.unit[0, UNIT_SECONDS])
+            unit = np.floor(future.unit[0, S.UNIT_SECONDS])
             arrival = perturb_arrival(arrival, unit, uniform)
             arrival -= clock
             if arrival <= now:
@@ -268,17 +240,17 @@ def write_future(state, b, ahead, f, h, key):
         copy_task(history, h, task, future, 0, n)
         place_task(future, 0, n, arrival)
         n += 1
-    future.instance[0, INSTANCE_N_TASKS] = n
+    future.instance[0, S.INSTANCE_N_TASKS] = n
     # The true episode's horizon may have been found from the tasks that are still to come.
-    future.instance[0, INSTANCE_HORIZON] = history.instance[h, INSTANCE_HORIZON]
+    future.instance[0, S.INSTANCE_HORIZON] = history.instance[h, S.INSTANCE_HORIZON]
     for v in range(future.breakdown.shape[1]):
         for k in range(future.breakdown.shape[2]):
-            tick = history.breakdown[h, v, k, BREAKDOWN_TICK]
-            ticks = history.breakdown[h, v, k, BREAKDOWN_REPAIR_TICKS]
-            future.breakdown[0, v, k, BREAKDOWN_TICK] = (
-                tick - np.int64(clock) if tick < NEVER else tick
+            tick = history.breakdown[h, v, k, S.BREAKDOWN_TICK]
+            ticks = history.breakdown[h, v, k, S.BREAKDOWN_REPAIR_TICKS]
+            future.breakdown[0, v, k, S.BREAKDOWN_TICK] = (
+                tick - np.int64(clock) if tick < S.NEVER else tick
             )
-            future.breakdown[0, v, k, BREAKDOWN_REPAIR_TICKS] = ticks
+            future.breakdown[0, v, k, S.BREAKDOWN_REPAIR_TICKS] = ticks
 
 
 @inner_kernel
@@ -288,29 +260,29 @@ def find_repair_end(problem, state, b, v, ahead, h, key, f):
     Listed breakdowns last as long as the same vehicle's in record h, or as the history's in the mean;
     random ones are drawn.
     """
-    i = state.episode[b, EPISODE_INSTANCE]
-    now = state.episode[b, EPISODE_TIME]
-    mean = problem.fleet[i, v, FLEET_MEAN_REPAIR]
-    if problem.fleet[i, v, FLEET_MEAN_UPTIME] > 0.0:
+    i = state.episode[b, S.EPISODE_INSTANCE]
+    now = state.episode[b, S.EPISODE_TIME]
+    mean = problem.fleet[i, v, S.FLEET_MEAN_REPAIR]
+    if problem.fleet[i, v, S.FLEET_MEAN_UPTIME] > 0.0:
         return now + max(np.int64(1), count_ticks(mean * draw_waiting_time(key, f, 2 * v + 1)))
     history = ahead.history
     began = now
-    k = state.vehicle[b, v, VEHICLE_NEXT_BREAKDOWN]
-    if k < problem.breakdown.shape[2] and problem.breakdown[i, v, k, BREAKDOWN_TICK] <= now:
-        began = problem.breakdown[i, v, k, BREAKDOWN_TICK]
+    k = state.vehicle[b, v, S.VEHICLE_NEXT_BREAKDOWN]
+    if k < problem.breakdown.shape[2] and problem.breakdown[i, v, k, S.BREAKDOWN_TICK] <= now:
+        began = problem.breakdown[i, v, k, S.BREAKDOWN_TICK]
     ticks = np.int64(-1)
     clock = np.int64(ahead.past[PAST_CLOCK])
     for k in range(history.breakdown.shape[2]):
-        if history.breakdown[h, v, k, BREAKDOWN_TICK] - clock <= now:
-            ticks = history.breakdown[h, v, k, BREAKDOWN_REPAIR_TICKS]
+        if history.breakdown[h, v, k, S.BREAKDOWN_TICK] - clock <= now:
+            ticks = history.breakdown[h, v, k, S.BREAKDOWN_REPAIR_TICKS]
     if ticks < 0:
         total, n = np.int64(0), np.int64(0)
         for other in range(history.breakdown.shape[1]):
             for k in range(history.breakdown.shape[2]):
-                if history.breakdown[h, other, k, BREAKDOWN_TICK] < NEVER:
-                    total += history.breakdown[h, other, k, BREAKDOWN_REPAIR_TICKS]
+                if history.breakdown[h, other, k, S.BREAKDOWN_TICK] < S.NEVER:
+                    total += history.breakdown[h, other, k, S.BREAKDOWN_REPAIR_TICKS]
                     n += 1
-        ticks = total // n if n > 0 else np.int64(problem.unit[i, UNIT_SECONDS])
+        ticks = total // n if n > 0 else np.int64(problem.unit[i, S.UNIT_SECONDS])
     return max(now + 1, began + ticks + 1)
 
 
@@ -319,21 +291,21 @@ def open_future(problem, state, b, ahead, f, h, key):
     """Make future f of record h the one at hand; `write_present` must have been called."""
     write_future(state, b, ahead, f, h, key)
     states, future = ahead.states, ahead.future
-    now = state.episode[b, EPISODE_TIME]
-    i = state.episode[b, EPISODE_INSTANCE]
-    future.instance[0, INSTANCE_HAS_PRIORITIES] = (
-        problem.instance[i, INSTANCE_HAS_PRIORITIES]
-        | ahead.history.instance[h, INSTANCE_HAS_PRIORITIES]
+    now = state.episode[b, S.EPISODE_TIME]
+    i = state.episode[b, S.EPISODE_INSTANCE]
+    future.instance[0, S.INSTANCE_HAS_PRIORITIES] = (
+        problem.instance[i, S.INSTANCE_HAS_PRIORITIES]
+        | ahead.history.instance[h, S.INSTANCE_HAS_PRIORITIES]
     )
     # Breakdowns to come must not be those that the true episode will draw.
     for word in range(4):
         states.breakdown_key[PRESENT, word] = key[word] ^ np.uint32(f + 1)
-    for v in range(future.instance[0, INSTANCE_N_VEHICLES]):
-        states.vehicle[PRESENT, v, VEHICLE_NEXT_BREAKDOWN] = 0
+    for v in range(future.instance[0, S.INSTANCE_N_VEHICLES]):
+        states.vehicle[PRESENT, v, S.VEHICLE_NEXT_BREAKDOWN] = 0
         plan_breakdown(future, states, PRESENT, v, now)
-        if state.vehicle[b, v, VEHICLE_STATUS] == BROKEN:
+        if state.vehicle[b, v, S.VEHICLE_STATUS] == S.BROKEN:
             back = find_repair_end(problem, state, b, v, ahead, h, key, f)
-            states.vehicle[PRESENT, v, VEHICLE_EVENT_TICK] = back
+            states.vehicle[PRESENT, v, S.VEHICLE_EVENT_TICK] = back
 
 
 @inner_kernel
@@ -348,7 +320,7 @@ def is_repeated(ahead, h):
     """Whether all futures of record h are the same: its tasks stay where they are, and nothing is drawn."""
     if ahead.draws or ahead.agreement[h] <= 0.5 or ahead.deviation[h] > 0.0:
         return False
-    for v in range(ahead.future.instance[0, INSTANCE_N_VEHICLES]):
-        if ahead.future.fleet[0, v, FLEET_MEAN_UPTIME] > 0.0:
+    for v in range(ahead.future.instance[0, S.INSTANCE_N_VEHICLES]):
+        if ahead.future.fleet[0, v, S.FLEET_MEAN_UPTIME] > 0.0:
             return False
     return True

@@ -10,41 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from acerl_np.kernels import state as S
 from acerl_np.kernels.events import has_choice
 from acerl_np.kernels.random import draw_uniform
-from acerl_np.kernels.state import (
-    BREAKDOWN_TICK,
-    BROKEN,
-    ENDS_DELIVERY,
-    ENDS_PICKUP,
-    EPISODE_INSTANCE,
-    EPISODE_N_ARRIVED,
-    EPISODE_POOL_SIZE,
-    EPISODE_TIME,
-    FLEET_MEAN_UPTIME,
-    FLEET_SLOWDOWN,
-    FLEET_SPEED,
-    IDLE,
-    INSTANCE_LAYOUT,
-    INSTANCE_N_TASKS,
-    INSTANCE_N_VEHICLES,
-    NEVER,
-    RECORD_ARRIVAL,
-    RECORD_EXPIRY,
-    RECORD_HANDLING,
-    UNIT_METRES,
-    UNIT_SECONDS,
-    UNIT_SLOWDOWN,
-    VEHICLE_EVENT_TICK,
-    VEHICLE_NEXT_BREAKDOWN,
-    VEHICLE_STATUS,
-    VEHICLE_TASK,
-    WORKING,
-    count_ticks,
-    find_priority,
-    is_offered,
-    may_carry,
-)
+from acerl_np.kernels.state import count_ticks, find_priority, is_offered, may_carry
 from acerl_np.kernels.ways import find_approach, find_slowdown
 from acerl_np.support.compiled import inner_kernel
 
@@ -178,7 +147,7 @@ def allocate_pairs(n_vehicles: int, n_tasks: int, n_hidden: int) -> Pairs:
 def time_approach(problem, state, b, v, pickup):
     """Return the seconds that an idle or broken vehicle needs from where it truly stands to a pickup."""
     metres, slowdown, _ = find_approach(problem, state, b, v, pickup)
-    return metres / problem.fleet[state.episode[b, EPISODE_INSTANCE], v, FLEET_SPEED] + slowdown
+    return metres / problem.fleet[state.episode[b, S.EPISODE_INSTANCE], v, S.FLEET_SPEED] + slowdown
 
 
 @inner_kernel
@@ -190,39 +159,39 @@ def find_soonest(problem, state, b, index, pairs):
     tuple of (float, float, int)
         Ticks at which the working vehicles that finish last and next to last do so, and the last one.
     """
-    i = state.episode[b, EPISODE_INSTANCE]
-    distance = problem.distance[problem.instance[i, INSTANCE_LAYOUT]]
-    now = np.float64(state.episode[b, EPISODE_TIME])
-    size = state.episode[b, EPISODE_POOL_SIZE]
+    i = state.episode[b, S.EPISODE_INSTANCE]
+    distance = problem.distance[problem.instance[i, S.INSTANCE_LAYOUT]]
+    now = np.float64(state.episode[b, S.EPISODE_TIME])
+    size = state.episode[b, S.EPISODE_POOL_SIZE]
     for k in range(size):
         pairs.soonest[k] = np.inf
         pairs.second[k] = np.inf
         pairs.first[k] = -1
         pairs.after[k] = -1
     last, before, last_vehicle = now, now, -1
-    for v in range(problem.instance[i, INSTANCE_N_VEHICLES]):
-        status = state.vehicle[b, v, VEHICLE_STATUS]
-        if status == BROKEN and not (
-            index.knows_breakdowns and problem.fleet[i, v, FLEET_MEAN_UPTIME] == 0.0
+    for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
+        status = state.vehicle[b, v, S.VEHICLE_STATUS]
+        if status == S.BROKEN and not (
+            index.knows_breakdowns and problem.fleet[i, v, S.FLEET_MEAN_UPTIME] == 0.0
         ):
             continue  # nobody knows how long the repair will take
         wait = 0.0
-        if status != IDLE:
-            free = np.float64(state.vehicle[b, v, VEHICLE_EVENT_TICK])
+        if status != S.IDLE:
+            free = np.float64(state.vehicle[b, v, S.VEHICLE_EVENT_TICK])
             wait = max(0.0, free - now)
-            if status == WORKING:
+            if status == S.WORKING:
                 if free > last:
                     last, before, last_vehicle = free, last, v
                 else:
                     before = max(before, free)
-        speed = problem.fleet[i, v, FLEET_SPEED]
-        row = problem.fleet[i, v, FLEET_SLOWDOWN]
+        speed = problem.fleet[i, v, S.FLEET_SPEED]
+        row = problem.fleet[i, v, S.FLEET_SLOWDOWN]
         for k in range(size):
             if not may_carry(problem, i, v, state.pool[b, k]):
                 continue
-            pickup = problem.ends[i, state.pool[b, k], ENDS_PICKUP]
-            if status == WORKING:
-                site = problem.ends[i, state.vehicle[b, v, VEHICLE_TASK], ENDS_DELIVERY]
+            pickup = problem.ends[i, state.pool[b, k], S.ENDS_PICKUP]
+            if status == S.WORKING:
+                site = problem.ends[i, state.vehicle[b, v, S.VEHICLE_TASK], S.ENDS_DELIVERY]
                 seconds = distance[site, pickup] / speed + find_slowdown(problem, row, site, pickup)
             else:
                 seconds = time_approach(problem, state, b, v, pickup)
@@ -244,24 +213,27 @@ def compare_tasks(problem, state, b, pairs):
 
     The others are the first `MOST_OTHERS` of the pool.
     """
-    i = state.episode[b, EPISODE_INSTANCE]
-    distance = problem.distance[problem.instance[i, INSTANCE_LAYOUT]]
-    seconds = problem.unit[i, UNIT_SECONDS] / problem.unit[i, UNIT_METRES]
-    row = problem.unit[i, UNIT_SLOWDOWN]
-    size = state.episode[b, EPISODE_POOL_SIZE]
+    i = state.episode[b, S.EPISODE_INSTANCE]
+    distance = problem.distance[problem.instance[i, S.INSTANCE_LAYOUT]]
+    seconds = problem.unit[i, S.UNIT_SECONDS] / problem.unit[i, S.UNIT_METRES]
+    row = problem.unit[i, S.UNIT_SLOWDOWN]
+    size = state.episode[b, S.EPISODE_POOL_SIZE]
     most = min(size, MOST_OTHERS)
     for k in range(most):
         # The time by which each task must be begun at its pickup; `approach` serves as scratch.
         task = state.pool[b, k]
-        pickup, delivery = problem.ends[i, task, ENDS_PICKUP], problem.ends[i, task, ENDS_DELIVERY]
+        pickup, delivery = (
+            problem.ends[i, task, S.ENDS_PICKUP],
+            problem.ends[i, task, S.ENDS_DELIVERY],
+        )
         loaded = distance[pickup, delivery] * seconds
         loaded += find_slowdown(problem, row, pickup, delivery)
-        due = problem.record[i, task, RECORD_ARRIVAL] + problem.record[i, task, RECORD_EXPIRY]
-        pairs.approach[k] = due - problem.record[i, task, RECORD_HANDLING] - loaded
+        due = problem.record[i, task, S.RECORD_ARRIVAL] + problem.record[i, task, S.RECORD_EXPIRY]
+        pairs.approach[k] = due - problem.record[i, task, S.RECORD_HANDLING] - loaded
     for k in range(size):
         task = state.pool[b, k]
-        due = problem.record[i, task, RECORD_ARRIVAL] + problem.record[i, task, RECORD_EXPIRY]
-        delivery = problem.ends[i, task, ENDS_DELIVERY]
+        due = problem.record[i, task, S.RECORD_ARRIVAL] + problem.record[i, task, S.RECORD_EXPIRY]
+        delivery = problem.ends[i, task, S.ENDS_DELIVERY]
         nearest, total, tightest = np.inf, 0.0, np.inf
         earlier = 0
         n = 0
@@ -270,14 +242,15 @@ def compare_tasks(problem, state, b, pairs):
                 continue
             n += 1
             other = state.pool[b, j]
-            pickup = problem.ends[i, other, ENDS_PICKUP]
+            pickup = problem.ends[i, other, S.ENDS_PICKUP]
             metres = distance[delivery, pickup]
             nearest = min(nearest, metres)
             total += metres
             way = metres * seconds + find_slowdown(problem, row, delivery, pickup)
             tightest = min(tightest, pairs.approach[j] - way)
             if (
-                problem.record[i, other, RECORD_ARRIVAL] + problem.record[i, other, RECORD_EXPIRY]
+                problem.record[i, other, S.RECORD_ARRIVAL]
+                + problem.record[i, other, S.RECORD_EXPIRY]
                 < due
             ):
                 earlier += 1
@@ -306,23 +279,23 @@ def write_features(problem, state, b, index, v, k, n_idle, busy, pairs):
     pairs : Pairs
         Input: what `find_soonest` and `compare_tasks` found, and `approach`. Output: `x`.
     """
-    i = state.episode[b, EPISODE_INSTANCE]
-    layout = problem.instance[i, INSTANCE_LAYOUT]
-    now = np.float64(state.episode[b, EPISODE_TIME])
-    size = state.episode[b, EPISODE_POOL_SIZE]
-    n_vehicles = problem.instance[i, INSTANCE_N_VEHICLES]
-    per_second = 1.0 / problem.unit[i, UNIT_SECONDS]
-    per_metre = 1.0 / problem.unit[i, UNIT_METRES]
+    i = state.episode[b, S.EPISODE_INSTANCE]
+    layout = problem.instance[i, S.INSTANCE_LAYOUT]
+    now = np.float64(state.episode[b, S.EPISODE_TIME])
+    size = state.episode[b, S.EPISODE_POOL_SIZE]
+    n_vehicles = problem.instance[i, S.INSTANCE_N_VEHICLES]
+    per_second = 1.0 / problem.unit[i, S.UNIT_SECONDS]
+    per_metre = 1.0 / problem.unit[i, S.UNIT_METRES]
     x = pairs.x
     task = state.pool[b, k]
-    pickup = problem.ends[i, task, ENDS_PICKUP]
-    due = problem.record[i, task, RECORD_ARRIVAL] + problem.record[i, task, RECORD_EXPIRY]
-    speed = problem.fleet[i, v, FLEET_SPEED]
+    pickup = problem.ends[i, task, S.ENDS_PICKUP]
+    due = problem.record[i, task, S.RECORD_ARRIVAL] + problem.record[i, task, S.RECORD_EXPIRY]
+    speed = problem.fleet[i, v, S.FLEET_SPEED]
     approach = pairs.approach[k]
-    delivery = problem.ends[i, task, ENDS_DELIVERY]
+    delivery = problem.ends[i, task, S.ENDS_DELIVERY]
     metres = problem.distance[layout, pickup, delivery]
-    handling = problem.record[i, task, RECORD_HANDLING]
-    row = problem.fleet[i, v, FLEET_SLOWDOWN]
+    handling = problem.record[i, task, S.RECORD_HANDLING]
+    row = problem.fleet[i, v, S.FLEET_SLOWDOWN]
     loaded = metres / speed + find_slowdown(problem, row, pickup, delivery) + handling
     finish = now + approach + loaded
     slack = (due - finish) * per_second
@@ -340,8 +313,8 @@ def write_features(problem, state, b, index, v, k, n_idle, busy, pairs):
     rival = pairs.after[k] if is_first else pairs.first[k]
     its_loaded = 0.0
     if rival >= 0:
-        row = problem.fleet[i, rival, FLEET_SLOWDOWN]
-        its_loaded = metres / problem.fleet[i, rival, FLEET_SPEED] + handling
+        row = problem.fleet[i, rival, S.FLEET_SLOWDOWN]
+        its_loaded = metres / problem.fleet[i, rival, S.FLEET_SPEED] + handling
         its_loaded += find_slowdown(problem, row, pickup, delivery)
     x[OTHER_SOONEST] = min(other * per_second, FAR)
     x[OTHER_LATENESS] = clip((now + other + its_loaded - due) * per_second, 0.0, FAR)
@@ -358,14 +331,14 @@ def write_features(problem, state, b, index, v, k, n_idle, busy, pairs):
     x[IDLE_SHARE] = n_idle / n_vehicles
     if index.knows_breakdowns:
         margin = FAR
-        following = state.vehicle[b, v, VEHICLE_NEXT_BREAKDOWN]
+        following = state.vehicle[b, v, S.VEHICLE_NEXT_BREAKDOWN]
         x[BREAKS] = F(0.0)
         x[WASTED] = F(0.0)
         if following < problem.breakdown.shape[2]:
-            tick = problem.breakdown[i, v, following, BREAKDOWN_TICK]
-            if tick < NEVER:
+            tick = problem.breakdown[i, v, following, S.BREAKDOWN_TICK]
+            if tick < S.NEVER:
                 # At the tick of its finish a vehicle breaks down before it has delivered.
-                ends = state.episode[b, EPISODE_TIME] + count_ticks(approach + loaded)
+                ends = state.episode[b, S.EPISODE_TIME] + count_ticks(approach + loaded)
                 breaks = tick <= ends
                 x[BREAKS] = F(1.0) if breaks else F(0.0)
                 x[WASTED] = (np.float64(tick) - now) * per_second if breaks else 0.0
@@ -373,8 +346,8 @@ def write_features(problem, state, b, index, v, k, n_idle, busy, pairs):
         x[MARGIN] = margin
         x[MARGIN_LOADED] = min(margin, 1.0) * c
     if index.knows_rest:
-        n_tasks = problem.instance[i, INSTANCE_N_TASKS]
-        arrived = state.episode[b, EPISODE_N_ARRIVED] / n_tasks
+        n_tasks = problem.instance[i, S.INSTANCE_N_TASKS]
+        arrived = state.episode[b, S.EPISODE_N_ARRIVED] / n_tasks
         last, before, last_vehicle = busy
         over = 1.0 if arrived == 1.0 else 0.0
         end = before if last_vehicle == v else last
@@ -382,7 +355,7 @@ def write_features(problem, state, b, index, v, k, n_idle, busy, pairs):
         x[LAST_LOADED] = over * c
         x[LAST_OVERSHOOT] = over * clip((finish - end) * per_second, 0.0, FAR)
         x[ARRIVED_APPROACH] = arrived * a
-        last_arrival = problem.record[i, n_tasks - 1, RECORD_ARRIVAL]
+        last_arrival = problem.record[i, n_tasks - 1, S.RECORD_ARRIVAL]
         fraction = min(1.0, now / last_arrival) if last_arrival > 0.0 else 1.0
         x[TIME_APPROACH] = fraction * a
         x[TIME_SLACK] = fraction * eased
@@ -419,19 +392,19 @@ def score_pair(index, row, v, x, hidden):
 @inner_kernel
 def score_pairs(problem, state, b, index, row, pairs):
     """Score every pair of episode b that is possible; list them by vehicle, then by place in the pool."""
-    i = state.episode[b, EPISODE_INSTANCE]
-    size = state.episode[b, EPISODE_POOL_SIZE]
+    i = state.episode[b, S.EPISODE_INSTANCE]
+    size = state.episode[b, S.EPISODE_POOL_SIZE]
     busy = find_soonest(problem, state, b, index, pairs)
     compare_tasks(problem, state, b, pairs)
     n_idle = 0
-    for v in range(problem.instance[i, INSTANCE_N_VEHICLES]):
-        n_idle += 1 if state.vehicle[b, v, VEHICLE_STATUS] == IDLE else 0
+    for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
+        n_idle += 1 if state.vehicle[b, v, S.VEHICLE_STATUS] == S.IDLE else 0
     n = 0
-    for v in range(problem.instance[i, INSTANCE_N_VEHICLES]):
+    for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
         if not has_choice(problem, state, b, v):
             continue
         for k in range(size):
-            pickup = problem.ends[i, state.pool[b, k], ENDS_PICKUP]
+            pickup = problem.ends[i, state.pool[b, k], S.ENDS_PICKUP]
             pairs.approach[k] = time_approach(problem, state, b, v, pickup)
         priority = find_priority(problem, state, b, v)
         for k in range(size):

@@ -10,25 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from acerl_np.kernels.deciders import decide_once
-from acerl_np.kernels.lookahead import derive_decision_key
+from acerl_np.kernels import state as S
+from acerl_np.kernels.deciders import decide
 from acerl_np.kernels.observation import clear_view, write_view
-from acerl_np.kernels.state import (
-    BREAKDOWN_REPAIR_TICKS,
-    BREAKDOWN_TICK,
-    BROKEN,
-    EPISODE_N_ARRIVED,
-    EPISODE_N_FINISHED,
-    EPISODE_POOL_SIZE,
-    INSTANCE_N_TASKS,
-    INSTANCE_N_VEHICLES,
-    NEVER,
-    RECORD_ARRIVAL,
-    VEHICLE_EVENT_TICK,
-    VEHICLE_STATUS,
-    WORKING,
-)
-from acerl_np.support.compiled import inner_kernel, kernel
+from acerl_np.support.compiled import kernel
 
 FAR_TICK = np.int64(2**40)
 """In place of a tick that nobody knows."""
@@ -60,7 +45,7 @@ class Clock(NamedTuple):
     planned: np.ndarray
 
 
-@inner_kernel
+@kernel
 def count_from(problem, state, clock, now, day, relative):
     """Write the times of row 0 as counted from `now`, as the kernels' clock stands at 0.
 
@@ -75,7 +60,7 @@ def count_from(problem, state, clock, now, day, relative):
         Whether arrivals are counted from now, too. Rules compare sums of them, whose ties rounding would
         break, so they read them as they are.
     """
-    for k in range(state.episode[0, EPISODE_POOL_SIZE]):
+    for k in range(state.episode[0, S.EPISODE_POOL_SIZE]):
         task = state.pool[0, k]
         state.waiting_since[0, task] = clock.since[task] - now
     if not relative:
@@ -85,19 +70,19 @@ def count_from(problem, state, clock, now, day, relative):
     for task in range(room):
         if clock.used[task]:
             n_open += 1
-            problem.record[0, task, RECORD_ARRIVAL] = clock.arrival[task] - now
-    problem.instance[0, INSTANCE_N_TASKS] = room
-    state.episode[0, EPISODE_N_ARRIVED] = room
-    state.episode[0, EPISODE_N_FINISHED] = room - n_open
-    for v in range(problem.instance[0, INSTANCE_N_VEHICLES]):
-        status = state.vehicle[0, v, VEHICLE_STATUS]
+            problem.record[0, task, S.RECORD_ARRIVAL] = clock.arrival[task] - now
+    problem.instance[0, S.INSTANCE_N_TASKS] = room
+    state.episode[0, S.EPISODE_N_ARRIVED] = room
+    state.episode[0, S.EPISODE_N_FINISHED] = room - n_open
+    for v in range(problem.instance[0, S.INSTANCE_N_VEHICLES]):
+        status = state.vehicle[0, v, S.VEHICLE_STATUS]
         tick = FAR_TICK
-        if status == WORKING:
+        if status == S.WORKING:
             tick = max(np.int64(1), np.int64(np.ceil(clock.finish[v] - now)))
-        state.vehicle[0, v, VEHICLE_EVENT_TICK] = tick
+        state.vehicle[0, v, S.VEHICLE_EVENT_TICK] = tick
         # When a broken vehicle broke down, or when another one's next planned breakdown is.
-        first, ticks = NEVER, np.int64(0)
-        if status == BROKEN:
+        first, ticks = S.NEVER, np.int64(0)
+        if status == S.BROKEN:
             first = np.int64(np.floor(clock.broke[v] - now))
         else:
             for k in range(clock.planned.shape[1]):
@@ -107,14 +92,8 @@ def count_from(problem, state, clock, now, day, relative):
                     if tick < first:
                         first = tick
                         ticks = np.int64(np.ceil(clock.planned[v, k, PLAN_REPAIR_TIME]))
-        problem.breakdown[0, v, 0, BREAKDOWN_TICK] = first
-        problem.breakdown[0, v, 0, BREAKDOWN_REPAIR_TICKS] = ticks
-
-
-@kernel
-def set_clock(problem, state, clock, now, day, relative):
-    """Write the times of row 0 as counted from `now`; parameters are those of `count_from`."""
-    count_from(problem, state, clock, now, day, relative)
+        problem.breakdown[0, v, 0, S.BREAKDOWN_TICK] = first
+        problem.breakdown[0, v, 0, S.BREAKDOWN_REPAIR_TICKS] = ticks
 
 
 @kernel
@@ -143,13 +122,7 @@ def decide_live(problem, state, clock, now, day, relative, decider, key, decisio
         -1 three times when no vehicle has a choice; the rule is -1 where a task was chosen without one.
     """
     count_from(problem, state, clock, now, day, relative)
-    return decide_once(problem, state, np.int64(0), decider, np.int64(0), key, decision)
-
-
-@kernel
-def mix_key(ahead, key, decision, own):
-    """Write the key of a lookahead's draws at a decision into `own` (ndarray(uint32, (4,)))."""
-    derive_decision_key(ahead, key, decision, own)
+    return decide(problem, state, np.int64(0), decider, np.int64(0), key, decision)
 
 
 @kernel

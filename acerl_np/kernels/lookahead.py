@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from acerl_np.kernels.deciders import BY_INDEX, decide_once, finish_by
+from acerl_np.kernels import state as S
+from acerl_np.kernels.deciders import decide, play_on
 from acerl_np.kernels.events import (
     advance_events,
     assign_task,
@@ -29,18 +30,7 @@ from acerl_np.kernels.futures import (
 )
 from acerl_np.kernels.random import draw_uniform
 from acerl_np.kernels.rules import N_RULES, select_task
-from acerl_np.kernels.state import (
-    EPISODE_N_DECISIONS,
-    EPISODE_PHASE,
-    FINISHED,
-    INSTANCE_N_TASKS,
-    INSTANCE_N_VEHICLES,
-    OUTCOME_MAKESPAN,
-    OUTCOME_TARDINESS,
-    RUNNING,
-    copy_situation,
-    write_outcome,
-)
+from acerl_np.kernels.state import copy_situation, write_outcome
 from acerl_np.support.compiled import inner_kernel, kernel
 
 UNFINISHED = 1e9
@@ -69,12 +59,12 @@ def list_candidates(ahead, row):
     """
     decider, future, states = ahead.decider, ahead.future, ahead.states
     ahead.n_candidates[row] = 0
-    decision = states.episode[PRESENT, EPISODE_N_DECISIONS]
+    decision = states.episode[PRESENT, S.EPISODE_N_DECISIONS]
     key = states.breakdown_key[PRESENT]
-    own, its, _ = decide_once(future, states, PRESENT, decider, row, key, decision)
+    own, its, _ = decide(future, states, PRESENT, decider, row, key, decision)
     add_candidate(ahead, row, own, its)
-    if decider.kind == BY_INDEX:
-        pairs = decider.pairs
+    if ahead.ranks_pairs:
+        pairs = ahead.pairs
         n = pairs.n[0]
         for _ in range(min(n, ahead.candidate.shape[1])):
             best = 0
@@ -84,7 +74,7 @@ def list_candidates(ahead, row):
             add_candidate(ahead, row, np.int64(pairs.vehicle[best]), np.int64(pairs.position[best]))
             pairs.score[best] = -np.inf
         return
-    for v in range(future.instance[0, INSTANCE_N_VEHICLES]):
+    for v in range(future.instance[0, S.INSTANCE_N_VEHICLES]):
         if has_choice(future, states, PRESENT, v):
             for rule in range(N_RULES):
                 position = np.int64(select_task(future, states, PRESENT, v, rule))
@@ -96,16 +86,16 @@ def play_out(ahead, row, v, position):
     """Return the value of the future at hand after an assignment, if base `row` decides from then on."""
     states, future = ahead.states, ahead.future
     copy_situation(states, PRESENT, states, PLAYED)
-    key = states.breakdown_key[PLAYED]
-    finish_by(future, states, PLAYED, ahead.decider, row, key, v, position)
-    if states.episode[PLAYED, EPISODE_PHASE] != FINISHED:
+    assign_task(future, states, PLAYED, v, position)
+    play_on(future, states, PLAYED, ahead.decider, row, states.breakdown_key[PLAYED])
+    if states.episode[PLAYED, S.EPISODE_PHASE] != S.FINISHED:
         return UNFINISHED
     past = ahead.past
-    n = future.instance[0, INSTANCE_N_TASKS]
-    delay = states.outcome[PLAYED, OUTCOME_TARDINESS] * n + past[PAST_DELAY]
+    n = future.instance[0, S.INSTANCE_N_TASKS]
+    delay = states.outcome[PLAYED, S.OUTCOME_TARDINESS] * n + past[PAST_DELAY]
     tardiness = delay / (n - past[PAST_HOLES] + past[PAST_TASKS])
     excess = max(0.0, tardiness - (ahead.cost_limit - ahead.margin))
-    return states.outcome[PLAYED, OUTCOME_MAKESPAN] + ahead.penalty * excess
+    return states.outcome[PLAYED, S.OUTCOME_MAKESPAN] + ahead.penalty * excess
 
 
 @inner_kernel
@@ -230,7 +220,7 @@ def decide_ahead(problem, state, b, ahead, key, own):
     own : ndarray(uint32, (4,))
         Output: key of the decision's draws.
     """
-    derive_decision_key(ahead, key, state.episode[b, EPISODE_N_DECISIONS], own)
+    derive_decision_key(ahead, key, state.episode[b, S.EPISODE_N_DECISIONS], own)
     found = begin_lookahead(problem, state, b, ahead, own)
     if found == 0:
         return np.int64(-1), np.int64(-1)
@@ -268,12 +258,12 @@ def play_ahead(problem, state, ahead, episodes, episode, begins, n_decisions, ou
             state.breakdown_key[b, word] = episodes.keys[episode, word]
         start_episode(problem, state, b, episodes.instances[episode])
     for _ in range(n_decisions):
-        if state.episode[b, EPISODE_PHASE] != RUNNING:
+        if state.episode[b, S.EPISODE_PHASE] != S.RUNNING:
             break
         v, position = decide_ahead(problem, state, b, ahead, episodes.keys[episode], own)
         assign_task(problem, state, b, v, position)
         advance_events(problem, state, b)
-    if state.episode[b, EPISODE_PHASE] == RUNNING:
+    if state.episode[b, S.EPISODE_PHASE] == S.RUNNING:
         return True
     write_outcome(state, b, outcome, episode)
     return False
@@ -286,6 +276,6 @@ def decide_ahead_rows(problem, state, ahead, keys, chosen):
     for b in range(len(state.episode)):
         for k in range(3):
             chosen[b, k] = -1
-        if state.episode[b, EPISODE_PHASE] == RUNNING:
+        if state.episode[b, S.EPISODE_PHASE] == S.RUNNING:
             v, position = decide_ahead(problem, state, b, ahead, keys[b], own)
             chosen[b, 0], chosen[b, 1] = v, position

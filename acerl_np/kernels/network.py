@@ -84,6 +84,18 @@ def allocate_features(n: int) -> Features:
     return Features(np.empty(n + 1, np.int32), np.empty(n + 1, np.float32))
 
 
+def allocate_rows(n_rows: int, n: int) -> np.ndarray:
+    """Return float32 rows of at least `n` numbers that all begin at the start of a cache line.
+
+    A vector load that straddles two lines costs two; the forward pass is a quarter slower then.
+    """
+    line = 64 // 4
+    width = -(-n // line) * line
+    memory = np.empty(n_rows * width + line, np.float32)
+    first = -(memory.ctypes.data // 4) % line
+    return memory[first : first + n_rows * width].reshape(n_rows, width)
+
+
 @kernel
 def sum_columns(network, theta, total):
     """Write the column sums of the first layer's weights into `total` (ndarray(float32, (n_out,))).

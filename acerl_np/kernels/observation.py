@@ -9,43 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from acerl_np.kernels import state as S
 from acerl_np.kernels.events import has_choice, locate_vehicle
 from acerl_np.kernels.network import Features, allocate_features
 from acerl_np.kernels.rules import N_RULES
-from acerl_np.kernels.state import (
-    BROKEN,
-    ENDS_DELIVERY,
-    ENDS_PICKUP,
-    EPISODE_INSTANCE,
-    EPISODE_POOL_SIZE,
-    EPISODE_TIME,
-    FLEET_CAPACITY,
-    FLEET_SPEED,
-    INSTANCE_LAYOUT,
-    INSTANCE_N_VEHICLES,
-    INSTANCE_TASK_SLOTS,
-    INSTANCE_TRUNCATES,
-    RECORD_DEMAND,
-    RECORD_EXPIRY,
-    RECORD_LOADED,
-    RECORD_SLOT,
-    SCALING_CAPACITY,
-    SCALING_DEMAND_HALF,
-    SCALING_DEMAND_MID,
-    SCALING_DISTANCE_HALF,
-    SCALING_DISTANCE_MID,
-    SCALING_EXPIRY_HALF,
-    SCALING_EXPIRY_MID,
-    SCALING_SPEED,
-    SCALING_TOTAL_HALF,
-    SCALING_TOTAL_MID,
-    SCALING_WAITING_HALF,
-    SCALING_WAITING_MID,
-    VEHICLE_SITE,
-    VEHICLE_STATUS,
-    WORKING,
-    measure_distance,
-)
+from acerl_np.kernels.state import measure_distance
 from acerl_np.support.compiled import inner_kernel
 
 N_TASK_FEATURES = 4
@@ -112,11 +80,11 @@ def list_seen(problem, state, b, slots, seen):
         SEEN_SLOT : from 0, ascending
         SEEN_TASK
     """
-    i = state.episode[b, EPISODE_INSTANCE]
+    i = state.episode[b, S.EPISODE_INSTANCE]
     n = np.int64(0)
-    for k in range(state.episode[b, EPISODE_POOL_SIZE]):
+    for k in range(state.episode[b, S.EPISODE_POOL_SIZE]):
         task = state.pool[b, k]
-        slot = np.int64(problem.record[i, task, RECORD_SLOT]) - 1
+        slot = np.int64(problem.record[i, task, S.RECORD_SLOT]) - 1
         if slot < 0:
             if k >= slots:
                 break
@@ -157,46 +125,48 @@ def list_features(problem, state, b, features, seen):
     -------
     int
     """
-    i = state.episode[b, EPISODE_INSTANCE]
-    now = state.episode[b, EPISODE_TIME]
+    i = state.episode[b, S.EPISODE_INSTANCE]
+    now = state.episode[b, S.EPISODE_TIME]
     scale = problem.scaling[i]
-    slots = problem.instance[i, INSTANCE_TASK_SLOTS]
+    slots = problem.instance[i, S.INSTANCE_TASK_SLOTS]
     n_seen = list_seen(problem, state, b, slots, seen)
-    distance = problem.distance[problem.instance[i, INSTANCE_LAYOUT]]
-    truncate = problem.instance[i, INSTANCE_TRUNCATES]
+    distance = problem.distance[problem.instance[i, S.INSTANCE_LAYOUT]]
+    truncate = problem.instance[i, S.INSTANCE_TRUNCATES]
     n = np.int64(0)
     for k in range(n_seen):
         task = seen[k, SEEN_TASK]
         waiting = np.float64(now) - state.waiting_since[b, task]
         first = N_TASK_FEATURES * seen[k, SEEN_SLOT]
-        loaded = problem.record[i, task, RECORD_LOADED]
-        expiry = problem.record[i, task, RECORD_EXPIRY]
-        demand = problem.record[i, task, RECORD_DEMAND]
-        x = (loaded - scale[SCALING_DISTANCE_MID]) / scale[SCALING_DISTANCE_HALF]
+        loaded = problem.record[i, task, S.RECORD_LOADED]
+        expiry = problem.record[i, task, S.RECORD_EXPIRY]
+        demand = problem.record[i, task, S.RECORD_DEMAND]
+        x = (loaded - scale[S.SCALING_DISTANCE_MID]) / scale[S.SCALING_DISTANCE_HALF]
         n = append_feature(features, n, first, x)
-        x = (waiting - scale[SCALING_WAITING_MID]) / scale[SCALING_WAITING_HALF]
+        x = (waiting - scale[S.SCALING_WAITING_MID]) / scale[S.SCALING_WAITING_HALF]
         n = append_feature(features, n, first + 1, x)
-        x = (expiry - scale[SCALING_EXPIRY_MID]) / scale[SCALING_EXPIRY_HALF]
+        x = (expiry - scale[S.SCALING_EXPIRY_MID]) / scale[S.SCALING_EXPIRY_HALF]
         n = append_feature(features, n, first + 2, x)
-        x = (demand - scale[SCALING_DEMAND_MID]) / scale[SCALING_DEMAND_HALF]
+        x = (demand - scale[S.SCALING_DEMAND_MID]) / scale[S.SCALING_DEMAND_HALF]
         n = append_feature(features, n, first + 3, x)
-    for v in range(problem.instance[i, INSTANCE_N_VEHICLES]):
-        if state.vehicle[b, v, VEHICLE_STATUS] == WORKING:
+    for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
+        if state.vehicle[b, v, S.VEHICLE_STATUS] == S.WORKING:
             locate_vehicle(problem, state, b, v, now)
         first = N_TASK_FEATURES * slots + v * (N_VEHICLE_FEATURES + slots)
-        x = problem.fleet[i, v, FLEET_SPEED] / scale[SCALING_SPEED]
+        x = problem.fleet[i, v, S.FLEET_SPEED] / scale[S.SCALING_SPEED]
         n = append_feature(features, n, first, x)
-        x = state.vehicle[b, v, VEHICLE_STATUS] / np.float64(BROKEN)
+        x = state.vehicle[b, v, S.VEHICLE_STATUS] / np.float64(S.BROKEN)
         n = append_feature(features, n, first + 1, x)
-        x = problem.fleet[i, v, FLEET_CAPACITY] / scale[SCALING_CAPACITY]
+        x = problem.fleet[i, v, S.FLEET_CAPACITY] / scale[S.SCALING_CAPACITY]
         n = append_feature(features, n, first + 2, x)
-        site = state.vehicle[b, v, VEHICLE_SITE]
+        site = state.vehicle[b, v, S.VEHICLE_SITE]
         for k in range(n_seen):
             task = seen[k, SEEN_TASK]
-            pickup = problem.ends[i, task, ENDS_PICKUP]
-            total = distance[site, pickup] + distance[pickup, problem.ends[i, task, ENDS_DELIVERY]]
+            pickup = problem.ends[i, task, S.ENDS_PICKUP]
+            total = (
+                distance[site, pickup] + distance[pickup, problem.ends[i, task, S.ENDS_DELIVERY]]
+            )
             total = measure_distance(total, truncate)
-            x = (total - scale[SCALING_TOTAL_MID]) / scale[SCALING_TOTAL_HALF]
+            x = (total - scale[S.SCALING_TOTAL_MID]) / scale[S.SCALING_TOTAL_HALF]
             n = append_feature(features, n, first + N_VEHICLE_FEATURES + seen[k, SEEN_SLOT], x)
     return n
 
@@ -211,7 +181,7 @@ def list_actions(problem, state, b, legal):
         Output.
     """
     n = 0
-    for v in range(problem.instance[state.episode[b, EPISODE_INSTANCE], INSTANCE_N_VEHICLES]):
+    for v in range(problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_N_VEHICLES]):
         if has_choice(problem, state, b, v):
             for rule in range(N_RULES):
                 legal[n] = v * N_RULES + rule

@@ -7,22 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from acerl_np.kernels.state import (
-    ENDS_DELIVERY,
-    ENDS_PICKUP,
-    EPISODE_INSTANCE,
-    EPISODE_POOL_SIZE,
-    EPISODE_TIME,
-    INSTANCE_LAYOUT,
-    INSTANCE_TRUNCATES,
-    RECORD_ARRIVAL,
-    RECORD_EXPIRY,
-    VEHICLE_SITE,
-    find_priority,
-    is_offered,
-    measure_distance,
-    round_sum,
-)
+from acerl_np.kernels import state as S
+from acerl_np.kernels.state import find_priority, is_offered, measure_distance, round_sum
 from acerl_np.support.compiled import inner_kernel
 
 FCFS, EDD, NVF, STD, LWT, AHP = 0, 1, 2, 3, 4, 5
@@ -38,19 +24,19 @@ def weigh_ahp(problem, state, b, v, rule):
     distance_weight = 0.0
     if rule != AHP:
         return due_weight, distance_weight
-    i = state.episode[b, EPISODE_INSTANCE]
-    distance = problem.distance[problem.instance[i, INSTANCE_LAYOUT]]
+    i = state.episode[b, S.EPISODE_INSTANCE]
+    distance = problem.distance[problem.instance[i, S.INSTANCE_LAYOUT]]
     priority = find_priority(problem, state, b, v)
     count = 0
-    for k in range(state.episode[b, EPISODE_POOL_SIZE]):
+    for k in range(state.episode[b, S.EPISODE_POOL_SIZE]):
         task = state.pool[b, k]
         if is_offered(problem, i, v, task, priority):
             count += 1
             due_weight += (
-                problem.record[i, task, RECORD_ARRIVAL] + problem.record[i, task, RECORD_EXPIRY]
+                problem.record[i, task, S.RECORD_ARRIVAL] + problem.record[i, task, S.RECORD_EXPIRY]
             )
             distance_weight += distance[
-                problem.ends[i, task, ENDS_PICKUP], problem.ends[i, task, ENDS_DELIVERY]
+                problem.ends[i, task, S.ENDS_PICKUP], problem.ends[i, task, S.ENDS_DELIVERY]
             ]
     due_weight = 0.37 * count / due_weight if due_weight > 0.0 else 0.0
     distance_weight = 0.63 * count / distance_weight if distance_weight > 0.0 else 0.0
@@ -60,25 +46,25 @@ def weigh_ahp(problem, state, b, v, rule):
 @inner_kernel
 def rate_task(problem, state, b, v, rule, task, weights):
     """Return the key that `rule` gives a waiting task for vehicle v; `weights` are those of `weigh_ahp`."""
-    i = state.episode[b, EPISODE_INSTANCE]
-    distance = problem.distance[problem.instance[i, INSTANCE_LAYOUT]]
-    site = state.vehicle[b, v, VEHICLE_SITE]
-    pickup = problem.ends[i, task, ENDS_PICKUP]
-    loaded = distance[pickup, problem.ends[i, task, ENDS_DELIVERY]]
+    i = state.episode[b, S.EPISODE_INSTANCE]
+    distance = problem.distance[problem.instance[i, S.INSTANCE_LAYOUT]]
+    site = state.vehicle[b, v, S.VEHICLE_SITE]
+    pickup = problem.ends[i, task, S.ENDS_PICKUP]
+    loaded = distance[pickup, problem.ends[i, task, S.ENDS_DELIVERY]]
     if rule == FCFS:
-        return problem.record[i, task, RECORD_ARRIVAL]
+        return problem.record[i, task, S.RECORD_ARRIVAL]
     if rule == EDD:
-        return problem.record[i, task, RECORD_ARRIVAL] + problem.record[i, task, RECORD_EXPIRY]
+        return problem.record[i, task, S.RECORD_ARRIVAL] + problem.record[i, task, S.RECORD_EXPIRY]
     if rule == NVF:
-        return measure_distance(distance[site, pickup], problem.instance[i, INSTANCE_TRUNCATES])
+        return measure_distance(distance[site, pickup], problem.instance[i, S.INSTANCE_TRUNCATES])
     if rule == STD:
         return measure_distance(
-            distance[site, pickup] + loaded, problem.instance[i, INSTANCE_TRUNCATES]
+            distance[site, pickup] + loaded, problem.instance[i, S.INSTANCE_TRUNCATES]
         )
     if rule == LWT:
-        now = np.float64(state.episode[b, EPISODE_TIME])
+        now = np.float64(state.episode[b, S.EPISODE_TIME])
         return -round_sum(now - state.waiting_since[b, task])
-    due = problem.record[i, task, RECORD_ARRIVAL] + problem.record[i, task, RECORD_EXPIRY]
+    due = problem.record[i, task, S.RECORD_ARRIVAL] + problem.record[i, task, S.RECORD_EXPIRY]
     return -round_sum(weights[0] * due + weights[1] * loaded)
 
 
@@ -88,12 +74,12 @@ def select_task(problem, state, b, v, rule):
 
     Returns -1 when the vehicle may carry none of the waiting tasks.
     """
-    i = state.episode[b, EPISODE_INSTANCE]
+    i = state.episode[b, S.EPISODE_INSTANCE]
     weights = weigh_ahp(problem, state, b, v, rule)
     priority = find_priority(problem, state, b, v)
     best = -1
     best_key = np.inf
-    for k in range(state.episode[b, EPISODE_POOL_SIZE]):
+    for k in range(state.episode[b, S.EPISODE_POOL_SIZE]):
         task = state.pool[b, k]
         if not is_offered(problem, i, v, task, priority):
             continue

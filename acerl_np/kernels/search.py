@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from acerl_np.kernels.state import N_OUTCOME_FIELDS
+from acerl_np.kernels import state as S
 from acerl_np.support.compiled import inner_kernel
 
 
@@ -30,7 +30,7 @@ class Found(NamedTuple):
 
 def allocate_found(n_max: int) -> Found:
     """Return a `Found` with room for sequences of `n_max` actions; it holds none."""
-    return Found(np.full(n_max, -1, np.int32), np.full(N_OUTCOME_FIELDS, np.inf))
+    return Found(np.full(n_max, -1, np.int32), np.full(S.N_OUTCOME_FIELDS, np.inf))
 
 
 @inner_kernel

@@ -405,26 +405,42 @@ def is_offered(problem, i, v, task, priority):
 
 
 @inner_kernel
+def copy_fields(source, i, target, j):
+    """Copy row i of an array (ndarray((n, k))) to row j of another."""
+    for k in range(source.shape[1]):
+        target[j, k] = source[i, k]
+
+
+@inner_kernel
+def copy_table(source, i, target, j, n):
+    """Copy the first n entries, with all their fields, of row i of an array (ndarray((n, m, k)))."""
+    for entry in range(n):
+        for k in range(source.shape[2]):
+            target[j, entry, k] = source[i, entry, k]
+
+
+@inner_kernel
+def copy_tasks(source, i, target, j, n_waiting, n_tasks):
+    """Copy row i of a State to row j of another, with so many tasks of the pool and of the record."""
+    copy_fields(source.episode, i, target.episode, j)
+    copy_fields(source.outcome, i, target.outcome, j)
+    for position in range(n_waiting):
+        target.pool[j, position] = source.pool[i, position]
+    for task in range(n_tasks):
+        target.waiting_since[j, task] = source.waiting_since[i, task]
+    copy_table(source.task, i, target.task, j, n_tasks)
+    n_vehicles = source.vehicle.shape[1]
+    copy_table(source.vehicle, i, target.vehicle, j, n_vehicles)
+    copy_table(source.place, i, target.place, j, n_vehicles)
+    copy_table(source.usage, i, target.usage, j, n_vehicles)
+    copy_fields(source.breakdown_key, i, target.breakdown_key, j)
+
+
+@inner_kernel
 def copy_row(source, i, target, j):
     """Copy row i of the State `source` to row j of the State `target`."""
-    for k in range(source.episode.shape[1]):
-        target.episode[j, k] = source.episode[i, k]
-    for k in range(source.outcome.shape[1]):
-        target.outcome[j, k] = source.outcome[i, k]
-    for task in range(source.pool.shape[1]):
-        target.pool[j, task] = source.pool[i, task]
-        target.waiting_since[j, task] = source.waiting_since[i, task]
-        for k in range(source.task.shape[2]):
-            target.task[j, task, k] = source.task[i, task, k]
-    for v in range(source.vehicle.shape[1]):
-        for k in range(source.vehicle.shape[2]):
-            target.vehicle[j, v, k] = source.vehicle[i, v, k]
-        for k in range(source.place.shape[2]):
-            target.place[j, v, k] = source.place[i, v, k]
-        for k in range(source.usage.shape[2]):
-            target.usage[j, v, k] = source.usage[i, v, k]
-    for k in range(source.breakdown_key.shape[1]):
-        target.breakdown_key[j, k] = source.breakdown_key[i, k]
+    n_tasks = source.pool.shape[1]
+    copy_tasks(source, i, target, j, n_tasks, n_tasks)
 
 
 @inner_kernel
@@ -433,22 +449,16 @@ def copy_situation(source, i, target, j):
 
     Nothing reads that before they arrive, so the rows' numbers of tasks may differ.
     """
-    for k in range(source.episode.shape[1]):
-        target.episode[j, k] = source.episode[i, k]
-    for k in range(source.outcome.shape[1]):
-        target.outcome[j, k] = source.outcome[i, k]
-    for position in range(source.episode[i, EPISODE_POOL_SIZE]):
-        target.pool[j, position] = source.pool[i, position]
-    for task in range(source.episode[i, EPISODE_N_ARRIVED]):
-        target.waiting_since[j, task] = source.waiting_since[i, task]
-        for k in range(source.task.shape[2]):
-            target.task[j, task, k] = source.task[i, task, k]
-    for v in range(source.vehicle.shape[1]):
-        for k in range(source.vehicle.shape[2]):
-            target.vehicle[j, v, k] = source.vehicle[i, v, k]
-        for k in range(source.place.shape[2]):
-            target.place[j, v, k] = source.place[i, v, k]
-        for k in range(source.usage.shape[2]):
-            target.usage[j, v, k] = source.usage[i, v, k]
-    for k in range(source.breakdown_key.shape[1]):
-        target.breakdown_key[j, k] = source.breakdown_key[i, k]
+    n_waiting = source.episode[i, EPISODE_POOL_SIZE]
+    copy_tasks(source, i, target, j, n_waiting, source.episode[i, EPISODE_N_ARRIVED])
+
+
+@inner_kernel
+def copy_floor(source, i, target, k):
+    """Copy floor and fleet of instance i of one Problem to row k of another one of the same layouts."""
+    n_vehicles = source.fleet.shape[1]
+    copy_fields(source.instance, i, target.instance, k)
+    copy_table(source.fleet, i, target.fleet, k, n_vehicles)
+    copy_fields(source.start_site, i, target.start_site, k)
+    copy_fields(source.scaling, i, target.scaling, k)
+    copy_fields(source.unit, i, target.unit, k)

@@ -4,104 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from acerl_np.kernels.baselines import assign_due
-from acerl_np.kernels.events import (
-    assign_task,
-    find_next_tick,
-    finish_episode,
-    is_decision_due,
-    locate_vehicle,
-    open_episode,
-    process_tick,
-)
+from acerl_np.kernels import state as S
+from acerl_np.kernels.events import locate_vehicle
 from acerl_np.kernels.rules import rate_task, weigh_ahp
-from acerl_np.kernels.state import (
-    ARRIVED,
-    EPISODE_INSTANCE,
-    EPISODE_N_FINISHED,
-    EPISODE_PHASE,
-    EPISODE_POOL_SIZE,
-    EPISODE_TIME,
-    INSTANCE_HORIZON,
-    INSTANCE_N_TASKS,
-    NEVER,
-    PLACE_EDGE_OFFSET,
-    STOPPED,
-    STUCK,
-    VEHICLE_EDGE_END_TICK,
-    VEHICLE_EDGE_FROM,
-    VEHICLE_EDGE_TICK,
-    VEHICLE_EDGE_TO,
-    VEHICLE_LEG,
-    VEHICLE_REVERSED,
-    copy_row,
-    find_priority,
-    is_offered,
-)
+from acerl_np.kernels.state import copy_row, find_priority, is_offered
 from acerl_np.support.compiled import kernel
 
 N_STEP_FIELDS = 6
 STEP_FROM, STEP_TO, STEP_START, STEP_END, STEP_LEG, STEP_REVERSED = range(N_STEP_FIELDS)
-
-
-@kernel
-def begin_trace(problem, state, b, instance):
-    """Start row b on `instance`, before anything happens.
-
-    `state.breakdown_key[b]` must be set if a vehicle of the instance breaks down at random.
-    """
-    open_episode(problem, state, b, instance)
-
-
-@kernel
-def pass_tick(problem, state, b, due):
-    """Advance episode b to its next tick with an event, or to `due` if that is sooner; or close it.
-
-    Parameters
-    ----------
-    problem : Problem
-    state : State
-    b : int
-        A running row without a decision that is to be taken now.
-    due : int
-        Tick at which the caller wants to be asked again, `NEVER` for none.
-    """
-    i = state.episode[b, EPISODE_INSTANCE]
-    if state.episode[b, EPISODE_N_FINISHED] == problem.instance[i, INSTANCE_N_TASKS]:
-        finish_episode(problem, state, b)
-        return
-    tick = min(due, find_next_tick(problem, state, b))
-    if tick == NEVER:
-        state.episode[b, EPISODE_PHASE] = STUCK
-    elif tick > problem.instance[i, INSTANCE_HORIZON]:
-        state.episode[b, EPISODE_TIME] = problem.instance[i, INSTANCE_HORIZON]
-        state.episode[b, EPISODE_PHASE] = STOPPED
-    else:
-        process_tick(problem, state, b, tick)
-
-
-@kernel
-def has_decision(problem, state, b):
-    """Whether some vehicle of episode b has a choice."""
-    return is_decision_due(problem, state, b)
-
-
-@kernel
-def assign_now(problem, state, b, v, position):
-    """Give the waiting task at `position` of the pool to the idle vehicle v; the clock stands still."""
-    assign_task(problem, state, b, v, position)
-
-
-@kernel
-def assign_recorded(problem, state, b, order, bounds, start_tick, head):
-    """Let idle vehicles begin their next recorded tasks, as `play_assignments`.
-
-    Returns
-    -------
-    int
-        Tick at which the next recorded task of an idle vehicle is due, `NEVER` if there is none.
-    """
-    return assign_due(problem, state, b, order, bounds, start_tick, head)
 
 
 @kernel
@@ -128,16 +38,16 @@ def list_steps(problem, state, b, spare, v, steps, offsets):
     copy_row(state, b, state, spare)
     row = state.vehicle[spare, v]
     n = 0
-    while row[VEHICLE_LEG] != ARRIVED and n < len(steps):
-        steps[n, STEP_FROM] = row[VEHICLE_EDGE_FROM]
-        steps[n, STEP_TO] = row[VEHICLE_EDGE_TO]
-        steps[n, STEP_START] = row[VEHICLE_EDGE_TICK]
-        steps[n, STEP_END] = row[VEHICLE_EDGE_END_TICK]
-        steps[n, STEP_LEG] = row[VEHICLE_LEG]
-        steps[n, STEP_REVERSED] = row[VEHICLE_REVERSED]
-        offsets[n] = state.place[spare, v, PLACE_EDGE_OFFSET]
+    while row[S.VEHICLE_LEG] != S.ARRIVED and n < len(steps):
+        steps[n, STEP_FROM] = row[S.VEHICLE_EDGE_FROM]
+        steps[n, STEP_TO] = row[S.VEHICLE_EDGE_TO]
+        steps[n, STEP_START] = row[S.VEHICLE_EDGE_TICK]
+        steps[n, STEP_END] = row[S.VEHICLE_EDGE_END_TICK]
+        steps[n, STEP_LEG] = row[S.VEHICLE_LEG]
+        steps[n, STEP_REVERSED] = row[S.VEHICLE_REVERSED]
+        offsets[n] = state.place[spare, v, S.PLACE_EDGE_OFFSET]
         n += 1
-        locate_vehicle(problem, state, spare, v, row[VEHICLE_EDGE_END_TICK])
+        locate_vehicle(problem, state, spare, v, row[S.VEHICLE_EDGE_END_TICK])
     return n
 
 
@@ -155,10 +65,10 @@ def rate_tasks(problem, state, b, v, rule, keys):
     keys : ndarray(float64, (at least the pool's size,))
         Output: the rule picks the first of the smallest.
     """
-    i = state.episode[b, EPISODE_INSTANCE]
+    i = state.episode[b, S.EPISODE_INSTANCE]
     weights = weigh_ahp(problem, state, b, v, rule)
     priority = find_priority(problem, state, b, v)
-    for k in range(state.episode[b, EPISODE_POOL_SIZE]):
+    for k in range(state.episode[b, S.EPISODE_POOL_SIZE]):
         task = state.pool[b, k]
         keys[k] = np.inf
         if is_offered(problem, i, v, task, priority):

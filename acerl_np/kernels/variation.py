@@ -4,47 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
+from acerl_np.kernels import state as S
 from acerl_np.kernels.random import RECORD, derive_key, draw_uniform
-from acerl_np.kernels.state import (
-    ENDS_DELIVERY,
-    ENDS_PICKUP,
-    INSTANCE_HAS_PRIORITIES,
-    INSTANCE_LAYOUT,
-    INSTANCE_N_TASKS,
-    N_RECORD_FIELDS,
-    NEVER,
-    RECORD_ARRIVAL,
-    RECORD_EXPIRY,
-    RECORD_SLOT,
-)
+from acerl_np.kernels.state import copy_floor, copy_table
 from acerl_np.support.compiled import inner_kernel, kernel
-
-
-@inner_kernel
-def copy_setting(source, i, target, k):
-    """Copy what is no task of instance i of one Problem to row k of another one of the same layouts."""
-    for field in range(source.instance.shape[1]):
-        target.instance[k, field] = source.instance[i, field]
-    for v in range(source.fleet.shape[1]):
-        for field in range(source.fleet.shape[2]):
-            target.fleet[k, v, field] = source.fleet[i, v, field]
-        target.start_site[k, v] = source.start_site[i, v]
-        for n in range(source.breakdown.shape[2]):
-            for field in range(source.breakdown.shape[3]):
-                target.breakdown[k, v, n, field] = source.breakdown[i, v, n, field]
-    for field in range(source.scaling.shape[1]):
-        target.scaling[k, field] = source.scaling[i, field]
-    for field in range(source.unit.shape[1]):
-        target.unit[k, field] = source.unit[i, field]
 
 
 @inner_kernel
 def copy_task(source, i, task, target, k, position):
     """Copy a task of instance i of one Problem to a row of another one, arrival tick included."""
-    for field in range(N_RECORD_FIELDS):
+    for field in range(S.N_RECORD_FIELDS):
         target.record[k, position, field] = source.record[i, task, field]
-    target.ends[k, position, ENDS_PICKUP] = source.ends[i, task, ENDS_PICKUP]
-    target.ends[k, position, ENDS_DELIVERY] = source.ends[i, task, ENDS_DELIVERY]
+    target.ends[k, position, S.ENDS_PICKUP] = source.ends[i, task, S.ENDS_PICKUP]
+    target.ends[k, position, S.ENDS_DELIVERY] = source.ends[i, task, S.ENDS_DELIVERY]
     target.arrival_tick[k, position] = source.arrival_tick[i, task]
 
 
@@ -57,10 +29,10 @@ def find_tick(arrival):
 @inner_kernel
 def place_task(target, k, position, arrival):
     """Give the task at `position`, the last of row k so far, its arrival, and sort it in, stably."""
-    target.record[k, position, RECORD_ARRIVAL] = arrival
+    target.record[k, position, S.RECORD_ARRIVAL] = arrival
     target.arrival_tick[k, position] = find_tick(arrival)
-    while position > 0 and target.record[k, position - 1, RECORD_ARRIVAL] > arrival:
-        for field in range(N_RECORD_FIELDS):
+    while position > 0 and target.record[k, position - 1, S.RECORD_ARRIVAL] > arrival:
+        for field in range(S.N_RECORD_FIELDS):
             held = target.record[k, position, field]
             target.record[k, position, field] = target.record[k, position - 1, field]
             target.record[k, position - 1, field] = held
@@ -89,10 +61,10 @@ def is_relative(source, i, other):
 
     A record that can be served lies in one such part, so its first task tells which.
     """
-    layout = source.instance[i, INSTANCE_LAYOUT]
-    if source.instance[other, INSTANCE_LAYOUT] != layout:
+    layout = source.instance[i, S.INSTANCE_LAYOUT]
+    if source.instance[other, S.INSTANCE_LAYOUT] != layout:
         return False
-    own, its = source.ends[i, 0, ENDS_PICKUP], source.ends[other, 0, ENDS_PICKUP]
+    own, its = source.ends[i, 0, S.ENDS_PICKUP], source.ends[other, 0, S.ENDS_PICKUP]
     there, back = source.distance[layout, own, its], source.distance[layout, its, own]
     return there < np.inf and back < np.inf
 
@@ -103,13 +75,13 @@ def draw_relative(source, i, key, task, draw):
     n = 0
     for other in range(len(source.instance)):
         if is_relative(source, i, other):
-            n += source.instance[other, INSTANCE_N_TASKS]
+            n += source.instance[other, S.INSTANCE_N_TASKS]
     k = np.int64(draw_uniform(key, task, draw) * n)
     for other in range(len(source.instance)):
         if is_relative(source, i, other):
-            if k < source.instance[other, INSTANCE_N_TASKS]:
+            if k < source.instance[other, S.INSTANCE_N_TASKS]:
                 return other, k
-            k -= source.instance[other, INSTANCE_N_TASKS]
+            k -= source.instance[other, S.INSTANCE_N_TASKS]
     return i, np.int64(0)
 
 
@@ -140,26 +112,29 @@ def draw_records(source, target, bases, magnitude, synthetic, seed, generation, 
     for k in range(len(bases)):
         i = bases[k]
         derive_key(seed, RECORD, generation, k, key)
-        copy_setting(source, i, target, k)
-        n_tasks = source.instance[i, INSTANCE_N_TASKS]
+        copy_floor(source, i, target, k)
+        for v in range(source.fleet.shape[1]):
+            n = source.breakdown.shape[2]
+            copy_table(source.breakdown[i], v, target.breakdown[k], v, n)
+        n_tasks = source.instance[i, S.INSTANCE_N_TASKS]
         own = np.floor(draw_uniform(key, 0, 1) * (magnitude + 1))
         is_synthetic = draw_uniform(key, 0, 2) < synthetic
         for task in range(target.record.shape[1]):
             if task >= n_tasks:
-                target.arrival_tick[k, task] = NEVER
+                target.arrival_tick[k, task] = S.NEVER
                 continue
             if is_synthetic:
                 other, its = draw_relative(source, i, key, task, np.int64(3))
                 copy_task(source, other, its, target, k, task)
-                if source.instance[other, INSTANCE_HAS_PRIORITIES]:
-                    target.instance[k, INSTANCE_HAS_PRIORITIES] = 1
+                if source.instance[other, S.INSTANCE_HAS_PRIORITIES]:
+                    target.instance[k, S.INSTANCE_HAS_PRIORITIES] = 1
                 other, its = draw_relative(source, i, key, task, np.int64(4))
-                target.record[k, task, RECORD_EXPIRY] = source.record[other, its, RECORD_EXPIRY]
-                target.record[k, task, RECORD_SLOT] = source.record[i, task, RECORD_SLOT]
+                target.record[k, task, S.RECORD_EXPIRY] = source.record[other, its, S.RECORD_EXPIRY]
+                target.record[k, task, S.RECORD_SLOT] = source.record[i, task, S.RECORD_SLOT]
                 other, its = draw_relative(source, i, key, task, np.int64(5))
-                arrival = source.record[other, its, RECORD_ARRIVAL]
+                arrival = source.record[other, its, S.RECORD_ARRIVAL]
             else:
                 copy_task(source, i, task, target, k, task)
-                arrival = source.record[i, task, RECORD_ARRIVAL]
+                arrival = source.record[i, task, S.RECORD_ARRIVAL]
             uniform = draw_uniform(key, task, 0)
             place_task(target, k, task, perturb_arrival(arrival, own, uniform))

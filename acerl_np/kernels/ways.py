@@ -4,17 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from acerl_np.kernels.state import (
-    EPISODE_INSTANCE,
-    FLEET_SLOWDOWN,
-    FLEET_SPEED,
-    INSTANCE_LAYOUT,
-    INSTANCE_QUICKEST,
-    PLACE_HALTED_AT,
-    VEHICLE_HALTED_TOWARDS,
-    VEHICLE_SITE,
-    round_sum,
-)
+from acerl_np.kernels import state as S
+from acerl_np.kernels.state import round_sum
 from acerl_np.support.compiled import inner_kernel
 
 
@@ -27,18 +18,18 @@ def find_slowdown(problem, row, a, b):
 @inner_kernel
 def find_pace(problem, i, v, a, b):
     """Return the speed, m/s, of vehicle v of instance i on the edge from a to b."""
-    speed = problem.fleet[i, v, FLEET_SPEED]
-    if problem.fleet[i, v, FLEET_SLOWDOWN] < 0.0:
+    speed = problem.fleet[i, v, S.FLEET_SPEED]
+    if problem.fleet[i, v, S.FLEET_SLOWDOWN] < 0.0:
         return speed
-    return min(speed, problem.edge_speed[problem.instance[i, INSTANCE_LAYOUT], a, b])
+    return min(speed, problem.edge_speed[problem.instance[i, S.INSTANCE_LAYOUT], a, b])
 
 
 @inner_kernel
 def slow_part(problem, i, v, a, b, metres):
     """Return by how many seconds a speed limit slows vehicle v on `metres` of the edge from a to b."""
-    if problem.fleet[i, v, FLEET_SLOWDOWN] < 0.0:
+    if problem.fleet[i, v, S.FLEET_SLOWDOWN] < 0.0:
         return 0.0
-    return metres / find_pace(problem, i, v, a, b) - metres / problem.fleet[i, v, FLEET_SPEED]
+    return metres / find_pace(problem, i, v, a, b) - metres / problem.fleet[i, v, S.FLEET_SPEED]
 
 
 @inner_kernel
@@ -52,12 +43,12 @@ def find_approach(problem, state, b, v, pickup):
     tuple of (float, float, bool)
         Metres, seconds that speed limits add, and whether it turns back.
     """
-    i = state.episode[b, EPISODE_INSTANCE]
-    layout = problem.instance[i, INSTANCE_LAYOUT]
-    row = problem.fleet[i, v, FLEET_SLOWDOWN]
-    site = state.vehicle[b, v, VEHICLE_SITE]
-    ahead = state.vehicle[b, v, VEHICLE_HALTED_TOWARDS]
-    done = state.place[b, v, PLACE_HALTED_AT]
+    i = state.episode[b, S.EPISODE_INSTANCE]
+    layout = problem.instance[i, S.INSTANCE_LAYOUT]
+    row = problem.fleet[i, v, S.FLEET_SLOWDOWN]
+    site = state.vehicle[b, v, S.VEHICLE_SITE]
+    ahead = state.vehicle[b, v, S.VEHICLE_HALTED_TOWARDS]
+    done = state.place[b, v, S.PLACE_HALTED_AT]
     metres = problem.distance[layout, site, pickup]
     if ahead < 0:
         return metres, find_slowdown(problem, row, site, pickup), False
@@ -73,7 +64,7 @@ def find_approach(problem, state, b, v, pickup):
     slow_back = slow_part(problem, i, v, ahead, site, done)
     slow_back += find_slowdown(problem, row, site, pickup)
     turns = back <= onward
-    if problem.instance[i, INSTANCE_QUICKEST]:
-        speed = problem.fleet[i, v, FLEET_SPEED]
+    if problem.instance[i, S.INSTANCE_QUICKEST]:
+        speed = problem.fleet[i, v, S.FLEET_SPEED]
         turns = round_sum(back / speed + slow_back) <= round_sum(onward / speed + slow_onward)
     return (back, slow_back, True) if turns else (onward, slow_onward, False)

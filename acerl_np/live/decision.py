@@ -17,8 +17,13 @@ from acerl_np.kernels.futures import (
     PAST_TASKS,
     Ahead,
 )
-from acerl_np.kernels.live import decide_live, mix_key, set_clock
-from acerl_np.kernels.lookahead import begin_lookahead, pick_candidate, rate_candidates
+from acerl_np.kernels.live import count_from, decide_live
+from acerl_np.kernels.lookahead import (
+    begin_lookahead,
+    derive_decision_key,
+    pick_candidate,
+    rate_candidates,
+)
 from acerl_np.kernels.random import ACTION, derive_key
 from acerl_np.kernels.state import ENDS_PICKUP, N_SCALING_FIELDS, Problem
 from acerl_np.live.board import FIRST_ROOM, Board, Day
@@ -151,7 +156,7 @@ class LiveDecider:
 
     def tell(self, board: Board, day: Day, now: float) -> None:
         """Count a board's times from now, as an observation reads them."""
-        set_clock(board.problem, board.state, board.clock, now, day.start, self.is_relative)
+        count_from(board.problem, board.state, board.clock, now, day.start, self.is_relative)
 
     def decide(self, board: Board, decisions: int, day: Day, now: float) -> Decision:
         """Return the next decision.
@@ -218,7 +223,7 @@ class LiveDecider:
         ahead.past[PAST_DELAY] = day.delay
         ahead.past[PAST_TASKS] = day.delivered
         ahead.past[PAST_HOLES] = board.room - len(board.tasks)
-        mix_key(ahead, self._key, decisions, self._own)
+        derive_decision_key(ahead, self._key, decisions, self._own)
         problem, state = board.problem, board.state
         found = begin_lookahead(problem, state, 0, ahead, self._own)
         # One candidate is taken without a look at any future.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import importlib
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -13,11 +14,11 @@ from acerl_np.support.errors import PolicyError, describe
 from acerl_np.support.files import read_arrays, take_kind, write_arrays
 
 if TYPE_CHECKING:
-    from acerl_np.kernels.deciders import Decider
     from acerl_np.kernels.state import Problem
     from acerl_np.policies.origin import Origin
     from acerl_np.problem.instance import Instance
     from acerl_np.problem.layout import Layout
+    from acerl_np.simulation.simulator import Simulator
 
 FORMAT = 3
 OLD_FORMAT = 2
@@ -32,8 +33,79 @@ FORMS = {
 """Module and class of each form of policy; a module is imported when a policy of its form is read."""
 
 
-class AnyPolicy(Protocol):
-    """What policies of all forms have.
+class BasePolicy(ABC):
+    """What decides in episodes of a simulator: a policy of any form, or a lookahead."""
+
+    origin: Origin | None
+    """Where it comes from, if that is known."""
+
+    @abstractmethod
+    def prepare(
+        self, problem: Problem, places: Sequence[Instance | Layout], greedy: bool | None = None
+    ) -> tuple[Problem, Callable[[], Any]]:
+        """Return the tables as it sees them, and what makes a worker's decider.
+
+        Parameters
+        ----------
+        problem : Problem
+        places : sequence of Instance or Layout
+            What is played: the instances of `problem`, or a floor alone.
+        greedy : bool, optional
+            Take what it likes best, or sample; by default as in its training.
+
+        Returns
+        -------
+        Problem, callable
+        """
+
+    @abstractmethod
+    def check_layout(self, layout: Layout, name: str) -> None:
+        """Refuse a floor and fleet that it cannot serve.
+
+        Parameters
+        ----------
+        layout : Layout
+        name : str
+            What the message calls it.
+
+        Raises
+        ------
+        PolicyError
+        """
+
+    def check_fits(self, instance: Instance) -> None:
+        """Refuse an instance that it cannot play.
+
+        Raises
+        ------
+        PolicyError
+            As `check_layout`.
+        """
+        self.check_layout(instance.layout, instance.name)
+
+    def choose(
+        self, sim: Simulator, *, rng: np.random.Generator | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Choose an assignment in every episode that is not over.
+
+        Parameters
+        ----------
+        sim : Simulator
+        rng : numpy.random.Generator, optional
+            Keys of the draws; by default nothing is drawn, and the futures of a lookahead are the same in
+            every episode.
+
+        Returns
+        -------
+        vehicles, tasks : ndarray(int64, (B,))
+            Positions in the layout's fleet and in the record, as `Simulator.assign` takes them; -1 where
+            the episode is over.
+        """
+        return sim.decide(self, rng=rng)
+
+
+class AnyPolicy(BasePolicy):
+    """A policy that a file can hold.
 
     Attributes
     ----------
@@ -43,29 +115,52 @@ class AnyPolicy(Protocol):
 
     form: ClassVar[str]
 
-    @property
-    def origin(self) -> Origin | None:
-        """Where it comes from, if that is known."""
-
-    def prepare(
-        self, problem: Problem, places: Sequence[Instance | Layout], greedy: bool | None = None
-    ) -> tuple[Problem, Callable[[], Decider]]:
-        """Return the tables as it sees them, and what makes a worker's decider."""
-
+    @abstractmethod
     def to_arrays(self, *, with_origin: bool = True) -> dict[str, np.ndarray]:
-        """Return what `from_arrays` needs, as plain arrays."""
+        """Return what `from_arrays` needs, as plain arrays, with or without the origin."""
 
-    def check_fits(self, instance: Instance) -> None:
-        """Refuse an instance that it cannot play."""
+    @classmethod
+    @abstractmethod
+    def from_arrays(cls, arrays: dict[str, np.ndarray]) -> Self:
+        """Build a policy from `to_arrays`.
 
-    def check_layout(self, layout: Layout, name: str) -> None:
-        """Refuse a floor and fleet that it cannot serve; `name` is what the message calls it."""
+        Raises
+        ------
+        PolicyError
+            If an array is missing, of the wrong kind, or contradicts another.
+        """
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it as `save_policy`."""
+        """Write the policy to an `.npz` file, atomically.
 
+        Raises
+        ------
+        StorageError
+            If the file cannot be written.
+        """
+        write_arrays(path, {"kind": "policy", "format": FORMAT, **pack_policy(self)})
 
-P = TypeVar("P", bound=AnyPolicy)
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a policy of this form; pickles are never loaded.
+
+        Raises
+        ------
+        PolicyError
+            If the file is missing, damaged, of another format version, or holds no policy or one of
+            another form (`acerl_np.load_policy` reads every form).
+        """
+        arrays = _read(path)
+        form = str(arrays.get("form"))
+        if form in FORMS and form != cls.form:
+            raise PolicyError(
+                f"{path}: holds a policy of form '{form}', expected '{cls.form}'; "
+                "acerl_np.load_policy reads every form"
+            )
+        policy = _unpack(path, arrays)
+        if not isinstance(policy, cls):
+            raise PolicyError(f"{path}: holds no {cls.__name__}")
+        return policy
 
 
 def check_policy(policy: object) -> None:
@@ -75,7 +170,7 @@ def check_policy(policy: object) -> None:
     ------
     PolicyError
     """
-    if not hasattr(policy, "prepare"):
+    if not isinstance(policy, BasePolicy):
         raise PolicyError(
             f"policy: read {describe(policy)}; expected a trained policy, a static plan, a lookahead or a "
             "rule's name"
@@ -111,22 +206,6 @@ def _find_form(arrays: Mapping[str, np.ndarray]) -> str:
     return text
 
 
-def save_policy(path: str | os.PathLike[str], policy: AnyPolicy) -> None:
-    """Write a policy of any form to an `.npz` file, atomically.
-
-    Parameters
-    ----------
-    path : path-like
-    policy : AnyPolicy
-
-    Raises
-    ------
-    StorageError
-        If the file cannot be written.
-    """
-    write_arrays(path, {"kind": "policy", "format": FORMAT, **pack_policy(policy)})
-
-
 def load_policy(path: str | os.PathLike[str]) -> Any:
     """Read a policy of whichever form the file holds; pickles are never loaded.
 
@@ -145,33 +224,6 @@ def load_policy(path: str | os.PathLike[str]) -> Any:
         If the file is missing, damaged, of another format version, or holds no policy.
     """
     return _unpack(path, _read(path))
-
-
-def load_form(path: str | os.PathLike[str], kind: type[P]) -> P:
-    """Read a policy of one form, as `load_policy`.
-
-    Parameters
-    ----------
-    path : path-like
-    kind : type
-        Its class.
-
-    Raises
-    ------
-    PolicyError
-        Also if the file holds a policy of another form.
-    """
-    arrays = _read(path)
-    form = str(arrays.get("form"))
-    if form in FORMS and form != kind.form:
-        raise PolicyError(
-            f"{path}: holds a policy of form '{form}', expected '{kind.form}'; "
-            "acerl_np.load_policy reads every form"
-        )
-    policy = _unpack(path, arrays)
-    if not isinstance(policy, kind):
-        raise PolicyError(f"{path}: holds no {kind.__name__}")
-    return policy
 
 
 def _read(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:

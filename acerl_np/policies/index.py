@@ -8,7 +8,6 @@ scheduling rules", Operations Research 25 (1977) 45-61); here the function is le
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, get_args
 
@@ -21,7 +20,7 @@ from acerl_np.kernels.index import Index
 from acerl_np.kernels.random import INITIAL
 from acerl_np.kernels.state import Problem
 from acerl_np.kernels.update import fill_stream
-from acerl_np.policies.files import load_form, save_policy
+from acerl_np.policies.files import AnyPolicy
 from acerl_np.policies.origin import Origin, pack_origin, unpack_origin
 from acerl_np.support.errors import PolicyError, describe
 from acerl_np.support.numbers import is_whole
@@ -29,7 +28,6 @@ from acerl_np.support.numbers import is_whole
 if TYPE_CHECKING:
     from acerl_np.problem.instance import Instance
     from acerl_np.problem.layout import Layout
-    from acerl_np.simulation.simulator import Simulator
 
 Knowledge = Literal["breakdowns", "tasks", "time", "vehicles"]
 KNOWLEDGE: tuple[Knowledge, ...] = get_args(Knowledge)
@@ -203,7 +201,7 @@ class IndexShape(NamedTuple):
         )
 
 
-class IndexPolicy:
+class IndexPolicy(AnyPolicy):
     """A trained index function: it scores every pair of an idle vehicle and a waiting task.
 
     Parameters
@@ -269,6 +267,7 @@ class IndexPolicy:
             )
         self.shape = IndexShape(known, int(hidden), names, check_features(without))
         self.theta = np.array(theta, np.float64)
+        self.theta.flags.writeable = False
         if self.theta.shape != (self.shape.n_parameters,):
             raise PolicyError(
                 f"theta: read shape {self.theta.shape}; expected ({self.shape.n_parameters},)"
@@ -346,35 +345,6 @@ class IndexPolicy:
         is_greedy = True if greedy is None else bool(greedy)
         return problem, lambda: make_index_decider(self.index, problem, is_greedy)
 
-    def choose(
-        self, sim: Simulator, *, rng: np.random.Generator | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Choose an assignment in every episode that is not over.
-
-        Parameters
-        ----------
-        sim : Simulator
-        rng : numpy.random.Generator, optional
-            Sample from the softmax of the scores; by default the pair of largest score is taken, the first
-            of equals.
-
-        Returns
-        -------
-        vehicles, tasks : ndarray(int64, (B,))
-            Positions in the layout's fleet and in the record, as `Simulator.assign` takes them; -1 where
-            the episode is over.
-        """
-        return sim.decide(self, rng=rng)
-
-    def check_fits(self, instance: Instance) -> None:
-        """Refuse an instance whose vehicles this policy does not know, if it tells them apart.
-
-        Raises
-        ------
-        PolicyError
-        """
-        self.check_layout(instance.layout, instance.name)
-
     def check_layout(self, layout: Layout, name: str) -> None:
         """Refuse a floor whose vehicles this policy does not know, if it tells them apart.
 
@@ -448,28 +418,6 @@ class IndexPolicy:
                 f"features: read {', '.join(features[:40])}; expected {', '.join(own)} (train anew)"
             )
         return policy
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the policy to an `.npz` file, atomically.
-
-        Raises
-        ------
-        StorageError
-            If the file cannot be written.
-        """
-        save_policy(path, self)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> IndexPolicy:
-        """Read an index policy; pickles are never loaded.
-
-        Raises
-        ------
-        PolicyError
-            If the file is missing, damaged, of another format version, or holds no policy or one of
-            another form (`acerl_np.load_policy` reads every form).
-        """
-        return load_form(path, cls)
 
 
 def _pack_names(names: Iterable[str]) -> np.ndarray:

@@ -7,17 +7,14 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from acerl_np.kernels.deciders import BY_RULE, Decider, make_rule_decider
+from acerl_np.kernels import state as S
+from acerl_np.kernels.deciders import Decider, IndexDecider, RuleDecider, make_rule_decider
 from acerl_np.kernels.futures import N_PAST_FIELDS, PAST_SEEN, Ahead
+from acerl_np.kernels.index import allocate_pairs
 from acerl_np.kernels.random import LOOKAHEAD
-from acerl_np.kernels.state import (
-    N_ENDS_FIELDS,
-    N_RECORD_FIELDS,
-    Problem,
-    allocate_state,
-)
+from acerl_np.kernels.state import Problem, allocate_state
 from acerl_np.kernels.update import fill_stream
-from acerl_np.policies.files import pack_policy, unpack_policy
+from acerl_np.policies.files import BasePolicy, pack_policy, unpack_policy
 from acerl_np.policies.index import IndexPolicy
 from acerl_np.policies.network import Policy
 from acerl_np.policies.rules import RULES, find_policy_name
@@ -38,7 +35,6 @@ from acerl_np.support.numbers import Whole, check_seed, is_real, is_whole
 if TYPE_CHECKING:
     from acerl_np.policies.origin import Origin
     from acerl_np.problem.layout import Layout
-    from acerl_np.simulation.simulator import Simulator
 
 Weights = Literal["match", "even"]
 
@@ -50,7 +46,7 @@ BASE_NOISE = 0.5
 """Noise of the copies of an index policy that serve as further bases, in shares of its weights' size."""
 
 
-class Lookahead:
+class Lookahead(BasePolicy):
     """A policy that looks ahead: it plays a base policy to the end of sampled futures, and takes the best.
 
     At a decision, the assignments that the base likes best are each followed by the base's own decisions
@@ -182,15 +178,6 @@ class Lookahead:
             f"{self.weights}{f', {self.bases} bases' if self.bases > 1 else ''})"
         )
 
-    def check_fits(self, instance: Instance) -> None:
-        """Refuse an instance that the base cannot play, or whose floor lacks sites of the history.
-
-        Raises
-        ------
-        PolicyError
-        """
-        self.check_layout(instance.layout, instance.name)
-
     def check_layout(self, layout: Layout, name: str) -> None:
         """Refuse a floor and fleet that the base cannot serve, or that lacks sites of the history.
 
@@ -285,9 +272,9 @@ class Lookahead:
         def make(tables: Problem) -> Decider:
             # Tasks of a future keep the slots that they were drawn with.
             decider: Decider = base.prepare(tables, [find_layout(places[0])], True)[1]()
-            if isinstance(base, IndexPolicy) and len(several) > 1:
+            if isinstance(decider, IndexDecider) and len(several) > 1:
                 parameters = np.concatenate([one.index.parameters for one in several])  # type: ignore[union-attr]
-                decider = decider._replace(indices=base.index._replace(parameters=parameters))
+                decider = decider._replace(indices=decider.indices._replace(parameters=parameters))
             return decider
 
         return fitted, make
@@ -319,11 +306,14 @@ class Lookahead:
         # Room for more candidates than there can be pairs would be in vain.
         most = min(self.candidates, problem.record.shape[1] * problem.fleet.shape[1])
         decider = make_base(future)
+        pairs = decider.pairs if isinstance(decider, IndexDecider) else None
         past = np.zeros(N_PAST_FIELDS)
         past[PAST_SEEN] = -1.0
         return Ahead(
             decider=decider,
-            draws=decider.kind == BY_RULE,
+            pairs=allocate_pairs(0, 0, 0) if pairs is None else pairs,
+            ranks_pairs=pairs is not None,
+            draws=isinstance(decider, RuleDecider),
             history=history,
             excluded=excluded,
             n_futures=self.futures,
@@ -335,8 +325,8 @@ class Lookahead:
             penalty=self.penalty,
             margin=self.margin,
             past=past,
-            seen_ends=np.empty((0, N_ENDS_FIELDS), np.int32),
-            seen_record=np.empty((0, N_RECORD_FIELDS)),
+            seen_ends=np.empty((0, S.N_ENDS_FIELDS), np.int32),
+            seen_record=np.empty((0, S.N_RECORD_FIELDS)),
             agreement=np.zeros(n_history),
             deviation=np.zeros(n_history),
             weight=np.zeros(n_history),
@@ -391,24 +381,6 @@ class Lookahead:
         except UNUSABLE as error:
             reason = make_printable(str(error)[:400])
             raise PolicyError(f"lookahead: {reason}; expected what to_arrays returned") from error
-
-    def choose(
-        self, sim: Simulator, *, rng: np.random.Generator | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Choose an assignment in every episode that is not over.
-
-        Parameters
-        ----------
-        sim : Simulator
-        rng : numpy.random.Generator, optional
-            Keys of the futures; by default the same in every episode.
-
-        Returns
-        -------
-        vehicles, tasks : ndarray(int64, (B,))
-            As `Simulator.assign` takes them; -1 where the episode is over.
-        """
-        return sim.decide(self, rng=rng)
 
 
 def _same_floor(a: Layout, b: Layout) -> bool:

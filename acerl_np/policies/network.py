@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -10,12 +9,13 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from acerl_np.kernels import state as S
 from acerl_np.kernels.deciders import Decider, make_network_decider
 from acerl_np.kernels.network import act_batch, count_parameters, make_network, sum_columns
 from acerl_np.kernels.random import INITIAL, derive_key, fill_uniforms
-from acerl_np.kernels.state import INSTANCE_TASK_SLOTS, RECORD_SLOT, Problem
+from acerl_np.kernels.state import Problem
 from acerl_np.kernels.update import fill_stream
-from acerl_np.policies.files import load_form, save_policy
+from acerl_np.policies.files import AnyPolicy
 from acerl_np.policies.origin import Origin, pack_origin, unpack_origin
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.scaling import check_scaling
@@ -25,7 +25,6 @@ from acerl_np.support.errors import PolicyError
 
 if TYPE_CHECKING:
     from acerl_np.problem.layout import Layout
-    from acerl_np.simulation.simulator import Simulator
 
 MAX_PARAMETERS = 100_000_000
 
@@ -80,7 +79,7 @@ def initial_parameters(
     return theta
 
 
-class Policy:
+class Policy(AnyPolicy):
     """A trained dispatcher: observation and action mask in, action out.
 
     Parameters
@@ -152,17 +151,24 @@ class Policy:
         )
         self.scaling = check_scaling(scaling, PolicyError)
         with np.errstate(over="ignore"):  # what overflows is refused below
-            self.theta = np.array(theta, np.float32)
+            self._theta = np.array(theta, np.float32)
         expected = count_parameters(self.sizes.tolist(), self.network.has_biases)
-        if self.theta.shape != (expected,):
+        if self._theta.shape != (expected,):
             raise PolicyError(
-                f"theta: read shape {self.theta.shape}; expected ({expected},) for layers "
+                f"theta: read shape {self._theta.shape}; expected ({expected},) for layers "
                 f"{'-'.join(map(str, self.sizes))}"
             )
-        if not np.isfinite(self.theta).all():
+        if not np.isfinite(self._theta).all():
             raise PolicyError("theta: not finite; expected finite numbers")
         self.column_sums = np.empty(self.sizes[1], np.float32)
-        sum_columns(self.network, self.theta, self.column_sums)
+        sum_columns(self.network, self._theta, self.column_sums)
+
+    @property
+    def theta(self) -> np.ndarray:
+        """Weights and biases, ndarray(float32, (n_parameters,)); nobody may write them."""
+        theta = self._theta.view()
+        theta.flags.writeable = False
+        return theta
 
     @property
     def sizes(self) -> np.ndarray:
@@ -229,7 +235,7 @@ class Policy:
             raise PolicyError("observation: not finite; expected finite numbers")
         actions = np.empty(len(x), np.int64)
         uniforms = NO_UNIFORMS if rng is None else rng.random(len(x))
-        act_batch(self.network, self.theta, self.column_sums, x, mask, uniforms, actions)
+        act_batch(self.network, self._theta, self.column_sums, x, mask, uniforms, actions)
         return actions
 
     def prepare(
@@ -252,47 +258,18 @@ class Policy:
         Problem, callable
         """
         instance = problem.instance.copy()
-        instance[:, INSTANCE_TASK_SLOTS] = self.task_slots
+        instance[:, S.INSTANCE_TASK_SLOTS] = self.task_slots
         fitted = problem._replace(
             instance=instance, scaling=np.tile(self.scaling, (len(instance), 1))
         )
         instances = [place for place in places if isinstance(place, Instance)]
         if len(instances) == len(problem.instance) and (
-            self.task_ids or problem.record[0, 0, RECORD_SLOT]
+            self.task_ids or problem.record[0, 0, S.RECORD_SLOT]
         ):
             fitted = place_tasks(fitted, instances, Slots(self.slots, self.task_ids))
         return fitted, lambda: make_network_decider(
             self.network, self.theta[np.newaxis], bool(greedy)
         )
-
-    def choose(
-        self, sim: Simulator, *, rng: np.random.Generator | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Choose an assignment in every episode that is not over.
-
-        Parameters
-        ----------
-        sim : Simulator
-        rng : numpy.random.Generator, optional
-            Sample from the masked softmax; by default the most probable action is taken.
-
-        Returns
-        -------
-        vehicles, tasks : ndarray(int64, (B,))
-            Positions in the layout's fleet and in the record, as `Simulator.assign` takes them; -1 where
-            the episode is over.
-        """
-        return sim.decide(self, rng=rng)
-
-    def check_fits(self, instance: Instance) -> None:
-        """Refuse an instance of another floor's size.
-
-        Raises
-        ------
-        PolicyError
-            If the instance's fleet or task slots are not among those the policy was trained for.
-        """
-        self.check_layout(instance.layout, instance.name)
 
     def check_layout(self, layout: Layout, name: str) -> None:
         """Refuse a floor of another size.
@@ -378,25 +355,3 @@ class Policy:
             task_ids=np.atleast_1d(arrays.get("task_ids", ())).tolist(),
             origin=unpack_origin(arrays),
         )
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the policy to an `.npz` file, atomically.
-
-        Raises
-        ------
-        StorageError
-            If the file cannot be written.
-        """
-        save_policy(path, self)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Policy:
-        """Read a network; pickles are never loaded.
-
-        Raises
-        ------
-        PolicyError
-            If the file is missing, damaged, of another format version, or holds no policy or one of
-            another form (`acerl_np.load_policy` reads every form).
-        """
-        return load_form(path, cls)

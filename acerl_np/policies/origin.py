@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from acerl_np import __version__
 from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.problem.layout import Layout, hash_fleet
 from acerl_np.problem.packing import (
@@ -30,6 +29,7 @@ from acerl_np.support.errors import (
     make_printable,
 )
 from acerl_np.support.files import MAX_TEXT_BYTES
+from acerl_np.support.version import __version__
 
 PREFIX = "origin."
 """Before the names of an origin's arrays among those of its policy."""

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from acerl_np.kernels.deciders import BY_INDEX, BY_NETWORK, BY_PLAN, BY_RULE, Decider
+from acerl_np.kernels import state as S
+from acerl_np.kernels.deciders import AgentsDecider, Decider, IndexDecider, NetworkDecider
 from acerl_np.kernels.futures import Ahead
 from acerl_np.kernels.rules import AHP, LWT, N_RULES
-from acerl_np.kernels.state import (
-    EPISODE_POOL_SIZE,
-    IDLE,
-    VEHICLE_STATUS,
-    Problem,
-    State,
-)
+from acerl_np.kernels.state import Problem, State
 from acerl_np.kernels.trace import rate_tasks
 from acerl_np.policies.rules import RULES
 from acerl_np.simulation.trace import Alternative, Reason
@@ -58,7 +53,7 @@ def explain_choice(
     v, position, rule = chosen
     if isinstance(decider, Ahead):
         return _compare_futures(decider, state, b, chosen)
-    if decider.kind == BY_INDEX:
+    if isinstance(decider, IndexDecider):
         n = int(decider.pairs.n[0])
         pairs, score = decider.pairs, decider.pairs.score[:n]
         best = np.argsort(-score, kind="stable")[:MOST].tolist()
@@ -72,18 +67,18 @@ def explain_choice(
         ]
         return Reason("index", "score", _best_with(found, v, int(state.pool[b, position]), ""))
     name = RULE_NAMES[rule]
-    if decider.kind == BY_NETWORK:
+    if isinstance(decider, NetworkDecider):
         found = _list_actions(decider, problem, state, b)
         own = _best_with(found, v, int(state.pool[b, position]), name)
         return Reason(f"network, {name}", "probability", own)
-    by = name if decider.kind in (BY_RULE, BY_PLAN) else f"agents, {name}"
+    by = f"agents, {name}" if isinstance(decider, AgentsDecider) else name
     if name not in MEASURES:
         return Reason(by)
     return Reason(by, MEASURES[name], _compare_tasks(problem, state, b, v, position, rule))
 
 
 def _rate(problem: Problem, state: State, b: int, v: int, rule: int) -> np.ndarray:
-    keys = np.empty(int(state.episode[b, EPISODE_POOL_SIZE]))
+    keys = np.empty(int(state.episode[b, S.EPISODE_POOL_SIZE]))
     rate_tasks(problem, state, b, v, rule, keys)
     return keys
 
@@ -101,16 +96,18 @@ def _compare_tasks(
     )
 
 
-def _list_actions(decider: Decider, problem: Problem, state: State, b: int) -> list[Alternative]:
+def _list_actions(
+    decider: NetworkDecider, problem: Problem, state: State, b: int
+) -> list[Alternative]:
     """Return a network's legal actions with their probabilities."""
     actions, found = [], []
-    for v in np.flatnonzero(state.vehicle[b, :, VEHICLE_STATUS] == IDLE).tolist():
+    for v in np.flatnonzero(state.vehicle[b, :, S.VEHICLE_STATUS] == S.IDLE).tolist():
         for rule in range(N_RULES):
             keys = _rate(problem, state, b, v, rule)
             if np.isfinite(keys).any():
                 actions.append(v * N_RULES + rule)
                 found.append((v, int(state.pool[b, np.argmin(keys)]), RULE_NAMES[rule]))
-    logits = decider.work.layers.logits[actions].astype(np.float64)
+    logits = decider.layers.logits[actions].astype(np.float64)
     weights = np.exp(logits - logits.max())
     return [
         Alternative(*own, float(value))

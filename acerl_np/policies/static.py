@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -11,14 +10,14 @@ import numpy as np
 
 from acerl_np.kernels.deciders import Decider, make_plan_decider
 from acerl_np.kernels.state import Outcome, Problem
-from acerl_np.policies.files import load_form, save_policy
+from acerl_np.policies.files import AnyPolicy
 from acerl_np.policies.origin import Origin, pack_origin, unpack_origin
 from acerl_np.policies.rules import find_policy_name
 from acerl_np.policies.static_search import RULE_NAMES, PositionPlan, find_static
 from acerl_np.problem.instance import Instance, find_layout, list_instances
 from acerl_np.problem.packing import UNUSABLE, pack_json, unpack_json
 from acerl_np.problem.tables import build_problem
-from acerl_np.simulation.arena import play_by_plan, stream_keys
+from acerl_np.simulation.arena import play_list, stream_keys
 from acerl_np.support.errors import InputError, PolicyError, describe, list_some, make_printable
 from acerl_np.support.files import MAX_TEXT_BYTES
 from acerl_np.support.numbers import Whole, check_seed
@@ -26,7 +25,6 @@ from acerl_np.support.workers import Workers
 
 if TYPE_CHECKING:
     from acerl_np.problem.layout import Layout
-    from acerl_np.simulation.simulator import Simulator
 
 STATIC_TRIALS = 100
 """Episodes of each record that a plan is sought on where vehicles break down at random."""
@@ -36,7 +34,7 @@ SHOWN = 8
 
 
 @dataclass(frozen=True)
-class StaticPlan:
+class StaticPlan(AnyPolicy):
     """A fixed order of vehicles and a fixed rule for each: the first free one acts by its rule.
 
     Attributes
@@ -118,34 +116,6 @@ class StaticPlan:
         orders, rules = np.array([plan.order], np.int32), np.array([plan.rules], np.int32)
         return problem, lambda: make_plan_decider(orders, rules)
 
-    def choose(
-        self, sim: Simulator, *, rng: np.random.Generator | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Choose an assignment in every episode that is not over.
-
-        Parameters
-        ----------
-        sim : Simulator
-        rng : numpy.random.Generator, optional
-            Changes nothing: a plan draws nothing.
-
-        Returns
-        -------
-        vehicles, tasks : ndarray(int64, (B,))
-            As `Simulator.assign` takes them; -1 where the episode is over.
-        """
-        return sim.decide(self, rng=rng)
-
-    def check_fits(self, instance: Instance) -> None:
-        """Refuse an instance with other vehicles.
-
-        Raises
-        ------
-        PolicyError
-            As `check_layout`.
-        """
-        self.check_layout(instance.layout, instance.name)
-
     def check_layout(self, layout: Layout, name: str) -> None:
         """Refuse a fleet that lacks a vehicle of the plan or has others; their order does not matter.
 
@@ -197,28 +167,6 @@ class StaticPlan:
             reason = make_printable(str(error)[:400])
             raise PolicyError(f"plan: {reason}; expected a static plan") from error
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the plan to an `.npz` file, atomically.
-
-        Raises
-        ------
-        StorageError
-            If the file cannot be written.
-        """
-        save_policy(path, self)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> StaticPlan:
-        """Read a static plan; pickles are never loaded.
-
-        Raises
-        ------
-        PolicyError
-            If the file is missing, damaged, of another format version, or holds no policy or one of
-            another form (`acerl_np.load_policy` reads every form).
-        """
-        return load_form(path, cls)
-
 
 def play_plan(
     plan: StaticPlan,
@@ -262,7 +210,9 @@ def play_plan(
     problem = build_problem(different, horizon=horizon)
     workers = Workers(threads)
     try:
-        return play_by_plan(problem, rows, orders[rows], rules[rows], keys, workers)
+        return play_list(
+            problem, lambda: make_plan_decider(orders, rules), rows, keys, workers, rows=rows
+        )
     finally:
         workers.close()
 

@@ -10,11 +10,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from acerl_np.kernels.deciders import make_plan_decider
 from acerl_np.kernels.random import SEARCH, derive_key, draw_uniform
 from acerl_np.kernels.rules import N_RULES
 from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.problem.tables import build_problem
-from acerl_np.simulation.arena import play_by_plan
+from acerl_np.simulation.arena import play_list
 from acerl_np.support.errors import InputError
 from acerl_np.support.numbers import Whole
 from acerl_np.support.workers import Workers
@@ -139,13 +140,14 @@ def _open_stage(
         for first in range(0, len(plans), at_once):
             some = slice(first, first + at_once)
             count = len(orders[some])
-            played = play_by_plan(
+            decider = make_plan_decider(orders[some], rules[some])
+            played = play_list(
                 problem,
+                lambda own=decider: own,  # type: ignore[misc]
                 np.tile(rows, count),
-                np.repeat(orders[some], n, axis=0),
-                np.repeat(rules[some], n, axis=0),
                 np.tile(streams, (count, 1)),
                 workers,
+                rows=np.repeat(np.arange(count), n),
             )
             makespan[some], tardiness[some], decisions[some] = (
                 values.reshape(count, n)

@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from acerl_np.kernels.network import allocate_rows
 from acerl_np.kernels.perceptron import (
     Inputs,
     allocate_layers,
@@ -18,7 +19,6 @@ from acerl_np.kernels.perceptron import (
     step_adam,
 )
 from acerl_np.kernels.random import INITIAL
-from acerl_np.kernels.rollout import allocate_rows
 from acerl_np.kernels.update import fill_stream
 from acerl_np.policies.network import initial_parameters
 

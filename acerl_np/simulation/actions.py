@@ -7,18 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.kernels.state import (
-    EPISODE_POOL_SIZE,
-    FLEET_CAPACITY,
-    IDLE,
-    INSTANCE_HAS_PRIORITIES,
-    INSTANCE_N_VEHICLES,
-    INSTANCE_TASK_SLOTS,
-    RECORD_DEMAND,
-    RECORD_PRIORITY,
-    RECORD_SLOT,
-    VEHICLE_STATUS,
-)
+from acerl_np.kernels import state as S
 from acerl_np.simulation.simulator import Simulator, find_legal, read_choices
 
 ACTIONS = ("rules", "pairs")
@@ -79,7 +68,7 @@ class PairActions:
 
     def __init__(self, simulator: Simulator) -> None:
         self._simulator = simulator
-        self.slots = int(simulator.problem.instance[0, INSTANCE_TASK_SLOTS])
+        self.slots = int(simulator.problem.instance[0, S.INSTANCE_TASK_SLOTS])
         self.n = simulator.problem.fleet.shape[1] * self.slots
         self.begin()
 
@@ -131,12 +120,12 @@ def find_pairs(simulator: Simulator, slots: int) -> tuple[np.ndarray, np.ndarray
         False in empty slots, and in episodes that are over.
     """
     problem, state, i = simulator.problem, simulator.state, simulator.choices
-    n_waiting = state.episode[:, EPISODE_POOL_SIZE]
+    n_waiting = state.episode[:, S.EPISODE_POOL_SIZE]
     n_tasks, fleet = state.pool.shape[1], problem.fleet.shape[1]
-    idle = state.vehicle[:, :, VEHICLE_STATUS] == IDLE
-    idle &= np.arange(fleet) < problem.instance[i, INSTANCE_N_VEHICLES, np.newaxis]
+    idle = state.vehicle[:, :, S.VEHICLE_STATUS] == S.IDLE
+    idle &= np.arange(fleet) < problem.instance[i, S.INSTANCE_N_VEHICLES, np.newaxis]
     idle &= ~simulator.done[:, np.newaxis]
-    ranked = bool(problem.instance[:, INSTANCE_HAS_PRIORITIES].any())
+    ranked = bool(problem.instance[:, S.INSTANCE_HAS_PRIORITIES].any())
     in_pool = simulator.slots == "pool"
     # The highest priority may wait unseen, and anywhere in the pool stands a task with a slot of its own.
     n = min(slots, n_tasks) if in_pool and not ranked else n_tasks
@@ -144,16 +133,16 @@ def find_pairs(simulator: Simulator, slots: int) -> tuple[np.ndarray, np.ndarray
     waits = np.arange(n) < n_waiting[:, np.newaxis]
     tasks = np.where(waits, state.pool[:, :n], 0)
     record = problem.record[i[:, np.newaxis], tasks]
-    capacity = problem.fleet[i, :, FLEET_CAPACITY][:, :, np.newaxis]
-    offered = (capacity == 0.0) | (record[:, np.newaxis, :, RECORD_DEMAND] <= capacity)
+    capacity = problem.fleet[i, :, S.FLEET_CAPACITY][:, :, np.newaxis]
+    offered = (capacity == 0.0) | (record[:, np.newaxis, :, S.RECORD_DEMAND] <= capacity)
     offered &= waits[:, np.newaxis, :]
     if ranked and n:
-        priority = np.where(offered, record[:, np.newaxis, :, RECORD_PRIORITY], -np.inf)
+        priority = np.where(offered, record[:, np.newaxis, :, S.RECORD_PRIORITY], -np.inf)
         offered &= priority >= priority.max(axis=2, keepdims=True)
     offered &= idle[:, :, np.newaxis]
     slot = np.broadcast_to(np.arange(n), tasks.shape)
     if not in_pool:
-        slot = record[:, :, RECORD_SLOT].astype(np.int64) - 1
+        slot = record[:, :, S.RECORD_SLOT].astype(np.int64) - 1
     b, k = np.nonzero(waits & (slot < slots))
     mask = np.zeros((simulator.n_episodes, fleet, slots), np.bool_)
     mask[b, :, slot[b, k]] = offered[b, :, k]

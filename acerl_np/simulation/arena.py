@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import queue
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
-from acerl_np.kernels.deciders import Decider, make_plan_decider, play_episodes
+from acerl_np.kernels.deciders import (
+    AgentsDecider,
+    Decider,
+    NetworkDecider,
+    allocate_networks,
+    derive_keys,
+    play_episodes,
+)
 from acerl_np.kernels.futures import Ahead
 from acerl_np.kernels.lookahead import play_ahead
 from acerl_np.kernels.network import Network
-from acerl_np.kernels.random import EVALUATION, derive_key
-from acerl_np.kernels.rollout import (
-    Workspace,
-    allocate_workspace,
-    play_population,
-)
+from acerl_np.kernels.random import ACTION, EVALUATION
 from acerl_np.kernels.state import (
     Episodes,
     Outcome,
@@ -36,7 +37,7 @@ from acerl_np.support.numbers import Whole
 from acerl_np.support.workers import Workers
 
 TILE = 4
-"""Members that a worker plays side by side; their weights fit a core's second-level cache."""
+"""Networks' episodes that a worker plays side by side; their weights fit a core's second-level cache."""
 
 LIST_TILE = 16
 """Episodes of a list that a worker takes at least."""
@@ -93,121 +94,8 @@ def stream_keys(
     keys = np.empty((len(instances), trials, 4), np.uint32)
     for i, instance in enumerate(instances):
         content = int.from_bytes(bytes.fromhex(instance.content_hash[:16]), signed=True)
-        for trial in range(trials):
-            derive_key(seed, purpose, content, trial, keys[i, trial])
+        derive_keys(seed, purpose, content, 0, keys[i])
     return keys.reshape(-1, 4)
-
-
-class Arena:
-    """Where the members of a population, networks of one shape, play the instances of one problem.
-
-    Parameters
-    ----------
-    problem : Problem
-    network : Network
-    workers : Workers
-    tile : int, optional
-        Episodes that a worker plays side by side; no result depends on it.
-    """
-
-    def __init__(
-        self,
-        problem: Problem,
-        network: Network,
-        workers: Workers,
-        *,
-        tile: int | None = None,
-    ) -> None:
-        self.problem = problem
-        self.network = network
-        self.workers = workers
-        self.tile = tile or TILE
-        self._spaces = self._allocate_spaces()
-
-    def _allocate_spaces(self) -> queue.SimpleQueue[tuple[State, Workspace]]:
-        spaces: queue.SimpleQueue[tuple[State, Workspace]] = queue.SimpleQueue()
-        for _ in range(self.workers.threads):
-            spaces.put(
-                (
-                    allocate_state(self.problem, self.tile),
-                    allocate_workspace(self.network, self.tile, self.tile),
-                )
-            )
-        return spaces
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out what the workers write in: nothing of it outlasts a generation."""
-        return {name: value for name, value in vars(self).items() if name != "_spaces"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._spaces = self._allocate_spaces()
-
-    def play_population(
-        self,
-        theta: np.ndarray,
-        noise_std: float,
-        noise: Noise,
-        instances: np.ndarray,
-        *,
-        problem: Problem | None = None,
-        members: tuple[int, int] | None = None,
-    ) -> Outcome:
-        """Let every member of a generation play K episodes (Algorithm 1, lines 6, 8 and 10; there K = 1).
-
-        Parameters
-        ----------
-        theta : ndarray(float32, (n_parameters,))
-        noise_std : float
-            sigma, above 0.
-        noise : Noise
-            The generation's.
-        instances : ndarray(int64, (population, K))
-            Rows of `problem` that each member plays.
-        problem : Problem, optional
-            Other records of the same sizes; by default those of the arena.
-        members : tuple of int, (first, last + 1), optional
-            Members to play; by default all.
-
-        Returns
-        -------
-        Outcome
-            K entries of each of them, member by member.
-        """
-        first, last = (0, len(instances)) if members is None else members
-        each = instances.shape[1]
-        records = self.problem if problem is None else problem
-
-        def play(state: State, work: Workspace, piece: tuple[int, int], outcome: Outcome) -> None:
-            play_population(
-                records,
-                state,
-                work,
-                theta,
-                noise_std,
-                noise,
-                instances,
-                (first + piece[0], first + piece[1]),
-                outcome,
-            )
-
-        whole = self._play(last - first, play, instances.size)
-        return Outcome(*(entries[first * each : last * each] for entries in whole))
-
-    def _play(self, n: int, play: Callable[..., None], n_entries: int | None = None) -> Outcome:
-        outcome = allocate_outcome(n if n_entries is None else n_entries)
-
-        def play_piece(piece: tuple[int, int]) -> None:
-            state, work = self._spaces.get()
-            try:
-                play(state, work, piece, outcome)
-            finally:
-                self._spaces.put((state, work))
-
-        each = max(1, len(outcome.makespan) // n)
-        most = max(1, limit_tiles(self.problem, self.tile) // each)
-        self.workers.run(play_piece, deal_episodes(n, self.tile, self.workers.threads, most))
-        return outcome
 
 
 def play_list(
@@ -218,6 +106,8 @@ def play_list(
     workers: Workers,
     *,
     rows: np.ndarray | None = None,
+    tile: int | None = None,
+    unit: int = LIST_TILE,
 ) -> Outcome:
     """Play every episode of a list by a decider.
 
@@ -232,76 +122,119 @@ def play_list(
     workers : Workers
     rows : ndarray(int64, (n_episodes,)), optional
         Which of the decider's functions plays each episode; by default the first.
+    tile : int, optional
+        Episodes that a worker plays side by side; no result depends on it.
+    unit : int
+        Episodes that a worker takes at least.
 
     Returns
     -------
     Outcome
     """
     n = len(instances)
-    if rows is None:
-        rows = np.zeros(n, np.int64)
-    episodes, outcome = Episodes(instances, keys, rows), allocate_outcome(n)
+    outcome = allocate_outcome(n)
     if n == 0:
         return outcome
+    if rows is None:
+        rows = np.zeros(n, np.int64)
+    episodes = Episodes(instances, keys, rows)
+    deciders = [prepare() for _ in range(min(workers.threads, n))]
+    if isinstance(deciders[0], Ahead):
+        tile = unit = 1
+    elif tile is None:
+        tile = TILE if isinstance(deciders[0], NetworkDecider | AgentsDecider) else 1
     spaces: queue.SimpleQueue[tuple[State, Decider | Ahead]] = queue.SimpleQueue()
-    for _ in range(min(workers.threads, n)):
-        spaces.put((allocate_state(problem, 1), prepare()))
+    for decider in deciders:
+        spaces.put((allocate_state(problem, tile), decider))
 
     def play_piece(piece: tuple[int, int]) -> None:
         state, decider = spaces.get()
         try:
             if isinstance(decider, Ahead):
-                played = decider.n_futures * max(1, problem.record.shape[1])
-                n_decisions = max(1, min(AHEAD_DECISIONS, MAX_TASKS // played))
-                for episode in range(*piece):
-                    begins = True
-                    own = problem, state, decider, episodes, episode
-                    while play_ahead(*own, begins, n_decisions, outcome):
-                        if workers.failed:
-                            return
-                        begins = False
+                _play_ahead(problem, state, decider, episodes, piece[0], workers, outcome)
             else:
                 play_episodes(problem, state, decider, episodes, piece, outcome)
         finally:
             spaces.put((state, decider))
 
-    state, decider = spaces.get()
-    spaces.put((state, decider))
-    tile = 1 if isinstance(decider, Ahead) else LIST_TILE
-    most = 1 if isinstance(decider, Ahead) else limit_tiles(problem, tile)
-    workers.run(play_piece, deal_episodes(n, tile, workers.threads, most))
+    most = 1 if isinstance(deciders[0], Ahead) else limit_tiles(problem, unit)
+    workers.run(play_piece, deal_episodes(n, unit, workers.threads, most))
     return outcome
 
 
-def play_by_plan(
+def play_members(
     problem: Problem,
+    network: Network,
+    theta: np.ndarray,
+    noise_std: float,
+    noise: Noise,
     instances: np.ndarray,
-    orders: np.ndarray,
-    rules: np.ndarray,
-    keys: np.ndarray,
     workers: Workers,
+    *,
+    members: tuple[int, int] | None = None,
+    tile: int | None = None,
 ) -> Outcome:
-    """Play every episode of a list by its own static plan.
+    """Let members of a generation play K episodes each (Algorithm 1, lines 6, 8 and 10; there K = 1).
+
+    Member m uses theta + sigma eps_m. Its actions in its episode k, and the random breakdowns that it
+    meets, are keyed by (seed, generation, m K + k).
 
     Parameters
     ----------
     problem : Problem
-    instances : ndarray(int64, (n_episodes,))
-    orders, rules : ndarray(int32, (n_episodes, n_vehicles))
-        As `kernels.deciders.Decider`.
-    keys : ndarray(uint32, (n_episodes, 4))
-        Streams of the random breakdowns.
+    network : Network
+    theta : ndarray(float32, (n_parameters,))
+    noise_std : float
+        sigma, above 0.
+    noise : Noise
+        The generation's.
+    instances : ndarray(int64, (population, K))
+        Rows of `problem` that each member plays.
     workers : Workers
+    members : tuple of int, (first, last + 1), optional
+        Members to play; by default all.
+    tile : int, optional
+        Episodes that a worker plays side by side; no result depends on it.
 
     Returns
     -------
     Outcome
+        K entries of each of them, member by member.
     """
+    first, last = (0, len(instances)) if members is None else members
+    each, tile = instances.shape[1], tile or TILE
+    keys = np.empty(((last - first) * each, 4), np.uint32)
+    derive_keys(noise.seed, ACTION, noise.generation, first * each, keys)
+
+    def prepare() -> NetworkDecider:
+        room = allocate_networks(network, tile)
+        return room._replace(mean=theta, noise_std=float(noise_std), noise=noise)
+
     return play_list(
         problem,
-        lambda: make_plan_decider(orders, rules),
-        instances,
+        prepare,
+        instances[first:last].ravel(),
         keys,
         workers,
-        rows=np.arange(len(instances)),
+        rows=np.repeat(np.arange(first, last), each),
+        tile=tile,
+        unit=tile * each,
     )
+
+
+def _play_ahead(
+    problem: Problem,
+    state: State,
+    ahead: Ahead,
+    episodes: Episodes,
+    episode: int,
+    workers: Workers,
+    outcome: Outcome,
+) -> None:
+    """Play an episode with lookahead, in calls that end soon."""
+    played = ahead.n_futures * max(1, problem.record.shape[1])
+    n_decisions = max(1, min(AHEAD_DECISIONS, MAX_TASKS // played))
+    own = problem, state, ahead, episodes, episode
+    begins = True
+    while play_ahead(*own, begins, n_decisions, outcome) and not workers.failed:
+        begins = False

@@ -10,21 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from acerl_np.kernels import state as S
 from acerl_np.kernels.baselines import play_assignments
-from acerl_np.kernels.state import (
-    EPISODE_N_DECISIONS,
-    OUTCOME_MAKESPAN,
-    OUTCOME_TARDINESS,
-    TASK_FINISH,
-    TASK_START,
-    TASK_VEHICLE,
-    VEHICLE_STATUS,
-    VEHICLE_TASK,
-    WORKING,
-    Outcome,
-    allocate_state,
-    read_outcome,
-)
+from acerl_np.kernels.state import Outcome, allocate_state, read_outcome
 from acerl_np.problem.assignments import Assignments
 from acerl_np.problem.tables import build_problem
 from acerl_np.support.files import write_atomically
@@ -141,16 +129,16 @@ def replay_assignments(
     if key is not None:
         state.breakdown_key[0] = key
     play_assignments(problem, state, 0, *plan_replay(assignments))
-    served = state.task[0, :n, TASK_VEHICLE] >= 0
+    served = state.task[0, :n, S.TASK_VEHICLE] >= 0
     vehicles = state.vehicle[0, :fleet]
-    served[vehicles[vehicles[:, VEHICLE_STATUS] == WORKING, VEHICLE_TASK]] = False
+    served[vehicles[vehicles[:, S.VEHICLE_STATUS] == S.WORKING, S.VEHICLE_TASK]] = False
     return Replay(
         assignments=assignments,
-        makespan=float(state.outcome[0, OUTCOME_MAKESPAN]),
-        tardiness=float(state.outcome[0, OUTCOME_TARDINESS]),
-        start=np.where(served, state.task[0, :n, TASK_START], np.nan),
-        finish=np.where(served, state.task[0, :n, TASK_FINISH], np.nan),
-        decisions=int(state.episode[0, EPISODE_N_DECISIONS]),
+        makespan=float(state.outcome[0, S.OUTCOME_MAKESPAN]),
+        tardiness=float(state.outcome[0, S.OUTCOME_TARDINESS]),
+        start=np.where(served, state.task[0, :n, S.TASK_START], np.nan),
+        finish=np.where(served, state.task[0, :n, S.TASK_FINISH], np.nan),
+        decisions=int(state.episode[0, S.EPISODE_N_DECISIONS]),
         outcome=read_outcome(state),
     )
 

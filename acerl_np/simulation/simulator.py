@@ -8,28 +8,13 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
+from acerl_np.kernels import state as S
 from acerl_np.kernels.deciders import Decider, decide_rows
 from acerl_np.kernels.futures import Ahead
 from acerl_np.kernels.lookahead import decide_ahead_rows
 from acerl_np.kernels.observation import allocate_view
 from acerl_np.kernels.rollout import advance_batch, assign_batch, find_impossible
-from acerl_np.kernels.state import (
-    EPISODE_PHASE,
-    EPISODE_POOL_SIZE,
-    EPISODE_TIME,
-    INSTANCE_TASK_SLOTS,
-    OUTCOME_MAKESPAN,
-    OUTCOME_TARDINESS,
-    RUNNING,
-    TASK_FINISH,
-    TASK_START,
-    TASK_VEHICLE,
-    VEHICLE_STATUS,
-    VEHICLE_TASK,
-    WORKING,
-    Problem,
-    allocate_state,
-)
+from acerl_np.kernels.state import Problem, allocate_state
 from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.slots import HasSlots, SlotKind, find_slots, refuse_other_slots
@@ -232,7 +217,7 @@ class Simulator(CopiedWhole):
     def n_features(self) -> int:
         """Length of an observation."""
         return count_features(
-            int(self.problem.instance[0, INSTANCE_TASK_SLOTS]), self.problem.fleet.shape[1]
+            int(self.problem.instance[0, S.INSTANCE_TASK_SLOTS]), self.problem.fleet.shape[1]
         )
 
     @property
@@ -253,27 +238,27 @@ class Simulator(CopiedWhole):
     @property
     def time(self) -> np.ndarray:
         """Clock of each episode, float64 (B,), s."""
-        return self.state.episode[:, EPISODE_TIME].astype(np.float64)
+        return self.state.episode[:, S.EPISODE_TIME].astype(np.float64)
 
     @property
     def done(self) -> np.ndarray:
         """Whether each episode is over, bool (B,)."""
-        return np.asarray(self.state.episode[:, EPISODE_PHASE] != RUNNING)
+        return np.asarray(self.state.episode[:, S.EPISODE_PHASE] != S.RUNNING)
 
     @property
     def status(self) -> np.ndarray:
         """How each episode stands, str (B,): see `STATUS_NAMES`."""
-        return np.asarray(STATUS_NAMES[self.state.episode[:, EPISODE_PHASE]])
+        return np.asarray(STATUS_NAMES[self.state.episode[:, S.EPISODE_PHASE]])
 
     @property
     def makespan(self) -> np.ndarray:
         """Latest finish of each episode, float64 (B,), s; nan until finished (Eq. 1)."""
-        return self.state.outcome[:, OUTCOME_MAKESPAN].copy()
+        return self.state.outcome[:, S.OUTCOME_MAKESPAN].copy()
 
     @property
     def tardiness(self) -> np.ndarray:
         """Mean delay of the tasks of each episode, float64 (B,), s; nan until finished (Eq. 2)."""
-        return self.state.outcome[:, OUTCOME_TARDINESS].copy()
+        return self.state.outcome[:, S.OUTCOME_TARDINESS].copy()
 
     def reset(self, *, seed: Whole | None = None) -> None:
         """Start every episode anew and advance it to its first decision.
@@ -437,9 +422,9 @@ class Simulator(CopiedWhole):
             if k >= 0:
                 b = int(rows[k])
                 instance = self.pool[self.choices[b]]
-                waiting = self.state.pool[b, : self.state.episode[b, EPISODE_POOL_SIZE]]
+                waiting = self.state.pool[b, : self.state.episode[b, S.EPISODE_POOL_SIZE]]
                 raise ActionError(
-                    f"episode {b} at {self.state.episode[b, EPISODE_TIME]} s: vehicle {chosen[0, k]} with "
+                    f"episode {b} at {self.state.episode[b, S.EPISODE_TIME]} s: vehicle {chosen[0, k]} with "
                     f"task {chosen[1, k]} is impossible; expected an idle vehicle of "
                     f"{len(instance.layout.vehicles)} and one of the waiting tasks {waiting.tolist()} that "
                     "it may carry"
@@ -464,7 +449,7 @@ class Simulator(CopiedWhole):
             Legal actions.
         """
         return ActionError(
-            f"episode {b} at {self.state.episode[b, EPISODE_TIME]} s: action {action} is illegal; "
+            f"episode {b} at {self.state.episode[b, S.EPISODE_TIME]} s: action {action} is illegal; "
             f"expected one of {np.flatnonzero(mask[b]).tolist()}"
         )
 
@@ -491,11 +476,11 @@ class Simulator(CopiedWhole):
             )
         instance = self.pool[self.choices[b]]
         n = instance.n_tasks
-        vehicle = self.state.task[b, :n, TASK_VEHICLE]
-        start = self.state.task[b, :n, TASK_START]
+        vehicle = self.state.task[b, :n, S.TASK_VEHICLE]
+        start = self.state.task[b, :n, S.TASK_START]
         fleet = len(instance.layout.vehicles)
         vehicles = self.state.vehicle[b, :fleet]
-        working = vehicles[vehicles[:, VEHICLE_STATUS] == WORKING, VEHICLE_TASK]
+        working = vehicles[vehicles[:, S.VEHICLE_STATUS] == S.WORKING, S.VEHICLE_TASK]
         served = [
             task
             for task in np.argsort(start, kind="stable")
@@ -505,7 +490,7 @@ class Simulator(CopiedWhole):
             task=tuple(instance.tasks[task] for task in served),
             vehicle=tuple(instance.layout.vehicles[vehicle[task]].id for task in served),
             start=start[served].astype(np.float64),
-            finish=self.state.task[b, served, TASK_FINISH].astype(np.float64),
+            finish=self.state.task[b, served, S.TASK_FINISH].astype(np.float64),
         )
 
     def _advance(self, restart: bool, rows: np.ndarray, choices: np.ndarray) -> None:

@@ -8,26 +8,9 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from acerl_np.kernels.state import (
-    BROKEN,
-    EPISODE_PHASE,
-    EPISODE_POOL_SIZE,
-    EPISODE_TIME,
-    OUTCOME_MAKESPAN,
-    OUTCOME_TARDINESS,
-    PLACE_HALTED_AT,
-    RUNNING,
-    TO_DELIVERY,
-    VEHICLE_EVENT_TICK,
-    VEHICLE_HALTED_TOWARDS,
-    VEHICLE_SITE,
-    VEHICLE_STATUS,
-    VEHICLE_TASK,
-    WORKING,
-    Problem,
-    State,
-    allocate_state,
-)
+from acerl_np.kernels import state as S
+from acerl_np.kernels.events import open_episode, pass_tick
+from acerl_np.kernels.state import Problem, State, allocate_state
 from acerl_np.kernels.trace import (
     N_STEP_FIELDS,
     STEP_END,
@@ -36,9 +19,7 @@ from acerl_np.kernels.trace import (
     STEP_REVERSED,
     STEP_START,
     STEP_TO,
-    begin_trace,
     list_steps,
-    pass_tick,
 )
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
@@ -301,9 +282,9 @@ def trace_episode(
     """
     state = allocate_state(problem, 2)
     state.breakdown_key[PLAYED] = key
-    begin_trace(problem, state, PLAYED, 0)
+    open_episode(problem, state, PLAYED, 0)
     notes = _Notes(instance, problem, state)
-    while state.episode[PLAYED, EPISODE_PHASE] == RUNNING:
+    while state.episode[PLAYED, S.EPISODE_PHASE] == S.RUNNING:
         given, due = player.assign(problem, state)
         notes.add_trips(given)
         before = state.vehicle[PLAYED].copy()
@@ -329,15 +310,15 @@ class _Notes:
 
     @property
     def now(self) -> int:
-        return int(self.state.episode[PLAYED, EPISODE_TIME])
+        return int(self.state.episode[PLAYED, S.EPISODE_TIME])
 
     def add_trips(self, given: Sequence[tuple[int, Reason]]) -> None:
         after = self.state.vehicle[PLAYED]
         for v, reason in given:
-            task = int(after[v, VEHICLE_TASK])
+            task = int(after[v, S.VEHICLE_TASK])
             steps = self._list_steps(v)
             pickup = next((step.start for step in steps if step.loaded), None)
-            end = int(after[v, VEHICLE_EVENT_TICK])
+            end = int(after[v, S.VEHICLE_EVENT_TICK])
             # Durations round once, edges one by one, so a way may seem to last longer than its trip.
             shown = tuple(
                 step._replace(start=min(step.start, end), end=min(step.end, end)) for step in steps
@@ -355,7 +336,7 @@ class _Notes:
             metres = float(length[b, a] if row[STEP_REVERSED] else length[a, b])
             known = a != b and 0.0 < metres < np.inf
             first = offset / metres if known else 0.0
-            loaded = row[STEP_LEG] == TO_DELIVERY
+            loaded = row[STEP_LEG] == S.TO_DELIVERY
             pace = self.instance.layout.find_pace(v, a, b) / metres if known else 1.0
             steps.append(Step(row[STEP_START], row[STEP_END], a, b, first, 1.0, loaded, pace))
         return steps
@@ -363,26 +344,26 @@ class _Notes:
     def add_events(self, before: np.ndarray) -> None:
         after = self.state.vehicle[PLAYED]
         for v in self.fleet:
-            was, is_now = int(before[v, VEHICLE_STATUS]), int(after[v, VEHICLE_STATUS])
-            if is_now == BROKEN and was != BROKEN:
+            was, is_now = int(before[v, S.VEHICLE_STATUS]), int(after[v, S.VEHICLE_STATUS])
+            if is_now == S.BROKEN and was != S.BROKEN:
                 stop = self._note_stop(v)
                 self.broken[v] = stop
                 if v in self.open:
                     self.trips.append(_cut_trip(self.open.pop(v), stop))
-            elif was == BROKEN and is_now != BROKEN:
+            elif was == S.BROKEN and is_now != S.BROKEN:
                 self.stops.append(self.broken.pop(v)._replace(end=self.now))
-            elif was == WORKING and is_now != WORKING:
+            elif was == S.WORKING and is_now != S.WORKING:
                 self.trips.append(self.open.pop(v))
 
     def _note_stop(self, v: int) -> Stop:
         row, place = self.state.vehicle[PLAYED, v], self.state.place[PLAYED, v]
-        origin, target, part = int(row[VEHICLE_SITE]), int(row[VEHICLE_HALTED_TOWARDS]), 0.0
+        origin, target, part = int(row[S.VEHICLE_SITE]), int(row[S.VEHICLE_HALTED_TOWARDS]), 0.0
         length = float(self.instance.layout.routes.edge_length[origin, target])
         if target < 0 or target == origin or not 0.0 < length < np.inf:
             target = origin
         else:
-            part = min(1.0, float(place[PLACE_HALTED_AT]) / length)
-        end = int(row[VEHICLE_EVENT_TICK])
+            part = min(1.0, float(place[S.PLACE_HALTED_AT]) / length)
+        end = int(row[S.VEHICLE_EVENT_TICK])
         return Stop(v, self.now, end, origin, target, part)
 
     def close(self, label: str) -> Trace:
@@ -402,9 +383,9 @@ class _Notes:
             decisions=tuple(self.decisions),
             trips=tuple(sorted(self.trips, key=lambda trip: trip.decision)),
             stops=tuple(sorted(self.stops, key=lambda stop: (stop.start, stop.vehicle))),
-            makespan=float(outcome[OUTCOME_MAKESPAN]),
-            tardiness=float(outcome[OUTCOME_TARDINESS]),
-            status=str(STATUS_NAMES[self.state.episode[PLAYED, EPISODE_PHASE]]),
+            makespan=float(outcome[S.OUTCOME_MAKESPAN]),
+            tardiness=float(outcome[S.OUTCOME_TARDINESS]),
+            status=str(STATUS_NAMES[self.state.episode[PLAYED, S.EPISODE_PHASE]]),
             end=now,
         )
 
@@ -430,4 +411,4 @@ def _cut_trip(trip: Trip, stop: Stop) -> Trip:
 
 def list_waiting(state: State) -> np.ndarray:
     """Return the tasks that wait in row 0 of a traced episode, int32, in pool order."""
-    return state.pool[PLAYED, : state.episode[PLAYED, EPISODE_POOL_SIZE]].copy()
+    return state.pool[PLAYED, : state.episode[PLAYED, S.EPISODE_POOL_SIZE]].copy()

@@ -4,30 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from acerl_np.kernels.state import (
-    ARRIVED,
-    BROKEN,
-    EPISODE_N_FINISHED,
-    EPISODE_POOL_SIZE,
-    EPISODE_TIME,
-    IDLE,
-    PLACE_EDGE_OFFSET,
-    PLACE_HALTED_AT,
-    TO_DELIVERY,
-    VEHICLE_EDGE_FROM,
-    VEHICLE_EDGE_TICK,
-    VEHICLE_EDGE_TO,
-    VEHICLE_HALTED_TOWARDS,
-    VEHICLE_LEG,
-    VEHICLE_SITE,
-    VEHICLE_STATUS,
-    VEHICLE_TASK,
-    WORKING,
-)
+from acerl_np.kernels import state as S
 from acerl_np.problem.layout import Layout
 from acerl_np.simulation.simulator import Simulator
 
-STATUSES = {IDLE: "idle", WORKING: "working", BROKEN: "broken"}
+STATUSES = {S.IDLE: "idle", S.WORKING: "working", S.BROKEN: "broken"}
 
 SIDE = 400
 """Longer side of a picture, pixels."""
@@ -40,7 +21,7 @@ MAX_PILE = 8
 """Waiting tasks that are drawn at a site."""
 
 WHITE, EDGE, SITE_COLOUR, WAITING = (255, 255, 255), (205, 205, 205), (120, 120, 120), (230, 140, 0)
-COLOURS = {IDLE: (40, 160, 70), WORKING: (40, 90, 200), BROKEN: (205, 40, 40)}
+COLOURS = {S.IDLE: (40, 160, 70), S.WORKING: (40, 90, 200), S.BROKEN: (205, 40, 40)}
 
 
 def describe_episode(simulator: Simulator, b: int) -> str:
@@ -62,7 +43,7 @@ def describe_episode(simulator: Simulator, b: int) -> str:
     sites = instance.layout.sites
     lines = [
         f"{instance.name} at {simulator.time[b]:g} s: "
-        f"{state.episode[b, EPISODE_N_FINISHED]} of {instance.n_tasks} tasks finished"
+        f"{state.episode[b, S.EPISODE_N_FINISHED]} of {instance.n_tasks} tasks finished"
     ]
     if simulator.done[b]:
         lines[0] += (
@@ -71,13 +52,11 @@ def describe_episode(simulator: Simulator, b: int) -> str:
         )
     for v, vehicle in enumerate(instance.layout.vehicles):
         row = state.vehicle[b, v]
-        line = (
-            f"  {vehicle.id}: {STATUSES[int(row[VEHICLE_STATUS])]} at {sites[row[VEHICLE_SITE]].id}"
-        )
-        if row[VEHICLE_STATUS] == WORKING:
-            line += f", task {instance.tasks[row[VEHICLE_TASK]]}"
+        line = f"  {vehicle.id}: {STATUSES[int(row[S.VEHICLE_STATUS])]} at {sites[row[S.VEHICLE_SITE]].id}"
+        if row[S.VEHICLE_STATUS] == S.WORKING:
+            line += f", task {instance.tasks[row[S.VEHICLE_TASK]]}"
         lines.append(line)
-    for task in state.pool[b, : state.episode[b, EPISODE_POOL_SIZE]]:
+    for task in state.pool[b, : state.episode[b, S.EPISODE_POOL_SIZE]]:
         due = instance.arrival[task] + instance.expiry[task]
         lines.append(
             f"  waiting: {instance.tasks[task]} from {sites[instance.pickup[task]].id} "
@@ -108,7 +87,7 @@ def draw_episode(simulator: Simulator, b: int) -> np.ndarray:
     state = simulator.state
     layout = instance.layout
     places, picture = _draw_floor(layout)
-    waiting = state.pool[b, : state.episode[b, EPISODE_POOL_SIZE]]
+    waiting = state.pool[b, : state.episode[b, S.EPISODE_POOL_SIZE]]
     sites, counts = np.unique(instance.pickup[waiting], return_counts=True)
     for site, count in zip(sites, counts, strict=True):
         column, row = places[site]
@@ -120,9 +99,9 @@ def draw_episode(simulator: Simulator, b: int) -> np.ndarray:
         beside = standing.get((column, row), 0)
         standing[column, row] = beside + 1
         column += (2 * DOT + 1) * beside
-        status = int(state.vehicle[b, v, VEHICLE_STATUS])
+        status = int(state.vehicle[b, v, S.VEHICLE_STATUS])
         _fill_disc(picture, column, row, DOT, COLOURS[status])
-        if status == WORKING and state.vehicle[b, v, VEHICLE_LEG] == TO_DELIVERY:
+        if status == S.WORKING and state.vehicle[b, v, S.VEHICLE_LEG] == S.TO_DELIVERY:
             _fill_disc(picture, column, row, DOT // 2, WAITING)
     layouts = {id(item.layout): item.layout for item in simulator.pool}.values()
     height, width = np.max([_measure_floor(item)[1] for item in layouts], axis=0)
@@ -160,13 +139,13 @@ def _locate(simulator: Simulator, b: int, v: int, places: np.ndarray) -> np.ndar
     """Return where vehicle v stands or drives, as column and row."""
     layout = simulator.instances[b].layout
     row, place = simulator.state.vehicle[b, v], simulator.state.place[b, v]
-    start, end, metres = row[VEHICLE_SITE], row[VEHICLE_SITE], 0.0
-    if row[VEHICLE_STATUS] == WORKING and row[VEHICLE_LEG] != ARRIVED:
-        start, end = row[VEHICLE_EDGE_FROM], row[VEHICLE_EDGE_TO]
-        seconds = simulator.state.episode[b, EPISODE_TIME] - row[VEHICLE_EDGE_TICK]
-        metres = place[PLACE_EDGE_OFFSET] + seconds * layout.find_pace(v, start, end)
-    elif row[VEHICLE_STATUS] != WORKING and row[VEHICLE_HALTED_TOWARDS] >= 0:
-        end, metres = row[VEHICLE_HALTED_TOWARDS], place[PLACE_HALTED_AT]
+    start, end, metres = row[S.VEHICLE_SITE], row[S.VEHICLE_SITE], 0.0
+    if row[S.VEHICLE_STATUS] == S.WORKING and row[S.VEHICLE_LEG] != S.ARRIVED:
+        start, end = row[S.VEHICLE_EDGE_FROM], row[S.VEHICLE_EDGE_TO]
+        seconds = simulator.state.episode[b, S.EPISODE_TIME] - row[S.VEHICLE_EDGE_TICK]
+        metres = place[S.PLACE_EDGE_OFFSET] + seconds * layout.find_pace(v, start, end)
+    elif row[S.VEHICLE_STATUS] != S.WORKING and row[S.VEHICLE_HALTED_TOWARDS] >= 0:
+        end, metres = row[S.VEHICLE_HALTED_TOWARDS], place[S.PLACE_HALTED_AT]
     length = layout.routes.edge_length[start, end]
     part = min(metres / length, 1.0) if 0.0 < length < np.inf else 0.0
     return np.asarray(places[start] + part * (places[end] - places[start]))

@@ -13,18 +13,16 @@ from functools import cache
 from typing import Any
 
 import numba
+import numba.extending
 
 from acerl_np.support.machine_code import NOT_KEPT, warn_once
 
 Function = Callable[..., Any]
 
 KERNEL = {"no_cfunc_wrapper": True}
-INNER_KERNEL = {
-    "forceinline": True,
-    "no_cpython_wrapper": True,
-    "no_cfunc_wrapper": True,
-    "_nrt": False,
-}
+CALLED = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": False}
+INLINED = {"forceinline": True, **CALLED}
+COMMON = {"nogil": True, "error_model": "numpy"}
 
 
 def _do_nothing():
@@ -48,7 +46,7 @@ def _is_known(option: str, value: bool) -> bool:
 @cache
 def _find_unknown_options() -> frozenset[str]:
     """Return the options that this version of numba does not take, with a warning if there are any."""
-    unknown = [name for name, value in INNER_KERNEL.items() if not _is_known(name, value)]
+    unknown = [name for name, value in INLINED.items() if not _is_known(name, value)]
     if unknown:
         warnings.warn(
             f"acerl_np: kernels are compiled without {', '.join(unknown)} and may run slower: "
@@ -59,39 +57,66 @@ def _find_unknown_options() -> frozenset[str]:
     return frozenset(unknown)
 
 
-def _keep(dispatcher: Function) -> None:
-    """Keep the machine code of a kernel if this version of numba allows it."""
-    try:
-        from acerl_np.support.numba_cache import keep_machine_code
-
-        keep_machine_code(dispatcher)
-    except Exception as error:  # whatever has changed in numba: the kernel works without
-        warn_once(NOT_KEPT, error)
+def _list_options(options: dict[str, bool]) -> dict[str, Any]:
+    unknown = _find_unknown_options()
+    return COMMON | {name: value for name, value in options.items() if name not in unknown}
 
 
-def _compile(function: Function, options: dict[str, bool]) -> Function:
+def _compile(function: Function, within: dict[str, bool]) -> Function:
+    """Compile a function for calls from Python, and with the options `within` for those of kernels."""
     if numba.config.DISABLE_JIT:
         return function
-    unknown = _find_unknown_options()
-    known = {name: value for name, value in options.items() if name not in unknown}
-    dispatcher = numba.njit(nogil=True, error_model="numpy", **known)(function)
-    _keep(dispatcher)
-    return dispatcher
+    try:
+        from acerl_np.support.numba_cache import make_kernel
+
+        return make_kernel(function, _list_options(KERNEL), _list_options(within))
+    except Exception as error:  # whatever has changed in numba: the kernel works without
+        warn_once(NOT_KEPT, error)
+    return numba.njit(**_list_options({**within, "no_cpython_wrapper": False}))(function)
 
 
 def kernel(function: Function) -> Function:
     """Compile `function` with numba: no GIL, no Python objects, division as in NumPy, strict IEEE.
 
     Floating-point operations are never reordered or contracted, so that a result does not depend on
-    how a loop was cut into tiles or vectorised.
+    how a loop was cut into tiles or vectorised. A kernel may be called from Python and by kernels; it is
+    compiled for the one or the other when it is.
     """
-    return _compile(function, KERNEL)
+    return _compile(function, CALLED)
 
 
 def inner_kernel(function: Function) -> Function:
-    """Compile like `kernel`, for calls by other kernels only, and always inline.
+    """Compile like `kernel`, and always inline it into the kernels that call it.
 
     A call that stays a call would copy every field of every array that it passes, hundreds of words
     for a problem and a state; inlined, that costs nothing, and loops can still be vectorised.
     """
-    return _compile(function, INNER_KERNEL)
+    return _compile(function, INLINED)
+
+
+def choose_by_type(function: Function, find: Callable[..., Function | None]) -> Function:
+    """Let kernels that call `function` be compiled with another function, chosen by numba's types.
+
+    Parameters
+    ----------
+    function : callable
+        What Python calls.
+    find : callable
+        Takes the types of the arguments; returns the kernel to call, None if there is none for them. Its
+        parameters have the names of the function's.
+
+    Returns
+    -------
+    callable
+        `function`.
+    """
+    if not numba.config.DISABLE_JIT:
+        try:
+            from acerl_np.support.numba_cache import find_compiler
+
+            compiler = find_compiler()
+        except Exception:  # as of `_compile`
+            compiler = {}
+        options = {**_list_options(INLINED), **compiler}
+        numba.extending.overload(function, jit_options=options, strict=False)(find)
+    return function

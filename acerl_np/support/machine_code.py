@@ -1,7 +1,7 @@
 """Where the machine code of kernels is kept, for how long, and what is said about compiling it.
 
-One stamp covers all kernels: their sources, the package's version, and those of numba, llvmlite and
-NumPy. Machine code with another stamp is never loaded.
+A stamp covers what a kernel module depends on: its source, those of the modules that it imports, the
+package's version, and those of numba, llvmlite and NumPy. Machine code with another stamp is never loaded.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 import shutil
 import sys
 import threading
@@ -22,8 +23,11 @@ import llvmlite
 import numba
 import numpy as np
 
-SECONDS = 40
-"""About how long all kernels together take to compile, s; most uses need a part of them."""
+from acerl_np.support.version import __version__
+
+SECONDS = "10 to 40 s"
+"""How long the kernels of one use take to compile: a training, hindsight, a lookahead of a rule or of a
+network; measured on an idle and on a busy core."""
 
 COMPILE_WAIT = 120.0
 """Seconds to wait for another process that compiles; it may have been stopped."""
@@ -32,25 +36,72 @@ UNUSED_SECONDS = 30 * 86400.0
 """Age of machine code that no process has loaded since, after which it is deleted."""
 
 
+PACKAGE = Path(__file__).parent.parent
+
+IMPORTED = re.compile(rb"^from acerl_np\.kernels(?:\.(\w+))? import +([\w, ]*)", re.MULTILINE)
+"""What a kernel module says of the others that it imports."""
+
+
 @cache
-def source_stamp() -> str:
-    """Return the hash of all kernel sources, of the package's version and of the compiler's.
+def _read_kernels(name: str) -> tuple[bytes, frozenset[str]]:
+    """Return the source of a kernel module and the names of those that it imports."""
+    source = (PACKAGE / "kernels" / f"{name}.py").read_bytes()
+    imported = set()
+    for module, names in IMPORTED.findall(source):
+        words = names.decode().split(",")
+        imported |= {module.decode()} if module else {word.split()[0] for word in words}
+    return source, frozenset(imported)
+
+
+def list_sources(module: str) -> list[str]:
+    """Return the names of the kernel modules that a module's machine code depends on, itself included.
+
+    Parameters
+    ----------
+    module : str
+        Such as "acerl_np.kernels.events"; whatever is no kernel module depends on all.
+    """
+    folder = "acerl_np.kernels."
+    if not module.startswith(folder):
+        return sorted(path.stem for path in (PACKAGE / "kernels").glob("*.py"))
+    found: set[str] = set()
+    open_ones = {module.removeprefix(folder)}
+    while open_ones:
+        name = open_ones.pop()
+        found.add(name)
+        open_ones |= _read_kernels(name)[1] - found
+    return sorted(found)
+
+
+@cache
+def _hash_versions() -> bytes:
+    """Return the hash of what all machine code depends on: versions, and how kernels are compiled."""
+    digest = hashlib.sha256(
+        f"{sys.version} numba {numba.__version__} llvmlite {llvmlite.__version__} "
+        f"numpy {np.__version__} {__version__}".encode()
+    )
+    for name in ("compiled.py", "numba_cache.py"):
+        digest.update(Path(__file__).with_name(name).read_bytes() + b"\0")
+    return digest.digest()
+
+
+@cache
+def source_stamp(module: str = "") -> str:
+    """Return the hash of all that a module's machine code depends on: sources, versions and compiler.
+
+    Parameters
+    ----------
+    module : str
+        As of `list_sources`.
 
     Returns
     -------
     str
         32 hexadecimal digits; other digits mean that no cached machine code may be used.
     """
-    digest = hashlib.sha256(
-        f"{sys.version} numba {numba.__version__} llvmlite {llvmlite.__version__} "
-        f"numpy {np.__version__}".encode()
-    )
-    package = Path(__file__).parent.parent
-    # The package's own file holds its version, the other two the options and the form of the cache.
-    own = [package / "__init__.py"]
-    own += [Path(__file__).with_name(name) for name in ("compiled.py", "numba_cache.py")]
-    for path in [*own, *sorted((package / "kernels").glob("*.py"))]:
-        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    digest = hashlib.sha256(_hash_versions())
+    for name in list_sources(module):
+        digest.update(name.encode() + b"\0" + _read_kernels(name)[0] + b"\0")
     return digest.hexdigest()[:32]
 
 
@@ -63,17 +114,22 @@ def _is_private(folder: Path) -> bool:
 
 
 @cache
-def cache_folder() -> Path | None:
-    """Return the folder of the machine code, or None when no folder can be written.
+def cache_folder(module: str = "") -> Path | None:
+    """Return the folder of a module's machine code, or None when no folder can be written.
 
     `NUMBA_CACHE_DIR` comes first, then the user's cache folder, then the package's own folder.
+
+    Parameters
+    ----------
+    module : str
+        As of `list_sources`; by default a folder for what concerns all modules.
     """
     home_cache = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
     candidates = [Path(home_cache) / "acerl_np", Path(__file__).parent / "__pycache__"]
     if numba.config.CACHE_DIR:
         candidates.insert(0, Path(numba.config.CACHE_DIR) / "acerl_np")
     for candidate in candidates:
-        folder = candidate / f"kernels-{source_stamp()}"
+        folder = candidate / f"kernels-{source_stamp(module)}"
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             if os.access(folder, os.W_OK | os.X_OK) and _is_private(folder):
@@ -166,13 +222,13 @@ def note_compiling() -> None:
     if sys.stderr is not None:
         with contextlib.suppress(OSError, ValueError):
             print(
-                f"acerl_np: compiling kernels, {how} (up to {SECONDS} s) ...",
+                f"acerl_np: compiling kernels, {how} ({SECONDS}) ...",
                 file=sys.stderr,
                 flush=True,
             )
 
 
-NOT_KEPT = f"compiled kernels are not kept, each process compiles them anew (up to {SECONDS} s)"
+NOT_KEPT = f"compiled kernels are not kept, each process compiles them anew ({SECONDS})"
 NOT_READ = "kept machine code of kernels cannot be read, and is compiled anew"
 
 

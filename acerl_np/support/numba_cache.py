@@ -1,7 +1,11 @@
-"""numba's cache of machine code, with one stamp over all kernels.
+"""numba's cache of machine code, with one stamp over all that a kernel depends on; how kernels are compiled.
 
 numba's own cache looks only at the file of the function that it caches. A kernel that calls kernels
 of other files would then be served stale after one of those changed.
+
+A kernel that is only ever inlined is neither optimised nor made machine code by itself: its callers do
+that with their own code. Literals that are passed do not specialise a kernel, and the garbage collector
+rests while one is compiled, as it would find nothing.
 
 All of numba that may change without notice is used here and nowhere else. `compiled` goes on without
 this module if a version of numba does not fit it.
@@ -10,11 +14,17 @@ this module if a version of numba does not fit it.
 from __future__ import annotations
 
 import contextlib
+import gc
 from collections.abc import Callable
 from typing import Any
 
+import numba
+from llvmlite.binding import parse_bitcode
+from numba import types
+from numba.core import event
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
-from numba.core.compiler import Flags
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler, Flags, compile_result
 
 from acerl_np.support.machine_code import (
     NOT_KEPT,
@@ -32,14 +42,17 @@ Function = Callable[..., Any]
 class _Locator(_CacheLocator):
     """Tell numba's cache to use `cache_folder` and `source_stamp`."""
 
+    suffix = ""
+
     def __init__(self, function: Function) -> None:
-        self._name = f"{function.__module__}.{function.__code__.co_firstlineno}"
+        self._module = function.__module__
+        self._name = f"{self._module}.{function.__code__.co_firstlineno}{self.suffix}"
 
     def get_cache_path(self) -> str:
-        return str(cache_folder())
+        return str(cache_folder(self._module))
 
     def get_source_stamp(self) -> str:
-        return source_stamp()
+        return source_stamp(self._module)
 
     def get_disambiguator(self) -> str:
         return self._name
@@ -49,8 +62,80 @@ class _Locator(_CacheLocator):
         return cls(py_func)
 
 
+class _NoEnvironments:
+    """numba's code generator, for code that nobody calls from Python."""
+
+    def __init__(self, codegen: Any) -> None:
+        self._codegen = codegen
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._codegen, name)
+
+    def set_env(self, name: str, environment: Any) -> None:
+        """Set nothing: no machine code would read it."""
+
+
+class _InlinedLibrary(JITCodeLibrary):
+    """LLVM's code of a kernel, as its callers take it over."""
+
+    @property
+    def codegen(self) -> Any:
+        return _NoEnvironments(self._codegen)
+
+    def get_pointer_to_function(self, name: str) -> int:
+        self._ensure_finalized()
+        return 0
+
+    def serialize_using_object_code(self) -> tuple[str, bytes]:
+        return self.name, self._get_module_for_linking().as_bitcode()
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+
+class _InlinedCompiler(Compiler):
+    """Compiles what only kernels call."""
+
+    def compile_extra(self, function: Function) -> Any:
+        """Compile a function, as numba's own compiler, into an `_InlinedLibrary`."""
+        codegen = self.state.targetctx.codegen()
+        self.state.library = _InlinedLibrary(codegen, function.__qualname__)
+        return super().compile_extra(function)
+
+
 class _Contents(CompileResultCacheImpl):
     _locator_classes = (_Locator,)
+
+
+class _InlinedLocator(_Locator):
+    suffix = "i"
+
+
+class _InlinedContents(CompileResultCacheImpl):
+    _locator_classes = (_InlinedLocator,)
+
+    def rebuild(self, target_context: Any, payload: Any) -> Any:
+        (name, code), described, environment, signature, *_ = payload
+        library = _InlinedLibrary(target_context.codegen(), name)
+        library._final_module = parse_bitcode(code)
+        library._finalized = True
+        return compile_result(
+            target_context=target_context,
+            typing_context=target_context.typing_context,
+            library=library,
+            environment=environment,
+            entry_point=target_context.get_executable(library, described, environment),
+            fndesc=described,
+            signature=signature,
+            objectmode=False,
+            lifted=(),
+            reload_init=[],
+            referenced_envs=(),
+        )
 
 
 class _KernelCache(FunctionCache):
@@ -66,9 +151,10 @@ class _KernelCache(FunctionCache):
 
     def __init__(self, function: Function) -> None:
         super().__init__(function)
-        if self.cache_path != str(cache_folder()):
+        folder = cache_folder(function.__module__)
+        if self.cache_path != str(folder):
             raise RuntimeError(f"machine code would go to {self.cache_path}")
-        if cache_folder() is None:
+        if folder is None:
             self.disable()
 
     def load_overload(self, *arguments: Any) -> Any:
@@ -92,27 +178,84 @@ class _KernelCache(FunctionCache):
         drop_unused()
 
 
-def keep_machine_code(dispatcher: Any) -> None:
-    """Let a kernel load its machine code if there is some, and save what it compiles.
+class _InlinedCache(_KernelCache):
+    _impl_class = _InlinedContents
+
+
+def find_compiler() -> dict[str, type]:
+    """Return the option of numba by which a function is compiled for calls by kernels alone."""
+    return {"pipeline_class": _InlinedCompiler}
+
+
+def make_kernel(function: Function, options: dict[str, Any], within: dict[str, Any]) -> Any:
+    """Return a function compiled for calls from Python; a call by a kernel compiles it for that kernel.
+
+    Both load their machine code if there is some, and save what they compile. Literals do not specialise
+    what a kernel calls.
 
     Parameters
     ----------
-    dispatcher : numba dispatcher
-        The kernel as `numba.njit` returns it.
+    function : callable
+    options, within : dict
+        numba's options for calls from Python and by kernels.
+
+    Returns
+    -------
+    numba dispatcher
 
     Raises
     ------
     AttributeError
         If this version of numba asks no such cache.
     """
+    own = numba.njit(**options)(function)
     for owner, name in (
-        (dispatcher, "_cache"),
+        (own, "_cache"),
+        (own, "get_call_template"),
+        (own, "get_overload"),
         (FunctionCache, "load_overload"),
         (FunctionCache, "save_overload"),
     ):
         if not hasattr(owner, name):
             raise AttributeError(f"{owner!r} has no {name}")
-    dispatcher._cache = _KernelCache(dispatcher.py_func)
+    own._cache = _KernelCache(function)
+    called: list[Any] = []
+
+    def find_template(arguments: Any, named: dict[str, Any]) -> Any:
+        if not called:
+            called.append(numba.njit(**within, **find_compiler())(function))
+            called[0]._cache = _InlinedCache(function)
+        plain = {name: types.unliteral(value) for name, value in named.items()}
+        return called[0].get_call_template([types.unliteral(x) for x in arguments], plain)
+
+    own.get_call_template = find_template
+    own.get_overload = lambda signature: called[0].get_overload(signature)
+    own.called_signatures = lambda: called[0].signatures if called else []
+    return own
+
+
+class _Rest(event.Listener):
+    """Lets the garbage collector rest while kernels are compiled; numba's lock is held meanwhile."""
+
+    def __init__(self) -> None:
+        self._depth = 0
+        self._was_on = False
+
+    def on_start(self, event: Any) -> None:
+        if isinstance(getattr(event.data["dispatcher"], "_cache", None), _KernelCache):
+            if self._depth == 0:
+                self._was_on = gc.isenabled()
+                gc.disable()
+            self._depth += 1
+
+    def on_end(self, event: Any) -> None:
+        if isinstance(getattr(event.data["dispatcher"], "_cache", None), _KernelCache):
+            self._depth -= 1
+            if self._depth == 0 and self._was_on:
+                gc.enable()
+
+
+event.register("numba:compile", _Rest())
 
 
 def check_options(dispatcher: Any) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -11,9 +12,14 @@ from acerl_np.evolution import Strategy
 from acerl_np.evolution.covariance import DiagonalCovariance, FullCovariance
 from acerl_np.evolution.search import Search
 from acerl_np.evolution.spreads import MIN_SIGMA, OneSigma
-from acerl_np.kernels.deciders import make_index_decider, make_network_decider
+from acerl_np.kernels.deciders import (
+    Decider,
+    derive_keys,
+    make_index_decider,
+    make_network_decider,
+)
 from acerl_np.kernels.network import count_parameters, make_network
-from acerl_np.kernels.random import ACTION, derive_key
+from acerl_np.kernels.random import ACTION
 from acerl_np.kernels.state import Outcome, Problem
 from acerl_np.kernels.update import Noise
 from acerl_np.policies.index import IndexPolicy, IndexShape, Knowledge
@@ -23,7 +29,7 @@ from acerl_np.problem.instance import Instance
 from acerl_np.problem.scaling import find_scaling
 from acerl_np.problem.slots import SlotKind, find_slots
 from acerl_np.problem.tables import build_problem, count_actions, count_features
-from acerl_np.simulation.arena import Arena, play_list
+from acerl_np.simulation.arena import play_list, play_members
 from acerl_np.support.errors import InputError
 from acerl_np.support.workers import Workers
 from acerl_np.training.config import Config
@@ -33,39 +39,59 @@ MAX_SPREAD = 1e15
 """Largest adapted sigma of a parameter: its members' scores stay finite as float32, of hidden units, too."""
 
 
-class Form(Protocol):
-    """How parameters are played."""
+class Form(ABC):
+    """How parameters are played.
+
+    Attributes
+    ----------
+    problem : Problem
+        The training records as this form sees them.
+    workers : Workers
+    """
 
     problem: Problem
-    """The training records as this form sees them."""
+    workers: Workers
 
+    @abstractmethod
     def start(self, seed: int) -> np.ndarray:
         """Return the first parameters, (n_parameters,)."""
-        ...
 
-    def play(self, search: Search[Any], noise: Noise, dealt: Dealt) -> Outcome:
-        """Let every member play its records: population * K entries, member by member."""
-        ...
-
+    @abstractmethod
     def describe(
         self, search: Search[Any], noise: Noise, ranges: Sequence[tuple[int, int]]
     ) -> list[tuple[Any, ...]]:
         """Return what `play_range` needs of the search for each range of members, as plain values."""
-        ...
 
+    @abstractmethod
     def play_range(
         self, state: tuple[Any, ...], noise: Noise, dealt: Dealt, members: tuple[int, int]
     ) -> Outcome:
         """Let a range of members play their records: K entries of each, member by member."""
-        ...
 
-    def look(self, theta: np.ndarray, instances: np.ndarray, keys: np.ndarray) -> Outcome:
-        """Let one policy play a list of episodes on the training records."""
-        ...
+    @abstractmethod
+    def make_decider(self, thetas: np.ndarray, problem: Problem) -> Decider:
+        """Return the decider that follows functions, one per row of `thetas`, on instances of a problem."""
 
+    @abstractmethod
     def make_policy(self, theta: np.ndarray) -> Policy | IndexPolicy:
         """Return the policy of these parameters."""
-        ...
+
+    def play(self, search: Search[Any], noise: Noise, dealt: Dealt) -> Outcome:
+        """Let every member play its records (Algorithm 1, lines 6, 8 and 10), member by member."""
+        every = (0, noise.population)
+        [state] = self.describe(search, noise, [every])
+        return self.play_range(state, noise, dealt, every)
+
+    def look(self, theta: np.ndarray, instances: np.ndarray, keys: np.ndarray) -> Outcome:
+        """Let one policy play a list of episodes on the training records; networks sample."""
+        own = theta[np.newaxis]
+        return play_list(
+            self.problem,
+            lambda: self.make_decider(own, self.problem),
+            instances,
+            keys,
+            self.workers,
+        )
 
 
 def find_layer_sizes(
@@ -113,7 +139,7 @@ def describe_network(
     }
 
 
-class NetworkForm:
+class NetworkForm(Form):
     """The paper's network: members are perturbed where they are played.
 
     Parameters
@@ -123,7 +149,7 @@ class NetworkForm:
     config : Config
     workers : Workers
     tile : int, optional
-        As `Arena`.
+        Members that a worker plays side by side; no result depends on it.
     """
 
     def __init__(
@@ -149,7 +175,7 @@ class NetworkForm:
         self.network = make_network(
             self.sizes, has_biases=config.biases, standardises=config.standardise
         )
-        self._arena = Arena(self.problem, self.network, workers, tile=tile)
+        self.tile = tile
 
     def start(self, seed: int) -> np.ndarray:
         """Return the first weights and biases, ndarray(float32, (n_parameters,))."""
@@ -159,12 +185,6 @@ class NetworkForm:
             initialisation=self.config.initialisation,
             has_biases=self.config.biases,
         )
-
-    def play(self, search: Search[Any], noise: Noise, dealt: Dealt) -> Outcome:
-        """Perturb the members, and let each play its records (Algorithm 1, lines 6, 8 and 10)."""
-        every = (0, noise.population)
-        [state] = self.describe(search, noise, [every])
-        return self.play_range(state, noise, dealt, every)
 
     def describe(
         self, search: Search[Any], noise: Noise, ranges: Sequence[tuple[int, int]]
@@ -177,26 +197,19 @@ class NetworkForm:
     ) -> Outcome:
         """Let a range of members play their records."""
         theta, sigma = state
-        return self._arena.play_population(
-            theta, sigma, noise, dealt.rows, problem=dealt.problem, members=members
-        )
+        own = dealt.problem, self.network, theta, sigma, noise, dealt.rows, self.workers
+        return play_members(*own, members=members, tile=self.tile)
 
-    def look(self, theta: np.ndarray, instances: np.ndarray, keys: np.ndarray) -> Outcome:
-        """Let one network play a list of episodes on the training records; actions are sampled."""
-        return play_list(
-            self.problem,
-            lambda: make_network_decider(self.network, theta[np.newaxis], False),
-            instances,
-            keys,
-            self.workers,
-        )
+    def make_decider(self, thetas: np.ndarray, problem: Problem) -> Decider:
+        """Return the decider that follows networks; actions are sampled."""
+        return make_network_decider(self.network, thetas, False)
 
     def make_policy(self, theta: np.ndarray) -> Policy:
         """Return the policy of these parameters."""
         return Policy(theta, **self._shape)
 
 
-class IndexForm:
+class IndexForm(Form):
     """An index function: all members fit into one small table; the best pair is taken, nothing drawn.
 
     Parameters
@@ -217,12 +230,6 @@ class IndexForm:
         """Return the first parameters, ndarray(float64, (n_parameters,))."""
         return self.shape.start(seed)
 
-    def play(self, search: Search[Any], noise: Noise, dealt: Dealt) -> Outcome:
-        """Let every member play its records (Algorithm 1, lines 6, 8 and 10)."""
-        every = (0, noise.population)
-        [state] = self.describe(search, noise, [every])
-        return self.play_range(state, noise, dealt, every)
-
     def describe(
         self, search: Search[Any], noise: Noise, ranges: Sequence[tuple[int, int]]
     ) -> list[tuple[Any, ...]]:
@@ -234,32 +241,23 @@ class IndexForm:
         self, state: tuple[Any, ...], noise: Noise, dealt: Dealt, members: tuple[int, int]
     ) -> Outcome:
         """Let a range of members play their records."""
-        index = self.shape.build(state[0])
         first, last = members
         n, each = last - first, dealt.rows.shape[1]
         keys = np.empty((each, 4), np.uint32)
-        for k in range(each):
-            # All members of a record meet the same random breakdowns.
-            derive_key(noise.seed, ACTION, noise.generation, k, keys[k])
+        # All members of a record meet the same random breakdowns.
+        derive_keys(noise.seed, ACTION, noise.generation, 0, keys)
         return play_list(
             dealt.problem,
-            lambda: make_index_decider(index, dealt.problem, True),
+            lambda: self.make_decider(state[0], dealt.problem),
             dealt.rows[first:last].ravel(),
             np.tile(keys, (n, 1)),
             self.workers,
             rows=np.repeat(np.arange(n), each),
         )
 
-    def look(self, theta: np.ndarray, instances: np.ndarray, keys: np.ndarray) -> Outcome:
-        """Let one function play a list of episodes on the training records."""
-        index = self.shape.build(theta[np.newaxis])
-        return play_list(
-            self.problem,
-            lambda: make_index_decider(index, self.problem, True),
-            instances,
-            keys,
-            self.workers,
-        )
+    def make_decider(self, thetas: np.ndarray, problem: Problem) -> Decider:
+        """Return the decider that follows index functions; the best pair is taken."""
+        return make_index_decider(self.shape.build(thetas), problem, True)
 
     def make_policy(self, theta: np.ndarray) -> IndexPolicy:
         """Return the policy of these parameters."""

@@ -479,7 +479,7 @@ def test_replays_are_compiled_once(tmp_path, monkeypatch):
     (tmp_path / "past.csv").write_text(PAST)
     words = ["records", "replay", "past.csv", "--tasks", "DMH-01"]
     errors = [call(*words, cwd=tmp_path)[2] for _ in range(2)]
-    assert errors == ["acerl_np: compiling kernels, once on this machine (up to 40 s) ...\n", ""]
+    assert errors == ["acerl_np: compiling kernels, once on this machine (10 to 40 s) ...\n", ""]
     # What a part compiles is what its use needs.
     program = "import acerl_np, acerl_np.support.machine_code as m; acerl_np.warm_up('replay'); "
     program += "print(m.count_compiled())"

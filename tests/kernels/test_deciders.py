@@ -4,6 +4,7 @@ import naive
 import naive_evolution
 import numba
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from worlds import World, make_task, straight_floor, worlds
@@ -55,6 +56,23 @@ def play_beside(world, decider, key, choose):
     assert decide(simulator, decider, key) == (-1, -1, -1)
     played = play_alone(simulator.problem, decider, key)
     assert played == (slow.makespan, simulator.tardiness[0], decision)
+
+
+def test_a_list_of_nothing_is_played_at_once():
+    problem = build_problem(
+        [
+            World(
+                straight_floor([{"id": "v", "start": "A", "speed": 1}]),
+                [make_task("a", "B", "C", 0)],
+                [0],
+            ).instance()
+        ]
+    )
+    workers = Workers(1)
+    nothing = np.empty((0, 4), np.uint32)
+    outcome = play_list(problem, lambda: make_rule_decider(0), np.empty(0, int), nothing, workers)
+    workers.close()
+    assert all(len(entries) == 0 for entries in outcome)
 
 
 def play_alone(problem, decider, key, row=0):
@@ -202,6 +220,15 @@ def test_a_row_of_index_functions_is_a_function_of_its_own(world, key, seed, gre
         assert play_alone(problem, together, key, row) == play_alone(problem, alone, key)
     simulator = Simulator(world.instance())
     assert decide(simulator, together, key)[2] == NO_RULE
+
+
+@pytest.mark.parametrize("rule", [-1, RANDOM + 1])
+def test_an_unknown_rule_is_refused(rule):
+    with pytest.raises(ValueError, match=f"rule: read {rule}; expected a number from 0 to 7"):
+        make_rule_decider(rule)
+    rules = np.array([[0, rule]], np.int32)
+    with pytest.raises(ValueError, match="expected numbers from 0 to 5"):
+        make_plan_decider(np.zeros((1, 2), np.int32), rules)
 
 
 def test_rows_that_are_over_are_passed():

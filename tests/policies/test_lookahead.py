@@ -278,11 +278,10 @@ def situation_value(simulator, base, options):
     for own, other in zip(state, simulator.state, strict=True):
         own[0] = other[0]
     decider = base.prepare(problem, simulator.instances, True)[1]()
-    from acerl_np.kernels.deciders import finish_by
+    from acerl_np.kernels.deciders import play_on
     from acerl_np.kernels.state import OUTCOME_MAKESPAN, OUTCOME_TARDINESS
 
-    none = np.int64(-1)
-    finish_by(problem, state, np.int64(0), decider, np.int64(0), np.zeros(4, np.uint32), none, none)
+    play_on(problem, state, np.int64(0), decider, np.int64(0), np.zeros(4, np.uint32))
     makespan, tardiness = state.outcome[0, OUTCOME_MAKESPAN], state.outcome[0, OUTCOME_TARDINESS]
     return makespan + options.penalty * max(0.0, tardiness - options.cost_limit + options.margin)
 
@@ -630,20 +629,23 @@ def test_arrays_hold_all_of_it():
 
 
 @needs_jit
-def test_what_is_compiled_ahead_serves_all_of_it():
-    """Whatever the base is, in an evaluation and in a simulator; a dispatcher compiles when it is made."""
-    from acerl_np.kernels import lookahead
+def test_what_is_compiled_ahead_serves_every_rule():
+    """A base of another kind is compiled when it is first used, and then serves all of its kind."""
+    from acerl_np.kernels.lookahead import play_ahead
 
     warm_up("lookahead", quiet=True)
-    kernels = [lookahead.play_ahead, lookahead.decide_ahead_rows]
-    before = [len(kernel.signatures) for kernel in kernels]
-    assert min(before) >= 1
     day, history = shorten(day_of(), 4), records_of((2,))
-    for name in ("index", "network", "STD", "plan"):
-        ahead = Lookahead(BASES[name](day), history=history, futures=1)
+
+    def count_compiled(base):
+        ahead = Lookahead(base, history=history, futures=1)
         evaluate_policy(ahead, day, trials=1, threads=1)
-        ahead.choose(Simulator(day, slots="pool"))
-    assert [len(kernel.signatures) for kernel in kernels] == before
+        return len(play_ahead.signatures)
+
+    before = len(play_ahead.signatures)
+    assert before >= 1
+    assert count_compiled("EDD") == count_compiled("MIX") == before
+    other = count_compiled(BASES["plan"](day))
+    assert count_compiled(BASES["plan"](day)) == other
 
 
 @needs_jit

@@ -41,7 +41,7 @@ from acerl_np.problem.breakdown_limits import MAX_CYCLES, RANDOM_HORIZON, find_l
 from acerl_np.problem.layout import Breakdown, RandomBreakdowns
 from acerl_np.problem.servable import measure_load
 from acerl_np.problem.tables import build_problem
-from acerl_np.simulation.arena import Arena, stream_keys
+from acerl_np.simulation.arena import play_members, stream_keys
 from acerl_np.simulation.replay import replay_assignments
 from acerl_np.support.workers import Workers
 
@@ -280,9 +280,9 @@ def test_each_member_of_a_generation_draws_its_own():
     generation, records = 3, np.zeros((11, 1), np.int64)
     policy = ACERL(instance, Config(hidden=(2,)), seed=6).policy
     workers = Workers(2)
-    played = Arena(build_problem([instance]), policy.network, workers).play_population(
-        policy.theta, 0.1, Noise(6, generation, 11, False), records
-    )
+    noise = Noise(6, generation, 11, False)
+    own = build_problem([instance]), policy.network, policy.theta, 0.1, noise, records, workers
+    played = play_members(*own)
     workers.close()
     keys = [naive_evolution.stream_key(6, naive_evolution.ACTION, generation, k) for k in range(11)]
     assert played.makespan.tolist() == [

@@ -13,8 +13,9 @@ from worlds import worlds
 
 from acerl_np import Instance, Layout, Simulator
 from acerl_np.evaluation.trials import Trials
+from acerl_np.kernels.events import assign_task, is_decision_due
 from acerl_np.kernels.state import NEVER, VEHICLE_STATUS, read_outcome
-from acerl_np.kernels.trace import assign_now, has_decision, rate_tasks
+from acerl_np.kernels.trace import rate_tasks
 from acerl_np.problem.scaling import find_scaling
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.trace import PLAYED, Reason, list_waiting, place_on, trace_episode
@@ -30,10 +31,10 @@ class Given:
 
     def assign(self, problem, state):
         given = []
-        while has_decision(problem, state, PLAYED):
+        while is_decision_due(problem, state, PLAYED):
             v, task = self.assignments.pop(0)
             position = list_waiting(state).tolist().index(task)
-            assign_now(problem, state, PLAYED, v, position)
+            assign_task(problem, state, PLAYED, v, position)
             given.append((v, Reason("given")))
         return given, int(NEVER)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import shutil
 import subprocess
@@ -15,6 +16,8 @@ import pytest
 
 import acerl_np
 from acerl_np.kernels.update import Noise, find_stream
+from acerl_np.support.compiled import inner_kernel, kernel
+from acerl_np.support.machine_code import list_sources
 
 pytestmark = pytest.mark.skipif(
     bool(numba.config.DISABLE_JIT), reason="without the compiler there is no machine code"
@@ -41,7 +44,7 @@ def package(tmp_path):
     return tmp_path / "src" / "acerl_np"
 
 
-ANNOUNCED = "acerl_np: compiling kernels, once on this machine (up to 40 s) ...\n"
+ANNOUNCED = "acerl_np: compiling kernels, once on this machine (10 to 40 s) ...\n"
 
 # Compiles in half a second, and calls kernels of another file.
 SMALL = """
@@ -105,15 +108,54 @@ def test_machine_code_is_kept_and_never_stale(package):
     replace(random, "radius = np.sqrt(max(F(-8.0)", "radius = np.sqrt(max(F(-2.0)")
     os.utime(random, (1.0, 1.0))
     assert run(package) == ["1", first]
-    assert len(folders(package)) == 2
+
+
+def test_a_stamp_covers_what_a_module_imports(package):
+    stamps = (
+        "from acerl_np.support.machine_code import source_stamp\n"
+        "print(*(source_stamp(f'acerl_np.kernels.{name}') for name in ('update', 'vector')))"
+    )
+    first = run(package, stamps)
+    replace(package / "kernels" / "random.py", "LANES = 512", "LANES = 256")
+    update, vector = run(package, stamps)
+    assert update != first[0]
+    assert vector == first[1]
+
+
+def test_imports_of_kernels_are_found():
+    """As Python reads them; the stamps read the text of the files, which is quicker."""
+    folder = Path(acerl_np.__file__).parent / "kernels"
+    for path in folder.glob("*.py"):
+        imported = set()
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module == "acerl_np.kernels":
+                imported |= {name.name for name in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module.startswith("acerl_np.kernels."):
+                imported.add(node.module.removeprefix("acerl_np.kernels."))
+        assert imported <= set(list_sources(f"acerl_np.kernels.{path.stem}"))
+
+
+def test_literals_do_not_specialise_a_kernel():
+    @inner_kernel
+    def add(a, b):
+        return a + b
+
+    @kernel
+    def add_some(a):
+        return add(a, 1) + add(a, 2) + add(a, b=3)
+
+    assert add_some(4) == 18
+    assert add(4, 5) == 9  # from Python, too
+    [signature] = add.called_signatures()
+    assert "Literal" not in str(signature)
 
 
 def test_another_version_of_the_package_has_its_own_machine_code(package):
     stamp = "from acerl_np.support.machine_code import source_stamp; print(source_stamp())"
     first = run(package, stamp)
     assert run(package, stamp) == first
-    init = package / "__init__.py"
-    replace(init, f'__version__ = "{acerl_np.__version__}"', '__version__ = "999.0"')
+    version = package / "support" / "version.py"
+    replace(version, f'__version__ = "{acerl_np.__version__}"', '__version__ = "999.0"')
     assert run(package, stamp) != first
 
 
@@ -127,7 +169,7 @@ def test_machine_code_that_is_no_longer_used_is_dropped(package):
     kept = {path.name for path in cache.iterdir()}
     assert "kernels-old" not in kept
     assert {"kernels-recent", "other-old"} < kept
-    assert len(kept) == 3
+    assert len(folders(package)) > 1
 
 
 def test_compiling_is_announced_once_and_loading_is_not(package):
@@ -155,7 +197,7 @@ with ThreadPoolExecutor(2) as pool:  # one specialisation each
 
 
 def test_machine_code_that_no_folder_can_hold_is_announced(package):
-    no_folder = "import acerl_np.support.machine_code as m\nm.cache_folder = lambda: None\n"
+    no_folder = "import acerl_np.support.machine_code as m\nm.cache_folder = lambda *_: None\n"
     done = run_process(package, no_folder + SMALL)
     assert "kernels, for this process alone, as no folder for them can be written" in done.stderr
     assert done.stderr.count("\n") == 1
@@ -187,8 +229,7 @@ def test_private_parts_of_numba_may_change(package, change):
 
 def test_damaged_machine_code_is_compiled_anew(package):
     first = run_process(package, SMALL).stdout
-    [folder] = folders(package)
-    for path in folder.iterdir():
+    for path in [path for folder in folders(package) for path in folder.iterdir()]:
         path.write_bytes(path.read_bytes()[:-100])
     done = run_process(package, SMALL)
     assert done.stdout == first
