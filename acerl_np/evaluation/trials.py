@@ -308,7 +308,8 @@ def play_policy(
     if isinstance(policy, Policy | IndexPolicy | StaticPlan | Lookahead):
         for instance in chosen:
             policy.check_fits(instance)
-        warn_of_difference(policy, [(item.name, item.layout) for item in chosen])
+        places = [(item.name, item.layout) for item in chosen]
+        warn_of_difference(policy, places, stacklevel=4)  # the line that calls `evaluate_policy`
     if isinstance(policy, StaticPlan):
         return _evaluate_plan(policy, chosen, playing)
     if not isinstance(policy, Policy | IndexPolicy | Lookahead | str):

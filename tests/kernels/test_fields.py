@@ -30,6 +30,12 @@ def fields_of(array):
 FIELDS = {field: array for array in WIDTHS for field in fields_of(array)}
 
 
+def list_names(node):
+    """The names in an expression, alone or of a module, as in `S.VEHICLE_TASK`."""
+    names = {item.id for item in ast.walk(node) if isinstance(item, ast.Name)}
+    return names | {item.attr for item in ast.walk(node) if isinstance(item, ast.Attribute)}
+
+
 def find_misread(text):
     """Subscripts such as `state.task[b, task, VEHICLE_TASK]`, and the number of those that are right."""
     wrong, right = [], 0
@@ -37,11 +43,11 @@ def find_misread(text):
         if not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Attribute):
             continue
         array = node.value.attr
-        names = {item.id for item in ast.walk(node.slice) if isinstance(item, ast.Name)}
+        names = list_names(node.slice)
         # An index may itself be a column of another array: those are subscripts of their own.
         for inner in ast.walk(node.slice):
             if isinstance(inner, ast.Subscript):
-                names -= {item.id for item in ast.walk(inner) if isinstance(item, ast.Name)}
+                names -= list_names(inner)
         for name in names & FIELDS.keys():
             if FIELDS[name] == array:
                 right += 1
@@ -81,3 +87,5 @@ def test_the_check_sees_a_mix_up():
     assert find_misread("state.task[b, state.vehicle[b, v, VEHICLE_TASK], TASK_START]") == ([], 2)
     assert find_misread("state.task[b, task, VEHICLE_TASK]")[0]
     assert find_misread("problem.fleet[i, v, RECORD_DEMAND]")[0]
+    assert find_misread("state.task[b, task, S.VEHICLE_TASK]")[0]
+    assert find_misread("state.task[b, task, S.TASK_START]") == ([], 1)

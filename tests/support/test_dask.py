@@ -84,6 +84,8 @@ class Cluster:
 @pytest.fixture(scope="module")
 def cluster():
     found = Cluster()
+    with distributed.Client(found.address, set_as_default=False) as client:
+        client.wait_for_workers(len(found.workers), timeout=120)
     yield found
     found.close()
 
