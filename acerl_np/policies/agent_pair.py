@@ -81,6 +81,7 @@ class AgentPair(Policy):
         Parameters
         ----------
         observation : array_like of float32, (B, n_features) or (n_features,)
+            In the slots of this policy; nothing in it says which it shows.
         action_mask : array_like of bool, (B, n_actions) or (n_actions,)
         rng : numpy.random.Generator, optional
             Sample with this generator; by default each agent takes what it likes best.
