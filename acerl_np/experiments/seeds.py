@@ -127,6 +127,7 @@ def train_seed(task: SeedTask) -> SeedResult:
             trials=task.trials,
             seed=task.seed,
             cost_limit=task.cost_limit,
+            horizon=getattr(config, "horizon", None),
             threads=1,
         )
         return np.stack([getattr(trials, name) for name in METRICS])
