@@ -39,20 +39,32 @@ def _make_instance(expiry: float = 9.0) -> Instance:
     return Instance.from_rows("one task", layout, [row])
 
 
-def _train() -> None:
+def _train_network() -> None:
     instance = _make_instance()
     trainer = ACERL(instance, Config(generations=2, population=2, hidden=(2,)), threads=1)
     trainer.run()
-    policy = trainer.policy
-    evaluate_policy(policy, instance, trials=1, threads=1)
+    evaluate_policy(trainer.policy, instance, trials=1, threads=1)
+
+
+def _train_index() -> None:
+    instance = _make_instance()
+    config = Config.preset("best", decisions=1, records_per_member=2)
+    trainer = ACERL(instance, config, threads=1)
+    trainer.run()
+    evaluate_policy(trainer.policy, instance, trials=1, threads=1)
+
+
+def _train() -> None:
+    _train_network()
+    instance = _make_instance()
+    policy = ACERL(instance, Config(generations=0, hidden=(2,)), threads=1).policy
     simulator = Simulator(instance)
     if isinstance(policy, Policy):
         simulator.step(policy.act(simulator.observation, simulator.action_mask))
-    # The preset "best" besides draws its records and lets index functions decide.
-    best = ACERL(instance, Config.preset("best", decisions=1, records_per_member=2), threads=1)
-    best.run()
+    _train_index()
+    config = Config.preset("best", generations=0)
     simulator.reset()
-    simulator.assign(*best.policy.choose(simulator))
+    simulator.assign(*ACERL(instance, config, threads=1).policy.choose(simulator))
 
 
 def _train_rivals() -> None:
@@ -90,6 +102,8 @@ def _look_ahead() -> None:
 
 PARTS: dict[str, Callable[[], None]] = {
     "training": _train,
+    "network": _train_network,
+    "index": _train_index,
     "rivals": _train_rivals,
     "rules": _play_rule,
     "replay": _replay,
@@ -97,7 +111,19 @@ PARTS: dict[str, Callable[[], None]] = {
     "search": _search,
     "lookahead": _look_ahead,
 }
-"""What can be compiled ahead: most users need "training" alone, which does not wait for the others."""
+"""What can be compiled ahead: most users need "training" alone, which does not wait for the others; the
+commands compile the form of policy alone that they train."""
+
+
+def check_part(part: str) -> None:
+    """Refuse what is no part.
+
+    Raises
+    ------
+    InputError
+    """
+    if part not in PARTS:
+        raise InputError(f"part: read {describe(part)}; expected one of {', '.join(PARTS)}")
 
 
 def warm_up(part: str = "training", *, quiet: bool = False) -> None:
@@ -111,9 +137,10 @@ def warm_up(part: str = "training", *, quiet: bool = False) -> None:
 
     Parameters
     ----------
-    part : {"training", "rivals", "rules", "replay", "static", "search", "lookahead"}
-        Training and policies; the compared learners; dispatching rules; past assignments; static plans;
-        hindsight; lookahead.
+    part : str
+        "training": what follows and a `Simulator`; "network", "index": training and playing this form of
+        policy; "rivals": the compared learners; "rules": dispatching rules; "replay": past assignments;
+        "static": static plans; "search": hindsight; "lookahead".
     quiet : bool
         Announce nothing, neither now nor later in this process.
 
@@ -122,8 +149,7 @@ def warm_up(part: str = "training", *, quiet: bool = False) -> None:
     InputError
         If there is no such part.
     """
-    if part not in PARTS:
-        raise InputError(f"part: read {describe(part)}; expected one of {', '.join(PARTS)}")
+    check_part(part)
     if quiet:
         silence()
     if not numba.config.DISABLE_JIT:

@@ -56,7 +56,7 @@ from acerl_np import (
     load_policy,
 )
 from acerl_np.commands.main import build_parser, main
-from acerl_np.commands.options import check_options, merge_options
+from acerl_np.commands.train_options import check_options, merge_options
 from acerl_np.policies.network import initial_parameters
 from acerl_np.policies.origin import Origin
 from acerl_np.problem.assignments import read_assignments
@@ -1029,6 +1029,10 @@ def tame(words: list[str]) -> list[str]:
             options = build_parser(command).parse_args(words)
     except (SystemExit, ValueError):
         return words
+
+    if command == "train":  # what is not given is no attribute
+        names = "trials threads generations population resume hidden config out"
+        options = type(options)(**{**dict.fromkeys(names.split()), **vars(options)})
 
     def above(name: str, most: float) -> bool:
         value = getattr(options, name, 0)
