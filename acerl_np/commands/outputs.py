@@ -60,6 +60,8 @@ def declare_outputs(
     force : bool, optional
         In the place of the arguments'.
     """
+    from acerl_np.problem.bundled import bundled_instances, bundled_suites
+
     force = bool(arguments.force) if force is None else force
     read = [
         name
@@ -68,6 +70,9 @@ def declare_outputs(
         for name in (value if isinstance(value, list) else [value])
         if isinstance(name, str)
     ]
+    bundled, suites = bundled_instances(), bundled_suites()
+    for name in read.copy():
+        read += [str(bundled[item]) for item in suites.get(name, [name]) if item in bundled]
     for output in outputs:
         path = os.fspath(output)
         shown = make_printable(path)
