@@ -66,10 +66,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     opt.declare(parser.add_argument_group("lookahead"), *opt.LOOKAHEAD)
     opt.declare(parser, *opt.PLAYING, *opt.list_team("play"), opt.MORE, opt.FORMAT)
     references = "hindsight references of your own records, written by acerl-np hindsight --out"
-    opt.declare(parser, opt.Option("references", references, metavar="FILE.json"))
+    opt.declare(parser, opt.CommandOption("references", references, metavar="FILE.json"))
     opt.declare(parser, opt.PAST.but(help=f"{opt.PAST.help}: adds the row 'replay'"))
     opt.declare(
-        parser, opt.Option("trials-csv", "write every single trial", metavar="FILE.csv"), opt.FORCE
+        parser,
+        opt.CommandOption("trials-csv", "write every single trial", metavar="FILE.csv"),
+        opt.FORCE,
     )
 
 

@@ -59,14 +59,14 @@ PAPER = ("comparison", "robustness", "leave-one-out", "ablation")
 """What "all" repeats."""
 
 
-def list_options(study: str) -> list[opt.Option]:
+def list_options(study: str) -> list[opt.CommandOption]:
     """Return the options of a study."""
     default = 10 if study in ("learning", "generalisation") else 20
-    seeds = opt.Option("seeds", "trainings per row", int, default, range=(1, 1000))
+    seeds = opt.CommandOption("seeds", "trainings per row", int, default, range=(1, 1000))
     options = [
         seeds,
         opt.TRIALS.but(help="episodes per instance and seed", range=(1, 100_000)),
-        opt.Option(
+        opt.CommandOption(
             "generations",
             "fewer generations, for a quick look (default: 128)",
             int,
@@ -76,11 +76,11 @@ def list_options(study: str) -> list[opt.Option]:
     if study in WITH_RIVALS:
         names = "compared learners to train as well, such as ppo,asac; all or none"
         usual = "none" if study == "leave-one-out" else "all"
-        options.append(opt.Option("rivals", names, default=usual, metavar="NAMES"))
+        options.append(opt.CommandOption("rivals", names, default=usual, metavar="NAMES"))
         searched = study == "rival-settings"
         what = "steps of a training, at most" if searched else "steps of a training"
         steps = 200_000 if searched else 1_000_000
-        options.append(opt.Option("rival-steps", what, int, steps, range=(1, 10**12)))
+        options.append(opt.CommandOption("rival-steps", what, int, steps, range=(1, 10**12)))
         if not searched:
             options.append(seeds.but(name="rival-seeds", help="trainings of each", default=5))
     form = (
@@ -91,7 +91,9 @@ def list_options(study: str) -> list[opt.Option]:
         *options,
         opt.THREADS.but(help="trainings at a time (default: one per core)"),
         *opt.list_team("train", "never"),
-        opt.Option("out", "folder of runs and tables", default="runs/experiments", metavar="DIR"),
+        opt.CommandOption(
+            "out", "folder of runs and tables", default="runs/experiments", metavar="DIR"
+        ),
         opt.FORCE,
         opt.FORMAT.but(help=form),
     ]

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from acerl_np.evaluation.references import Reference
     from acerl_np.problem.instance import Instance
 
-EFFORT = opt.Option(
+EFFORT = opt.CommandOption(
     "effort",
     "factor on the work; 1 is about seven seconds of a core a record, and 150 MB a thread",
     float,
@@ -69,7 +69,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser, opt.RANDOM_BREAKDOWNS, limit, EFFORT, seed, threads, *opt.list_team("search")
     )
     opt.declare(
-        parser, opt.Option("out", "write the references with their actions", metavar="FILE.json")
+        parser,
+        opt.CommandOption("out", "write the references with their actions", metavar="FILE.json"),
     )
     opt.declare(parser, opt.FORCE, opt.FORMAT)
 

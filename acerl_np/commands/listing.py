@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from acerl_np.commands.options import FORMAT, Option, declare
+from acerl_np.commands.options import FORMAT, CommandOption, declare
 from acerl_np.commands.tables import Column, render
 
 RULES = {
@@ -71,7 +71,7 @@ KINDS: dict[str, Callable[[], list[dict[str, object]]]] = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    what = Option("what", ", ".join(KINDS), choices=tuple(KINDS), positional=True, nargs="?")
+    what = CommandOption("what", ", ".join(KINDS), choices=tuple(KINDS), positional=True, nargs="?")
     declare(parser, what.but(metavar="WHAT", help=f"{', '.join(KINDS)} (default: all)"), FORMAT)
 
 

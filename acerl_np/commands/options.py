@@ -17,7 +17,7 @@ NOUNS = {int: "a whole number", float: "a number", bool: "true or false", str: "
 
 
 @dataclass(frozen=True)
-class Option:
+class CommandOption:
     """An option of a command.
 
     Attributes
@@ -131,7 +131,7 @@ class Option:
         read.__name__ = getattr(self.kind, "__name__", "")  # which argparse shows
         return read
 
-    def but(self, **changes: Any) -> Option:
+    def but(self, **changes: Any) -> CommandOption:
         """Return the option as a command has it that differs a little."""
         return replace(self, **changes)
 
@@ -142,8 +142,8 @@ def _show(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value).removesuffix(".0")
 
 
-def declare(parser: Parser, *options: Option, given: bool = False) -> None:
-    """Tell argparse of options, as `Option.declare` does."""
+def declare(parser: Parser, *options: CommandOption, given: bool = False) -> None:
+    """Tell argparse of options, as `CommandOption.declare` does."""
     for option in options:
         option.declare(parser, given=given)
 
@@ -159,7 +159,7 @@ def read_name(text: object) -> object:
 
 # Records
 
-TASKS = Option(
+TASKS = CommandOption(
     "tasks",
     "task records (CSV; '-' for the standard input) or bundled instances such as DMH-01",
     default=[],
@@ -167,27 +167,27 @@ TASKS = Option(
     nargs="*",
     positional=True,
 )
-SUITE = Option("suite", "a bundled suite such as dmh-test")
-LAYOUT = Option(
+SUITE = CommandOption("suite", "a bundled suite such as dmh-test")
+LAYOUT = CommandOption(
     "layout",
     "floor and fleet of the records: a JSON file or 'dmh' (default: layout.json beside each)",
     metavar="LAYOUT.json",
 )
-BREAKDOWNS = Option(
+BREAKDOWNS = CommandOption(
     "breakdowns",
     "listed breakdowns (vehicle,time,repair_time) of every record in the place of the layout's, or 'none', "
     "then no random ones either (default: breakdowns.csv beside a record, else the layout's)",
     kind=read_name,
     metavar="FILE.csv",
 )
-DATE_FORMAT = Option(
+DATE_FORMAT = CommandOption(
     "date-format",
     "how the records write dates, such as '%%d.%%m.%%Y %%H:%%M' for 06.05.2024 07:30 (%%Y year, %%m month, "
     "%%d day, %%H hour, %%M minute, %%S second). Seconds, seconds since 1970, times of day (07:30) and ISO "
     "8601 timestamps need none",
     metavar="FORMAT",
 )
-RANDOM_BREAKDOWNS = Option(
+RANDOM_BREAKDOWNS = CommandOption(
     "random-breakdowns",
     "every vehicle also breaks down at random: mean seconds between failures and to repair, such as "
     "3600,300; 'none': no random breakdowns (default: as the layout says)",
@@ -202,7 +202,7 @@ BEHIND = TASKS.but(
 """Records behind the file of a policy."""
 
 NAMES = (
-    Option(
+    CommandOption(
         "names",
         "policies: policy.npz or a name; behind them task records: CSV files ('-' for the standard input) "
         "or bundled instances",
@@ -210,7 +210,7 @@ NAMES = (
         nargs="+",
         positional=True,
     ),
-    Option("tasks", argparse.SUPPRESS, default=[], nargs="+"),
+    CommandOption("tasks", argparse.SUPPRESS, default=[], nargs="+"),
     SUITE.but(help="a bundled suite (default: dmh-train)"),
 )
 """Policies and records that judge them."""
@@ -221,7 +221,7 @@ EPISODE = NAMES[0].but(
 )
 """Whose episode of what."""
 
-PAST = Option(
+PAST = CommandOption(
     "past",
     "past assignments (task,vehicle,start), one file per record",
     metavar="ASSIGNMENTS.csv",
@@ -232,11 +232,11 @@ ONE_PAST = PAST.but(nargs=None, help="past assignments (task,vehicle,start)", al
 PAIRS = (
     TASKS.but(name="names", help="task records or bundled instances"),
     PAST.but(help=f"{PAST.help}, in their order", aliases=()),
-    Option("tasks", argparse.SUPPRESS, default=[], nargs="+"),
+    CommandOption("tasks", argparse.SUPPRESS, default=[], nargs="+"),
 )
 """Records and what was assigned in each."""
 
-FIT = Option(
+FIT = CommandOption(
     "fit",
     "records that Static is fitted on, or a bundled suite (default for bundled records of the DMH floor: "
     "dmh-train); --layout and breakdowns hold for them, too",
@@ -246,30 +246,32 @@ FIT = Option(
 
 # Playing
 
-SEED = Option("seed", "seed of every draw", int, 0, (0, MAX_SEED))
-TRIALS = Option("trials", "episodes per instance", int, 30, (1, 1_000_000))
-TRIAL = Option(
+SEED = CommandOption("seed", "seed of every draw", int, 0, (0, MAX_SEED))
+TRIALS = CommandOption("trials", "episodes per instance", int, 30, (1, 1_000_000))
+TRIAL = CommandOption(
     "trial", "which of the trials of acerl-np evaluate, from 0 on", int, 0, (0, 9_999_999)
 )
 # None, not False: how a policy was trained decides.
-GREEDY = Option(
+GREEDY = CommandOption(
     "greedy",
     "take what a trained policy likes best (default: as in its training: networks sample, as in the paper, "
     "index policies do not)",
     bool,
 )
-COST_LIMIT = Option("cost-limit", "xi, limit on the tardiness, s", float, 50.0, (0, 10**9))
-HORIZON = Option(
+COST_LIMIT = CommandOption("cost-limit", "xi, limit on the tardiness, s", float, 50.0, (0, 10**9))
+HORIZON = CommandOption(
     "horizon",
     "stop an episode after so many seconds, finished or not (default: never)",
     float,
     metavar="SECONDS",
 )
-THREADS = Option("threads", "worker threads (default: one per core)", int, range=(1, MAX_THREADS))
+THREADS = CommandOption(
+    "threads", "worker threads (default: one per core)", int, range=(1, MAX_THREADS)
+)
 PLAYING = (TRIALS, SEED, GREEDY, COST_LIMIT, HORIZON, THREADS)
 
 LOOKAHEAD = (
-    Option(
+    CommandOption(
         "lookahead",
         "add to each trained policy and rule one that tries its best assignments on N sampled futures "
         "before each decision, such as 32",
@@ -277,19 +279,19 @@ LOOKAHEAD = (
         range=(1, 100_000),
         metavar="N",
     ),
-    Option(
+    CommandOption(
         "history",
         "records that futures are made of: files, bundled instances or a suite (default: the training "
         "records in a policy's file; rules have none). A judged record is never among its own futures",
         metavar="RECORDS",
         nargs="+",
     ),
-    Option(
+    CommandOption(
         "weights",
         "match: a record weighs by how well it agrees with the day so far; even: all alike (default: match)",
         choices=("match", "even"),
     ),
-    Option(
+    CommandOption(
         "bases",
         "index policies: look ahead with N - 1 noised copies of the policy, too (default: 1)",
         int,
@@ -304,7 +306,7 @@ SILENT = 3600.0
 """Seconds after which a part of a training, an evaluation or a search is given out again."""
 
 
-def list_team(what: str, silence: str = f"{SILENT:g}") -> tuple[Option, ...]:
+def list_team(what: str, silence: str = f"{SILENT:g}") -> tuple[CommandOption, ...]:
     """Return the options that say whose workers do the work, `what`; and the default of one in words."""
     processes = f"{what} in so many processes of one thread each"
     dask = (
@@ -313,20 +315,20 @@ def list_team(what: str, silence: str = f"{SILENT:g}") -> tuple[Option, ...]:
     )
     late = f"give a task to another worker when it takes longer (default: {silence})"
     return (
-        Option("processes", processes, int, metavar="N"),
-        Option("dask", dask, metavar="ADDRESS"),
-        Option("silence", late, float, range=(1e-3, 10**9), metavar="SECONDS"),
+        CommandOption("processes", processes, int, metavar="N"),
+        CommandOption("dask", dask, metavar="ADDRESS"),
+        CommandOption("silence", late, float, range=(1e-3, 10**9), metavar="SECONDS"),
     )
 
 
-FORCE = Option("force", "replace what exists; a file that is read is never written", bool)
-FORMAT = Option(
+FORCE = CommandOption("force", "replace what exists; a file that is read is never written", bool)
+FORMAT = CommandOption(
     "format",
     "form of the table; csv and json: plain numbers, units in the columns' names",
     default="text",
     choices=FORMATS,
 )
-MORE = Option(
+MORE = CommandOption(
     "more",
     "show late share, waiting, utilisation, empty travel and standard errors, too",
     bool,

@@ -86,7 +86,7 @@ def load_episode(arguments: argparse.Namespace) -> tuple[list[str], Instance]:
     return policies, load_instances(argparse.Namespace(**data))[0]
 
 
-class Row(NamedTuple):
+class Seat(NamedTuple):
     """A policy and its label."""
 
     label: str
@@ -109,7 +109,7 @@ def seat_policies(
     policies: Sequence[AnyPolicy | str],
     names: Sequence[str],
     instances: Sequence[Instance],
-) -> list[Row]:
+) -> list[Seat]:
     """Return the policies with their labels, those that play and fit.
 
     Parameters
@@ -126,7 +126,7 @@ def seat_policies(
         policy if isinstance(policy, str) else name
         for name, policy in zip(names, policies, strict=True)
     ]
-    rows = fit_named(arguments, list(map(Row, labels, policies)), instances)
+    rows = fit_named(arguments, list(map(Seat, labels, policies)), instances)
     check_fit(labels, [row.policy for row in rows], instances)
     return rows
 
@@ -159,8 +159,8 @@ def check_fit(names: Sequence[str], policies: Sequence[Any], instances: Sequence
 
 
 def fit_named(
-    arguments: argparse.Namespace, rows: list[Row], instances: Sequence[Instance]
-) -> list[Row]:
+    arguments: argparse.Namespace, rows: list[Seat], instances: Sequence[Instance]
+) -> list[Seat]:
     """Put a plan that is fitted on --fit in the place of the name "Static", and say so in its label.
 
     The plan is never fitted on the records that judge unless --fit names them.
@@ -184,7 +184,7 @@ def fit_named(
     playing = Playing.of(arguments)
     plan = fit_static(training, **playing.pick("cost_limit", "seed", "horizon", "threads"))
     on = list_some(fit if is_suite(fit) else [make_printable(item.name) for item in training], 3)
-    fitted = Row(f"{STATIC} (fitted on {on})", plan)
+    fitted = Seat(f"{STATIC} (fitted on {on})", plan)
     return [fitted if isinstance(row.policy, str) and row.policy == STATIC else row for row in rows]
 
 
@@ -235,8 +235,8 @@ def read_past(arguments: argparse.Namespace, instances: Sequence[Instance]) -> l
 
 
 def look_ahead(
-    arguments: argparse.Namespace, rows: Sequence[Row], instances: Sequence[Instance]
-) -> list[Row]:
+    arguments: argparse.Namespace, rows: Sequence[Seat], instances: Sequence[Instance]
+) -> list[Seat]:
     """Return the rows, those that can look ahead with a second one that does."""
     from acerl_np.policies.index import IndexPolicy
     from acerl_np.policies.lookahead import Lookahead
@@ -250,9 +250,9 @@ def look_ahead(
         return list(rows)
     history = None if arguments.history is None else load_named(arguments, arguments.history)
     bases = 1 if arguments.bases is None else arguments.bases
-    found: list[Row] = []
+    found: list[Seat] = []
     for label, policy in rows:
-        found.append(Row(label, policy))
+        found.append(Seat(label, policy))
         is_rule = isinstance(policy, str) and policy in RULES
         if not is_rule and not isinstance(policy, Policy | IndexPolicy):
             continue
@@ -274,7 +274,7 @@ def look_ahead(
                 ahead.check_fits(instance)
         except PolicyError as error:
             raise PolicyError(f"{label}: {error}") from error
-        found.append(Row(", ".join(words), ahead))
+        found.append(Seat(", ".join(words), ahead))
     if len(found) == len(rows):
         raise PolicyError("--lookahead: no trained policy and no rule to look ahead with")
     if bases != 1 and not any(isinstance(row.policy, IndexPolicy) for row in rows):
@@ -282,7 +282,7 @@ def look_ahead(
     return found
 
 
-def compile_lookahead(rows: Sequence[Row]) -> None:
+def compile_lookahead(rows: Sequence[Seat]) -> None:
     """Compile or load what the rows need, so that no row's time has it in it."""
     from acerl_np.policies.lookahead import Lookahead
 
@@ -291,7 +291,7 @@ def compile_lookahead(rows: Sequence[Row]) -> None:
 
 
 def play_rows(
-    playing: Playing, rows: Sequence[Row], instances: Sequence[Instance]
+    playing: Playing, rows: Sequence[Seat], instances: Sequence[Instance]
 ) -> tuple[list[Trials], list[str]]:
     """Return the trials of each policy, and a line for each that looked ahead: how long that took."""
     from acerl_np.policies.lookahead import Lookahead

@@ -60,18 +60,22 @@ EPISODES = (
     opt.SEED,
     opt.GREEDY,
 )
-RUN_FOLDER = opt.Option("folder", "of a run, or of --seeds", metavar="RUN_FOLDER", positional=True)
-OPTIONS: dict[str, tuple[opt.Option, ...]] = {
+RUN_FOLDER = opt.CommandOption(
+    "folder", "of a run, or of --seeds", metavar="RUN_FOLDER", positional=True
+)
+OPTIONS: dict[str, tuple[opt.CommandOption, ...]] = {
     "curves": (
         RUN_FOLDER.but(name="runs", help="folders, or a study's curves", nargs="+"),
-        opt.Option("only", "lines to draw (default: all)", metavar="LABEL", nargs="+", default=[]),
+        opt.CommandOption(
+            "only", "lines to draw (default: all)", metavar="LABEL", nargs="+", default=[]
+        ),
     ),
     "gantt": EPISODES,
     "floor": EPISODES,
     "compare": (*opt.NAMES, *opt.READING, opt.RANDOM_BREAKDOWNS, opt.FIT, *opt.PLAYING),
     "sampler": (RUN_FOLDER,),
     "weights": (
-        opt.Option("file", "an index policy", metavar="POLICY.npz", positional=True),
+        opt.CommandOption("file", "an index policy", metavar="POLICY.npz", positional=True),
         *MEASURING,
     ),
 }
@@ -95,7 +99,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             f"picture to write: png, svg or pdf (default: {DEFAULTS[name]}, in the place of an earlier "
             "picture)"
         )
-        opt.declare(kind, *OPTIONS[name], opt.Option("out", out, metavar="FILE"), opt.FORCE)
+        opt.declare(kind, *OPTIONS[name], opt.CommandOption("out", out, metavar="FILE"), opt.FORCE)
 
 
 def run(arguments: argparse.Namespace) -> int:

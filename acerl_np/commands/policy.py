@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.description = "Show what a policy file holds.\n"
     opt.declare(
-        show, opt.Option("file", "policy.npz, of any form", metavar="FILE", positional=True)
+        show, opt.CommandOption("file", "policy.npz, of any form", metavar="FILE", positional=True)
     )
     opt.declare(show, *MEASURING, opt.FORMAT)
 

@@ -54,9 +54,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     opt.declare(
         parser,
         opt.EPISODE,
-        opt.Option("against", "a second one, beside the first", metavar="POLICY"),
+        opt.CommandOption("against", "a second one, beside the first", metavar="POLICY"),
         opt.ONE_PAST,
-        opt.Option("out", page, metavar="FILE.html"),
+        opt.CommandOption("out", page, metavar="FILE.html"),
         *(opt.FORCE, *opt.READING, opt.FIT, opt.RANDOM_BREAKDOWNS),
     )
     opt.declare(parser.add_argument_group("lookahead"), *opt.LOOKAHEAD)

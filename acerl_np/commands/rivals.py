@@ -29,13 +29,13 @@ import argparse
 
 from acerl_np.commands import train
 from acerl_np.commands.common import add_data_arguments
-from acerl_np.commands.options import RANDOM_BREAKDOWNS, Option, declare, list_team
+from acerl_np.commands.options import RANDOM_BREAKDOWNS, CommandOption, declare, list_team
 from acerl_np.commands.train_options import LEARNERS, OTHERS, RUN
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    algorithm = Option("algorithm", ", ".join(LEARNERS), choices=LEARNERS, positional=True)
+    algorithm = CommandOption("algorithm", ", ".join(LEARNERS), choices=LEARNERS, positional=True)
     declare(parser, algorithm.but(metavar="ALGORITHM"))
     data = parser.add_argument_group("what to train on")
     add_data_arguments(data, "dmh-train, that is DMH-01 to -08", given=True)

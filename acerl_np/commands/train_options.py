@@ -20,7 +20,7 @@ from acerl_np.commands.options import (
     TASKS,
     THREADS,
     TRIALS,
-    Option,
+    CommandOption,
     list_team,
 )
 from acerl_np.support.errors import ConfigError, InputError, describe, list_some
@@ -50,7 +50,7 @@ def read_share(given: Any) -> float | str:
     return float(share)
 
 
-HOLD_OUT = Option(
+HOLD_OUT = CommandOption(
     "hold-out",
     "share of the records that is not trained on and judges the policy, such as 0.25; 'none': train on all "
     "(default: 0.25 of four own records or more, none of bundled ones). The seed and the records' contents "
@@ -58,13 +58,13 @@ HOLD_OUT = Option(
     read_share,
     metavar="SHARE",
 )
-PRESET = Option(
+PRESET = CommandOption(
     "preset",
     "paper: the network and the search of the paper; best: an index function and a search that do better on "
     "unseen days (docs/learning.md). Options given beside it win (default: paper)",
     choices=get_args(Preset),
 )
-ALGORITHM = Option(
+ALGORITHM = CommandOption(
     "algorithm",
     "acerl, or a learner that the paper compares with: ppo, sac, lsac, rcpom, mappo; an a before its name: "
     "its records dealt by the adaptive instance sampler (default: acerl)",
@@ -72,24 +72,26 @@ ALGORITHM = Option(
     metavar="NAME",
 )
 OTHERS = (
-    Option(
+    CommandOption(
         "steps",
         "decisions to train, in all episodes together; training ends with the update that reaches them "
         "(default: 1,000,000)",
         int,
         range=(1, 10**12),
     ),
-    Option(
+    CommandOption(
         "set",
         "a setting of the algorithm that is not its default; may be repeated (--settings lists them)",
         metavar="NAME=VALUE",
         nargs="append",
     ),
-    Option("settings", "show the algorithm's settings and where each comes from, and stop", bool),
+    CommandOption(
+        "settings", "show the algorithm's settings and where each comes from, and stop", bool
+    ),
 )
 """Options of the other learners."""
 
-CHECKPOINT_GENERATIONS = Option(
+CHECKPOINT_GENERATIONS = CommandOption(
     "checkpoint-generations",
     "also save a checkpoint every N generations (default: no)",
     int,
@@ -98,7 +100,7 @@ CHECKPOINT_GENERATIONS = Option(
 )
 RUN = (
     SEED.but(help="seed of every random draw"),
-    Option(
+    CommandOption(
         "seeds",
         "train with several seeds, such as 0:5 for 0 to 4: a folder each below --out, and a summary; what is "
         "finished is kept, so that the same command goes on where it stopped",
@@ -108,34 +110,36 @@ RUN = (
         help="episodes per instance for the final tables, 0 for no tables", range=(0, 1_000_000)
     ),
     MORE.but(help=f"{MORE.help}; with --seeds all but the errors"),
-    Option("out", "folder for the results (default: a new one below runs/)", metavar="DIR"),
+    CommandOption("out", "folder for the results (default: a new one below runs/)", metavar="DIR"),
     FORCE,
-    Option(
+    CommandOption(
         "resume",
         "go on from a checkpoint; needs nothing else, and what else is given must agree with it",
         metavar="RUN.npz",
     ),
-    Option("checkpoint-every", "time between checkpoints", float, 10.0, (0, 10**9), "SECONDS"),
-    Option(
+    CommandOption(
+        "checkpoint-every", "time between checkpoints", float, 10.0, (0, 10**9), "SECONDS"
+    ),
+    CommandOption(
         "no-records",
         "leave the training records out of policy.npz and static.npz; their names and fingerprints stay",
         bool,
         default=False,
     ),
-    Option(
+    CommandOption(
         "tensorboard",
         "also write what history.csv and curves.csv tell as event files, into tensorboard/ beside them "
         "(needs the extra: pip install 'acerl_np[tensorboard]'); show them with: tensorboard --logdir runs",
         bool,
         default=False,
     ),
-    Option(
+    CommandOption(
         "config",
         "options as TOML, or the config.json of a run; the command line comes first",
         metavar="FILE",
     ),
-    Option("print-config", "print all options as --config reads them, and stop", bool),
-    Option("quiet", "no progress, only the table", bool, default=False),
+    CommandOption("print-config", "print all options as --config reads them, and stop", bool),
+    CommandOption("quiet", "no progress, only the table", bool, default=False),
 )
 """Options of every training."""
 
@@ -231,14 +235,14 @@ def show_default(name: str, default: object) -> str:
     return text if best == default else f"{text}, best: {show(best)}"
 
 
-def list_config_options() -> list[Option]:
+def list_config_options() -> list[CommandOption]:
     """Return one option per field of `Config`, which looks at their values itself."""
     options, help = [], read_help()
     for field in fields(Config):
         kind = type(field.default)
         read, metavar = KINDS.get(field.name, (kind, "N" if kind is int else "X"))
         choices = CHOICES.get(field.name, ())
-        option = Option(
+        option = CommandOption(
             field.name.replace("_", "-"),
             f"{help[field.name]} {show_default(field.name, field.default)}",
             argparse.BooleanOptionalAction if kind is bool else read,

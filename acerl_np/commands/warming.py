@@ -15,14 +15,14 @@ from __future__ import annotations
 import argparse
 import time
 
-from acerl_np.commands.options import Option
+from acerl_np.commands.options import CommandOption
 
 PARTS = ("training", "rules", "static", "search", "lookahead", "replay", "rivals")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    Option("parts", metavar="PART", nargs="*", default=[], positional=True).declare(parser)
+    CommandOption("parts", metavar="PART", nargs="*", default=[], positional=True).declare(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
