@@ -66,7 +66,7 @@ def compare(simulator, slow):
 
 def play(layout, rows, choose, every=1):
     """Play an episode in both simulators; returns the slow one and (time, pool) of each decision."""
-    simulator = Simulator(Instance.from_rows("hard", Layout.from_dict(layout), rows))
+    simulator = Simulator(Instance.from_rows("hard", Layout.from_dict(layout), rows), slots="pool")
     slow = WatchedEpisode(layout, rows)
     decisions = []
     while not slow.done:

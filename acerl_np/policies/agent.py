@@ -63,7 +63,7 @@ class Agent:
     ...     lambda observation, mask: mask.argmax(axis=1), acerl_np.load_suite("dmh-train"), actions="pairs"
     ... )
     >>> acerl_np.evaluate_policy(agent, acerl_np.load_instance("DMH-09"), trials=1).makespan
-    array([[1982.]])
+    array([[2055.]])
     """
 
     def __init__(

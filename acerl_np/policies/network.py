@@ -257,7 +257,9 @@ class Policy:
             instance=instance, scaling=np.tile(self.scaling, (len(instance), 1))
         )
         instances = [place for place in places if isinstance(place, Instance)]
-        if instances and (self.task_ids or problem.record[0, 0, RECORD_SLOT]):
+        if len(instances) == len(problem.instance) and (
+            self.task_ids or problem.record[0, 0, RECORD_SLOT]
+        ):
             fitted = place_tasks(fitted, instances, Slots(self.slots, self.task_ids))
         return fitted, lambda: make_network_decider(
             self.network, self.theta[np.newaxis], bool(greedy)

@@ -48,7 +48,6 @@ class HasSlots(Protocol):
     task_ids: tuple[str, ...]
 
 
-
 _found: WeakKeyDictionary[Instance, tuple[tuple[str, ...], np.ndarray]] = WeakKeyDictionary()
 """The last slots of an instance, as a policy asks for the same at every decision."""
 

@@ -78,7 +78,7 @@ class Episodes:
         n_episodes: int,
         sampler: InstanceSampler,
         seed: int,
-        slots: SlotKind,
+        slots: SlotKind = "task",
     ) -> None:
         self.sampler = sampler
         self._seed = seed

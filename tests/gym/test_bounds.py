@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acerl_np import Instance, Layout, RandomBreakdowns, load_instance, load_suite
+from acerl_np.kernels.state import EPISODE_POOL_SIZE
 
 gymnasium = pytest.importorskip("gymnasium")
 
@@ -119,7 +120,7 @@ def test_every_bound_is_touched(scaling, truncates, slots):
         while not over:
             seen.append(observation)
             first = state.pool[0, 0] if slots == "pool" else 0  # the task in the first slot
-            if observation[2] != 0.0:
+            if first in state.pool[0, : state.episode[0, EPISODE_POOL_SIZE]]:
                 longest = max(longest, info["time"] - state.waiting_since[0, first])
             action = rng.choice(np.flatnonzero(info["action_mask"]))
             observation, _, over, _, info = env.step(action)

@@ -250,7 +250,9 @@ def test_so_many_days_are_synthetic_as_was_asked():
 
 
 def deal(generation, instances=None, **options):
-    config = Config(**{"population": 6, "sampler": "uniform", "hidden": (2,), **options})
+    config = Config(
+        **{"population": 6, "sampler": "uniform", "hidden": (2,), "slots": "pool", **options}
+    )
     workers = Workers(1)
     instances = instances or INSTANCES
     form = make_form(instances, config, workers)

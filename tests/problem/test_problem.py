@@ -926,7 +926,7 @@ def test_a_vehicle_follows_the_named_route():
             vehicles=vehicles,
             scaling={**SCALING, "total_distance": [0, 1]},
         )
-        simulator = Simulator(Instance.from_rows("rows", layout, rows))
+        simulator = Simulator(Instance.from_rows("rows", layout, rows), slots="pool")
         simulator.step([0])
         assert simulator.time[0] == 6
         # behind 4 * 5 features of slots and 3 of v: from its last site to D, and 5 m on to C

@@ -81,7 +81,7 @@ def test_equals_slow_simulator(world, data, seed, n_resets):
                 "mean_time_between_failures": data.draw(between),
                 "mean_time_to_repair": data.draw(st.sampled_from([0.0, 3.5, 20.0])),
             }
-    simulator = Simulator(world.instance(), seed=seed)
+    simulator = Simulator(world.instance(), seed=seed, slots="pool")
     for _ in range(n_resets):
         simulator.reset()
     key = naive_evolution.stream_key(seed, naive_evolution.BREAKDOWN, n_resets, 0)

@@ -209,8 +209,9 @@ def test_padding_is_inert(batch, n_spare, twice):
         "task_slots": max(world.layout["task_slots"] for world in batch) + n_spare,
         "n_vehicles": max(len(world.layout["vehicles"]) for world in batch) + n_spare,
     }
-    together = Simulator(instances, scaling=scaling_array(SCALED), **sizes)
-    alone = [Simulator(instance, scaling=scaling_array(SCALED), **sizes) for instance in instances]
+    shown = {**sizes, "scaling": scaling_array(SCALED), "slots": "pool"}
+    together = Simulator(instances, **shown)
+    alone = [Simulator(instance, **shown) for instance in instances]
     slow = [
         naive.NaiveEpisode(world.layout, world.rows, scaling=SCALED, **sizes) for world in batch
     ]
@@ -328,7 +329,7 @@ def test_episode_traced_by_hand():
         make_task("t2", "C", "B", 16.2, 4.0, demand=1),
     ]
     layout = Layout.from_dict(straight_floor(vehicles, task_slots=3))
-    simulator = Simulator(Instance.from_rows("by hand", layout, tasks))
+    simulator = Simulator(Instance.from_rows("by hand", layout, tasks), slots="pool")
 
     def check(time, waiting_tasks, v_status, v_totals, w_status, w_totals, legal):
         assert simulator.time.tolist() == [time]
@@ -403,7 +404,7 @@ def test_second_breakdown_beyond_the_edge_of_the_first():
     tasks = [make_task("t0", "S", "R", 0), make_task("t1", "T", "Q", 8)]
     for routes, metres_to_t in (([], 10), ([["Q", "T", "S"]], 0)):
         floor = Layout.from_dict({**layout, "routes": routes})
-        simulator = Simulator(Instance.from_rows("named", floor, tasks))
+        simulator = Simulator(Instance.from_rows("named", floor, tasks), slots="pool")
         simulator.step([0])
         # Halted at 7, 6 m past P, and repaired at 10. To S over Q: 4 + 10 m; over P: 6 + 20 m.
         assert simulator.time.tolist() == [10]
@@ -443,7 +444,7 @@ def test_breakdown_at_a_site_hides_the_next_trip():
     ]
     v, w = 0, 4  # first action of each vehicle
     fcfs, edd, nvf = 0, 1, 2
-    simulator = Simulator(Instance.from_rows("at a site", layout, tasks))
+    simulator = Simulator(Instance.from_rows("at a site", layout, tasks), slots="pool")
     simulator.step([v + fcfs])
     # v leaves A for B at 0 and breaks at 1: it is at A still. t0 waits again, and t1 has come.
     assert simulator.time.tolist() == [1]
@@ -574,7 +575,7 @@ def test_large_fleet_equals_slow_simulator():
         pickup, delivery = generator.choice(ids, 2, replace=False).tolist()
         rows.append(make_task(f"t{k}", pickup, delivery, float(generator.uniform(0, 150)), 60.0))
     instance = Instance.from_rows("large", Layout.from_dict(layout), rows)
-    simulator = Simulator(instance)
+    simulator = Simulator(instance, slots="pool")
     slow = naive.NaiveEpisode(layout, rows, scaling=scaling_dict(find_scaling([instance])))
     k = 0
     while not slow.done:

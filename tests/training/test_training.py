@@ -31,6 +31,7 @@ from acerl_np.kernels.random import CURVE
 from acerl_np.kernels.update import Noise
 from acerl_np.policies.network import initial_parameters
 from acerl_np.problem.scaling import find_scaling
+from acerl_np.problem.slots import find_slots
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.arena import Arena, stream_keys
 from acerl_np.support.files import read_arrays, write_arrays
@@ -122,7 +123,7 @@ def test_another_seed_gives_another_policy(tmp_path):
     ],
 )
 def test_every_option_reaches_the_training(options):
-    generations = 4 if JIT else 2
+    generations = 6 if JIT else 2
     if not JIT and not {"ranking", "sampler", "shaping", "antithetic"} & set(options):
         pytest.skip("a population this small need not show it")
     default = train(generations=generations)
@@ -291,6 +292,7 @@ def play_episode(instance, policy, theta, key):
         scaling=policy.scaling,
         task_slots=policy.task_slots,
         n_vehicles=policy.n_vehicles,
+        slots=policy,
     )
     decisions = 0
     while not simulator.done[0]:
@@ -309,7 +311,8 @@ def play_episode(instance, policy, theta, key):
 
 def play_population(instances, theta, sigma, seed, generation, antithetic, dealt, tile=None):
     """Returns, costs and decisions by the fast kernels; a member plays one record or a list of them."""
-    problem = build_problem(instances, scaling=find_scaling(instances))
+    slots = find_slots("task", instances)
+    problem = build_problem(instances, scaling=find_scaling(instances), slots=slots)
     workers = Workers(1)
     arena = Arena(problem, make_network([219, *HIDDEN, 12]), workers, tile=tile)
     noise = Noise(seed, generation, len(dealt), antithetic)
@@ -709,6 +712,7 @@ def test_defaults_of_the_configuration():
         "initialisation": "he",
         "biases": True,
         "standardise": True,
+        "slots": "task",
         "curve_every": 8,
         "curve_trials": 3,
         "outcome": "last",
