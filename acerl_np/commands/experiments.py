@@ -162,7 +162,8 @@ def run(arguments: argparse.Namespace) -> int:
     own = arguments.threads or count_cores()
     with open_team(vars(arguments), usual=None, own=own) as team:
         # What works elsewhere finds the kernels compiled if it shares this machine.
-        compile_ahead("training", *(["rivals"] if rivals else []))
+        forms = ["best"] if arguments.study == "generalisation" else []
+        compile_ahead("training", *forms, *(["rivals"] if rivals else []))
         study = Study(
             folder,
             seeds=arguments.seeds,

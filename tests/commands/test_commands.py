@@ -335,8 +335,9 @@ PAST = "task,vehicle,start\n" + "".join(f"task_{k},v{k % 3},{k}\n" for k in rang
 @pytest.mark.parametrize(
     ("words", "parts"),
     [
-        ("train --generations 0 --trials 0", ["network"]),
-        ("train --generations 0 --trials 0 --quiet", ["network"]),
+        ("train --generations 0 --trials 0", ["training"]),
+        ("train --generations 0 --trials 0 --quiet", ["training"]),
+        ("train --generations 0 --trials 0 --preset best", ["best"]),
         ("hindsight DMH-01 --effort 0.001", ["search", "static"]),
         ("evaluate EDD --trials 1 --cost-limit 49", []),
         ("records check DMH-01", []),
