@@ -105,6 +105,17 @@ PARTS: dict[str, Callable[[], None]] = {
 """What can be compiled ahead: most users need "training" alone, which does not wait for the others."""
 
 
+def check_part(part: str) -> None:
+    """Refuse what is no part.
+
+    Raises
+    ------
+    InputError
+    """
+    if part not in PARTS:
+        raise InputError(f"part: read {describe(part)}; expected one of {', '.join(PARTS)}")
+
+
 def warm_up(part: str = "training", *, quiet: bool = False) -> None:
     """Compile the kernels of a part, or load what an earlier process compiled.
 
@@ -128,8 +139,7 @@ def warm_up(part: str = "training", *, quiet: bool = False) -> None:
     InputError
         If there is no such part.
     """
-    if part not in PARTS:
-        raise InputError(f"part: read {describe(part)}; expected one of {', '.join(PARTS)}")
+    check_part(part)
     if quiet:
         silence()
     if not numba.config.DISABLE_JIT:

@@ -534,7 +534,7 @@ MUTANTS = [
     ),
     Mutant(
         "problem: the load leaves handling out",
-        "problem/offered_load.py",
+        "problem/servable.py",
         "offered = max(offered, driven + handling + slowed)",
         "offered = max(offered, driven + slowed)",
         f"tests/problem/test_exports.py {RECORDS}",
@@ -639,7 +639,7 @@ MUTANTS = [
     ),
     Mutant(
         "evaluation: above hindsight is a ratio",
-        "evaluation/comparison.py",
+        "evaluation/margin.py",
         "above = mean / best - 1.0",
         "above = mean / best",
         f"tests/evaluation/test_hindsight.py tests/commands/test_tables.py {COMMANDS}",
@@ -674,9 +674,9 @@ MUTANTS = [
     ),
     Mutant(
         "commands: trials beyond the limit are within",
-        "commands/standings.py",
-        "inside = int(tardiness < trials.cost_limit)",
-        "inside = int(tardiness > trials.cost_limit)",
+        "commands/tables.py",
+        'inside = int(values["tardiness"] < trials.cost_limit)',
+        'inside = int(values["tardiness"] > trials.cost_limit)',
         COMMANDS,
     ),
     Mutant(

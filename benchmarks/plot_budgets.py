@@ -17,9 +17,9 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from acerl_np.experiments.tables import Row, spread_table
 
-from acerl_np.support.outputs import check_outputs
+from acerl_np.commands.outputs import declare_outputs
+from acerl_np.experiments.study_tables import Measured, spread_table
 
 MAGNITUDES = (5, 30)
 MILLIONS = {"network": 1.07, "best": 1.07}
@@ -70,7 +70,7 @@ def write_tables(folder: Path) -> None:
     labels = ("best", "best, 0.3 M", "network", "network, 3 M", "best, linear, 3 M")
     for magnitude in MAGNITUDES:
         times = rng.uniform(1850.0, 1950.0, (len(labels), 2, 3, 4))
-        rows = [Row(label, x, x - 1850.0) for label, x in zip(labels, times, strict=True)]
+        rows = [Measured(label, x, x - 1850.0) for label, x in zip(labels, times, strict=True)]
         name = f"generalisation-noised-{magnitude}"
         text = spread_table(name, "", rows, "best").render("csv")
         (folder / f"{name}.csv").write_text(text, "utf-8")
@@ -96,9 +96,9 @@ def main() -> None:
         return
     if options.picture is None:
         parser.error("expected a folder of tables and a picture")
-    check_outputs(
-        [options.picture], options.folder.glob("*.csv"), force=options.force, option="picture"
-    )
+    read = [str(path) for path in options.folder.glob("*.csv")]
+    named = argparse.Namespace(force=options.force, tables=read)
+    declare_outputs(named, [options.picture], option="picture")
     draw(options.folder, options.picture)
 
 

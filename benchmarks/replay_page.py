@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING
 from large_floor import make_floor
 
 import acerl_np
+from acerl_np.commands.outputs import declare_outputs
 from acerl_np.evaluation.tracing import trace_policy
 from acerl_np.pictures.replay import write_replay
 from acerl_np.problem.generate import generate_record
 from acerl_np.simulation.trace import Trace
-from acerl_np.support.outputs import check_outputs
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
@@ -119,7 +119,7 @@ def main() -> None:
         arguments.seconds = 0.2
     if arguments.screenshot is not None:
         pictures = [Path(arguments.screenshot) / f"replay-{name}.png" for name in ("light", "dark")]
-        check_outputs(pictures, [], force=arguments.force, option="--screenshot")
+        declare_outputs(argparse.Namespace(force=arguments.force), pictures, option="--screenshot")
     with tempfile.TemporaryDirectory() as folder:
         if arguments.screenshot is not None:
             take_screenshots(Path(folder), Path(arguments.screenshot))

@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 
 import acerl_np
+from acerl_np.commands.outputs import declare_outputs
 from acerl_np.problem.layout import Edge, Layout, Site, Vehicle
-from acerl_np.support.outputs import check_outputs
 
 BASE = {"tasks": 30, "vehicles": 3, "sites": 14, "population": 256}
 LARGEST = {"tasks": 3000, "vehicles": 100, "sites": 1000, "population": 256}
@@ -123,7 +123,7 @@ def main() -> None:
         print(json.dumps(run_case(json.loads(options.case))))
         return
     if options.plot:
-        check_outputs([options.plot], [], force=options.force, option="--plot")
+        declare_outputs(argparse.Namespace(force=options.force), [options.plot], option="--plot")
     acerl_np.warm_up()
     results = []
     print("| grown | tasks | vehicles | sites | population | parameters | decisions | s a generation "

@@ -60,7 +60,7 @@ from acerl_np import (
     load_policy,
 )
 from acerl_np.commands.main import build_parser, main
-from acerl_np.commands.options import check_options, merge_options
+from acerl_np.commands.train_options import check_options, merge_options
 from acerl_np.evaluation.references import load_references, save_references
 from acerl_np.live.audit import read_audit
 from acerl_np.policies.network import initial_parameters
@@ -804,6 +804,10 @@ def tame(words: list[str]) -> list[str]:
             options = build_parser(command).parse_args(words)
     except (SystemExit, ValueError):
         return words
+
+    if command == "train":  # what is not given is no attribute
+        names = "trials threads generations population resume hidden config out"
+        options = type(options)(**{**dict.fromkeys(names.split()), **vars(options)})
 
     def above(name: str, most: float) -> bool:
         value = getattr(options, name, 0)

@@ -136,7 +136,14 @@ def test_a_run_that_is_killed_again_and_again_ends_in_the_same_bytes(tmp_path, k
     )
     # What a killed process had begun to write is gone, too.
     names = {path.name for path in (tmp_path / "run").iterdir()} - {"curves.png"}
-    assert names == {"run.npz", "policy.npz", "config.json", "curves.csv", "history.csv"}
+    assert names == {
+        "run.npz",
+        "policy.npz",
+        "config.json",
+        "curves.csv",
+        "history.csv",
+        "results.csv",
+    }
     assert len((tmp_path / "run" / "history.csv").read_text().splitlines()) == reached + 4
 
 

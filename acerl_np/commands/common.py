@@ -6,12 +6,22 @@ import argparse
 import sys
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from acerl_np.commands.options import (
+    BREAKDOWNS,
+    DATE_FORMAT,
+    LAYOUT,
+    READING,
+    SUITE,
+    TASKS,
+    Parser,
+    declare,
+)
 from acerl_np.commands.outputs import declare_run
 from acerl_np.support.errors import (
     InputError,
@@ -22,7 +32,7 @@ from acerl_np.support.errors import (
     list_some,
     make_printable,
 )
-from acerl_np.support.files import claim_folder, describe_os_error
+from acerl_np.support.files import claim_folder, describe_os_error, is_stream, path_exists
 
 if TYPE_CHECKING:
     from acerl_np.evaluation.trials import Trials
@@ -37,82 +47,27 @@ at all if the load without approaches is above 1. A little below 1 tasks may sti
 """
 
 
-def add_data_arguments(
-    parser: argparse._ArgumentGroup | argparse.ArgumentParser, default: str | None = None
-) -> None:
-    """Declare TASKS, --suite, --layout, --breakdowns and --date-format."""
-    parser.add_argument(
-        "tasks",
-        nargs="*",
-        metavar="TASKS",
-        help="task records (CSV; '-' for the standard input) or bundled instances such as DMH-01",
-    )
-    what = f" (default: {default})" if default else ""
-    parser.add_argument("--suite", help=f"a bundled suite such as dmh-test{what}")
-    add_reading(parser)
+def add_data_arguments(parser: Parser, default: str | None = None, *, given: bool = False) -> None:
+    """Declare TASKS, --suite (`default` says of which if none is named), and what records are read with."""
+    suite = SUITE if default is None else SUITE.but(help=f"{SUITE.help} (default: {default})")
+    declare(parser, TASKS, suite, *READING, given=given)
 
 
-def add_records(
-    parser: argparse.ArgumentParser,
-    tasks: str = "task records (CSV; '-' for the standard input) or bundled instances",
-    suite: str = "a bundled suite (default: dmh-train)",
-) -> None:
-    """Declare --tasks, --suite, --layout, --breakdowns and --date-format beside other names.
-
-    Parameters
-    ----------
-    parser : ArgumentParser
-    tasks, suite : str
-        What the first two are for; by default records that judge policies.
-    """
-    parser.add_argument("--tasks", nargs="+", metavar="TASKS", default=[], help=tasks)
-    parser.add_argument("--suite", help=suite)
-    add_reading(parser)
-
-
-def add_reading(parser: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:
-    """Declare what records are read with: --layout, --breakdowns and --date-format."""
-    parser.add_argument(
-        "--layout",
-        metavar="LAYOUT.json",
-        help="floor and fleet of the records: a JSON file or 'dmh' (default: layout.json beside each)",
-    )
-    add_breakdowns(parser)
-    add_date_format(parser)
-
-
-def add_layout(parser: argparse.ArgumentParser, *, required: bool = False) -> None:
+def add_layout(parser: Parser, *, required: bool = False) -> None:
     """Declare --layout of one floor."""
     default = "" if required else " (default: layout.json beside the record)"
-    parser.add_argument(
-        "--layout",
-        metavar="LAYOUT.json",
-        required=required,
-        help=f"floor and fleet: a JSON file or 'dmh'{default}",
-    )
+    help = f"floor and fleet: a JSON file or 'dmh'{default}"
+    LAYOUT.but(required=required, help=help).declare(parser)
 
 
-def add_breakdowns(parser: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:
+def add_breakdowns(parser: Parser) -> None:
     """Declare --breakdowns."""
-    parser.add_argument(
-        "--breakdowns",
-        type=read_breakdowns_name,
-        metavar="FILE.csv",
-        help="listed breakdowns (vehicle,time,repair_time) of every record in the place of the layout's, "
-        "or 'none', then no random ones either (default: breakdowns.csv beside a record, else the "
-        "layout's)",
-    )
+    BREAKDOWNS.declare(parser)
 
 
-def add_date_format(parser: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:
+def add_date_format(parser: Parser) -> None:
     """Declare --date-format."""
-    parser.add_argument(
-        "--date-format",
-        metavar="FORMAT",
-        help="how the records write dates, such as '%%d.%%m.%%Y %%H:%%M' for 06.05.2024 07:30 (%%Y year, "
-        "%%m month, %%d day, %%H hour, %%M minute, %%S second). Seconds, seconds since 1970, times of "
-        "day (07:30) and ISO 8601 timestamps need none",
-    )
+    DATE_FORMAT.declare(parser)
 
 
 @contextmanager
@@ -134,42 +89,10 @@ def report_ignored() -> Iterator[None]:
         print(" ".join(str(warning).split()), file=sys.stderr)
 
 
-def read_breakdowns_name(text: str) -> str:
-    """Return what --breakdowns names.
-
-    Raises
-    ------
-    argparse.ArgumentTypeError
-        If it is empty: to leave the option out means something else.
-    """
-    if not text:
-        raise argparse.ArgumentTypeError("read ''; expected the name of a file, or none")
-    return text
-
-
-def add_random_breakdowns(parser: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:
-    """Declare --random-breakdowns."""
-    parser.add_argument(
-        "--random-breakdowns",
-        metavar="MTBF,MTTR",
-        help="every vehicle also breaks down at random: mean seconds between failures and to repair, "
-        "such as 3600,300; 'none': no random breakdowns (default: as the layout says)",
-    )
-
-
 def vary_breakdowns(instances: list[Instance], text: str | None) -> list[Instance]:
     """Return the instances with the random breakdowns that --random-breakdowns asks for.
 
-    Parameters
-    ----------
-    instances : list of Instance
-    text : str or None
-        None leaves them as they are.
-
-    Raises
-    ------
-    InputError
-        If the text is not "none" or two usable numbers.
+    None leaves them as they are.
     """
     from acerl_np.problem.parts import RandomBreakdowns
 
@@ -203,15 +126,6 @@ def load_instances(
         Suite to load if none is named; by default that is an error.
     servable : bool
         Refuse records some of whose tasks may be impossible to reach or to carry.
-
-    Returns
-    -------
-    list of Instance
-
-    Raises
-    ------
-    InputError
-        If both or neither are given, or something cannot be loaded.
     """
     with report_ignored():
         instances = _find_instances(arguments, default, servable)
@@ -251,6 +165,11 @@ def _find_instances(
     return load_suite(suite, breakdowns=breakdowns)
 
 
+def names_records(arguments: argparse.Namespace) -> bool:
+    """Whether the arguments name any records, or their floor."""
+    return bool(arguments.tasks) or arguments.suite is not None or arguments.layout is not None
+
+
 def drop_breakdowns(tasks: list[str]) -> list[str]:
     """Return the names without those of `breakdowns.csv`, which "*.csv" finds among records."""
     from acerl_np.problem.records import BREAKDOWNS_FILE
@@ -258,20 +177,55 @@ def drop_breakdowns(tasks: list[str]) -> list[str]:
     return [task for task in tasks if Path(task).name != BREAKDOWNS_FILE] or tasks
 
 
-def make_folder(path: str | Path) -> Path:
-    """Make a folder for results if need be.
+def is_table(name: str) -> bool:
+    """Whether a name is that of a table: of a CSV file, a pipe or the standard input."""
+    return name.lower().endswith(".csv") or is_stream(name)
 
-    Raises
-    ------
-    StorageError
-        If it cannot be made.
-    InputError
-        If no folder can have this name.
-    """
+
+def part_names(names: list[str]) -> tuple[list[str], list[str]]:
+    """Return those of policies, and those of records: CSV files, streams, and bundled instances."""
+    from acerl_np.problem.bundled import bundled_instances
+
+    bundled = bundled_instances()
+    records = [
+        name for name in names if is_table(name) or (name in bundled and not path_exists(name))
+    ]
+    return [name for name in names if name not in records], records
+
+
+def take_pairs(arguments: argparse.Namespace) -> tuple[list[str], list[str]]:
+    """Return the files of past assignments and their records; --tasks once named these behind those."""
+    if arguments.tasks or arguments.past is None:
+        return arguments.names, arguments.tasks
+    return arguments.past, arguments.names
+
+
+def make_folder(path: str | Path) -> Path:
+    """Make a folder for results if need be."""
     folder = Path(path)
+    _make(folder, lambda: folder.mkdir(parents=True, exist_ok=True))
+    return folder
+
+
+def make_new_folder(base: Path) -> Path:
+    """Make a folder that did not exist: `base`, or `base` with the first free number."""
+    folder, k = base, 1
+    make_folder(base.parent)
+    while True:
+        try:
+            _make(folder, folder.mkdir)
+            return folder
+        except FileExistsError:
+            k += 1
+            folder = base.with_name(f"{base.name}-{k}")
+
+
+def _make(folder: Path, make: Callable[[], None]) -> None:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make()
     except OSError as error:
+        if isinstance(error, FileExistsError) and folder.is_dir():
+            raise
         raise StorageError(
             f"{folder}: cannot make the folder: {describe_os_error(error)}"
         ) from error
@@ -279,30 +233,6 @@ def make_folder(path: str | Path) -> Path:
         raise InputError(
             f"{make_printable(str(folder))}: {error}; expected the name of a folder"
         ) from error
-    return folder
-
-
-def make_new_folder(base: Path) -> Path:
-    """Make a folder that did not exist: `base`, or `base` with the first free number.
-
-    Raises
-    ------
-    StorageError
-        If it cannot be made.
-    """
-    folder, k = base, 1
-    make_folder(base.parent)
-    while True:
-        try:
-            folder.mkdir()
-            return folder
-        except FileExistsError:
-            k += 1
-            folder = base.with_name(f"{base.name}-{k}")
-        except OSError as error:
-            raise StorageError(
-                f"{folder}: cannot make the folder: {describe_os_error(error)}"
-            ) from error
 
 
 @contextmanager
@@ -316,11 +246,6 @@ def open_results(arguments: argparse.Namespace, name: str) -> Iterator[Path]:
         below runs/.
     name : str
         Of a new folder.
-
-    Raises
-    ------
-    InputError
-        If another run is writing there, or has done so since `declare_run` was asked.
     """
     out, resume = arguments.out, arguments.resume
     if out is not None:

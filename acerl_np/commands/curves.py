@@ -21,13 +21,7 @@ PICTURE = "curves.png"
 
 
 def load_lines(paths: Sequence[str | Path]) -> list[Line]:
-    """Return the lines of all folders; what has the same name is called by its path.
-
-    Raises
-    ------
-    InputError
-        If there is nothing to draw, or a file cannot be read.
-    """
+    """Return the lines of all folders; what has the same name is called by its path."""
     from acerl_np.pictures.runs import read_lines
 
     lines: list[Line] = []
@@ -43,11 +37,6 @@ def find_beside(paths: Sequence[str | Path]) -> Beside:
     """Return what is drawn beside the lines of these folders, as their config.json tell.
 
     Studies are always of bundled records, with the paper's limit.
-
-    Raises
-    ------
-    InputError
-        If a folder holds nothing to draw.
     """
     from acerl_np.experiments.published import find_row
     from acerl_np.experiments.study_tables import COST_LIMIT
@@ -83,32 +72,15 @@ def find_beside(paths: Sequence[str | Path]) -> Beside:
 
 def _are_published(named: dict[str, Any]) -> bool:
     """Whether these records, content hashes by name, are among those of the paper's figures."""
-    from acerl_np.experiments.published import find_row
-    from acerl_np.problem.bundled import load_instance
+    from acerl_np.commands.tables import is_published
 
-    row = find_row("comparison-train", "ACERL")
-    if row is None or not named:
-        return False
-    return all(
-        name in row.cells and load_instance(name).content_hash == content
-        for name, content in named.items()
-    )
+    return bool(named) and all(is_published(*item) for item in named.items())
 
 
 def draw_runs(paths: Sequence[str | Path], out: str | Path, only: Sequence[str] = ()) -> None:
     """Draw the curves of runs.
 
-    Parameters
-    ----------
-    paths : sequence of path-like
-    out : path-like
-    only : sequence of str
-        Labels of the lines to draw; by default all.
-
-    Raises
-    ------
-    InputError
-        If there is nothing to draw, or no line of such a label.
+    `only` are labels of those to draw; by default all are.
     """
     from acerl_np.pictures.trainings import draw_curves
 
@@ -125,19 +97,8 @@ def draw_runs(paths: Sequence[str | Path], out: str | Path, only: Sequence[str] 
 def draw_training(folder: Path, *, quiet: bool) -> Path | None:
     """Draw the curves of a training that has just ended; what hinders it is said in a line, and no error.
 
-    Where none can be drawn, that of an earlier training is removed.
-
-    Parameters
-    ----------
-    folder : Path
-        Of the run, or of `--seeds`.
-    quiet : bool
-        Do not say that matplotlib is missing.
-
-    Returns
-    -------
-    Path or None
-        The picture.
+    Where none can be drawn, that of an earlier training is removed. With `quiet` it is not said that
+    matplotlib is missing.
     """
     out = folder / PICTURE
     try:

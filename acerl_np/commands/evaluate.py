@@ -1,51 +1,5 @@
-"""`acerl-np evaluate`: play policies and rules on task records and compare them."""
+"""`acerl-np evaluate`: play policies and rules on task records and compare them.
 
-from __future__ import annotations
-
-import argparse
-import sys
-import warnings
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
-from acerl_np.commands.ahead import RANGES, Clock, add_lookahead, compile_lookahead, look_ahead
-from acerl_np.commands.common import (
-    add_random_breakdowns,
-    add_records,
-    load_instances,
-    report_ignored,
-    report_unfinished,
-)
-from acerl_np.commands.outputs import add_force, declare_outputs
-from acerl_np.commands.players import Row, add_fit, find_policy, seat_policies
-from acerl_np.commands.playing import add_playing, check_playing
-from acerl_np.commands.ranges import check_ranges
-from acerl_np.commands.standings import explain, list_data, tabulate, write_trials
-from acerl_np.commands.summary import MORE_HELP
-from acerl_np.commands.teams import add_team_options, open_team
-from acerl_np.support.errors import (
-    InputError,
-    PolicyError,
-    PolicyWarning,
-    make_printable,
-)
-from acerl_np.support.report import (
-    DATA_FORMATS,
-    FORMAT_HELP,
-    FORMATS,
-    render_data,
-    render_table,
-)
-
-if TYPE_CHECKING:
-    from acerl_np.evaluation.margin import Comparison
-    from acerl_np.evaluation.references import Reference
-    from acerl_np.evaluation.trials import Playing, Trials
-    from acerl_np.problem.assignments import Assignments
-    from acerl_np.problem.instance import Instance
-    from acerl_np.support.team import Team
-
-DESCRIPTION = """\
 Play policies on task records and compare them: mean makespan/tardiness per instance over the trials,
 M and C (makespan and tardiness normalised over the policies of this table, 1 is best), P (share of
 trials with tardiness below the limit), and how far the mean makespan is from hindsight. --more adds the
@@ -55,110 +9,111 @@ a row for each policy and record.
 
 Policies are files written by acerl-np train, or names: FCFS, EDD, NVF, STD, LWT, AHP (a free vehicle is
 drawn, the rule picks its task), MIX (a random rule), Random (a random task), Static (the best fixed
-vehicle order and rule per vehicle on the records of --fit, not on those that judge it). --replay adds past
+vehicle order and rule per vehicle on the records of --fit, not on those that judge it). --past adds past
 assignments as a row, played as by acerl-np records replay.
 
 --lookahead N adds a row for each trained policy and rule that looks ahead: before each decision it plays
 its best assignments to the end of N sampled futures. How long a decision takes stands below the table.
 
 The suites dmh-test and dmh-noise-10 to -30 are noised copies of the training records, not unseen ones.
-"""
 
-EPILOG = """\
-examples:
+Examples
+--------
   acerl-np evaluate runs/dmh-train-seed0/policy.npz EDD STD Static
   acerl-np evaluate policy.npz EDD --more
   acerl-np evaluate policy.npz MIX --suite dmh-test --greedy --format markdown
-  acerl-np evaluate policy.npz EDD --tasks week1.csv week2.csv --layout floor.json --trials-csv all.csv
+  acerl-np evaluate policy.npz EDD week1.csv week2.csv --layout floor.json --trials-csv all.csv
   acerl-np hindsight week1.csv --layout floor.json --out best.json
-  acerl-np evaluate EDD STD Static --fit week1.csv --tasks week2.csv --layout floor.json
-  acerl-np evaluate EDD STD --tasks week1.csv --layout floor.json --references best.json
-  acerl-np evaluate policy.npz EDD --replay assignments.csv --tasks week1.csv --layout floor.json
-  acerl-np evaluate policy.npz STD --tasks week3.csv --layout floor.json --lookahead 32 --history week1.csv
+  acerl-np evaluate EDD STD Static week2.csv --fit week1.csv --layout floor.json
+  acerl-np evaluate EDD STD week1.csv --layout floor.json --references best.json
+  acerl-np evaluate policy.npz EDD week1.csv --past assignments.csv --layout floor.json
+  acerl-np evaluate policy.npz STD week3.csv --layout floor.json --lookahead 32 --history week1.csv
   acerl-np evaluate policy.npz --suite dmh-train --lookahead 32 --weights even
 """
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from acerl_np.commands import options as opt
+from acerl_np.commands.common import load_instances, report_unfinished
+from acerl_np.commands.outputs import declare_outputs
+from acerl_np.commands.players import (
+    find_policy,
+    look_ahead,
+    play_rows,
+    read_past,
+    read_playing,
+    seat_policies,
+    take_names,
+)
+from acerl_np.commands.tables import list_standings, render_standings, show_below, write_trials
+from acerl_np.commands.teams import open_team
+from acerl_np.support.errors import make_printable
+
+if TYPE_CHECKING:
+    from acerl_np.evaluation.margin import Comparison
+    from acerl_np.evaluation.references import Reference
+    from acerl_np.evaluation.trials import Playing
+    from acerl_np.problem.instance import Instance
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.description = DESCRIPTION
-    parser.epilog = EPILOG
-    parser.add_argument("policies", nargs="+", metavar="POLICY", help="policy.npz or a name")
-    add_records(parser)
-    add_fit(parser)
-    add_random_breakdowns(parser)
-    add_lookahead(parser)
-    add_playing(parser, "trials", "seed", "greedy", "cost-limit", "horizon", "threads")
-    add_team_options(parser, "play")
-    parser.add_argument(
-        "--more",
-        action="store_true",
-        help=MORE_HELP,
+    opt.declare(parser, *opt.NAMES, *opt.READING, opt.FIT, opt.RANDOM_BREAKDOWNS)
+    opt.declare(parser.add_argument_group("lookahead"), *opt.LOOKAHEAD)
+    opt.declare(parser, *opt.PLAYING, *opt.list_team("play"), opt.MORE, opt.FORMAT)
+    references = "hindsight references of your own records, written by acerl-np hindsight --out"
+    opt.declare(parser, opt.CommandOption("references", references, metavar="FILE.json"))
+    opt.declare(parser, opt.PAST.but(help=f"{opt.PAST.help}: adds the row 'replay'"))
+    opt.declare(
+        parser,
+        opt.CommandOption("trials-csv", "write every single trial", metavar="FILE.csv"),
+        opt.FORCE,
     )
-    parser.add_argument("--format", choices=FORMATS, default="text", help=FORMAT_HELP)
-    parser.add_argument(
-        "--references",
-        metavar="FILE.json",
-        help="hindsight references of your own records, written by acerl-np hindsight --out",
-    )
-    parser.add_argument(
-        "--replay",
-        nargs="+",
-        metavar="ASSIGNMENTS.csv",
-        help="past assignments (task,vehicle,start), one file per record: adds the row 'replay'",
-    )
-    parser.add_argument("--trials-csv", metavar="FILE.csv", help="write every single trial")
-    add_force(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Evaluate, show and write; return the exit status."""
+    from acerl_np.evaluation.margin import compare_trials
+    from acerl_np.evaluation.past import play_past
+    from acerl_np.policies.static import StaticPlan
     from acerl_np.problem.instance import check_names
 
-    check_playing(arguments)
-    check_ranges(arguments, RANGES)
+    names = take_names(arguments)
     if arguments.trials_csv is not None:
         declare_outputs(arguments, [arguments.trials_csv], option="--trials-csv")
-    policies = [find_policy(name) for name in arguments.policies]
+    policies = [find_policy(name) for name in names]
     instances = load_instances(arguments, "dmh-train")
     check_names(instances)
-    rows = seat_policies(
-        arguments, policies, list(map(make_printable, arguments.policies)), instances
-    )
+    rows = seat_policies(arguments, policies, list(map(make_printable, names)), instances)
     references = gather_references(arguments, instances)
-    past = load_assignments(arguments.replay, instances, arguments.date_format)
-    from acerl_np.evaluation.margin import compare_trials
-    from acerl_np.policies.static import StaticPlan
-
+    past = read_past(arguments, instances)
     plans = {row.label: row.policy.describe() for row in rows if isinstance(row.policy, StaticPlan)}
     rows = look_ahead(arguments, rows, instances)
-    labels = [*(row.label for row in rows), *(["replay"] if past else [])]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PolicyWarning)  # said above, by the files' names
-        with open_team(arguments.processes, arguments.dask, arguments.silence) as team:
-            results, times = play(arguments, rows, instances, past, team)
+    with open_team(vars(arguments)) as team:
+        playing = read_playing(arguments, team)
+        results, times = play_rows(playing, rows, instances)
+    labels = [row.label for row in rows]
+    if past:
+        labels.append("replay")
+        results.append(play_past(past, playing))
     if arguments.trials_csv is not None:
         write_trials(arguments.trials_csv, labels, results)
     comparison = compare_trials(instances, results, references)
-    below = [f"{label}: {plan}" for label, plan in plans.items()]
+    figures = list_standings(labels, results, comparison, plans)
+    table, below = render_standings(instances, figures, arguments.format, more=arguments.more)
+    print(table, end="")
+    below += [f"{label}: {plan}" for label, plan in plans.items()]
     if comparison.static is not None:
         fleet = [vehicle.id for vehicle in instances[0].layout.vehicles]
         plan = comparison.static.plan.describe(fleet)
         below.append(f"best static plan for these very records: {plan}")
-    below += [*times, *describe_margin(arguments, instances, comparison)]
-    if arguments.format in DATA_FORMATS:
-        data = list_data(instances, labels, results, comparison, plans)
-        print(render_data(data, arguments.format), end="")
-    else:
-        header, cells = tabulate(instances, labels, results, comparison, more=arguments.more)
-        print(render_table(header, cells, arguments.format), end="")
-        below = [*explain(header, len(instances)), *below]
-    # A table for another program stays one.
-    stream = sys.stdout if arguments.format in ("text", "markdown") else sys.stderr
-    if arguments.format == "markdown":
-        print()  # or they would be rows of the table
-    for line in dict.fromkeys(below):
-        print(line + ("  " if arguments.format == "markdown" else ""), file=stream)
+    below += [*times, *describe_margin(read_playing(arguments), instances, comparison)]
+    show_below(arguments.format, below)
     for label, trials in zip(labels, results, strict=True):
         report_unfinished(label, trials)
     return 0
@@ -188,81 +143,13 @@ def gather_references(
     return references
 
 
-def play(
-    arguments: argparse.Namespace,
-    rows: Sequence[Row],
-    instances: list[Instance],
-    past: list[Assignments],
-    team: Team | None,
-) -> tuple[list[Trials], list[str]]:
-    """Return the trials of each policy and of past assignments, if any; and how long lookahead took."""
-    from acerl_np.evaluation.past import play_past
-    from acerl_np.evaluation.trials import play_policy
-    from acerl_np.policies.lookahead import Lookahead
-
-    compile_lookahead(rows)
-    results = []
-    playing = read_playing(arguments, team)
-    clock = Clock(arguments.threads)
-    for label, policy in rows:
-        clock.start()
-        try:
-            trials = play_policy(policy, instances, playing)
-        except PolicyError as error:
-            if isinstance(policy, Lookahead):
-                raise PolicyError(f"{label}: {error}") from error
-            raise
-        if isinstance(policy, Lookahead):
-            clock.stop(label, trials)
-        results.append(trials)
-    if past:
-        results.append(play_past(past, playing))
-    return results, clock.lines
-
-
-def read_playing(arguments: argparse.Namespace, team: Team | None = None) -> Playing:
-    """Return how the arguments say that policies are played."""
-    from acerl_np.evaluation.trials import Playing
-
-    names = ("trials", "seed", "greedy", "cost_limit", "horizon", "threads")
-    return Playing(**{name: getattr(arguments, name) for name in names}, executor=team)
-
-
-def load_assignments(
-    paths: list[str] | None, instances: list[Instance], date_format: str | None
-) -> list[Assignments]:
-    """Return the past assignments of each record, none if no files are named.
-
-    Raises
-    ------
-    InputError
-        If there is not one file per record, or one is not usable.
-    """
-    from acerl_np.problem.assignments import read_assignments
-
-    if paths is None:
-        return []
-    if len(paths) != len(instances):
-        raise InputError(
-            f"--replay: read {len(paths)} files for {len(instances)} records; expected one each"
-        )
-    with report_ignored():
-        return [
-            read_assignments(path, instance, date_format=date_format)
-            for path, instance in zip(paths, instances, strict=True)
-        ]
-
-
 def describe_margin(
-    arguments: argparse.Namespace,
-    instances: Sequence[Instance],
-    comparison: Comparison,
+    playing: Playing, instances: Sequence[Instance], comparison: Comparison
 ) -> list[str]:
     """Return one line if there is little to win, none if there is more or hindsight is not known."""
     from acerl_np.evaluation.margin import measure_margin, play_best_rule
 
     if not comparison.hindsight:
         return []
-    rule, played = play_best_rule(instances, read_playing(arguments))
-    margin = measure_margin(rule, played, comparison.hindsight)
+    margin = measure_margin(*play_best_rule(instances, playing), comparison.hindsight)
     return [margin.sentence()] if margin.is_little else []

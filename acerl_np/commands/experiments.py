@@ -1,28 +1,5 @@
-"""`acerl-np experiments`: repeat the paper's studies."""
+"""`acerl-np experiments`: repeat the paper's studies.
 
-from __future__ import annotations
-
-import argparse
-import importlib
-import re
-import sys
-import time
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-from acerl_np.commands.common import compile_ahead, make_folder
-from acerl_np.commands.outputs import add_force
-from acerl_np.commands.ranges import Range, check_ranges
-from acerl_np.commands.teams import add_team_options, open_team
-from acerl_np.support.errors import InputError
-from acerl_np.support.files import write_atomically
-from acerl_np.support.outputs import check_outputs
-from acerl_np.support.report import FORMATS, clear_cell, render_json
-
-if TYPE_CHECKING:
-    from acerl_np.experiments.study import Study
-
-DESCRIPTION = """\
 Repeat a study of the paper: train every row with every seed, play the suites, and print the paper's
 tables with its values beside the measured ones ("learning" and "generalisation" are studies of our own,
 with a p value a row).
@@ -38,6 +15,28 @@ about an hour and a half on two cores, where ACERL's row takes minutes.
 
 Every finished training is kept in --out, so an interrupted study goes on where it stopped.
 """
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import re
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from acerl_np.commands import options as opt
+from acerl_np.commands.common import compile_ahead, make_folder
+from acerl_np.commands.outputs import declare_outputs
+from acerl_np.commands.teams import open_team
+from acerl_np.support.errors import InputError
+from acerl_np.support.files import write_atomically
+from acerl_np.support.report import clear_cell, render_data, render_json
+
+if TYPE_CHECKING:
+    from acerl_np.experiments.study import Study
 
 STUDIES = {
     "comparison": "training and noised records against rules and the compared learners; 11 rows",
@@ -59,85 +58,63 @@ RUN = re.compile(r".+-[0-9a-f]{12}\.npz")
 PAPER = ("comparison", "robustness", "leave-one-out", "ablation")
 """What "all" repeats."""
 
-RANGES = {
-    "seeds": Range(1, 1000, "a whole number from 1 to 1000"),
-    "trials": Range(1, 100_000, "a whole number from 1 to 100000"),
-    "generations": Range(1, 1_000_000, "a whole number from 1 to 1000000"),
-    "rival_seeds": Range(1, 1000, "a whole number from 1 to 1000"),
-    "rival_steps": Range(1, 10**12, "a whole number from 1 to 10**12"),
-}
+
+def list_options(study: str) -> list[opt.CommandOption]:
+    """Return the options of a study."""
+    default = 10 if study in ("learning", "generalisation") else 20
+    seeds = opt.CommandOption("seeds", "trainings per row", int, default, range=(1, 1000))
+    options = [
+        seeds,
+        opt.TRIALS.but(help="episodes per instance and seed", range=(1, 100_000)),
+        opt.CommandOption(
+            "generations",
+            "fewer generations, for a quick look (default: 128)",
+            int,
+            range=(1, 1_000_000),
+        ),
+    ]
+    if study in WITH_RIVALS:
+        names = "compared learners to train as well, such as ppo,asac; all or none"
+        usual = "none" if study == "leave-one-out" else "all"
+        options.append(opt.CommandOption("rivals", names, default=usual, metavar="NAMES"))
+        searched = study == "rival-settings"
+        what = "steps of a training, at most" if searched else "steps of a training"
+        steps = 200_000 if searched else 1_000_000
+        options.append(opt.CommandOption("rival-steps", what, int, steps, range=(1, 10**12)))
+        if not searched:
+            options.append(seeds.but(name="rival-seeds", help="trainings of each", default=5))
+    form = (
+        "form of the printed tables; csv and json: plain numbers, units in the columns' names, all tables in "
+        "one; Markdown and CSV files are written in any case"
+    )
+    return [
+        *options,
+        opt.THREADS.but(help="trainings at a time (default: one per core)"),
+        *opt.list_team("train", "never"),
+        opt.CommandOption(
+            "out", "folder of runs and tables", default="runs/experiments", metavar="DIR"
+        ),
+        opt.FORCE,
+        opt.FORMAT.but(help=form),
+    ]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.description = DESCRIPTION
     studies = parser.add_subparsers(dest="study", metavar="STUDY", required=True)
     for name, summary in STUDIES.items():
         study = studies.add_parser(
             name,
             help=summary,
-            description=f"{summary}\n\n{DESCRIPTION}",
+            description=f"{summary}\n\n{parser.description}",
             allow_abbrev=False,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        seeds = 10 if name in ("learning", "generalisation") else 20
-        study.add_argument(
-            "--seeds", type=int, default=seeds, help=f"trainings per row (default: {seeds})"
-        )
-        study.add_argument(
-            "--trials", type=int, default=30, help="episodes per instance and seed (default: 30)"
-        )
-        study.add_argument(
-            "--generations", type=int, help="fewer generations, for a quick look (default: 128)"
-        )
-        if name in WITH_RIVALS:
-            default = "none" if name == "leave-one-out" else "all"
-            study.add_argument(
-                "--rivals",
-                default=default,
-                metavar="NAMES",
-                help="compared learners to train as well, such as ppo,asac; all or none "
-                f"(default: {default})",
-            )
-            steps, most = (200_000, ", at most") if name == "rival-settings" else (1_000_000, "")
-            study.add_argument(
-                "--rival-steps",
-                type=int,
-                default=steps,
-                help=f"steps of a training (default{most}: {steps:,})",
-            )
-            if name != "rival-settings":
-                study.add_argument(
-                    "--rival-seeds", type=int, default=5, help="trainings of each (default: 5)"
-                )
-        study.add_argument(
-            "--threads", type=int, help="trainings at a time (default: one per core)"
-        )
-        add_team_options(study, "train", "never")
-        study.add_argument(
-            "--out",
-            default="runs/experiments",
-            metavar="DIR",
-            help="folder of runs and tables (default: runs/experiments)",
-        )
-        add_force(study)
-        study.add_argument(
-            "--format",
-            choices=FORMATS,
-            default="text",
-            help="form of the printed tables; csv and json: plain numbers, units in the columns' names; "
-            "Markdown and CSV files are written in any case (default: text)",
-        )
+        opt.declare(study, *list_options(name))
 
 
 def read_rivals(text: str) -> tuple[str, ...]:
-    """Return the names of compared learners that `--rivals` means.
-
-    Raises
-    ------
-    InputError
-        If there is none of such a name.
-    """
+    """Return the names of compared learners that `--rivals` means."""
     from acerl_np.rivals.training import ALGORITHMS
 
     if text in ("all", "none"):
@@ -153,9 +130,6 @@ def read_rivals(text: str) -> tuple[str, ...]:
 class Progress:
     """A line every two seconds on the standard error stream; trainings that were kept cost no time."""
 
-    def __init__(self) -> None:
-        self.restart()
-
     def restart(self) -> None:
         """Begin a study."""
         self.started = self.shown = time.perf_counter()
@@ -167,23 +141,18 @@ class Progress:
         self.trained += trained
         if done < total and now - self.shown < 2.0:
             return
-        self.shown = now
-        elapsed = now - self.started
-        left = (
-            f", about {elapsed / self.trained * (total - done):.0f} s left" if self.trained else ""
-        )
-        print(
-            f"{done}/{total} trainings, {label}, {elapsed:.0f} s{left}", file=sys.stderr, flush=True
-        )
+        self.shown, elapsed = now, now - self.started
+        each = elapsed / self.trained if self.trained else None
+        left = "" if each is None else f", about {each * (total - done):.0f} s left"
+        line = f"{done}/{total} trainings, {label}, {elapsed:.0f} s{left}"
+        print(line, file=sys.stderr, flush=True)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the study; return the exit status."""
-    from acerl_np.support.workers import check_threads, count_cores
+    from acerl_np.support.workers import count_cores
 
     # A study without compared learners has no such options.
-    check_ranges(arguments, {name: x for name, x in RANGES.items() if hasattr(arguments, name)})
-    check_threads(arguments.threads)
     rivals = read_rivals(getattr(arguments, "rivals", "none"))
     from acerl_np.experiments.study import Study
 
@@ -191,10 +160,10 @@ def run(arguments: argparse.Namespace) -> int:
     folder = make_folder(arguments.out)
     progress = Progress()
     own = arguments.threads or count_cores()
-    asked = arguments.processes, arguments.dask, arguments.silence
-    with open_team(*asked, usual=None, own=own) as team:
+    with open_team(vars(arguments), usual=None, own=own) as team:
         # What works elsewhere finds the kernels compiled if it shares this machine.
-        compile_ahead("training", *(["rivals"] if rivals else []))
+        forms = ["best"] if arguments.study == "generalisation" else []
+        compile_ahead("training", *forms, *(["rivals"] if rivals else []))
         study = Study(
             folder,
             seeds=arguments.seeds,
@@ -212,13 +181,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def declare_study(arguments: argparse.Namespace) -> None:
-    """Refuse a folder with tables of a study's name that holds no trainings of studies.
-
-    Raises
-    ------
-    InputError
-        If it is refused.
-    """
+    """Refuse a folder with tables of a study's name that holds no trainings of studies."""
     folder = Path(arguments.out)
     try:
         begun = any(RUN.fullmatch(path.name) for path in (folder / "runs").glob("*.npz"))
@@ -231,13 +194,13 @@ def declare_study(arguments: argparse.Namespace) -> None:
         ]
     except (OSError, ValueError):
         return  # no such folder can be
-    check_outputs(tables, [], force=begun or bool(arguments.force))
+    declare_outputs(arguments, tables, force=begun or bool(arguments.force))
 
 
 def show_tables(arguments: argparse.Namespace, study: Study, progress: Progress) -> None:
     """Run one study or several, write their tables and print them."""
     folder, rivals = study.folder, study.rivals
-    documents: list[dict[str, object]] = []
+    documents: list[dict[str, Any]] = []
     for name in PAPER if arguments.study == "all" else [arguments.study]:
         # Eight folds of ten learners take half a day: only who names the study means that.
         study.rivals = () if arguments.study == "all" and name == "leave-one-out" else rivals
@@ -250,7 +213,7 @@ def show_tables(arguments: argparse.Namespace, study: Study, progress: Progress)
                 path = folder / f"{table.name}.{suffix}"
                 write_atomically(path, table.render(form).encode())
             files.append(folder / f"{table.name}.md")
-            if arguments.format == "json":
+            if arguments.format in ("csv", "json"):
                 rows = [{key: clear_cell(x) for key, x in row.items()} for row in table.data]
                 documents.append({"table": table.name, "title": table.title, "rows": rows})
             else:
@@ -258,3 +221,16 @@ def show_tables(arguments: argparse.Namespace, study: Study, progress: Progress)
         print("files: " + " ".join(str(path) for path in files), file=sys.stderr)
     if arguments.format == "json":
         print(render_json(documents), end="")
+    elif documents:
+        print(join_tables(documents), end="")
+
+
+def join_tables(documents: Sequence[Mapping[str, Any]]) -> str:
+    """Return several tables as one of CSV: the name of the table first, then the columns of all."""
+    names = dict.fromkeys(name for item in documents for row in item["rows"] for name in row)
+    rows = [
+        {"table": item["table"], **dict.fromkeys(names), **row}
+        for item in documents
+        for row in item["rows"]
+    ]
+    return render_data(rows, "csv")

@@ -1,40 +1,5 @@
-"""`acerl-np hindsight`: search the best schedules for futures that are known."""
+"""`acerl-np hindsight`: search the best schedules for futures that are known.
 
-from __future__ import annotations
-
-import argparse
-import sys
-import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING
-
-from acerl_np.commands.common import (
-    add_data_arguments,
-    add_random_breakdowns,
-    compile_ahead,
-    load_instances,
-    vary_breakdowns,
-)
-from acerl_np.commands.outputs import add_force, declare_outputs
-from acerl_np.commands.ranges import COST_LIMIT, Range, check_ranges
-from acerl_np.commands.teams import add_team_options, open_team
-from acerl_np.support.numbers import check_seed
-from acerl_np.support.report import (
-    DATA_FORMATS,
-    FORMAT_HELP,
-    FORMATS,
-    Cell,
-    render_data,
-    render_table,
-)
-
-if TYPE_CHECKING:
-    from acerl_np.evaluation.margin import Hindsight
-    from acerl_np.evaluation.references import Reference
-    from acerl_np.evaluation.trials import Trials
-    from acerl_np.problem.instance import Instance
-
-DESCRIPTION = """\
 Search, for each record, the best sequence of actions that a dispatcher could take who knew all arrivals
 and breakdowns in advance, tardiness kept below the limit.
 
@@ -45,38 +10,69 @@ nearly as good, a line says that there is little to win. Where vehicles break do
 known: give --random-breakdowns none to leave those breakdowns out.
 """
 
-RANGES = {
-    "effort": Range(0.001, 10.0, "a number from 0.001 to 10"),
-    "cost_limit": COST_LIMIT,
-}
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from acerl_np.commands import options as opt
+from acerl_np.commands.common import (
+    add_data_arguments,
+    compile_ahead,
+    load_instances,
+    names_records,
+    vary_breakdowns,
+)
+from acerl_np.commands.outputs import declare_outputs
+from acerl_np.commands.tables import Column, render, show_below
+from acerl_np.commands.teams import open_team
+
+if TYPE_CHECKING:
+    from acerl_np.evaluation.margin import Hindsight
+    from acerl_np.evaluation.references import Reference
+    from acerl_np.problem.instance import Instance
+
+EFFORT = opt.CommandOption(
+    "effort",
+    "factor on the work; 1 is about seven seconds of a core a record, and 150 MB a thread",
+    float,
+    1.0,
+    (0.001, 10.0),
+)
+
+COLUMNS = (
+    Column("instance", "instance"),
+    Column("makespan_s", "hindsight", ".1f", none="none"),
+    Column("tardiness_s", "tardiness", ".1f"),
+    Column("decisions", "decisions", "d"),
+    Column("static_makespan_s", "static", ".1f", none="none"),
+    Column("static_tardiness_s"),
+    Column("plan", "plan"),
+    Column("stored_makespan_s", "stored", ".1f"),
+    Column("stored_tardiness_s"),
+    Column("rule"),
+    Column("rule_makespan_s"),
+    Column("rule_tardiness_s"),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.description = DESCRIPTION
     add_data_arguments(parser, "all bundled instances")
-    add_random_breakdowns(parser)
-    parser.add_argument(
-        "--cost-limit",
-        type=float,
-        default=50.0,
-        help="xi, s; the tardiness is below it (default: 50)",
+    limit = opt.COST_LIMIT.but(help="xi, s; the tardiness is below it")
+    threads = opt.THREADS.but(help="records at a time (default: one per core)")
+    seed = opt.SEED.but(help="seed of the search")
+    opt.declare(
+        parser, opt.RANDOM_BREAKDOWNS, limit, EFFORT, seed, threads, *opt.list_team("search")
     )
-    parser.add_argument(
-        "--effort",
-        type=float,
-        default=1.0,
-        help="factor on the work; 1 is about seven seconds of a core a record, and 150 MB a thread "
-        "(default: 1)",
+    opt.declare(
+        parser,
+        opt.CommandOption("out", "write the references with their actions", metavar="FILE.json"),
     )
-    parser.add_argument("--seed", type=int, default=0, help="seed of the search (default: 0)")
-    parser.add_argument("--threads", type=int, help="records at a time (default: one per core)")
-    add_team_options(parser, "search")
-    parser.add_argument(
-        "--out", metavar="FILE.json", help="write the references with their actions"
-    )
-    add_force(parser)
-    parser.add_argument("--format", choices=FORMATS, default="text", help=FORMAT_HELP)
+    opt.declare(parser, opt.FORCE, opt.FORMAT)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -85,11 +81,8 @@ def run(arguments: argparse.Namespace) -> int:
     from acerl_np.evaluation.margin import compare_references, measure_margin, play_best_rule
     from acerl_np.evaluation.references import save_references
     from acerl_np.evaluation.trials import Playing
-    from acerl_np.support.workers import check_threads, count_cores
+    from acerl_np.support.workers import count_cores
 
-    check_ranges(arguments, RANGES)
-    check_seed(arguments.seed, "--seed")
-    check_threads(arguments.threads)
     if arguments.out is not None:
         declare_outputs(arguments, [arguments.out])
     instances = choose_instances(arguments)
@@ -97,42 +90,39 @@ def run(arguments: argparse.Namespace) -> int:
         check_future(instance)
     compile_ahead("search", "static")
     started = time.perf_counter()
+    seed, limit = arguments.seed, arguments.cost_limit
     own = min(arguments.threads or count_cores(), len(instances))
-    asked = arguments.processes, arguments.dask, arguments.silence
-    with open_team(*asked, own=own) as team:
+    with open_team(vars(arguments), own=own) as team:
         references = find_references(
             instances,
-            cost_limit=arguments.cost_limit,
+            cost_limit=limit,
             effort=arguments.effort,
-            seed=arguments.seed,
+            seed=seed,
             callback=make_report(len(instances)),
             executor=team,
         )
-    known = compare_references(instances, references, cost_limit=arguments.cost_limit)
-    playing = Playing(
-        seed=arguments.seed, cost_limit=arguments.cost_limit, threads=arguments.threads
-    )
+    known = compare_references(instances, references, cost_limit=limit)
+    playing = Playing(seed=seed, cost_limit=limit, threads=arguments.threads)
     rule, played = play_best_rule(instances, playing)
-    pairs = [*zip(instances, known, strict=True)]
-    if arguments.format in DATA_FORMATS:
-        data = [list_data(*pair, rule, played, k) for k, pair in enumerate(pairs)]
-        print(render_data(data, arguments.format), end="")
-    else:
-        header = ["instance", "hindsight", "tardiness", "decisions", "static", "plan", "stored"]
-        rows = [show_row(*pair) for pair in pairs]
-        print(render_table(header, rows, arguments.format), end="")
-    some = [k for k, item in enumerate(references) if item is not None]
-    if some:
-        best = [item for item in references if item is not None]
+    means = zip(played.mean_makespan(), played.mean_tardiness(), strict=True)
+    rows = [
+        {
+            **list_values(instance, item),
+            "rule": rule,
+            "rule_makespan_s": makespan,
+            "rule_tardiness_s": tardiness,
+        }
+        for instance, item, (makespan, tardiness) in zip(instances, known, means, strict=True)
+    ]
+    print(render(COLUMNS, rows, arguments.format), end="")
+    best = [item for item in references if item is not None]
+    if best:
+        some = [k for k, item in enumerate(references) if item is not None]
         margin = measure_margin(rule, played.select(some), best)
-        if margin.is_little:
-            print(
-                f"{chr(10) if arguments.format == 'markdown' else ''}{margin.sentence()}",
-                file=sys.stdout if arguments.format in ("text", "markdown") else sys.stderr,
-            )
+        show_below(arguments.format, [margin.sentence()] if margin.is_little else [])
     print(f"{time.perf_counter() - started:.0f} s", file=sys.stderr)
     if arguments.out is not None:
-        save_references(arguments.out, [item for item in references if item is not None])
+        save_references(arguments.out, best)
         print(f"references {arguments.out}", file=sys.stderr)
     return 0
 
@@ -141,7 +131,7 @@ def choose_instances(arguments: argparse.Namespace) -> list[Instance]:
     """Return the records that the arguments name, all bundled ones if they name none."""
     from acerl_np.problem.bundled import bundled_instances, load_instance
 
-    if arguments.tasks or arguments.suite is not None or arguments.layout is not None:
+    if names_records(arguments):
         return load_instances(arguments)
     instances = [
         load_instance(name, breakdowns=arguments.breakdowns) for name in bundled_instances()
@@ -165,25 +155,8 @@ def make_report(total: int) -> Callable[[Instance, Reference | None], None]:
     return report
 
 
-def show_row(instance: Instance, known: Hindsight) -> list[Cell]:
-    """Return a record's row of the table."""
-    found, static, stored = known.found, known.static, known.stored
-    fleet = [vehicle.id for vehicle in instance.layout.vehicles]
-    return [
-        instance.name,
-        f"{found.makespan:.1f}" if found else "none",
-        f"{found.tardiness:.1f}" if found else "",
-        str(len(found.actions)) if found else "",
-        f"{static.makespan[0]:.1f}" if static else "none",
-        static.plan.describe(fleet) if static else "",
-        f"{stored.makespan:.1f}" if stored else "",
-    ]
-
-
-def list_data(
-    instance: Instance, known: Hindsight, rule: str, played: Trials, k: int
-) -> dict[str, object]:
-    """Return a record's row of the table for programs; `played` is the best rule, the record its k-th."""
+def list_values(instance: Instance, known: Hindsight) -> dict[str, object]:
+    """Return what is known of a record: found now, the best static plan, stored."""
     found, static, stored = known.found, known.static, known.stored
     fleet = [vehicle.id for vehicle in instance.layout.vehicles]
     return {
@@ -196,7 +169,4 @@ def list_data(
         "plan": static.plan.describe(fleet) if static else None,
         "stored_makespan_s": stored.makespan if stored else None,
         "stored_tardiness_s": stored.tardiness if stored else None,
-        "rule": rule,
-        "rule_makespan_s": played.mean_makespan()[k],
-        "rule_tardiness_s": played.mean_tardiness()[k],
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Sequence
@@ -10,12 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from acerl_np.commands.summary import tabulate_verdict
-from acerl_np.support.errors import AcerlError, ConfigError, InputError, describe, make_printable
+from acerl_np.commands.tables import list_verdict, render_verdict
+from acerl_np.support.errors import AcerlError, InputError, describe, make_printable
 from acerl_np.support.numbers import is_real
-from acerl_np.support.report import render_table
 
 if TYPE_CHECKING:
+    from acerl_np.evaluation.trials import Playing
     from acerl_np.problem.instance import Instance
     from acerl_np.training.acerl import ACERL
 
@@ -27,15 +26,7 @@ JudgedOn = Literal["held-back records", "noised copies", "nothing"]
 
 
 class Judges(NamedTuple):
-    """What judges a training at its end.
-
-    Attributes
-    ----------
-    on : {"held-back records", "noised copies", "nothing"}
-    held_back : tuple of Instance
-    share : float or None
-        Of the records that were held back.
-    """
+    """What judges a training at its end; `share` is that of the records that were held back."""
 
     on: JudgedOn
     held_back: tuple[Instance, ...] = ()
@@ -50,37 +41,7 @@ class Judges(NamedTuple):
         }
 
 
-def read_share(text: str) -> float | Literal["none"]:
-    """Return what --hold-out names.
-
-    Raises
-    ------
-    argparse.ArgumentTypeError
-        If it is neither "none" nor a number.
-    """
-    if text.strip().lower() == "none":
-        return "none"
-    try:
-        return float(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(
-            f"read '{text}'; expected a share such as 0.25, or none"
-        ) from error
-
-
-def check_share(value: object) -> None:
-    """Refuse what is no share, nor "none", nor None for the default.
-
-    Raises
-    ------
-    ConfigError
-    """
-    if value is None or value == "none":
-        return
-    if not is_real(value) or not 0.0 < value < 1.0:  # type: ignore[operator]
-        raise ConfigError(
-            f"hold_out: read {describe(value)}; expected a share above 0 and below 1, or none"
-        )
+NOTHING = Judges("nothing")
 
 
 def part_records(
@@ -90,11 +51,6 @@ def part_records(
 
     Of four own records or more a quarter is held back unless --hold-out says otherwise; of bundled ones
     none.
-
-    Raises
-    ------
-    InputError
-        If two records have one name, or too few differ to part them as asked.
     """
     from acerl_np.evaluation.hold_out import LEAST_RECORDS, SHARE, hold_out
     from acerl_np.problem.instance import check_names
@@ -119,13 +75,7 @@ def are_own(tasks: Sequence[str]) -> bool:
 
 
 def write_judges(folder: Path, judges: Judges) -> None:
-    """Write the records that are held back beside the checkpoint; those of an earlier run are removed.
-
-    Raises
-    ------
-    StorageError
-        If the file cannot be written.
-    """
+    """Write the records that are held back beside the checkpoint; those of an earlier run are removed."""
     from acerl_np.problem.packing import pack_instances
     from acerl_np.support.files import write_arrays
 
@@ -149,20 +99,7 @@ def read_facts(folder: Path) -> dict[str, Any]:
 
 
 def read_judges(folder: Path, training: Sequence[Instance]) -> Judges:
-    """Return what judges a training that goes on: as recorded in the folder of its checkpoint.
-
-    Parameters
-    ----------
-    folder : Path
-    training : sequence of Instance
-        The checkpoint's.
-
-    Raises
-    ------
-    InputError
-        If the file of the held-back records is damaged, has others than config.json names, or one that is
-        trained on.
-    """
+    """Return what judges a training that goes on: as recorded in the folder of its checkpoint."""
     from acerl_np.problem.bundled import bundled_instances
 
     facts = read_facts(folder)
@@ -190,13 +127,7 @@ def read_judges(folder: Path, training: Sequence[Instance]) -> Judges:
 
 
 def read_held_back(path: Path) -> list[Instance]:
-    """Return the records that `write_judges` wrote.
-
-    Raises
-    ------
-    InputError
-        If the file is missing, damaged, or holds no usable records.
-    """
+    """Return the records that `write_judges` wrote."""
     from acerl_np.problem.packing import UNUSABLE, unpack_instances
     from acerl_np.support.files import read_arrays, take_kind
 
@@ -210,12 +141,7 @@ def read_held_back(path: Path) -> list[Instance]:
 
 
 def check_judges(path: str, judges: Judges, options: dict[str, Any]) -> None:
-    """Refuse a --hold-out that differs from the one recorded beside a checkpoint.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse a --hold-out that differs from the one recorded beside a checkpoint."""
     asked = options["hold_out"]
     if asked is None or asked == (judges.share if judges.held_back else "none"):
         return
@@ -226,8 +152,10 @@ def check_judges(path: str, judges: Judges, options: dict[str, Any]) -> None:
     )
 
 
-def show_verdict(trainer: ACERL, judges: Judges, options: dict[str, Any], folder: Path) -> None:
-    """Print the verdict on a trained policy, and save the static plan that stands beside it."""
+def show_verdict(
+    trainer: ACERL, judges: Judges, playing: Playing, options: dict[str, Any], folder: Path
+) -> list[dict[str, object]]:
+    """Print the verdict on a trained policy, and save the static plan beside it; return its figures."""
     from acerl_np.evaluation.verdict import judge
 
     try:
@@ -235,20 +163,20 @@ def show_verdict(trainer: ACERL, judges: Judges, options: dict[str, Any], folder
             trainer.policy,
             trainer.instances,
             judges.held_back,
-            trials=options["trials"],
-            seed=trainer.seed,
-            cost_limit=trainer.config.cost_limit,
-            horizon=trainer.config.horizon,
-            threads=options["threads"],
+            trials=playing.trials,
+            seed=playing.seed,
+            cost_limit=playing.cost_limit,
+            horizon=playing.horizon,
+            threads=playing.threads,
         )
     except InputError as error:
         # The training is done and saved; floors of several sizes may not take one policy.
         print(f"no verdict: {error}", file=sys.stderr)
-        return
-    title, header, rows = tabulate_verdict(verdict, more=options["more"])
+        return []
     names = ", ".join(make_printable(item.name) for item in judges.held_back)
     held = f" (held back from training: {names})" if names else ""
-    print(f"\nVerdict on {verdict.place()}{held}\n{title}\n{render_table(header, rows)}", end="")
+    table = render_verdict(verdict, more=options["more"])
+    print(f"\nVerdict on {verdict.place()}{held}\n{table}", end="")
     if verdict.plan is not None:
         plan = verdict.plan
         if options["no_records"] and plan.origin is not None:
@@ -260,3 +188,4 @@ def show_verdict(trainer: ACERL, judges: Judges, options: dict[str, Any], folder
     if verdict.margin is not None and verdict.margin.is_little:
         print(verdict.margin.sentence())
     print(f"{verdict.sentence()}\n")
+    return list_verdict(verdict)

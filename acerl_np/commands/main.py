@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import inspect
 import io
 import os
 import sys
@@ -26,7 +27,13 @@ COMMANDS = {
     "policy": "show what a policy file holds, and what each of its weights does",
     "floor": "import floors from LIF or openTCS, check them, show them",
     "records": "make, convert and check task records, replay past assignments",
+    "list": "list the bundled suites, and the rules, presets and features",
+    "warm": "compile ahead, so that the first use waits for nothing",
 }
+
+
+MODULES = {"list": "listing", "warm": "warming"}
+"""Modules that are not called like their commands."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -37,11 +44,29 @@ class Parser(argparse.ArgumentParser):
         line = f"{self.prog}: error: {message} (see {self.prog} --help)"
         self.exit(2, f"{make_printable(line)}\n")
 
+    def parse_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
+        """Parse; names may also stand behind options."""
+        found, rest = self.parse_known_args(args, namespace)
+        key = "names" if hasattr(found, "names") else "tasks"
+        names = getattr(found, key, None)
+        if rest and isinstance(names, list) and all(x == "-" or x[:1] != "-" for x in rest):
+            setattr(found, key, [*names, *rest])
+        elif rest:
+            self.error(f"unrecognized arguments: {' '.join(rest)}")
+        return found
+
 
 def print_error(prog: str, message: str) -> None:
     """Print one line on the standard error stream."""
     line = " ".join(str(message).split())
     print(f"{prog}: error: {make_printable(line)}", file=sys.stderr)
+
+
+def part_help(text: str | None) -> tuple[str, str]:
+    """Return what a docstring says below its first line: description, and examples."""
+    _, _, below = inspect.cleandoc(text or "").partition("\n\n")
+    description, _, examples = below.partition("Examples\n--------\n")
+    return description, f"examples:\n{examples}" if examples else ""
 
 
 def build_parser(command: str | None) -> argparse.ArgumentParser:
@@ -62,7 +87,8 @@ def build_parser(command: str | None) -> argparse.ArgumentParser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         if name == command:
-            module = importlib.import_module(f"acerl_np.commands.{name.replace('-', '_')}")
+            module = importlib.import_module(f"acerl_np.commands.{MODULES.get(name, name)}")
+            subparser.description, subparser.epilog = part_help(module.__doc__)
             module.add_arguments(subparser)
             subparser.set_defaults(run=module.run)
     return parser

@@ -1,277 +1,339 @@
-"""Options of a training: fields of `Config` and the command's own, merged from a TOML file and the shell."""
+"""Options: one declaration of each says how the shell and a file give it, its range and its help."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
-from dataclasses import fields
-from typing import Any, get_args
+from dataclasses import dataclass, replace
+from typing import Any
 
-from acerl_np.commands.judging import check_share
 from acerl_np.support.errors import ConfigError, describe
-from acerl_np.support.numbers import check_seed
-from acerl_np.training.config import BEST, CHOICES, Config, Preset, read_toml
+from acerl_np.support.numbers import MAX_SEED, is_real, is_whole
+from acerl_np.support.report import FORMATS
+from acerl_np.support.workers import MAX_THREADS
 
-PRESETS: tuple[str, ...] = get_args(Preset)
+Parser = argparse.ArgumentParser | argparse._ArgumentGroup
 
-DEFAULTS: dict[str, Any] = {
-    "tasks": [],
-    "suite": None,
-    "layout": None,
-    "breakdowns": None,
-    "date_format": None,
-    "random_breakdowns": None,
-    "hold_out": None,
-    "preset": None,
-    "seed": 0,
-    "seeds": None,
-    "processes": None,
-    "dask": None,
-    "silence": None,
-    "threads": None,
-    "out": None,
-    "trials": 30,
-    "more": False,
-    "checkpoint_every": 10.0,
-    "checkpoint_generations": 10_000_000,
-    "no_records": False,
-    "tensorboard": False,
-    "quiet": False,
-}
-"""Options of the command that are no field of `Config`."""
-
-HELP = {
-    "form": "network: the paper's, sees all waiting tasks and chooses a vehicle and a rule; index: scores "
-    "every pair of an idle vehicle and a waiting task, for any fleet and floor",
-    "generations": "G, generations to train",
-    "decisions": "train until so many decisions are taken, instead of --generations; with --preset best 5 "
-    "million or more also take eight hidden units",
-    "population": "lambda, members of a generation",
-    "learning_rate": "alpha, step along the estimated gradient; with --shaping rank use about 1/100 of it. "
-    "On DMH 0.12 with --outcome best --curve-every 1 --curve-trials 2 keeps the limit in 97 %% of the "
-    "trials instead of 91 %% (docs/learning.md)",
-    "noise_std": "sigma, standard deviation of the parameter noise",
-    "noise_decay": "factor on sigma after every --noise-decay-every generations",
-    "noise_decay_every": "generations between two decays of sigma",
-    "cost_limit": "xi, limit on the mean tardiness in seconds",
-    "p_f": "P_f, probability of comparing two members by return although one violates the limit; on DMH "
-    "0 keeps the limit in 95 %% of the trials instead of 91 %%",
-    "alpha_u": "alpha_u, weight of the sampler's bonus for rarely chosen instances",
-    "ranking": "isr: intrinsic stochastic ranking; cf: return - cost; r: rank of the return; f: the return; "
-    "penalty: the return less --penalty times the cost beyond the limit less --margin",
-    "penalty": "seconds of makespan per second of tardiness beyond the limit less the margin, with --ranking "
-    "penalty",
-    "margin": "seconds below the limit from which tardiness is penalised",
-    "records_per_member": "1: each member plays one record; K: all members play the same K records; K "
-    "from 2 to 32 by the budget where the preset leaves it open",
-    "perturb": "draw the training records anew each generation, arrivals moved by up to so many seconds; "
-    "those of 0 stay",
-    "synthetic": "share of the records that are synthetic days, tasks drawn anew from the records' own",
-    "spread": "of the search, one: one sigma; diagonal, full: an adapted covariance, with --form index",
-    "knowledge": "what an index function may look at that not every floor knows, separated by commas: "
-    "breakdowns (planned ones), tasks (how many are to come), time, vehicles (their names); or none",
-    "without": "features that an index function leaves out, separated by commas (acerl-np policy show names "
-    "them)",
-    "slots": "task: a waiting task is seen in a slot of its own, by its id, probably as in the paper; pool: "
-    "in that of its place in the pool",
-    "sampler": "ais: adaptive; uniform: each instance equally often; random: independent draws; "
-    "single: the first instance only",
-    "shaping": "f, standardised: ranks standardised per instance and over the population; "
-    "rank: the ranks as printed in the paper",
-    "antithetic": "mirrored pairs of members (the paper's antithetic estimator); needs an even population",
-    "hidden": "sizes of the hidden layers, separated by commas, none if empty; an index function has one at "
-    "most",
-    "initialisation": "he: normal weights of variance 2/n_in, zero biases; torch: PyTorch's default for "
-    "linear layers; small: he with a last layer of a hundredth",
-    "biases": "biases in the network's layers",
-    "standardise": "standardise each observation as a whole before the first layer",
-    "curve_every": "generations between two looks at the policy on every training record, for curves.csv; "
-    "0: none",
-    "curve_trials": "episodes per record and look",
-    "outcome": "last: the policy of the last generation; best: of the look with the largest share within the "
-    "limit, then the smallest makespan; average: the mean of all generations, the late ones weighing more",
-    "horizon": "seconds after which an episode is stopped, finished or not",
-    "advantage": "sign of the sampler's metric u: the paper's, or the released code's",
-}
+NOUNS = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
 
 
-def parse_sizes(text: str) -> tuple[int, ...]:
-    """Parse "128,128"; an empty text is a network without hidden layers."""
-    try:
-        return tuple(int(part) for part in text.split(",") if part.strip())
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(
-            f"read '{text}'; expected sizes such as 128,128"
-        ) from error
+@dataclass(frozen=True)
+class CommandOption:
+    """An option of a command.
 
-
-def parse_names(text: str) -> tuple[str, ...]:
-    """Parse "breakdowns,tasks"; "none" or an empty text names nothing."""
-    names = tuple(part.strip() for part in text.split(",") if part.strip())
-    return () if names == ("none",) else names
-
-
-KINDS: dict[str, tuple[Callable[[str], Any], str]] = {
-    "hidden": (parse_sizes, "N,N"),
-    "knowledge": (parse_names, "WHAT,WHAT"),
-    "without": (parse_names, "NAME,NAME"),
-    "decisions": (int, "N"),
-    "horizon": (float, "X"),
-}
-"""How options are read whose default does not tell, and what the help calls their value."""
-
-UNSET = {"knowledge": "breakdowns if a layout lists any", "records_per_member": "by the budget"}
-"""What a default of None means where it is not "none"."""
-
-
-def show_default(name: str, default: object) -> str:
-    """Return an option's default, and that of the preset "best" where it is another."""
-
-    def show(value: object) -> str:
-        if isinstance(value, bool):
-            return "on" if value else "off"
-        if isinstance(value, tuple):
-            return ",".join(map(str, value)) or "none"
-        return UNSET.get(name, "none") if value is None else str(value)
-
-    text = f"(default: {show(default)})"
-    best = BEST.get(name, default)
-    return text if best == default else f"{text}, best: {show(best)}"
-
-
-def add_preset(parser: argparse.ArgumentParser) -> None:
-    """Declare --preset."""
-    parser.add_argument_group("what to train").add_argument(
-        "--preset",
-        choices=PRESETS,
-        help="paper: the network and the search of the paper; best: an index function and a search that do "
-        "better on unseen days (docs/learning.md). Options given beside it win (default: paper)",
-    )
-
-
-def add_config_options(parser: argparse.ArgumentParser) -> None:
-    """Declare one option per field of `Config`."""
-    group = parser.add_argument_group(
-        "ACERL (defaults: the paper's, else the released code's; best: those of --preset best)"
-    )
-    for field in fields(Config):
-        name = field.name
-        flag = f"--{name.replace('_', '-')}"
-        text = f"{HELP[name]} {show_default(name, field.default)}"
-        if isinstance(field.default, bool):
-            group.add_argument(flag, action=argparse.BooleanOptionalAction, default=None, help=text)
-        elif name in CHOICES:
-            group.add_argument(flag, choices=CHOICES[name], help=text)
-        else:
-            kind = type(field.default)
-            read, metavar = KINDS.get(name, (kind, "N" if kind is int else "X"))
-            group.add_argument(flag, type=read, metavar=metavar, help=text)
-
-
-def merge_options(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Merge command line, TOML file and defaults, in this order of precedence.
-
-    Parameters
+    Attributes
     ----------
-    given : mapping
-        Options of the command line that were given.
-
-    Returns
-    -------
-    options : dict
-        The command's options.
-    settings : dict
-        Fields of `Config` that were given.
-
-    Raises
-    ------
-    ConfigError
-        If the file has a key that is no option.
+    name : str
+        As in the shell, without dashes before it.
+    help : str
+        The default is added to it, if there is one.
+    kind : type or callable
+        int, float, str, bool (a switch), or a function of the text.
+    default : object
+    range : (float, float), optional
+        Least and most of a number.
+    metavar : str, optional
+    nargs : str, optional
+        As argparse takes it; values are lists of texts then. "append": the option may be given several times.
+    choices : tuple of str
+    positional : bool
+        Without a name in the shell.
+    required : bool
+    aliases : tuple of str
+        Older names, which the help does not show.
     """
-    names = {field.name for field in fields(Config)}
-    merged: dict[str, Any] = {}
-    if "config" in given:
-        path = given["config"]
-        for key, value in read_toml(path).items():
-            name = key.replace("-", "_")
-            if name not in names and name not in DEFAULTS:
-                known = ", ".join(sorted(names | set(DEFAULTS)))
-                raise ConfigError(
-                    f"{path}: {describe(key)}: unknown option; expected one of {known}"
-                )
-            merged[name] = value
-        _check_file(path, {name: merged[name] for name in names & set(merged)}, merged, given)
-    # How long to train is said once: what the command line says goes before the file.
-    for name, other in (("decisions", "generations"), ("generations", "decisions")):
-        if name in given and other not in given:
-            merged.pop(other, None)
-    merged.update(given)
-    if "decisions" in merged and "generations" in merged:
-        raise ConfigError("generations: given besides decisions; expected one of the two")
-    if "generations" in merged:
-        merged["decisions"] = None
-    options = {name: merged.get(name, default) for name, default in DEFAULTS.items()}
-    return options, {name: merged[name] for name in names & set(merged)}
+
+    name: str
+    help: str = ""
+    kind: Any = str
+    default: Any = None
+    range: tuple[float, float] | None = None
+    metavar: str | None = None
+    nargs: str | None = None
+    choices: tuple[str, ...] = ()
+    positional: bool = False
+    required: bool = False
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """Its name in files, and of the value."""
+        return self.name.replace("-", "_")
+
+    def refuse(self, value: Any) -> str:
+        """Return what is wrong with a value; nothing if it is usable."""
+        expected = f"one of {', '.join(self.choices)}" if self.choices else NOUNS.get(self.kind, "")
+        if self.nargs not in (None, "?"):
+            usable = isinstance(value, list) and all(isinstance(item, str) for item in value)
+            expected = "a list of texts"
+        elif self.kind in (int, float):
+            usable = (is_whole if self.kind is int else is_real)(value)
+        else:
+            usable = not isinstance(self.kind, type) or isinstance(value, self.kind)
+        if self.range is not None:
+            low, high = self.range
+            usable = usable and low <= value <= high
+            expected += f" from {_show(low)} to {_show(high)}"
+        usable = usable and (not self.choices or value in self.choices)
+        return "" if usable else f"read {describe(value)}; expected {expected}"
+
+    def check(self, value: object) -> None:
+        """Refuse a value from a file that is given and unusable."""
+        try:
+            wrong = ""
+            if isinstance(self.kind, type) or self.nargs is not None:
+                wrong = "" if value is None else self.refuse(value)
+            elif value is not None:
+                self.kind(value)
+        except argparse.ArgumentTypeError as error:
+            wrong = str(error)
+        if wrong:
+            raise ConfigError(f"{self.key}: {wrong}")
+
+    def declare(self, parser: Parser, *, given: bool = False) -> None:
+        """Tell argparse; with `given`, what is not given is no attribute of what it returns."""
+        has_default = self.default is not None and self.default is not False and self.default != []
+        shown = f" (default: {_show(self.default)})" if has_default else ""
+        words: dict[str, Any] = {"help": f"{self.help}{shown}", "metavar": self.metavar}
+        if self.help == argparse.SUPPRESS:
+            words["help"] = argparse.SUPPRESS  # that very object
+        words["default"] = argparse.SUPPRESS if given else self.default
+        if self.kind is bool:
+            words = {**words, "action": "store_const", "const": True}
+            del words["metavar"]
+        elif self.kind is argparse.BooleanOptionalAction:
+            words["action"] = self.kind
+        elif self.nargs == "append":
+            words["action"] = "append"
+        else:
+            words.update(type=self._read, nargs=self.nargs, choices=self.choices or None)
+        if not self.positional:
+            parser.add_argument(f"--{self.name}", required=self.required, **words)
+        elif self.nargs == "*" and not given:
+            # Nothing in its place says nothing of what an older name gives.
+            parser.set_defaults(**{self.key: []})
+            parser.add_argument(self.key, **{**words, "default": argparse.SUPPRESS})
+        else:
+            parser.add_argument(self.key, **words)
+        hidden = {"help": argparse.SUPPRESS, "default": argparse.SUPPRESS, "dest": self.key}
+        for alias in self.aliases:
+            nargs = "+" if self.nargs == "*" else self.nargs
+            parser.add_argument(f"--{alias}", **{**words, **hidden, "nargs": nargs})
+
+    @property
+    def _read(self) -> Any:
+        def read(text: str) -> Any:
+            value = self.kind(text)
+            wrong = self.refuse(value) if self.kind in (int, float) else ""
+            if wrong:
+                raise argparse.ArgumentTypeError(wrong)
+            return value
+
+        read.__name__ = getattr(self.kind, "__name__", "")  # which argparse shows
+        return read
+
+    def but(self, **changes: Any) -> CommandOption:
+        """Return the option as a command has it that differs a little."""
+        return replace(self, **changes)
 
 
-def _check_file(
-    path: str, own: dict[str, Any], merged: Mapping[str, Any], given: Mapping[str, Any]
-) -> None:
-    """Refuse values of a file, in the light of the command line, and with the file's name."""
-    preset: Any = given.get("preset", merged.get("preset")) or "paper"
-    fields_given = {
-        field.name: given[field.name] for field in fields(Config) if field.name in given
-    }
-    try:
-        Config.preset(preset, **{**fields_given, **own})
-    except ConfigError as error:
-        # What the command line alone has wrong is no fault of the file.
-        Config.preset(given.get("preset") or "paper", **fields_given)
-        raise ConfigError(f"{path}: {error}") from error
+def _show(value: object) -> str:
+    if value == MAX_SEED:
+        return "2**63 - 1"
+    return f"{value:,}" if isinstance(value, int) else str(value).removesuffix(".0")
 
 
-WHOLE_RANGES = (
-    ("trials", 0, 1_000_000),
-    ("checkpoint_generations", 1, 10_000_000),
+def declare(parser: Parser, *options: CommandOption, given: bool = False) -> None:
+    """Tell argparse of options, as `CommandOption.declare` does."""
+    for option in options:
+        option.declare(parser, given=given)
+
+
+def read_name(text: object) -> object:
+    """Return a name that is not empty."""
+    if not isinstance(text, str) or not text:
+        expected = "a text" if text != "" else "the name of a file, or none"
+        shown = repr(text) if text == "" else describe(text)
+        raise argparse.ArgumentTypeError(f"read {shown}; expected {expected}")
+    return text
+
+
+# Records
+
+TASKS = CommandOption(
+    "tasks",
+    "task records (CSV; '-' for the standard input) or bundled instances such as DMH-01",
+    default=[],
+    metavar="TASKS",
+    nargs="*",
+    positional=True,
+)
+SUITE = CommandOption("suite", "a bundled suite such as dmh-test")
+LAYOUT = CommandOption(
+    "layout",
+    "floor and fleet of the records: a JSON file or 'dmh' (default: layout.json beside each)",
+    metavar="LAYOUT.json",
+)
+BREAKDOWNS = CommandOption(
+    "breakdowns",
+    "listed breakdowns (vehicle,time,repair_time) of every record in the place of the layout's, or 'none', "
+    "then no random ones either (default: breakdowns.csv beside a record, else the layout's)",
+    kind=read_name,
+    metavar="FILE.csv",
+)
+DATE_FORMAT = CommandOption(
+    "date-format",
+    "how the records write dates, such as '%%d.%%m.%%Y %%H:%%M' for 06.05.2024 07:30 (%%Y year, %%m month, "
+    "%%d day, %%H hour, %%M minute, %%S second). Seconds, seconds since 1970, times of day (07:30) and ISO "
+    "8601 timestamps need none",
+    metavar="FORMAT",
+)
+RANDOM_BREAKDOWNS = CommandOption(
+    "random-breakdowns",
+    "every vehicle also breaks down at random: mean seconds between failures and to repair, such as "
+    "3600,300; 'none': no random breakdowns (default: as the layout says)",
+    metavar="MTBF,MTTR",
+)
+READING = (LAYOUT, BREAKDOWNS, DATE_FORMAT)
+"""What records are read with."""
+
+BEHIND = TASKS.but(
+    help="records to play (default: the training records in the file)", aliases=("tasks",)
+)
+"""Records behind the file of a policy."""
+
+NAMES = (
+    CommandOption(
+        "names",
+        "policies: policy.npz or a name; behind them task records: CSV files ('-' for the standard input) "
+        "or bundled instances",
+        metavar="NAME",
+        nargs="+",
+        positional=True,
+    ),
+    CommandOption("tasks", argparse.SUPPRESS, default=[], nargs="+"),
+    SUITE.but(help="a bundled suite (default: dmh-train)"),
+)
+"""Policies and records that judge them."""
+
+EPISODE = NAMES[0].but(
+    help="POLICY INSTANCE: policy.npz or a name, and a task record (CSV) or bundled instance; with --past "
+    "the instance alone will do"
+)
+"""Whose episode of what."""
+
+PAST = CommandOption(
+    "past",
+    "past assignments (task,vehicle,start), one file per record",
+    metavar="ASSIGNMENTS.csv",
+    nargs="+",
+    aliases=("replay",),
+)
+ONE_PAST = PAST.but(nargs=None, help="past assignments (task,vehicle,start)", aliases=())
+PAIRS = (
+    TASKS.but(name="names", help="task records or bundled instances"),
+    PAST.but(help=f"{PAST.help}, in their order", aliases=()),
+    CommandOption("tasks", argparse.SUPPRESS, default=[], nargs="+"),
+)
+"""Records and what was assigned in each."""
+
+FIT = CommandOption(
+    "fit",
+    "records that Static is fitted on, or a bundled suite (default for bundled records of the DMH floor: "
+    "dmh-train); --layout and breakdowns hold for them, too",
+    metavar="TASKS",
+    nargs="+",
 )
 
+# Playing
 
-def check_options(options: dict[str, Any]) -> None:
-    """Refuse values that the command alone knows to be wrong."""
-    from acerl_np.support.workers import check_threads
+SEED = CommandOption("seed", "seed of every draw", int, 0, (0, MAX_SEED))
+TRIALS = CommandOption("trials", "episodes per instance", int, 30, (1, 1_000_000))
+TRIAL = CommandOption(
+    "trial", "which of the trials of acerl-np evaluate, from 0 on", int, 0, (0, 9_999_999)
+)
+# None, not False: how a policy was trained decides.
+GREEDY = CommandOption(
+    "greedy",
+    "take what a trained policy likes best (default: as in its training: networks sample, as in the paper, "
+    "index policies do not)",
+    bool,
+)
+COST_LIMIT = CommandOption("cost-limit", "xi, limit on the tardiness, s", float, 50.0, (0, 10**9))
+HORIZON = CommandOption(
+    "horizon",
+    "stop an episode after so many seconds, finished or not (default: never)",
+    float,
+    metavar="SECONDS",
+)
+THREADS = CommandOption(
+    "threads", "worker threads (default: one per core)", int, range=(1, MAX_THREADS)
+)
+PLAYING = (TRIALS, SEED, GREEDY, COST_LIMIT, HORIZON, THREADS)
 
-    check_threads(options["threads"])
-    check_seed(options["seed"])
-    for name, low, high in WHOLE_RANGES:
-        value = options[name]
-        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-            raise ConfigError(
-                f"{name}: read {describe(value)}; expected a whole number from {low} to {high}"
-            )
-    silence = options["silence"]
-    if silence is not None and (isinstance(silence, bool) or not isinstance(silence, int | float)):
-        raise ConfigError(f"silence: read {describe(silence)}; expected seconds above 0")
-    every = options["checkpoint_every"]
-    if isinstance(every, bool) or not isinstance(every, int | float) or not 0 <= every < 1e9:
-        raise ConfigError(
-            f"checkpoint_every: read {describe(every)}; expected seconds from 0 to 1e9"
-        )
-    for name in ("more", "no_records", "tensorboard", "quiet"):
-        if not isinstance(options[name], bool):
-            raise ConfigError(f"{name}: read {describe(options[name])}; expected true or false")
-    check_share(options["hold_out"])
-    if options["preset"] not in (None, *PRESETS):
-        expected = ", ".join(PRESETS)
-        raise ConfigError(f"preset: read {describe(options['preset'])}; expected one of {expected}")
-    processes = options["processes"]
-    if processes is not None and (isinstance(processes, bool) or not isinstance(processes, int)):
-        raise ConfigError(f"processes: read {describe(processes)}; expected a whole number")
-    texts = ("suite", "layout", "breakdowns", "date_format", "random_breakdowns", "out")
-    for name in ("seeds", "dask", *texts):
-        if not isinstance(options[name], str | None):
-            raise ConfigError(f"{name}: read {describe(options[name])}; expected a text")
-    if options["breakdowns"] == "":
-        raise ConfigError("breakdowns: read ''; expected the name of a file, or none")
-    tasks = options["tasks"]
-    if not isinstance(tasks, list) or not all(isinstance(task, str) for task in tasks):
-        raise ConfigError(f"tasks: read {describe(tasks)}; expected a list of texts")
+LOOKAHEAD = (
+    CommandOption(
+        "lookahead",
+        "add to each trained policy and rule one that tries its best assignments on N sampled futures "
+        "before each decision, such as 32",
+        int,
+        range=(1, 100_000),
+        metavar="N",
+    ),
+    CommandOption(
+        "history",
+        "records that futures are made of: files, bundled instances or a suite (default: the training "
+        "records in a policy's file; rules have none). A judged record is never among its own futures",
+        metavar="RECORDS",
+        nargs="+",
+    ),
+    CommandOption(
+        "weights",
+        "match: a record weighs by how well it agrees with the day so far; even: all alike (default: match)",
+        choices=("match", "even"),
+    ),
+    CommandOption(
+        "bases",
+        "index policies: look ahead with N - 1 noised copies of the policy, too (default: 1)",
+        int,
+        range=(1, 64),
+        metavar="N",
+    ),
+)
+
+# Workers, outputs
+
+SILENT = 3600.0
+"""Seconds after which a part of a training, an evaluation or a search is given out again."""
+
+
+def list_team(what: str, silence: str = f"{SILENT:g}") -> tuple[CommandOption, ...]:
+    """Return the options that say whose workers do the work, `what`; and the default of one in words."""
+    processes = f"{what} in so many processes of one thread each"
+    dask = (
+        f"{what} on the workers of a Dask scheduler such as tcp://host:8786; they execute what they are "
+        "sent, so use trusted networks only (docs/scaling.md)"
+    )
+    late = (
+        "take workers for lost when no task is finished for so long: processes are started anew, "
+        f"elsewhere the work ends (default: {silence})"
+    )
+    return (
+        CommandOption("processes", processes, int, metavar="N"),
+        CommandOption("dask", dask, metavar="ADDRESS"),
+        CommandOption("silence", late, float, range=(1e-3, 10**9), metavar="SECONDS"),
+    )
+
+
+FORCE = CommandOption("force", "replace what exists; a file that is read is never written", bool)
+FORMAT = CommandOption(
+    "format",
+    "form of the table; csv and json: plain numbers, units in the columns' names",
+    default="text",
+    choices=FORMATS,
+)
+MORE = CommandOption(
+    "more",
+    "show late share, waiting, utilisation, empty travel and standard errors, too",
+    bool,
+    default=False,
+)

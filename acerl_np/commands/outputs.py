@@ -1,38 +1,19 @@
-"""What each command reads, by its options, and what it may therefore not write."""
+"""What a command may not write: what it reads, and what exists and is not meant to be replaced."""
 
 from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
-from acerl_np.support.errors import AcerlError
-from acerl_np.support.files import TEMPORARY
-from acerl_np.support.outputs import check_not_read, check_outputs
+from acerl_np.commands.options import FORCE, Parser
+from acerl_np.support.errors import AcerlError, InputError, make_printable
+from acerl_np.support.files import STDIN, TEMPORARY, path_exists
+from acerl_np.support.outputs import has_mark
 
-RECORDS = ("tasks", "fit", "history", "names")
-"""Options that name task records; others of these names hold no files, which does no harm."""
-
-FILES = (
-    "against",
-    "assignments",
-    "audit",
-    "breakdowns",
-    "config",
-    "file",
-    "layout",
-    "past",
-    "policies",
-    "policy",
-    "references",
-    "replay",
-    "resume",
-)
-"""Options that name other files."""
-
-FOLDERS = ("folder", "runs")
-"""Options that name folders of runs."""
+WRITTEN = ("out", "schedule_csv", "trials_csv")
+"""Options that name what is written; all others may name what is read."""
 
 RUN_FILES = (
     "policy.npz",
@@ -41,20 +22,16 @@ RUN_FILES = (
     "history.csv",
     "curves.csv",
     "curves.png",
+    "results.csv",
     "held-back.npz",
     "static.npz",
 )
 """What a training leaves in its folder."""
 
 
-def add_force(parser: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:
+def add_force(parser: Parser) -> None:
     """Declare --force."""
-    parser.add_argument(
-        "--force",
-        action="store_true",
-        default=None,
-        help="replace what exists; a file that is read is never written",
-    )
+    FORCE.declare(parser)
 
 
 def declare_outputs(
@@ -63,23 +40,64 @@ def declare_outputs(
     *,
     option: str = "--out",
     own: bool = False,
+    force: bool | None = None,
 ) -> None:
-    """Refuse what must not be written, before any work; all that the arguments name counts as read.
+    """Refuse what must not be written, before any work.
+
+    Files are written beside their names and moved there, so what is read under another name stays as it is;
+    only a name that is read itself is refused, also with --force.
 
     Parameters
     ----------
     arguments : argparse.Namespace
-        With `force`.
-    outputs, option, own
-        As `check_outputs` takes them.
-
-    Raises
-    ------
-    InputError
-        If one is refused.
+        With `force`; whatever it names may be read.
+    outputs : iterable of path-like
+    option : str
+        What names the outputs, for the error.
+    own : bool
+        Whether what this package made (`has_mark`) may be replaced unasked: for default names, nobody chose
+        them.
+    force : bool, optional
+        In the place of the arguments'.
     """
-    force = bool(arguments.force)
-    check_outputs(outputs, list_inputs(arguments), force=force, option=option, own=own)
+    from acerl_np.problem.bundled import bundled_instances, bundled_suites
+
+    force = bool(arguments.force) if force is None else force
+    read = [
+        name
+        for key, value in vars(arguments).items()
+        if key not in WRITTEN
+        for name in (value if isinstance(value, list) else [value])
+        if isinstance(name, str)
+    ]
+    bundled, suites = bundled_instances(), bundled_suites()
+    for name in read.copy():
+        read += [str(bundled[item]) for item in suites.get(name, [name]) if item in bundled]
+    for output in outputs:
+        path = os.fspath(output)
+        shown = make_printable(path)
+        source = next((name for name in read if _are_same(name, path)), None)
+        if source is not None:
+            name = make_printable(source)
+            same = "is" if name == shown else f"is the same file as {name}, which is"
+            raise InputError(
+                f"{option}: {shown} {same} read, and would be overwritten; expected another name"
+            )
+        if path == STDIN or (path_exists(path) and not Path(path).is_file()):
+            what = "a folder" if Path(path).is_dir() else "no file"
+            found = "read '-'" if path == STDIN else f"{shown} is {what}"
+            raise InputError(f"{option}: {found}; expected the name of a file")
+        if os.path.lexists(path) and not force and not (own and has_mark(path)):
+            raise InputError(
+                f"{option}: {shown} exists; expected a new name, or --force to replace it"
+            )
+
+
+def _are_same(one: str, other: str) -> bool:
+    try:
+        return Path(one).samefile(other)
+    except (OSError, ValueError):
+        return False
 
 
 def declare_run(arguments: argparse.Namespace) -> None:
@@ -89,44 +107,21 @@ def declare_run(arguments: argparse.Namespace) -> None:
     ----------
     arguments : argparse.Namespace
         With `out`, `resume` and `force`. Without the first two a new folder is made.
-
-    Raises
-    ------
-    InputError
-        If it is refused.
     """
     out, resume = arguments.out, arguments.resume
     if out is None and resume is None:
         return
     folder = Path(resume).parent if out is None else Path(out)
-    outputs = {name: folder / name for name in RUN_FILES}
-    checkpoint = outputs["run.npz"]
-    try:
-        own = resume is not None and checkpoint.samefile(resume)
-    except (OSError, ValueError):
-        own = False
-    if not own:
-        force = bool(arguments.force) or is_killed_start(folder)
-        check_outputs(outputs.values(), list_inputs(arguments), force=force)
+    if resume is not None and _are_same(resume, str(folder / "run.npz")):
         return
-    inputs = list_inputs(arguments)
-    del outputs["run.npz"]
-    check_not_read(outputs.values(), inputs)
-    check_not_read([checkpoint], [name for name in inputs if name != resume])
+    force = bool(arguments.force) or is_killed_start(folder)
+    declare_outputs(arguments, [folder / name for name in RUN_FILES], force=force)
 
 
 def is_killed_start(folder: Path) -> bool:
     """Whether all that a folder holds is what a training writes before its first checkpoint.
 
     That is config.json, and the held-back records that it names: nothing was trained there.
-
-    Parameters
-    ----------
-    folder : Path
-
-    Returns
-    -------
-    bool
     """
     from acerl_np.commands.judging import FILE, read_facts, read_held_back
 
@@ -139,73 +134,8 @@ def is_killed_start(folder: Path) -> bool:
     # The folder of --seeds has a config.json with "seeds", and of a study none of these.
     if not names <= {"config.json", FILE} or not {"acerl_np", "seed"} <= facts.keys():
         return False
-    if FILE not in names:
-        return True
     try:
-        held_back = read_held_back(folder / FILE)
+        held_back = read_held_back(folder / FILE) if FILE in names else []
     except AcerlError:
         return False
-    return {item.name: item.content_hash for item in held_back} == facts.get("held_back")
-
-
-def list_inputs(arguments: argparse.Namespace) -> list[str | Path]:
-    """Return the names of all that a command with these arguments may read.
-
-    Parameters
-    ----------
-    arguments : argparse.Namespace
-
-    Returns
-    -------
-    list of str or Path
-        Some may be no files.
-    """
-    options = vars(arguments)
-    found: list[str | Path] = []
-    for option in FILES:
-        found += _list(options.get(option))
-    for option in FOLDERS:
-        for folder in _list(options.get(option)):
-            found += [folder, *_list_run(Path(folder))]
-    records = [name for option in RECORDS for name in _list(options.get(option))]
-    suite = options.get("suite")
-    return [*found, *_list_records(options, records, suite)]
-
-
-def _list(value: object) -> list[str]:
-    if isinstance(value, str):
-        return [value]
-    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
-
-
-def _list_run(folder: Path) -> Iterator[Path]:
-    """Yield the tables and facts in a folder of a run, of several seeds or of a study."""
-    try:
-        for pattern in ("*.csv", "*.json", "seed*/*.csv", "seed*/*.json"):
-            yield from folder.glob(pattern)
-    except (OSError, ValueError):
-        return
-
-
-def _list_records(
-    options: dict[str, object], records: list[str], suite: object
-) -> Iterator[str | Path]:
-    """Yield records with what stands beside them, and the files of bundled ones and of their layouts."""
-    from acerl_np.problem.bundled import bundled_instances, bundled_suites, instances_folder
-    from acerl_np.problem.records import BREAKDOWNS_FILE
-    from acerl_np.support.files import STDIN
-
-    bundled, suites = bundled_instances(), bundled_suites()
-    # Of a layout or breakdowns that are named, those beside a record are not read.
-    beside = [] if options.get("layout") is not None else ["layout.json"]
-    beside += [] if options.get("breakdowns") is not None else [BREAKDOWNS_FILE]
-    names = [*records, *([suite] if isinstance(suite, str) else [])]
-    # Without a name all bundled records may be meant.
-    for name in names or (list(suites) if "suite" in options else []):
-        yield name
-        files = [bundled[each] for each in suites.get(name, [name]) if each in bundled]
-        yield from files
-        for file in [] if name == STDIN else [Path(name), *files]:
-            yield from (file.with_name(other) for other in beside if file.name)
-    for name in _list(options.get("layout")):
-        yield instances_folder() / name / "layout.json"
+    return not held_back or {x.name: x.content_hash for x in held_back} == facts.get("held_back")

@@ -1,4 +1,17 @@
-"""`acerl-np policy`: show what a policy file holds."""
+"""`acerl-np policy`: show what a policy file holds.
+
+Show a policy of any form: its sizes or its plan, and where it comes from (floor, fleet, records, version).
+
+Of a linear index policy each weight is shown, what it does, and what leaving it out would cost: makespan
+and share within the limit when it is set to 0, played on noised copies of the training records (arrivals
+moved by up to 5 s). With hidden units a weight alone means little, so that only the cost is shown.
+
+Examples
+--------
+  acerl-np policy show runs/dmh-train-seed0/policy.npz
+  acerl-np policy show policy.npz week3.csv --layout floor.json
+  acerl-np policy show policy.npz --format json
+"""
 
 from __future__ import annotations
 
@@ -8,10 +21,12 @@ import sys
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from acerl_np.commands.common import add_records, load_instances
-from acerl_np.commands.playing import add_playing, check_playing
+from acerl_np.commands import options as opt
+from acerl_np.commands.common import load_instances, names_records
+from acerl_np.commands.players import check_fit
+from acerl_np.commands.tables import Column, render
 from acerl_np.support.errors import PolicyWarning, list_some, make_printable
-from acerl_np.support.report import FORMAT_HELP, FORMATS, Cell, render_data, render_table
+from acerl_np.support.report import render_data, render_table
 
 if TYPE_CHECKING:
     from acerl_np.evaluation.importance import Importance
@@ -23,116 +38,81 @@ if TYPE_CHECKING:
 SHOWN = 8
 """Most names in a line."""
 
-DESCRIPTION = """\
-Show what a policy file holds.
-"""
-
-SHOW = """\
-Show a policy of any form: its sizes or its plan, and where it comes from (floor, fleet, records, version).
-
-Of a linear index policy each weight is shown, what it does, and what leaving it out would cost: makespan
-and share within the limit when it is set to 0, played on noised copies of the training records (arrivals
-moved by up to 5 s). With hidden units a weight alone means little, so that only the cost is shown.
-"""
-
-EPILOG = """\
-examples:
-  acerl-np policy show runs/dmh-train-seed0/policy.npz
-  acerl-np policy show policy.npz --tasks week3.csv --layout floor.json
-  acerl-np policy show policy.npz --format json
-"""
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.description = DESCRIPTION
-    parser.epilog = EPILOG
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     show = actions.add_parser(
         "show",
         help="what a file holds, and what each weight does",
-        description=SHOW,
-        epilog=EPILOG,
+        description=parser.description,
+        epilog=parser.epilog,
         allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    show.add_argument("file", metavar="FILE", help="policy.npz, of any form")
-    add_measuring(show)
-    show.add_argument("--format", choices=FORMATS, default="text", help=FORMAT_HELP)
-
-
-def add_measuring(parser: argparse.ArgumentParser) -> None:
-    """Declare on what `measure` plays, and how."""
-    add_records(
-        parser,
-        "records to play without each feature (default: the training records in the file)",
-        "a bundled suite to play",
+    parser.description = "Show what a policy file holds.\n"
+    opt.declare(
+        show, opt.CommandOption("file", "policy.npz, of any form", metavar="FILE", positional=True)
     )
-    parser.add_argument("--seed", type=int, default=0, help="seed of the copies (default: 0)")
-    add_playing(parser, "cost-limit", "threads")
+    opt.declare(show, *MEASURING, opt.FORMAT)
+
+
+MEASURING = (
+    opt.BEHIND,
+    opt.SUITE.but(help="a bundled suite to play"),
+    *opt.READING,
+    opt.SEED.but(help="seed of the copies"),
+    opt.COST_LIMIT,
+    opt.THREADS,
+)
+"""On what `measure` plays, and how."""
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Show the policy; return the exit status."""
     from acerl_np.policies.files import load_policy
     from acerl_np.policies.index import IndexPolicy
-    from acerl_np.support.workers import check_threads
 
-    check_playing(arguments)
-    check_threads(arguments.threads)
     policy: AnyPolicy = load_policy(arguments.file)
     facts = list_facts(policy)
     importance = None
     if isinstance(policy, IndexPolicy):
         importance = measure(arguments, policy)
-    else:
-        find_records(arguments, policy.origin)  # a name that leads nowhere is refused all the same
-    if arguments.format == "json":
+    elif names_records(arguments):
+        check_fit([arguments.file], [policy], load_instances(arguments))
+    form = arguments.format
+    if form == "json":
         print(render_json(facts, importance), end="")
         return 0
     shown = [[make_printable(name), make_printable(text)] for name, text in facts]
-    if importance is None and arguments.format != "text":
-        header = ["policy", make_printable(arguments.file)]
-        print(render_table(header, shown, arguments.format), end="")
+    if importance is None and form != "text":
+        print(render_table(["policy", make_printable(arguments.file)], shown, form), end="")
         return 0
     # A table for another program stays one.
-    below = sys.stdout if arguments.format in ("text", "markdown") else sys.stderr
+    below = sys.stdout if form in ("text", "markdown") else sys.stderr
     for name, text in shown:
-        print(f"{name}: {text}{'  ' if arguments.format == 'markdown' else ''}", file=below)
+        print(f"{name}: {text}{'  ' if form == 'markdown' else ''}", file=below)
     if importance is None:
         return 0
     print(file=below)
-    if arguments.format == "csv":
-        print(render_data(list_data(importance), "csv"), end="")
-        for line in explain(importance):
-            print(line, file=sys.stderr)
-        return 0
-    header, rows = tabulate(importance)
-    if arguments.format == "text":
-        # Words begin below each other.
-        width = max(len(header[-1]), *(len(str(row[-1])) for row in rows))
-        header = [*header[:-1], header[-1].ljust(width)]
-        rows = [[*row[:-1], str(row[-1]).ljust(width)] for row in rows]
-    print(render_table(header, rows, arguments.format), end="")
-    if arguments.format == "markdown":
+    if form == "csv":
+        print(render_data(list_data(importance), form), end="")
+    else:
+        print(render_features(importance, form), end="")
+    if form == "markdown":
         print()
     for line in explain(importance):
         print(line, file=below)
     return 0
 
 
-def find_records(arguments: argparse.Namespace, origin: Origin | None) -> list[Instance]:
-    """Return the records that the arguments name, or those in the file."""
-    if arguments.tasks or arguments.suite is not None or arguments.layout is not None:
-        return load_instances(arguments)
-    return [] if origin is None else list(origin.history)
-
-
 def measure(arguments: argparse.Namespace, policy: IndexPolicy) -> Importance:
     """Return what each weight is worth on the records that the arguments name, or on those in the file."""
     from acerl_np.evaluation.importance import measure_importance
 
-    records = find_records(arguments, policy.origin)
+    records: list[Instance] = list(policy.origin.history) if policy.origin is not None else []
+    if names_records(arguments):
+        records = load_instances(arguments)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PolicyWarning)  # where it was trained is shown
         return measure_importance(
@@ -186,23 +166,28 @@ def list_origin(origin: Origin | None) -> list[tuple[str, str]]:
     return facts
 
 
-def tabulate(importance: Importance) -> tuple[list[str], list[list[Cell]]]:
-    """Return header and rows of the table of features."""
+def render_features(importance: Importance, form: str) -> str:
+    """Return the table of features for people."""
     is_linear = any(part.weight is not None for part in importance.parts)
-    header = ["feature", *(["weight"] if is_linear else [])]
-    played = importance.makespan is not None
-    header += ["makespan without", "more", "within without"] if played else []
-    header.append("effect" if is_linear else "what it is")
-    rows: list[list[Cell]] = []
-    for part in importance.parts:
-        row: list[Cell] = [make_printable(part.name)]
-        if is_linear:
-            row.append("" if part.weight is None else f"{part.weight:.3f}")
-        if importance.makespan is not None and part.makespan is not None:
-            row += [f"{part.makespan:.1f}", f"{part.makespan - importance.makespan:+.1f}"]
-            row.append(f"{part.satisfied:.0%}")
-        rows.append([*row, part.effect])
-    return header, rows
+    whole = importance.makespan
+    columns = [
+        Column("feature", "feature"),
+        *([Column("weight", "weight", ".3f")] if is_linear else []),
+    ]
+    if whole is not None:
+        columns.append(Column("makespan_without_s", "makespan without", ".1f"))
+        columns.append(Column("more", "more", "+.1f"))
+        columns.append(Column("satisfied_without_share", "within without", ".0%"))
+    columns.append(Column("effect", "effect" if is_linear else "what it is", words=True))
+    rows = [
+        {
+            **row,
+            "feature": make_printable(part.name),
+            "more": None if whole is None or part.makespan is None else part.makespan - whole,
+        }
+        for row, part in zip(list_data(importance), importance.parts, strict=True)
+    ]
+    return render(columns, rows, form)
 
 
 def list_data(importance: Importance) -> list[dict[str, object]]:
@@ -228,7 +213,7 @@ def explain(importance: Importance) -> list[str]:
         )
     if importance.makespan is None:
         lines.append(
-            "no records in the file; --tasks or --suite name some, to tell what each is worth"
+            "no records in the file; TASKS or --suite name some, to tell what each is worth"
         )
         return lines
     lines.append(

@@ -6,11 +6,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from acerl_np.commands.learners import count_decisions
 
 if TYPE_CHECKING:
-    from acerl_np.training.acerl import ACERL
-    from acerl_np.training.history import Generation
+    from acerl_np.commands.learners import Learner
 
 
 @contextmanager
@@ -57,28 +58,26 @@ def open_meter(first: int, total: int, form: str) -> Iterator[Callable[[int, str
 
 
 @contextmanager
-def show_progress(trainer: ACERL, *, quiet: bool) -> Iterator[Callable[[Generation], None]]:
-    """Show how far it is, population means, speed and time left on the standard error stream."""
+def show_progress(
+    learner: Learner, trainer: Any, *, quiet: bool
+) -> Iterator[Callable[[Any], None]]:
+    """Show how far it is, the episodes' means, speed and time left on the standard error stream."""
     if quiet or trainer.done:
         yield lambda record: None
         return
-    budget = trainer.config.decisions
-    before = trainer.history[-1].decisions if trainer.history else 0
-    total = trainer.config.generations if budget is None else budget
-    first = trainer.generation if budget is None else before
-    started = time.perf_counter()
-    form = "generation {n}/{total}" if budget is None else "{n:,}/{total:,} decisions"
-    with open_meter(first, total, form) as meter:
+    before, started = count_decisions(trainer), time.perf_counter()
+    first, total = learner.place(trainer)
+    with open_meter(first, total, learner.form) as meter:
 
-        def show(record: Generation) -> None:
-            rate = (record.decisions - before) / max(time.perf_counter() - started, 1e-9)
+        def show(record: Any) -> None:
+            rate = (count_decisions(trainer) - before) / max(time.perf_counter() - started, 1e-9)
             text = (
                 f"return {record.return_mean:.1f}, tardiness {record.cost_mean:.1f}, "
-                f"satisfied {record.satisfied:.0%}, {rate / 1e3:,.0f}k decisions/s"
+                f"satisfied {record.satisfied:.0%}, {rate / 1e3:,.{learner.digits}f}k {learner.noun}/s"
             )
             if record.failed:
-                text += f", {record.failed} members did not finish"
-            # The last generation goes beyond a budget of decisions.
-            meter(record.generation if budget is None else min(record.decisions, total), text)
+                text += f", {record.failed} {learner.failed}"
+            # The last generation or update goes beyond a budget.
+            meter(min(learner.place(trainer)[0], total), text)
 
         yield show

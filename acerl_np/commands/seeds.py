@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import sys
 import time
 from collections.abc import Sequence
@@ -12,13 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from acerl_np.commands.curves import PICTURE, draw_training
-from acerl_np.commands.outputs import list_inputs
-from acerl_np.commands.summary import USAGE_MEANING
+from acerl_np.commands.outputs import declare_outputs
+from acerl_np.commands.tables import USAGE_MEANING, Column, render
 from acerl_np.support.errors import InputError, describe
 from acerl_np.support.files import claim_folder, write_atomically
 from acerl_np.support.numbers import MAX_SEED
-from acerl_np.support.outputs import check_outputs
-from acerl_np.support.report import render_csv, render_table
+from acerl_np.support.report import render_csv
 
 if TYPE_CHECKING:
     from acerl_np.experiments.seeds import SeedTask
@@ -32,24 +30,8 @@ SHARES = ("satisfied", "late", "utilisation", "empty")
 """Columns of fractions."""
 
 
-def add_seeds(parser: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:
-    """Declare --seeds."""
-    parser.add_argument(
-        "--seeds",
-        metavar="FIRST:LAST",
-        help="train with several seeds, such as 0:5 for 0 to 4: a folder each below --out, and a summary; "
-        "what is finished is kept, so that the same command goes on where it stopped",
-    )
-
-
 def read_seeds(text: str) -> range:
-    """Return the seeds that "0:5" means.
-
-    Raises
-    ------
-    InputError
-        If it means none, or is no such text.
-    """
+    """Return the seeds that "0:5" means."""
     first, colon, last = text.partition(":")
     try:
         seeds = range(int(first), int(last) if colon else int(first) + 1)
@@ -65,29 +47,16 @@ def read_seeds(text: str) -> range:
 
 
 def declare_seeds(arguments: argparse.Namespace, tasks: Sequence[SeedTask], folder: Path) -> None:
-    """Refuse a folder that holds another training; the same one goes on in its own.
-
-    Parameters
-    ----------
-    arguments : argparse.Namespace
-        With `force`.
-    tasks : sequence of SeedTask
-    folder : Path
-
-    Raises
-    ------
-    InputError
-        If it is refused.
-    """
+    """Refuse a folder that holds another training; the same one goes on in its own."""
     from acerl_np.experiments.seeds import FILES, TRIALS_FILE, is_begun
 
-    inputs, force = list_inputs(arguments), bool(arguments.force)
+    force = bool(arguments.force)
     shared = [folder / name for name in (CONFIG, SUMMARY, PICTURE)]
-    check_outputs(shared, inputs, force=force or is_begun_here(folder / CONFIG, tasks))
+    declare_outputs(arguments, shared, force=force or is_begun_here(folder / CONFIG, tasks))
     for task in tasks:
         place = folder / f"seed{task.seed}"
         files = [place / name for name in (*FILES, TRIALS_FILE)]
-        check_outputs(files, inputs, force=force or is_begun(place, task))
+        declare_outputs(arguments, files, force=force or is_begun(place, task))
 
 
 def is_begun_here(path: Path, tasks: Sequence[SeedTask]) -> bool:
@@ -135,16 +104,15 @@ def run_seeds(
         header, rows = summarise_seeds(tasks, [results[k] for k in range(len(tasks))], more=more)
         write_atomically(folder / SUMMARY, render_csv([header, *rows]).encode())
         picture = draw_training(folder, quiet=quiet)
-    shown = [
-        [row[0], *(_show(name, x) for name, x in zip(header[1:], row[1:], strict=True))]
-        for row in rows
+    columns = [
+        Column(name, name, ".0%" if name.endswith(SHARES) else "" if name == "seed" else ".1f")
+        for name in header
     ]
-    limit = tasks[0].cost_limit
+    shown = [dict(zip(header, row, strict=True)) for row in rows]
     meaning = f"\n{USAGE_MEANING}" if more else ""
     print(
-        f"Means over {tasks[0].trials} trials of each record; satisfied: tardiness below {limit:g} s"
-        f"{meaning}\n"
-        f"{render_table(header, shown, rules=[len(shown) - 2])}"
+        f"Means over {tasks[0].trials} trials of each record; satisfied: tardiness below "
+        f"{tasks[0].cost_limit:g} s{meaning}\n{render(columns, shown, 'text', rules=[len(shown) - 2])}"
     )
     print(f"a folder per seed, and the summary: {folder / SUMMARY}")
     if picture is not None:
@@ -166,9 +134,3 @@ def describe_tasks(tasks: Sequence[SeedTask]) -> dict[str, Any]:
     own = config.to_dict()
     data.update({"config": own} if isinstance(config, Config) else own)
     return data
-
-
-def _show(name: str, value: float) -> str:
-    if math.isnan(value):
-        return "-"
-    return f"{value:.0%}" if name.endswith(SHARES) else f"{value:.1f}"

@@ -1,15 +1,14 @@
-"""Options that say who does the work: this process, processes of its own, or a cluster."""
+"""Who does the work: this process, processes of its own, or a cluster."""
 
 from __future__ import annotations
 
-import argparse
 import logging
-import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from acerl_np.commands.interruption import raise_on_sigterm
+from acerl_np.commands.options import SILENT
 from acerl_np.support.errors import (
     ConfigError,
     InputError,
@@ -22,71 +21,28 @@ from acerl_np.support.errors import (
 if TYPE_CHECKING:
     from acerl_np.support.team import Team
 
-SILENCE = 3600.0
-"""Seconds in which a part of a training, an evaluation or a search is expected back."""
-
 PATIENCE = 10.0
 """Seconds to wait for a scheduler, and then for its first worker."""
 
 
-def add_team_options(
-    parser: argparse._ArgumentGroup | argparse.ArgumentParser,
-    what: str,
-    silence: str = f"{SILENCE:g}",
-) -> None:
-    """Declare --processes, --dask and --silence, whose default is told as `silence`."""
-    parser.add_argument(
-        "--processes",
-        type=int,
-        metavar="N",
-        help=f"{what} in so many processes of one thread each",
-    )
-    parser.add_argument(
-        "--dask",
-        metavar="ADDRESS",
-        help=f"{what} on the workers of a Dask scheduler such as tcp://host:8786; they execute what they "
-        "are sent, so use trusted networks only (docs/scaling.md)",
-    )
-    parser.add_argument(
-        "--silence",
-        type=float,
-        metavar="SECONDS",
-        help="take workers for lost when no task is finished for so long: processes are started anew, "
-        f"elsewhere the work ends (default: {silence})",
-    )
-
-
 @contextmanager
 def open_team(
-    processes: int | None,
-    dask: str | None,
-    silence: float | None = None,
-    *,
-    usual: float | None = SILENCE,
-    own: int | None = None,
+    options: Mapping[str, Any], *, usual: float | None = SILENT, own: int | None = None
 ) -> Iterator[Team | None]:
     """Return the workers that the options name, and end them with the block, Ctrl-C or SIGTERM.
 
     Parameters
     ----------
-    processes, dask, silence
-        The options.
+    options : mapping
+        With those of `list_team`.
     usual : float, optional
         The silence where none is named; None is for tasks that may take any time.
     own : int, optional
         Processes where none are named; by default there is no team then.
-
-    Raises
-    ------
-    InputError
-        If both are given, or a number is none.
-    WorkerError
-        If a cluster is not there.
     """
+    processes, dask, silence = options["processes"], options["dask"], options["silence"]
     if processes is not None and dask is not None:
         raise InputError("--processes: given besides --dask; expected one of the two")
-    if silence is not None and not 0.0 < silence < math.inf:
-        raise ConfigError(f"--silence: read {describe(silence)}; expected seconds above 0")
     silence = usual if silence is None else float(silence)
     if dask is not None:
         with raise_on_sigterm(), connect_dask(dask, time_limit=silence) as team:

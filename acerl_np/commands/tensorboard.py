@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -28,25 +27,8 @@ NO_SCALARS = (*STEPS, "generation", "seconds")
 LOOKS = ("makespan", "tardiness", "satisfied")
 
 
-def add_tensorboard(parser: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:
-    """Declare --tensorboard."""
-    parser.add_argument(
-        "--tensorboard",
-        action="store_const",
-        const=True,
-        help=f"also write what history.csv and curves.csv tell as event files, into {FOLDER}/ beside "
-        "them (needs the extra: pip install 'acerl_np[tensorboard]'); show them with: tensorboard "
-        "--logdir runs",
-    )
-
-
 def check_tensorboard(wanted: bool) -> None:
-    """Refuse --tensorboard where its library is missing.
-
-    Raises
-    ------
-    MissingExtraError
-    """
+    """Refuse --tensorboard where its library is missing."""
     if wanted:
         _find_writer()
 
@@ -67,19 +49,7 @@ def open_tensorboard(
 ) -> Iterator[Callable[[Generation | Round], None]]:
     """Return what logs a line of the history, and the looks at the policy since the last one.
 
-    Parameters
-    ----------
-    folder : Path
-        Of the results.
-    trainer : ACERL or RivalTrainer
-        A resumed one takes back what was logged after its checkpoint.
-    wanted : bool
-        Whether anything is logged at all.
-
-    Raises
-    ------
-    MissingExtraError
-        If tensorboardX is not installed.
+    A resumed trainer takes back what was logged after its checkpoint. Unless it is wanted nothing is logged.
     """
     if not wanted:
         yield lambda record: None

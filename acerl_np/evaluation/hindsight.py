@@ -108,7 +108,7 @@ def _search(instance: Instance, cost_limit: float, effort: float, seed: Whole) -
 
 def follow_static(instance: Instance, cost_limit: float) -> tuple[float, float, tuple[int, ...]]:
     """Return makespan, tardiness and actions of the best static plan, inf and none if there is none."""
-    # As `evaluation.comparison` and the tables seek it.
+    # As `evaluation.margin` and the tables seek it.
     found = find_static(instance, cost_limit=cost_limit, within_limit=True, threads=1)
     if found is None or not np.isfinite(found.makespan[0]):
         return math.inf, math.inf, ()

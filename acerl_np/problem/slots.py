@@ -124,7 +124,8 @@ def place_tasks(problem: Problem, instances: Sequence[Instance], slots: Slots) -
     """Return the tables, whose first rows are those of these instances, with their tasks in slots."""
     record = problem.record.copy()
     record[..., RECORD_SLOT] = 0.0
-    for i, instance in enumerate(instances if slots.ids else ()):
+    # Tables that a lookahead fills by itself have fewer rows than there are records.
+    for i, instance in enumerate(instances[: len(record)] if slots.ids else ()):
         found = _found.get(instance)
         if found is None or found[0] != slots.ids:
             found = _found[instance] = slots.ids, assign_slots(instance.tasks, slots.ids)

@@ -91,7 +91,7 @@ class Config:
     antithetic : bool
         Mirrored pairs of members.
     hidden : tuple of int
-        Sizes of the hidden layers; an index policy has none or one.
+        Sizes of the hidden layers; by default 128 and 128. An index policy has none, the default, or one.
     advantage : {"paper", "released"}
         Sign of the sampler's metric u.
     initialisation : {"he", "torch", "small"}
@@ -140,7 +140,7 @@ class Config:
     without: tuple[str, ...] = ()
     shaping: Shaping = "standardised"
     antithetic: bool = False
-    hidden: tuple[int, ...] = (128, 128)
+    hidden: tuple[int, ...] = None  # type: ignore[assignment]  # by the form
     advantage: Advantage = "paper"
     initialisation: Initialisation = "he"
     biases: bool = True
@@ -181,7 +181,9 @@ class Config:
             if not is_real(horizon) or not 0.0 < self.horizon <= MAX_HORIZON:  # type: ignore[operator]
                 _fail("horizon", horizon, f"seconds above 0 to {MAX_HORIZON:g}")
             object.__setattr__(self, "horizon", float(self.horizon))  # type: ignore[arg-type]
-        hidden = self.hidden
+        hidden: Any = self.hidden
+        if hidden is None:
+            hidden = () if self.form == "index" else (128, 128)
         if (
             not isinstance(hidden, tuple | list)
             or len(hidden) > 10
@@ -209,9 +211,15 @@ class Config:
                 _fail("spread", self.spread, "one with form network")
             if self.knowledge is not None:
                 _fail("knowledge", self.knowledge, "none with form network")
-        elif self.slots != "task":
+            if self.without:
+                _fail("without", self.without, "no features with form network")
+            return
+        if self.slots != "task":
             _fail("slots", self.slots, "none with form index")
-        elif len(self.hidden) > 1 or any(n > MAX_HIDDEN for n in self.hidden):
+        for name, usual in NETWORK_ALONE.items():
+            if getattr(self, name) != usual:
+                _fail(name, getattr(self, name), f"{usual} with form index")
+        if len(self.hidden) > 1 or any(n > MAX_HIDDEN for n in self.hidden):
             _fail("hidden", self.hidden, f"at most one layer of {MAX_HIDDEN} with form index")
 
     def to_dict(self) -> dict[str, Any]:
@@ -350,6 +358,8 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "outcome": get_args(Outcome),
     "slots": get_args(SlotKind),
 }
+NETWORK_ALONE = {"initialisation": "he", "biases": True, "standardise": True}
+"""Options that an index policy does not have, and the defaults that it may be given all the same."""
 SWITCHES = ("antithetic", "biases", "standardise")
 
 

@@ -52,25 +52,21 @@ COMMANDS = {
     "records convert IN --out new.csv": "<stdin>",
     "records replay past.csv --tasks IN": "<stdin>",
     "floor check layout.json IN": "<stdin>",
-    "evaluate EDD --tasks IN --trials 1": "<stdin>",
+    "evaluate EDD IN --trials 1": "<stdin>",
     "replay EDD IN": "replay.html: EDD ",
     f"train IN {TRAIN}": "<stdin>",
-    "policy show index.npz --tasks IN": "pickup",
+    "policy show index.npz IN": "pickup",
 }
 
 
-def make_index(folder):
-    config = acerl_np.Config.preset("best", generations=1, population=2)
-    instance = acerl_np.load_instance("week.csv")
-    trainer = acerl_np.ACERL([instance], config)
-    trainer.run()
-    trainer.policy.save("index.npz")
+def make_index():
+    acerl_np.IndexPolicy.of_weights(approach=-1.0).save("index.npz")
 
 
 @pytest.mark.parametrize("words", COMMANDS)
 def test_a_dash_is_the_standard_input(folder, monkeypatch, capsys, words):
     if "index.npz" in words:
-        make_index(folder)
+        make_index()
     feed(monkeypatch, LINES)
     assert COMMANDS[words] in run(capsys, words.replace("IN", "-")).out
 
@@ -129,18 +125,18 @@ def test_breakdowns_and_assignments_from_the_standard_input(folder, monkeypatch,
     words = "records replay past.csv --tasks week.csv"
     assert run(capsys, words.replace("past.csv", "-")).out == run(capsys, words).out
     feed(monkeypatch, PAST)
-    assert "replay" in run(capsys, "evaluate EDD --trials 1 --tasks week.csv --replay -").out
+    assert "replay" in run(capsys, "evaluate EDD week.csv --trials 1 --past -").out
     feed(monkeypatch, PAST)
-    assert ": EDD 26.0/3.0, <stdin> 15.0/0.0" in run(capsys, "replay EDD week.csv --against -").out
+    assert ": EDD 26.0/3.0, <stdin> 15.0/0.0" in run(capsys, "replay EDD week.csv --past -").out
 
 
 @pytest.mark.parametrize("words", [words for words in COMMANDS if not words.startswith("policy")])
 def test_ignored_columns_are_one_line(folder, capsys, words):
     lines = [f"{line},{extra}" for line, extra in zip(LINES, ("Customer", "x", "y"), strict=True)]
-    (folder / "IN").write_text(text_of(lines))
-    err = run(capsys, words).err
+    (folder / "in.csv").write_text(text_of(lines))
+    err = run(capsys, words.replace("IN", "in.csv")).err
     assert [line for line in err.splitlines() if "ignored" in line] == [
-        "IN: columns ignored: Customer"
+        "in.csv: columns ignored: Customer"
     ]
 
 
@@ -153,7 +149,7 @@ def test_ignored_columns_of_many_files_are_one_line(folder, capsys):
     expected = "day0.csv, day1.csv, day2.csv, ... (5): columns ignored: comment, weight\n"
     assert err == expected
     (folder / "past.csv").write_text(text_of(f"{line},x" for line in PAST))
-    err = run(capsys, "evaluate EDD --trials 1 --tasks week.csv --replay past.csv").err
+    err = run(capsys, "evaluate EDD week.csv --trials 1 --past past.csv").err
     assert "past.csv: columns ignored: x\n" in err
 
 
@@ -171,16 +167,16 @@ def test_the_date_format_is_an_option_of_every_command(folder, capsys):
     )
     for words in (*COMMANDS, "hindsight IN --effort 0.001"):
         if words.startswith("policy"):
-            make_index(folder)
+            make_index()
         words = words.replace("IN", "dated.csv")
         assert "--date-format" in run(capsys, words, 2).err
         main([*words.split(), "--date-format", "%d.%m.%Y %H:%M"])
         err = capsys.readouterr().err
         assert "error" not in err, words
-    words = "evaluate EDD --trials 1 --tasks dated.csv --replay past.csv --date-format"
+    words = "evaluate EDD dated.csv --trials 1 --past past.csv --date-format"
     assert main([*words.split(), "%d.%m.%Y %H:%M"]) == 0
     assert "replay" in capsys.readouterr().out
-    words = "replay EDD dated.csv --against past.csv --date-format"
+    words = "replay EDD dated.csv --past past.csv --date-format"
     assert main([*words.split(), "%d.%m.%Y %H:%M"]) == 0
     assert ", past.csv " in capsys.readouterr().out
     (folder / "options.toml").write_text('date-format = "%d.%m.%Y %H:%M"\ntasks = ["dated.csv"]\n')
@@ -231,33 +227,6 @@ def test_convert_shows_what_was_understood(folder, capsys):
     assert "second 0" in run(capsys, "records convert week.csv --out week-new.csv").out
 
 
-def test_convert_replaces_nothing_unasked(folder, capsys):
-    (folder / "link.csv").symlink_to("week.csv")
-    (folder / "there.csv").write_text("mine")
-    before = {path: path.read_bytes() for path in folder.iterdir()}
-    for words, expected in {
-        "week.csv --out week.csv": "is read, and would be overwritten",
-        "week.csv --out ./week.csv --force": "./week.csv is the same file as week.csv, which is read",
-        "week.csv --out link.csv --force": "link.csv is the same file as week.csv, which is read",
-        "week.csv --layout layout.json --out layout.json --force": "is read",
-        "week.csv --out there.csv": "there.csv exists; expected a new name, or --force",
-        "week.csv --out -": "--out: read '-'; expected the name of a file",
-        "none.csv --out new.csv": "none.csv: no such task record",
-    }.items():
-        assert expected in run(capsys, f"records convert {words}", 2).err
-        assert {path: path.read_bytes() for path in folder.iterdir()} == before
-    assert (
-        run(capsys, "records convert week.csv --out there.csv --force").err == "record there.csv\n"
-    )
-    assert (folder / "there.csv").read_text() == text_of(LINES)
-
-
-def test_convert_help_teaches_the_forms_of_time(capsys):
-    out = run(capsys, "records convert --help").out
-    for text in ("1714980600", "07:30:15", "06.05.2024 07:30", "'%d.%m.%Y %H:%M'", "--force"):
-        assert text in out
-
-
 def test_several_replays_and_their_mean(folder, capsys):
     later = text_of([*LINES[:2], "t1,B,C,30,20"])
     (folder / "late.csv").write_text(later)
@@ -276,18 +245,3 @@ def test_several_replays_and_their_mean(folder, capsys):
     err = run(capsys, f"{words} --schedule-csv times.csv", 2).err
     assert "--schedule-csv: given with 2 files" in err
     assert not (folder / "times.csv").exists()
-
-
-def test_plots_of_dated_assignments(folder, capsys):
-    pytest.importorskip("matplotlib")
-    (folder / "dated.csv").write_text(text_of(DATED))
-    past = ["task,vehicle,start,driver", "t0,v,06.05.2024 07:00,x", "t1,w,06.05.2024 07:31,y"]
-    (folder / "past.csv").write_text(text_of(past))
-    words = ["plot", "gantt", "dated.csv", "--past", "past.csv", "--date-format", "%d.%m.%Y %H:%M"]
-    assert main(words) == 0
-    captured = capsys.readouterr()
-    assert captured.out == "gantt.png\n"
-    assert captured.err.splitlines()[-2:] == [
-        "dated.csv: columns ignored: Order",
-        "past.csv: columns ignored: driver",
-    ]

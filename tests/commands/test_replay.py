@@ -40,12 +40,6 @@ def read_runs(path):
     ]
 
 
-def test_help_has_examples(capsys):
-    assert main(["replay", "--help"]) == 0
-    out = capsys.readouterr().out
-    assert out.startswith("usage: acerl-np replay") and "examples:" in out
-
-
 def test_defaults_write_a_page_and_print_one_line(folder, capsys):
     assert main(["replay", "STD", "DMH-01"]) == 0
     trace = trace_policy("STD", acerl_np.load_instance("DMH-01"))
@@ -108,10 +102,10 @@ BAD = {
     "none.csv week.csv": "none.csv: expected a file, found nothing",
     "week.csv week.csv": "week.csv: line 1: missing column 'vehicle'",
     "EDD none.csv": "none.csv: no such task record",
-    "EDD": "the following arguments are required: INSTANCE",
+    "EDD": "read 1 names (EDD); expected POLICY and INSTANCE",
     "EDD week.csv --out week.csv": "--out: read 'week.csv'; expected a name that ends in .html",
     "EDD week.csv --out net": "--out: read 'net'; expected a name that ends in .html",
-    "EDD week.csv --trial -1": "--trial: read -1; expected a number from 0 to",
+    "EDD week.csv --trial -1": "--trial: read -1; expected a whole number from 0 to",
     "EDD week.csv --seed x": "argument --seed: invalid int value",
     "EDD week.csv --horizon -1": "horizon",
     "EDD DMH-02 --against STD --lookahead 2 --history DMH-01": "--lookahead: 4 episodes",

@@ -1,12 +1,15 @@
 """`--seeds`: a folder each, a summary, what is kept, processes, and what is refused."""
 
 import csv
+import json
+import shlex
 from concurrent.futures import Executor, Future
 from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
 import pytest
+from worlds import straight_floor
 
 import acerl_np
 from acerl_np.commands import train
@@ -16,137 +19,112 @@ from acerl_np.experiments.seeds import SeedTask, train_seeds
 from acerl_np.support.errors import InputError, StorageError
 from acerl_np.support.team import Team
 
-QUICK = ["--generations", "2", "--population", "8", "--hidden", "4", "--trials", "2"]
+TINY = "week.csv --generations 1 --population 2 --hidden 2"
+RIVAL = "week.csv --steps 50 --set hidden=4 --set collect=20"
 
 
-def run(capsys, *arguments):
-    status = main(list(arguments))
-    return status, *capsys.readouterr()
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    fleet = [{"id": "v", "start": "A"}, {"id": "w", "start": "C"}]
+    Path("layout.json").write_text(json.dumps(straight_floor(fleet)))
+    header = "task,pickup,delivery,arrival_time,expiry_time\n"
+    for name, later in (("week", 3), ("next", 5)):
+        Path(f"{name}.csv").write_text(f"{header}t0,A,B,0,20\nt1,B,C,{later},20\n")
+    return tmp_path
 
 
-def test_seeds_are_what_single_runs_are(tmp_path, capsys):
-    out = tmp_path / "all"
-    status, shown, err = run(capsys, "train", "--seeds", "3:5", *QUICK, "--out", str(out))
-    assert status == 0 and "2/2 trainings" in err
+def run(capsys, words, status=0):
+    assert main(shlex.split(words)) == status, capsys.readouterr().err
+    return capsys.readouterr()
+
+
+def read_summary():
+    return list(csv.DictReader(Path("all/summary.csv").read_text().splitlines()))
+
+
+def find_times():
+    return {path: path.stat().st_mtime_ns for path in Path("all").rglob("policy.npz")}
+
+
+def test_seeds_are_what_single_runs_are(folder, capsys):
+    shown, err = run(capsys, f"train {TINY} --trials 2 --seeds 3:5 --out all")
+    assert "2/2 trainings" in err and "standard deviation" in shown
     for seed in (3, 4):
-        own = tmp_path / str(seed)
-        assert main(["train", "--seed", str(seed), *QUICK, "--quiet", "--out", str(own)]) == 0
+        run(capsys, f"train {TINY} --trials 0 --seed {seed} --quiet --out {seed}")
         for name in ("policy.npz", "curves.csv"):
-            assert (own / name).read_bytes() == (out / f"seed{seed}" / name).read_bytes()
-        resumed = acerl_np.ACERL.resume(out / f"seed{seed}" / "run.npz")
+            assert (
+                Path(f"{seed}/{name}").read_bytes() == Path(f"all/seed{seed}/{name}").read_bytes()
+            )
+        resumed = acerl_np.ACERL.resume(f"all/seed{seed}/run.npz")
         assert resumed.done and resumed.seed == seed
-    rows = list(csv.DictReader((out / "summary.csv").read_text().splitlines()))
+    rows = read_summary()
     assert [row["seed"] for row in rows] == ["3", "4", "mean", "standard deviation"]
     values = [float(row["makespan"]) for row in rows]
     assert values[2] == pytest.approx(np.mean(values[:2]))
     assert values[3] == pytest.approx(np.std(values[:2], ddof=1))
-    assert "standard deviation" in shown
-
-
-def test_what_is_finished_is_kept_and_what_differs_is_not(tmp_path, capsys):
-    out = ["--out", str(tmp_path)]
-    assert run(capsys, "train", "--seeds", "0:2", *QUICK, *out)[0] == 0
-    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("policy.npz")}
-    status, _, err = run(capsys, "train", "--seeds", "0:3", *QUICK, *out, "--processes", "1")
-    assert status == 0 and "3/3 trainings" in err
-    assert {path: path.stat().st_mtime_ns for path in before} == before
-    assert (tmp_path / "seed2" / "policy.npz").exists()
-    other = ["train", "--seeds", "0", *QUICK, "--p-f", "0.2", *out]
-    status, _, err = run(capsys, *other)
-    assert status == 2 and "config.json exists; expected a new name, or --force" in err
-    assert {path: path.stat().st_mtime_ns for path in before} == before
-    assert run(capsys, *other, "--force")[0] == 0
-    assert (tmp_path / "seed0" / "policy.npz").stat().st_mtime_ns != before[
-        tmp_path / "seed0" / "policy.npz"
-    ]
 
 
 @pytest.mark.parametrize(
-    "command",
-    [["train", "DMH-01", *QUICK[:-2]], ["rivals", "ppo", "DMH-01", "--steps", "50"]],
+    ("command", "other"),
+    [(f"train {TINY}", "--p-f 0.2"), (f"rivals appo {RIVAL}", "--set clip=0.1")],
 )
-def test_more_metrics_of_what_is_kept(command, tmp_path, capsys):
-    words = [*command, "--trials", "2", "--seeds", "0:2", "--out", str(tmp_path)]
-    assert run(capsys, *words)[0] == 0
-    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("policy.npz")}
-    plain = list(csv.reader((tmp_path / "summary.csv").read_text().splitlines()))
-    assert plain[0] == ["seed", "makespan", "tardiness", "satisfied"]
-    status, shown, _ = run(capsys, *words, "--more")
-    assert status == 0 and "waiting: from arrival to pickup" in shown
-    assert {path: path.stat().st_mtime_ns for path in before} == before
-    rows = list(csv.reader((tmp_path / "summary.csv").read_text().splitlines()))
-    assert [row[:4] for row in rows] == plain
-    assert rows[0][4:] == ["late", "waiting", "utilisation", "empty"]
-    policy = acerl_np.load_policy(tmp_path / "seed1" / "policy.npz")
-    trials = acerl_np.evaluate_policy(policy, acerl_np.load_instance("DMH-01"), trials=2, seed=1)
-    expected = [getattr(trials, name).mean() for name in rows[0][4:]]
-    assert [float(x) for x in rows[2][4:]] == pytest.approx(expected)
-    line = next(line for line in shown.splitlines() if line.startswith("1 "))
-    assert f"{expected[0]:.0%}" in line and f"{expected[1]:.1f}" in line
-
-
-def test_records_held_back_judge_every_seed(tmp_path, capsys):
-    status, shown, _ = run(
-        capsys,
-        "train",
-        "--suite",
-        "dmh-train",
-        "--seeds",
-        "0:2",
-        "--hold-out",
-        "0.25",
-        *QUICK,
-        "--out",
-        str(tmp_path),
-        "--quiet",
-    )
-    assert status == 0 and "unseen makespan" in shown
-    own = [acerl_np.load_policy(tmp_path / f"seed{k}" / "policy.npz").origin for k in range(2)]
-    assert own[0].records == own[1].records and len(own[0].records) == 6
-
-
-def test_seeds_of_a_compared_learner(tmp_path, capsys):
-    quick = ["--steps", "800", "--set", "hidden=4", "--set", "collect=100", "--trials", "1"]
-    out = ["--out", str(tmp_path), "--quiet"]
-    assert run(capsys, "rivals", "appo", "--seeds", "0:2", *quick, *out)[0] == 0
-    thetas = [acerl_np.load_policy(tmp_path / f"seed{k}" / "policy.npz").theta for k in range(2)]
+def test_what_is_finished_is_kept_and_what_differs_is_not(folder, capsys, command, other):
+    words = f"{command} --trials 2 --processes 1 --out all --seeds"
+    run(capsys, f"{words} 0:2")
+    before, plain = find_times(), read_summary()
+    assert list(plain[0]) == ["seed", "makespan", "tardiness", "satisfied"]
+    shown, err = run(capsys, f"{words} 0:2 --more")
+    assert "2/2 trainings" in err and "waiting: from arrival to pickup" in shown
+    rows = read_summary()
+    assert [{name: row[name] for name in plain[0]} for row in rows] == plain
+    policy = acerl_np.load_policy("all/seed1/policy.npz")
+    trials = acerl_np.evaluate_policy(policy, acerl_np.load_instance("week.csv"), trials=2, seed=1)
+    for name in ("late", "waiting", "utilisation", "empty"):
+        assert float(rows[1][name]) == pytest.approx(getattr(trials, name).mean())
+    err = run(capsys, f"{words} 0 {other}", 2).err
+    assert "config.json exists; expected a new name, or --force" in err
+    assert find_times() == before
+    run(capsys, f"{words} 0 {other} --force")
+    changed = {path.parent.name for path, when in find_times().items() if when != before[path]}
+    assert changed == {"seed0"}
+    thetas = [acerl_np.load_policy(f"all/seed{k}/policy.npz").theta for k in range(2)]
     assert not np.array_equal(*thetas)
 
 
-def test_one_training_on_processes_has_the_same_bytes(tmp_path, capsys):
-    for name, more in (("a", []), ("b", ["--processes", "2"])):
-        arguments = ["train", *QUICK, *more, "--quiet", "--out", str(tmp_path / name)]
-        assert run(capsys, *arguments)[0] == 0
-    policies = [(tmp_path / name / "policy.npz").read_bytes() for name in "ab"]
-    assert policies[0] == policies[1]
+def test_records_held_back_judge_every_seed(folder, capsys):
+    words = f"train next.csv {TINY} --trials 1 --seeds 0:2 --hold-out 0.5 --out all --quiet"
+    assert "unseen makespan" in run(capsys, words).out
+    own = [acerl_np.load_policy(f"all/seed{k}/policy.npz").origin for k in range(2)]
+    assert own[0].records == own[1].records and len(own[0].records) == 1
+
+
+def test_one_training_on_processes_has_the_same_bytes(folder, capsys):
+    for name, more in (("a", ""), ("b", "--processes 2")):
+        run(capsys, f"train {TINY} --trials 0 {more} --quiet --out {name}")
+    assert Path("a/policy.npz").read_bytes() == Path("b/policy.npz").read_bytes()
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("words", "message"),
     [
-        (["train", "--seeds", "x"], "--seeds: read x; expected FIRST:LAST such as 0:5"),
-        (["train", "--seeds", "5:5"], "--seeds: read 5:5; expected 1 to 10,000 seeds"),
-        (["train", "--seeds=-1:2"], "--seeds: read -1:2"),
-        (["train", "--seeds", "0:20000"], "--seeds: read 0:20000"),
-        (["train", "--seeds", "0:2", "--seed", "1"], "--seed: given besides --seeds"),
-        (["train", "--seeds", "0:2", "--resume", "x.npz"], "--resume: given besides --seeds"),
-        (["rivals", "ppo", "--seeds", "0:2", "--seed", "1"], "--seed: given besides --seeds"),
-        (["rivals", "ppo", "--processes", "2"], "--processes, --dask: one training runs on one"),
-        (["train", "--processes", "0"], "processes: read 0"),
-        (
-            ["train", "--processes", "1", "--silence", "0"],
-            "--silence: read 0.0; expected seconds ab",
-        ),
-        (
-            ["train", "--seeds", "0:2", "--silence", "nan"],
-            "--silence: read nan; expected seconds ab",
-        ),
+        ("train --seeds x", "--seeds: read x; expected FIRST:LAST such as 0:5"),
+        ("train --seeds 5:5", "--seeds: read 5:5; expected 1 to 10,000 seeds"),
+        ("train --seeds=-1:2", "--seeds: read -1:2"),
+        ("train --seeds 0:20000", "--seeds: read 0:20000"),
+        ("train --seeds 0:2 --seed 1", "--seed: given besides --seeds"),
+        ("train --seeds 0:2 --resume x.npz", "--resume: given besides --seeds"),
+        ("train --seeds 0:2 --tensorboard", "--tensorboard: given besides --seeds"),
+        ("rivals ppo --seeds 0:2 --seed 1", "--seed: given besides --seeds"),
+        ("rivals ppo --processes 2", "--processes, --dask: one training runs on one"),
+        ("train --processes 0", "processes: read 0"),
+        ("train --processes 1 --silence 0", "--silence: read 0.0; expected a number from 0.001"),
+        ("train --seeds 0:2 --silence nan", "--silence: read nan; expected a number from 0.001"),
     ],
 )
-def test_bad_arguments_are_one_line(arguments, message, tmp_path, monkeypatch, capsys):
+def test_bad_arguments_are_one_line(words, message, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    status, _, err = run(capsys, *arguments)
-    assert status == 2
+    err = run(capsys, words, 2).err
     assert message in err and err.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
 
@@ -171,7 +149,7 @@ class Here(Executor):
 def test_a_training_whose_workers_are_gone_says_how_to_go_on(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     team = Team(Here(last=5))  # two ranges a generation
-    monkeypatch.setattr(train, "open_team", lambda *options: nullcontext(team))
+    monkeypatch.setattr(train, "open_team", lambda options: nullcontext(team))
     options = ["--population", "8", "--hidden", "4", "--generations", "4", "--trials", "0"]
     assert main(["train", *options, "--quiet", "--out", "run"]) == 1
     err = capsys.readouterr().err

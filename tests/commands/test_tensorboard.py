@@ -86,12 +86,6 @@ def test_a_compared_learner(tmp_path):
     check(out, "steps")
 
 
-def test_several_seeds_have_no_event_files(tmp_path, capsys):
-    assert main([*TRAIN, "--seeds", "0:2", "--tensorboard", "--out", str(tmp_path / "x")]) == 2
-    assert "--tensorboard: given besides --seeds" in capsys.readouterr().err
-    assert not (tmp_path / "x").exists()
-
-
 def test_a_missing_extra_is_one_line(tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "tensorboardX", None)
     assert main([*TRAIN, "--tensorboard", "--out", str(tmp_path / "x")]) == 2

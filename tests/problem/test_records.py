@@ -1176,7 +1176,7 @@ def test_replay_and_evaluate_show_past_assignments(tmp_path, monkeypatch, capsys
     assert table[4]["tardiness_s"] == pytest.approx(11.4, abs=0.05)
     assert (tmp_path / "all.csv").read_text().count("\nreplay,day,") == 2
     assert main([*words, "--replay", "past.csv", "past.csv"]) == 2
-    assert "--replay: read 2 files for 1 records" in capsys.readouterr().err
+    assert "--past: read 2 files for 1 records" in capsys.readouterr().err
     write(tmp_path / "past.csv", "task,vehicle,start", "t0,v,2.5")
     assert main([*words, "--replay", "past.csv"]) == 2
     assert "past.csv: line 2: task: the file ends without 't1'" in capsys.readouterr().err

@@ -10,7 +10,7 @@ import pytest
 
 import acerl_np
 from acerl_np import CheckpointError, ConfigError, InputError, Instance, Layout
-from acerl_np.commands.rivals import show_value
+from acerl_np.commands.learners import show_value
 from acerl_np.evolution.sampler import AdaptiveSampler, make_sampler
 from acerl_np.kernels.perceptron import allocate_inputs, list_inputs
 from acerl_np.problem.parts import RandomBreakdowns

@@ -18,7 +18,7 @@ examples:
   acerl-np records check week1.csv --layout floor.json
   acerl-np records generate --layout floor.json --tasks 200 --process poisson --rate 80 --out made
   acerl-np records perturb week1.csv --layout floor.json --magnitude 10 --out noised
-  acerl-np records replay assignments.csv --tasks week1.csv --layout floor.json
+  acerl-np records replay week1.csv --past assignments.csv --layout floor.json
 """
 
 ACTIONS = {

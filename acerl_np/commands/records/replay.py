@@ -11,8 +11,10 @@ from acerl_np.commands.common import (
     add_date_format,
     add_layout,
     report_ignored,
+    take_pairs,
     vary_breakdowns,
 )
+from acerl_np.commands.options import PAIRS, declare
 from acerl_np.commands.outputs import add_force, declare_outputs
 from acerl_np.support.errors import InputError
 from acerl_np.support.report import (
@@ -46,10 +48,10 @@ Several files of assignments are played with as many records, in pairs: a row fo
 
 EXAMPLES = """\
 examples:
-  acerl-np records replay assignments.csv --tasks week1.csv --layout floor.json --schedule-csv times.csv
-  acerl-np records replay mon.csv tue.csv --tasks mon-tasks.csv tue-tasks.csv --layout floor.json
+  acerl-np records replay week1.csv --past assignments.csv --layout floor.json --schedule-csv times.csv
+  acerl-np records replay mon.csv tue.csv --past mon-served.csv tue-served.csv --layout floor.json
   acerl-np records replay --audit day.jsonl --layout floor.json
-  acerl-np evaluate EDD STD --replay assignments.csv --tasks week1.csv --layout floor.json
+  acerl-np evaluate EDD STD week1.csv --past assignments.csv --layout floor.json
 """
 
 
@@ -69,19 +71,7 @@ COLUMNS = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the action's arguments."""
-    parser.add_argument(
-        "assignments",
-        nargs="*",
-        metavar="ASSIGNMENTS.csv",
-        help="which vehicle served which task from when, one file per record",
-    )
-    parser.add_argument(
-        "--tasks",
-        nargs="+",
-        default=[],
-        metavar="TASKS",
-        help="the task records or bundled instances, in the order of the assignments",
-    )
+    declare(parser, *PAIRS)
     parser.add_argument(
         "--audit",
         metavar="LOG",
@@ -111,7 +101,7 @@ def run(arguments: argparse.Namespace) -> None:
     from acerl_np.problem.bundled import load_instance
     from acerl_np.simulation.replay import replay_assignments, write_schedule
 
-    paths, names = arguments.assignments, arguments.tasks
+    paths, names = take_pairs(arguments)
     if (arguments.audit is None) != bool(paths):
         found = f"{len(paths)} files" + ("" if arguments.audit is None else " and --audit")
         raise InputError(f"ASSIGNMENTS.csv: read {found}; expected assignments or --audit LOG")

@@ -1,0 +1,400 @@
+"""Columns of the tables that commands print, and what trials say in them."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from acerl_np.support.files import write_atomically
+from acerl_np.support.report import DATA_FORMATS, Cell, render_data, render_table
+
+if TYPE_CHECKING:
+    from acerl_np.evaluation.margin import Comparison
+    from acerl_np.evaluation.trials import Trials
+    from acerl_np.evaluation.verdict import Verdict, VerdictRow
+    from acerl_np.experiments.published import PublishedCell
+    from acerl_np.problem.instance import Instance
+
+Values = Mapping[str, object]
+"""A row of a table: values by the names of the columns, for programs."""
+
+
+class Column(NamedTuple):
+    """A column of a table: one declaration for people and for programs.
+
+    Attributes
+    ----------
+    name : str
+        Of the value, with its unit, for programs; where `title` stands alone, for this package alone.
+    title : str
+        For people; they are not shown a column without one.
+    form : str
+        Format of the value for people.
+    none, unknown : str
+        What they are shown for None and for nan.
+    meaning : str
+        What stands below the table.
+    words : bool
+        Values are words that begin below each other.
+    """
+
+    name: str
+    title: str = ""
+    form: str = ""
+    none: str = ""
+    unknown: str = "-"
+    meaning: str = ""
+    words: bool = False
+
+    def show(self, value: object) -> str:
+        """Return a value as people are shown it."""
+        if value is None:
+            return self.none
+        if isinstance(value, str):
+            return value
+        return self.unknown if math.isnan(value) else format(value, self.form)  # type: ignore[arg-type]
+
+
+def render(
+    columns: Sequence[Column], rows: Sequence[Values], form: str, rules: Sequence[int] = ()
+) -> str:
+    """Return a table in one of `support.report.FORMATS`."""
+    if form in DATA_FORMATS:
+        return render_data([{c.name: row[c.name] for c in columns} for row in rows], form)
+    shown = [column for column in columns if column.title]
+    parts = [[c.title, *(c.show(row[c.name]) for row in rows)] for c in shown]
+    if form == "text":
+        for column, part in zip(shown, parts, strict=True):
+            if column.words:
+                width = max(map(len, part))
+                part[:] = [text.ljust(width) for text in part]
+    header, *cells = zip(*parts, strict=True)
+    return render_table(header, cells, form, rules=rules)
+
+
+def explain(columns: Sequence[Column]) -> list[str]:
+    """Return what stands below a table of these columns."""
+    return [f"{column.meaning}." for column in columns if column.meaning]
+
+
+def show_below(form: str, lines: Sequence[str]) -> None:
+    """Print what stands below a table; a table for another program stays one."""
+    stream = sys.stdout if form in ("text", "markdown") else sys.stderr
+    if form == "markdown" and lines:
+        print()  # or they would be rows of the table
+    for line in dict.fromkeys(lines):
+        print(line + ("  " if form == "markdown" else ""), file=stream)
+
+
+USAGE = (
+    Column("late_share", "late", ".0%"),
+    Column("waiting_s", "waiting, s", ".1f"),
+    Column("utilisation_share", "utilisation", ".0%"),
+    Column("empty_share", "empty", ".0%"),
+)
+USAGE_MEANING = (
+    "late: share of the tasks; waiting: from arrival to pickup; utilisation: share of the fleet's time with "
+    "a task; empty: share of the metres driven without a load"
+)
+FIGURES = (
+    Column("makespan_s", "makespan", ".1f"),
+    Column("tardiness_s", "tardiness", ".1f"),
+    Column("satisfied_share", "satisfied", ".0%"),
+)
+ERROR = Column("error", "error")
+
+
+def list_figures(label: str, trials: Trials) -> list[dict[str, object]]:
+    """Return the figures of a policy: a row for each record, and one for its mean over them.
+
+    A standard error is over the trials, that of the mean over the records unless there is but one.
+    """
+    import numpy as np
+
+    from acerl_np.evaluation.metrics import satisfied_share, standard_error
+
+    n = len(trials.instances)
+    figures = {
+        "makespan_s": trials.mean_makespan(),
+        "tardiness_s": trials.mean_tardiness(),
+        "late_share": trials.mean_late(),
+        "waiting_s": trials.mean_waiting(),
+        "utilisation_share": trials.mean_utilisation(),
+        "empty_share": trials.mean_empty(),
+    }
+    rows: list[dict[str, object]] = []
+    for i, name in enumerate([*trials.instances, "mean"]):
+        part = slice(None) if i == n else slice(i, i + 1)
+        row: dict[str, object] = {
+            "policy": label,
+            "record": name,
+            "records": n if i == n else 1,
+            "trials": trials.makespan.shape[1],
+            "unfinished": int(np.isnan(trials.makespan[part]).sum()),
+            **{key: float(x[part].mean()) for key, x in figures.items()},
+        }
+        for key, x in (("makespan", trials.makespan), ("tardiness", trials.tardiness)):
+            over = figures[f"{key}_s"] if i == n and n > 1 else x[0 if i == n else i]
+            row[f"{key}_error_s"] = standard_error(over)
+        row["satisfied_share"] = satisfied_share(trials.tardiness[part], trials.cost_limit)
+        rows.append(row)
+    return rows
+
+
+def show_pair(one: object, other: object) -> str:
+    """Return two figures of a cell, such as a makespan and a tardiness; a dash for both if unknown."""
+    return "-" if math.isnan(one) else f"{one:.1f}/{other:.1f}"  # type: ignore[arg-type]
+
+
+def show_error(row: Values) -> str:
+    """Return the standard errors of a row, as `ERROR` shows them."""
+    show = FIGURES[0].show
+    return f"{show(row['makespan_error_s'])}/{show(row['tardiness_error_s'])}"
+
+
+# Policies beside each other
+
+BESIDE = (
+    Column(
+        "m",
+        "M",
+        ".2f",
+        meaning="M, C: makespan and tardiness from 0, the worst policy of this table, to 1, the best; mean "
+        "over the records. P: share of trials with a tardiness below the limit",
+    ),
+    Column("c", "C", ".2f"),
+    Column("satisfied_share", "P", ".0%"),
+    Column("above_hindsight_share", "above hindsight", ".1%"),
+    Column(
+        "of_the_way_share",
+        "of the way",
+        ".0%",
+        unknown="",
+        meaning="of the way: share of the way, in makespan, from the best static plan for these very records "
+        "(0%) to hindsight (100%)",
+    ),
+)
+
+
+def list_standings(
+    labels: Sequence[str],
+    results: Sequence[Trials],
+    comparison: Comparison,
+    plans: Mapping[str, str],
+) -> list[dict[str, object]]:
+    """Return the figures of all policies, and those of hindsight where it is known."""
+    rows: list[dict[str, object]] = []
+    for k, (label, trials) in enumerate(zip(labels, results, strict=True)):
+        for row in list_figures(label, trials):
+            whole = row["record"] == "mean"
+            for name, values in (
+                ("m", comparison.m),
+                ("c", comparison.c),
+                ("above_hindsight_share", comparison.above_hindsight),
+                ("of_the_way_share", comparison.of_the_way),
+            ):
+                row[name] = values[k] if whole else None
+            rows.append({**row, "plan": plans.get(label)})
+    best = [(item.makespan, item.tardiness) for item in comparison.hindsight]
+    if best:
+        n = len(best)
+        best.append((sum(x for x, _ in best) / n, sum(x for _, x in best) / n))
+        for i, (makespan, tardiness) in enumerate(best):
+            known = dict.fromkeys(rows[0]) | {"policy": "hindsight", "record": rows[i]["record"]}
+            known |= {"records": n if i == n else 1, "satisfied_share": 1.0}
+            known |= {"makespan_s": makespan, "tardiness_s": tardiness}
+            if i == n:
+                known |= {"above_hindsight_share": 0.0, "of_the_way_share": 1.0}
+            rows.append(known)
+    return rows
+
+
+def render_standings(
+    instances: Sequence[Instance], rows: Sequence[Values], form: str, *, more: bool
+) -> tuple[str, list[str]]:
+    """Return the table of all policies, and what its columns mean.
+
+    For people a policy is one row, a record one column.
+    """
+    from acerl_np.problem.bundled import display_name
+
+    if form in DATA_FORMATS:
+        return render_data(rows, form), []
+    n = len(instances)
+    known = rows[-1]["policy"] == "hindsight"
+    columns = [Column("policy", "policy")]
+    columns += [Column(f"cell{i}", display_name(x.name)) for i, x in enumerate(instances)]
+    columns += [Column(f"cell{n}", "mean"), *(BESIDE if known else BESIDE[:3])]
+    if more:
+        over = f"standard error of the mean makespan/tardiness over the {'records' if n > 1 else 'trials'}"
+        columns += [*USAGE, ERROR._replace(meaning=f"{USAGE_MEANING}; error: {over}")]
+    shown = []
+    for k in range(0, len(rows), n + 1):
+        cells = {
+            f"cell{i}": show_pair(row["makespan_s"], row["tardiness_s"])
+            for i, row in enumerate(rows[k : k + n + 1])
+        }
+        mean = rows[k + n]
+        error = None if mean["makespan_error_s"] is None else show_error(mean)
+        shown.append({**mean, **cells, "error": error})
+    meanings = ["Cells: mean makespan/tardiness, s.", *explain(columns)]
+    return render(columns, shown, form), meanings
+
+
+def write_trials(path: str, labels: Sequence[str], results: Sequence[Trials]) -> None:
+    """Write every single trial as CSV."""
+    names = {
+        "makespan": "makespan",
+        "tardiness": "tardiness",
+        "late_share": "late",
+        "waiting_s": "waiting",
+        "utilisation_share": "utilisation",
+        "empty_share": "empty",
+    }
+    rows = []
+    for label, trials in zip(labels, results, strict=True):
+        for i, name in enumerate(trials.instances):
+            for k in range(trials.makespan.shape[1]):
+                row: dict[str, object] = {"policy": label, "instance": name, "trial": k}
+                values = {key: float(getattr(trials, x)[i, k]) for key, x in names.items()}
+                inside = int(values["tardiness"] < trials.cost_limit)
+                for key in ("makespan", "tardiness"):
+                    row[key] = str(values.pop(key))
+                rows.append({**row, "satisfied": inside, **values})
+    write_atomically(path, render_data(rows, "csv").encode())
+
+
+# What a training has achieved
+
+
+def is_published(name: str, content: str) -> bool:
+    """Whether a record of this name and content is one of the paper's figures.
+
+    Its noised instances are not published, so only the training instances can be compared.
+    """
+    from acerl_np.experiments.published import find_row
+    from acerl_np.problem.bundled import bundled_instances, load_instance
+
+    row = find_row("comparison-train", "ACERL")
+    known = row is not None and name in row.cells and name in bundled_instances()
+    return known and load_instance(name).content_hash == content
+
+
+def find_published(instance: Instance, policy: str = "ACERL") -> PublishedCell | None:
+    """Return what the paper prints of a policy on this instance, None if it prints nothing."""
+    from acerl_np.experiments.published import find_row
+
+    row = find_row("comparison-train", policy)
+    if row is None or not is_published(instance.name, instance.content_hash):
+        return None
+    return row.cells[instance.name]
+
+
+def summarise(
+    instances: Sequence[Instance],
+    trials: Trials,
+    *,
+    on: str = "",
+    policy: str = "ACERL",
+    more: bool = False,
+) -> str:
+    """Return the table of a trained policy beside the paper's figures.
+
+    Parameters
+    ----------
+    instances : sequence of Instance
+    trials : Trials
+    on : str
+        Which records these are.
+    policy : str
+        The paper's name of what was trained.
+    more : bool
+        Show what `USAGE` holds, and standard errors.
+    """
+    found = [find_published(instance, policy) for instance in instances]
+    paper = [(cell.makespan, cell.tardiness) if cell else None for cell in found]
+    known = [pair for pair in paper if pair is not None]
+    every = len(known) == len(paper)
+    paper.append(tuple(sum(x) / len(known) for x in zip(*known, strict=True)) if every else None)
+    rows = [
+        {**row, "paper": pair and pair[0], "paper tardiness": pair and pair[1]}
+        for row, pair in zip(list_figures("policy", trials), paper, strict=True)
+    ]
+    columns = [Column("record", "instance"), *FIGURES]
+    if known:
+        columns.append(Column("paper", "paper makespan", ".1f"))
+        columns.append(Column("paper tardiness", "paper tardiness", ".1f"))
+    below = ""
+    if more:
+        columns += [*USAGE, ERROR]
+        rows = [{**row, "error": show_error(row)} for row in rows]
+        below = (
+            f"{USAGE_MEANING}\nerror: standard error of the mean makespan/tardiness over the trials; in the "
+            "last row over the records\n"
+        )
+    title = (
+        f"{on}{'means' if on else 'Means'} over {trials.makespan.shape[1]} trials; satisfied: tardiness "
+        f"below {trials.cost_limit:g} s"
+    )
+    return f"{title}\n{render(columns, rows, 'text', rules=[len(rows) - 1])}{below}"
+
+
+def list_verdict(verdict: Verdict) -> list[dict[str, object]]:
+    """Return the figures of a verdict's rows, as those of `list_figures`."""
+    return [
+        {
+            "policy": row.label,
+            "record": "mean",
+            "trials": row.trials,
+            "makespan_s": row.makespan,
+            "tardiness_s": row.tardiness,
+            "late_share": row.late,
+            "waiting_s": row.waiting,
+            "utilisation_share": row.utilisation,
+            "empty_share": row.empty,
+            "satisfied_share": row.satisfied,
+        }
+        for row in verdict.rows
+    ]
+
+
+def render_verdict(verdict: Verdict, *, more: bool = False) -> str:
+    """Return what the columns of a verdict's table mean, and the table."""
+    best = verdict.best_rule
+    trials = sorted({row.trials for row in verdict.rows}, reverse=True)
+    ahead = f" ({trials[-1]} with lookahead)" if len(trials) > 1 else ""
+    title = (
+        f"Means over {trials[0]} trials{ahead}; late: share of the tasks; within: share of the trials with "
+        f"a\ntardiness below {verdict.cost_limit:g} s; beside {best}, the best rule on the training records: "
+        "makespan less\nthat of the rule, record by record, and its standard error"
+    )
+    columns = [
+        Column("policy", "policy"),
+        *FIGURES[:2],
+        USAGE[0],
+        FIGURES[2]._replace(title="within"),
+    ]
+    columns += [Column("seconds", f"beside {best}, s"), Column("percent", f"beside {best}, %")]
+    if more:
+        title += f"\n{USAGE_MEANING}"
+        columns += USAGE[1:]
+    rows = [
+        {**row, **_show_difference(own)}
+        for row, own in zip(list_verdict(verdict), verdict.rows, strict=True)
+    ]
+    return f"{title}\n{render(columns, rows, 'text')}"
+
+
+def _show_difference(row: VerdictRow) -> dict[str, Cell]:
+    if row.difference is None:
+        return {"seconds": None, "percent": None}
+    seconds, error, percent, percent_error = row.difference
+    if math.isnan(error):
+        show = Column("", form="+.1f").show
+        return {"seconds": f"{show(seconds)} (too few to tell)", "percent": show(percent)}
+    return {
+        "seconds": f"{seconds:+.1f} ± {error:.1f}",
+        "percent": f"{percent:+.1f} ± {percent_error:.1f}",
+    }

@@ -1,0 +1,393 @@
+"""Options of a training: those of ACERL and of the learners beside it, from the shell and from a file."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import Any, get_args
+
+from acerl_np.commands.options import (
+    FORCE,
+    MORE,
+    RANDOM_BREAKDOWNS,
+    READING,
+    SEED,
+    SUITE,
+    TASKS,
+    THREADS,
+    TRIALS,
+    CommandOption,
+    list_team,
+)
+from acerl_np.support.errors import ConfigError, InputError, describe, list_some
+from acerl_np.support.files import read_text
+from acerl_np.support.numbers import is_real
+from acerl_np.training.config import BEST, CHOICES, Config, Preset, read_toml
+
+ACERL = "acerl"
+BASE = ("ppo", "sac", "lsac", "rcpom", "mappo")
+LEARNERS = (*BASE, *(f"a{name}" for name in BASE))
+"""The learners that the paper compares with; an "a" before a name: the adaptive instance sampler."""
+
+
+def read_share(given: Any) -> float | str:
+    """Return what --hold-out names."""
+    if isinstance(given, str) and given.strip().lower() == "none":
+        return "none"
+    try:
+        share = float(given) if isinstance(given, str) else given
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(
+            f"read '{given}'; expected a share such as 0.25, or none"
+        ) from error
+    if not is_real(share) or not 0.0 < share < 1.0:
+        expected = "a share above 0 and below 1, or none"
+        raise argparse.ArgumentTypeError(f"read {describe(share)}; expected {expected}")
+    return float(share)
+
+
+HOLD_OUT = CommandOption(
+    "hold-out",
+    "share of the records that is not trained on and judges the policy, such as 0.25; 'none': train on all "
+    "(default: 0.25 of four own records or more, none of bundled ones). The seed and the records' contents "
+    "decide which",
+    read_share,
+    metavar="SHARE",
+)
+PRESET = CommandOption(
+    "preset",
+    "paper: the network and the search of the paper; best: an index function and a search that do better on "
+    "unseen days (docs/learning.md). Options given beside it win (default: paper)",
+    choices=get_args(Preset),
+)
+ALGORITHM = CommandOption(
+    "algorithm",
+    "acerl, or a learner that the paper compares with: ppo, sac, lsac, rcpom, mappo; an a before its name: "
+    "its records dealt by the adaptive instance sampler (default: acerl)",
+    choices=(ACERL, *LEARNERS),
+    metavar="NAME",
+)
+OTHERS = (
+    CommandOption(
+        "steps",
+        "decisions to train, in all episodes together; training ends with the update that reaches them "
+        "(default: 1,000,000)",
+        int,
+        range=(1, 10**12),
+    ),
+    CommandOption(
+        "set",
+        "a setting of the algorithm that is not its default; may be repeated (--settings lists them)",
+        metavar="NAME=VALUE",
+        nargs="append",
+    ),
+    CommandOption(
+        "settings", "show the algorithm's settings and where each comes from, and stop", bool
+    ),
+)
+"""Options of the other learners."""
+
+CHECKPOINT_GENERATIONS = CommandOption(
+    "checkpoint-generations",
+    "also save a checkpoint every N generations (default: no)",
+    int,
+    range=(1, 10_000_000),
+    metavar="N",
+)
+RUN = (
+    SEED.but(help="seed of every random draw"),
+    CommandOption(
+        "seeds",
+        "train with several seeds, such as 0:5 for 0 to 4: a folder each below --out, and a summary; what is "
+        "finished is kept, so that the same command goes on where it stopped",
+        metavar="FIRST:LAST",
+    ),
+    TRIALS.but(
+        help="episodes per instance for the final tables, 0 for no tables", range=(0, 1_000_000)
+    ),
+    MORE.but(help=f"{MORE.help}; with --seeds all but the errors"),
+    CommandOption("out", "folder for the results (default: a new one below runs/)", metavar="DIR"),
+    FORCE,
+    CommandOption(
+        "resume",
+        "go on from a checkpoint; needs nothing else, and what else is given must agree with it",
+        metavar="RUN.npz",
+    ),
+    CommandOption(
+        "checkpoint-every", "time between checkpoints", float, 10.0, (0, 10**9), "SECONDS"
+    ),
+    CommandOption(
+        "no-records",
+        "leave the training records out of policy.npz and static.npz; their names and fingerprints stay",
+        bool,
+        default=False,
+    ),
+    CommandOption(
+        "tensorboard",
+        "also write what history.csv and curves.csv tell as event files, into tensorboard/ beside them "
+        "(needs the extra: pip install 'acerl_np[tensorboard]'); show them with: tensorboard --logdir runs",
+        bool,
+        default=False,
+    ),
+    CommandOption(
+        "config",
+        "options as TOML, or the config.json of a run; the command line comes first",
+        metavar="FILE",
+    ),
+    CommandOption("print-config", "print all options as --config reads them, and stop", bool),
+    CommandOption("quiet", "no progress, only the table", bool, default=False),
+)
+"""Options of every training."""
+
+SHELL = ("config", "force", "print_config", "resume", "settings")
+"""Options that no file holds."""
+
+OWN = {
+    option.key: option
+    for option in (
+        *(TASKS, SUITE, *READING, RANDOM_BREAKDOWNS, HOLD_OUT, PRESET, ALGORITHM, *OTHERS),
+        *(*RUN, *list_team(""), THREADS, CHECKPOINT_GENERATIONS),
+    )
+    if option.key not in SHELL
+}
+"""Options of the command that are no field of `Config`."""
+
+FIELDS = tuple(field.name for field in fields(Config))
+OF_ACERL = ("hold_out", "preset", "checkpoint_generations", "threads")
+OF_LEARNERS = ("steps", "set", "settings")
+
+TIPS = {
+    "decisions": "; with --preset best 5 million or more also take eight hidden units",
+    "learning_rate": "; with --shaping rank use about 1/100 of it. On DMH 0.12 with --outcome best "
+    "--curve-every 1 --curve-trials 2 keeps the limit in 97 %% of the trials instead of 91 %% "
+    "(docs/learning.md)",
+    "noise_decay_every": "generations between two decays of sigma",
+    "p_f": "; on DMH 0 keeps the limit in 95 %% of the trials instead of 91 %%",
+    "knowledge": "; separated by commas, or none",
+    "without": "; separated by commas (acerl-np policy show names them)",
+    "hidden": "; separated by commas, none if empty",
+    "curve_every": "; for curves.csv",
+    "antithetic": " (the paper's antithetic estimator); needs an even population",
+}
+"""What the shell is told beside the docstring of `Config`."""
+
+
+def read_help() -> dict[str, str]:
+    """Return the help of each field: what the docstring of `Config` says of it, and `TIPS`."""
+    _, _, below = (inspect.getdoc(Config) or "").partition("Attributes\n----------\n")
+    found = dict(re.findall(r"^(\w+) :.*\n((?: .*\n)*)", below, re.MULTILINE))
+    for name, text in found.items():
+        said = " ".join(text.split()).rstrip(".").replace("%", "%%")
+        said = re.sub(r"`(\w+)`", lambda field: f"--{field[1].replace('_', '-')}", said)
+        found[name] = said[:1].lower() + said[1:] if said[1:2].islower() else said
+    return {name: found.get(name, "") + TIPS.get(name, "") for name in FIELDS}
+
+
+def parse_sizes(text: str) -> tuple[int, ...]:
+    """Parse "128,128"; an empty text is a network without hidden layers."""
+    try:
+        return tuple(int(part) for part in text.split(",") if part.strip())
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(
+            f"read '{text}'; expected sizes such as 128,128"
+        ) from error
+
+
+def parse_names(text: str) -> tuple[str, ...]:
+    """Parse "breakdowns,tasks"; "none" or an empty text names nothing."""
+    names = tuple(part.strip() for part in text.split(",") if part.strip())
+    return () if names == ("none",) else names
+
+
+KINDS: dict[str, tuple[Callable[[str], Any], str]] = {
+    "hidden": (parse_sizes, "N,N"),
+    "knowledge": (parse_names, "WHAT,WHAT"),
+    "without": (parse_names, "NAME,NAME"),
+    "decisions": (int, "N"),
+    "horizon": (float, "X"),
+}
+"""How options are read whose default does not tell, and what the help calls their value."""
+
+UNSET = {
+    "hidden": "128,128, with --form index none",
+    "knowledge": "breakdowns if a layout lists any",
+    "records_per_member": "by the budget",
+}
+"""What a default of None means where it is not "none"."""
+
+
+def show_default(name: str, default: object) -> str:
+    """Return an option's default, and that of the preset "best" where it is another."""
+
+    def show(value: object) -> str:
+        if isinstance(value, bool):
+            return "on" if value else "off"
+        if isinstance(value, tuple):
+            return ",".join(map(str, value)) or "none"
+        return UNSET.get(name, "none") if value is None else str(value)
+
+    text = f"(default: {show(default)})"
+    best = BEST.get(name, default)
+    return text if best == default else f"{text}, best: {show(best)}"
+
+
+def list_config_options() -> list[CommandOption]:
+    """Return one option per field of `Config`, which looks at their values itself."""
+    options, help = [], read_help()
+    for field in fields(Config):
+        kind = type(field.default)
+        read, metavar = KINDS.get(field.name, (kind, "N" if kind is int else "X"))
+        choices = CHOICES.get(field.name, ())
+        option = CommandOption(
+            field.name.replace("_", "-"),
+            f"{help[field.name]} {show_default(field.name, field.default)}",
+            argparse.BooleanOptionalAction if kind is bool else read,
+            metavar=None if choices or kind is bool else metavar,
+            choices=choices,
+        )
+        options.append(option)
+    return options
+
+
+def merge_options(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Merge command line, file and defaults, in this order of precedence.
+
+    Parameters
+    ----------
+    given : mapping
+        Options of the command line that were given.
+
+    Returns
+    -------
+    options : dict
+        The command's options.
+    settings : dict
+        Fields of `Config` that were given.
+    """
+    merged: dict[str, Any] = {}
+    if "config" in given:
+        path = given["config"]
+        merged = read_file(path, given)
+        for name in merged:
+            if name not in FIELDS and name not in OWN:
+                known = ", ".join(sorted({*FIELDS, *OWN}))
+                raise ConfigError(
+                    f"{path}: {describe(name)}: unknown option; expected one of {known}"
+                )
+        if "seed" in merged and ("seeds" in given or "seeds" in merged):
+            raise ConfigError(f"{path}: seed: given besides seeds; expected one of the two")
+        _check_fields(path, merged, given)
+    # How long to train is said once: what the command line says goes before the file.
+    for name, other in (("decisions", "generations"), ("generations", "decisions")):
+        if name in given and other not in given:
+            merged.pop(other, None)
+    if "set" in merged and "set" in given:
+        given = {**given, "set": [*merged["set"], *given["set"]]}
+    merged.update(given)
+    if "decisions" in merged and "generations" in merged:
+        raise ConfigError("generations: given besides decisions; expected one of the two")
+    if "generations" in merged:
+        merged["decisions"] = None
+    options = {name: merged.get(name, option.default) for name, option in OWN.items()}
+    return options, {name: merged[name] for name in FIELDS if name in merged}
+
+
+def read_file(path: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options in a TOML file, or those of the run that a config.json tells of."""
+    if not path.endswith(".json"):
+        return {name.replace("-", "_"): value for name, value in read_toml(path).items()}
+    text = read_text(path, ConfigError)
+    try:
+        return _read_facts(path, json.loads(text), given)
+    except (LookupError, AttributeError, TypeError, ValueError, RecursionError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise ConfigError(f"{path}: expected the config.json of a run") from error
+
+
+def _read_facts(path: str, facts: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of the run that a config.json tells of; --seed and --seeds go before its own."""
+    names = ("algorithm", "preset", "steps", "seed")
+    found = {name: facts[name] for name in names if facts.get(name) is not None}
+    if "seeds" in facts:
+        found["seeds"] = f"{facts['seeds'][0]}:{facts['seeds'][-1] + 1}"
+    if "seed" in given or "seeds" in given:
+        found.pop("seed", None)
+        found.pop("seeds", None)
+    config = dict(facts.get("config", {}))
+    held_back = facts.get("held_back", {})
+    if config:
+        share = len(held_back) / (len(held_back) + len(facts["instances"]))
+        found["hold_out"] = facts.get("hold_out", share) or "none"
+        # How long to train is said once.
+        config.pop("decisions" if config.get("decisions") is None else "generations", None)
+    if "settings" in facts:
+        found["set"] = [
+            f"{name}={','.join(map(str, x)) if isinstance(x, list) else x}"
+            for name, x in facts["settings"].items()
+        ]
+    if not any(name in given for name in ("tasks", "suite", "resume")):
+        found["tasks"] = _find_records(path, {**facts["instances"], **held_back})
+    return {**found, **config}
+
+
+def _find_records(path: str, named: Mapping[str, str]) -> list[str]:
+    """Return the names of a run's records if they are bundled ones; fingerprints alone name no files."""
+    from acerl_np.problem.bundled import bundled_instances, load_instance
+
+    bundled = bundled_instances()
+    for name, content in named.items():
+        if name not in bundled or load_instance(name).content_hash != content:
+            raise InputError(
+                f"{path}: the run was of {list_some(list(named), 3)}, whose files it does not name; "
+                "expected TASKS as well"
+            )
+    return list(named)
+
+
+def _check_fields(path: str, merged: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    """Refuse values of a file, in the light of the command line, and with the file's name."""
+    preset: Any = given.get("preset", merged.get("preset")) or "paper"
+    own = {name: given[name] for name in FIELDS if name in given}
+    try:
+        Config.preset(preset, **{**own, **{x: merged[x] for x in FIELDS if x in merged}})
+    except ConfigError as error:
+        # What the command line alone has wrong is no fault of the file.
+        Config.preset(given.get("preset") or "paper", **own)
+        raise ConfigError(f"{path}: {error}") from error
+
+
+def check_options(options: Mapping[str, Any]) -> None:
+    """Refuse values that are unusable, whoever gave them."""
+    for name, option in OWN.items():
+        option.check(options[name])
+
+
+def check_algorithm(
+    options: Mapping[str, Any], settings: Mapping[str, Any], given: Mapping[str, Any]
+) -> str:
+    """Return what is trained; refuse the options of another algorithm."""
+    algorithm: str = options["algorithm"] or ACERL
+    named = {name for name, option in OWN.items() if options[name] != option.default} | set(given)
+    if algorithm == ACERL:
+        wrong = [name for name in OF_LEARNERS if name in named]
+        what = "given without --algorithm; expected one such as ppo"
+    else:
+        wrong = [name for name in (*OF_ACERL, *settings) if name in named or name in settings]
+        what = f"an option of ACERL; expected --set NAME=VALUE with {algorithm}"
+    if wrong:
+        raise InputError(f"--{wrong[0].replace('_', '-')}: {what}")
+    return algorithm
+
+
+def format_options(values: Mapping[str, Any]) -> str:
+    """Return options as TOML; those without a value as comments."""
+    lines = []
+    for name, value in values.items():
+        shown = json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)
+        lines.append(f"# {name} =" if value is None else f"{name} = {shown}")
+    return "\n".join(lines)

@@ -1,0 +1,46 @@
+"""`acerl-np warm`: compile ahead, and say what and how long.
+
+Compile what commands need, so that their first use on this machine does not wait for it. The machine code is
+kept in your cache folder; what is there already is loaded.
+
+PART is one of these, all by default:
+  training   networks                          best     index policies
+  rules      dispatching rules                 static   static plans
+  search     hindsight                         lookahead  lookahead of a rule
+  replay     past assignments                  rivals   PPO, SAC, LSAC, RCPOM, MAPPO
+  simulator  Simulator, in your own programs
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+from acerl_np.commands.options import CommandOption
+
+PARTS = (
+    *("training", "best", "rules", "static", "search", "lookahead", "replay", "rivals"),
+    "simulator",
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    CommandOption("parts", metavar="PART", nargs="*", default=[], positional=True).declare(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Compile; return the exit status."""
+    from acerl_np.support.machine_code import count_compiled
+    from acerl_np.warm import check_part, warm_up
+
+    parts = arguments.parts or PARTS
+    for part in parts:
+        check_part(part)
+    for part in parts:
+        started, before = time.perf_counter(), count_compiled()
+        warm_up(part, quiet=True)
+        n = count_compiled() - before
+        what = f"{n} kernels compiled" if n else "compiled already, loaded"
+        print(f"{part}: {what} in {time.perf_counter() - started:.1f} s", flush=True)
+    return 0
