@@ -11,7 +11,7 @@ from pathlib import Path
 
 import gymnasium
 import numpy as np
-from acerl_np.pictures.floor import draw_layout
+from acerl_np.pictures.maps import draw_layout
 
 import acerl_np
 from acerl_np.commands.main import main
