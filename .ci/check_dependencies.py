@@ -11,10 +11,10 @@ from pathlib import Path
 
 import gymnasium
 import numpy as np
-from acerl_np.pictures.maps import draw_layout
 
 import acerl_np
 from acerl_np.commands.main import main
+from acerl_np.pictures.maps import draw_layout
 
 USED = "numpy numba llvmlite scipy tqdm gymnasium matplotlib pymoo cma hypothesis pytest"
 
