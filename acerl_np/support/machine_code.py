@@ -15,7 +15,6 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -28,9 +27,6 @@ from acerl_np.support.version import __version__
 SECONDS = "10 to 40 s"
 """How long the kernels of one use take to compile: a training, hindsight, a lookahead of a rule or of a
 network; measured on an idle and on a busy core."""
-
-COMPILE_WAIT = 120.0
-"""Seconds to wait for another process that compiles; it may have been stopped."""
 
 UNUSED_SECONDS = 30 * 86400.0
 """Age of machine code that no process has loaded since, after which it is deleted."""
@@ -138,37 +134,6 @@ def cache_folder(module: str = "") -> Path | None:
         except OSError:
             continue
     return None
-
-
-@contextlib.contextmanager
-def compile_alone() -> Iterator[None]:
-    """Let one process of this user and machine compile at a time: the others load what it has compiled.
-
-    Where no lock can be had, or none within `COMPILE_WAIT`, all compile.
-    """
-    folder = cache_folder()
-    if folder is None or sys.platform == "win32":
-        yield
-        return
-    import fcntl
-
-    try:
-        lock = os.open(folder / ".compiling", os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError:
-        yield
-        return
-    try:
-        deadline = time.monotonic() + COMPILE_WAIT
-        with contextlib.suppress(OSError):  # a file system without locks
-            while time.monotonic() < deadline:
-                try:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except BlockingIOError:
-                    time.sleep(0.1)
-        yield
-    finally:
-        os.close(lock)
 
 
 @cache
