@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from runs import (
+from trainings import (
     CHILD_CONFIG,
     GENERATIONS,
     INSTANCES,

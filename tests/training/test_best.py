@@ -5,7 +5,7 @@ import json
 import numba
 import numpy as np
 import pytest
-from runs import history_without_seconds, load_instances, shorten
+from trainings import history_without_seconds, load_instances, shorten
 
 from acerl_np import (
     ACERL,

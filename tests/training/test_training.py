@@ -12,7 +12,7 @@ import naive_evolution as naive
 import numba
 import numpy as np
 import pytest
-from runs import history_without_seconds, load_instances, same_trials
+from trainings import history_without_seconds, load_instances, same_trials
 
 from acerl_np import (
     ACERL,
