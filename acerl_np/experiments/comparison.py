@@ -40,7 +40,7 @@ DRAWS = range(1, 9)
 def trainings(study: Study) -> list[Training]:
     """Return the rows to train on DMH-01 to -08: ACERL, and the learners that it is compared with."""
     main = acerl_training(study)
-    return [main, *study.beside(main)]
+    return [main, *study.beside(main, rewards=True)]
 
 
 def acerl_training(study: Study) -> Training:

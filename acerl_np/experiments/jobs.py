@@ -32,6 +32,8 @@ from acerl_np.training.history import HISTORY_COLUMNS
 
 AHEAD = ", lookahead "
 """Between a suite and the label of a lookahead that plays it."""
+GREEDY = ", greedy"
+"""After the name of a suite that the policy has played with its most probable actions."""
 
 ROOMS = (
     "support",
@@ -96,6 +98,8 @@ class Training:
         Options of lookaheads that play the suites, too, over the training records, by label.
     seeds : int, optional
         Most trainings of the row; by default as many as the study's.
+    greedy : bool
+        Whether the policy plays the suites with its most probable actions, too.
     """
 
     label: str
@@ -104,10 +108,11 @@ class Training:
     suites: Suites
     lookaheads: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     seeds: int | None = None
+    greedy: bool = False
 
     def list_played(self) -> list[str]:
         """Return the names of all that is played: each suite, and each suite with each lookahead."""
-        labels = ["", *(f"{AHEAD}{label}" for label in self.lookaheads)]
+        labels = ["", *([GREEDY] if self.greedy else []), *(AHEAD + x for x in self.lookaheads)]
         return [f"{suite}{label}" for suite, _ in self.suites for label in labels]
 
 
@@ -139,6 +144,7 @@ class Job(NamedTuple):
                 for name, instances in training.suites
             ],
             "lookaheads": training.lookaheads,
+            "greedy": training.greedy,
         }
         return hash_content(content, training.config)
 
@@ -213,14 +219,17 @@ def run_job(job: Job) -> dict[str, np.ndarray]:
         },
     }
     players: dict[str, Policy | IndexPolicy | Lookahead] = {"": policy}
+    if training.greedy:
+        players[GREEDY] = policy
     for label, options in training.lookaheads.items():
         ahead = Lookahead(policy, history=training.instances, seed=seed, **options)
         players[f"{AHEAD}{label}"] = ahead
     for name, instances in training.suites:
         for label, player in players.items():
             # An index policy draws nothing, and a lookahead's draws hardly matter.
-            few = 1 if label or isinstance(policy, IndexPolicy) else trials
-            played = play_policy(player, list(instances), Playing(few, seed, threads=1))
+            few = trials if player is policy and not isinstance(policy, IndexPolicy) else 1
+            greedy = True if label == GREEDY else None
+            played = play_policy(player, list(instances), Playing(few, seed, greedy, threads=1))
             arrays[f"makespan.{name}{label}"] = played.makespan
             arrays[f"tardiness.{name}{label}"] = played.tardiness
     return arrays

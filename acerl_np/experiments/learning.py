@@ -48,6 +48,10 @@ FACTORS: dict[str, dict[str, dict[str, Any]]] = {
         f"{n:,} x {256 * 128 // n}": {"population": n, "generations": 256 * 128 // n}
         for n in (64, 128, 512, 1024)
     },
+    "slots of the tasks": {"place in the pool": {"slots": "pool"}},
+    "decisions": {
+        f"{n / 1e6:g} million": {"decisions": n} for n in (300_000, 3_000_000, 10_000_000)
+    },
     "outcome": {"best generation": BEST},
     "together": {
         "rate 0.12, best": {"learning_rate": 0.12, **BEST},
