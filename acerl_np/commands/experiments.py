@@ -111,6 +111,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         opt.declare(study, *list_options(name))
+    pages = studies.add_parser(
+        "pages",
+        help="the repository's pages of results, from its stored studies",
+        description="Write the tables and verdicts of docs/ and README.md anew from the studies stored in "
+        "docs/results. With --runs, first store there what this code has trained in that folder.",
+        allow_abbrev=False,
+    )
+    opt.declare(
+        pages,
+        opt.CommandOption("runs", "folder of finished trainings to store first", metavar="DIR"),
+        opt.CommandOption("root", "the repository", default=".", metavar="DIR"),
+    )
 
 
 def read_rivals(text: str) -> tuple[str, ...]:
@@ -152,6 +164,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the study; return the exit status."""
     from acerl_np.support.workers import count_cores
 
+    if arguments.study == "pages":
+        return write_pages(arguments)
     # A study without compared learners has no such options.
     rivals = read_rivals(getattr(arguments, "rivals", "none"))
     from acerl_np.experiments.study import Study
@@ -177,6 +191,19 @@ def run(arguments: argparse.Namespace) -> int:
             team=team,
         )
         show_tables(arguments, study, progress)
+    return 0
+
+
+def write_pages(arguments: argparse.Namespace) -> int:
+    """Store finished trainings where they are named, and write the pages of results anew."""
+    from acerl_np.experiments import pages
+
+    root = Path(arguments.root)
+    if arguments.runs is not None:
+        for row in pages.store_runs(root, Path(arguments.runs)):
+            print(f"not finished, and not stored: {row}", file=sys.stderr)
+    for path in pages.write_pages(root):
+        print(path)
     return 0
 
 

@@ -62,7 +62,7 @@ def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]
     found = []
     for suite in SUITES:
         instances, name = load_suite(suite), f"comparison-{suite.removeprefix('dmh-')}"
-        rows = [*study.rows(results, suite), *study.rule_rows(instances)]
+        rows = [*study.rows(results, suite), *study.rule_rows(suite, instances)]
         title = f"ACERL, published algorithms and rules on {suite}"
         peers = training_peers() if suite == "dmh-train" else None
         found.append(build_table(name, title, instances, rows, peers=peers))

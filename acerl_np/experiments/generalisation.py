@@ -168,7 +168,7 @@ def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]
             for k in range(FRESH_SETS)
             for record in fresh_records(FRESH_UNSEEN, FRESH_TRAINING, k)
         ]
-        rows += study.rule_rows(unseen)
+        rows += study.rule_rows("fresh", unseen)
         title = "Fresh records of one process, trained on eight: five sets"
         found.append(spread_table(f"{NAME}-fresh", title, rows, "fresh best"))
     return found

@@ -115,6 +115,24 @@ class Training:
         labels = ["", *([GREEDY] if self.greedy else []), *(AHEAD + x for x in self.lookaheads)]
         return [f"{suite}{label}" for suite, _ in self.suites for label in labels]
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return all that decides what comes of it, but for the code, as plain values."""
+        return {
+            "config": self.config.to_dict(),
+            "instances": [instance.content_hash for instance in self.instances],
+            "suites": [
+                [name, [instance.content_hash for instance in instances]]
+                for name, instances in self.suites
+            ],
+            "lookaheads": self.lookaheads,
+            "greedy": self.greedy,
+        }
+
+    def content_key(self) -> str:
+        """Hash that, whatever the code is."""
+        text = json.dumps(self.to_dict(), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
+
 
 class Job(NamedTuple):
     """A training of a row, and how many trials judge it.
@@ -133,27 +151,24 @@ class Job(NamedTuple):
 
     def key(self) -> str:
         """Hash all that decides the run: settings, instances, trials, and the code that computes it."""
-        training = self.training
-        content = {
-            "config": training.config.to_dict(),
-            "seed": self.seed,
-            "trials": self.trials,
-            "instances": [instance.content_hash for instance in training.instances],
-            "suites": [
-                [name, [instance.content_hash for instance in instances]]
-                for name, instances in training.suites
-            ],
-            "lookaheads": training.lookaheads,
-            "greedy": training.greedy,
-        }
-        return hash_content(content, training.config)
+        content = {"seed": self.seed, "trials": self.trials, **self.training.to_dict()}
+        return hash_content(content, self.training.config)
 
 
 def hash_content(content: Mapping[str, Any], config: Config | RivalConfig) -> str:
     """Return the key of a run: the hash of what decides it, and of the code that trains so."""
-    rooms = (*ROOMS, "rivals") if isinstance(config, RivalConfig) else ROOMS
-    text = json.dumps({**content, "code": hash_rooms(rooms)}, sort_keys=True)
+    text = json.dumps({**content, "code": hash_code(config)}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def hash_code(config: Config | RivalConfig) -> str:
+    """Return the hash of the code that trains so."""
+    return hash_rooms((*ROOMS, "rivals") if isinstance(config, RivalConfig) else ROOMS)
+
+
+def list_versions() -> dict[str, str]:
+    """Return the versions of the libraries that compute."""
+    return {module.__name__: module.__version__ for module in (np, scipy, numba, llvmlite)}
 
 
 @cache
@@ -165,8 +180,7 @@ def hash_rooms(rooms: tuple[str, ...] = ROOMS) -> str:
     str
         64 hexadecimal digits; comments and docstrings do not change them.
     """
-    libraries = (np, scipy, numba, llvmlite)
-    versions = " ".join(f"{module.__name__} {module.__version__}" for module in libraries)
+    versions = " ".join(" ".join(item) for item in list_versions().items())
     digest = hashlib.sha256(versions.encode())
     package = Path(__file__).parent.parent
     for path in sorted(path for room in rooms for path in (package / room).rglob("*.py")):

@@ -35,7 +35,7 @@ def trainings(study: Study) -> list[Training]:
 def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]:
     """Return one table per fold, and all folds on the record that each has left out."""
     instances = load_suite("dmh-train")
-    rules = study.rule_rows(instances)
+    rules = study.rule_rows("dmh-train", instances)
     found = []
     unseen: list[Measured] = []
     for k, left_out in enumerate(instances, start=1):

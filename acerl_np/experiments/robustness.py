@@ -19,6 +19,8 @@ from acerl_np.support.report import Cell
 __all__ = ["tables", "trainings"]
 
 NAME = "robustness"
+RULE_BLOCKS = 5
+"""Of a rule's trials on each further draw, of which there are eight."""
 
 
 def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]:
@@ -28,7 +30,7 @@ def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]
     data: list[dict[str, object]] = []
     for magnitude, suite in {0: "dmh-train", **NOISED}.items():
         instances = load_suite(suite)
-        rows = [*study.rows(results, suite), *study.rule_rows(instances)]
+        rows = [*study.rows(results, suite), *study.rule_rows(suite, instances)]
         if magnitude >= 10:
             title = f"Arrivals perturbed by up to {magnitude} s"
             found.append(build_table(f"robustness-{magnitude}", title, instances, rows, peers=None))
@@ -70,9 +72,10 @@ def _tabulate_draws(study: Study, results: dict[str, list[Finished]]) -> StudyTa
     for magnitude in NOISED:
         drawn: dict[str, list[Measured]] = {}
         for draw in DRAWS:
-            for row in study.rows(results, f"draw-{magnitude}-{draw}"):
+            name = f"draw-{magnitude}-{draw}"
+            for row in study.rows(results, name):
                 drawn.setdefault(row.label, []).append(row)
-            for row in study.rule_rows(draw_suite(magnitude, draw)):
+            for row in study.rule_rows(name, draw_suite(magnitude, draw), RULE_BLOCKS):
                 drawn.setdefault(row.label, []).append(row)
         for label, rows in drawn.items():
             n_seeds = rows[0].n_seeds

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -108,6 +108,8 @@ class Study:
         Most trainings of each, and their steps.
     team : Team, optional
         Who trains; by default threads of this process.
+    rules : dict
+        What the rules have played, by suite.
     """
 
     folder: Path
@@ -120,6 +122,7 @@ class Study:
     rival_seeds: int = 5
     rival_steps: int = 1_000_000
     team: Team | None = None
+    rules: dict[str, list[Measured]] = field(default_factory=dict)
 
     def config(self, preset: Preset = "paper", **options: object) -> Config:
         """Return the settings of a preset with some changed."""
@@ -189,6 +192,18 @@ class Study:
             results[job.training.label].append(found[k])
         return results
 
+    def collect(self, trainings: Sequence[Training]) -> dict[str, list[Finished]]:
+        """Return the rows whose trainings are all finished, without training any."""
+        results = {}
+        for training in trainings:
+            n = min(self.seeds, training.seeds or self.seeds)
+            jobs = [Job(training, seed, self.trials) for seed in range(n)]
+            paths = [self._find(job) for job in jobs]
+            found = [_load(path, job) for path, job in zip(paths, jobs, strict=True) if path]
+            if len(found) == n:
+                results[training.label] = found
+        return results
+
     def _tell(self, done: int, jobs: Sequence[Job], k: int, trained: bool) -> None:
         if self.report is not None:
             label = f"{jobs[k].training.label} seed {jobs[k].seed}"
@@ -224,15 +239,20 @@ class Study:
                     found.append(Measured(shown, *parts))
         return found
 
-    def rule_rows(self, instances: Sequence[Instance]) -> list[Measured]:
-        """Play the rules of the paper's tables, a block of trials for each training seed."""
-        shape = (len(instances), self.seeds, self.trials)
-        playing = Playing(self.trials * self.seeds, threads=self.threads)
+    def rule_rows(
+        self, suite: str, instances: Sequence[Instance], blocks: int | None = None
+    ) -> list[Measured]:
+        """Play the rules of the paper's tables on a suite once, some blocks of trials, else one a seed."""
+        if suite in self.rules:
+            return self.rules[suite]
+        shape = (len(instances), blocks or self.seeds, self.trials)
+        playing = Playing(self.trials * shape[1], threads=self.threads)
         rows = []
         for rule in RULE_ROWS:
             trials = play_policy(rule, list(instances), playing)
             parts = (trials.makespan.reshape(shape), trials.tardiness.reshape(shape))
             rows.append(Measured(rule, *parts))
+        self.rules[suite] = rows
         return rows
 
     def write_records(self, results: dict[str, list[Finished]], name: str) -> list[Path]:

@@ -126,11 +126,11 @@ def test_spread_over_seeds():
 @pytest.mark.parametrize(
     ("module", "rows", "beside"),
     [
-        (comparison, 1, 11),
-        (robustness, 1, 11),
+        (comparison, 1, 14),
+        (robustness, 1, 14),
         (leave_one_out, 8, 88),
         (ablation, 44, 44),
-        (learning, 38, 38),
+        (learning, 42, 42),
         (rival_settings, None, 40),
     ],
 )
@@ -226,7 +226,12 @@ def test_compared_learners_stand_beside_acerl(tmp_path):
     assert any(x.startswith("APPO,1,") for x in curves.read_text().splitlines())
     assert any(x.startswith("APPO,1,") for x in sampler.read_text().splitlines())
     table = spread_table("t", "T", study.rows(results, "dmh-train"), "ACERL")
-    assert [row[:2] for row in table.rows] == [["ACERL", 3], ["APPO", 2], ["MAPPO", 2]]
+    assert [row[:2] for row in table.rows] == [
+        ["ACERL", 3],
+        ["APPO", 2],
+        ["MAPPO", 2],
+        ["MAPPO, greedy", 2],
+    ]
 
 
 def test_the_search_takes_the_least_score_of_each_algorithm():

@@ -1,0 +1,390 @@
+"""The pages of results, made from stored studies: full tables as files, and blocks of other pages.
+
+A block stands between `<!-- experiments pages: NAME -->` and `<!-- end -->`: what is there is replaced.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from acerl_np.evaluation.metrics import rank_sum_p
+from acerl_np.experiments import comparison, learning
+from acerl_np.experiments.claims import (
+    JUDGES,
+    LEARNERS,
+    Evidence,
+    measure_curves,
+    read_claims,
+    read_curves,
+    show,
+)
+from acerl_np.experiments.published import find_row
+from acerl_np.experiments.robustness import RULE_BLOCKS
+from acerl_np.experiments.stored import StoredStudy, read_table, store_rules, store_study
+from acerl_np.experiments.study import Study
+from acerl_np.experiments.study_tables import Measured, StudyTable, build_table, show_p, spread
+from acerl_np.problem.bundled import load_suite
+from acerl_np.rivals.training import ALGORITHMS
+from acerl_np.support.errors import InputError
+from acerl_np.support.files import write_atomically
+from acerl_np.support.report import Cell, render_csv, render_table
+
+PAGES = (
+    "README.md",
+    "docs/results.md",
+    "docs/learning.md",
+    "docs/rivals.md",
+    "docs/known-differences.md",
+)
+DATA = "docs/results"
+BLOCK = re.compile(r"(<!-- experiments pages: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+STUDIES = ("comparison", "robustness", "leave-one-out", "ablation", "learning")
+SEEDS = {"learning": 10}
+"""Of a row, where it is not 20."""
+RIVALS = {"comparison": ALGORITHMS, "robustness": ALGORITHMS, "leave-one-out": ("ppo",)}
+"""Learners that a study has stored rows of."""
+BOLD = 0.05
+REWARDS = ("PPO", "SAC", "MAPPO")
+SHOWN_GENERATIONS = (2, 6, 21, 61, 128)
+
+
+def build_pages(root: Path) -> dict[Path, str]:
+    """Return every page that stored results make, by its path: what is there should be this.
+
+    Parameters
+    ----------
+    root : Path
+        Of the repository.
+
+    Raises
+    ------
+    InputError
+        If a page or stored results are missing, or a page has a block that no table makes.
+    """
+    stored = StoredStudy(root / DATA)
+    evidence = Evidence(stored)
+    found: dict[Path, str] = {}
+    tables: dict[str, StudyTable] = {}
+    for name in STUDIES:
+        module = importlib.import_module(f"acerl_np.experiments.{name.replace('-', '_')}")
+        results = stored.load(name)
+        stored.rivals = RIVALS.get(name, ())
+        tables |= {table.name: table for table in module.tables(stored, results)}
+    for name, table in tables.items():
+        if "M/C (P)" in table.header:  # too wide for a page among others
+            found[root / DATA / f"{name}.md"] = table.render("markdown")
+    claims = [(x, JUDGES[x.judge](evidence, x)) for x in read_claims()]
+    header = ["claim", "section", "verdict", "figures", "p", "seeds", "table"]
+    lines = [[x.claim, x.section, *verdict, x.table] for x, verdict in claims]
+    found[root / DATA / "claims.csv"] = render_csv([header, *lines])
+    blocks: dict[str, Callable[[], str]] = {
+        "claims": lambda: render_table(header, _link(lines), "markdown"),
+        "rewards": lambda: tabulate_rewards(evidence),
+        "leave-one-out": lambda: tabulate_folds(evidence),
+        "sampler": lambda: tabulate_sampler(stored),
+        "curves": lambda: tabulate_curves(stored),
+        "learning": lambda: tabulate_learning(evidence),
+        "short": lambda: tabulate_short(evidence),
+        "cost": lambda: tabulate_cost(stored),
+        "records": lambda: tabulate_records(evidence),
+    }
+
+    def fill(match: re.Match[str]) -> str:
+        name = match[2]
+        if name in tables:
+            text = render_table(tables[name].header, tables[name].rows, "markdown")
+        elif name in blocks:
+            text = blocks[name]()
+        else:
+            expected = ", ".join([*blocks, *tables])
+            raise InputError(f"{path}: read the block '{name}'; expected one of {expected}")
+        return f"{match[1]}\n{text}\n{match[3]}"
+
+    for page in PAGES:
+        path = root / page
+        try:
+            found[path] = BLOCK.sub(fill, path.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise InputError(
+                f"{path}: {error.strerror}; expected a page of the repository"
+            ) from error
+    return found
+
+
+def store_runs(root: Path, runs: Path) -> list[str]:
+    """Store the finished rows of all studies that a folder of runs holds; return which rows are missing.
+
+    Parameters
+    ----------
+    root : Path
+        Of the repository.
+    runs : Path
+        Where `acerl-np experiments` kept its trainings, with the code as it is now.
+    """
+    missing = []
+    study = Study(runs)
+    for name in STUDIES:
+        module = importlib.import_module(f"acerl_np.experiments.{name.replace('-', '_')}")
+        study.seeds, study.rivals = SEEDS.get(name, 20), RIVALS.get(name, ())
+        trainings = module.trainings(study)
+        results = study.collect(trainings)
+        missing += [f"{name}: {x.label}" for x in trainings if x.label not in results]
+        store_study(root / DATA, name, [x for x in trainings if x.label in results], results)
+    study.seeds = 20
+    for suite, instances in comparison.acerl_training(study).suites:
+        study.rule_rows(suite, instances, RULE_BLOCKS if suite.startswith("draw-") else None)
+    store_rules(root / DATA, study.rules)
+    return missing
+
+
+def write_pages(root: Path) -> list[Path]:
+    """Write every page that differs, and return them."""
+    changed = []
+    for path, text in build_pages(root).items():
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            write_atomically(path, text.encode())
+            changed.append(path)
+    return changed
+
+
+def _link(lines: Iterable[Sequence[str]]) -> list[list[Cell]]:
+    """Return lines of claims with their tables as links where these are pages."""
+    return [
+        [*line[:-1], f"[{line[-1]}](results/{line[-1]}.md)" if _is_page(line[-1]) else line[-1]]
+        for line in lines
+    ]
+
+
+def _is_page(table: str) -> bool:
+    return bool(table) and not table.endswith(
+        ("-spread", "-summary", "-draws", "-times", "-curves", "-unseen")
+    )
+
+
+def show_kept(row: Measured) -> str:
+    """Return how many of all records and seeds keep the limit in the mean of their trials."""
+    means = row.tardiness.mean(axis=2)
+    return f"{int((means < 50.0).sum())} of {means.size}"
+
+
+def tabulate_short(evidence: Evidence) -> str:
+    """Return ACERL, its pool order, PPO and the best rules beside the paper."""
+    rows = evidence.rows("comparison", "dmh-train")
+    pool = evidence.rows("learning", "dmh-train")["slots of the tasks: place in the pool"]
+    paper = find_row("comparison-train", "ACERL")
+    assert paper is not None
+    makespan = np.mean([cell.makespan for cell in paper.cells.values()])
+    noised = evidence.rows("comparison", "dmh-test")
+    lines: list[list[Cell]] = [["paper, ACERL", 5, f"{makespan:.1f} s", f"{paper.p:.0%}", "", ""]]
+    names = {
+        "ACERL": "here, a slot for each task (the default)",
+        "pool": "the same in pool order (`--slots pool`)",
+        "PPO": "PPO, its reward scaled on these records ([rivals](docs/rivals.md))",
+        "STD": "best rule by makespan, STD",
+        "EDD": "best rule by the limit, EDD",
+    }
+    for key, name in names.items():
+        row = pool if key == "pool" else rows[key]
+        noise = evidence.rows("learning", "dmh-test")[pool.label] if key == "pool" else noised[key]
+        lines.append(
+            [name, row.n_seeds, show(row, 0), show(row, 2), show(noise, 0), show(noise, 2)]
+        )
+    header = [
+        "",
+        "seeds",
+        "DMH-01 to -08",
+        "within the limit",
+        "moved by up to 5 s",
+        "within the limit",
+    ]
+    return render_table(header, lines, "markdown")
+
+
+def tabulate_rewards(evidence: Evidence) -> str:
+    """Return learners with a scaled reward and with the makespan in seconds, and the paper's."""
+    train, test = (evidence.rows("comparison", suite) for suite in ("dmh-train", "dmh-test"))
+    lines: list[list[Cell]] = []
+    for name in REWARDS:
+        for label in (
+            name,
+            f"{name}, greedy",
+            f"{name}, reward in s",
+            f"{name}, reward in s, greedy",
+        ):
+            if label in train:
+                shown = [show(rows[label], k) for rows in (train, test) for k in (0, 2)]
+                lines.append([label, train[label].n_seeds, *shown])
+        cells: list[Cell] = []
+        for table in ("comparison-train", "comparison-test"):
+            paper = find_row(table, name)
+            assert paper is not None
+            cells += [
+                f"{np.mean([x.makespan for x in paper.cells.values()]):.1f} s",
+                f"{paper.p:.0%}",
+            ]
+        lines.append([f"the paper's {name}", 5, *cells])
+    header = [
+        "",
+        "seeds",
+        "DMH-01 to -08",
+        "within the limit",
+        "DMH-09 to -16 (paper: others)",
+        "within the limit",
+    ]
+    return render_table(header, lines, "markdown")
+
+
+def tabulate_folds(evidence: Evidence) -> str:
+    """Return M, C and P of each fold beside the paper's, and the record that was left out."""
+    records = load_suite("dmh-train")
+    lines: list[list[Cell]] = []
+    for k, record in enumerate(records):
+        name = f"leave-one-out-{k + 1:02d}"
+        paper = find_row(name, "ACERL")
+        assert paper is not None
+        row = evidence.rows("leave-one-out", "dmh-train")[f"without {record.name}"]
+        peers = importlib.import_module("acerl_np.experiments.published").table_rows(name)
+        own = Measured("ACERL", row.makespan, row.tardiness)
+        table = build_table(name, "", records, [own], peers=peers)
+        m, c, p = (table.data[len(records)][key] for key in ("m", "c", "satisfied_share"))
+        both = [values[k] for values in row.means()]
+        cell = paper.cells[record.name]
+        lines.append(
+            [
+                record.name,
+                f"{m:.2f}/{c:.2f} ({p:.0%})",
+                f"{paper.m:.2f}/{paper.c:.2f} ({paper.p:.0%})",
+                f"{both[0]:.1f}/{both[1]:.1f}",
+                f"{cell.makespan:.1f}/{cell.tardiness:.1f}",
+            ]
+        )
+    header = ["trained without", "M/C (P)", "paper", "left out", "left out, paper"]
+    return render_table(header, lines, "markdown")
+
+
+def tabulate_sampler(stored: StoredStudy) -> str:
+    """Return how the adaptive sampler dealt the records, seed 0, and how far it ever went."""
+    lines = [x for x in read_table(stored.folder, "comparison", "sampler") if x["row"] == "ACERL"]
+    values = np.array([float(x["probability"]) for x in lines])
+    header = ["generation", *dict.fromkeys(x["record"] for x in lines)]
+    rows: list[list[Cell]] = [
+        [
+            k,
+            *(
+                f"{float(x['probability']):.3f}"
+                for x in lines
+                if (x["seed"], x["generation"]) == ("0", str(k))
+            ),
+        ]
+        for k in SHOWN_GENERATIONS
+    ]
+    low, high = np.quantile(values, (0.01, 0.99))
+    text = (
+        f"Of all {len(values):,} probabilities of {len({x['seed'] for x in lines})} trainings 98 % "
+        f"lie between {low:.3f} and {high:.3f}, all between {values.min():.3f} and {values.max():.3f}; "
+        "uniform is 0.125. Seed 0:"
+    )
+    return f"{text}\n\n{render_table(header, rows, 'markdown')}"
+
+
+def tabulate_curves(stored: StoredStudy) -> str:
+    """Return how soon and how steadily each algorithm's policy became good."""
+    lines: list[list[Cell]] = []
+    for name, seeds in read_curves(stored).items():
+        if name in ("ACERL", *LEARNERS):
+            found = np.array([measure_curves(looks) for looks in seeds.values()]).T
+            lines.append([name, len(seeds), *(spread("x_s", x, 2)[0] for x in found)])
+    header = [
+        "",
+        "seeds",
+        "converged, million decisions",
+        "within the limit from",
+        "step between looks, s",
+    ]
+    return render_table(header, lines, "markdown")
+
+
+def tabulate_learning(evidence: Evidence) -> str:
+    """Return one line for each setting, its three suites side by side."""
+    suites = [evidence.rows("learning", suite) for suite in learning.SUITES]
+    bases = [rows[learning.DEFAULT] for rows in suites]
+    n = bases[0].n_seeds
+
+    def shown(p: float | None) -> str:
+        return f"**{show_p(p)}**" if p is not None and p < BOLD else show_p(p)
+
+    lines: list[list[Cell]] = []
+    for label in (x for x in suites[0] if x in evidence.stored.stored["learning"]):
+        line: list[Cell] = [label]
+        for k, rows in enumerate(suites):
+            row = rows[label]
+            for what in (0, 2):
+                line.append(show(row, what).removesuffix(" s").removesuffix(" %"))
+                if k == 0:
+                    p = (
+                        None
+                        if label == learning.DEFAULT
+                        else rank_sum_p(row.by_seed()[what], bases[k].by_seed()[what])
+                    )
+                    line.append(shown(p))
+        lines.append(line)
+    header = [
+        "setting",
+        "makespan (s)",
+        "p",
+        "within the limit (%)",
+        "p",
+        "±5: makespan",
+        "±5: within",
+        "±30: makespan",
+        "±30: within",
+    ]
+    tests = len(lines) - 1
+    text = (
+        f"{len(lines)} rows, {n} seeds each. Of {tests} p values in a column about {tests * BOLD:.0f} are "
+        f"below {BOLD} by chance."
+    )
+    return f"{text}\n\n{render_table(header, lines, 'markdown')}"
+
+
+def tabulate_records(evidence: Evidence) -> str:
+    """Return ACERL's mean on each record, and records kept of all."""
+    rows = evidence.rows("comparison", "dmh-train")
+    paper = find_row("comparison-train", "ACERL")
+    assert paper is not None
+    makespan, tardiness = rows["ACERL"].means()
+    kept = (rows["ACERL"].tardiness.mean(axis=2) < 50.0).sum(axis=1)
+    lines: list[list[Cell]] = [
+        [
+            record.name,
+            f"{makespan[k]:.1f}/{tardiness[k]:.1f}",
+            f"{kept[k]} of {rows['ACERL'].n_seeds}",
+            "{:.1f}/{:.1f}".format(*paper.cells[record.name][:2]),
+        ]
+        for k, record in enumerate(load_suite("dmh-train"))
+    ]
+    lines.append(
+        ["all", f"{makespan.mean():.1f}/{tardiness.mean():.1f}", show_kept(rows["ACERL"]), ""]
+    )
+    return render_table(
+        ["record", "makespan/tardiness (s)", "seeds within the limit", "paper"], lines, "markdown"
+    )
+
+
+def tabulate_cost(stored: StoredStudy) -> str:
+    """Return how many trainings each study holds, and their seconds on one thread each, beside others."""
+    lines: list[list[Cell]] = []
+    for name in STUDIES:
+        own = [entry for entry in stored.stored[name].values() if "at" not in entry]
+        seconds = sum(sum(entry["seconds"]) for entry in own)
+        n = sum(len(entry["seeds"]) for entry in stored.stored[name].values())
+        new = sum(len(entry["seeds"]) for entry in own)
+        lines.append([f"`acerl-np experiments {name}`", n, new, f"{seconds / 60:.0f}"])
+    return render_table(
+        ["study", "trainings", "not of one above", "minutes of a thread"], lines, "markdown"
+    )

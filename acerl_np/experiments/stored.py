@@ -1,0 +1,235 @@
+"""Results of studies as data: every trial by row, seed and record, what made it, and studies read from that.
+
+A folder holds `rows.json` (of each study its rows, their settings, and the code and versions that trained
+them), and of each study `STUDY-trials.csv.xz`; of the comparison also `-curves.csv.xz` and `-sampler.csv.xz`.
+A row that several studies share is kept once. Tables are made from these, whatever the code is by then.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import lzma
+import platform
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from acerl_np.experiments.jobs import Training, hash_code, list_versions
+from acerl_np.experiments.study import Finished, Study
+from acerl_np.experiments.study_tables import Measured
+from acerl_np.problem.instance import Instance
+from acerl_np.support.errors import InputError
+from acerl_np.support.files import write_atomically
+from acerl_np.support.report import render_csv
+from acerl_np.training.history import HISTORY_COLUMNS
+
+ROWS_FILE = "rows.json"
+RULES = "rules"
+"""Whose trials are no study's own."""
+HEADERS = {
+    "trials": ("row", "seed", "suite", "record", "makespan", "tardiness"),
+    "curves": ("row", "seed", "decisions", "record", "makespan", "tardiness", "satisfied"),
+    "sampler": ("row", "seed", "generation", "record", "probability"),
+}
+CURVED = "comparison"
+"""The study whose training curves are kept, and ACERL's choices of records."""
+DIGITS = 4
+"""Decimals of times, s."""
+
+Lines = Iterator[Sequence[object]]
+Times = tuple[list[np.ndarray], list[np.ndarray]]
+"""Makespans and tardinesses of the trials, an array for each record, s."""
+
+
+def store_study(
+    folder: Path,
+    name: str,
+    trainings: Sequence[Training],
+    results: Mapping[str, Sequence[Finished]],
+) -> None:
+    """Write what a study has found; of rows that another study has stored only where they are."""
+    rows = {study: own for study, own in read_rows(folder).items() if study != name}
+    stored = {
+        entry["content"]: (study, label, entry["seeds"])
+        for study, own in rows.items()
+        for label, entry in own.items()
+        if "at" not in entry
+    }
+    rows[name] = {}
+    new: list[tuple[str, Finished]] = []
+    for training in trainings:
+        runs, content = results[training.label], training.content_key()
+        seeds = [run.seed for run in runs]
+        study, label, known = stored.get(content, ("", "", []))
+        if set(seeds) <= set(known):
+            rows[name][training.label] = {"seeds": seeds, "at": [study, label]}
+            continue
+        last = [dict(zip(HISTORY_COLUMNS, run.history[-1].tolist(), strict=True)) for run in runs]
+        stored[content] = (name, training.label, seeds)
+        rows[name][training.label] = {
+            "seeds": seeds,
+            "content": content,
+            "settings": training.config.to_dict(),
+            "records": {item.name: item.content_hash for item in training.instances},
+            "decisions": [round(line["decisions"]) for line in last],
+            "seconds": [round(line["seconds"], 2) for line in last],
+            "code": hash_code(training.config)[:12],
+            "versions": {"python": platform.python_version(), **list_versions()},
+        }
+        new += ((training.label, run) for run in runs)
+    suites = {suite: records for training in trainings for suite, records in training.suites}
+    if new:
+        trials = (line for label, run in new for line in _list_trials(label, run, suites))
+        _write(folder, name, "trials", trials)
+    if name == CURVED:
+        lines = [(label, run.seed, run.list_lines()) for label, run in new]
+        curves = ([label, seed, *x[1:]] for label, seed, own in lines for x in own["curves"])
+        _write(folder, name, "curves", curves)
+        own = [(label, seed, x) for label, seed, tables in lines for x in tables["sampler"]]
+        main = trainings[0].label
+        dealt = ([label, seed, *x[:2], x[3]] for label, seed, x in own if label == main)
+        _write(folder, name, "sampler", dealt)
+    write_atomically(
+        folder / ROWS_FILE, (json.dumps(rows, indent=1, sort_keys=True) + "\n").encode()
+    )
+
+
+def store_rules(folder: Path, played: Mapping[str, Sequence[Measured]]) -> None:
+    """Write what the rules have played, by suite."""
+
+    def list_lines() -> Lines:
+        for suite, rows in played.items():
+            for row in rows:
+                for k, block in np.ndindex(row.makespan.shape[:2]):
+                    times = (_join(row.makespan[k, block]), _join(row.tardiness[k, block]))
+                    yield [row.label, block, suite, k, *times]
+
+    _write(folder, RULES, "trials", list_lines())
+
+
+def _list_trials(label: str, run: Finished, suites: Mapping[str, Sequence[Instance]]) -> Lines:
+    for suite, makespan in run.makespan.items():
+        for k, record in enumerate(suites[suite.partition(",")[0]]):
+            times = (_join(makespan[k]), _join(run.tardiness[suite][k]))
+            yield [label, run.seed, suite, record.name, *times]
+
+
+def _write(folder: Path, study: str, kind: str, lines: Iterable[Sequence[object]]) -> None:
+    text = render_csv([HEADERS[kind], *lines])
+    packed = lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_atomically(folder / f"{study}-{kind}.csv.xz", packed)
+
+
+def _join(trials: np.ndarray) -> str:
+    """Return the times of trials as text, one of them where all are equal."""
+    shown = [np.format_float_positional(x, DIGITS, trim="-") for x in trials.tolist()]
+    return " ".join(shown) if len(set(shown)) > 1 else f"{shown[0]} x{len(shown)}"
+
+
+def _split(text: str) -> np.ndarray:
+    one, times, n = text.partition(" x")
+    return np.full(int(n), float(one)) if times else np.array(text.split(), np.float64)
+
+
+def read_rows(folder: Path) -> dict[str, dict[str, dict[str, Any]]]:
+    """Return what is known of the stored rows, by study and label; of an empty folder nothing."""
+    path = folder / ROWS_FILE
+    if not path.exists():
+        return {}
+    try:
+        found: dict[str, dict[str, dict[str, Any]]] = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: {error}; expected the rows of stored studies") from error
+    return found
+
+
+def read_table(folder: Path, study: str, kind: str) -> list[dict[str, str]]:
+    """Return the lines of a stored table.
+
+    Raises
+    ------
+    InputError
+        If there is none, or it is damaged.
+    """
+    path = folder / f"{study}-{kind}.csv.xz"
+    try:
+        text = lzma.decompress(path.read_bytes()).decode()
+    except (OSError, lzma.LZMAError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: {error}; expected a stored study") from error
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+class StoredStudy(Study):
+    """Stored studies of a folder, as one that has been run.
+
+    Parameters
+    ----------
+    folder : path
+    """
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.stored = read_rows(folder)
+        self._times: dict[str, dict[tuple[str, str], dict[int, Times]]] = {}
+
+    def _read(self, study: str) -> dict[tuple[str, str], dict[int, Times]]:
+        """Return the times of all trials by row and suite, and by seed."""
+        if study not in self._times:
+            found: dict[tuple[str, str], dict[int, Times]] = {}
+            for line in read_table(self.folder, study, "trials"):
+                seeds = found.setdefault((line["row"], line["suite"]), {})
+                makespan, tardiness = seeds.setdefault(int(line["seed"]), ([], []))
+                makespan.append(_split(line["makespan"]))
+                tardiness.append(_split(line["tardiness"]))
+            self._times[study] = found
+        return self._times[study]
+
+    def load(self, name: str) -> dict[str, list[Finished]]:
+        """Return the runs of a stored study by label, in order of their seeds.
+
+        Raises
+        ------
+        InputError
+            If the study is not stored.
+        """
+        if name not in self.stored:
+            raise InputError(
+                f"{self.folder / ROWS_FILE}: no study '{name}'; expected one that is stored"
+            )
+        results = {}
+        for label, entry in self.stored[name].items():
+            study, own = entry.get("at", (name, label))
+            made, times = self.stored[study][own], self._read(study)
+            played = {suite: seeds for (row, suite), seeds in times.items() if row == own}
+            results[label] = [self._restore(seed, made, played) for seed in entry["seeds"]]
+        return results
+
+    @staticmethod
+    def _restore(
+        seed: int, made: Mapping[str, Any], played: Mapping[str, dict[int, Times]]
+    ) -> Finished:
+        makespan, tardiness = (
+            {x: np.array(own[seed][k]) for x, own in played.items()} for k in (0, 1)
+        )
+        history = np.zeros((1, len(HISTORY_COLUMNS)))
+        for name in ("decisions", "seconds"):
+            history[0, HISTORY_COLUMNS.index(name)] = made[name][made["seeds"].index(seed)]
+        none = np.zeros((0, 0))
+        return Finished(seed, (), makespan, tardiness, history, none, none, none, none)
+
+    def rule_rows(
+        self, suite: str, instances: Sequence[Instance], blocks: int | None = None
+    ) -> list[Measured]:
+        """Return what the rules have played, blocks of trials as seeds."""
+        return [
+            Measured(
+                row, *(np.array([own[k] for own in blocks.values()]).swapaxes(0, 1) for k in (0, 1))
+            )
+            for (row, own_suite), blocks in self._read(RULES).items()
+            if own_suite == suite
+        ]

@@ -1,0 +1,178 @@
+"""Stored studies: what is written comes back, rows are kept once, and claims are judged by the same rules."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import mannwhitneyu
+
+from acerl_np import Config, InputError, load_suite
+from acerl_np.experiments import claims
+from acerl_np.experiments.claims import JUDGES, Evidence, compare, measure_curves, read_claims
+from acerl_np.experiments.jobs import GREEDY, Training
+from acerl_np.experiments.stored import ROWS_FILE, StoredStudy, read_table, store_rules, store_study
+from acerl_np.experiments.study import Finished
+from acerl_np.experiments.study_tables import Measured
+from acerl_np.training.history import HISTORY_COLUMNS
+
+TRAIN = load_suite("dmh-train")
+SUITES = (("dmh-train", tuple(TRAIN)),)
+MAIN = Training("ACERL", tuple(TRAIN), Config(), SUITES, greedy=True)
+
+
+def make_run(seed, makespan=1900.0, suites=("dmh-train", f"dmh-train{GREEDY}")):
+    draws = np.random.default_rng(seed)
+    trials = {x: makespan + draws.integers(0, 40, (8, 3)).astype(float) for x in suites}
+    late = {x: draws.integers(0, 2000, (8, 3)) / 30 for x in suites}
+    late["dmh-train"][2] = 12.5  # equal trials
+    history = np.zeros((2, len(HISTORY_COLUMNS)))
+    history[1, [HISTORY_COLUMNS.index(x) for x in ("decisions", "seconds")]] = (4096, 1.5)
+    looks, curves = np.array([[0, 0], [2, 4096]]), draws.random((3, 2, 8)).round(4)
+    return Finished(
+        seed,
+        tuple(x.name for x in TRAIN),
+        trials,
+        late,
+        history,
+        np.full((2, 8), 32),
+        np.full((2, 8), 0.125),
+        looks,
+        curves,
+    )
+
+
+def test_what_is_stored_comes_back(tmp_path):
+    runs = [make_run(seed) for seed in range(2)]
+    store_study(tmp_path, "comparison", [MAIN], {"ACERL": runs})
+    stored = StoredStudy(tmp_path)
+    [row, greedy] = stored.rows(stored.load("comparison"), "dmh-train")
+    assert (row.label, greedy.label) == ("ACERL", "ACERL, greedy")
+    for k, run in enumerate(runs):
+        assert np.array_equal(row.makespan[:, k], run.makespan["dmh-train"])
+        np.testing.assert_allclose(row.tardiness[:, k], run.tardiness["dmh-train"], atol=1e-4)
+    restored = stored.load("comparison")["ACERL"][1].history
+    assert np.array_equal(restored, runs[1].history[-1:])
+    [line, *_] = read_table(tmp_path, "comparison", "curves")
+    assert line["row"] == "ACERL" and float(line["makespan"]) == runs[0].curves[0, 0, 0]
+    assert len(read_table(tmp_path, "comparison", "sampler")) == 2 * 2 * 8
+
+
+def test_a_row_of_two_studies_is_kept_once(tmp_path):
+    """Also where the other one asks for fewer seeds; the code that trained it does not matter."""
+    store_study(tmp_path, "comparison", [MAIN], {"ACERL": [make_run(0), make_run(1)]})
+    store_study(tmp_path, "learning", [replace(MAIN, label="default")], {"default": [make_run(0)]})
+    rows = json.loads((tmp_path / ROWS_FILE).read_text())
+    assert rows["learning"]["default"] == {"seeds": [0], "at": ["comparison", "ACERL"]}
+    assert not (tmp_path / "learning-trials.csv.xz").exists()
+    found = StoredStudy(tmp_path).load("learning")["default"]
+    assert len(found) == 1
+    assert np.array_equal(found[0].makespan["dmh-train"], make_run(0).makespan["dmh-train"])
+
+
+def test_rules_come_back_by_suite(tmp_path):
+    rows = [
+        Measured(x, np.full((8, 2, 3), 1900.0 + k), np.full((8, 2, 3), k / 3))
+        for k, x in enumerate("ab")
+    ]
+    store_rules(tmp_path, {"dmh-train": rows, "dmh-test": rows[:1]})
+    found = StoredStudy(tmp_path).rule_rows("dmh-train", ())
+    assert [row.label for row in found] == ["a", "b"]
+    assert np.array_equal(found[1].makespan, rows[1].makespan)
+    np.testing.assert_allclose(found[1].tardiness, rows[1].tardiness, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        (ROWS_FILE, b"{", "expected the rows of stored studies"),
+        ("comparison-trials.csv.xz", b"no archive", "expected a stored study"),
+    ],
+)
+def test_damaged_files_are_named(tmp_path, name, content, message):
+    store_study(tmp_path, "comparison", [MAIN], {"ACERL": [make_run(0)]})
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match=f"{name}.*{message}"):
+        StoredStudy(tmp_path).load("comparison")
+
+
+def make_row(label, means, share=1.0):
+    """Seeds with these mean makespans on every record, that share of the records within the limit."""
+    seeds = np.asarray(means, float)
+    late = np.where(np.arange(8) < 8 * share, 10.0, 60.0)
+    return Measured(
+        label,
+        np.zeros((8, len(seeds), 2)) + seeds[None, :, None],
+        np.zeros((8, len(seeds), 2)) + late[:, None, None],
+    )
+
+
+def test_an_order_is_judged_seed_by_seed():
+    own = make_row("A", range(20))
+    others = [
+        make_row("near", range(1, 21)),
+        make_row("far", range(40, 60)),
+        make_row("ahead", range(-40, -20)),
+    ]
+    found = compare(own, others, 0)
+    assert found.verdict == "holds in part: 1 of 3"
+    assert "better than far" in found.figures and "worse than ahead" in found.figures
+    assert "not told apart from near" in found.figures
+    assert found.p.endswith(f"{mannwhitneyu(range(20), range(1, 21)).pvalue:.3f}")
+    assert compare(own, others[:1], 0).verdict == "not told apart"
+    assert compare(own, others[2:], 0).verdict == "does not hold"
+    assert compare(own, others[1:2], 0).verdict == "holds"
+
+
+class Made(Evidence):
+    """Rows that a test makes."""
+
+    def __init__(self, rows):
+        self.made = {row.label: row for row in rows}
+
+    def rows(self, study, suite):
+        return self.made
+
+
+def judge(judge_name, rows, **fields):
+    claim = next(x for x in read_claims() if x.judge == judge_name)._replace(**fields)
+    return JUDGES[judge_name](Made(rows), claim)
+
+
+def test_a_level_is_reached_within_the_confidence_of_the_mean():
+    fields = {"row": "ACERL", "what": "makespan", "table": "comparison-train-spread"}
+    assert judge("level", [make_row("ACERL", [1855, 1865, 1875])], **fields).verdict == "holds"
+    assert judge("level", [make_row("ACERL", [1800, 1801])], **fields).verdict == "holds"
+    assert (
+        judge("level", [make_row("ACERL", [1899, 1900, 1901])], **fields).verdict == "does not hold"
+    )
+    share = {**fields, "what": "within the limit"}
+    found = judge("level", [make_row("ACERL", [1, 2, 3], 0.75)], **share)
+    assert found.verdict == "does not hold" and "0 of 3 seeds" in found.figures
+
+
+def test_a_rank_counts_who_is_ahead():
+    rows = [make_row(x, [1900.0 + k]) for k, x in enumerate(("ACERL", "b", "c"))]
+    fields = {"suite": "dmh-test", "others": ("b", "c")}
+    assert judge("first", rows, **fields).verdict == "holds"  # equal C and P share the first place
+    found = judge("first", rows, row="c", **{**fields, "others": ("ACERL", "b")})
+    assert found.verdict == "holds in part: 2 of 3" and "M 3; C 1; P 1" in found.figures
+
+
+def test_what_a_curve_says():
+    """It settles after the last look that is off; each look is a million decisions."""
+    makespan = [2200, 1900, 2000, 1910, 1900, 1905, 1900, 1902, 1900]
+    late = [90, 90, 20, 90, 20, 20, 20, 20, 20]
+    looks = np.zeros((9, 8, 4))
+    looks[:, :, 0] = 1e6 * np.arange(9)[:, None]
+    looks[:, :, 1], looks[:, :, 2] = np.array(makespan)[:, None], np.array(late)[:, None]
+    assert measure_curves(looks) == (3.0, 4.0, 2.0)
+    looks[-1, :2, 2] = 60
+    assert measure_curves(looks)[1] == 8.0
+
+
+def test_every_claim_can_be_judged():
+    found = read_claims()
+    assert len(found) > 30
+    assert {x.judge for x in found} == set(JUDGES)
+    assert all(x.what in claims.WHAT for x in found if x.judge in ("better", "level"))
