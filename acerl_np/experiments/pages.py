@@ -5,6 +5,7 @@ A block stands between `<!-- experiments pages: NAME -->` and `<!-- end -->`: wh
 
 from __future__ import annotations
 
+import csv
 import importlib
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -92,6 +93,7 @@ def build_pages(root: Path) -> dict[Path, str]:
         "short": lambda: tabulate_short(evidence),
         "cost": lambda: tabulate_cost(stored),
         "records": lambda: tabulate_records(evidence),
+        "headroom": lambda: tabulate_headroom(evidence),
     }
 
     def fill(match: re.Match[str]) -> str:
@@ -374,6 +376,26 @@ def tabulate_records(evidence: Evidence) -> str:
     return render_table(
         ["record", "makespan/tardiness (s)", "seeds within the limit", "paper"], lines, "markdown"
     )
+
+
+def tabulate_headroom(evidence: Evidence) -> str:
+    """Return the best schedules found with the future known beside ACERL's means."""
+    text = (evidence.stored.folder / "hindsight.csv").read_text(encoding="utf-8")
+    lines: list[list[Cell]] = [[*line.values()] for line in csv.DictReader(text.splitlines())]
+    makespan = evidence.rows("comparison", "dmh-train")["ACERL"].means()[0]
+    lines = [[*line, f"{own:.0f}"] for line, own in zip(lines, makespan, strict=True)]
+    means = [np.mean([float(str(line[k])) for line in lines]) for k in (1, 2, 3)]
+    lines.append(
+        ["mean", f"{means[0]:.0f}", f"{means[1]:.1f}", f"{means[2]:.0f}", f"{makespan.mean():.0f}"]
+    )
+    header = [
+        "record",
+        "hindsight",
+        "its tardiness",
+        "static plan within the limit",
+        "ACERL, mean of 20 seeds",
+    ]
+    return render_table(header, lines, "markdown")
 
 
 def tabulate_cost(stored: StoredStudy) -> str:
