@@ -13,6 +13,7 @@ from acerl_np.experiments.study_tables import StudyTable, spread_table
 NAME = "learning"
 SUITES = ("dmh-train", "dmh-test", "dmh-noise-30")
 DEFAULT = "default"
+BEST_PRESET = "preset best, an index policy"
 
 BEST: dict[str, Any] = {"outcome": "best", "curve_every": 1, "curve_trials": 2}
 """The best generation by two trials on each training record."""
@@ -80,6 +81,7 @@ def trainings(study: Study) -> list[Training]:
             rows.append(
                 Training(f"{factor}: {value}", main.instances, study.config(**options), suites)
             )
+    rows.append(Training(BEST_PRESET, main.instances, study.config("best"), suites))
     return rows
 
 

@@ -130,7 +130,7 @@ def test_spread_over_seeds():
         (robustness, 1, 14),
         (leave_one_out, 8, 88),
         (ablation, 44, 44),
-        (learning, 42, 42),
+        (learning, 43, 43),
         (rival_settings, None, 40),
     ],
 )
