@@ -24,7 +24,7 @@ from acerl_np.experiments.claims import (
     read_curves,
     show,
 )
-from acerl_np.experiments.published import find_row
+from acerl_np.experiments.published import find_row, table_rows
 from acerl_np.experiments.robustness import RULE_BLOCKS
 from acerl_np.experiments.stored import StoredStudy, read_table, store_rules, store_study
 from acerl_np.experiments.study import Study
@@ -51,6 +51,12 @@ RIVALS = {"comparison": ALGORITHMS, "robustness": ALGORITHMS, "leave-one-out": (
 """Learners that a study has stored rows of."""
 BOLD = 0.05
 REWARDS = ("PPO", "SAC", "MAPPO")
+SUITE_COLUMNS = (
+    "DMH-01 to -08",
+    "within the limit",
+    "DMH-09 to -16 (paper: others)",
+    "within the limit",
+)
 SHOWN_GENERATIONS = (2, 6, 21, 61, 128)
 
 
@@ -175,36 +181,32 @@ def show_kept(row: Measured) -> str:
 
 
 def tabulate_short(evidence: Evidence) -> str:
-    """Return ACERL, its pool order, PPO and the best rules beside the paper."""
-    rows = evidence.rows("comparison", "dmh-train")
-    pool = evidence.rows("learning", "dmh-train")["slots of the tasks: place in the pool"]
-    paper = find_row("comparison-train", "ACERL")
-    assert paper is not None
-    makespan = np.mean([cell.makespan for cell in paper.cells.values()])
-    noised = evidence.rows("comparison", "dmh-test")
-    lines: list[list[Cell]] = [["paper, ACERL", 5, f"{makespan:.1f} s", f"{paper.p:.0%}", "", ""]]
+    """Return ACERL, other forms, PPO and the best rules beside the paper."""
     names = {
         "ACERL": "here, a slot for each task (the default)",
-        "pool": "the same in pool order (`--slots pool`)",
-        "PPO": "PPO, its reward scaled on these records ([rivals](docs/rivals.md))",
+        "slots of the tasks: place in the pool": "the same in pool order (`--slots pool`)",
+        learning.BEST_PRESET: "an index policy (`--preset best`), 3 million decisions",
+        "PPO": "PPO, masked, its reward scaled on these records ([rivals](docs/rivals.md))",
         "STD": "best rule by makespan, STD",
         "EDD": "best rule by the limit, EDD",
     }
+    lines: list[list[Cell]] = [["paper, ACERL", 5, *_show_paper("ACERL")]]
     for key, name in names.items():
-        row = pool if key == "pool" else rows[key]
-        noise = evidence.rows("learning", "dmh-test")[pool.label] if key == "pool" else noised[key]
-        lines.append(
-            [name, row.n_seeds, show(row, 0), show(row, 2), show(noise, 0), show(noise, 2)]
-        )
-    header = [
-        "",
-        "seeds",
-        "DMH-01 to -08",
-        "within the limit",
-        "moved by up to 5 s",
-        "within the limit",
-    ]
-    return render_table(header, lines, "markdown")
+        study = "learning" if key in evidence.stored.stored["learning"] else "comparison"
+        own = [evidence.rows(study, suite)[key] for suite in ("dmh-train", "dmh-test")]
+        lines.append([name, own[0].n_seeds, *(show(row, k) for row in own for k in (0, 2))])
+    return render_table(["", "seeds", *SUITE_COLUMNS], lines, "markdown")
+
+
+def _show_paper(policy: str) -> list[Cell]:
+    """Return the paper's makespan and share on both suites."""
+    cells: list[Cell] = []
+    for table in ("comparison-train", "comparison-test"):
+        row = find_row(table, policy)
+        assert row is not None
+        makespan = np.mean([cell.makespan for cell in row.cells.values()])
+        cells += [f"{makespan:.1f} s", f"{row.p:.0%}"]
+    return cells
 
 
 def tabulate_rewards(evidence: Evidence) -> str:
@@ -212,33 +214,13 @@ def tabulate_rewards(evidence: Evidence) -> str:
     train, test = (evidence.rows("comparison", suite) for suite in ("dmh-train", "dmh-test"))
     lines: list[list[Cell]] = []
     for name in REWARDS:
-        for label in (
-            name,
-            f"{name}, greedy",
-            f"{name}, reward in s",
-            f"{name}, reward in s, greedy",
-        ):
-            if label in train:
-                shown = [show(rows[label], k) for rows in (train, test) for k in (0, 2)]
-                lines.append([label, train[label].n_seeds, *shown])
-        cells: list[Cell] = []
-        for table in ("comparison-train", "comparison-test"):
-            paper = find_row(table, name)
-            assert paper is not None
-            cells += [
-                f"{np.mean([x.makespan for x in paper.cells.values()]):.1f} s",
-                f"{paper.p:.0%}",
-            ]
-        lines.append([f"the paper's {name}", 5, *cells])
-    header = [
-        "",
-        "seeds",
-        "DMH-01 to -08",
-        "within the limit",
-        "DMH-09 to -16 (paper: others)",
-        "within the limit",
-    ]
-    return render_table(header, lines, "markdown")
+        for reward in ("", ", reward in s"):
+            for label in (f"{name}{reward}", f"{name}{reward}, greedy"):
+                if label in train:
+                    shown = [show(rows[label], k) for rows in (train, test) for k in (0, 2)]
+                    lines.append([label, train[label].n_seeds, *shown])
+        lines.append([f"the paper's {name}", 5, *_show_paper(name)])
+    return render_table(["", "seeds", *SUITE_COLUMNS], lines, "markdown")
 
 
 def tabulate_folds(evidence: Evidence) -> str:
@@ -250,9 +232,8 @@ def tabulate_folds(evidence: Evidence) -> str:
         paper = find_row(name, "ACERL")
         assert paper is not None
         row = evidence.rows("leave-one-out", "dmh-train")[f"without {record.name}"]
-        peers = importlib.import_module("acerl_np.experiments.published").table_rows(name)
         own = Measured("ACERL", row.makespan, row.tardiness)
-        table = build_table(name, "", records, [own], peers=peers)
+        table = build_table(name, "", records, [own], peers=table_rows(name))
         m, c, p = (table.data[len(records)][key] for key in ("m", "c", "satisfied_share"))
         both = [values[k] for values in row.means()]
         cell = paper.cells[record.name]
