@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -46,6 +47,7 @@ class Dispatcher(CopiedWhole):
     """Assign waiting tasks to idle vehicles as events come in.
 
     One thread at a time may use it: a call raises `SharingError` while another thread is in one.
+    It can be copied and pickled; a copy has no log, which goes on with the original.
 
     Parameters
     ----------
@@ -157,6 +159,10 @@ class Dispatcher(CopiedWhole):
         self._audit: AuditLog | None = None
         if audit is not None:
             self._open_log(audit)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A log is an open file, whose number may be that of another one when the copy writes.
+        return {**vars(self), "_audit": None}
 
     def _warm_up(self) -> None:
         """Compile or load the kernels now, not at the first decision."""
