@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import weakref
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -206,7 +205,8 @@ class _LoggedDay:
         self.finish_of: dict[str, float] = {}
         self.carried: dict[str, str] = {}
         self.broke: dict[str, float] = {}
-        self.breakdowns: dict[str, list[Breakdown]] = {}
+        self.breakdowns: dict[str, list[tuple[float, float]]] = {}
+        """Begins and ends, s."""
 
     def take(self, place: str, line: dict[str, Any]) -> None:
         """Take in a line."""
@@ -283,8 +283,8 @@ class _LoggedDay:
             if kind == "VehicleBroke":
                 self.broke[vehicle] = time
         elif kind == "VehicleRepaired" and vehicle in self.broke:
-            broke = self.broke.pop(vehicle)
-            self.breakdowns.setdefault(vehicle, []).append(Breakdown(broke, time - broke))
+            span = self.broke.pop(vehicle), time
+            self.breakdowns.setdefault(vehicle, []).append(span)
 
     def finish(self, name: str) -> Assignments:
         """Return the record and who served it."""
@@ -302,8 +302,12 @@ class _LoggedDay:
         except LayoutError as error:
             raise RecordError(str(error)) from error
         shifted = {
-            vehicle: [replace(item, time=max(0.0, item.time - start)) for item in items]
-            for vehicle, items in self.breakdowns.items()
+            vehicle: [
+                Breakdown(max(0.0, broke - start), end - max(start, broke))
+                for broke, end in spans
+                if end > start
+            ]
+            for vehicle, spans in self.breakdowns.items()
         }
         instance = Instance.from_rows(name, layout.with_breakdowns(shifted), rows)
         position = {vehicle.id: v for v, vehicle in enumerate(layout.vehicles)}

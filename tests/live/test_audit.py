@@ -209,3 +209,15 @@ def test_a_copy_has_no_log(tmp_path, way):
         other.begin_day(5.0)
         assert (tmp_path / file.name).read_bytes() == b""
     assert log.read_bytes() == lines
+
+
+def test_a_breakdown_from_before_the_start_ends_when_it_ended(tmp_path):
+    log = tmp_path / "day.jsonl"
+    dispatcher = Dispatcher(LAYOUT, "FCFS", start=1000.0, audit=log)
+    for time, kind in ((970, VehicleBroke), (980, VehicleRepaired), (990, VehicleBroke)):
+        dispatcher.feed(kind(float(time), "v0"))
+    dispatcher.feed(TaskArrived(1000.0, "a", "st1", "st2", 300.0))
+    dispatcher.feed(VehicleRepaired(1030.0, "v0"))
+    dispatcher.decide(1031.0)
+    [broken] = read_audit(log, LAYOUT).instance.layout.vehicles[0].breakdowns
+    assert (broken.time, broken.repair_time) == (0.0, 30.0)
