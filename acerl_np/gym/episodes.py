@@ -6,6 +6,7 @@ import copy
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from types import FrameType
 from typing import Any, NamedTuple
 
 import gymnasium
@@ -27,9 +28,6 @@ from acerl_np.simulation.simulator import Simulator, find_legal
 from acerl_np.simulation.view import describe_episode, draw_episode
 from acerl_np.support.errors import InputError, describe
 from acerl_np.support.numbers import is_whole
-
-MAX_FRAMES = 100
-"""Callers among which a `TimeLimit` is looked for."""
 
 InstanceLike = str | os.PathLike[str] | Instance
 
@@ -161,13 +159,11 @@ def find_step_limit(env: gymnasium.Env[Any, Any]) -> int | None:
 
     An environment is told nothing of its wrappers: they are found among its callers.
     """
-    frame = sys._getframe(1)
-    for _ in range(MAX_FRAMES):
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
         caller = frame.f_locals.get("self")
         if isinstance(caller, TimeLimit) and caller.unwrapped is env:
             return caller._max_episode_steps
-        if frame.f_back is None:
-            break
         frame = frame.f_back
     return None
 

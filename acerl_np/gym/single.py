@@ -48,7 +48,7 @@ class DMHEnv(CopiedWhole, gymnasium.Env[np.ndarray, Any]):
     that may carry it takes from the farthest site. The reward is minus the end of the last one, the cost the
     mean delay with theirs, and makespan and tardiness are nan. So no such end is paid as much as any episode
     that finishes by the horizon. An end after a number of steps would be paid nothing, and be worth more than
-    any schedule: a `TimeLimit` around the environment is refused at its reset.
+    any schedule: a `TimeLimit` around the environment is refused at its first reset.
 
     `info` holds "action_mask" (int8 (n_actions,), 1 is legal), "time" (s) and "cost" (s; the tardiness
     at the end, 0.0 before); after a reset also "instance" (its name), at the end "status" ("finished",
@@ -143,6 +143,7 @@ class DMHEnv(CopiedWhole, gymnasium.Env[np.ndarray, Any]):
         self._entries = find_entries(self._simulator, loaded)
         self._redraws = illegal == "redraw"
         self._over = True
+        self._is_limit_checked = False  # wrappers are put around it before its first reset
         self._seeded = False  # whether the simulator has this environment's seed
         self.render_mode = render_mode
         self._actions = make_actions(actions, self._simulator)
@@ -172,10 +173,12 @@ class DMHEnv(CopiedWhole, gymnasium.Env[np.ndarray, Any]):
         Raises
         ------
         InputError
-            If there is no such instance or option, the seed is no whole number from 0 on, or a `TimeLimit` is
-            around the environment; nothing is changed.
+            If there is no such instance or option, the seed is no whole number from 0 on, or at the first
+            reset a `TimeLimit` is around the environment; nothing is changed.
         """
-        refuse_step_limit(find_step_limit(self))
+        if not self._is_limit_checked:
+            refuse_step_limit(find_step_limit(self))
+            self._is_limit_checked = True
         choice = name_entry(self._simulator, options)
         [read] = read_seeds([seed])
         super().reset(seed=read)

@@ -6,6 +6,7 @@ import copy
 import inspect
 import json
 import pickle
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -786,6 +787,16 @@ def test_a_limit_of_steps_is_refused_where_it_is_seen(instances, env_id):
     # One around another environment is none of ours.
     other = gymnasium.wrappers.TimeLimit(Around(DMHEnv(instances[0])), 10)
     assert other.reset()[0].any()
+
+
+def test_callers_are_looked_through_once(instances, monkeypatch):
+    looked = []
+    frame = sys._getframe
+    monkeypatch.setattr(sys, "_getframe", lambda depth: looked.append(depth) or frame(depth + 1))
+    env = DMHEnv(instances[0])
+    for _ in range(3):
+        env.reset(seed=0)
+    assert len(looked) == 1
 
 
 class Around(gymnasium.Env):
