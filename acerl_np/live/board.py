@@ -72,7 +72,7 @@ class Board:
         Waiting or under way, by name.
     pool : list of str
         Waiting, in pool order.
-    planned : dict of TaskArrived
+    planned : dict of LiveTask
         Held back until their earliest starts.
     n_ready : int
         Idle vehicles in service.
@@ -91,7 +91,7 @@ class Board:
         self._task_slots = task_slots
         self._hides_out = hides_out
         self._ranks = ranks
-        self.planned: dict[str, TaskArrived] = {}
+        self.planned: dict[str, LiveTask] = {}
         self._lay_out(layout)
         for v, vehicle in enumerate(layout.vehicles):
             site = layout.site_index[vehicle.start]
@@ -159,11 +159,12 @@ class Board:
             capacity = -1.0 if is_hidden else self.layout.vehicles[v].capacity
             self.problem.fleet[0, v, FLEET_CAPACITY] = capacity
 
-    def enter(self, event: TaskArrived, since: float) -> LiveTask:
+    def enter(self, task: LiveTask, since: float) -> LiveTask:
         """Give a task a row of the tables."""
         if not self._free:
             self._make_room()
-        task = LiveTask(event, self._free.pop(), since, slot=self._find_slot(event.task))
+        slot = self._find_slot(task.event.task)
+        task = task._replace(row=self._free.pop(), since=since, slot=slot)
         self._write(task)
         return task
 
@@ -217,7 +218,7 @@ class Board:
         """Replace the event of a waiting task."""
         task = self.tasks[name]
         self._count_ranked(task.event, -1)
-        self._write(task._replace(event=event))
+        self._write(task.change(event))
 
     def wait(self, task: LiveTask) -> None:
         """Put a task at the end of the pool."""

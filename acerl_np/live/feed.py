@@ -153,8 +153,9 @@ class Feed:
             return False
         if not isinstance(event, TaskArrived):
             return False
-        task = self.floor.board.tasks.get(event.task)
-        return task is not None and task.event == event
+        board = self.floor.board
+        task = board.tasks.get(event.task) or board.planned.get(event.task)
+        return task is not None and task.is_of(event)
 
     def _count(self) -> int:
         self._number += 1

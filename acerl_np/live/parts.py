@@ -26,13 +26,24 @@ class LiveTask(NamedTuple):
         Position of its vehicle, -1 while it waits.
     slot : int
         Its own slot of the observation, from 1; 0 where its place in the pool is its slot.
+    told : TaskArrived or None
+        The event as it came, if it is another now.
     """
 
     event: TaskArrived
-    row: int
-    since: float
+    row: int = -1
+    since: float = 0.0
     vehicle: int = -1
     slot: int = 0
+    told: TaskArrived | None = None
+
+    def change(self, event: TaskArrived) -> LiveTask:
+        """Return the task with another event."""
+        return self._replace(event=event, told=self.told or self.event)
+
+    def is_of(self, event: TaskArrived) -> bool:
+        """Whether this is the task of an event that is told again."""
+        return event == (self.told or self.event)
 
 
 class LiveVehicle(NamedTuple):
@@ -82,7 +93,7 @@ class Snapshot(NamedTuple):
     tasks : dict of LiveTask
         By name.
     pool : list of str
-    planned : dict of TaskArrived
+    planned : dict of LiveTask
         Held back, by name.
     """
 
@@ -90,7 +101,7 @@ class Snapshot(NamedTuple):
     vehicles: list[LiveVehicle]
     tasks: dict[str, LiveTask]
     pool: list[str]
-    planned: dict[str, TaskArrived]
+    planned: dict[str, LiveTask]
 
 
 def find_arrival(event: TaskArrived) -> float:

@@ -93,7 +93,7 @@ def pack_feed(feed: Feed) -> dict[str, Any]:
         "time": None if math.isinf(feed.time) else feed.time,
         "tasks": [
             {
-                **vars(task.event),
+                **_pack_task(task),
                 "since": task.since,
                 "vehicle": task.vehicle,
                 "slot": task.slot,
@@ -101,7 +101,7 @@ def pack_feed(feed: Feed) -> dict[str, Any]:
             for task in board.tasks.values()
         ],
         "pool": board.pool,
-        "planned": [vars(event) for event in board.planned.values()],
+        "planned": [_pack_task(task) for task in board.planned.values()],
         "vehicles": [
             {
                 **vehicle._asdict(),
@@ -142,8 +142,9 @@ def unpack_feed(feed: Feed, data: dict[str, Any], layout: Layout) -> None:
     for row, entry in enumerate(data["tasks"]):
         since, v = float(entry.pop("since")), int(entry.pop("vehicle"))
         slot = int(entry.pop("slot", 0))
-        task = LiveTask(TaskArrived(**entry), row, since, v, slot)
-        tasks[task.event.task] = task
+        tasks[entry["task"]] = _unpack_task(entry)._replace(
+            row=row, since=since, vehicle=v, slot=slot
+        )
     carried = {task.vehicle: name for name, task in tasks.items()}
     vehicles = []
     for v, entry in enumerate(data["vehicles"]):
@@ -161,7 +162,7 @@ def unpack_feed(feed: Feed, data: dict[str, Any], layout: Layout) -> None:
                 broke=float(entry.get("broke", 0.0)),
             )
         )
-    planned = {entry["task"]: TaskArrived(**entry) for entry in data.get("planned", [])}
+    planned = {entry["task"]: _unpack_task(entry) for entry in data.get("planned", [])}
     board = Snapshot(layout, vehicles, tasks, [str(name) for name in data["pool"]], planned)
     day = Day.from_dict(data.get("day", {}))
     entries = [
@@ -169,6 +170,16 @@ def unpack_feed(feed: Feed, data: dict[str, Any], layout: Layout) -> None:
         for n, entry in enumerate(data.get("entries", []))
     ]
     feed.take_over(Situation(board, day, day.mark), entries, _read_time(data["time"]))
+
+
+def _pack_task(task: LiveTask) -> dict[str, Any]:
+    told = {} if task.told is None else {"told": vars(task.told)}
+    return {**vars(task.event), **told}
+
+
+def _unpack_task(data: dict[str, Any]) -> LiveTask:
+    told = data.pop("told", None)
+    return LiveTask(TaskArrived(**data), told=told and TaskArrived(**told))
 
 
 def _unpack_item(data: dict[str, Any]) -> Item:

@@ -10,7 +10,7 @@ import numpy as np
 from acerl_np.live.board import Board
 from acerl_np.live.day import Day
 from acerl_np.live.events import Event, TaskArrived, TaskCancelled, TaskChanged
-from acerl_np.live.parts import Snapshot, find_arrival
+from acerl_np.live.parts import LiveTask, Snapshot, find_arrival
 from acerl_np.problem.stations import find_ends, find_sites
 from acerl_np.support.errors import EventError, describe, list_some
 from acerl_np.support.numbers import is_real
@@ -65,10 +65,10 @@ class TaskFloor:
     def advance(self, now: float) -> None:
         """Let those tasks wait that are held back until `now` or before."""
         while self.next_release is not None and self.next_release <= now:
-            name, event = min(self.board.planned.items(), key=lambda item: find_arrival(item[1]))
-            del self.board.planned[name]
-            self._begin_waiting(event)
-            self.last_release = max(self.last_release, find_arrival(event))
+            task = min(self.board.planned.values(), key=lambda task: find_arrival(task.event))
+            del self.board.planned[task.event.task]
+            self._begin_waiting(task)
+            self.last_release = max(self.last_release, find_arrival(task.event))
             self._plan_release()
 
     def try_task(self) -> None:
@@ -82,7 +82,7 @@ class TaskFloor:
             others[pickup] = False
             if others.any():
                 ends = layout.sites[pickup].id, layout.sites[int(np.argmax(others))].id
-                self._begin_waiting(TaskArrived(0.0, "", *ends, 1.0))
+                self._begin_waiting(LiveTask(TaskArrived(0.0, "", *ends, 1.0)))
                 return
 
     def snapshot(self) -> Situation:
@@ -163,7 +163,7 @@ class TaskFloor:
 
     def _plan_release(self) -> None:
         planned = self.board.planned.values()
-        self.next_release = min((find_arrival(event) for event in planned), default=None)
+        self.next_release = min((find_arrival(task.event) for task in planned), default=None)
 
     # Tasks
 
@@ -187,16 +187,18 @@ class TaskFloor:
         if event.demand > self._carried_from[pickup]:
             raise EventError(f"{what}: no vehicle that may carry it can reach '{event.pickup}'")
         sites = board.layout.sites
-        event = _normalise(event, sites[pickup].id, sites[delivery].id)
-        if find_arrival(event) > event.time:
-            board.planned[event.task] = event
+        own = _normalise(event, sites[pickup].id, sites[delivery].id)
+        task = LiveTask(own, told=None if own == event else event)
+        if find_arrival(own) > own.time:
+            board.planned[event.task] = task
             self._plan_release()
         else:
-            self._begin_waiting(event)
+            self._begin_waiting(task)
 
-    def _begin_waiting(self, event: TaskArrived) -> None:
-        board, arrival = self.board, find_arrival(event)
-        board.wait(board.enter(event, arrival))
+    def _begin_waiting(self, task: LiveTask) -> None:
+        board, event = self.board, task.event
+        arrival = find_arrival(event)
+        board.wait(board.enter(task, arrival))
         index = board.layout.site_index
         expiry = event.expiry - (arrival - event.time)
         values = arrival - self.day.start, expiry, event.handling_time, event.demand
@@ -204,16 +206,15 @@ class TaskFloor:
 
     def _find_waiting(self, event: TaskChanged | TaskCancelled) -> TaskArrived:
         """Return a task that waits or is held back."""
-        planned = self.board.planned.get(event.task)
-        task = self.board.tasks.get(event.task)
-        if planned is None and (task is None or task.vehicle >= 0):
+        task = self.board.planned.get(event.task) or self.board.tasks.get(event.task)
+        if task is None or task.vehicle >= 0:
             found = "unknown"
             if task is not None:
                 found = f"on vehicle '{self.board.layout.vehicles[task.vehicle].id}'"
             raise EventError(
                 f"{name_event(event)}: task '{describe(event.task)}' is {found}; expected a waiting task"
             )
-        return planned or self.board.tasks[event.task].event
+        return task.event
 
     def _change(self, event: TaskChanged) -> None:
         what = name_event(event)
@@ -231,7 +232,7 @@ class TaskFloor:
             _check_number(what, "priority", event.priority, -MOST)
             new = replace(new, priority=float(event.priority))
         if event.task in self.board.planned:
-            self.board.planned[event.task] = new
+            self.board.planned[event.task] = self.board.planned[event.task].change(new)
         else:
             self.board.change(event.task, new)
 

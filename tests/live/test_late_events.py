@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from acerl_np import (
     Dispatcher,
     EventError,
+    Layout,
     TaskArrived,
     TaskCancelled,
     TaskChanged,
@@ -83,6 +85,26 @@ def test_the_same_event_twice_counts_once():
     # The same at another time is another event.
     with pytest.raises(EventError, match="is idle; expected it to be working"):
         dispatcher.feed(VehicleIdle(102.0, "v0", "st2"))
+
+
+@pytest.mark.parametrize("earliest_start", [None, 300.0])
+def test_an_arrival_told_again_later_counts_once(tmp_path, earliest_start):
+    """Also between stations, of which the task has one site each, and where it is held back or changed."""
+    data = LAYOUT.to_dict()
+    data["stations"] = {"in": ["st1", "st2"], "out": ["st7", "st8"]}
+    dispatcher = Dispatcher(Layout.from_dict(data), "FCFS")
+    event = TaskArrived(90.0, "x", "in", "out", 300.0, earliest_start=earliest_start)
+    dispatcher.feed(event)
+    dispatcher.feed(TaskChanged(91.0, "x", due=390.5))
+    for now in (100.0, 110.0, 120.0):  # more than 5 s: the event itself is forgotten
+        dispatcher.feed(VehiclePassed(now, "v2", "st3"))
+        dispatcher.save(tmp_path / "live.npz")
+        dispatcher = Dispatcher.load(tmp_path / "live.npz")
+        before = look(dispatcher)
+        dispatcher.feed(event)
+        assert look(dispatcher) == before
+    with pytest.raises(EventError, match="more than 5 s before"):
+        dispatcher.feed(replace(event, demand=1.0))
 
 
 def test_older_events_are_refused():
