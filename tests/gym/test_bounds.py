@@ -113,7 +113,7 @@ def test_every_bound_is_touched(scaling, truncates, slots):
     n_slots = 3 if slots == "pool" else len(rows)
     rng = np.random.default_rng(0)
     seen, longest = [], 0.0
-    state = env._simulator.state
+    state = env._episodes.simulator.state
     for _ in range(150):
         observation, info = env.reset()
         over = False
