@@ -426,7 +426,7 @@ def test_any_number_of_tasks_waits(policy):
                 dispatcher.feed(VehicleIdle(300.0 + k, vehicle, "st2"))
             assert len(dispatcher.decide(300.0 + k)) == 3
         assert len(dispatcher.waiting) == 0
-        assert dispatcher._board.problem.record.shape[1] == 512
+        assert dispatcher._floor.problem.record.shape[1] == 512
 
 
 def test_a_policy_of_another_floor_is_refused(policy):

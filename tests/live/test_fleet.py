@@ -142,9 +142,9 @@ def test_an_index_policy_counts_only_vehicles_in_service():
     policy = IndexPolicy.of_weights(approach=-1.0, other_soonest=1.0)
     dispatcher = make(policy, vehicles=(("v0", "a"), ("v1", "e")))
     dispatcher.feed(VehicleOutOfService(0.0, "v1"))
-    assert dispatcher._board.problem.fleet[0, :, FLEET_CAPACITY].tolist() == [0.0, -1.0]
+    assert dispatcher._floor.problem.fleet[0, :, FLEET_CAPACITY].tolist() == [0.0, -1.0]
     dispatcher.feed(VehicleBack(0.0, "v1"))
-    assert dispatcher._board.problem.fleet[0, :, FLEET_CAPACITY].tolist() == [0.0, 0.0]
+    assert dispatcher._floor.problem.fleet[0, :, FLEET_CAPACITY].tolist() == [0.0, 0.0]
 
 
 def test_a_policy_for_one_fleet_refuses_another_and_goes_on():
@@ -215,7 +215,7 @@ def test_priorities_that_are_served_count_no_more():
     dispatcher.feed(TaskArrived(0.0, "plain", "b", "c", 90.0))
     assert names(dispatcher.decide(0.0)) == [("v0", "plain")]
     dispatcher.feed(TaskCancelled(1.0, "urgent"))
-    assert dispatcher._board._n_ranked == 0
+    assert dispatcher._floor._n_ranked == 0
 
 
 def test_a_changed_due_time_counts():
@@ -228,7 +228,7 @@ def test_a_changed_due_time_counts():
         with pytest.raises(EventError, match=f"task '{first}' is on vehicle 'v0'"):
             dispatcher.feed(TaskChanged(2.0, first, due=500.0))
         dispatcher.feed(VehicleIdle(130.0, "v0", "c"))
-        assert dispatcher._day.delay == (80.0 if due else 30.0)
+        assert dispatcher._floor.day.delay == (80.0 if due else 30.0)
 
 
 def test_a_task_is_held_back_until_its_earliest_start():
@@ -246,7 +246,7 @@ def test_a_task_is_held_back_until_its_earliest_start():
     assert (given.task, dispatcher.next_time) == ("later", 40.0)
     # It is due as it was.
     dispatcher.feed(VehicleIdle(70.0, "v0", "c"))
-    assert dispatcher._day.delay == 10.0
+    assert dispatcher._floor.day.delay == 10.0
     dispatcher.feed(TaskCancelled(70.0, "plain"))
     assert (dispatcher.waiting, dispatcher.next_time) == (("last",), None)
 

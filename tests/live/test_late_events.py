@@ -44,7 +44,7 @@ def make():
 
 def look(dispatcher):
     """All that can be seen, and what is behind it."""
-    board, day = dispatcher._board, dispatcher._day
+    board, day = dispatcher._floor, dispatcher._floor.day
     tasks = {name: (task.event, task.since, task.vehicle) for name, task in board.tasks.items()}
     return (
         [vehicle.id for vehicle in dispatcher.layout.vehicles],
@@ -52,7 +52,7 @@ def look(dispatcher):
         tasks,
         board.pool.copy(),
         board.planned.copy(),
-        day.to_dict(),
+        (day.start, day.mark, day.ends[: day.n_tasks].tolist(), day.record[: day.n_tasks].tolist()),
         dispatcher.next_time,
     )
 
@@ -71,7 +71,7 @@ def test_a_late_arrival_stands_where_it_belongs():
     dispatcher.feed(TaskArrived(100.0, "x", "st1", "st2", 50.0))
     dispatcher.feed(TaskArrived(97.0, "y", "st1", "st2", 50.0))
     assert dispatcher.waiting == ("y", "x")
-    assert dispatcher._board.tasks["y"].since == 97.0
+    assert dispatcher._floor.tasks["y"].since == 97.0
 
 
 def test_the_same_event_twice_counts_once():
@@ -81,7 +81,7 @@ def test_the_same_event_twice_counts_once():
         dispatcher.feed(event)
         dispatcher.feed(TaskArrived(101.0, "x", "st1", "st2", 50.0))
     assert (dispatcher.idle, dispatcher.waiting) == (("v0", "v2"), ("x",))
-    assert dispatcher._day.delivered == 1
+    assert dispatcher._floor.day.delivered == 1
     # The same at another time is another event.
     with pytest.raises(EventError, match="is idle; expected it to be working"):
         dispatcher.feed(VehicleIdle(102.0, "v0", "st2"))
@@ -142,11 +142,11 @@ def test_a_late_position_corrects_where_an_assignment_began():
     dispatcher = make()
     dispatcher.feed(TaskArrived(100.0, "x", "st1", "st2", 50.0))
     (taken,) = dispatcher.decide(102.0)
-    before = dispatcher._board.vehicles[2].finish
+    before = dispatcher._floor.vehicles[2].finish
     assert before == taken.finish
     dispatcher.feed(VehiclePassed(101.0, "v2", "st1"))
     assert dispatcher.sites["v2"] == "st1"
-    assert dispatcher._board.vehicles[2].finish < before
+    assert dispatcher._floor.vehicles[2].finish < before
 
 
 def test_what_contradicts_a_later_event_is_refused():
