@@ -196,11 +196,9 @@ class Episodes:
         names = [instance.name for instance in self.simulator.pool]
         hashes = [instance.content_hash for instance in self.simulator.pool]
         if isinstance(wanted, Instance):
-            for k, key in enumerate(zip(hashes, names, strict=True)):
-                if key == (wanted.content_hash, wanted.name):
-                    return k
-            if wanted.content_hash in hashes:
-                return hashes.index(wanted.content_hash)
+            same = [k for k, key in enumerate(hashes) if key == wanted.content_hash]
+            if same:
+                return next((k for k in same if names[k] == wanted.name), same[0])
             raise InputError(
                 f"instance: read {wanted.name!r} of other content; expected one of {names}"
             )

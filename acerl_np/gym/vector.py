@@ -40,28 +40,17 @@ class DMHVectorEnv(CopiedWhole, gymnasium.vector.VectorEnv[np.ndarray, np.ndarra
         Number of environments B.
     instances : str, path-like, Instance or sequence of these
         As `instance` in `DMHEnv`: each environment draws one of them at each reset.
-    horizon : float, optional
-        As in `DMHEnv`.
-    illegal : {"error", "redraw"}
-        As in `DMHEnv`; an error changes no environment.
-    render_mode : {None, "ansi", "rgb_array"}
-        As in `DMHEnv`, one frame for each environment.
+    horizon, illegal, render_mode
+        As in `DMHEnv`; an illegal action that is an error changes no environment, and there is a frame for
+        each.
     autoreset_mode : AutoresetMode or str
         NEXT_STEP restarts an episode in the step after its end, which ignores its action. SAME_STEP
         restarts it in the step of its end, whose observation and info are then in "final_obs" and
         "final_info". DISABLED leaves it to reset(options={"reset_mask": ...}).
-    task_slots, n_vehicles, scaling
-        As in `DMHEnv`.
     instance : optional
         The same as `instances`, as the single environment calls it.
-    actions : {"rules", "pairs"}
-        As in `DMHEnv`.
-    observation_space : gymnasium.spaces.Box, optional
-        As in `DMHEnv`, of one environment.
-    max_episode_steps : None
-        Not to be used: an end after so many steps would be worth more than the best schedule.
-    slots
-        As in `DMHEnv`.
+    task_slots, n_vehicles, scaling, actions, observation_space, max_episode_steps, slots
+        As in `DMHEnv`; the space is that of one environment.
 
     Raises
     ------

@@ -97,7 +97,14 @@ class Feed:
         entry = Entry(self._place(event, time), self._number, event, holds)
         in_order = not self.entries or self.entries[-1].time <= entry.time
         if in_order and entry.time >= self.floor.last_release:
-            self._settle_last(entry)
+            released = self.floor.last_release
+            self.floor.advance(entry.time)
+            try:
+                self._settle(entry)
+            except EventError:
+                if self.floor.last_release != released:
+                    self._replay()
+                raise
             self.time = max(self.time, time)
             self._append(entry)
         else:
@@ -147,17 +154,6 @@ class Feed:
                 raise
             entry.is_settled = False
 
-    def _settle_last(self, entry: Entry) -> None:
-        """Let an entry happen that is later than all others."""
-        released = self.floor.last_release
-        self.floor.advance(entry.time)
-        try:
-            self._settle(entry)
-        except EventError:
-            if self.floor.last_release != released:
-                self._replay()
-            raise
-
     def _append(self, entry: Entry) -> None:
         """Add the last entry, which has happened."""
         self.entries.append(entry)
@@ -170,7 +166,6 @@ class Feed:
 
     def _insert(self, entry: Entry) -> None:
         """Settle an entry before others."""
-        states = [item.is_settled for item in self.entries]
         insort(self.entries, entry)
         n_middle = self._n_middle
         if self.entries.index(entry) < n_middle:
@@ -180,8 +175,6 @@ class Feed:
         except EventError:
             self.entries.remove(entry)
             self._n_middle = n_middle
-            for item, is_settled in zip(self.entries, states, strict=True):
-                item.is_settled = is_settled
             self._replay()
             raise
 

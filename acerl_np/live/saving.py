@@ -137,21 +137,19 @@ def unpack_feed(feed: Feed, data: dict[str, Any], layout: Layout) -> None:
             slot=int(entry.get("slot", 0)),
         )
     carried = {task.vehicle: name for name, task in tasks.items()}
-    vehicles = []
-    for v, entry in enumerate(data["vehicles"]):
-        status = int(entry["status"])
-        vehicles.append(
-            LiveVehicle(
-                status=status,
-                service=int(entry.get("service", SERVING)),
-                site=layout.site_index[entry["site"]],
-                origin=layout.site_index[entry.get("origin", entry["site"])],
-                has_fetched=bool(entry.get("has_fetched", False)),
-                task=carried.get(v) if status == WORKING else None,
-                finish=float(entry.get("finish", 0.0)),
-                broke=float(entry.get("broke", 0.0)),
-            )
+    vehicles = [
+        LiveVehicle(
+            status=int(entry["status"]),
+            service=int(entry.get("service", SERVING)),
+            site=layout.site_index[entry["site"]],
+            origin=layout.site_index[entry.get("origin", entry["site"])],
+            has_fetched=bool(entry.get("has_fetched", False)),
+            task=carried.get(v) if int(entry["status"]) == WORKING else None,
+            finish=float(entry.get("finish", 0.0)),
+            broke=float(entry.get("broke", 0.0)),
         )
+        for v, entry in enumerate(data["vehicles"])
+    ]
     planned = {entry["task"]: _unpack_task(entry) for entry in data.get("planned", [])}
     day = _unpack_day(data.get("day", {}))
     pool = [str(name) for name in data["pool"]]
