@@ -5,14 +5,28 @@ from __future__ import annotations
 import json
 import os
 import weakref
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from acerl_np.live.events import EVENTS, TaskArrived, VehicleAdded
-from acerl_np.live.floor import MOST, NUMBERS
+from acerl_np.live.events import (
+    EVENTS,
+    Event,
+    TaskArrived,
+    TaskCancelled,
+    TaskChanged,
+    TaskRecalled,
+    VehicleAdded,
+    VehicleBroke,
+    VehicleIdle,
+    VehicleOutOfService,
+    VehicleRemoved,
+    VehicleRepaired,
+)
+from acerl_np.live.floor import MOST
 from acerl_np.live.saving import read_event
 from acerl_np.problem.assignments import Assignments
 from acerl_np.problem.instance import Instance
@@ -95,7 +109,14 @@ def read_audit(path: str | os.PathLike[str], layout: Layout) -> Assignments:
     try:
         day = _LoggedDay(layout)
         for place, line in _read_lines(text):
-            day.take(place, line)
+            try:
+                day.take(line)
+            except KeyError as error:
+                what = f"{place}: {line['kind']}"
+                raise RecordError(f"{what}: {error} is missing or unknown") from error
+            except UNUSABLE as error:
+                what, reason = f"{place}: {line['kind']}", make_printable(str(error)[:200])
+                raise RecordError(f"{what}: cannot be read: {reason}") from error
         return day.finish(Path(path).stem)
     except UNUSABLE as error:  # a RecordError is a ValueError, too
         raise RecordError(f"{path}: {make_printable(str(error)[:400])}") from error
@@ -141,8 +162,8 @@ def _read_lines(text: str) -> list[tuple[str, dict[str, Any]]]:
     return [(place, line) for _, place, line in found]
 
 
-def _check_numbers(event: Any, *names: str) -> None:
-    for name in names:
+def _check_numbers(event: Event, *names: str, optional: Sequence[str]) -> None:
+    for name in (*names, *(name for name in optional if getattr(event, name) is not None)):
         value = getattr(event, name)
         if not is_real(value) or abs(value) > MOST:
             raise RecordError(f"{name}: read '{describe(value)}'; expected a number")
@@ -165,71 +186,63 @@ class _LoggedDay:
         self.breakdowns: dict[str, list[tuple[float, float]]] = {}
         """Begins and ends, s."""
 
-    def take(self, place: str, line: dict[str, Any]) -> None:
+    def take(self, line: dict[str, Any]) -> None:
         """Take in a line."""
         kind = line["kind"]
-        try:
-            if kind == STARTED:
-                self.start = float(line["start"]) if self.start is None else self.start
-            elif kind == ASSIGNED:
-                name = self.names[line["task"]]
-                self.given[name] = line["vehicle"], float(line["time"])
-                self.carried[line["vehicle"]] = name
-            elif kind != DAY_BEGAN:
-                self._take_event(kind, read_event(EVENTS[kind], line))
-        except KeyError as error:
-            raise RecordError(f"{place}: {kind}: {error} is missing or unknown") from error
-        except UNUSABLE as error:
-            reason = make_printable(str(error)[:200])
-            raise RecordError(f"{place}: {kind}: cannot be read: {reason}") from error
+        if kind == STARTED:
+            self.start = float(line["start"]) if self.start is None else self.start
+        elif kind == ASSIGNED:
+            name = self.names[line["task"]]
+            self.given[name] = line["vehicle"], float(line["time"])
+            self.carried[line["vehicle"]] = name
+        elif kind != DAY_BEGAN:
+            self._take_event(read_event(EVENTS[kind], line))
 
-    def _take_event(self, kind: str, event: Any) -> None:
-        if isinstance(event, TaskArrived):
-            name, n = event.task, 1
-            while name in self.tasks:
-                n += 1
-                name = f"{event.task} ({n})"
-            _check_numbers(event, *NUMBERS[: -1 if event.earliest_start is None else None])
-            self.names[event.task], self.tasks[name] = name, event
-        elif isinstance(event, VehicleAdded):
-            self.fleet[event.vehicle] = Vehicle(
-                event.vehicle, event.site, event.speed, event.capacity
-            )
-        elif kind.startswith("Task"):
-            self._change(kind, event)
-        else:
-            self._change_vehicle(kind, event)
+    def _take_event(self, event: Event) -> None:
+        match event:
+            case TaskArrived():
+                name, n = event.task, 1
+                while name in self.tasks:
+                    n += 1
+                    name = f"{event.task} ({n})"
+                numbers = "time", "expiry", "handling_time", "demand", "priority"
+                _check_numbers(event, *numbers, optional=["earliest_start"])
+                self.names[event.task], self.tasks[name] = name, event
+            case TaskChanged():
+                name = self.names[event.task]
+                _check_numbers(event, optional=["due", "priority"])
+                task = self.tasks[name]
+                if event.due is not None:
+                    task = replace(task, expiry=event.due - task.time)
+                if event.priority is not None:
+                    task = replace(task, priority=event.priority)
+                self.tasks[name] = task
+            case TaskCancelled() | TaskRecalled():
+                name = self.names[event.task]
+                if name in self.given:
+                    self.carried.pop(self.given.pop(name)[0], None)
+                if isinstance(event, TaskCancelled) or event.cancel:
+                    del self.tasks[name], self.names[event.task]
+            case VehicleAdded():
+                self.fleet[event.vehicle] = Vehicle(
+                    event.vehicle, event.site, event.speed, event.capacity
+                )
+            case VehicleIdle():
+                if event.vehicle in self.carried:
+                    self.finish_of[self.carried.pop(event.vehicle)] = float(event.time)
+            case VehicleRepaired():
+                if event.vehicle in self.broke:
+                    span = self.broke.pop(event.vehicle), float(event.time)
+                    self.breakdowns.setdefault(event.vehicle, []).append(span)
+            case VehicleBroke():
+                self._drop(event.vehicle)
+                self.broke[event.vehicle] = float(event.time)
+            case VehicleRemoved() | VehicleOutOfService() if event.at_once:
+                self._drop(event.vehicle)
 
-    def _change(self, kind: str, event: Any) -> None:
-        name = self.names[event.task]
-        if kind == "TaskChanged":
-            told = [field for field in ("due", "priority") if getattr(event, field) is not None]
-            _check_numbers(event, *told)
-            task = self.tasks[name]
-            if event.due is not None:
-                task = replace(task, expiry=event.due - task.time)
-            if event.priority is not None:
-                task = replace(task, priority=event.priority)
-            self.tasks[name] = task
-            return
-        if name in self.given:
-            self.carried.pop(self.given.pop(name)[0], None)
-        if kind == "TaskCancelled" or event.cancel:
-            del self.tasks[name], self.names[event.task]
-
-    def _change_vehicle(self, kind: str, event: Any) -> None:
-        vehicle, time = event.vehicle, float(event.time)
-        if kind == "VehicleIdle":
-            if vehicle in self.carried:
-                self.finish_of[self.carried.pop(vehicle)] = time
-        elif kind == "VehicleBroke" or getattr(event, "at_once", False):
-            if vehicle in self.carried:
-                del self.given[self.carried.pop(vehicle)]
-            if kind == "VehicleBroke":
-                self.broke[vehicle] = time
-        elif kind == "VehicleRepaired" and vehicle in self.broke:
-            span = self.broke.pop(vehicle), time
-            self.breakdowns.setdefault(vehicle, []).append(span)
+    def _drop(self, vehicle: str) -> None:
+        if vehicle in self.carried:
+            del self.given[self.carried.pop(vehicle)]
 
     def finish(self, name: str) -> Assignments:
         """Return the record and who served it."""
