@@ -145,17 +145,6 @@ def test_every_bound_is_touched(scaling, truncates, slots):
     assert 20.0 < longest < latest
 
 
-def test_gymnasium_rescales_by_them():
-    env = gymnasium.wrappers.RescaleObservation(DMHEnv("DMH-01"), np.float32(0), np.float32(1))
-    observation, info = env.reset(seed=0)
-    over = False
-    while not over:
-        assert np.isfinite(observation).all()
-        assert observation.min() >= -1e-5
-        assert observation.max() <= 1 + 1e-5
-        observation, _, over, _, info = env.step(info["action_mask"].argmax())
-
-
 def test_bounds_hold_for_all_instances_and_sizes():
     """Those of several are the widest; slots and vehicles that are never used are rescaled, too."""
     short = load_instance("DMH-01")

@@ -359,6 +359,10 @@ def test_a_refused_reset_changes_nothing(instances, given, message):
         {"instance": "DMH-01", "instances": "DMH-02"},
         *({"num_envs": n} for n in (0, -1, 1.5)),
         {"autoreset_mode": "never"},
+        {"observation_space": "Box"},
+        {"observation_space": gymnasium.spaces.Discrete(12)},
+        {"observation_space": gymnasium.spaces.Box(0, 1, (2, 219), np.float32)},
+        {"observation_space": gymnasium.spaces.Box(0, 1, (219,), np.float64)},
     ],
     ids=str,
 )
@@ -565,28 +569,6 @@ def test_nothing_returned_is_used_again(instances):
     assert envs.action_masks().any()
 
 
-def test_gymnasiums_vector_of_processes_takes_it(instances):
-    envs = gymnasium.make_vec(
-        ENV_ID, num_envs=2, vectorization_mode="async", instance=instances, illegal="redraw"
-    )
-    ours = DMHVectorEnv(2, instances, illegal="redraw")
-    for both in (envs, ours):
-        both.reset(seed=1)
-    for _ in range(6):
-        for a, b in zip(envs.step([0, 0])[:4], ours.step([0, 0])[:4], strict=True):
-            assert np.array_equal(a, b)
-    envs.close()
-
-
-def test_episode_statistics(instances):
-    envs = gymnasium.wrappers.vector.RecordEpisodeStatistics(DMHVectorEnv(2, instances[0]))
-    _, infos = envs.reset(seed=0)
-    while "episode" not in infos:
-        _, rewards, _, _, infos = envs.step(infos["action_mask"].argmax(axis=1))
-    assert np.array_equal(infos["episode"]["r"], rewards)
-    assert np.array_equal(infos["makespan"], -rewards)
-
-
 # Rendering
 
 
@@ -670,11 +652,8 @@ class Around(gymnasium.Env):
     """An environment of its own that asks another."""
 
     def __init__(self, env):
-        self.env, self.observation_space, self.action_space = (
-            env,
-            env.observation_space,
-            env.action_space,
-        )
+        self.env = env
+        self.observation_space, self.action_space = env.observation_space, env.action_space
 
     def reset(self, *, seed=None, options=None):
         return self.env.reset(seed=seed, options=options)
@@ -706,17 +685,6 @@ def test_the_space_of_another_training_may_be_given(instances):
     np.testing.assert_allclose(
         observation, (env.reset(seed=0)[0] - training.low) / wide, rtol=1e-5, atol=1e-6
     )
-    for wrong in (
-        envs.observation_space,
-        env.action_space,
-        "Box",
-        gymnasium.spaces.Box(0, 1, training.shape, np.float64),
-    ):
-        for make in (DMHEnv, lambda record, **space: DMHVectorEnv(2, record, **space)):
-            with pytest.raises(
-                InputError, match=r"observation_space: read .* expected a Box of float32"
-            ):
-                make(instances[1], observation_space=wrong)
 
 
 @pytest.mark.parametrize(

@@ -220,23 +220,6 @@ def test_a_planned_breakdown_is_told_to_a_policy_that_looks_at_it():
         assert [item.vehicle for item in dispatcher.decide(390.0)] == [chosen], start
 
 
-def test_a_lookahead_sees_all_its_futures_or_as_many_as_there_is_time_for():
-    history = acerl_np.load_suite("dmh-train")
-    instance = acerl_np.perturb(history[0], 5, seed=3)
-    ahead = Lookahead(index_policy(), history=history, futures=12)
-    log, decided = play_live(instance, Dispatcher(instance.layout, ahead, budget=None))
-    assert len(decided) >= 30
-    assert log.makespan < 2000.0
-    for budget, seen in ((None, 12), (0.0, 4)):
-        dispatcher = Dispatcher(instance.layout, ahead, budget=budget)
-        for name in ("a", "b"):
-            dispatcher.feed(TaskArrived(0.0, name, "st1", "st5", 400.0))
-        first = dispatcher.decide(0.0)[0]
-        assert (first.rule, first.futures) == ("lookahead", seen)
-    again = play_live(instance, Dispatcher(instance.layout, ahead, budget=None))[1]
-    assert again == decided
-
-
 @pytest.mark.parametrize("which", ["greedy", "drawn", "lookahead"])
 def test_saved_and_restored_between_any_two_events(policy, tmp_path, which):
     instance = load_instance("DMH-02")

@@ -178,8 +178,6 @@ def test_priorities_that_are_served_count_no_more():
     dispatcher.feed(TaskChanged(0.0, "urgent", priority=-1.0))
     dispatcher.feed(TaskArrived(0.0, "plain", "b", "c", 90.0))
     assert names(dispatcher.decide(0.0)) == [("v0", "plain")]
-    dispatcher.feed(TaskCancelled(1.0, "urgent"))
-    assert dispatcher._floor._n_ranked == 0
 
 
 def test_a_changed_due_time_counts():

@@ -109,15 +109,7 @@ def test_begin_day_starts_anew():
     first = play(dispatcher, day)
     assert dispatcher._floor.day.n_tasks == day.n_tasks
     dispatcher.begin_day(50_000.0)
-    assert (
-        dispatcher._floor.day.n_tasks,
-        dispatcher._floor.day.delivered,
-        dispatcher._floor.day.delay,
-    ) == (
-        0,
-        0,
-        0.0,
-    )
+    assert dispatcher._floor.day.mark == (0, 0.0, 0)
     fresh = make()
     # Vehicles stand where the first day has left them; draws go on by the number of decisions.
     sites = [dispatcher.layout.sites[dispatcher._floor.vehicles[v].site].id for v in range(3)]
