@@ -10,7 +10,7 @@ import worlds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acerl_np import Instance, Layout, RandomBreakdowns, load_instance, load_suite
+from acerl_np import Instance, Layout, RandomBreakdowns, load_instance
 from acerl_np.kernels.state import EPISODE_POOL_SIZE
 
 gymnasium = pytest.importorskip("gymnasium")
@@ -52,23 +52,6 @@ def test_no_observation_leaves_its_bounds(world, actions, random, slots):
     _, time = play_within(env, world.choose)
     if not random:
         assert time <= bound_time(instance, bound_durations(instance), np.inf)
-
-
-@pytest.mark.parametrize("suite", ["dmh-train", "dmh-test"])
-def test_bounds_are_reached_where_they_can_be(suite):
-    """All but waiting times, whose bound is that of a fleet that does one thing after another."""
-    rng = np.random.default_rng(1)
-    shares = []
-    instances = load_suite(suite)
-    envs = [DMHEnv(instance, scaling=None, slots="pool") for instance in instances]
-    for env in envs:
-        shares.append(play_within(env, lambda legal, k: rng.choice(legal))[0])
-    shares = np.concatenate(shares)
-    assert shares.min() >= 0.0
-    assert shares.max() <= 1.0
-    first_task = shares[:, :4].max(axis=0)
-    assert first_task[[0, 2]].min() > 0.8
-    assert first_task[1] > 0.02
 
 
 SPREAD = {
