@@ -94,7 +94,7 @@ class Feed:
                 f"{type(event).__name__} at {event.time} s: more than {LATE:g} s before the last event at "
                 f"{self.time} s; expected events at most {LATE:g} s late"
             )
-        entry = Entry(self._place(event, time), self._number, event, holds)
+        entry = Entry(self._place(event, time), self._count(), event, holds)
         in_order = not self.entries or self.entries[-1].time <= entry.time
         if in_order and entry.time >= self.floor.last_release:
             released = self.floor.last_release
@@ -109,7 +109,6 @@ class Feed:
             self._append(entry)
         else:
             self._insert(entry)
-        self._count()
         self._seen.add(event)
         return True
 
@@ -133,14 +132,12 @@ class Feed:
         """Return where an event belongs: no assignment that was given after it is undone."""
         if isinstance(event, TaskArrived | VehiclePassed):
             return time
-        name, is_task = getattr(event, "vehicle", None), False
-        if name is None:
-            name, is_task = getattr(event, "task", None), True
+        field = "vehicle" if hasattr(event, "vehicle") else "task"
+        name = getattr(event, field)
         for entry in reversed(self.entries):
             if entry.time < time:
                 break
-            item = entry.item
-            if isinstance(item, Given) and name == (item.task if is_task else item.vehicle):
+            if isinstance(entry.item, Given) and getattr(entry.item, field) == name:
                 return entry.time
         return time
 
