@@ -119,7 +119,8 @@ class Settled(NamedTuple):
 class Episodes:
     """Episodes on one lockstep simulator, as the environments start, decide and show them.
 
-    The arguments are those of `DMHEnv`. Where something is drawn, `generator` returns that of an episode.
+    The arguments are those of `DMHEnv`; the simulator takes those that are not named. Where something is
+    drawn, `generator` returns that of an episode.
     """
 
     def __init__(
@@ -128,31 +129,19 @@ class Episodes:
         instances: InstanceLike | Sequence[InstanceLike] | None,
         others: InstanceLike | Sequence[InstanceLike] | None,
         *,
-        horizon: float | None,
         illegal: str,
         render_mode: str | None,
-        task_slots: int | None,
-        n_vehicles: int | None,
-        scaling: ArrayLike | None,
         actions: str,
         observation_space: gymnasium.Space[Any] | None,
         max_episode_steps: None,
-        slots: SlotKind | Chooser,
+        **simulated: Any,
     ) -> None:
         check_choice("actions", actions, ACTIONS)
         check_choice("illegal", illegal, ("error", "redraw"))
         check_choice("render_mode", render_mode, (None, *RENDER_MODES))
         refuse_step_limit(max_episode_steps)
         loaded = _load(instances, others)
-        self.simulator = Simulator(
-            loaded,
-            scaling=scaling,
-            task_slots=task_slots,
-            n_vehicles=n_vehicles,
-            horizon=horizon,
-            slots=slots,
-            n_episodes=n,
-        )
+        self.simulator = Simulator(loaded, n_episodes=n, **simulated)
         # An instance that stands twice is drawn as often.
         position = {id(instance): k for k, instance in enumerate(self.simulator.pool)}
         self._entries = [position[id(instance)] for instance in loaded]

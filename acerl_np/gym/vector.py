@@ -253,28 +253,11 @@ class DMHVectorEnv(CopiedWhole, gymnasium.vector.VectorEnv[np.ndarray, np.ndarra
     def take(
         self, rows: np.ndarray, actions: ArrayLike
     ) -> tuple[np.ndarray, np.ndarray, Settled | None, np.ndarray]:
-        """Take one decision in some environments and restart none, for loops of other libraries.
+        """Take one decision in some environments, int (n,), and restart none, for loops of other libraries.
 
-        Parameters
-        ----------
-        rows : ndarray(int, (n,))
-            The environments, each at most once; what is chosen for those that are over is ignored.
-        actions : array_like of int, (n,)
-
-        Returns
-        -------
-        rewards : ndarray(float64, (n,))
-        ended : ndarray(bool, (n,))
-            Whose episode this decision has ended.
-        settled : Settled or None
-            What those that ended are paid, in their order; None if there are none.
-        redrawn : ndarray(bool, (n,))
-            Whose action was illegal, and drawn anew.
-
-        Raises
-        ------
-        ActionError
-            If an action is illegal, or nothing was started; no environment is changed then.
+        What is chosen for those that are over is ignored. Return the rewards, whose episode has ended, what
+        those that ended are paid (None if there are none), and whose action was illegal and drawn anew. An
+        `ActionError` changes no environment.
         """
         return self._episodes.take(rows, actions, self._generator)
 
