@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+from collections.abc import Callable
 from dataclasses import MISSING, fields
 from typing import Any, TypeVar
 
@@ -26,6 +27,8 @@ from acerl_np.support.numbers import is_real
 FORMAT = 3
 OLD_FORMATS = (1, 2)
 """Without a day; without the last events. Still read."""
+
+KINDS = {**EVENTS, "Given": Given, "DayBegan": DayBegan}
 
 
 def write_dispatcher(
@@ -189,12 +192,9 @@ def _pack_item(item: Item) -> dict[str, Any]:
 
 
 def _unpack_item(data: dict[str, Any]) -> Item:
-    kind, values = data["kind"], {**data, "time": _read_time(data["time"])}
-    if kind == "Given":
-        return Given(values["time"], values["vehicle"], values["task"])
-    if kind == "DayBegan":
-        return DayBegan(values["time"], values["start"])
-    return read_event(EVENTS[kind], values)
+    values = {**data, "time": _read_time(data["time"])}
+    kind: Callable[..., Item] = KINDS[values.pop("kind")]
+    return kind(**values)
 
 
 def _pack_time(time: float) -> float | None:
