@@ -412,6 +412,8 @@ def test_heavy_tasks_go_to_vehicles_that_carry_them():
         dispatcher.assign(0.0, "small", "x")
     assert [assignment.vehicle for assignment in dispatcher.decide(0.0)] == ["large"]
     assert dispatcher.waiting == ("y",)
+    dispatcher.feed(TaskArrived(1.0, "full", "st1", "st2", 10.0, demand=5.0))
+    assert dispatcher.assign(1.0, "small", "full").vehicle == "small"
 
 
 def test_any_number_of_tasks_waits(policy):
