@@ -766,7 +766,7 @@ MUTANTS = [
     Mutant(
         "live: a fetched load may be recalled",
         "live/floor.py",
-        "has_fetched = site == self.board.layout.site_index[pickup]",
+        "has_fetched = site == self.layout.site_index[pickup]",
         "has_fetched = False",
         LIVE,
     ),
@@ -786,7 +786,7 @@ MUTANTS = [
     ),
     Mutant(
         "live: a changed due time counts from the change",
-        "live/tasks.py",
+        "live/floor.py",
         "expiry=float(event.due) - old.time",
         "expiry=float(event.due) - event.time",
         LIVE,

@@ -4,27 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from acerl_np.kernels import state as S
 from acerl_np.kernels.observation import N_TASK_FEATURES, N_VEHICLE_FEATURES
-from acerl_np.kernels.state import (
-    INSTANCE_HORIZON,
-    INSTANCE_TASK_SLOTS,
-    RECORD_DEMAND,
-    RECORD_EXPIRY,
-    RECORD_LOADED,
-    RECORD_SLOT,
-    SCALING_CAPACITY,
-    SCALING_DEMAND_HALF,
-    SCALING_DEMAND_MID,
-    SCALING_DISTANCE_HALF,
-    SCALING_DISTANCE_MID,
-    SCALING_EXPIRY_HALF,
-    SCALING_EXPIRY_MID,
-    SCALING_SPEED,
-    SCALING_TOTAL_HALF,
-    SCALING_TOTAL_MID,
-    SCALING_WAITING_HALF,
-    SCALING_WAITING_MID,
-)
 from acerl_np.problem.instance import Instance
 from acerl_np.simulation.simulator import Simulator
 
@@ -36,16 +17,7 @@ def bound_durations(instance: Instance) -> np.ndarray:
     """Return how long each task takes at most, from its assignment to its finish.
 
     It is served by the slowest of the vehicles that may carry it, from the farthest site; a vehicle that
-    broke down in mid-edge drives the longest edge before.
-
-    Parameters
-    ----------
-    instance : Instance
-
-    Returns
-    -------
-    ndarray(float64, (n_tasks,)), s
-        Whole seconds, at least one.
+    broke down in mid-edge drives the longest edge before. In whole seconds, at least one: float64 (n_tasks,).
     """
     layout, routes = instance.layout, instance.layout.routes
     lengths = routes.edge_length[np.isfinite(routes.edge_length)]
@@ -69,14 +41,6 @@ def bound_time(instance: Instance, durations: np.ndarray, horizon: float) -> flo
     After the last arrival some vehicle works, or all that could are broken: no decision is put off. So an
     episode takes at most the tasks one after the other, and for each breakdown its repair and a task done
     in vain. Where vehicles break down at random, the horizon ends it.
-
-    Parameters
-    ----------
-    instance : Instance
-    durations : ndarray(float64, (n_tasks,)), s
-        Of `bound_durations`.
-    horizon : float
-        s, at which an episode is stopped.
     """
     if instance.layout.has_random_breakdowns:
         return horizon
@@ -95,21 +59,12 @@ def bound_observations(
     """Return the least and the largest value of each feature, in any episode of the simulator's pool.
 
     Zero is within: what is not there is seen as 0. A feature that is always 0 has the bounds 0 and 1, so
-    that every range can be rescaled.
-
-    Parameters
-    ----------
-    simulator : Simulator
-    durations : list of ndarray(float64, (n_tasks,)), s
-        Of `bound_durations`, for each instance of the pool.
-
-    Returns
-    -------
-    low, high : ndarray(float32, (n_features,))
+    that every range can be rescaled. `durations` are those of `bound_durations`, for each instance.
     """
     low, high = np.zeros(simulator.n_features), np.zeros(simulator.n_features)
     for i, instance in enumerate(simulator.pool):
-        _widen(low, high, simulator, i, bound_time(instance, durations[i], _horizon(simulator, i)))
+        horizon = float(simulator.problem.instance[i, S.INSTANCE_HORIZON])
+        _widen(low, high, simulator, i, bound_time(instance, durations[i], horizon))
     # Outwards by a rounding of the kernels' float32.
     narrow = np.nextafter(low.astype(np.float32), np.float32(-np.inf))
     wide = np.nextafter(high.astype(np.float32), np.float32(np.inf))
@@ -118,20 +73,16 @@ def bound_observations(
     return narrow, wide
 
 
-def _horizon(simulator: Simulator, i: int) -> float:
-    return float(simulator.problem.instance[i, INSTANCE_HORIZON])
-
-
 def _widen(low: np.ndarray, high: np.ndarray, simulator: Simulator, i: int, latest: float) -> None:
     """Widen bounds of features by what is seen on instance i until `latest`, s."""
     problem, instance = simulator.problem, simulator.pool[i]
-    slots = int(problem.instance[i, INSTANCE_TASK_SLOTS])
+    slots = int(problem.instance[i, S.INSTANCE_TASK_SLOTS])
     scale = problem.scaling[i]
     record = problem.record[i, : instance.n_tasks]
     # Any task may be seen in any slot, or each in its own.
     places, tasks = np.arange(min(slots, instance.n_tasks)), np.arange(instance.n_tasks)[:, None]
     if simulator.slots == "task":
-        own = record[:, RECORD_SLOT].astype(np.int64) - 1
+        own = record[:, S.RECORD_SLOT].astype(np.int64) - 1
         tasks = np.flatnonzero(own < slots)[None]
         places = own[tasks[0]]
 
@@ -140,29 +91,24 @@ def _widen(low: np.ndarray, high: np.ndarray, simulator: Simulator, i: int, late
         high[features] = np.maximum(high[features], values.max(axis=0))
 
     for k, values, mid, half in (
-        (0, record[tasks, RECORD_LOADED], SCALING_DISTANCE_MID, SCALING_DISTANCE_HALF),
-        (1, np.array([[-ROUNDING], [latest]]), SCALING_WAITING_MID, SCALING_WAITING_HALF),
-        (2, record[tasks, RECORD_EXPIRY], SCALING_EXPIRY_MID, SCALING_EXPIRY_HALF),
-        (3, record[tasks, RECORD_DEMAND], SCALING_DEMAND_MID, SCALING_DEMAND_HALF),
+        (0, record[tasks, S.RECORD_LOADED], S.SCALING_DISTANCE_MID, S.SCALING_DISTANCE_HALF),
+        (1, np.array([[-ROUNDING], [latest]]), S.SCALING_WAITING_MID, S.SCALING_WAITING_HALF),
+        (2, record[tasks, S.RECORD_EXPIRY], S.SCALING_EXPIRY_MID, S.SCALING_EXPIRY_HALF),
+        (3, record[tasks, S.RECORD_DEMAND], S.SCALING_DEMAND_MID, S.SCALING_DEMAND_HALF),
     ):
         extend(N_TASK_FEATURES * places + k, (values - scale[mid]) / scale[half])
     totals = np.concatenate([ends[tasks] for ends in _find_totals(instance)])
-    ways = (totals - scale[SCALING_TOTAL_MID]) / scale[SCALING_TOTAL_HALF]
+    ways = (totals - scale[S.SCALING_TOTAL_MID]) / scale[S.SCALING_TOTAL_HALF]
     for v, vehicle in enumerate(instance.layout.vehicles):
         first = N_TASK_FEATURES * slots + v * (N_VEHICLE_FEATURES + slots)
-        extend(first, np.array([vehicle.speed / scale[SCALING_SPEED]]))
+        extend(first, np.array([vehicle.speed / scale[S.SCALING_SPEED]]))
         extend(first + 1, np.array([1.0]))  # broken
-        extend(first + 2, np.array([vehicle.capacity / scale[SCALING_CAPACITY]]))
+        extend(first + 2, np.array([vehicle.capacity / scale[S.SCALING_CAPACITY]]))
         extend(first + N_VEHICLE_FEATURES + places, ways)
 
 
 def _find_totals(instance: Instance) -> np.ndarray:
-    """Return the least and the largest way of a vehicle to each pickup and delivery as it is seen, m.
-
-    Returns
-    -------
-    ndarray(float64, (2, n_tasks))
-    """
+    """Return the least and the largest way of a vehicle to each pickup and delivery as it is seen, m."""
     routes, pickup = instance.layout.routes, instance.pickup
     reached = np.isfinite(routes.distance)
     nearest = np.where(reached, routes.distance, np.inf).min(axis=0)[pickup]

@@ -1,4 +1,4 @@
-"""What the single and the vector environment share: episodes named, drawn, settled and shown."""
+"""What the single and the vector environment share: episodes named, started, decided and paid."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import copy
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from types import FrameType
+from typing import Any, NamedTuple, TypedDict
 
 import gymnasium
 import numpy as np
 from gymnasium.wrappers import TimeLimit
+from numpy.typing import ArrayLike
 
 from acerl_np.gym.bounds import bound_durations, bound_observations
 from acerl_np.kernels.state import (
@@ -23,19 +25,33 @@ from acerl_np.kernels.state import (
 )
 from acerl_np.problem.bundled import bundled_suites, load_instance, load_suite
 from acerl_np.problem.instance import Instance
-from acerl_np.simulation.simulator import Simulator, find_legal
+from acerl_np.problem.slots import SlotKind
+from acerl_np.simulation.actions import ACTIONS, make_actions
+from acerl_np.simulation.simulator import Chooser, Simulator, find_legal
 from acerl_np.simulation.view import describe_episode, draw_episode
-from acerl_np.support.errors import InputError, describe
+from acerl_np.support.errors import ActionError, InputError, describe
 from acerl_np.support.numbers import is_whole
 
-MAX_FRAMES = 100
-"""Callers among which a `TimeLimit` is looked for."""
-
 InstanceLike = str | os.PathLike[str] | Instance
+Generators = Callable[[int], np.random.Generator]
 
 RENDER_MODES = ("ansi", "rgb_array")
 METADATA: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": 4}
-ILLEGAL = ("error", "redraw")
+
+
+class Settings(TypedDict, total=False):
+    """What the vector environments of other libraries hand on to `DMHVectorEnv`."""
+
+    horizon: float | None
+    illegal: str
+    render_mode: str | None
+    task_slots: int | None
+    n_vehicles: int | None
+    scaling: ArrayLike | None
+    instance: InstanceLike | Sequence[InstanceLike] | None
+    actions: str
+    observation_space: gymnasium.Space[Any] | None
+    slots: SlotKind | Chooser
 
 
 def check_choice(name: str, value: Any, expected: Sequence[Any]) -> None:
@@ -54,7 +70,219 @@ def read_seeds(seeds: Iterable[Any]) -> list[int | None]:
     return read
 
 
-def load(
+def refuse_step_limit(limit: Any) -> None:
+    """Refuse an end after so many steps."""
+    if limit is not None:
+        raise InputError(
+            f"max_episode_steps: read {describe(limit)}; expected horizon=, in seconds: an episode cut "
+            "before its end is paid nothing, which is more than for any schedule"
+        )
+
+
+def find_step_limit(env: gymnasium.Env[Any, Any]) -> int | None:
+    """Return the limit of a `TimeLimit` around an environment that it is resetting, None without one.
+
+    An environment is told nothing of its wrappers: they are found among its callers.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        caller = frame.f_locals.get("self")
+        if isinstance(caller, TimeLimit) and caller.unwrapped is env:
+            return caller._max_episode_steps
+        frame = frame.f_back
+    return None
+
+
+class Settled(NamedTuple):
+    """What n episodes that are over are paid and cost, s, and how they ended.
+
+    Makespan and tardiness, s, are nan unless all tasks were finished. The status is "finished", "stopped" by
+    the horizon, or "stuck".
+    """
+
+    reward: np.ndarray
+    cost: np.ndarray
+    makespan: np.ndarray
+    tardiness: np.ndarray
+    status: np.ndarray
+
+    def tell(self, k: int) -> dict[str, Any]:
+        """Return what an info says of the k-th."""
+        return {
+            "cost": float(self.cost[k]),
+            "makespan": float(self.makespan[k]),
+            "tardiness": float(self.tardiness[k]),
+            "status": self.status[k],
+        }
+
+
+class Episodes:
+    """Episodes on one lockstep simulator, as the environments start, decide and show them.
+
+    The arguments are those of `DMHEnv`; the simulator takes those that are not named. Where something is
+    drawn, `generator` returns that of an episode.
+    """
+
+    def __init__(
+        self,
+        n: int,
+        instances: InstanceLike | Sequence[InstanceLike] | None,
+        others: InstanceLike | Sequence[InstanceLike] | None,
+        *,
+        illegal: str,
+        render_mode: str | None,
+        actions: str,
+        observation_space: gymnasium.Space[Any] | None,
+        max_episode_steps: None,
+        **simulated: Any,
+    ) -> None:
+        check_choice("actions", actions, ACTIONS)
+        check_choice("illegal", illegal, ("error", "redraw"))
+        check_choice("render_mode", render_mode, (None, *RENDER_MODES))
+        refuse_step_limit(max_episode_steps)
+        loaded = _load(instances, others)
+        self.simulator = Simulator(loaded, n_episodes=n, **simulated)
+        # An instance that stands twice is drawn as often.
+        position = {id(instance): k for k, instance in enumerate(self.simulator.pool)}
+        self._entries = [position[id(instance)] for instance in loaded]
+        self._render_mode = render_mode
+        self.redraws = illegal == "redraw"
+        self.is_started = False
+        self.over = np.zeros(n, np.bool_)
+        """Ended, and the end has been reported."""
+        self.actions = make_actions(actions, self.simulator)
+        self.action_space = gymnasium.spaces.Discrete(self.actions.n)
+        self._durations = [bound_durations(instance) for instance in self.simulator.pool]
+        self.observation_space = self._find_space(observation_space)
+
+    def _find_space(self, given: gymnasium.Space[Any] | None) -> gymnasium.spaces.Box:
+        """Return the space of one observation: the given one, or bounds that hold for the instances."""
+        shape = (self.simulator.n_features,)
+        if given is None:
+            low, high = bound_observations(self.simulator, self._durations)
+            return gymnasium.spaces.Box(low, high, shape, np.float32)
+        if (
+            not isinstance(given, gymnasium.spaces.Box)
+            or given.shape != shape
+            or given.dtype != np.float32
+        ):
+            raise InputError(
+                f"observation_space: read {describe(given)}; expected a Box of float32 and shape {shape}, of "
+                "one environment"
+            )
+        return copy.deepcopy(given)  # its generator is no other environment's
+
+    def choose(self, options: dict[str, Any] | None, *others: str) -> int | None:
+        """Return the position of the instance that `options` name, None if none; they may have others."""
+        if options is None:
+            return None
+        known = ["instance", *others]
+        if not isinstance(options, dict) or not options.keys() <= set(known):
+            raise InputError(f"options: read {describe(options)}; expected a dict of {known}")
+        wanted = options.get("instance")
+        if wanted is None:
+            return None
+        names = [instance.name for instance in self.simulator.pool]
+        hashes = [instance.content_hash for instance in self.simulator.pool]
+        if isinstance(wanted, Instance):
+            same = [k for k, key in enumerate(hashes) if key == wanted.content_hash]
+            if same:
+                return next((k for k in same if names[k] == wanted.name), same[0])
+            raise InputError(
+                f"instance: read {wanted.name!r} of other content; expected one of {names}"
+            )
+        if not isinstance(wanted, str):
+            raise InputError(f"instance: read {describe(wanted)}; expected one of {names}")
+        check_choice("instance", wanted, names)
+        if len({key for key, name in zip(hashes, names, strict=True) if name == wanted}) > 1:
+            raise InputError(
+                f"instance: {wanted!r} is the name of several; expected the instance itself"
+            )
+        return names.index(wanted)
+
+    def draw(self, b: int, generator: Generators) -> int:
+        """Return the position of an instance at random; one alone takes no draw."""
+        entries = self._entries
+        return entries[0] if len(entries) == 1 else entries[generator(b).integers(len(entries))]
+
+    def start(
+        self, rows: Sequence[int] | np.ndarray, choices: list[int], seeds: list[int | None] | None
+    ) -> None:
+        """Start some episodes anew; seeds are those of random breakdowns."""
+        self.simulator.restart(rows, choices, seeds=seeds)
+        self.actions.begin()
+        self.over[rows] = False
+        self.is_started = True
+
+    def take(
+        self, rows: np.ndarray | None, actions: ArrayLike, generator: Generators
+    ) -> tuple[np.ndarray, np.ndarray, Settled | None, np.ndarray]:
+        """Take one decision in some episodes, or in all, as `DMHVectorEnv.take`."""
+        if not self.is_started:
+            raise ActionError("no episode is running; expected reset() first")
+        which: Any = slice(None) if rows is None else rows
+        waiting = self.over[which]
+        redrawn = np.zeros(len(waiting), np.bool_)
+        if self.redraws:
+            mask, done = self.actions.mask()[which], self.simulator.done[which]
+            actions, redrawn = redraw(
+                actions, mask, ~done, lambda k: generator(k if rows is None else int(rows[k]))
+            )
+        self.actions.take(actions, rows)
+        ended = self.simulator.done[which] & ~waiting
+        rewards, settled = np.zeros(len(waiting)), None
+        if ended.any():
+            over = np.flatnonzero(ended) if rows is None else rows[ended]
+            settled = self._settle(over)
+            rewards[ended] = settled.reward
+            self.over[over] = True
+        return rewards, ended, settled, redrawn
+
+    def _settle(self, rows: np.ndarray) -> Settled:
+        """Return what episodes that are over are paid.
+
+        One that finished all tasks is paid minus its makespan, and its cost is its tardiness. One that the
+        horizon stopped is charged for what is left: its tasks that are not finished count as if they were
+        served from the horizon on, in order of arrival, each when the one before is done, and each as long
+        as the slowest vehicle that may carry it takes from the farthest site (`bound_durations`). So it is
+        always paid less than any episode that finishes by the horizon.
+        """
+        simulator = self.simulator
+        makespan, tardiness = simulator.makespan[rows], simulator.tardiness[rows]
+        rewards, costs = -makespan, tardiness.copy()
+        for k in np.flatnonzero(np.isnan(makespan)):
+            rewards[k], costs[k] = self._charge(int(rows[k]))
+        status = np.array([str(name) for name in simulator.status[rows]], object)
+        return Settled(rewards, costs, makespan, tardiness, status)
+
+    def _charge(self, b: int) -> tuple[float, float]:
+        """Return reward and cost of an episode that was stopped."""
+        choice, state = int(self.simulator.choices[b]), self.simulator.state
+        instance = self.simulator.pool[choice]
+        n, fleet = instance.n_tasks, len(instance.layout.vehicles)
+        served = state.task[b, :n, TASK_VEHICLE] >= 0
+        vehicles = state.vehicle[b, :fleet]
+        served[vehicles[vehicles[:, VEHICLE_STATUS] == WORKING, VEHICLE_TASK]] = False
+        finish = state.task[b, :n, TASK_FINISH].astype(np.float64)
+        end = float(state.episode[b, EPISODE_TIME])
+        for task in np.flatnonzero(~served):
+            end = max(end, float(np.ceil(instance.arrival[task])))
+            end += float(self._durations[choice][task])
+            finish[task] = end
+        delay = np.maximum(finish - (instance.arrival + instance.expiry), 0.0)
+        return -end, float(delay.mean())
+
+    def render(self, b: int) -> Any:
+        """Return an episode as the render mode wants it."""
+        if self._render_mode == "ansi":
+            return describe_episode(self.simulator, b)
+        if self._render_mode == "rgb_array":
+            return draw_episode(self.simulator, b)
+        gymnasium.logger.warn(f"render() without a render mode; expected one of {RENDER_MODES}")
+        return None
+
+
+def _load(
     instances: InstanceLike | Sequence[InstanceLike] | None,
     others: InstanceLike | Sequence[InstanceLike] | None,
 ) -> list[Instance]:
@@ -84,109 +312,13 @@ def load(
     return loaded
 
 
-def find_entries(simulator: Simulator, instances: Sequence[Instance]) -> list[int]:
-    """Return each entry's position in the pool: an instance that stands twice is drawn as often."""
-    position = {id(instance): k for k, instance in enumerate(simulator.pool)}
-    return [position[id(instance)] for instance in instances]
-
-
-def name_entry(
-    simulator: Simulator, options: dict[str, Any] | None, known: Sequence[str] = ("instance",)
-) -> int | None:
-    """Return the position in the pool of the instance that `options` ask for, None if for none."""
-    if options is None:
-        return None
-    if not isinstance(options, dict) or not options.keys() <= set(known):
-        raise InputError(f"options: read {describe(options)}; expected a dict of {list(known)}")
-    wanted = options.get("instance")
-    if wanted is None:
-        return None
-    names = [instance.name for instance in simulator.pool]
-    hashes = [instance.content_hash for instance in simulator.pool]
-    if isinstance(wanted, Instance):
-        keys = list(zip(hashes, names, strict=True))
-        if (wanted.content_hash, wanted.name) in keys:
-            return keys.index((wanted.content_hash, wanted.name))
-        if wanted.content_hash in hashes:
-            return hashes.index(wanted.content_hash)
-        wanted = wanted.name
-        raise InputError(f"instance: read {wanted!r} of other content; expected one of {names}")
-    if not isinstance(wanted, str):
-        raise InputError(f"instance: read {describe(wanted)}; expected one of {names}")
-    check_choice("instance", wanted, names)
-    same = {key for key, name in zip(hashes, names, strict=True) if name == wanted}
-    if len(same) > 1:
-        raise InputError(
-            f"instance: {wanted!r} is the name of several; expected the instance itself"
-        )
-    return names.index(wanted)
-
-
-def draw_entry(entries: Sequence[int], generator: Any) -> int:
-    """Return an entry at random; one alone takes no draw. `generator` is called for the generator."""
-    return entries[0] if len(entries) == 1 else entries[generator().integers(len(entries))]
-
-
-def find_observation_space(
-    simulator: Simulator, durations: list[np.ndarray], given: gymnasium.Space[Any] | None
-) -> gymnasium.spaces.Box:
-    """Return the space of one observation: the given one, or bounds that hold for the pool's instances."""
-    shape = (simulator.n_features,)
-    if given is None:
-        low, high = bound_observations(simulator, durations)
-        return gymnasium.spaces.Box(low, high, shape, np.float32)
-    if (
-        not isinstance(given, gymnasium.spaces.Box)
-        or given.shape != shape
-        or given.dtype != np.float32
-    ):
-        raise InputError(
-            f"observation_space: read {describe(given)}; expected a Box of float32 and shape {shape}, of one "
-            "environment"
-        )
-    return copy.deepcopy(given)  # its generator is no other environment's
-
-
-def refuse_step_limit(limit: Any) -> None:
-    """Refuse an end after so many steps."""
-    if limit is not None:
-        raise InputError(
-            f"max_episode_steps: read {describe(limit)}; expected horizon=, in seconds: an episode cut "
-            "before its end is paid nothing, which is more than for any schedule"
-        )
-
-
-def find_step_limit(env: gymnasium.Env[Any, Any]) -> int | None:
-    """Return the limit of a `TimeLimit` around an environment that it is resetting, None without one.
-
-    An environment is told nothing of its wrappers: they are found among its callers.
-    """
-    frame = sys._getframe(1)
-    for _ in range(MAX_FRAMES):
-        caller = frame.f_locals.get("self")
-        if isinstance(caller, TimeLimit) and caller.unwrapped is env:
-            return caller._max_episode_steps
-        if frame.f_back is None:
-            break
-        frame = frame.f_back
-    return None
-
-
 def redraw(
-    actions: Any, mask: np.ndarray, running: np.ndarray, generator: Callable[[int], Any]
+    actions: Any, mask: np.ndarray, running: np.ndarray, generator: Generators
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Replace illegal actions of n running episodes; return all actions, and where they were illegal.
+    """Replace illegal actions of running episodes; return all actions, and where they were illegal.
 
-    What is no array of whole numbers stays as it is, for the simulator to refuse.
-
-    Parameters
-    ----------
-    actions : array_like of int, (n,)
-    mask : ndarray(bool, (n, n_actions))
-        What is legal.
-    running : ndarray(bool, (n,))
-    generator : callable
-        Returns the generator of the k-th.
+    What is no array of whole numbers stays as it is, for the simulator to refuse. `generator` returns that of
+    the k-th.
     """
     actions = np.asarray(actions)
     if actions.dtype.kind not in "iu" or actions.shape != (len(mask),):
@@ -197,96 +329,3 @@ def redraw(
         for k in np.flatnonzero(illegal):
             actions[k] = generator(int(k)).choice(np.flatnonzero(mask[k]))
     return actions, illegal
-
-
-class Settled(NamedTuple):
-    """What n episodes that are over are paid, and how they ended.
-
-    Attributes
-    ----------
-    reward : ndarray(float64, (n,)), s
-    cost : ndarray(float64, (n,)), s
-    makespan, tardiness : ndarray(float64, (n,)), s
-        nan unless all tasks were finished.
-    status : ndarray(object, (n,))
-        "finished", "stopped" by the horizon, or "stuck".
-    """
-
-    reward: np.ndarray
-    cost: np.ndarray
-    makespan: np.ndarray
-    tardiness: np.ndarray
-    status: np.ndarray
-
-    def tell(self, k: int) -> dict[str, Any]:
-        """Return what an info says of the k-th."""
-        return {
-            "cost": float(self.cost[k]),
-            "makespan": float(self.makespan[k]),
-            "tardiness": float(self.tardiness[k]),
-            "status": self.status[k],
-        }
-
-
-class Accounts:
-    """What episodes that are over are paid.
-
-    One that finished all tasks is paid minus its makespan, and its cost is its tardiness. One that the
-    horizon stopped is charged for what is left: its tasks that are not finished count as if they were
-    served from the horizon on, in order of arrival, each when the one before is done, and each as long
-    as the slowest vehicle that may carry it takes from the farthest site (`bound_durations`). So it is
-    always paid less than any episode that finishes by the horizon.
-
-    Parameters
-    ----------
-    simulator : Simulator
-    """
-
-    def __init__(self, simulator: Simulator) -> None:
-        self._simulator = simulator
-        self.durations = [bound_durations(instance) for instance in simulator.pool]
-
-    def settle(self, rows: np.ndarray) -> Settled:
-        """Return what the episodes `rows`, int (n,), which are over, are paid."""
-        simulator = self._simulator
-        makespan, tardiness = simulator.makespan[rows], simulator.tardiness[rows]
-        rewards, costs = -makespan, tardiness.copy()
-        for k in np.flatnonzero(np.isnan(makespan)):
-            rewards[k], costs[k] = self._charge(int(rows[k]))
-        status = np.array([str(name) for name in simulator.status[rows]], object)
-        return Settled(rewards, costs, makespan, tardiness, status)
-
-    def _charge(self, b: int) -> tuple[float, float]:
-        """Return reward and cost of an episode that was stopped."""
-        simulator = self._simulator
-        choice = int(simulator.choices[b])
-        instance, state = simulator.pool[choice], simulator.state
-        n, fleet = instance.n_tasks, len(instance.layout.vehicles)
-        served = state.task[b, :n, TASK_VEHICLE] >= 0
-        vehicles = state.vehicle[b, :fleet]
-        served[vehicles[vehicles[:, VEHICLE_STATUS] == WORKING, VEHICLE_TASK]] = False
-        finish = state.task[b, :n, TASK_FINISH].astype(np.float64)
-        end = float(state.episode[b, EPISODE_TIME])
-        for task in np.flatnonzero(~served):
-            end = max(end, float(np.ceil(instance.arrival[task])))
-            end += float(self.durations[choice][task])
-            finish[task] = end
-        delay = np.maximum(finish - (instance.arrival + instance.expiry), 0.0)
-        return -end, float(delay.mean())
-
-
-def render(env: Any, simulator: Simulator, b: int) -> Any:
-    """Return episode b as the environment's render mode wants it."""
-    if env.render_mode == "ansi":
-        return describe_episode(simulator, b)
-    if env.render_mode == "rgb_array":
-        return draw_episode(simulator, b)
-    gymnasium.logger.warn(f"render() without a render mode; expected one of {RENDER_MODES}")
-    return None
-
-
-def put(infos: dict[str, Any], name: str, values: Any, where: np.ndarray) -> None:
-    """Add an info the way Gymnasium's vector environments do: values, and which entries hold."""
-    if where.any():
-        infos[name] = values
-        infos[f"_{name}"] = where.copy()

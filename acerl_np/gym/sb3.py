@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Unpack
 
-import gymnasium
 import numpy as np
-from numpy.typing import ArrayLike
 
 try:
     from stable_baselines3.common.vec_env import VecEnv
@@ -18,10 +16,8 @@ except ImportError as error:
         f"{error}: DMHVecEnv needs Stable-Baselines3; pip install 'acerl_np[sb3]'"
     ) from error
 
-from acerl_np.gym.episodes import InstanceLike
+from acerl_np.gym.episodes import InstanceLike, Settings
 from acerl_np.gym.vector import DMHVectorEnv
-from acerl_np.problem.slots import SlotKind
-from acerl_np.simulation.simulator import Chooser
 from acerl_np.support.errors import InputError
 from acerl_np.support.numbers import Whole
 from acerl_np.support.sharing import CopiedWhole
@@ -40,10 +36,11 @@ class DMHVecEnv(CopiedWhole, VecEnv):  # type: ignore[misc]
 
     Parameters
     ----------
-    num_envs, instances, horizon, illegal, render_mode, task_slots, n_vehicles, scaling, instance
+    num_envs, instances
         As of `DMHVectorEnv`.
-    actions, observation_space, slots
-        As of `DMHEnv`.
+    **settings
+        As of `DMHVectorEnv`: horizon, illegal, render_mode, task_slots, n_vehicles, scaling, instance,
+        actions, observation_space, slots.
 
     Raises
     ------
@@ -55,49 +52,16 @@ class DMHVecEnv(CopiedWhole, VecEnv):  # type: ignore[misc]
         self,
         num_envs: Whole = 1,
         instances: InstanceLike | Sequence[InstanceLike] | None = None,
-        horizon: float | None = None,
-        illegal: str = "error",
-        render_mode: str | None = None,
-        task_slots: int | None = None,
-        n_vehicles: int | None = None,
-        scaling: ArrayLike | None = None,
-        instance: InstanceLike | Sequence[InstanceLike] | None = None,
-        actions: str = "rules",
-        observation_space: gymnasium.Space[Any] | None = None,
-        slots: SlotKind | Chooser = "task",
+        **settings: Unpack[Settings],
     ) -> None:
-        self.envs = DMHVectorEnv(
-            num_envs,
-            instances,
-            horizon=horizon,
-            illegal=illegal,
-            render_mode=render_mode,
-            autoreset_mode="Disabled",
-            task_slots=task_slots,
-            n_vehicles=n_vehicles,
-            scaling=scaling,
-            instance=instance,
-            actions=actions,
-            observation_space=observation_space,
-            slots=slots,
-        )
+        self.envs = DMHVectorEnv(num_envs, instances, autoreset_mode="Disabled", **settings)
         n = self.envs.num_envs
         self._rows = np.arange(n)
         self._chosen: np.ndarray = np.zeros(n, np.int64)
         super().__init__(n, self.envs.single_observation_space, self.envs.single_action_space)
 
     def reset(self) -> np.ndarray:
-        """Start all episodes, with the seeds and options that were set.
-
-        Returns
-        -------
-        ndarray(float32, (B, n_features))
-
-        Raises
-        ------
-        InputError
-            If options differ between environments, or as of `DMHVectorEnv`.
-        """
+        """Start all episodes, with the seeds and options that were set, the same options for all."""
         options = [item or {} for item in self._options]
         if any(item != options[0] for item in options):
             raise InputError("options: differ between environments; expected the same for all")
@@ -112,20 +76,7 @@ class DMHVecEnv(CopiedWhole, VecEnv):  # type: ignore[misc]
         self._chosen = actions
 
     def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
-        """Take the actions.
-
-        Returns
-        -------
-        observations : ndarray(float32, (B, n_features))
-        rewards : ndarray(float32, (B,))
-        dones : ndarray(bool, (B,))
-        infos : list of dict
-
-        Raises
-        ------
-        ActionError
-            If an action is illegal; no environment is changed.
-        """
+        """Take the actions; an `ActionError` for an illegal one changes no environment."""
         rewards, dones, settled, _ = self.envs.take(self._rows, self._chosen)
         told: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         if settled is not None:
@@ -163,13 +114,7 @@ class DMHVecEnv(CopiedWhole, VecEnv):  # type: ignore[misc]
         return [getattr(self.envs, attr_name)] * len(list(self._get_indices(indices)))
 
     def set_attr(self, attr_name: str, value: Any, indices: Indices = None) -> None:
-        """Set an attribute of all environments.
-
-        Raises
-        ------
-        InputError
-            If it is to be set of some.
-        """
+        """Set an attribute of all environments; an `InputError` if it is to be set of some."""
         if len(set(self._get_indices(indices))) < self.num_envs:
             raise InputError(f"indices: read some, for {attr_name}; expected all environments")
         setattr(self.envs, attr_name, value)
@@ -177,21 +122,7 @@ class DMHVecEnv(CopiedWhole, VecEnv):  # type: ignore[misc]
     def env_method(
         self, method_name: str, *method_args: Any, indices: Indices = None, **method_kwargs: Any
     ) -> list[Any]:
-        """Call a method that returns an entry for each environment, and return those asked for.
-
-        Parameters
-        ----------
-        method_name : str
-            "action_masks" or "render".
-        *method_args, **method_kwargs
-            None.
-        indices : int or iterable of int, optional
-
-        Raises
-        ------
-        AttributeError
-            If the environments, which are one, have no such method of each.
-        """
+        """Return the entries of "action_masks" or "render" for the environments asked for."""
         if method_name not in ("action_masks", "render"):
             raise AttributeError(
                 f"{method_name}: no method of each environment; expected 'action_masks' or 'render'"

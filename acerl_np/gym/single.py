@@ -10,26 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.gym.episodes import (
-    ILLEGAL,
     METADATA,
-    RENDER_MODES,
-    Accounts,
+    Episodes,
     InstanceLike,
-    check_choice,
-    draw_entry,
-    find_entries,
-    find_observation_space,
     find_step_limit,
-    load,
-    name_entry,
     read_seeds,
-    redraw,
     refuse_step_limit,
-    render,
 )
 from acerl_np.problem.slots import SlotKind
-from acerl_np.simulation.actions import ACTIONS, make_actions
-from acerl_np.simulation.simulator import Chooser, Simulator
+from acerl_np.simulation.simulator import Chooser
 from acerl_np.support.errors import ActionError
 from acerl_np.support.numbers import Whole
 from acerl_np.support.sharing import CopiedWhole
@@ -48,7 +37,7 @@ class DMHEnv(CopiedWhole, gymnasium.Env[np.ndarray, Any]):
     that may carry it takes from the farthest site. The reward is minus the end of the last one, the cost the
     mean delay with theirs, and makespan and tardiness are nan. So no such end is paid as much as any episode
     that finishes by the horizon. An end after a number of steps would be paid nothing, and be worth more than
-    any schedule: a `TimeLimit` around the environment is refused at its reset.
+    any schedule: a `TimeLimit` around the environment is refused at its first reset.
 
     `info` holds "action_mask" (int8 (n_actions,), 1 is legal), "time" (s) and "cost" (s; the tardiness
     at the end, 0.0 before); after a reset also "instance" (its name), at the end "status" ("finished",
@@ -126,31 +115,26 @@ class DMHEnv(CopiedWhole, gymnasium.Env[np.ndarray, Any]):
         max_episode_steps: None = None,
         slots: SlotKind | Chooser = "task",
     ) -> None:
-        check_choice("actions", actions, ACTIONS)
-        check_choice("illegal", illegal, ILLEGAL)
-        check_choice("render_mode", render_mode, (None, *RENDER_MODES))
-        refuse_step_limit(max_episode_steps)
-        loaded = load(instance, instances)
-        self._simulator = Simulator(
-            loaded,
-            scaling=scaling,
+        self._episodes = Episodes(
+            1,
+            instance,
+            instances,
+            horizon=horizon,
+            illegal=illegal,
+            render_mode=render_mode,
             task_slots=task_slots,
             n_vehicles=n_vehicles,
-            horizon=horizon,
+            scaling=scaling,
+            actions=actions,
+            observation_space=observation_space,
+            max_episode_steps=max_episode_steps,
             slots=slots,
-            n_episodes=1,
         )
-        self._entries = find_entries(self._simulator, loaded)
-        self._redraws = illegal == "redraw"
-        self._over = True
+        self._is_limit_checked = False  # wrappers are put around it before its first reset
         self._seeded = False  # whether the simulator has this environment's seed
         self.render_mode = render_mode
-        self._actions = make_actions(actions, self._simulator)
-        self._accounts = Accounts(self._simulator)
-        self.observation_space = find_observation_space(
-            self._simulator, self._accounts.durations, observation_space
-        )
-        self.action_space = gymnasium.spaces.Discrete(self._actions.n)
+        self.observation_space = self._episodes.observation_space
+        self.action_space = self._episodes.action_space
 
     def reset(
         self, *, seed: Whole | None = None, options: dict[str, Any] | None = None
@@ -172,26 +156,27 @@ class DMHEnv(CopiedWhole, gymnasium.Env[np.ndarray, Any]):
         Raises
         ------
         InputError
-            If there is no such instance or option, the seed is no whole number from 0 on, or a `TimeLimit` is
-            around the environment; nothing is changed.
+            If there is no such instance or option, the seed is no whole number from 0 on, or at the first
+            reset a `TimeLimit` is around the environment; nothing is changed.
         """
-        refuse_step_limit(find_step_limit(self))
-        choice = name_entry(self._simulator, options)
+        if not self._is_limit_checked:
+            refuse_step_limit(find_step_limit(self))
+            self._is_limit_checked = True
+        episodes = self._episodes
+        choice = episodes.choose(options)
         [read] = read_seeds([seed])
         super().reset(seed=read)
         if choice is None:
-            choice = draw_entry(self._entries, lambda: self.np_random)
+            choice = episodes.draw(0, lambda b: self.np_random)
         key = None
         if read is not None or not self._seeded:
             key = self.np_random_seed
             if key < 0:  # somebody has set `np_random`
                 key = int(self.np_random.integers(2**63))
-        self._simulator.restart([0], [choice], seeds=[key])
-        self._actions.begin()
+        episodes.start([0], [choice], [key])
         self._seeded = True
-        self._over = False
-        info = {**self._look(), "cost": 0.0, "instance": self._simulator.pool[choice].name}
-        return self._simulator.observation[0], info
+        name = episodes.simulator.pool[choice].name
+        return self._observe(), {**self._look(), "instance": name}
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         """Take one decision and advance to the next one or to the end.
@@ -218,36 +203,33 @@ class DMHEnv(CopiedWhole, gymnasium.Env[np.ndarray, Any]):
         ActionError
             If the action is illegal, or the episode is over or not started; nothing changes then.
         """
-        if self._over:
+        episodes = self._episodes
+        if episodes.over[0]:
             raise ActionError("no episode is running; expected reset() first")
-        simulator = self._simulator
-        actions = np.asarray([action])
-        illegal = np.zeros(1, np.bool_)
-        if self._redraws:
-            mask = self._actions.mask()
-            actions, illegal = redraw(actions, mask, ~simulator.done, lambda k: self.np_random)
-        self._actions.take(actions)
-        over = bool(simulator.done[0])
-        info = {**self._look(), "cost": 0.0}
-        if self._redraws:
-            info["redrawn"] = bool(illegal[0])
-        if not over:
-            return simulator.observation[0], 0.0, False, False, info
-        self._over = True
-        settled = self._accounts.settle(np.array([0]))
-        info |= settled.tell(0)
-        return simulator.observation[0], float(settled.reward[0]), True, False, info
+        rewards, [over], settled, [redrawn] = episodes.take(
+            None, np.asarray([action]), lambda b: self.np_random
+        )
+        info = self._look()
+        if episodes.redraws:
+            info["redrawn"] = bool(redrawn)
+        if settled is not None:
+            info |= settled.tell(0)
+        return self._observe(), float(rewards[0]), bool(over), False, info
 
     def action_masks(self) -> np.ndarray:
         """Return the legal actions, bool (n_actions,), as sb3-contrib asks for them."""
-        return np.asarray(self._actions.mask()[0])
+        return np.asarray(self._episodes.actions.mask()[0])
 
     def render(self) -> Any:
         """Return the present decision as text or picture, as `render_mode` says."""
-        return render(self, self._simulator, 0)
+        return self._episodes.render(0)
+
+    def _observe(self) -> np.ndarray:
+        return np.asarray(self._episodes.simulator.observation[0])
 
     def _look(self) -> dict[str, Any]:
         return {
-            "action_mask": self._actions.mask()[0].astype(np.int8),
-            "time": float(self._simulator.time[0]),
+            "action_mask": self._episodes.actions.mask()[0].astype(np.int8),
+            "time": float(self._episodes.simulator.time[0]),
+            "cost": 0.0,
         }

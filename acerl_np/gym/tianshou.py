@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import gymnasium
 import numpy as np
-from numpy.typing import ArrayLike
 
-from acerl_np.gym.episodes import InstanceLike
+from acerl_np.gym.episodes import InstanceLike, Settings
 from acerl_np.gym.vector import DMHVectorEnv
-from acerl_np.problem.slots import SlotKind
-from acerl_np.simulation.simulator import Chooser
 from acerl_np.support.errors import ActionError, InputError, MissingExtraError, describe
 from acerl_np.support.numbers import Whole
 from acerl_np.support.sharing import CopiedWhole
@@ -82,10 +79,11 @@ class LockstepVectorEnv(CopiedWhole, BaseVectorEnv):  # type: ignore[misc]
 
     Parameters
     ----------
-    num_envs, instances, horizon, illegal, render_mode, task_slots, n_vehicles, scaling, instance
+    num_envs, instances
         As of `DMHVectorEnv`.
-    actions, observation_space, slots
-        As of `DMHEnv`.
+    **settings
+        As of `DMHVectorEnv`: horizon, illegal, render_mode, task_slots, n_vehicles, scaling, instance,
+        actions, observation_space, slots.
 
     Raises
     ------
@@ -99,37 +97,14 @@ class LockstepVectorEnv(CopiedWhole, BaseVectorEnv):  # type: ignore[misc]
         self,
         num_envs: Whole = 1,
         instances: InstanceLike | Sequence[InstanceLike] | None = None,
-        horizon: float | None = None,
-        illegal: str = "error",
-        render_mode: str | None = None,
-        task_slots: int | None = None,
-        n_vehicles: int | None = None,
-        scaling: ArrayLike | None = None,
-        instance: InstanceLike | Sequence[InstanceLike] | None = None,
-        actions: str = "rules",
-        observation_space: gymnasium.Space[Any] | None = None,
-        slots: SlotKind | Chooser = "task",
+        **settings: Unpack[Settings],
     ) -> None:
         if MISSING is not None:
             raise MissingExtraError(
                 f"{MISSING}: LockstepVectorEnv needs Tianshou; pip install 'acerl_np[tianshou]'"
             ) from MISSING
         # The base class makes a worker for each environment: as in the library's wrappers, it is not called.
-        self.envs = DMHVectorEnv(
-            num_envs,
-            instances,
-            horizon=horizon,
-            illegal=illegal,
-            render_mode=render_mode,
-            autoreset_mode="Disabled",
-            task_slots=task_slots,
-            n_vehicles=n_vehicles,
-            scaling=scaling,
-            instance=instance,
-            actions=actions,
-            observation_space=observation_space,
-            slots=slots,
-        )
+        self.envs = DMHVectorEnv(num_envs, instances, autoreset_mode="Disabled", **settings)
         self.env_num = self.wait_num = self.envs.num_envs
         self.workers: list[Any] = []
         self.waiting_conn: list[Any] = []
@@ -139,26 +114,10 @@ class LockstepVectorEnv(CopiedWhole, BaseVectorEnv):  # type: ignore[misc]
         self.is_async = self.is_closed = False
 
     def reset(self, env_id: Indices = None, **kwargs: Any) -> tuple[Any, np.ndarray]:
-        """Start an episode in all environments or in some.
+        """Start an episode in all environments, as the very first reset must, or in some.
 
-        Parameters
-        ----------
-        env_id : int or iterable of int, optional
-            By default all; the very first reset is one of all.
-        **kwargs
-            "seed" and "options" as of `DMHEnv.reset`, the same for each environment.
-
-        Returns
-        -------
-        observations : Batch
-        infos : ndarray(object, (n,)) of dict
-
-        Raises
-        ------
-        InputError
-            As of `DMHVectorEnv.reset`.
+        "seed" and "options" are as of `DMHEnv.reset`, the same for each environment.
         """
-        self._assert_is_not_closed()
         rows = self._read(env_id)
         seed, options = kwargs.pop("seed", None), kwargs.pop("options", None)
         if kwargs:
@@ -175,25 +134,8 @@ class LockstepVectorEnv(CopiedWhole, BaseVectorEnv):  # type: ignore[misc]
     ) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Take one decision in all environments or in some; who is over waits for its reset.
 
-        Parameters
-        ----------
-        action : ndarray or tensor of int, (n,)
-        id : int or iterable of int, optional
-            By default all environments.
-
-        Returns
-        -------
-        observations : Batch
-        rewards : ndarray(float64, (n,))
-        terminated, truncated : ndarray(bool, (n,))
-        infos : ndarray(object, (n,)) of dict
-
-        Raises
-        ------
-        ActionError
-            If an action is illegal, or an environment is over or not started; none is changed then.
+        An `ActionError`, where an action is illegal or an environment over or not started, changes none.
         """
-        self._assert_is_not_closed()
         rows = self._read(id)
         over = rows[self.envs.is_over[rows]].tolist()
         if over:
@@ -216,7 +158,6 @@ class LockstepVectorEnv(CopiedWhole, BaseVectorEnv):  # type: ignore[misc]
 
     def get_env_attr(self, key: str, id: Indices = None) -> list[Any]:
         """Return an attribute, the same of all environments, once for each of those asked for."""
-        self._assert_is_not_closed()
         envs = self.envs
         spaces = {
             "observation_space": _add_mask(envs.single_observation_space, envs.single_action_space),
@@ -227,7 +168,6 @@ class LockstepVectorEnv(CopiedWhole, BaseVectorEnv):  # type: ignore[misc]
 
     def set_env_attr(self, key: str, value: Any, id: Indices = None) -> None:
         """Set an attribute of all environments; an `InputError` if it is to be set of some."""
-        self._assert_is_not_closed()
         if len(self._read(id)) < self.env_num:
             raise InputError(f"id: read some, for {key}; expected all environments")
         setattr(self.envs, key, value)
@@ -244,6 +184,7 @@ class LockstepVectorEnv(CopiedWhole, BaseVectorEnv):  # type: ignore[misc]
         self.is_closed = True
 
     def _read(self, ids: Indices) -> np.ndarray:
+        self._assert_is_not_closed()
         if ids is None:
             return np.arange(self.env_num)
         rows = np.atleast_1d(np.asarray(ids))

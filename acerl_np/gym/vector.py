@@ -13,27 +13,15 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike
 
 from acerl_np.gym.episodes import (
-    ILLEGAL,
     METADATA,
-    RENDER_MODES,
-    Accounts,
+    Episodes,
     InstanceLike,
     Settled,
     check_choice,
-    draw_entry,
-    find_entries,
-    find_observation_space,
-    load,
-    name_entry,
-    put,
     read_seeds,
-    redraw,
-    refuse_step_limit,
-    render,
 )
 from acerl_np.problem.slots import SlotKind
-from acerl_np.simulation.actions import ACTIONS, make_actions
-from acerl_np.simulation.simulator import Chooser, Simulator
+from acerl_np.simulation.simulator import Chooser
 from acerl_np.support.errors import ActionError, InputError, describe
 from acerl_np.support.numbers import Whole, is_whole
 from acerl_np.support.sharing import CopiedWhole
@@ -52,28 +40,17 @@ class DMHVectorEnv(CopiedWhole, gymnasium.vector.VectorEnv[np.ndarray, np.ndarra
         Number of environments B.
     instances : str, path-like, Instance or sequence of these
         As `instance` in `DMHEnv`: each environment draws one of them at each reset.
-    horizon : float, optional
-        As in `DMHEnv`.
-    illegal : {"error", "redraw"}
-        As in `DMHEnv`; an error changes no environment.
-    render_mode : {None, "ansi", "rgb_array"}
-        As in `DMHEnv`, one frame for each environment.
+    horizon, illegal, render_mode
+        As in `DMHEnv`; an illegal action that is an error changes no environment, and there is a frame for
+        each.
     autoreset_mode : AutoresetMode or str
         NEXT_STEP restarts an episode in the step after its end, which ignores its action. SAME_STEP
         restarts it in the step of its end, whose observation and info are then in "final_obs" and
         "final_info". DISABLED leaves it to reset(options={"reset_mask": ...}).
-    task_slots, n_vehicles, scaling
-        As in `DMHEnv`.
     instance : optional
         The same as `instances`, as the single environment calls it.
-    actions : {"rules", "pairs"}
-        As in `DMHEnv`.
-    observation_space : gymnasium.spaces.Box, optional
-        As in `DMHEnv`, of one environment.
-    max_episode_steps : None
-        Not to be used: an end after so many steps would be worth more than the best schedule.
-    slots
-        As in `DMHEnv`.
+    task_slots, n_vehicles, scaling, actions, observation_space, max_episode_steps, slots
+        As in `DMHEnv`; the space is that of one environment.
 
     Raises
     ------
@@ -108,43 +85,37 @@ class DMHVectorEnv(CopiedWhole, gymnasium.vector.VectorEnv[np.ndarray, np.ndarra
         max_episode_steps: None = None,
         slots: SlotKind | Chooser = "task",
     ) -> None:
-        check_choice("actions", actions, ACTIONS)
-        check_choice("illegal", illegal, ILLEGAL)
-        check_choice("render_mode", render_mode, (None, *RENDER_MODES))
         if not is_whole(num_envs) or num_envs < 1:
             raise InputError(f"num_envs: read {describe(num_envs)}; expected at least 1")
-        refuse_step_limit(max_episode_steps)
         if not isinstance(autoreset_mode, AutoresetMode):
             check_choice("autoreset_mode", autoreset_mode, [mode.value for mode in AutoresetMode])
         self.num_envs = num_envs = int(num_envs)
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.metadata = {**METADATA, "autoreset_mode": self.autoreset_mode}
         self.render_mode = render_mode
-        loaded = load(instances, instance)
-        self._simulator = Simulator(
-            loaded,
-            scaling=scaling,
+        self._episodes = Episodes(
+            num_envs,
+            instances,
+            instance,
+            horizon=horizon,
+            illegal=illegal,
+            render_mode=render_mode,
             task_slots=task_slots,
             n_vehicles=n_vehicles,
-            horizon=horizon,
+            scaling=scaling,
+            actions=actions,
+            observation_space=observation_space,
+            max_episode_steps=max_episode_steps,
             slots=slots,
-            n_episodes=num_envs,
         )
-        self._entries = find_entries(self._simulator, loaded)
-        self._names = np.array([instance.name for instance in self._simulator.pool], object)
-        self._redraws = illegal == "redraw"
-        self._random = any(item.layout.has_random_breakdowns for item in loaded)
+        pool = self._episodes.simulator.pool
+        self._names = np.array([item.name for item in pool], object)
+        self._random = any(item.layout.has_random_breakdowns for item in pool)
         self._seeded = np.zeros(num_envs, np.bool_)  # the simulator has the environment's seed
         self._generators: list[np.random.Generator | None] = [None] * num_envs
         self._seeds = [-1] * num_envs
-        self._started = False
-        self._over = np.zeros(num_envs, np.bool_)  # ended, and the end has been reported
-        self._actions = make_actions(actions, self._simulator)
-        self._accounts = Accounts(self._simulator)
-        self.single_observation_space = find_observation_space(
-            self._simulator, self._accounts.durations, observation_space
-        )
-        self.single_action_space = gymnasium.spaces.Discrete(self._actions.n)
+        self.single_observation_space = self._episodes.observation_space
+        self.single_action_space = self._episodes.action_space
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
 
@@ -185,7 +156,7 @@ class DMHVectorEnv(CopiedWhole, gymnasium.vector.VectorEnv[np.ndarray, np.ndarra
             If there is no such instance or option, seeds or mask have another length or type, or the very
             first reset has a mask; nothing is changed.
         """
-        choice = name_entry(self._simulator, options, ("instance", "reset_mask"))
+        choice = self._episodes.choose(options, "reset_mask")
         options = options or {}
         mask = np.ones(self.num_envs, np.bool_)
         if "reset_mask" in options:
@@ -195,7 +166,7 @@ class DMHVectorEnv(CopiedWhole, gymnasium.vector.VectorEnv[np.ndarray, np.ndarra
                     f"reset_mask: read {mask.dtype} of shape {mask.shape}; "
                     f"expected bool of shape ({self.num_envs},) with at least one True"
                 )
-            if not self._started:
+            if not self._episodes.is_started:
                 raise InputError("reset_mask: expected a first reset of all environments before")
         if seed is None:
             seeds: Sequence[Whole | None] = [None] * self.num_envs
@@ -211,10 +182,9 @@ class DMHVectorEnv(CopiedWhole, gymnasium.vector.VectorEnv[np.ndarray, np.ndarra
                 self._generators[b], self._seeds[b] = seeding.np_random(value)
                 self._seeded[b] = False
         self._restart(np.flatnonzero(mask), choice)
-        self._started = True
-        infos = self._look(~mask)
+        infos = self._look(mask)
         self._add_names(infos, mask)
-        return self._simulator.observation, infos
+        return self.observation, infos
 
     def step(
         self, actions: np.ndarray
@@ -238,107 +208,66 @@ class DMHVectorEnv(CopiedWhole, gymnasium.vector.VectorEnv[np.ndarray, np.ndarra
             If an action is illegal, nothing was started, or with DISABLED an episode is over; no
             environment is changed then.
         """
-        simulator, mode = self._simulator, self.autoreset_mode
-        waiting = self._over.copy()
+        mode, waiting = self.autoreset_mode, self.is_over
         if mode is AutoresetMode.DISABLED and waiting.any():
             raise ActionError(
                 f"environments {np.flatnonzero(waiting).tolist()} are over; expected "
                 "reset(options={'reset_mask': ...}) first"
             )
-        rewards, ended, settled, redrawn = self.take(np.arange(self.num_envs), actions)
-        ends: dict[str, np.ndarray] = {}
-        if settled is not None:
-            rows = np.flatnonzero(ended)
-            ends = {name: np.zeros(self.num_envs) for name in ("cost", "makespan", "tardiness")}
-            ends["status"] = np.full(self.num_envs, None, object)
-            for name, values in ends.items():
-                values[rows] = getattr(settled, name)
-        truncations = np.zeros(self.num_envs, np.bool_)
-
+        rewards, ended, settled, redrawn = self._episodes.take(None, actions, self._generator)
+        everyone = np.ones(self.num_envs, np.bool_)
+        restarted = ~everyone
         final: dict[str, Any] = {}
-        restarted = np.zeros(self.num_envs, np.bool_)
         if mode is AutoresetMode.NEXT_STEP:
             restarted = waiting
-        elif mode is AutoresetMode.SAME_STEP:
+        elif mode is AutoresetMode.SAME_STEP and settled is not None:
             restarted = ended
-            if ends:
-                final = self._look_at_ends(ended, ends, redrawn)
-                ends = {}
+            observations = np.full(self.num_envs, None, object)
+            for b in np.flatnonzero(ended):
+                observations[b] = np.zeros(self._episodes.simulator.n_features, np.float32)
+            _put(final, "final_obs", observations, ended)
+            told = self._look(ended, ended, settled)
+            if self._episodes.redraws:
+                _put(told, "redrawn", redrawn & ended, ended)
+            _put(final, "final_info", told, ended)
+            settled = None
         if restarted.any():
             self._restart(np.flatnonzero(restarted))
-        infos = self._look()
-        if ends:
-            infos["cost"] = ends.pop("cost")
-            for name, values in ends.items():
-                put(infos, name, values, ended)
-        if self._redraws:
-            put(infos, "redrawn", redrawn & ~restarted, ~restarted)
+        infos = self._look(everyone, ended, settled)
+        if self._episodes.redraws:
+            _put(infos, "redrawn", redrawn & ~restarted, ~restarted)
         self._add_names(infos, restarted)
-        return simulator.observation, rewards, ended, truncations, {**infos, **final}
+        truncations = np.zeros(self.num_envs, np.bool_)
+        return self.observation, rewards, ended, truncations, {**infos, **final}
 
     @property
     def observation(self) -> np.ndarray:
         """What is seen now, float32 (B, n_features); zero in environments that are over."""
-        return self._simulator.observation
+        return self._episodes.simulator.observation
 
     @property
     def is_over(self) -> np.ndarray:
         """Whether each environment is over and waits for its reset, bool (B,)."""
-        return self._over.copy()
+        return self._episodes.over.copy()
 
     def take(
         self, rows: np.ndarray, actions: ArrayLike
     ) -> tuple[np.ndarray, np.ndarray, Settled | None, np.ndarray]:
-        """Take one decision in some environments and restart none, for loops of other libraries.
+        """Take one decision in some environments, int (n,), and restart none, for loops of other libraries.
 
-        Parameters
-        ----------
-        rows : ndarray(int, (n,))
-            The environments, each at most once; what is chosen for those that are over is ignored.
-        actions : array_like of int, (n,)
-
-        Returns
-        -------
-        rewards : ndarray(float64, (n,))
-        ended : ndarray(bool, (n,))
-            Whose episode this decision has ended.
-        settled : Settled or None
-            What those that ended are paid, in their order; None if there are none.
-        redrawn : ndarray(bool, (n,))
-            Whose action was illegal, and drawn anew.
-
-        Raises
-        ------
-        ActionError
-            If an action is illegal, or nothing was started; no environment is changed then.
+        What is chosen for those that are over is ignored. Return the rewards, whose episode has ended, what
+        those that ended are paid (None if there are none), and whose action was illegal and drawn anew. An
+        `ActionError` changes no environment.
         """
-        if not self._started:
-            raise ActionError("no episode is running; expected reset() first")
-        waiting = self._over[rows]
-        redrawn = np.zeros(len(rows), np.bool_)
-        if self._redraws:
-            actions, redrawn = redraw(
-                actions,
-                self._actions.mask()[rows],
-                ~self._simulator.done[rows],
-                lambda k: self._generator(int(rows[k])),
-            )
-        self._actions.take(actions, rows)
-        ended = self._simulator.done[rows] & ~waiting
-        rewards, settled = np.zeros(len(rows)), None
-        if ended.any():
-            settled = self._accounts.settle(rows[ended])
-            rewards[ended] = settled.reward
-            self._over[rows[ended]] = True
-        return rewards, ended, settled, redrawn
+        return self._episodes.take(rows, actions, self._generator)
 
     def action_masks(self) -> np.ndarray:
         """Return the legal actions, bool (B, n_actions)."""
-        return self._actions.mask()
+        return self._episodes.actions.mask()
 
     def render(self) -> tuple[Any, ...] | None:
         """Return a frame of each environment, as `render_mode` says."""
-        frames = tuple(render(self, self._simulator, b) for b in range(self.num_envs))
+        frames = tuple(self._episodes.render(b) for b in range(self.num_envs))
         return None if self.render_mode is None else frames
 
     def _generator(self, b: int) -> np.random.Generator:
@@ -349,55 +278,44 @@ class DMHVectorEnv(CopiedWhole, gymnasium.vector.VectorEnv[np.ndarray, np.ndarra
         return generator
 
     def _restart(self, rows: np.ndarray, choice: int | None = None) -> None:
-        if choice is None and len(self._entries) > 1:
-            choices = [draw_entry(self._entries, lambda b=b: self._generator(b)) for b in rows]
-        else:
-            choices = [self._entries[0] if choice is None else choice] * len(rows)
-        seeds = None
+        choices = [
+            self._episodes.draw(b, self._generator) if choice is None else choice for b in rows
+        ]
+        seeds: list[int | None] | None = None
         if self._random and not self._seeded[rows].all():
             for b in rows:
                 self._generator(b)
             seeds = [None if self._seeded[b] else self._seeds[b] for b in rows]
             self._seeded[rows] = True
-        self._simulator.restart(rows, choices, seeds=seeds)
-        self._actions.begin()
-        self._over[rows] = False
+        self._episodes.start(rows, choices, seeds)
 
-    def _look(self, hidden: np.ndarray | None = None) -> dict[str, Any]:
-        """Return the info of the environments; zero in those that are `hidden`, bool (B,)."""
-        values = {
-            "action_mask": self._actions.mask().view(np.int8),
-            "time": self._simulator.time,
-            "cost": np.zeros(self.num_envs),
-        }
+    def _look(
+        self, where: np.ndarray, ended: np.ndarray | None = None, settled: Settled | None = None
+    ) -> dict[str, Any]:
+        """Return the info of some environments, zero in the others, and of the episodes that have ended."""
         infos: dict[str, Any] = {}
-        for name, value in values.items():
-            shown = np.ones(self.num_envs, np.bool_)
-            if hidden is not None:
-                value[hidden] = 0
-                shown[hidden] = False
-            infos[name], infos[f"_{name}"] = value, shown
+        for name, values in (
+            ("action_mask", self.action_masks().view(np.int8)),
+            ("time", self._episodes.simulator.time),
+            ("cost", np.zeros(self.num_envs)),
+        ):
+            values[~where] = 0
+            _put(infos, name, values, where)
+        if settled is not None and ended is not None:
+            for name in ("cost", "makespan", "tardiness", "status"):
+                values = np.full(self.num_envs, None if name == "status" else 0.0)
+                values[ended] = getattr(settled, name)
+                _put(infos, name, values, infos.get(f"_{name}", ended))
         return infos
 
-    def _look_at_ends(
-        self, ended: np.ndarray, ends: dict[str, np.ndarray], redrawn: np.ndarray
-    ) -> dict[str, Any]:
-        """Return what SAME_STEP tells of the episodes that a step ended."""
-        info = self._look(~ended)
-        for name, values in ends.items():
-            put(info, name, values, ended)
-        if self._redraws:
-            put(info, "redrawn", redrawn & ended, ended)
-        observations = np.full(self.num_envs, None, object)
-        for b in np.flatnonzero(ended):
-            observations[b] = np.zeros(self._simulator.n_features, np.float32)
-        final: dict[str, Any] = {}
-        put(final, "final_obs", observations, ended)
-        put(final, "final_info", info, ended)
-        return final
-
     def _add_names(self, infos: dict[str, Any], restarted: np.ndarray) -> None:
-        if restarted.any():
-            names = np.full(self.num_envs, None, object)
-            names[restarted] = self._names[self._simulator.choices[restarted]]
-            put(infos, "instance", names, restarted)
+        names = np.full(self.num_envs, None, object)
+        names[restarted] = self._names[self._episodes.simulator.choices[restarted]]
+        _put(infos, "instance", names, restarted)
+
+
+def _put(infos: dict[str, Any], name: str, values: Any, where: np.ndarray) -> None:
+    """Add an info the way Gymnasium's vector environments do: values, and which entries hold."""
+    if where.any():
+        infos[name] = values
+        infos[f"_{name}"] = where.copy()

@@ -5,14 +5,29 @@ from __future__ import annotations
 import json
 import os
 import weakref
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from acerl_np.live.events import EVENTS, Assignment, Event
-from acerl_np.live.tasks import MOST, NUMBERS
+from acerl_np.live.events import (
+    EVENTS,
+    Event,
+    TaskArrived,
+    TaskCancelled,
+    TaskChanged,
+    TaskRecalled,
+    VehicleAdded,
+    VehicleBroke,
+    VehicleIdle,
+    VehicleOutOfService,
+    VehicleRemoved,
+    VehicleRepaired,
+)
+from acerl_np.live.floor import MOST
+from acerl_np.live.saving import read_event
 from acerl_np.problem.assignments import Assignments
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
@@ -35,15 +50,7 @@ STARTED, ASSIGNED, DAY_BEGAN = "Started", "Assigned", "DayBegan"
 class AuditLog:
     """A file to which a line is added for every event and every assignment.
 
-    Parameters
-    ----------
-    path : path-like
-        What is there already stays.
-
-    Raises
-    ------
-    StorageError
-        If it cannot be written; the methods raise it, too.
+    What is there already stays. A StorageError says that it cannot be written.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -60,46 +67,9 @@ class AuditLog:
             if os.read(self._file, 1) != b"\n":  # the machine failed within a line
                 self._append(b"\n")
 
-    def note_start(self, layout: Layout, policy: str, start: float) -> None:
-        """Note that a dispatcher begins, or goes on."""
-        self._write(
-            {
-                "kind": STARTED,
-                "start": start,
-                "policy": policy,
-                "layout": layout.name,
-                "vehicles": [vehicle.id for vehicle in layout.vehicles],
-            }
-        )
-
-    def note_day(self, start: float) -> None:
-        """Note that a day begins."""
-        self._write({"kind": DAY_BEGAN, "start": start})
-
-    def note_event(self, event: Event) -> None:
-        """Note an event that was taken in, as it came."""
-        self._write({"kind": type(event).__name__, **vars(event)})
-
-    def note_assignment(self, now: float, assignment: Assignment) -> None:
-        """Note an assignment that was given."""
-        line = {
-            "kind": ASSIGNED,
-            "time": now,
-            "vehicle": assignment.vehicle,
-            "task": assignment.task,
-            "rule": assignment.rule,
-            "finish": assignment.finish,
-            "futures": assignment.futures,
-        }
-        if assignment.reason is not None:
-            line["reason"] = {
-                **assignment.reason._asdict(),
-                "options": [option._asdict() for option in assignment.reason.options],
-            }
-        self._write(line)
-
-    def _write(self, line: dict[str, Any]) -> None:
-        self._append(json.dumps(line, default=float).encode() + b"\n")
+    def note(self, kind: str, **values: Any) -> None:
+        """Add a line."""
+        self._append(json.dumps({"kind": kind, **values}, default=float).encode() + b"\n")
 
     def _append(self, data: bytes) -> None:
         """Hand bytes to the system at once: nothing is lost with the process."""
@@ -137,10 +107,16 @@ def read_audit(path: str | os.PathLike[str], layout: Layout) -> Assignments:
     """
     text = read_text(path, RecordError)
     try:
-        lines = _read_lines(text)
         day = _LoggedDay(layout)
-        for place, line in lines:
-            day.take(place, line)
+        for place, line in _read_lines(text):
+            try:
+                day.take(line)
+            except KeyError as error:
+                what = f"{place}: {line['kind']}"
+                raise RecordError(f"{what}: {error} is missing or unknown") from error
+            except UNUSABLE as error:
+                what, reason = f"{place}: {line['kind']}", make_printable(str(error)[:200])
+                raise RecordError(f"{what}: cannot be read: {reason}") from error
         return day.finish(Path(path).stem)
     except UNUSABLE as error:  # a RecordError is a ValueError, too
         raise RecordError(f"{path}: {make_printable(str(error)[:400])}") from error
@@ -160,14 +136,14 @@ def _read_lines(text: str) -> list[tuple[str, dict[str, Any]]]:
             line = json.loads(row)
         except ValueError:
             line = None
-        if isinstance(line, dict) and line.get("kind") == STARTED:
+        kind = line.get("kind") if isinstance(line, dict) else None
+        if kind == STARTED:
             torn = ""  # a restart: the line before it may have been cut
         if torn:
             break
         if line is None:
             torn = place
             continue
-        kind = line.get("kind") if isinstance(line, dict) else None
         if kind not in (*EVENTS, STARTED, ASSIGNED, DAY_BEGAN):
             raise RecordError(f"{place}: kind: read '{describe(kind)}'; expected a line of a log")
         if kind in (STARTED, DAY_BEGAN):
@@ -186,10 +162,11 @@ def _read_lines(text: str) -> list[tuple[str, dict[str, Any]]]:
     return [(place, line) for _, place, line in found]
 
 
-def _check_number(line: dict[str, Any], field: str) -> None:
-    value = line[field] if field != "priority" else line.get(field, 0.0)
-    if not is_real(value) or abs(value) > MOST:
-        raise RecordError(f"{field}: read '{describe(value)}'; expected a number")
+def _check_numbers(event: Event, *names: str, optional: Sequence[str]) -> None:
+    for name in (*names, *(name for name in optional if getattr(event, name) is not None)):
+        value = getattr(event, name)
+        if not is_real(value) or abs(value) > MOST:
+            raise RecordError(f"{name}: read '{describe(value)}'; expected a number")
 
 
 class _LoggedDay:
@@ -199,111 +176,109 @@ class _LoggedDay:
         self.layout = layout
         self.fleet = {vehicle.id: vehicle for vehicle in layout.vehicles}
         self.start: float | None = None
-        self.rows: dict[str, dict[str, Any]] = {}
+        self.tasks: dict[str, TaskArrived] = {}
         """By its name in the record: names may be used again once a task is served."""
         self.names: dict[str, str] = {}
         self.given: dict[str, tuple[str, float]] = {}
         self.finish_of: dict[str, float] = {}
         self.carried: dict[str, str] = {}
         self.broke: dict[str, float] = {}
-        self.breakdowns: dict[str, list[Breakdown]] = {}
+        self.breakdowns: dict[str, list[tuple[float, float]]] = {}
+        """Begins and ends, s."""
 
-    def take(self, place: str, line: dict[str, Any]) -> None:
+    def take(self, line: dict[str, Any]) -> None:
         """Take in a line."""
         kind = line["kind"]
-        try:
-            if kind == STARTED:
-                self.start = float(line["start"]) if self.start is None else self.start
-            elif kind == "TaskArrived":
-                self._arrive(line)
-            elif kind in ("TaskChanged", "TaskCancelled", "TaskRecalled"):
-                self._change(kind, line)
-            elif kind == ASSIGNED:
-                name = self.names[line["task"]]
-                self.given[name] = line["vehicle"], float(line["time"])
-                self.carried[line["vehicle"]] = name
-            elif kind == "VehicleAdded":
-                self.fleet[line["vehicle"]] = Vehicle(
-                    line["vehicle"], line["site"], line["speed"], line["capacity"]
+        if kind == STARTED:
+            self.start = float(line["start"]) if self.start is None else self.start
+        elif kind == ASSIGNED:
+            name = self.names[line["task"]]
+            self.given[name] = line["vehicle"], float(line["time"])
+            self.carried[line["vehicle"]] = name
+        elif kind != DAY_BEGAN:
+            self._take_event(read_event(EVENTS[kind], line))
+
+    def _take_event(self, event: Event) -> None:
+        match event:
+            case TaskArrived():
+                name, n = event.task, 1
+                while name in self.tasks:
+                    n += 1
+                    name = f"{event.task} ({n})"
+                numbers = "time", "expiry", "handling_time", "demand", "priority"
+                _check_numbers(event, *numbers, optional=["earliest_start"])
+                self.names[event.task], self.tasks[name] = name, event
+            case TaskChanged():
+                name = self.names[event.task]
+                _check_numbers(event, optional=["due", "priority"])
+                task = self.tasks[name]
+                if event.due is not None:
+                    task = replace(task, expiry=event.due - task.time)
+                if event.priority is not None:
+                    task = replace(task, priority=event.priority)
+                self.tasks[name] = task
+            case TaskCancelled() | TaskRecalled():
+                name = self.names[event.task]
+                if name in self.given:
+                    self.carried.pop(self.given.pop(name)[0], None)
+                if isinstance(event, TaskCancelled) or event.cancel:
+                    del self.tasks[name], self.names[event.task]
+            case VehicleAdded():
+                self.fleet[event.vehicle] = Vehicle(
+                    event.vehicle, event.site, event.speed, event.capacity
                 )
-            elif kind != DAY_BEGAN:
-                self._change_vehicle(kind, line)
-        except KeyError as error:
-            raise RecordError(f"{place}: {kind}: {error} is missing or unknown") from error
-        except UNUSABLE as error:
-            reason = make_printable(str(error)[:200])
-            raise RecordError(f"{place}: {kind}: cannot be read: {reason}") from error
+            case VehicleIdle():
+                if event.vehicle in self.carried:
+                    self.finish_of[self.carried.pop(event.vehicle)] = float(event.time)
+            case VehicleRepaired():
+                if event.vehicle in self.broke:
+                    span = self.broke.pop(event.vehicle), float(event.time)
+                    self.breakdowns.setdefault(event.vehicle, []).append(span)
+            case VehicleBroke():
+                self._drop(event.vehicle)
+                self.broke[event.vehicle] = float(event.time)
+            case VehicleRemoved() | VehicleOutOfService() if event.at_once:
+                self._drop(event.vehicle)
 
-    def _arrive(self, line: dict[str, Any]) -> None:
-        name, n = line["task"], 1
-        while name in self.rows:
-            n += 1
-            name = f"{line['task']} ({n})"
-        for field in NUMBERS:
-            if field != "earliest_start" or line.get(field) is not None:
-                _check_number(line, field)
-        self.names[line["task"]] = name
-        self.rows[name] = {
-            "task": name,
-            "pickup": line["pickup"],
-            "delivery": line["delivery"],
-            "arrival_time": line["time"],
-            "expiry_time": line["expiry"],
-            "handling_time": line["handling_time"],
-            "demand": line["demand"],
-            "priority": line.get("priority", 0.0),
-            "earliest_start": line.get("earliest_start"),
-        }
-
-    def _change(self, kind: str, line: dict[str, Any]) -> None:
-        name = self.names[line["task"]]
-        row = self.rows[name]
-        if kind == "TaskChanged":
-            for field in ("due", "priority"):
-                if line[field] is not None:
-                    _check_number(line, field)
-            if line["due"] is not None:
-                row["expiry_time"] = line["due"] - row["arrival_time"]
-            if line["priority"] is not None:
-                row["priority"] = line["priority"]
-            return
-        if name in self.given:
-            self.carried.pop(self.given.pop(name)[0], None)
-        if kind == "TaskCancelled" or line["cancel"]:
-            del self.rows[name], self.names[line["task"]]
-
-    def _change_vehicle(self, kind: str, line: dict[str, Any]) -> None:
-        vehicle, time = line["vehicle"], float(line["time"])
-        if kind == "VehicleIdle":
-            if vehicle in self.carried:
-                self.finish_of[self.carried.pop(vehicle)] = time
-        elif kind == "VehicleBroke" or line.get("at_once"):
-            if vehicle in self.carried:
-                del self.given[self.carried.pop(vehicle)]
-            if kind == "VehicleBroke":
-                self.broke[vehicle] = time
-        elif kind == "VehicleRepaired" and vehicle in self.broke:
-            broke = self.broke.pop(vehicle)
-            self.breakdowns.setdefault(vehicle, []).append(Breakdown(broke, time - broke))
+    def _drop(self, vehicle: str) -> None:
+        if vehicle in self.carried:
+            del self.given[self.carried.pop(vehicle)]
 
     def finish(self, name: str) -> Assignments:
         """Return the record and who served it."""
-        rows = [row for task, row in self.rows.items() if task in self.given]
-        if not rows:
+        served = {task: event for task, event in self.tasks.items() if task in self.given}
+        if not served:
             raise RecordError("no task was given to a vehicle; expected a log with assignments")
-        first = min(row["arrival_time"] for row in rows)
-        start = first if self.start is None else min(self.start, first)
-        for row in rows:
-            row["arrival_time"] -= start
-            if row["earliest_start"] is not None:
-                row["earliest_start"] -= start
+        start = min(event.time for event in served.values())
+        if self.start is not None:
+            start = min(self.start, start)
+        rows = [
+            {
+                "task": task,
+                "pickup": event.pickup,
+                "delivery": event.delivery,
+                "arrival_time": event.time - start,
+                "expiry_time": event.expiry,
+                "handling_time": event.handling_time,
+                "demand": event.demand,
+                "priority": event.priority,
+                "earliest_start": None
+                if event.earliest_start is None
+                else event.earliest_start - start,
+            }
+            for task, event in served.items()
+        ]
         try:
             layout = self.layout.with_fleet(self.fleet.values())
         except LayoutError as error:
             raise RecordError(str(error)) from error
         shifted = {
-            vehicle: [replace(item, time=max(0.0, item.time - start)) for item in items]
-            for vehicle, items in self.breakdowns.items()
+            vehicle: [
+                Breakdown(max(0.0, broke - start), end - max(start, broke))
+                for broke, end in spans
+                if end > start
+            ]
+            for vehicle, spans in self.breakdowns.items()
         }
         instance = Instance.from_rows(name, layout.with_breakdowns(shifted), rows)
         position = {vehicle.id: v for v, vehicle in enumerate(layout.vehicles)}
@@ -317,6 +292,6 @@ class _LoggedDay:
                     "expected the layout of the log"
                 )
             vehicles[k], begins[k] = position[vehicle], begin - start
-            ends[k] = self.finish_of.get(task, np.nan + start) - start
+            ends[k] = self.finish_of.get(task, np.nan) - start
         order = np.argsort(begins, kind="stable").astype(np.int32)
         return Assignments(instance, order, vehicles, begins, ends)

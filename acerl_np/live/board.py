@@ -1,54 +1,125 @@
-"""The situation on the floor as kernels read it: vehicles, waiting tasks, tasks under way."""
+"""The situation on the floor as kernels read it: vehicles, tasks, and what has been so far in the day."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
+from typing import NamedTuple
 
 import numpy as np
 
+from acerl_np.kernels import state as S
 from acerl_np.kernels.live import N_PLAN_FIELDS, PLAN_REPAIR_TIME, PLAN_TIME, Clock
-from acerl_np.kernels.state import (
-    ARRIVED,
-    BROKEN,
-    ENDS_DELIVERY,
-    ENDS_PICKUP,
-    EPISODE_POOL_SIZE,
-    FLEET_CAPACITY,
-    FLEET_SPEED,
-    IDLE,
-    INSTANCE_HAS_PRIORITIES,
-    INSTANCE_TRUNCATES,
-    RECORD_ARRIVAL,
-    RECORD_DEMAND,
-    RECORD_EXPIRY,
-    RECORD_HANDLING,
-    RECORD_LOADED,
-    RECORD_PRIORITY,
-    RECORD_SLOT,
-    TASK_FINISH,
-    TASK_VEHICLE,
-    VEHICLE_EDGE_FROM,
-    VEHICLE_HALTED_TOWARDS,
-    VEHICLE_LEG,
-    VEHICLE_SITE,
-    VEHICLE_STATUS,
-    VEHICLE_TASK,
-    WORKING,
-    Problem,
-    allocate_state,
-)
-from acerl_np.live.day import FIRST_ROOM as FIRST_ROOM
-from acerl_np.live.day import Day as Day
 from acerl_np.live.events import TaskArrived
-from acerl_np.live.parts import OUT, SERVING, LiveTask, LiveVehicle, Snapshot, find_arrival
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.tables import measure_loaded
 
+FIRST_ROOM = 64
+"""Tasks that there is room for at first; the room doubles when it is full."""
+
+SERVING, LEAVING, OUT, REMOVING = 0, 1, 2, 3
+"""Service of a vehicle: given tasks; out after its task; out of service; removed after its task."""
+
+DAY_FIELDS = [S.RECORD_ARRIVAL, S.RECORD_EXPIRY, S.RECORD_HANDLING, S.RECORD_DEMAND]
+"""What a day keeps of a task besides its sites."""
+
+
+class LiveTask(NamedTuple):
+    """A task that waits, is under way or is held back."""
+
+    event: TaskArrived
+    row: int = -1
+    """Of the tables."""
+    since: float = 0.0
+    """Since when it waits, s."""
+    vehicle: int = -1
+    """Position of its vehicle, -1 while it waits."""
+    slot: int = 0
+    """Its own slot of the observation, from 1; 0 where its place in the pool is its slot."""
+    told: TaskArrived | None = None
+    """The event as it came, if it is another now."""
+
+
+class LiveVehicle(NamedTuple):
+    """What a board holds of a vehicle."""
+
+    status: int
+    """IDLE, WORKING or BROKEN."""
+    service: int
+    """SERVING, LEAVING, OUT or REMOVING."""
+    site: int
+    """The last that it visited."""
+    origin: int
+    """Where it was given its task."""
+    has_fetched: bool = False
+    """Whether it has been at its task's pickup."""
+    task: str | None = None
+    finish: float = 0.0
+    """s, when it should have delivered."""
+    broke: float = 0.0
+    """s, when it broke down or went out of service."""
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it is idle and in service."""
+        return self.status == S.IDLE and self.service == SERVING
+
+
+class Day:
+    """What has been so far, for a lookahead; `start` is time zero of the records, s.
+
+    The first `n_tasks` rows of `ends` and `record` are the tasks that have arrived, at times since the start.
+    `delay` is how late the `delivered` ones were together, s.
+    """
+
+    def __init__(self, start: float = 0.0) -> None:
+        self.start = start
+        self.n_tasks = 0
+        self.ends = np.zeros((FIRST_ROOM, S.N_ENDS_FIELDS), np.int32)
+        self.record = np.zeros((FIRST_ROOM, S.N_RECORD_FIELDS))
+        self.delay = 0.0
+        self.delivered = 0
+
+    def add(self, pickup: int, delivery: int, values: Sequence[float]) -> None:
+        """Note a task: its sites, and its arrival since the start, expiry, handling time and demand."""
+        n = self.n_tasks
+        if n == len(self.ends):
+            self.ends, self.record = _double(self.ends), _double(self.record)
+        self.ends[n, S.ENDS_PICKUP], self.ends[n, S.ENDS_DELIVERY] = pickup, delivery
+        self.record[n, DAY_FIELDS] = values
+        self.n_tasks = n + 1
+
+    @property
+    def mark(self) -> tuple[int, float, int]:
+        """How far the day has come: number of tasks, delay, delivered ones."""
+        return self.n_tasks, self.delay, self.delivered
+
+
+class Situation(NamedTuple):
+    """All that events change, to return to; what it holds is never changed in place but the day's end."""
+
+    layout: Layout
+    vehicles: list[LiveVehicle]
+    tasks: dict[str, LiveTask]
+    pool: list[str]
+    planned: dict[str, LiveTask]
+    day: Day
+    mark: tuple[int, float, int]
+
+
+def find_arrival(event: TaskArrived) -> float:
+    """Return when a task begins to wait, s: at its arrival, or at its earliest start if that is later."""
+    return event.time if event.earliest_start is None else max(event.time, event.earliest_start)
+
+
+def _double(array: np.ndarray, axis: int = 0) -> np.ndarray:
+    """Return an array with twice the room, so that many tasks cost no more each than few."""
+    return np.concatenate([array, np.zeros_like(array)], axis=axis)
+
 
 class Board:
-    """Tables of one situation, in row 0 of a State.
+    """Tables of one situation, in row 0 of a State, as they stand after each change.
 
     Parameters
     ----------
@@ -57,23 +128,16 @@ class Board:
         Returns empty tables of a layout with `FIRST_ROOM` tasks.
     hides_out : bool
         Whether vehicles that are out of service may carry nothing as kernels see it; else they are broken.
-    task_slots : dict of int, optional
-        Own slots of the day's tasks, from 1; by default a task's slot is its place in the pool.
     ranks : bool
         Whether priorities count though those of the tasks at hand are alike: others may come in a future.
+    task_slots : dict of int, optional
+        Own slots of the day's tasks, from 1; by default a task's slot is its place in the pool.
 
     Attributes
     ----------
-    problem : Problem
-    state : State
-    clock : Clock
-    vehicles : list of LiveVehicle
-    tasks : dict of LiveTask
-        Waiting or under way, by name.
-    pool : list of str
-        Waiting, in pool order.
-    planned : dict of TaskArrived
-        Held back until their earliest starts.
+    layout, vehicles, tasks, pool, planned, day
+        As of a `Situation`; `tasks` wait, as `pool` lists them, or are under way, and `planned` ones are held
+        back until their earliest starts.
     n_ready : int
         Idle vehicles in service.
     """
@@ -81,46 +145,41 @@ class Board:
     def __init__(
         self,
         layout: Layout,
-        build: Callable[[Layout], Problem],
+        build: Callable[[Layout], S.Problem],
         *,
-        hides_out: bool = False,
-        ranks: bool = False,
-        task_slots: Mapping[str, int] | None = None,
+        hides_out: bool,
+        ranks: bool,
+        task_slots: Mapping[str, int] | None,
     ) -> None:
         self._build = build
         self._task_slots = task_slots
         self._hides_out = hides_out
         self._ranks = ranks
-        self.planned: dict[str, TaskArrived] = {}
+        self.planned: dict[str, LiveTask] = {}
+        self.day = Day()
         self._lay_out(layout)
         for v, vehicle in enumerate(layout.vehicles):
             site = layout.site_index[vehicle.start]
-            self.put(v, LiveVehicle(IDLE, SERVING, site, site))
+            self.put(v, LiveVehicle(S.IDLE, SERVING, site, site))
 
     def _lay_out(self, layout: Layout) -> None:
         """Make empty tables."""
         n = len(layout.vehicles)
         self.layout = layout
         self.problem = self._build(layout)
-        self.state = allocate_state(self.problem, 1)
-        self.state.vehicle[0, :, VEHICLE_LEG] = ARRIVED
-        self.state.vehicle[0, :, VEHICLE_TASK] = -1
-        self.state.vehicle[0, :, VEHICLE_HALTED_TOWARDS] = -1
+        self.state = S.allocate_state(self.problem, 1)
+        self.state.vehicle[0, :, S.VEHICLE_LEG] = S.ARRIVED
+        self.state.vehicle[0, :, [S.VEHICLE_TASK, S.VEHICLE_HALTED_TOWARDS]] = -1
         most = max([1, *(len(vehicle.breakdowns) for vehicle in layout.vehicles)])
         planned = np.full((n, most, N_PLAN_FIELDS), np.inf)
         for v, vehicle in enumerate(layout.vehicles):
             for k, item in enumerate(vehicle.breakdowns):
                 planned[v, k, PLAN_TIME] = item.time
                 planned[v, k, PLAN_REPAIR_TIME] = item.repair_time
-        self.clock = Clock(
-            since=np.zeros(FIRST_ROOM),
-            arrival=np.zeros(FIRST_ROOM),
-            used=np.zeros(FIRST_ROOM, np.bool_),
-            finish=np.zeros(n),
-            broke=np.zeros(n),
-            planned=planned,
-        )
-        self.vehicles: list[LiveVehicle] = [LiveVehicle(BROKEN, SERVING, 0, 0)] * n
+        since, arrival = np.zeros((2, FIRST_ROOM))
+        used = np.zeros(FIRST_ROOM, np.bool_)
+        self.clock = Clock(since, arrival, used, np.zeros(n), np.zeros(n), planned)
+        self.vehicles = [LiveVehicle(S.BROKEN, SERVING, 0, 0)] * n
         self.tasks: dict[str, LiveTask] = {}
         self.pool: list[str] = []
         self.n_ready = 0
@@ -132,47 +191,35 @@ class Board:
         """Rows of the tables."""
         return int(self.problem.record.shape[1])
 
-    def status(self, v: int) -> int:
-        """Return IDLE, WORKING or BROKEN."""
-        return self.vehicles[v].status
-
-    def site(self, v: int) -> int:
-        """Return the site that a vehicle visited last."""
-        return self.vehicles[v].site
-
-    def set_vehicle(self, v: int, status: int, site: int) -> None:
-        """Put a vehicle at a site."""
-        self.put(v, self.vehicles[v]._replace(status=status, site=site))
-
     def put(self, v: int, vehicle: LiveVehicle) -> None:
         """Write all of a vehicle but its task."""
         before = self.vehicles[v]
         self.vehicles[v] = vehicle
-        is_out = vehicle.service == OUT and vehicle.status == IDLE
+        is_out = vehicle.service == OUT and vehicle.status == S.IDLE
         row = self.state.vehicle[0, v]
-        row[VEHICLE_STATUS] = BROKEN if is_out else vehicle.status
-        row[VEHICLE_SITE] = row[VEHICLE_EDGE_FROM] = vehicle.site
+        row[S.VEHICLE_STATUS] = S.BROKEN if is_out else vehicle.status
+        row[S.VEHICLE_SITE] = row[S.VEHICLE_EDGE_FROM] = vehicle.site
         self.clock.finish[v], self.clock.broke[v] = vehicle.finish, vehicle.broke
         self.n_ready += vehicle.is_ready - before.is_ready
         if self._hides_out and vehicle.service != before.service:
             is_hidden = vehicle.service != SERVING
             capacity = -1.0 if is_hidden else self.layout.vehicles[v].capacity
-            self.problem.fleet[0, v, FLEET_CAPACITY] = capacity
+            self.problem.fleet[0, v, S.FLEET_CAPACITY] = capacity
 
-    def enter(self, event: TaskArrived, since: float) -> LiveTask:
-        """Give a task a row of the tables."""
+    def enter(self, task: LiveTask) -> None:
+        """Let a task wait from its arrival on, last in the pool."""
         if not self._free:
             self._make_room()
-        task = LiveTask(event, self._free.pop(), since, slot=self._find_slot(event.task))
+        slot = 0
+        if self._task_slots is not None:
+            # That of a task nobody has named is the lowest that no other has.
+            taken = {*self._task_slots.values(), *(other.slot for other in self.tasks.values())}
+            named = self._task_slots.get(task.event.task)
+            slot = named or next(k for k in count(1) if k not in taken)
+        arrival = find_arrival(task.event)
+        task = task._replace(row=self._free.pop(), since=arrival, slot=slot)
         self._write(task)
-        return task
-
-    def _find_slot(self, name: str) -> int:
-        """Return a task's slot; that of one nobody has named is the lowest that no other has."""
-        if self._task_slots is None:
-            return 0
-        taken = {*self._task_slots.values(), *(task.slot for task in self.tasks.values())}
-        return self._task_slots.get(name) or next(k for k in count(1) if k not in taken)
+        self.wait(task)
 
     def _write(self, task: LiveTask) -> None:
         """Write a task into its row."""
@@ -180,18 +227,17 @@ class Board:
         index = self.layout.site_index
         pickup, delivery = index[event.pickup], index[event.delivery]
         ends = self.problem.ends[0, row]
-        ends[ENDS_PICKUP], ends[ENDS_DELIVERY] = pickup, delivery
+        ends[S.ENDS_PICKUP], ends[S.ENDS_DELIVERY] = pickup, delivery
         arrival = find_arrival(event)
         values = self.problem.record[0, row]
-        values[RECORD_ARRIVAL] = arrival
-        values[RECORD_EXPIRY] = event.expiry - (arrival - event.time)
-        values[RECORD_HANDLING], values[RECORD_DEMAND] = event.handling_time, event.demand
-        values[RECORD_PRIORITY], values[RECORD_SLOT] = event.priority, task.slot
-        values[RECORD_LOADED] = measure_loaded(
-            self.layout, self.problem.distance[0, pickup, delivery]
-        )
+        values[S.RECORD_ARRIVAL] = arrival
+        values[S.RECORD_EXPIRY] = event.expiry - (arrival - event.time)
+        values[S.RECORD_HANDLING], values[S.RECORD_DEMAND] = event.handling_time, event.demand
+        values[S.RECORD_PRIORITY], values[S.RECORD_SLOT] = event.priority, task.slot
+        loaded = self.problem.distance[0, pickup, delivery]
+        values[S.RECORD_LOADED] = measure_loaded(self.layout, loaded)
         self.state.task[0, row] = 0
-        self.state.task[0, row, TASK_VEHICLE] = task.vehicle
+        self.state.task[0, row, S.TASK_VEHICLE] = task.vehicle
         self.clock.since[row], self.clock.arrival[row] = task.since, arrival
         self.clock.used[row] = True
         self._count_ranked(event, 1)
@@ -201,7 +247,7 @@ class Board:
         """Count the tasks whose priority is not that of most."""
         if event.priority != 0.0:
             self._n_ranked += n
-        self.problem.instance[0, INSTANCE_HAS_PRIORITIES] = self._n_ranked > 0 or self._ranks
+        self.problem.instance[0, S.INSTANCE_HAS_PRIORITIES] = self._n_ranked > 0 or self._ranks
 
     def leave(self, task: LiveTask) -> None:
         """Take a task off the tables; its row keeps nothing that a future could count."""
@@ -210,53 +256,49 @@ class Board:
         self.clock.used[task.row] = False
         self._count_ranked(task.event, -1)
         values = self.problem.record[0, task.row]
-        values[RECORD_ARRIVAL] = values[RECORD_EXPIRY] = 0.0
-        self.state.task[0, task.row, TASK_FINISH] = 0
+        values[S.RECORD_ARRIVAL] = values[S.RECORD_EXPIRY] = 0.0
+        self.state.task[0, task.row, S.TASK_FINISH] = 0
 
-    def change(self, name: str, event: TaskArrived) -> None:
-        """Replace the event of a waiting task."""
-        task = self.tasks[name]
-        self._count_ranked(task.event, -1)
-        self._write(task._replace(event=event))
+    def replace_event(self, task: LiveTask, event: TaskArrived) -> None:
+        """Replace the event of a task that waits or is held back."""
+        new = task._replace(event=event, told=task.told or task.event)
+        if event.task in self.planned:
+            self.planned[event.task] = new
+        else:
+            self._count_ranked(task.event, -1)
+            self._write(new)
 
     def wait(self, task: LiveTask) -> None:
         """Put a task at the end of the pool."""
         self.state.pool[0, len(self.pool)] = task.row
         self.pool.append(task.event.task)
-        self.state.episode[0, EPISODE_POOL_SIZE] = len(self.pool)
+        self.state.episode[0, S.EPISODE_POOL_SIZE] = len(self.pool)
 
-    def withdraw(self, task: LiveTask) -> None:
-        """Take a waiting task off the pool and the tables."""
-        self._take(self.pool.index(task.event.task))
-        self.leave(task)
-
-    def _take(self, position: int) -> str:
+    def _pull(self, position: int) -> str:
         """Take a name out of the pool."""
         name = self.pool.pop(position)
         n = len(self.pool)
         rows = self.state.pool[0]
         rows[position:n] = rows[position + 1 : n + 1].copy()
-        self.state.episode[0, EPISODE_POOL_SIZE] = n
+        self.state.episode[0, S.EPISODE_POOL_SIZE] = n
         return name
 
-    def carry(self, v: int, position: int, now: float) -> LiveTask:
-        """Give a waiting task to a vehicle."""
-        name = self._take(position)
+    def carry(self, v: int, position: int, now: float) -> str:
+        """Give a waiting task to a vehicle; return its name."""
+        name = self._pull(position)
         task = self.tasks[name] = self.tasks[name]._replace(vehicle=v)
         vehicle = self.vehicles[v]
-        self.put(
-            v,
-            vehicle._replace(
-                status=WORKING,
-                origin=vehicle.site,
-                has_fetched=vehicle.site == self.layout.site_index[task.event.pickup],
-                task=name,
-                finish=now + self._estimate(v, task),
-            ),
+        carrying = vehicle._replace(
+            status=S.WORKING,
+            origin=vehicle.site,
+            has_fetched=vehicle.site == self.layout.site_index[task.event.pickup],
+            task=name,
+            finish=now + self._estimate(v, task),
         )
-        self.state.vehicle[0, v, VEHICLE_TASK] = task.row
-        self.state.task[0, task.row, TASK_VEHICLE] = v
-        return task
+        self.put(v, carrying)
+        self.state.vehicle[0, v, S.VEHICLE_TASK] = task.row
+        self.state.task[0, task.row, S.TASK_VEHICLE] = v
+        return name
 
     def drop(self, v: int, since: float | None = None) -> LiveTask | None:
         """Take the task off a vehicle; return it, as waiting since then if that is given."""
@@ -264,91 +306,80 @@ class Board:
         if name is None:
             return None
         self.vehicles[v] = self.vehicles[v]._replace(task=None)
-        self.state.vehicle[0, v, VEHICLE_TASK] = -1
+        self.state.vehicle[0, v, S.VEHICLE_TASK] = -1
         task = self.tasks[name]
         task = task._replace(vehicle=-1, since=task.since if since is None else since)
         self.tasks[name] = task
-        self.state.task[0, task.row, TASK_VEHICLE] = -1
+        self.state.task[0, task.row, S.TASK_VEHICLE] = -1
         self.clock.since[task.row] = task.since
         return task
 
-    def find_next_site(self, task: LiveTask) -> int:
-        """Return the next site on the way of a task's vehicle to its pickup."""
-        vehicle = self.vehicles[task.vehicle]
-        pickup = self.layout.site_index[task.event.pickup]
-        route = self.layout.routes.explicit.get((vehicle.origin, pickup), ())
-        if vehicle.site in route[:-1]:
-            return route[route.index(vehicle.site) + 1]
-        return int(self.layout.routes.next_site[vehicle.site, pickup])
-
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> Situation:
         """Return the situation, to come back to it with `restore`."""
-        return Snapshot(
+        return Situation(
             self.layout,
             self.vehicles.copy(),
             self.tasks.copy(),
             self.pool.copy(),
             self.planned.copy(),
+            self.day,
+            self.day.mark,
         )
 
-    def restore(self, snapshot: Snapshot) -> None:
+    def restore(self, situation: Situation) -> None:
         """Return to a situation."""
-        if snapshot.layout is not self.layout:
-            self._lay_out(snapshot.layout)
+        if situation.layout is not self.layout:
+            self._lay_out(situation.layout)
         for task in list(self.tasks.values()):
             self.leave(task)
-        while snapshot.tasks and max(task.row for task in snapshot.tasks.values()) >= self.room:
+        while max((task.row for task in situation.tasks.values()), default=-1) >= self.room:
             self._make_room()
-        for task in snapshot.tasks.values():
+        for task in situation.tasks.values():
             self._write(task)
         self._free = [row for row in range(self.room - 1, -1, -1) if not self.clock.used[row]]
         self.pool = []
-        for name in snapshot.pool:
+        for name in situation.pool:
             self.wait(self.tasks[name])
-        self.state.episode[0, EPISODE_POOL_SIZE] = len(self.pool)
-        self.planned = snapshot.planned.copy()
-        for v, vehicle in enumerate(snapshot.vehicles):
+        self.state.episode[0, S.EPISODE_POOL_SIZE] = len(self.pool)
+        self.planned = situation.planned.copy()
+        self.day = situation.day
+        self.day.n_tasks, self.day.delay, self.day.delivered = situation.mark
+        for v, vehicle in enumerate(situation.vehicles):
             self.put(v, vehicle)
             row = -1 if vehicle.task is None else self.tasks[vehicle.task].row
-            self.state.vehicle[0, v, VEHICLE_TASK] = row
+            self.state.vehicle[0, v, S.VEHICLE_TASK] = row
 
     def _estimate(self, v: int, task: LiveTask) -> float:
         """Return how long a trip takes, s."""
         distance = self.problem.distance[0]
         row = self.problem.ends[0, task.row]
-        pickup, delivery = int(row[ENDS_PICKUP]), int(row[ENDS_DELIVERY])
-        site = self.site(v)
+        pickup, delivery = int(row[S.ENDS_PICKUP]), int(row[S.ENDS_DELIVERY])
+        site = self.vehicles[v].site
         metres = float(distance[site, pickup] + distance[pickup, delivery])
-        if self.problem.instance[0, INSTANCE_TRUNCATES]:
+        if self.problem.instance[0, S.INSTANCE_TRUNCATES]:
             metres = math.floor(metres + 0.5e-9)
         slowdown = self.layout.routes.find_slowdown(self.layout.vehicles[v].speed)
         slow = 0.0
         if slowdown is not None:
             slow = float(slowdown[site, pickup] + slowdown[pickup, delivery])
-        return (
-            metres / float(self.problem.fleet[0, v, FLEET_SPEED]) + slow + task.event.handling_time
-        )
+        driven = metres / float(self.problem.fleet[0, v, S.FLEET_SPEED])
+        return driven + slow + task.event.handling_time
 
     def _make_room(self) -> None:
         """Double the rows of the tables."""
         n = self.room
-
-        def double(array: np.ndarray, axis: int = 1) -> np.ndarray:
-            return np.concatenate([array, np.zeros_like(array)], axis=axis)
-
-        self.problem = self.problem._replace(
-            ends=double(self.problem.ends),
-            record=double(self.problem.record),
-            arrival_tick=double(self.problem.arrival_tick),
+        problem, state, clock = self.problem, self.state, self.clock
+        self.problem = problem._replace(
+            ends=_double(problem.ends, 1),
+            record=_double(problem.record, 1),
+            arrival_tick=_double(problem.arrival_tick, 1),
         )
-        self.state = self.state._replace(
-            pool=double(self.state.pool),
-            waiting_since=double(self.state.waiting_since),
-            task=double(self.state.task),
+        self.state = state._replace(
+            pool=_double(state.pool, 1),
+            waiting_since=_double(state.waiting_since, 1),
+            task=_double(state.task, 1),
         )
-        self.clock = self.clock._replace(
-            since=double(self.clock.since, 0),
-            arrival=double(self.clock.arrival, 0),
-            used=double(self.clock.used, 0),
+        self.clock = clock._replace(
+            since=_double(clock.since), arrival=_double(clock.arrival), used=_double(clock.used)
         )
         self._free = list(range(2 * n - 1, n - 1, -1)) + self._free

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from acerl_np.kernels.deciders import Decider, make_rule_decider
+from acerl_np.kernels.deciders import make_rule_decider
 from acerl_np.kernels.futures import (
     PAST_CLOCK,
     PAST_DELAY,
@@ -26,7 +26,7 @@ from acerl_np.kernels.lookahead import (
 )
 from acerl_np.kernels.random import ACTION, derive_key
 from acerl_np.kernels.state import ENDS_PICKUP, N_SCALING_FIELDS, Problem
-from acerl_np.live.board import FIRST_ROOM, Board, Day
+from acerl_np.live.board import FIRST_ROOM, Board
 from acerl_np.live.events import Explanation, Option
 from acerl_np.policies.files import AnyPolicy
 from acerl_np.policies.index import IndexPolicy
@@ -61,26 +61,12 @@ NOTHING = Decision(-1, -1, "", 0)
 
 
 class LiveDecider:
-    """A policy of any form that decides on boards.
-
-    Parameters
-    ----------
-    layout : Layout
-        The first; later ones come with the boards.
-    policy : policy of any form, Lookahead, or str
-        A str is a rule's name.
-    greedy : bool
-        Whether networks and index policies take what they like best.
-    seed : int
-    budget : float or None
-        s per decision of a lookahead, None for all its futures.
-    task_ids : sequence of str, optional
-        Of the day's tasks.
+    """A policy of any form that decides on boards, as the arguments of `Dispatcher` say.
 
     Attributes
     ----------
-    task_slots : dict of int or None
-        Slots of the day's tasks, from 1, for a network that knows tasks by their ids.
+    options : dict
+        What a board is to know of the policy, as `Board` takes it.
 
     Raises
     ------
@@ -91,13 +77,12 @@ class LiveDecider:
 
     def __init__(
         self,
-        layout: Layout,
         policy: AnyPolicy | Lookahead | str,
         *,
         greedy: bool,
         seed: int,
         budget: float | None,
-        task_ids: Sequence[str] | None = None,
+        task_ids: Sequence[str] | None,
     ) -> None:
         self.policy = policy
         self.greedy = greedy
@@ -108,17 +93,24 @@ class LiveDecider:
                 "dispatcher: this policy looks at how many tasks are still to come, which nobody knows "
                 "while the day goes on; expected one trained without the knowledge 'tasks' and 'time'"
             )
-        self.is_relative = isinstance(policy, IndexPolicy | Lookahead)
+        self._is_relative = isinstance(policy, IndexPolicy | Lookahead)
         self._key = np.empty(4, np.uint32)
         self._own = np.empty(4, np.uint32)
         derive_key(seed, ACTION, 0, 0, self._key)
         self._room = 0
-        self._layout = layout
-        self._decider: Decider | Ahead | None = None
+        self._layout: Layout | None = None
+        self._decider: Any = None
         self._network = base if isinstance(base, Policy) else None
-        self.task_slots = self._give_slots(task_ids)
+        history = policy.history if isinstance(policy, Lookahead) else ()
+        self.options: dict[str, Any] = {
+            # A network sees each of its vehicles.
+            "hides_out": self._is_relative and self._network is None,
+            "ranks": any(record.priority.any() for record in history),
+            "task_slots": self._give_slots(task_ids),
+        }
 
     def _give_slots(self, task_ids: Sequence[str] | None) -> dict[str, int] | None:
+        """Return slots of the day's tasks, from 1, for a network that knows tasks by their ids."""
         if self._network is None or self._network.slots == "pool":
             return None
         if task_ids is None:
@@ -129,18 +121,6 @@ class LiveDecider:
         ids = [str(task) for task in task_ids]
         slots = assign_slots(ids, self._network.task_ids)
         return dict(zip(ids, slots.tolist(), strict=True))
-
-    @property
-    def hides_out(self) -> bool:
-        """Whether vehicles out of service are left out; a network sees each of its vehicles."""
-        return self.is_relative and self._network is None
-
-    @property
-    def ranks(self) -> bool:
-        """Whether tasks of a future may have other priorities than those at hand."""
-        return isinstance(self.policy, Lookahead) and any(
-            record.priority.any() for record in self.policy.history
-        )
 
     def build_problem(self, layout: Layout) -> Problem:
         """Return empty tables for this policy's boards of a layout."""
@@ -154,36 +134,28 @@ class LiveDecider:
             )
         return build_live_problem(layout, FIRST_ROOM, scaling=np.ones(N_SCALING_FIELDS))
 
-    def tell(self, board: Board, day: Day, now: float) -> None:
+    def tell(self, board: Board, now: float) -> None:
         """Count a board's times from now, as an observation reads them."""
-        count_from(board.problem, board.state, board.clock, now, day.start, self.is_relative)
+        count_from(board.problem, board.state, board.clock, now, board.day.start, self._is_relative)
 
-    def decide(self, board: Board, decisions: int, day: Day, now: float) -> Decision:
-        """Return the next decision.
-
-        Parameters
-        ----------
-        board : Board
-        decisions : int
-            Number of decisions before this one.
-        day : Day
-        now : float
-            s.
-        """
-        if self._decider is None or self._room != board.room or self._layout is not board.layout:
-            self._layout = board.layout
-            self._decider = self._make(board.problem)()
-            self._room = board.room
+    def decide(self, board: Board, decisions: int, now: float) -> Decision:
+        """Return the next decision, after so many others, at `now`, s."""
+        if self._room != board.room or self._layout is not board.layout:
+            self._layout, self._room = board.layout, board.room
+            if isinstance(self.policy, str):
+                self._decider = make_rule_decider(RULES[self.policy])
+            else:
+                self._decider = self.policy.prepare(board.problem, [board.layout], self.greedy)[1]()
         if isinstance(self._decider, Ahead):
-            self.tell(board, day, now)
-            return self._look_ahead(self._decider, board, decisions, day, now)
+            self.tell(board, now)
+            return self._look_ahead(self._decider, board, decisions, now)
         v, position, rule = decide_live(
             board.problem,
             board.state,
             board.clock,
             now,
-            day.start,
-            self.is_relative,
+            board.day.start,
+            self._is_relative,
             self._decider,
             self._key,
             decisions,
@@ -191,12 +163,9 @@ class LiveDecider:
         return Decision(v, position, RULE_NAMES.get(rule, "index"), 0)
 
     def explain(self, board: Board, found: Decision) -> Explanation:
-        """Return why a decision was taken; call it before it is carried out."""
-        rule = RULES.get(found.rule, -1)
-        decider = self._decider or self._make(board.problem)()
-        reason = explain_choice(
-            decider, board.problem, board.state, 0, (found.vehicle, found.position, rule)
-        )
+        """Return why the last decision was taken; call it before it is carried out."""
+        chosen = found.vehicle, found.position, RULES.get(found.rule, -1)
+        reason = explain_choice(self._decider, board.problem, board.state, 0, chosen)
         names = {task.row: name for name, task in board.tasks.items()}
         vehicles = board.layout.vehicles
         options = tuple(
@@ -205,18 +174,15 @@ class LiveDecider:
         )
         return Explanation(reason.by, reason.measure, options)
 
-    def _make(self, problem: Problem) -> Callable[[], Decider | Ahead]:
-        if isinstance(self.policy, str):
-            rule = RULES[self.policy]
-            return lambda: make_rule_decider(rule)
-        return self.policy.prepare(problem, [self._layout], self.greedy)[1]
-
-    def _look_ahead(
-        self, ahead: Ahead, board: Board, decisions: int, day: Day, now: float
-    ) -> Decision:
+    def _look_ahead(self, ahead: Ahead, board: Board, decisions: int, now: float) -> Decision:
         """Look ahead until all futures are seen or the time is up."""
         started = time.perf_counter()
-        excluded = self._exclude(ahead, board, day)
+        day, excluded = board.day, ahead.excluded
+        if day.n_tasks > 0:
+            own, first = int(day.ends[0, ENDS_PICKUP]), ahead.history.ends[:, 0, ENDS_PICKUP]
+            apart = are_apart(board.problem.distance[0], own, first)
+            # Records of another part are no future; but a floor has to go on where all are.
+            excluded = excluded if apart.all() else apart[np.newaxis]
         ahead = ahead._replace(seen_ends=day.ends, seen_record=day.record, excluded=excluded)
         ahead.past[PAST_SEEN] = day.n_tasks
         ahead.past[PAST_CLOCK] = now - day.start
@@ -234,20 +200,8 @@ class LiveDecider:
             last = min(n, seen + CHUNK)
             rate_candidates(problem, state, 0, ahead, self._own, seen, last)
             seen = last
-            if seen == n or self._is_over(started):
+            is_late = self.budget is not None and time.perf_counter() - started >= self.budget
+            if seen == n or is_late:
                 break
         _, _, v, position = pick_candidate(ahead)
         return Decision(int(v), int(position), "lookahead", seen) if found > 0 else NOTHING
-
-    def _exclude(self, ahead: Ahead, board: Board, day: Day) -> np.ndarray:
-        """Return which records are no future of the day, bool (1, n_history): those of another part."""
-        if day.n_tasks == 0:
-            return ahead.excluded
-        own, first = int(day.ends[0, ENDS_PICKUP]), ahead.history.ends[:, 0, ENDS_PICKUP]
-        apart = are_apart(board.problem.distance[0], own, first)
-        # A floor has to go on where all are of another part.
-        return ahead.excluded if apart.all() else apart[np.newaxis]
-
-    def _is_over(self, started: float) -> bool:
-        """Whether a decision that began then has used up its budget."""
-        return self.budget is not None and time.perf_counter() - started >= self.budget

@@ -7,21 +7,20 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from acerl_np.kernels.live import look
 from acerl_np.kernels.observation import allocate_view
 from acerl_np.kernels.state import INSTANCE_TASK_SLOTS
-from acerl_np.live.audit import AuditLog
-from acerl_np.live.board import Board
-from acerl_np.live.day import Day
+from acerl_np.live.audit import ASSIGNED, DAY_BEGAN, STARTED, AuditLog
+from acerl_np.live.board import OUT, LiveVehicle
 from acerl_np.live.decision import Decision, LiveDecider
 from acerl_np.live.events import Assignment, Event, Explanation
 from acerl_np.live.feed import Feed
 from acerl_np.live.floor import DayBegan, Floor
-from acerl_np.live.parts import OUT
 from acerl_np.live.saving import describe_unusable, read_dispatcher, unpack_feed, write_dispatcher
 from acerl_np.policies.files import AnyPolicy, check_policy
 from acerl_np.policies.lookahead import Lookahead
@@ -38,6 +37,9 @@ from acerl_np.support.sharing import CopiedWhole, Exclusive, exclusive
 MANUAL = "manual"
 """In place of a rule where somebody else has decided."""
 
+OPTIONS = ("greedy", "seed", "budget", "explain", "task_ids")
+"""Arguments that are saved."""
+
 BUDGET = 0.002
 """s per decision of a lookahead, the paper's limit."""
 
@@ -46,6 +48,7 @@ class Dispatcher(CopiedWhole):
     """Assign waiting tasks to idle vehicles as events come in.
 
     One thread at a time may use it: a call raises `SharingError` while another thread is in one.
+    It can be copied and pickled; a copy has no log, which goes on with the original.
 
     Parameters
     ----------
@@ -136,21 +139,10 @@ class Dispatcher(CopiedWhole):
             warn_of_difference(policy, [("dispatcher", layout)])
         self.task_ids = None if task_ids is None else tuple(task_ids)
         self._decider = LiveDecider(
-            layout,
-            policy,
-            greedy=self.greedy,
-            seed=self.seed,
-            budget=self.budget,
-            task_ids=self.task_ids,
+            policy, greedy=self.greedy, seed=self.seed, budget=self.budget, task_ids=self.task_ids
         )
-        self._board = Board(
-            layout,
-            self._decider.build_problem,
-            hides_out=self._decider.hides_out,
-            ranks=self._decider.ranks,
-            task_slots=self._decider.task_slots,
-        )
-        self._floor = Floor(self._board, check)
+        build = self._decider.build_problem
+        self._floor = Floor(layout, build, check, **self._decider.options)
         self._floor.apply(DayBegan(-math.inf, float(start)))
         self._warm_up()
         self._feed = Feed(self._floor)
@@ -158,44 +150,50 @@ class Dispatcher(CopiedWhole):
         if audit is not None:
             self._open_log(audit)
 
+    def __getstate__(self) -> dict[str, Any]:
+        # A log is an open file, whose number may be that of another one when the copy writes.
+        return {**vars(self), "_audit": None}
+
     def _warm_up(self) -> None:
         """Compile or load the kernels now, not at the first decision."""
+        floor = self._floor
         if not isinstance(self.policy, Lookahead):
-            before = self._floor.snapshot()
-            self._floor.try_task()
-            found = self._decide(0.0)
+            before = floor.snapshot()
+            floor.try_task()
+            found = self._decider.decide(floor, 0, 0.0)
             if found.vehicle >= 0:
                 if self.explain:
-                    self._decider.explain(self._board, found)
-                self._board.carry(found.vehicle, found.position, 0.0)
-            self._floor.restore(before)
-        self._decider.tell(self._board, self._day, 0.0)
+                    self._decider.explain(floor, found)
+                floor.carry(found.vehicle, found.position, 0.0)
+            floor.restore(before)
+        self._decider.tell(floor, 0.0)
         if isinstance(self.policy, Lookahead):
-            self._decide(self._day.start)
+            self._decider.decide(floor, 0, floor.day.start)
 
     def _open_log(self, path: str | os.PathLike[str]) -> None:
-        policy = self.policy if isinstance(self.policy, str) else type(self.policy).__name__
         self._audit = AuditLog(path)
-        self._audit.note_start(self.layout, policy, self._day.start)
+        self._audit.note(
+            STARTED,
+            start=self._floor.day.start,
+            policy=self.policy if isinstance(self.policy, str) else type(self.policy).__name__,
+            layout=self.layout.name,
+            vehicles=[vehicle.id for vehicle in self.layout.vehicles],
+        )
 
     @property
     def layout(self) -> Layout:
         """Floor and fleet as they are now."""
-        return self._board.layout
-
-    @property
-    def _day(self) -> Day:
-        return self._floor.day
+        return self._floor.layout
 
     @property
     def waiting(self) -> tuple[str, ...]:
         """Names of the waiting tasks, in pool order."""
-        return tuple(self._board.pool)
+        return tuple(self._floor.pool)
 
     @property
     def planned(self) -> tuple[str, ...]:
         """Names of the tasks that are held back until their earliest starts."""
-        return tuple(self._board.planned)
+        return tuple(self._floor.planned)
 
     @property
     def next_time(self) -> float | None:
@@ -203,29 +201,28 @@ class Dispatcher(CopiedWhole):
         return self._floor.next_release
 
     @property
+    def _fleet(self) -> Iterator[tuple[str, LiveVehicle]]:
+        return zip((item.id for item in self.layout.vehicles), self._floor.vehicles, strict=True)
+
+    @property
     def under_way(self) -> dict[str, str]:
         """Tasks under way and their vehicles."""
-        fleet = zip(self.layout.vehicles, self._board.vehicles, strict=True)
-        return {own.task: vehicle.id for vehicle, own in fleet if own.task is not None}
+        return {own.task: name for name, own in self._fleet if own.task is not None}
 
     @property
     def idle(self) -> tuple[str, ...]:
         """Names of the idle vehicles in service."""
-        fleet = zip(self.layout.vehicles, self._board.vehicles, strict=True)
-        return tuple(vehicle.id for vehicle, own in fleet if own.is_ready)
+        return tuple(name for name, own in self._fleet if own.is_ready)
 
     @property
     def sites(self) -> dict[str, str]:
         """Each vehicle and the site that it visited last."""
-        sites = self.layout.sites
-        fleet = zip(self.layout.vehicles, self._board.vehicles, strict=True)
-        return {vehicle.id: sites[own.site].id for vehicle, own in fleet}
+        return {name: self.layout.sites[own.site].id for name, own in self._fleet}
 
     @property
     def out_of_service(self) -> tuple[str, ...]:
         """Names of the vehicles that are out of service."""
-        fleet = zip(self.layout.vehicles, self._board.vehicles, strict=True)
-        return tuple(vehicle.id for vehicle, own in fleet if own.service == OUT)
+        return tuple(name for name, own in self._fleet if own.service == OUT)
 
     @property
     def held(self) -> tuple[Event, ...]:
@@ -250,7 +247,7 @@ class Dispatcher(CopiedWhole):
             raise EventError(f"begin_day: read {describe(start)}; expected seconds")
         self._feed.begin_day(float(start))
         if self._audit is not None:
-            self._audit.note_day(float(start))
+            self._audit.note(DAY_BEGAN, start=float(start))
 
     @exclusive
     def feed(self, event: Event, *, hold: bool = False) -> None:
@@ -283,7 +280,7 @@ class Dispatcher(CopiedWhole):
                 f"{type(event).__name__}: read time {describe(event.time)}; expected seconds"
             )
         if self._feed.take(event, holds=hold) and self._audit is not None:
-            self._audit.note_event(event)
+            self._audit.note(type(event).__name__, **vars(event))
 
     @exclusive
     def decide(self, now: float) -> list[Assignment]:
@@ -304,20 +301,15 @@ class Dispatcher(CopiedWhole):
         EventError
             If time runs backwards; nothing is changed then.
         """
-        self._check_time(now, "decide")
-        now = float(now)
+        now = self._check_time(now, "decide")
         self._feed.move_to(now)
         assignments: list[Assignment] = []
-        board = self._board
-        while board.pool and board.n_ready:
-            found = self._decide(now)
+        while self._floor.pool and self._floor.n_ready:
+            found = self._decider.decide(self._floor, self._decisions, now)
             if found.vehicle < 0:
                 break
             assignments.append(self._assign(now, found))
         return assignments
-
-    def _decide(self, now: float) -> Decision:
-        return self._decider.decide(self._board, self._decisions, self._day, now)
 
     @exclusive
     def observe(self, now: float) -> tuple[np.ndarray, np.ndarray]:
@@ -340,15 +332,15 @@ class Dispatcher(CopiedWhole):
         EventError
             If time runs backwards.
         """
-        self._check_time(now, "observe")
-        self._feed.move_to(float(now))
-        self._decider.tell(self._board, self._day, float(now))
-        problem = self._board.problem
+        now = self._check_time(now, "observe")
+        self._feed.move_to(now)
+        self._decider.tell(self._floor, now)
+        problem = self._floor.problem
         n_vehicles = problem.fleet.shape[1]
         slots = int(problem.instance[0, INSTANCE_TASK_SLOTS])
         n_features = count_features(slots, n_vehicles)
         view = allocate_view(1, n_features, count_actions(n_vehicles))
-        look(problem, self._board.state, view)
+        look(problem, self._floor.state, view)
         return view.observation[0], view.mask[0]
 
     @exclusive
@@ -374,8 +366,7 @@ class Dispatcher(CopiedWhole):
         EventError
             If it cannot be; nothing is changed then.
         """
-        self._check_time(now, "assign")
-        now = float(now)
+        now = self._check_time(now, "assign")
         if self.next_time is not None and self.next_time <= now:
             self._feed.move_to(now)
         v, position = self._floor.check_assignment(f"assign at {now} s", vehicle, task)
@@ -384,21 +375,25 @@ class Dispatcher(CopiedWhole):
 
     def _assign(self, now: float, found: Decision) -> Assignment:
         """Carry out what has been decided."""
-        board = self._board
+        floor = self._floor
         reason: Explanation | None = None
         if self.explain and found.rule != MANUAL:
-            reason = self._decider.explain(board, found)
-        name = board.carry(found.vehicle, found.position, now).event.task
+            reason = self._decider.explain(floor, found)
+        task = floor.carry(found.vehicle, found.position, now)
         self._decisions += 1
-        vehicle = board.layout.vehicles[found.vehicle].id
-        self._feed.give(now, vehicle, name)
-        finish = board.vehicles[found.vehicle].finish
-        assignment = Assignment(vehicle, name, found.rule, found.futures, finish, reason)
+        vehicle = floor.layout.vehicles[found.vehicle].id
+        self._feed.give(now, vehicle, task)
+        finish = floor.vehicles[found.vehicle].finish
+        assignment = Assignment(vehicle, task, found.rule, found.futures, finish, reason)
         if self._audit is not None:
-            self._audit.note_assignment(now, assignment)
+            told: dict[str, Any] = {"finish": finish, "futures": found.futures}
+            if reason is not None:
+                options = [option._asdict() for option in reason.options]
+                told["reason"] = {**reason._asdict(), "options": options}
+            self._audit.note(ASSIGNED, time=now, **assignment._asdict(), **told)
         return assignment
 
-    def _check_time(self, time: float, what: str) -> None:
+    def _check_time(self, time: float, what: str) -> float:
         if not is_real(time):
             raise EventError(f"{what}: read time {describe(time)}; expected seconds")
         if time < self._feed.time:
@@ -406,6 +401,7 @@ class Dispatcher(CopiedWhole):
                 f"{what} at {time} s: before the last event at {self._feed.time} s; "
                 "expected times in order"
             )
+        return float(time)
 
     @exclusive
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -422,11 +418,7 @@ class Dispatcher(CopiedWhole):
         """
         options = {
             "rule": self.policy if isinstance(self.policy, str) else None,
-            "greedy": self.greedy,
-            "seed": self.seed,
-            "budget": self.budget,
-            "explain": self.explain,
-            "task_ids": self.task_ids,
+            **{name: getattr(self, name) for name in OPTIONS},
             "decisions": self._decisions,
         }
         write_dispatcher(path, self.policy, options, self._feed)
@@ -456,15 +448,9 @@ class Dispatcher(CopiedWhole):
         """
         data, policy = read_dispatcher(path)
         try:
-            dispatcher = cls(
-                Layout.from_dict(data["layout"]),
-                policy,
-                greedy=data["greedy"],
-                seed=data["seed"],
-                budget=data.get("budget", BUDGET),
-                explain=data.get("explain", False),
-                task_ids=data.get("task_ids"),
-            )
+            layout = Layout.from_dict(data["layout"])
+            options = {name: data[name] for name in OPTIONS if name in data}
+            dispatcher = cls(layout, policy, **options)
             dispatcher._decisions = int(data["decisions"])
             unpack_feed(dispatcher._feed, data, dispatcher.layout)
         except UNUSABLE as error:

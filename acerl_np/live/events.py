@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 
 @dataclass(frozen=True)
@@ -242,28 +242,22 @@ class VehicleBack:
     site: str | None = None
 
 
-TaskEvent = TaskArrived | TaskChanged | TaskCancelled | TaskRecalled
-FleetEvent = VehicleAdded | VehicleRemoved | VehicleOutOfService | VehicleBack
-VehicleEvent = VehicleIdle | VehiclePassed | VehicleBroke | VehicleRepaired
-Event = TaskEvent | VehicleEvent | FleetEvent
+Event = (
+    TaskArrived
+    | TaskChanged
+    | TaskCancelled
+    | TaskRecalled
+    | VehicleIdle
+    | VehiclePassed
+    | VehicleBroke
+    | VehicleRepaired
+    | VehicleAdded
+    | VehicleRemoved
+    | VehicleOutOfService
+    | VehicleBack
+)
 
-EVENTS: dict[str, type[Event]] = {
-    kind.__name__: kind
-    for kind in (
-        TaskArrived,
-        TaskChanged,
-        TaskCancelled,
-        TaskRecalled,
-        VehicleIdle,
-        VehiclePassed,
-        VehicleBroke,
-        VehicleRepaired,
-        VehicleAdded,
-        VehicleRemoved,
-        VehicleOutOfService,
-        VehicleBack,
-    )
-}
+EVENTS: dict[str, type[Event]] = {kind.__name__: kind for kind in get_args(Event)}
 """Every kind of event, by its name."""
 
 

@@ -6,8 +6,9 @@ import math
 from bisect import insort
 from dataclasses import dataclass
 
+from acerl_np.live.board import Situation
 from acerl_np.live.events import Event, TaskArrived, VehiclePassed
-from acerl_np.live.floor import DayBegan, Floor, Given, Item, Situation
+from acerl_np.live.floor import DayBegan, Floor, Given, Item
 from acerl_np.support.errors import EventError
 
 LATE = 5.0
@@ -16,34 +17,20 @@ LATE = 5.0
 
 @dataclass(order=True, slots=True)
 class Entry:
-    """What happened, at its place in the order.
-
-    Attributes
-    ----------
-    time : float
-        s; of an event that came after an assignment to its vehicle or of its task, that of the assignment.
-    number : int
-        What came first of equal times is first.
-    item : Event, Given or DayBegan
-    holds : bool
-        Whether it is kept though it cannot be yet.
-    is_settled : bool
-        Whether it could be.
-    """
+    """What happened, at its place in the order: by its time, and of equal times what came first."""
 
     time: float
+    """s; of an event that came after an assignment to its vehicle or of its task, that of the assignment."""
     number: int
     item: Item
     holds: bool = False
+    """Whether it is kept though it cannot be yet."""
     is_settled: bool = True
+    """Whether it could be."""
 
 
 class Feed:
     """What has happened lately, and the situation before that.
-
-    Parameters
-    ----------
-    floor : Floor
 
     Attributes
     ----------
@@ -57,30 +44,16 @@ class Feed:
 
     def __init__(self, floor: Floor) -> None:
         self.floor = floor
-        self.time = -math.inf
-        self.entries: list[Entry] = []
-        self._number = 0
-        self._seen: set[Event] = set()
-        self.start_from(floor.snapshot())
+        self.take_over(floor.snapshot(), [], -math.inf)
 
-    def start_from(self, base: Situation) -> None:
-        """Let a situation be the one before the first entry."""
+    def take_over(self, base: Situation, entries: list[Entry], time: float) -> None:
+        """Go on from a situation and the entries after it; an EventError if one of them cannot be."""
+        self.time, self.entries, self._number = time, entries, len(entries)
         self.base = base
         # A situation on the way, and how many entries lead there: the base as soon as none can come before.
         self._middle, self._n_middle, self._middle_time = base, 0, -math.inf
-
-    def take_over(self, base: Situation, entries: list[Entry], time: float) -> None:
-        """Go on from a situation and the entries that came after it.
-
-        Raises
-        ------
-        EventError
-            If one of them cannot be.
-        """
-        self.time, self.entries, self._number = time, entries, len(entries)
-        self.start_from(base)
         self._note_seen()
-        self.replay()
+        self._replay()
 
     def _note_seen(self) -> None:
         items = (entry.item for entry in self.entries)
@@ -89,10 +62,8 @@ class Feed:
     @property
     def held(self) -> tuple[Event, ...]:
         """Events that cannot have happened yet, kept in case that what makes them possible comes late."""
-        return tuple(
-            entry.item for entry in self.entries
-            if not entry.is_settled and not isinstance(entry.item, Given | DayBegan)
-        )  # fmt: skip
+        items = (entry.item for entry in self.entries if not entry.is_settled)
+        return tuple(item for item in items if not isinstance(item, Given | DayBegan))
 
     def move_to(self, now: float) -> None:
         """Let time pass."""
@@ -112,17 +83,8 @@ class Feed:
     def take(self, event: Event, *, holds: bool = False) -> bool:
         """Settle an event by its own time; return whether it was new.
 
-        Parameters
-        ----------
-        event : Event
-            Its time is a number.
-        holds : bool
-            Keep it if it cannot be yet.
-
-        Raises
-        ------
-        EventError
-            If it is too late, or cannot be; nothing is changed then.
+        With `holds` it is kept if it cannot be yet. An EventError, if it is too late or cannot be, changes
+        nothing.
         """
         if self._is_known(event):
             return False
@@ -132,15 +94,21 @@ class Feed:
                 f"{type(event).__name__} at {event.time} s: more than {LATE:g} s before the last event at "
                 f"{self.time} s; expected events at most {LATE:g} s late"
             )
-        entry = Entry(self._place(event, time), self._number, event, holds)
+        entry = Entry(self._place(event, time), self._count(), event, holds)
         in_order = not self.entries or self.entries[-1].time <= entry.time
         if in_order and entry.time >= self.floor.last_release:
-            self._settle_last(entry)
+            released = self.floor.last_release
+            self.floor.advance(entry.time)
+            try:
+                self._settle(entry)
+            except EventError:
+                if self.floor.last_release != released:
+                    self._replay()
+                raise
             self.time = max(self.time, time)
             self._append(entry)
         else:
             self._insert(entry)
-        self._count()
         self._seen.add(event)
         return True
 
@@ -153,8 +121,8 @@ class Feed:
             return False
         if not isinstance(event, TaskArrived):
             return False
-        task = self.floor.board.tasks.get(event.task)
-        return task is not None and task.event == event
+        task = self.floor.tasks.get(event.task) or self.floor.planned.get(event.task)
+        return task is not None and event == (task.told or task.event)
 
     def _count(self) -> int:
         self._number += 1
@@ -164,14 +132,12 @@ class Feed:
         """Return where an event belongs: no assignment that was given after it is undone."""
         if isinstance(event, TaskArrived | VehiclePassed):
             return time
-        name, is_task = getattr(event, "vehicle", None), False
-        if name is None:
-            name, is_task = getattr(event, "task", None), True
+        field = "vehicle" if hasattr(event, "vehicle") else "task"
+        name = getattr(event, field)
         for entry in reversed(self.entries):
             if entry.time < time:
                 break
-            item = entry.item
-            if isinstance(item, Given) and name == (item.task if is_task else item.vehicle):
+            if isinstance(entry.item, Given) and getattr(entry.item, field) == name:
                 return entry.time
         return time
 
@@ -185,17 +151,6 @@ class Feed:
                 raise
             entry.is_settled = False
 
-    def _settle_last(self, entry: Entry) -> None:
-        """Let an entry happen that is later than all others."""
-        released = self.floor.last_release
-        self.floor.advance(entry.time)
-        try:
-            self._settle(entry)
-        except EventError:
-            if self.floor.last_release != released:
-                self.replay()
-            raise
-
     def _append(self, entry: Entry) -> None:
         """Add the last entry, which has happened."""
         self.entries.append(entry)
@@ -208,32 +163,22 @@ class Feed:
 
     def _insert(self, entry: Entry) -> None:
         """Settle an entry before others."""
-        states = [item.is_settled for item in self.entries]
         insort(self.entries, entry)
         n_middle = self._n_middle
         if self.entries.index(entry) < n_middle:
             self._n_middle += 1
         try:
-            self.replay()
+            self._replay()
         except EventError:
             self.entries.remove(entry)
             self._n_middle = n_middle
-            for item, is_settled in zip(self.entries, states, strict=True):
-                item.is_settled = is_settled
-            self.replay()
+            self._replay()
             raise
 
-    def replay(self) -> None:
-        """Let all entries happen again from the base on.
-
-        Raises
-        ------
-        EventError
-            If one that is not held cannot be.
-        """
+    def _replay(self) -> None:
+        """Let all entries happen again from the base on; an EventError if one that is not held cannot be."""
         self.floor.restore(self.base)
-        newest = max((entry.number for entry in self.entries), default=-1)
-        late = next((entry for entry in self.entries if entry.number == newest), None)
+        late = max(self.entries, key=lambda entry: entry.number, default=None)
         for n, entry in enumerate(self.entries):
             if n == self._n_middle:
                 self._middle = self.floor.snapshot()

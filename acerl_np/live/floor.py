@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
-from acerl_np.kernels.state import BROKEN, IDLE, WORKING
-from acerl_np.live.board import Board
-from acerl_np.live.day import Day
+import numpy as np
+
+from acerl_np.kernels.state import BROKEN, IDLE, WORKING, Problem
+from acerl_np.live.board import (
+    LEAVING,
+    OUT,
+    REMOVING,
+    SERVING,
+    Board,
+    Day,
+    LiveTask,
+    LiveVehicle,
+    Situation,
+    find_arrival,
+)
 from acerl_np.live.events import (
     Event,
     TaskArrived,
@@ -23,26 +36,24 @@ from acerl_np.live.events import (
     VehicleRemoved,
     VehicleRepaired,
 )
-from acerl_np.live.parts import LEAVING, OUT, REMOVING, SERVING, LiveTask, LiveVehicle
-from acerl_np.live.tasks import Situation as Situation
-from acerl_np.live.tasks import TaskFloor, name_event
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.limits import MAX_VEHICLES
 from acerl_np.problem.parts import Vehicle
-from acerl_np.support.errors import EventError, LayoutError, PolicyError, describe
+from acerl_np.problem.stations import find_ends, find_sites
+from acerl_np.support.errors import EventError, LayoutError, PolicyError, describe, list_some
+from acerl_np.support.numbers import is_real
+
+MOST = 1e12
+"""Largest number of a task that is accepted."""
+
+NUMBERS = ("time", "expiry", "handling_time", "demand", "priority", "earliest_start")
+"""Fields of a task that hold one."""
 
 STATUS_NAMES = {IDLE: "idle", WORKING: "working", BROKEN: "broken"}
 
 
 class Given(NamedTuple):
-    """An assignment that has been given.
-
-    Attributes
-    ----------
-    time : float
-        s.
-    vehicle, task : str
-    """
+    """An assignment that has been given."""
 
     time: float
     vehicle: str
@@ -50,13 +61,7 @@ class Given(NamedTuple):
 
 
 class DayBegan(NamedTuple):
-    """A new day: what has arrived and been delivered before is forgotten.
-
-    Attributes
-    ----------
-    time, start : float
-        s, when it was said, and time zero of the day.
-    """
+    """A new day from `start` on: what has arrived and been delivered before is forgotten."""
 
     time: float
     start: float
@@ -65,105 +70,250 @@ class DayBegan(NamedTuple):
 Item = Event | Given | DayBegan
 
 
-class Floor(TaskFloor):
+class Floor(Board):
     """What is known about the floor, and what events do to it.
 
     Parameters
     ----------
-    board : Board
+    layout, build, **options
+        As of `Board`.
     check_layout : callable
         Refuses a fleet that the policy cannot serve, with a PolicyError.
+
+    Attributes
+    ----------
+    next_release : float or None
+        Earliest start of those tasks that are held back, s.
+    last_release : float
+        Latest earliest start of those that are not held back any more, s.
     """
 
-    def __init__(self, board: Board, check_layout: Callable[[Layout, str], None]) -> None:
-        super().__init__(board)
+    def __init__(
+        self,
+        layout: Layout,
+        build: Callable[[Layout], Problem],
+        check_layout: Callable[[Layout, str], None],
+        **options: Any,
+    ) -> None:
+        super().__init__(layout, build, **options)
         self._check_layout = check_layout
-        self._does: dict[type, Callable[[Any], None]] = {
-            TaskArrived: self._arrive,
-            TaskChanged: self._change,
-            TaskCancelled: self._cancel,
-            TaskRecalled: self._recall,
-            VehicleIdle: self._become_idle,
-            VehiclePassed: self._pass,
-            VehicleBroke: self._break,
-            VehicleRepaired: self._repair,
-            VehicleAdded: self._add,
-            VehicleRemoved: self._withdraw,
-            VehicleOutOfService: self._withdraw,
-            VehicleBack: self._come_back,
-            Given: self._give,
-            DayBegan: self._begin_day,
-        }
+        self.next_release: float | None = None
+        self.last_release = -np.inf
+        self._learn_fleet()
 
     def apply(self, item: Item) -> None:
-        """Let an event happen, or an assignment that has been given.
+        """Let an event, or what else happened, happen; an EventError if it cannot be changes nothing."""
+        HANDLERS[type(item)](self, item)
 
-        Raises
-        ------
-        EventError
-            If it cannot be; nothing is changed then.
-        """
-        self._does[type(item)](item)
+    def advance(self, now: float) -> None:
+        """Let those tasks wait that are held back until `now` or before."""
+        while self.next_release is not None and self.next_release <= now:
+            task = min(self.planned.values(), key=lambda task: find_arrival(task.event))
+            del self.planned[task.event.task]
+            self._begin_waiting(task)
+            self.last_release = max(self.last_release, find_arrival(task.event))
+            self._plan_release()
+
+    def restore(self, situation: Situation) -> None:
+        """Return to a situation."""
+        is_other = situation.layout is not self.layout
+        super().restore(situation)
+        self.last_release = -np.inf
+        self._plan_release()
+        if is_other:
+            self._learn_fleet()
+
+    def try_task(self) -> None:
+        """Let a task wait that some vehicle may carry, to see what a decision takes; restore afterwards."""
+        distance = self.problem.distance[0]
+        near = np.flatnonzero(np.isfinite(distance[self.vehicles[0].site]))
+        for pickup in near.tolist():
+            others = np.isfinite(distance[pickup])
+            others[pickup] = False
+            if others.any():
+                ends = self.layout.sites[pickup].id, self.layout.sites[int(np.argmax(others))].id
+                self._begin_waiting(LiveTask(TaskArrived(0.0, "", *ends, 1.0)))
+                return
 
     def check_assignment(self, what: str, vehicle: str, task: str) -> tuple[int, int]:
-        """Return the vehicle's position, and the task's in the pool.
-
-        Raises
-        ------
-        EventError
-            If the vehicle is not idle and in service, or the task does not wait or is too heavy.
-        """
-        v = self.find_vehicle(vehicle, what)
-        own = self.board.vehicles[v]
-        if own.status != IDLE:
+        """Return the vehicle's position, and the task's in the pool; an EventError if it cannot be."""
+        v = self._find_vehicle(vehicle, what)
+        if self.vehicles[v].status != IDLE:
             raise EventError(f"{what}: vehicle '{vehicle}' is not idle")
-        if own.service != SERVING:
+        if self.vehicles[v].service != SERVING:
             raise EventError(f"{what}: vehicle '{vehicle}' is out of service")
-        if task not in self.board.pool:
+        if task not in self.pool:
             raise EventError(f"{what}: task '{describe(task)}' does not wait")
-        demand = self.board.tasks[task].event.demand
-        capacity = self.board.layout.vehicles[v].capacity
+        demand, capacity = self.tasks[task].event.demand, self.layout.vehicles[v].capacity
         if capacity and demand > capacity:
             raise EventError(
                 f"{what}: task '{task}' has demand {demand:g}; "
                 f"vehicle '{vehicle}' carries {capacity:g}"
             )
-        return v, self.board.pool.index(task)
+        return v, self.pool.index(task)
 
-    # Vehicles
+    def _give(self, given: Given) -> None:
+        what = f"assignment at {given.time} s"
+        self.carry(*self.check_assignment(what, given.vehicle, given.task), given.time)
+
+    def _begin_day(self, item: DayBegan) -> None:
+        self.day = Day(item.start)
+
+    # Sites
+
+    def _find_sites(self, name: str, what: str) -> tuple[int, ...]:
+        """Return a site, or those of a station."""
+        site = self.layout.site_index.get(name) if isinstance(name, str) else None
+        if site is not None:
+            return (site,)
+        sites = find_sites(self.layout, name) if isinstance(name, str) else ()
+        if not sites:
+            raise EventError(
+                f"{what}: site '{describe(name)}' unknown; expected a site of the layout"
+            )
+        return sites
+
+    def _find_site(self, name: str, what: str) -> int:
+        sites = self._find_sites(name, what)
+        if len(sites) > 1:
+            raise EventError(
+                f"{what}: site '{name}' is a station of {len(sites)} sites; expected one of them"
+            )
+        return sites[0]
+
+    def _find_ends(self, event: TaskArrived, what: str) -> tuple[int, int]:
+        """Return the sites of a task, those of stations chosen as in a record."""
+        pickups = self._find_sites(event.pickup, what)
+        deliveries = self._find_sites(event.delivery, what)
+        pickup, delivery = (
+            self.layout.aliases.get(name, name) for name in (event.pickup, event.delivery)
+        )
+        if pickup == delivery or len({*pickups, *deliveries}) == 1:
+            raise EventError(f"{what}: task '{event.task}': pickup and delivery are one site")
+        if len(pickups) == len(deliveries) == 1:
+            return pickups[0], deliveries[0]
+        return find_ends(self.layout, pickups, deliveries)
+
+    # Tasks
+
+    def _arrive(self, event: TaskArrived) -> None:
+        what = name_event(event)
+        if not isinstance(event.task, str) or not event.task:
+            raise EventError(f"{what}: task: read '{describe(event.task)}'; expected a name")
+        if event.task in self.tasks or event.task in self.planned:
+            raise EventError(f"{what}: task '{event.task}' waits or is under way already")
+        pickup, delivery = self._find_ends(event, what)
+        for field in ("expiry", "handling_time", "demand"):
+            _check_number(what, field, getattr(event, field), 0.0)
+        _check_number(what, "priority", event.priority, -MOST)
+        start, due = event.earliest_start, event.time + event.expiry
+        if start is not None and not (is_real(start) and start <= due):
+            raise EventError(
+                f"{what}: earliest_start: read {describe(start)}; expected a time until {due:g} s, when the "
+                "task is due"
+            )
+        if not np.isfinite(self.problem.distance[0, pickup, delivery]):
+            raise EventError(f"{what}: no way from '{event.pickup}' to '{event.delivery}'")
+        if event.demand > self._largest:
+            raise EventError(f"{what}: demand {event.demand:g} exceeds every vehicle's capacity")
+        if event.demand > self._carried_from[pickup]:
+            raise EventError(f"{what}: no vehicle that may carry it can reach '{event.pickup}'")
+        sites = self.layout.sites
+        own = _normalise(event, sites[pickup].id, sites[delivery].id)
+        task = LiveTask(own, told=None if own == event else event)
+        if find_arrival(own) > own.time:
+            self.planned[event.task] = task
+            self._plan_release()
+        else:
+            self._begin_waiting(task)
+
+    def _begin_waiting(self, task: LiveTask) -> None:
+        self.enter(task)
+        event, arrival = task.event, find_arrival(task.event)
+        index = self.layout.site_index
+        expiry = event.expiry - (arrival - event.time)
+        values = arrival - self.day.start, expiry, event.handling_time, event.demand
+        self.day.add(index[event.pickup], index[event.delivery], values)
+
+    def _plan_release(self) -> None:
+        planned = self.planned.values()
+        self.next_release = min((find_arrival(task.event) for task in planned), default=None)
+
+    def _find_waiting(self, event: TaskChanged | TaskCancelled) -> LiveTask:
+        """Return a task that waits or is held back."""
+        task = self.planned.get(event.task) or self.tasks.get(event.task)
+        if task is None or task.vehicle >= 0:
+            found = "unknown"
+            if task is not None:
+                found = f"on vehicle '{self.layout.vehicles[task.vehicle].id}'"
+            raise EventError(
+                f"{name_event(event)}: task '{describe(event.task)}' is {found}; expected a waiting task"
+            )
+        return task
+
+    def _change(self, event: TaskChanged) -> None:
+        what, task = name_event(event), self._find_waiting(event)
+        old = new = task.event
+        if event.due is not None:
+            first = find_arrival(old)
+            if not is_real(event.due) or not first <= event.due <= first + MOST:
+                raise EventError(
+                    f"{what}: due: read {describe(event.due)}; expected a time from {first:g} s on, "
+                    "when the task may begin"
+                )
+            new = replace(new, expiry=float(event.due) - old.time)
+        if event.priority is not None:
+            _check_number(what, "priority", event.priority, -MOST)
+            new = replace(new, priority=float(event.priority))
+        self.replace_event(task, new)
+
+    def _cancel(self, event: TaskCancelled) -> None:
+        task = self._find_waiting(event)
+        if self.planned.pop(event.task, None) is not None:
+            self._plan_release()
+        else:
+            self._pull(self.pool.index(event.task))
+            self.leave(task)
 
     def _recall(self, event: TaskRecalled) -> None:
-        what, board = name_event(event), self.board
-        task = board.tasks.get(event.task)
+        what, task = name_event(event), self.tasks.get(event.task)
         if task is None or task.vehicle < 0:
             found = "unknown" if task is None else "waiting"
             raise EventError(
                 f"{what}: task '{describe(event.task)}' is {found}; expected one under way"
             )
         v = task.vehicle
-        vehicle = board.vehicles[v]
+        vehicle = self.vehicles[v]
         if vehicle.has_fetched:
             raise EventError(
-                f"{what}: vehicle '{board.layout.vehicles[v].id}' has been at the pickup of task "
+                f"{what}: vehicle '{self.layout.vehicles[v].id}' has been at the pickup of task "
                 f"'{event.task}'; expected one on its way there"
             )
-        site = board.find_next_site(task)
+        # The vehicle drives on to the next site on its way.
+        pickup = self.layout.site_index[task.event.pickup]
+        route = self.layout.routes.explicit.get((vehicle.origin, pickup), ())
+        if vehicle.site in route[:-1]:
+            site = route[route.index(vehicle.site) + 1]
+        else:
+            site = int(self.layout.routes.next_site[vehicle.site, pickup])
         self._drop(v, event.time, waits=not event.cancel)
         self._end_work(v, site, event.time)
 
-    def _drop(self, v: int, since: float, *, waits: bool = True) -> None:
-        """Take the task off a vehicle, if it has one."""
-        task = self.board.drop(v, since)
-        if task is not None and waits:
-            self.board.wait(task)
-        elif task is not None:
-            self.board.leave(task)
+    # Vehicles
+
+    def _find_vehicle(self, name: str, what: str) -> int:
+        """Return a vehicle's position."""
+        v = self._positions.get(name) if isinstance(name, str) else None
+        if v is None:
+            known = list_some(list(self._positions), 20)
+            raise EventError(f"{what}: vehicle '{describe(name)}' unknown; expected one of {known}")
+        return v
 
     def _expect(self, event: Any, *statuses: int) -> tuple[int, LiveVehicle]:
         """Return a vehicle that has one of these statuses."""
         what = name_event(event)
-        v = self.find_vehicle(event.vehicle, what)
-        vehicle = self.board.vehicles[v]
+        v = self._find_vehicle(event.vehicle, what)
+        vehicle = self.vehicles[v]
         if vehicle.status not in statuses:
             expected = " or ".join(STATUS_NAMES[status] for status in statuses)
             raise EventError(
@@ -172,39 +322,52 @@ class Floor(TaskFloor):
             )
         return v, vehicle
 
-    def _become_idle(self, event: VehicleIdle) -> None:
-        v, _ = self._expect(event, WORKING)
-        site = self._find_site(event.site, name_event(event))
-        task = self.board.drop(v)
-        if task is not None:
-            self._deliver(task, float(event.time))
-        self._end_work(v, site, event.time)
+    def _find_place(self, event: VehicleRepaired | VehicleBack, vehicle: LiveVehicle) -> int:
+        """Return the site of an event, by default the one at which the vehicle stands."""
+        return (
+            vehicle.site if event.site is None else self._find_site(event.site, name_event(event))
+        )
 
-    def _deliver(self, task: LiveTask, now: float) -> None:
-        self.day.delay += max(0.0, now - (task.event.time + task.event.expiry))
-        self.day.delivered += 1
-        self.board.leave(task)
+    def _drop(self, v: int, since: float, *, waits: bool = True) -> None:
+        """Take the task off a vehicle, if it has one."""
+        task = self.drop(v, since)
+        if task is not None and waits:
+            self.wait(task)
+        elif task is not None:
+            self.leave(task)
 
     def _end_work(self, v: int, site: int, now: float, status: int = IDLE) -> None:
         """Let a vehicle stand at a site without a task; one that was to leave then leaves."""
-        vehicle = self.board.vehicles[v]
+        vehicle = self.vehicles[v]
         if vehicle.service == REMOVING:
-            self._remove(v)
+            rest = [item for w, item in enumerate(self.layout.vehicles) if w != v]
+            self._set_fleet(rest, "VehicleRemoved")
             return
         service = OUT if vehicle.service == LEAVING else vehicle.service
         broke = float(now) if service == OUT or status == BROKEN else vehicle.broke
-        self.board.put(
+        self.put(
             v, vehicle._replace(status=status, service=service, site=site, broke=broke, task=None)
         )
+
+    def _become_idle(self, event: VehicleIdle) -> None:
+        v, _ = self._expect(event, WORKING)
+        site = self._find_site(event.site, name_event(event))
+        task = self.drop(v)
+        if task is not None:
+            now = float(event.time)
+            self.day.delay += max(0.0, now - (task.event.time + task.event.expiry))
+            self.day.delivered += 1
+            self.leave(task)
+        self._end_work(v, site, event.time)
 
     def _pass(self, event: VehiclePassed) -> None:
         v, vehicle = self._expect(event, WORKING, IDLE)
         site = self._find_site(event.site, name_event(event))
         has_fetched = vehicle.has_fetched
         if vehicle.task is not None and not has_fetched:
-            pickup = self.board.tasks[vehicle.task].event.pickup
-            has_fetched = site == self.board.layout.site_index[pickup]
-        self.board.put(v, vehicle._replace(site=site, has_fetched=has_fetched))
+            pickup = self.tasks[vehicle.task].event.pickup
+            has_fetched = site == self.layout.site_index[pickup]
+        self.put(v, vehicle._replace(site=site, has_fetched=has_fetched))
 
     def _break(self, event: VehicleBroke) -> None:
         v, vehicle = self._expect(event, WORKING, IDLE)
@@ -214,40 +377,42 @@ class Floor(TaskFloor):
 
     def _repair(self, event: VehicleRepaired) -> None:
         v, vehicle = self._expect(event, BROKEN)
-        site = (
-            vehicle.site if event.site is None else self._find_site(event.site, name_event(event))
-        )
-        self.board.put(v, vehicle._replace(status=IDLE, site=site))
+        self.put(v, vehicle._replace(status=IDLE, site=self._find_place(event, vehicle)))
 
     # The fleet
 
     def _add(self, event: VehicleAdded) -> None:
-        what, layout = name_event(event), self.board.layout
+        what = name_event(event)
         if not isinstance(event.vehicle, str) or not event.vehicle:
             raise EventError(f"{what}: vehicle: read '{describe(event.vehicle)}'; expected a name")
-        if event.vehicle in self._vehicles:
+        if event.vehicle in self._positions:
             raise EventError(f"{what}: vehicle '{event.vehicle}' is in the fleet already")
         self._find_site(event.site, what)
-        if len(layout.vehicles) == MAX_VEHICLES:
+        if len(self.vehicles) == MAX_VEHICLES:
             raise EventError(f"{what}: {MAX_VEHICLES:,} vehicles already; expected fewer")
         try:
             added = Vehicle(event.vehicle, event.site, event.speed, event.capacity)
-            self._set_fleet([*layout.vehicles, added], what)
+            self._set_fleet([*self.layout.vehicles, added], what)
         except LayoutError as error:
             raise EventError(f"{what}: {error}") from error
 
     def _withdraw(self, event: VehicleOutOfService | VehicleRemoved) -> None:
         v, vehicle = self._expect(event, IDLE, WORKING, BROKEN)
-        is_removal = isinstance(event, VehicleRemoved)
+        what, is_removal = name_event(event), isinstance(event, VehicleRemoved)
         if not is_removal and vehicle.service != SERVING:
             raise EventError(
-                f"{name_event(event)}: vehicle '{event.vehicle}' is out of service, or about to be; "
+                f"{what}: vehicle '{event.vehicle}' is out of service, or about to be; "
                 "expected one in service"
             )
         if is_removal:
-            self._check_rest(v, name_event(event))
-        service = REMOVING if is_removal else LEAVING
-        self.board.put(v, vehicle._replace(service=service))
+            fleet = zip(self.layout.vehicles, self.vehicles, strict=True)
+            rest = [
+                item for w, (item, own) in enumerate(fleet) if w != v and own.service != REMOVING
+            ]
+            if not rest:
+                raise EventError(f"{what}: the last vehicle; expected at least one to stay")
+            self._find_fleet(rest, what)
+        self.put(v, vehicle._replace(service=REMOVING if is_removal else LEAVING))
         if vehicle.status != WORKING or event.at_once:
             self._drop(v, float(event.time) - 1.0)
             status = BROKEN if vehicle.status == BROKEN else IDLE
@@ -260,29 +425,11 @@ class Floor(TaskFloor):
                 f"{name_event(event)}: vehicle '{event.vehicle}' is not out of service; "
                 "expected it to be"
             )
-        site = (
-            vehicle.site if event.site is None else self._find_site(event.site, name_event(event))
-        )
-        self.board.put(v, vehicle._replace(service=SERVING, site=site))
-
-    def _check_rest(self, v: int, what: str) -> None:
-        """Refuse a removal that would leave nobody, or nobody whom the policy serves."""
-        rest = [
-            vehicle
-            for w, vehicle in enumerate(self.board.layout.vehicles)
-            if w != v and self.board.vehicles[w].service != REMOVING
-        ]
-        if not rest:
-            raise EventError(f"{what}: the last vehicle; expected at least one to stay")
-        self._find_fleet(rest, what)
-
-    def _remove(self, v: int) -> None:
-        rest = [item for w, item in enumerate(self.board.layout.vehicles) if w != v]
-        self._set_fleet(rest, "VehicleRemoved")
+        self.put(v, vehicle._replace(service=SERVING, site=self._find_place(event, vehicle)))
 
     def _find_fleet(self, vehicles: Iterable[Vehicle], what: str) -> Layout:
-        """Return the floor with another fleet."""
-        layout = self.board.layout.with_fleet(vehicles)
+        """Return the floor with another fleet, which the policy must serve."""
+        layout = self.layout.with_fleet(vehicles)
         try:
             self._check_layout(layout, what)
         except PolicyError as error:
@@ -291,30 +438,69 @@ class Floor(TaskFloor):
 
     def _set_fleet(self, vehicles: Iterable[Vehicle], what: str) -> None:
         """Change the fleet; vehicles that stay keep what they do."""
-        layout, board = self._find_fleet(vehicles, what), self.board
-        before = board.snapshot()
-        known = {
-            vehicle.id: own
-            for vehicle, own in zip(before.layout.vehicles, before.vehicles, strict=True)
-        }
-        own = []
-        tasks = dict(before.tasks)
+        layout, before = self._find_fleet(vehicles, what), self.snapshot()
+        own, tasks = [], dict(before.tasks)
         for v, vehicle in enumerate(layout.vehicles):
-            start = layout.site_index[vehicle.start]
-            own.append(known.get(vehicle.id) or LiveVehicle(IDLE, SERVING, start, start))
+            if vehicle.id in self._positions:
+                own.append(before.vehicles[self._positions[vehicle.id]])
+            else:
+                start = layout.site_index[vehicle.start]
+                own.append(LiveVehicle(IDLE, SERVING, start, start))
             name = own[v].task
             if name is not None:
                 tasks[name] = tasks[name]._replace(vehicle=v)
-        board.restore(before._replace(layout=layout, vehicles=own, tasks=tasks))
+        super().restore(before._replace(layout=layout, vehicles=own, tasks=tasks))
         self._learn_fleet()
 
-    # Assignments, days
+    def _learn_fleet(self) -> None:
+        """Note who is in the fleet, and how much of it can be carried from where."""
+        layout = self.layout
+        self._positions = {vehicle.id: v for v, vehicle in enumerate(layout.vehicles)}
+        capacity = np.array([vehicle.capacity or np.inf for vehicle in layout.vehicles])
+        starts = [layout.site_index[vehicle.start] for vehicle in layout.vehicles]
+        near = np.isfinite(self.problem.distance[0][starts])
+        self._largest = float(capacity.max())
+        self._carried_from: list[float] = np.where(near, capacity[:, None], -1.0).max(0).tolist()
 
-    def _give(self, given: Given) -> None:
-        v, position = self.check_assignment(
-            f"assignment at {given.time} s", given.vehicle, given.task
+
+HANDLERS: dict[type, Callable[[Floor, Any], None]] = {
+    TaskArrived: Floor._arrive,
+    TaskChanged: Floor._change,
+    TaskCancelled: Floor._cancel,
+    TaskRecalled: Floor._recall,
+    VehicleIdle: Floor._become_idle,
+    VehiclePassed: Floor._pass,
+    VehicleBroke: Floor._break,
+    VehicleRepaired: Floor._repair,
+    VehicleAdded: Floor._add,
+    VehicleRemoved: Floor._withdraw,
+    VehicleOutOfService: Floor._withdraw,
+    VehicleBack: Floor._come_back,
+    Given: Floor._give,
+    DayBegan: Floor._begin_day,
+}
+
+
+def name_event(event: Event) -> str:
+    """Return an event as an error names it."""
+    return f"{type(event).__name__} at {event.time} s"
+
+
+def _normalise(event: TaskArrived, pickup: str, delivery: str) -> TaskArrived:
+    """Return a task between two sites whose numbers are Python's: others cannot be saved, or round."""
+    numbers: dict[str, Any] = {name: getattr(event, name) for name in NUMBERS}
+    is_plain = all(value is None or type(value) is float for value in numbers.values())
+    if is_plain and (event.pickup, event.delivery) == (pickup, delivery):
+        return event
+    floats: dict[str, Any] = {
+        name: None if value is None else float(value) for name, value in numbers.items()
+    }
+    return replace(event, pickup=pickup, delivery=delivery, **floats)
+
+
+def _check_number(what: str, field: str, value: object, least: float) -> None:
+    # Numbers of other kinds than Python's and NumPy's could not be compared.
+    if not is_real(value) or not least <= value <= MOST:  # type: ignore[operator]
+        raise EventError(
+            f"{what}: {field}: read {describe(value)}; expected a number from {least:g} to {MOST:g}"
         )
-        self.board.carry(v, position, given.time)
-
-    def _begin_day(self, item: DayBegan) -> None:
-        self.day = Day(item.start)

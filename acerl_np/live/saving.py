@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import math
 import os
-from typing import Any
+from collections.abc import Callable
+from dataclasses import MISSING, fields
+from typing import Any, TypeVar
 
 import numpy as np
 
 from acerl_np.kernels.state import WORKING
-from acerl_np.live.day import Day
-from acerl_np.live.events import EVENTS, TaskArrived
+from acerl_np.live.board import DAY_FIELDS, SERVING, Day, LiveTask, LiveVehicle, Situation
+from acerl_np.live.events import EVENTS, Event, TaskArrived
 from acerl_np.live.feed import Entry, Feed
-from acerl_np.live.floor import DayBegan, Given, Item, Situation
-from acerl_np.live.parts import SERVING, LiveTask, LiveVehicle, Snapshot
+from acerl_np.live.floor import DayBegan, Given, Item
 from acerl_np.policies.files import AnyPolicy, pack_policy, unpack_policy
 from acerl_np.policies.lookahead import Lookahead
 from acerl_np.problem.layout import Layout
@@ -27,7 +28,7 @@ FORMAT = 3
 OLD_FORMATS = (1, 2)
 """Without a day; without the last events. Still read."""
 
-KINDS: dict[str, type[Item]] = {**EVENTS, "Given": Given, "DayBegan": DayBegan}
+KINDS = {**EVENTS, "Given": Given, "DayBegan": DayBegan}
 
 
 def write_dispatcher(
@@ -36,14 +37,8 @@ def write_dispatcher(
     options: dict[str, Any],
     feed: Feed,
 ) -> None:
-    """Write what makes a dispatcher to an `.npz` file, atomically.
-
-    Raises
-    ------
-    StorageError
-        If the file cannot be written.
-    """
-    data = {**options, "layout": feed.base.board.layout.to_dict(), **pack_feed(feed)}
+    """Write what makes a dispatcher to an `.npz` file, atomically; a StorageError if it cannot be."""
+    data = {**options, "layout": feed.base.layout.to_dict(), **_pack_feed(feed)}
     arrays: dict[str, Any] = {
         "kind": "dispatcher",
         "format": FORMAT,
@@ -79,43 +74,51 @@ def describe_unusable(path: str | os.PathLike[str], error: Exception) -> str:
     return f"{path}: not a usable dispatcher: {make_printable(str(error)[:400])}"
 
 
-def pack_item(item: Item) -> dict[str, Any]:
-    """Return an event, or what else happened, as plain values."""
-    fields = item._asdict() if isinstance(item, Given | DayBegan) else vars(item)
-    return {"kind": type(item).__name__, **fields}
+Kind = TypeVar("Kind", bound=Event)
 
 
-def pack_feed(feed: Feed) -> dict[str, Any]:
+def read_event(kind: type[Kind], data: dict[str, Any]) -> Kind:
+    """Return an event of plain values; those that it does not know are left out."""
+    known = {
+        field.name: data[field.name]
+        for field in fields(kind)
+        if field.name in data or field.default is MISSING
+    }
+    return kind(**known)
+
+
+def _pack_feed(feed: Feed) -> dict[str, Any]:
     """Return all that a feed knows as plain values."""
-    board, day, mark = feed.base
-    sites = board.layout.sites
+    base, (n, delay, delivered) = feed.base, feed.base.mark
+    sites, day = base.layout.sites, base.day
     return {
-        "time": None if math.isinf(feed.time) else feed.time,
+        "time": _pack_time(feed.time),
         "tasks": [
-            {
-                **vars(task.event),
-                "since": task.since,
-                "vehicle": task.vehicle,
-                "slot": task.slot,
-            }
-            for task in board.tasks.values()
+            {**_pack_task(task), "since": task.since, "vehicle": task.vehicle, "slot": task.slot}
+            for task in base.tasks.values()
         ],
-        "pool": board.pool,
-        "planned": [vars(event) for event in board.planned.values()],
+        "pool": base.pool,
+        "planned": [_pack_task(task) for task in base.planned.values()],
         "vehicles": [
             {
                 **vehicle._asdict(),
                 "site": sites[vehicle.site].id,
                 "origin": sites[vehicle.origin].id,
             }
-            for vehicle in board.vehicles
+            for vehicle in base.vehicles
         ],
-        "day": day.to_dict(mark),
+        "day": {
+            "start": day.start,
+            "ends": day.ends[:n].tolist(),
+            "values": day.record[:n][:, DAY_FIELDS].tolist(),
+            "delay": delay,
+            "delivered": delivered,
+        },
         "entries": [
             {
-                "at": None if math.isinf(entry.time) else entry.time,
+                "at": _pack_time(entry.time),
                 "holds": entry.holds,
-                "item": {**pack_item(entry.item), "time": _pack_time(entry.item.time)},
+                "item": _pack_item(entry.item),
             }
             for entry in feed.entries
         ],
@@ -123,58 +126,75 @@ def pack_feed(feed: Feed) -> dict[str, Any]:
 
 
 def unpack_feed(feed: Feed, data: dict[str, Any], layout: Layout) -> None:
-    """Take over what `pack_feed` returned, also of the formats before this one.
+    """Let a new dispatcher's feed take over what was saved, also of the formats before this one.
 
-    Parameters
-    ----------
-    feed : Feed
-        Of a new dispatcher on this layout.
-    data : dict
-    layout : Layout
-        The floor, and the fleet before the last events.
-
-    Raises
-    ------
-    EventError, KeyError, TypeError, ValueError
-        If the data are not usable.
+    The layout has the fleet before the last events. Data that are not usable raise an EventError, KeyError,
+    TypeError or ValueError.
     """
     tasks = {}
     for row, entry in enumerate(data["tasks"]):
-        since, v = float(entry.pop("since")), int(entry.pop("vehicle"))
-        slot = int(entry.pop("slot", 0))
-        task = LiveTask(TaskArrived(**entry), row, since, v, slot)
-        tasks[task.event.task] = task
-    carried = {task.vehicle: name for name, task in tasks.items()}
-    vehicles = []
-    for v, entry in enumerate(data["vehicles"]):
-        site = layout.site_index[entry["site"]]
-        status = int(entry["status"])
-        vehicles.append(
-            LiveVehicle(
-                status=status,
-                service=int(entry.get("service", SERVING)),
-                site=site,
-                origin=layout.site_index[entry.get("origin", entry["site"])],
-                has_fetched=bool(entry.get("has_fetched", False)),
-                task=carried.get(v) if status == WORKING else None,
-                finish=float(entry.get("finish", 0.0)),
-                broke=float(entry.get("broke", 0.0)),
-            )
+        tasks[entry["task"]] = _unpack_task(entry)._replace(
+            row=row,
+            since=float(entry["since"]),
+            vehicle=int(entry["vehicle"]),
+            slot=int(entry.get("slot", 0)),
         )
-    planned = {entry["task"]: TaskArrived(**entry) for entry in data.get("planned", [])}
-    board = Snapshot(layout, vehicles, tasks, [str(name) for name in data["pool"]], planned)
-    day = Day.from_dict(data.get("day", {}))
+    carried = {task.vehicle: name for name, task in tasks.items()}
+    vehicles = [
+        LiveVehicle(
+            status=int(entry["status"]),
+            service=int(entry.get("service", SERVING)),
+            site=layout.site_index[entry["site"]],
+            origin=layout.site_index[entry.get("origin", entry["site"])],
+            has_fetched=bool(entry.get("has_fetched", False)),
+            task=carried.get(v) if int(entry["status"]) == WORKING else None,
+            finish=float(entry.get("finish", 0.0)),
+            broke=float(entry.get("broke", 0.0)),
+        )
+        for v, entry in enumerate(data["vehicles"])
+    ]
+    planned = {entry["task"]: _unpack_task(entry) for entry in data.get("planned", [])}
+    day = _unpack_day(data.get("day", {}))
+    pool = [str(name) for name in data["pool"]]
+    base = Situation(layout, vehicles, tasks, pool, planned, day, day.mark)
     entries = [
         Entry(_read_time(entry["at"]), n, _unpack_item(entry["item"]), bool(entry["holds"]))
         for n, entry in enumerate(data.get("entries", []))
     ]
-    feed.take_over(Situation(board, day, day.mark), entries, _read_time(data["time"]))
+    feed.take_over(base, entries, _read_time(data["time"]))
+
+
+def _pack_task(task: LiveTask) -> dict[str, Any]:
+    told = {} if task.told is None else {"told": vars(task.told)}
+    return {**vars(task.event), **told}
+
+
+def _unpack_task(data: dict[str, Any]) -> LiveTask:
+    told = data.get("told")
+    return LiveTask(read_event(TaskArrived, data), told=told and read_event(TaskArrived, told))
+
+
+def _unpack_day(data: dict[str, Any]) -> Day:
+    """Return a day; of nothing the first moment of one."""
+    day = Day(float(data.get("start", 0.0)))
+    for (pickup, delivery), values in zip(
+        data.get("ends", []), data.get("values", []), strict=True
+    ):
+        day.add(int(pickup), int(delivery), [float(value) for value in values])
+    day.delay = float(data.get("delay", 0.0))
+    day.delivered = int(data.get("delivered", 0))
+    return day
+
+
+def _pack_item(item: Item) -> dict[str, Any]:
+    values = item._asdict() if isinstance(item, Given | DayBegan) else vars(item)
+    return {"kind": type(item).__name__, **values, "time": _pack_time(item.time)}
 
 
 def _unpack_item(data: dict[str, Any]) -> Item:
-    fields = dict(data)
-    kind = KINDS[fields.pop("kind")]
-    return kind(**{**fields, "time": _read_time(fields["time"])})
+    values = {**data, "time": _read_time(data["time"])}
+    kind: Callable[..., Item] = KINDS[values.pop("kind")]
+    return kind(**values)
 
 
 def _pack_time(time: float) -> float | None:
@@ -190,17 +210,14 @@ def _read_time(time: float | None) -> float:
 
 
 def _unpack_policy(arrays: dict[str, np.ndarray]) -> Any:
-    ahead = {
-        name.removeprefix("ahead."): array
-        for name, array in arrays.items()
-        if name.startswith("ahead.")
-    }
-    if ahead:
+    def part(prefix: str) -> dict[str, np.ndarray]:
+        return {
+            name.removeprefix(prefix): array
+            for name, array in arrays.items()
+            if name.startswith(prefix)
+        }
+
+    if ahead := part("ahead."):
         return Lookahead.from_arrays(ahead)
-    own = {
-        name.removeprefix("policy."): array
-        for name, array in arrays.items()
-        if name.startswith("policy.")
-    }
     # Dispatchers that were saved before there were other forms say none.
-    return unpack_policy({"form": np.array("network"), **own})
+    return unpack_policy({"form": np.array("network"), **part("policy.")})

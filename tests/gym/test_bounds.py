@@ -10,7 +10,7 @@ import worlds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acerl_np import Instance, Layout, RandomBreakdowns, load_instance, load_suite
+from acerl_np import Instance, Layout, RandomBreakdowns, load_instance
 from acerl_np.kernels.state import EPISODE_POOL_SIZE
 
 gymnasium = pytest.importorskip("gymnasium")
@@ -52,23 +52,6 @@ def test_no_observation_leaves_its_bounds(world, actions, random, slots):
     _, time = play_within(env, world.choose)
     if not random:
         assert time <= bound_time(instance, bound_durations(instance), np.inf)
-
-
-@pytest.mark.parametrize("suite", ["dmh-train", "dmh-test"])
-def test_bounds_are_reached_where_they_can_be(suite):
-    """All but waiting times, whose bound is that of a fleet that does one thing after another."""
-    rng = np.random.default_rng(1)
-    shares = []
-    instances = load_suite(suite)
-    envs = [DMHEnv(instance, scaling=None, slots="pool") for instance in instances]
-    for env in envs:
-        shares.append(play_within(env, lambda legal, k: rng.choice(legal))[0])
-    shares = np.concatenate(shares)
-    assert shares.min() >= 0.0
-    assert shares.max() <= 1.0
-    first_task = shares[:, :4].max(axis=0)
-    assert first_task[[0, 2]].min() > 0.8
-    assert first_task[1] > 0.02
 
 
 SPREAD = {
@@ -113,7 +96,7 @@ def test_every_bound_is_touched(scaling, truncates, slots):
     n_slots = 3 if slots == "pool" else len(rows)
     rng = np.random.default_rng(0)
     seen, longest = [], 0.0
-    state = env._simulator.state
+    state = env._episodes.simulator.state
     for _ in range(150):
         observation, info = env.reset()
         over = False
@@ -143,17 +126,6 @@ def test_every_bound_is_touched(scaling, truncates, slots):
     for value, seconds in ((low[1], 0.0), (high[1], latest), (least[1], 0.0), (most[1], longest)):
         assert value == pytest.approx((seconds - mid) / half, rel=1e-5, abs=1e-5)
     assert 20.0 < longest < latest
-
-
-def test_gymnasium_rescales_by_them():
-    env = gymnasium.wrappers.RescaleObservation(DMHEnv("DMH-01"), np.float32(0), np.float32(1))
-    observation, info = env.reset(seed=0)
-    over = False
-    while not over:
-        assert np.isfinite(observation).all()
-        assert observation.min() >= -1e-5
-        assert observation.max() <= 1 + 1e-5
-        observation, _, over, _, info = env.step(info["action_mask"].argmax())
 
 
 def test_bounds_hold_for_all_instances_and_sizes():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -189,3 +191,33 @@ def test_the_command_replays_a_log(tmp_path, monkeypatch, capsys):
     ):
         assert main(["records", "replay", *words]) == 2
         assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "way", [copy.copy, copy.deepcopy, lambda dispatcher: pickle.loads(pickle.dumps(dispatcher))]
+)
+def test_a_copy_has_no_log(tmp_path, way):
+    """Else it would write into whatever file has the number of the log's, once that is closed."""
+    log = tmp_path / "day.jsonl"
+    dispatcher = Dispatcher(LAYOUT, "FCFS", audit=log)
+    other = way(dispatcher)
+    del dispatcher
+    lines = log.read_bytes()
+    with open(tmp_path / "unrelated.txt", "wb") as file:
+        other.feed(TaskArrived(1.0, "a", "st1", "st2", 300.0))
+        assert [item.task for item in other.decide(2.0)] == ["a"]
+        other.begin_day(5.0)
+        assert (tmp_path / file.name).read_bytes() == b""
+    assert log.read_bytes() == lines
+
+
+def test_a_breakdown_from_before_the_start_ends_when_it_ended(tmp_path):
+    log = tmp_path / "day.jsonl"
+    dispatcher = Dispatcher(LAYOUT, "FCFS", start=1000.0, audit=log)
+    for time, kind in ((970, VehicleBroke), (980, VehicleRepaired), (990, VehicleBroke)):
+        dispatcher.feed(kind(float(time), "v0"))
+    dispatcher.feed(TaskArrived(1000.0, "a", "st1", "st2", 300.0))
+    dispatcher.feed(VehicleRepaired(1030.0, "v0"))
+    dispatcher.decide(1031.0)
+    [broken] = read_audit(log, LAYOUT).instance.layout.vehicles[0].breakdowns
+    assert (broken.time, broken.repair_time) == (0.0, 30.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from acerl_np import (
     Dispatcher,
     EventError,
+    Layout,
     TaskArrived,
     TaskCancelled,
     TaskChanged,
@@ -42,7 +44,7 @@ def make():
 
 def look(dispatcher):
     """All that can be seen, and what is behind it."""
-    board, day = dispatcher._board, dispatcher._day
+    board, day = dispatcher._floor, dispatcher._floor.day
     tasks = {name: (task.event, task.since, task.vehicle) for name, task in board.tasks.items()}
     return (
         [vehicle.id for vehicle in dispatcher.layout.vehicles],
@@ -50,7 +52,7 @@ def look(dispatcher):
         tasks,
         board.pool.copy(),
         board.planned.copy(),
-        day.to_dict(),
+        (day.start, day.mark, day.ends[: day.n_tasks].tolist(), day.record[: day.n_tasks].tolist()),
         dispatcher.next_time,
     )
 
@@ -69,7 +71,7 @@ def test_a_late_arrival_stands_where_it_belongs():
     dispatcher.feed(TaskArrived(100.0, "x", "st1", "st2", 50.0))
     dispatcher.feed(TaskArrived(97.0, "y", "st1", "st2", 50.0))
     assert dispatcher.waiting == ("y", "x")
-    assert dispatcher._board.tasks["y"].since == 97.0
+    assert dispatcher._floor.tasks["y"].since == 97.0
 
 
 def test_the_same_event_twice_counts_once():
@@ -79,10 +81,30 @@ def test_the_same_event_twice_counts_once():
         dispatcher.feed(event)
         dispatcher.feed(TaskArrived(101.0, "x", "st1", "st2", 50.0))
     assert (dispatcher.idle, dispatcher.waiting) == (("v0", "v2"), ("x",))
-    assert dispatcher._day.delivered == 1
+    assert dispatcher._floor.day.delivered == 1
     # The same at another time is another event.
     with pytest.raises(EventError, match="is idle; expected it to be working"):
         dispatcher.feed(VehicleIdle(102.0, "v0", "st2"))
+
+
+@pytest.mark.parametrize("earliest_start", [None, 300.0])
+def test_an_arrival_told_again_later_counts_once(tmp_path, earliest_start):
+    """Also between stations, of which the task has one site each, and where it is held back or changed."""
+    data = LAYOUT.to_dict()
+    data["stations"] = {"in": ["st1", "st2"], "out": ["st7", "st8"]}
+    dispatcher = Dispatcher(Layout.from_dict(data), "FCFS")
+    event = TaskArrived(90.0, "x", "in", "out", 300.0, earliest_start=earliest_start)
+    dispatcher.feed(event)
+    dispatcher.feed(TaskChanged(91.0, "x", due=390.5))
+    for now in (100.0, 110.0, 120.0):  # more than 5 s: the event itself is forgotten
+        dispatcher.feed(VehiclePassed(now, "v2", "st3"))
+        dispatcher.save(tmp_path / "live.npz")
+        dispatcher = Dispatcher.load(tmp_path / "live.npz")
+        before = look(dispatcher)
+        dispatcher.feed(event)
+        assert look(dispatcher) == before
+    with pytest.raises(EventError, match="more than 5 s before"):
+        dispatcher.feed(replace(event, demand=1.0))
 
 
 def test_older_events_are_refused():
@@ -120,11 +142,11 @@ def test_a_late_position_corrects_where_an_assignment_began():
     dispatcher = make()
     dispatcher.feed(TaskArrived(100.0, "x", "st1", "st2", 50.0))
     (taken,) = dispatcher.decide(102.0)
-    before = dispatcher._board.vehicles[2].finish
+    before = dispatcher._floor.vehicles[2].finish
     assert before == taken.finish
     dispatcher.feed(VehiclePassed(101.0, "v2", "st1"))
     assert dispatcher.sites["v2"] == "st1"
-    assert dispatcher._board.vehicles[2].finish < before
+    assert dispatcher._floor.vehicles[2].finish < before
 
 
 def test_what_contradicts_a_later_event_is_refused():

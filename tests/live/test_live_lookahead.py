@@ -21,7 +21,7 @@ from acerl_np import (
     load_layout,
     perturb,
 )
-from acerl_np.live.board import FIRST_ROOM, Day
+from acerl_np.live.board import FIRST_ROOM
 
 JIT = not numba.config.DISABLE_JIT
 INDEX = IndexPolicy.of_weights(approach=-1.0, loaded=-0.7, lateness=0.6, waiting=0.3)
@@ -107,18 +107,15 @@ def test_begin_day_starts_anew():
     day = perturb(history_of((1,))[0], 5, seed=2)
     dispatcher = make()
     first = play(dispatcher, day)
-    assert dispatcher._day.n_tasks == day.n_tasks
+    assert dispatcher._floor.day.n_tasks == day.n_tasks
     dispatcher.begin_day(50_000.0)
-    assert (dispatcher._day.n_tasks, dispatcher._day.delivered, dispatcher._day.delay) == (
-        0,
-        0,
-        0.0,
-    )
+    assert dispatcher._floor.day.mark == (0, 0.0, 0)
     fresh = make()
     # Vehicles stand where the first day has left them; draws go on by the number of decisions.
-    sites = [dispatcher.layout.sites[dispatcher._board.site(v)].id for v in range(3)]
+    sites = [dispatcher.layout.sites[dispatcher._floor.vehicles[v].site].id for v in range(3)]
     for v, site in enumerate(sites):
-        fresh._board.set_vehicle(v, 0, fresh.layout.site_index[site])
+        index = fresh.layout.site_index[site]
+        fresh._floor.put(v, fresh._floor.vehicles[v]._replace(site=index))
     fresh._decisions = dispatcher._decisions
     assert len(first) == day.n_tasks
     now = [row for row in day.rows() if row["arrival_time"] == 0.0]
@@ -149,7 +146,7 @@ def test_delivered_and_cancelled_tasks_are_part_of_the_day():
         "other", day.layout, [{**row, "expiry_time": row["expiry_time"] + 1} for row in day.rows()]
     )
     dispatcher = make(history=[day, other])
-    board = dispatcher._board
+    board = dispatcher._floor
     rows = [row for row in day.rows() if row["arrival_time"] <= 100.0]
     for row in rows:
         dispatcher.feed(tell(row["arrival_time"], row))
@@ -163,7 +160,7 @@ def test_delivered_and_cancelled_tasks_are_part_of_the_day():
     assert found and all(item.futures in (0, 3) for item in found)
     assert look(dispatcher).agreement.tolist() == [1.0, 0.0]
     assert look(dispatcher).deviation[0] == 0.0
-    assert dispatcher._day.delivered == len(taken)
+    assert dispatcher._floor.day.delivered == len(taken)
 
 
 @pytest.mark.oracle
@@ -220,21 +217,23 @@ def test_many_vehicles_and_tasks_in_one_moment():
 
 
 def test_a_day_is_kept_as_it_was(tmp_path):
-    day = Day(7.5)
+    """Also one of more tasks than there is room for at first."""
+    dispatcher = make(start=7.5)
     for k in range(3 * FIRST_ROOM):
-        day.add(k % 5, k % 7, (k / 4, 1.0, 2.0, 3.0))
-    day.delay, day.delivered = 3.25, 9
-    again = Day.from_dict(day.to_dict())
-    assert again.to_dict() == day.to_dict()
-    assert again.n_tasks == 3 * FIRST_ROOM and again.start == 7.5
+        dispatcher.feed(TaskArrived(8.0 + 9.0 * k, f"t{k}", "st1", "st5", 1.0))
+        dispatcher.assign(8.0 + 9.0 * k, "v1", f"t{k}")
+        dispatcher.feed(VehicleIdle(15.0 + 9.0 * k, "v1", "st5"))
+    dispatcher.save(tmp_path / "live.npz")
+    day, again = dispatcher._floor.day, Dispatcher.load(tmp_path / "live.npz")._floor.day
+    assert (again.start, again.mark) == (7.5, day.mark) and day.delay > 0.0
     assert np.array_equal(again.record[: day.n_tasks], day.record[: day.n_tasks])
-    assert Day.from_dict({}).to_dict() == Day().to_dict()
+    assert np.array_equal(again.ends[: day.n_tasks], day.ends[: day.n_tasks])
 
 
 def test_memory_is_that_of_the_day():
     """What is kept of 20,000 events is the day's log, in arrays; the next day begins without."""
     dispatcher = make(futures=1)
-    board = dispatcher._board
+    board = dispatcher._floor
     stations = [f"st{k}" for k in range(1, 9)]
     for k in range(10_000):
         now = 10.0 * k
@@ -247,11 +246,11 @@ def test_memory_is_that_of_the_day():
             dispatcher.assign(now, vehicle, f"t{k}")
         dispatcher.feed(VehicleIdle(now + 9.0, vehicle, stations[(k + 3) % 8]))
     assert (board.room, len(board._free), len(board.tasks), len(board.pool)) == (64, 64, 0, 0)
-    day = dispatcher._day
+    day = dispatcher._floor.day
     assert (day.n_tasks, day.delivered) == (10_000, 10_000)
     assert day.ends.nbytes + day.record.nbytes <= 16384 * 64
     dispatcher.begin_day(now + 10.0)
-    assert len(dispatcher._day.ends) == FIRST_ROOM
+    assert len(dispatcher._floor.day.ends) == FIRST_ROOM
 
 
 def test_futures_stay_in_the_part_of_the_day():
