@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -41,14 +41,9 @@ Kind = Literal["unseen", "noised"]
 
 
 class Difference(NamedTuple):
-    """A paired difference of makespans over records.
+    """A paired difference of makespans over records: mean, its standard error, and in % of the other's mean.
 
-    Attributes
-    ----------
-    seconds, percent : float
-        Mean over the records, and in percent of the other's mean; negative is shorter.
-    error, percent_error : float
-        Standard errors over the records; nan for fewer than `FEWEST_RECORDS`.
+    Negative is shorter; the errors are nan for fewer than `FEWEST_RECORDS`.
     """
 
     seconds: float
@@ -67,13 +62,7 @@ class Difference(NamedTuple):
 
 
 def compare_paired(own: ArrayLike, other: ArrayLike) -> Difference:
-    """Return how far a policy's makespans are from another's on the same records.
-
-    Parameters
-    ----------
-    own, other : array_like of float64, (n_records,), s
-        Means over the trials of each record; nan where none finished, and so is the difference then.
-    """
+    """Return how far a policy's mean makespans (n_records,) are from another's; nan if one is."""
     x, y = np.asarray(own, np.float64), np.asarray(other, np.float64)
     difference = x - y
     seconds, scale = float(difference.mean()), 100.0 / float(y.mean())
@@ -83,17 +72,14 @@ def compare_paired(own: ArrayLike, other: ArrayLike) -> Difference:
     return Difference(seconds, error, seconds * scale, error * scale)
 
 
-@dataclass(frozen=True)
-class VerdictRow:
+class VerdictRow(NamedTuple):
     """A line of a verdict; means are over the records, of means over the trials.
 
     Attributes
     ----------
     label : str
-    makespan, tardiness : float, s
-        nan where a record has no finished trial.
-    late : float
-        Share of the tasks that were late.
+    makespan, tardiness, late, waiting, utilisation, empty : float
+        As in `Trials`; nan where a record has no finished trial.
     satisfied : float
         Share of the trials with a tardiness below the limit.
     within_limit : bool
@@ -104,10 +90,6 @@ class VerdictRow:
         Episodes that did not finish.
     trials : int
         Of each record.
-    waiting : float, s
-        From the arrival to the pickup.
-    utilisation, empty : float
-        Share of the fleet's time with a task, and of the metres driven without a load.
     """
 
     label: str
@@ -126,35 +108,29 @@ class VerdictRow:
     @classmethod
     def of(cls, label: str, trials: Trials, other: Trials | None = None) -> VerdictRow:
         """Return the row of a policy's trials beside those of the best rule."""
-        both = None if other is None else (trials.mean_makespan(), other.mean_makespan())
+        difference = None
+        if other is not None:
+            difference = compare_paired(trials.mean_makespan(), other.mean_makespan())
         means = {name: float(getattr(trials, f"mean_{name}")().mean()) for name in METRICS}
         return cls(
             label=label,
             **means,
             satisfied=trials.satisfied,
             within_limit=means["tardiness"] < trials.cost_limit,
-            difference=None if both is None else compare_paired(*both),
+            difference=difference,
             unfinished=trials.unfinished,
             trials=trials.makespan.shape[1],
         )
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """What a policy is worth.
+class Verdict(NamedTuple):
+    """What a policy is worth, on `n_records` records that it has not seen, or noised copies of those it has.
 
     Attributes
     ----------
     rows : tuple of VerdictRow
-        The policy, the best rule, and what else could be played: the static plan, and both with lookahead.
-    best_rule : str
-        The best of `margin.RULES_TO_BEAT` on the training records.
-    kind : {"unseen", "noised"}
-        What it was judged on: records that it has not seen, or noised copies of the training records.
-    n_records : int
-        How many of them.
-    cost_limit : float
-        s.
+        The policy, the best rule on the training records, and what else could be played: the static plan, and
+        both with lookahead.
     plan : StaticPlan or None
         Fitted on the training records.
     notes : tuple of str
@@ -199,8 +175,7 @@ class Verdict:
             if row.unfinished:
                 episodes = self.n_records * row.trials
                 return f"{who} did not finish {row.unfinished} of {episodes} episodes"
-        if difference is None:
-            raise InputError("verdict: the policy's row has no difference to the best rule")
+        assert difference is not None
         inside, rule_inside = self.policy.within_limit, self.rule.within_limit
         gains = inside and not rule_inside
         limit = "within the limit" if inside else "over the limit"
@@ -321,25 +296,20 @@ def judge(
             notes.append(f"{label} left out: {error}")
     margin = _find_margin(rows, judges, other, playing)
     once = tuple(dict.fromkeys(notes))
-    limit = playing.cost_limit
-    return Verdict(tuple(rows), rule, kind, len(judges), limit, plan, once, margin)
+    return Verdict(tuple(rows), rule, kind, len(judges), playing.cost_limit, plan, once, margin)
 
 
 def _find_margin(
     rows: Sequence[VerdictRow], records: Sequence[Instance], played: Trials, playing: Playing
 ) -> Margin | None:
-    """Return how far the best rule is from hindsight, None where it is farther than little anyway.
-
-    `played` are its trials, as the second row says them.
-    """
+    """Return how far the best rule, the second row, is from hindsight, None if farther than little."""
     least = min((row.makespan for row in rows if row.within_limit), default=math.inf)
     if rows[1].makespan > (1.0 + LITTLE_MAKESPAN) * least or played.unfinished:
         return None
     some = np.linspace(0, len(records) - 1, min(MARGIN_RECORDS, len(records))).astype(int)
     chosen = [records[k] for k in some]
-    if any(item.layout.has_random_breakdowns for item in chosen):
-        return None
-    if sum(map(measure_size, chosen)) > MAX_MARGIN_SIZE:
+    random = any(item.layout.has_random_breakdowns for item in chosen)
+    if random or sum(map(measure_size, chosen)) > MAX_MARGIN_SIZE:
         return None
     found = find_references(
         chosen,
@@ -355,13 +325,7 @@ def _find_margin(
 
 
 def _count_ahead_trials(records: Sequence[Instance], futures: int, most: int) -> int:
-    """Return how many trials of each record with lookahead are affordable.
-
-    Raises
-    ------
-    PolicyError
-        If not even one is.
-    """
+    """Return how many trials of each record with lookahead are affordable; a `PolicyError` if none is."""
     # Each decision plays its candidates, five, to the end of all futures: half of the tasks in the mean. With
     # more than three vehicles a decision takes longer.
     each = sum(

@@ -8,12 +8,15 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from acerl_np.support.errors import ConfigError, describe
-from acerl_np.support.numbers import is_whole
+from acerl_np.support.fields import Field
 
 Item = TypeVar("Item")
 
 MAX_THREADS = 1024
+THREADS = Field(
+    int, 1, MAX_THREADS, optional=True, expected=f"a whole number from 1 to {MAX_THREADS}"
+)
+"""How many threads are asked for; None is one per core."""
 
 
 def count_cores() -> int:
@@ -21,21 +24,6 @@ def count_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return min(len(os.sched_getaffinity(0)), MAX_THREADS)
     return min(os.cpu_count() or 1, MAX_THREADS)
-
-
-def check_threads(threads: int | None) -> None:
-    """Refuse a number of threads that is not from 1 to `MAX_THREADS`; None is one per core.
-
-    Raises
-    ------
-    ConfigError
-        With what was read.
-    """
-    if threads is None or (is_whole(threads) and 1 <= threads <= MAX_THREADS):
-        return
-    raise ConfigError(
-        f"threads: read {describe(threads)}; expected a whole number from 1 to {MAX_THREADS}"
-    )
 
 
 class Workers:
@@ -63,8 +51,7 @@ class Workers:
     failed = False
 
     def __init__(self, threads: int | None = None) -> None:
-        check_threads(threads)
-        self.threads = count_cores() if threads is None else int(threads)
+        self.threads: int = THREADS.read("threads", threads) or count_cores()
         self._helpers: ThreadPoolExecutor | None = None
         self._process = 0
 
