@@ -10,7 +10,7 @@ import numpy as np
 from acerl_np.evaluation.hold_out import make_noised
 from acerl_np.evaluation.trials import Playing, play_policy
 from acerl_np.policies.index import IndexPolicy
-from acerl_np.problem.instance import Instance, list_instances
+from acerl_np.problem.instance import Instance
 from acerl_np.support.numbers import Whole
 
 MAGNITUDE = 5
@@ -97,7 +97,7 @@ def measure_importance(
     they are in order of their weights' sizes. The seed is that of the copies and of the episodes.
     """
     parts = list_parts(policy)
-    copies = make_noised(list_instances(instances), seed=seed, magnitude=MAGNITUDE)
+    copies = make_noised(instances, seed=seed, magnitude=MAGNITUDE)
     if not copies:
         plain = sorted((part for part, _ in parts), key=lambda part: -abs(part.weight or 0.0))
         return Importance(tuple(plain), None, None, 0, cost_limit)

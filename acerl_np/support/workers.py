@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
@@ -27,28 +26,12 @@ def count_cores() -> int:
 
 
 class Workers:
-    """The calling thread and its helpers; copies and pickles begin helpers of their own.
-
-    Parameters
-    ----------
-    threads : int, optional
-        By default one per core.
-
-    Attributes
-    ----------
-    watch : callable, optional
-        Called by the calling thread between pieces; what it raises ends the run.
-    failed : bool
-        Whether a piece has raised, or Ctrl-C has come: long pieces look, and end early.
-
-    Raises
-    ------
-    ConfigError
-        If `threads` is not from 1 to `MAX_THREADS`.
-    """
+    """The calling thread and its helpers; copies and pickles begin helpers of their own."""
 
     watch: Callable[[], object] | None = None
+    """Called by the calling thread between pieces; what it raises ends the run."""
     failed = False
+    """Whether a piece has raised, or Ctrl-C has come: long pieces look, and end early."""
 
     def __init__(self, threads: int | None = None) -> None:
         self.threads: int = THREADS.read("threads", threads) or count_cores()
@@ -58,32 +41,26 @@ class Workers:
     def run(self, function: Callable[[Item], object], items: Iterable[Item]) -> None:
         """Call `function` with every item, each on the next free thread, and wait for all of them.
 
-        The calling thread works too: it need not be woken, which takes as long as a large piece.
-
-        Raises
-        ------
-        Exception
-            The first that `function` raises; items not begun by then are dropped.
+        The calling thread works too: it need not be woken, which takes as long as a large piece. Where one
+        call raises, items not begun by then are dropped.
         """
-        pending = deque(items)
+        pieces = list(items)
+        left = iter(pieces)  # one for all threads
         self.failed = False
 
         def work(watch: Callable[[], object] | None = None) -> None:
             try:
-                while True:
-                    try:
-                        item = pending.popleft()
-                    except IndexError:
+                for item in left:
+                    if self.failed:
                         return
                     if watch is not None:
                         watch()
                     function(item)
             except BaseException:
                 self.failed = True
-                pending.clear()
                 raise
 
-        n_helpers = min(self.threads, len(pending)) - 1
+        n_helpers = min(self.threads, len(pieces)) - 1
         futures = [self._find_helpers().submit(work) for _ in range(n_helpers)]
         try:
             work(self.watch)
