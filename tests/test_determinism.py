@@ -242,8 +242,8 @@ def fail_some(patch, failure):
 def test_no_result_depends_on_the_width_of_vectors(tmp_path):
     """Compiled for the oldest processors of its kind, without any wide vector or fused product."""
     program = (
-        "import json, runs; from acerl_np.kernels.network import act_batch; "
-        "d = runs.describe_run(); "
+        "import json, trainings; from acerl_np.kernels.network import act_batch; "
+        "d = trainings.describe_run(); "
         "d['code'] = ''.join(act_batch.inspect_asm().values()); print(json.dumps(d))"
     )
     paths = [Path(acerl_np.__file__).parents[1], Path(__file__).parent]

@@ -28,29 +28,15 @@ MAGNITUDE = 30
 def hold_out(
     instances: Instance | Sequence[Instance], share: float = SHARE, *, seed: Whole = 0
 ) -> tuple[list[Instance], list[Instance]]:
-    """Part records into those to train on and those to judge by.
+    """Part records into those to train on and those to judge by, each in the given order, neither empty.
 
-    Which ones depends on the seed and on the records' contents, not on their order or names. Records of one
-    content are never parted.
-
-    Parameters
-    ----------
-    instances : Instance or sequence of Instance
-    share : float
-        Of the records, above 0 and below 1; rounded to whole records, at least one.
-    seed : int
-
-    Returns
-    -------
-    training, held_back : list of Instance
-        Each in the given order, neither empty.
+    The share that is held back is above 0 and below 1, rounded to whole records. Which ones depends on the
+    seed and on the records' contents, not on their order or names; records of one content are never parted.
 
     Raises
     ------
     InputError
         If the share is no such number, or the records cannot be parted.
-    ConfigError
-        If the seed is no usable number.
 
     Examples
     --------

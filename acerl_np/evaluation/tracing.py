@@ -37,26 +37,10 @@ def trace_policy(
     horizon: float | None = None,
     label: str | None = None,
 ) -> Trace:
-    """Play one trial of `evaluate_policy` again, and note all that happens.
+    """Play one trial of `evaluate_policy` again, numbered from 0 on, and note all that happens.
 
-    Parameters
-    ----------
-    policy : Policy, IndexPolicy, StaticPlan, AgentPair, Lookahead or str
-        A str is a rule's name.
-    instance : Instance
-    trial : int
-        Which of the trials, from 0 on; the same draws and breakdowns as there.
-    seed : int
-    greedy : bool, optional
-        As `evaluate_policy`.
-    horizon : float, optional
-        s, after which the episode is stopped; by default never.
-    label : str, optional
-        What the trace calls the policy; by default the rule's name or the policy's form.
-
-    Returns
-    -------
-    Trace
+    Draws and breakdowns are the same as there. The label is what the trace calls the policy, by default the
+    rule's name or the policy's form.
 
     Raises
     ------
@@ -64,8 +48,6 @@ def trace_policy(
         If the policy does not fit the instance, its name is unknown, or it is a function or an `Agent`.
     InputError
         If trial or horizon is unusable.
-    ConfigError
-        If the seed is.
     """
     problem, key = _prepare(instance, trial, seed, horizon)
     decider: Decider | Ahead

@@ -123,17 +123,17 @@ class Trials:
             values.reshape(len(instances), -1) for values in played
         )
         # Nothing is known of an episode that did not finish.
-        once = np.where(np.isnan(makespan), np.nan, 1.0)
+        known = np.where(np.isnan(makespan), np.nan, 1.0)
         return cls(
             instances=tuple(instance.name for instance in instances),
             makespan=makespan,
             tardiness=tardiness,
             decisions=int(decisions.sum()),
             cost_limit=cost_limit,
-            late=once * late / n_tasks,
-            waiting=once * waiting / n_tasks,
+            late=known * late / n_tasks,
+            waiting=known * waiting / n_tasks,
             utilisation=busy / (fleet * makespan),
-            empty=once * empty / np.where(driven > 0.0, driven, 1.0),
+            empty=known * empty / np.where(driven > 0.0, driven, 1.0),
         )
 
     def select(self, rows: ArrayLike) -> Trials:

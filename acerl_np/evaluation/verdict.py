@@ -25,13 +25,9 @@ from acerl_np.support.numbers import Whole
 FEWEST_RECORDS = 5
 """Records from which a standard error over them is told."""
 
-FUTURES = 32
-AHEAD_TRIALS = 3
-"""Futures per decision, and most trials of each record, of a row that looks ahead."""
-
-MAX_AHEAD_DECISIONS = 20_000_000
-"""Decisions for three vehicles that the futures of such a row may take, about half a minute of a core;
-else it is left out."""
+FUTURES, AHEAD_TRIALS, MAX_AHEAD_DECISIONS = 32, 3, 20_000_000
+"""Of a row that looks ahead: futures per decision, most trials of each record, and decisions for three
+vehicles that they may take, about half a minute of a core; else it is left out."""
 
 MARGIN_EFFORT, MARGIN_RECORDS, MAX_MARGIN_SIZE = 0.02, 5, 200.0
 """Of the quick searches in hindsight that tell whether there is little to win: effort, most records,
@@ -73,23 +69,10 @@ def compare_paired(own: ArrayLike, other: ArrayLike) -> Difference:
 
 
 class VerdictRow(NamedTuple):
-    """A line of a verdict; means are over the records, of means over the trials.
+    """A line of a verdict: figures of `Trials` over the records, nan where one has no finished trial.
 
-    Attributes
-    ----------
-    label : str
-    makespan, tardiness, late, waiting, utilisation, empty : float
-        As in `Trials`; nan where a record has no finished trial.
-    satisfied : float
-        Share of the trials with a tardiness below the limit.
-    within_limit : bool
-        Whether the mean tardiness is below the limit.
-    difference : Difference or None
-        Of the makespan to the best rule; None for that rule itself.
-    unfinished : int
-        Episodes that did not finish.
-    trials : int
-        Of each record.
+    The limit is kept where the mean tardiness is below it. The difference is that of the makespan to the best
+    rule's, None for that rule itself; `trials` are those of each record.
     """
 
     label: str
@@ -179,31 +162,23 @@ class Verdict(NamedTuple):
         inside, rule_inside = self.policy.within_limit, self.rule.within_limit
         gains = inside and not rule_inside
         limit = "within the limit" if inside else "over the limit"
-        if difference.sign is None:
-            amount = show_number(difference.percent)
+        # A policy over the limit is never called better, nor one called worse that alone keeps it.
+        word = {
+            -1: "better" if inside else "shorter",
+            0: "no shorter" if gains else "no better",
+            1: "longer" if gains else "worse",
+        }
+        sign, amount = difference.sign, f"{difference.percent:z.1f}"
+        if sign is None:
             return f"too few records to tell ({amount} % makespan beside {name}, {limit})"
-        if difference.sign == 0:
-            by = f"{show_number(difference.percent)} ± {difference.percent_error:.1f} %"
-            words = f"no {'shorter' if gains else 'better'} than {name} ({by})"
-        else:
-            # A policy over the limit is never called better, nor one called worse that alone keeps it.
-            if difference.sign < 0:
-                word = "better" if inside else "shorter"
-            else:
-                word = "longer" if gains else "worse"
-            by = f"{abs(difference.percent):.1f} ± {difference.percent_error:.1f} %"
-            words = f"{word} than {name} by {by}"
+        by = f"± {difference.percent_error:.1f} %"
+        words = f"{word[sign]} than {name} "
+        words += f"by {abs(difference.percent):.1f} {by}" if sign else f"({amount} {by})"
         if not inside and not rule_inside:
             return f"{words}, both {limit}"
-        contrast = (difference.sign < 0) != inside and inside != rule_inside
+        contrast = (sign < 0) != inside and inside != rule_inside
         rest = f", as {name} is not" if gains else ""
         return f"{words}{', but' if contrast else ' and'} {limit}{rest}"
-
-
-def show_number(value: float) -> str:
-    """Return a number with one digit after the point, without the sign of a rounded zero."""
-    text = f"{value:.1f}"
-    return text.removeprefix("-") if float(text) == 0.0 else text
 
 
 def judge(
@@ -221,29 +196,11 @@ def judge(
     """Judge a policy on records that it has not seen, beside what the training records suggest.
 
     The best rule is chosen and the static plan fitted on the training records, and lookahead draws its
-    futures from them; the unseen ones only judge.
+    futures from them; the unseen ones only judge. If there are none, noised copies of the training records do
+    (`hold_out.make_noised`).
 
-    Parameters
-    ----------
-    policy : Policy, IndexPolicy or StaticPlan
-    training : Instance or sequence of Instance
-    unseen : Instance or sequence of Instance
-        If there is none, noised copies of the training records judge (`hold_out.make_noised`).
-    trials : int
-        Episodes of each record; those with lookahead are at most `AHEAD_TRIALS`.
-    seed : int
-    cost_limit : float
-        xi, s.
-    horizon : float, optional
-        s after which an episode is stopped, finished or not.
-    threads : int, optional
-        By default one per core.
-    futures : int
-        Of a decision with lookahead, 0 for no such rows.
-
-    Returns
-    -------
-    Verdict
+    Each record is played `trials` times, with lookahead at most `AHEAD_TRIALS` times, by so many `futures` of
+    a decision, 0 for no such rows. The other options are those of `evaluate_policy`.
 
     Raises
     ------
