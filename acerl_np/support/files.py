@@ -196,9 +196,9 @@ def read_bytes(
                 # file.read(limit) would set the whole limit aside, however small the file.
                 size = os.fstat(file.fileno()).st_size
                 data = b"" if size > limit else file.read()
+    except kind:
+        raise
     except (OSError, ValueError) as error:
-        if isinstance(error, kind):
-            raise
         reason = describe_os_error(error) if isinstance(error, OSError) else str(error)
         raise kind(f"{show_path(path)}: cannot read: {reason}") from error
     if max(size, len(data)) > limit:
@@ -225,7 +225,7 @@ def _digest(arrays: Mapping[str, np.ndarray]) -> str:
         if name != "checksum":
             array = arrays[name]
             digest.update(f"{name}\0{array.dtype.str}\0{array.shape}\0".encode())
-            digest.update(np.ascontiguousarray(array).tobytes())
+            digest.update(array.tobytes())
     return digest.hexdigest()
 
 
@@ -236,10 +236,9 @@ def write_arrays(path: str | os.PathLike[str], arrays: Mapping[str, Any]) -> Non
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
         for name, array in stored.items():
-            member = io.BytesIO()
-            np.lib.format.write_array(member, array, allow_pickle=False)
             # Its date is always the same, in 1980: the same content gives the same file.
-            archive.writestr(zipfile.ZipInfo(f"{name}.npy"), member.getvalue())
+            with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w") as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
     write_atomically(path, buffer.getvalue())
 
 

@@ -20,9 +20,8 @@ THREADS = Field(
 
 def count_cores() -> int:
     """Return the number of cores this process may use, at most `MAX_THREADS`."""
-    if hasattr(os, "sched_getaffinity"):
-        return min(len(os.sched_getaffinity(0)), MAX_THREADS)
-    return min(os.cpu_count() or 1, MAX_THREADS)
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return min(usable or 1, MAX_THREADS)
 
 
 class Workers:
