@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from machine import ROOT, find_environment
 from trainings import (
     CHILD_CONFIG,
     GENERATIONS,
@@ -26,7 +27,6 @@ from trainings import (
     train_on,
 )
 
-import acerl_np
 from acerl_np import ACERL, Config, evaluate_policy
 from acerl_np.evolution import Strategy, rank_utilities
 from acerl_np.kernels.network import act_batch
@@ -246,9 +246,7 @@ def test_no_result_depends_on_the_width_of_vectors(tmp_path):
         "d = trainings.describe_run(); "
         "d['code'] = ''.join(act_batch.inspect_asm().values()); print(json.dumps(d))"
     )
-    paths = [Path(acerl_np.__file__).parents[1], Path(__file__).parent]
-    environment = os.environ | {
-        "PYTHONPATH": os.pathsep.join(map(str, paths)),
+    environment = find_environment(ROOT, Path(__file__).parent) | {
         "XDG_CACHE_HOME": str(tmp_path),
         "NUMBA_CPU_NAME": "generic",
         "NUMBA_CPU_FEATURES": "",

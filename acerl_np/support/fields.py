@@ -6,14 +6,14 @@ import math
 import sys
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.support.errors import ConfigError, InputError, describe
-from acerl_np.support.numbers import MAX_SEED
+from acerl_np.support.numbers import MAX_SEED, is_whole
 
 MOST = sys.float_info.max
 """Largest finite number: as a limit it refuses infinity."""
@@ -66,7 +66,7 @@ class Field:
         elif self.kind is bool:
             if isinstance(value, bool | np.bool_):
                 return bool(value)
-        elif isinstance(value, Integral if self.kind is int else Real) and type(value) is not bool:
+        elif is_whole(value) or (self.kind is float and is_number(value)):
             try:
                 number = self.kind(value)
             except OverflowError:  # a whole number beyond every float
@@ -77,6 +77,11 @@ class Field:
 
 
 SEED = Field(int, 0, MAX_SEED, expected="a whole number from 0 to 2**63 - 1")
+
+
+def is_number(value: object) -> bool:
+    """Whether a value is a real number of any kind, infinite or not, but neither true nor false."""
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def read_fields(fields: Mapping[str, Field], given: Mapping[str, Any]) -> dict[str, Any]:

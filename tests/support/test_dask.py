@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+from machine import find_environment
 
 import acerl_np
 from acerl_np.commands.main import main
@@ -29,10 +30,9 @@ TESTS = Path(__file__).parents[1]
 
 def start(*words, root=ROOT, cwd=None):
     """A module of Python's in a process of its own, with the package below `root`."""
-    environment = {**os.environ, "PYTHONPATH": f"{root}{os.pathsep}{TESTS}"}
     return subprocess.Popen(
         [sys.executable, "-m", *words],
-        env=environment,
+        env=find_environment(root, TESTS),
         cwd=cwd or root,
         stderr=subprocess.PIPE,
         stdout=subprocess.DEVNULL,

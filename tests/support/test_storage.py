@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
+from machine import limit_files
 
 from acerl_np import InputError, PolicyError, RecordError, StorageError
 from acerl_np.support.files import (
@@ -144,18 +145,11 @@ def test_places_that_cannot_be_written(tmp_path, name):
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a limit on file sizes")
 def test_disk_that_takes_no_more(tmp_path):
     """A limit on the size of files stands for a full disk: part of the data is written."""
-    import resource
-
     path = tmp_path / "file"
     path.write_bytes(b"old")
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
-    try:
-        for size in (1001, 100_000):
-            with refused(StorageError, path, "cannot write"):
-                write_atomically(path, bytes(size))
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    for size in (1001, 100_000):
+        with limit_files(1000), refused(StorageError, path, "cannot write"):
+            write_atomically(path, bytes(size))
     assert path.read_bytes() == b"old"
     assert names_in(tmp_path) == ["file"]
 

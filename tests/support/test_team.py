@@ -9,10 +9,10 @@ import time
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
-from pathlib import Path
 
 import pytest
 import team_tasks
+from machine import find_environment, is_alive
 
 import acerl_np
 from acerl_np import ConfigError, InputError, StorageError
@@ -204,23 +204,12 @@ if __name__ == "__main__":
 """
 
 
-def is_alive(pid):
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    stat = Path(f"/proc/{pid}/stat")
-    return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] != "Z"
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 def test_workers_end_with_their_parent(tmp_path):
     path = tmp_path / "script.py"
     path.write_text(SCRIPT)
-    environment = {**os.environ, "PYTHONPATH": str(Path(acerl_np.__file__).parents[1])}
-    parent = subprocess.Popen(
-        [sys.executable, str(path)], env=environment, stdout=subprocess.PIPE, text=True
-    )
+    command, environment = [sys.executable, str(path)], find_environment()
+    parent = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
     pids = []
     while not pids:
         pids = [int(word) for word in parent.stdout.readline().split()]
