@@ -180,7 +180,7 @@ class Team:
         if isinstance(error, BrokenExecutor):
             raise LostError(f"the executor has lost its workers: {told}") from error
         client = self._client
-        if client and (isinstance(error, CancelledError) or client.status == "closed"):
+        if client is not None and (isinstance(error, CancelledError) or client.status == "closed"):
             address = getattr(getattr(client, "scheduler", None), "address", "Dask")
             raise WorkerError(f"{make_printable(str(address))}: the scheduler has gone") from error
         raise WorkerError(f"{what}: {told}") from error
