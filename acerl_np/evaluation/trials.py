@@ -291,8 +291,7 @@ def play_policy(
     else:
         rows = np.repeat(np.arange(len(chosen)), playing.trials)
         keys = stream_keys(chosen, playing.trials, playing.seed)
-        play = _play if playing.executor is None else _play_elsewhere
-        played = play((policy, chosen, rows, keys, playing))
+        played = _play_anywhere((policy, chosen, rows, keys, playing))
     return Trials.of(chosen, played, playing.cost_limit)
 
 
@@ -317,8 +316,8 @@ def _play(episodes: Episodes) -> Outcome:
         return play_list(problem, prepare, rows, keys, workers)
 
 
-def _play_elsewhere(episodes: Episodes) -> Outcome:
-    """Play a list of episodes on workers, an instance's at a time or fewer."""
+def _play_anywhere(episodes: Episodes) -> Outcome:
+    """Play a list of episodes here or on an executor's workers, an instance's at a time or fewer."""
     policy, instances, rows, keys, playing = episodes
     if playing.executor is None:
         return _play(episodes)
