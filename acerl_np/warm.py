@@ -9,6 +9,7 @@ import numpy as np
 
 from acerl_np.evaluation.hindsight import find_hindsight
 from acerl_np.evaluation.trials import evaluate_policy
+from acerl_np.policies.files import AnyPolicy
 from acerl_np.policies.lookahead import Lookahead
 from acerl_np.policies.static_search import find_static
 from acerl_np.problem.assignments import Assignments
@@ -17,7 +18,7 @@ from acerl_np.problem.layout import Edge, Layout, Site, Vehicle
 from acerl_np.rivals.training import train
 from acerl_np.simulation.replay import replay_assignments
 from acerl_np.simulation.simulator import Simulator
-from acerl_np.support.errors import InputError, describe
+from acerl_np.support.fields import refuse
 from acerl_np.support.machine_code import silence
 from acerl_np.training.acerl import ACERL
 from acerl_np.training.config import Config
@@ -33,25 +34,18 @@ def _make_instance(expiry: float = 9.0) -> Instance:
         (Vehicle("v", "a"),),
         task_slots=1,
     )
-    row = {"task": "t", "pickup": "a", "delivery": "b", "arrival_time": 0}
-    row["expiry_time"] = expiry
+    row = {"task": "t", "pickup": "a", "delivery": "b", "arrival_time": 0, "expiry_time": expiry}
     return Instance.from_rows("one task", layout, [row])
 
 
-def _train() -> None:
-    instance = _make_instance()
-    config = Config(generations=1, population=2, hidden=(2,))
-    trainer = ACERL(instance, config, threads=1)
-    trainer.run()
-    evaluate_policy(trainer.policy, instance, trials=1, threads=1)
+def _play(policy: AnyPolicy | Lookahead | str) -> None:
+    evaluate_policy(policy, _make_instance(), trials=1, threads=1)
 
 
-def _train_best() -> None:
-    instance = _make_instance()
-    config = Config.preset("best", decisions=1, records_per_member=2)
-    trainer = ACERL(instance, config, threads=1)
+def _train(config: Config) -> None:
+    trainer = ACERL(_make_instance(), config, threads=1)
     trainer.run()
-    evaluate_policy(trainer.policy, instance, trials=1, threads=1)
+    _play(trainer.policy)
 
 
 def _simulate() -> None:
@@ -64,12 +58,7 @@ def _train_rivals() -> None:
         settings: dict[str, object] = {"hidden": (2,), "batch": 2, "episodes": 2}
         if name != "sac":
             settings["collect"] = 4
-        policy = train(name, _make_instance(), steps=4, settings=settings)
-        evaluate_policy(policy, _make_instance(), trials=1, threads=1)
-
-
-def _play_rule() -> None:
-    evaluate_policy("EDD", _make_instance(), trials=1, threads=1)
+        _play(train(name, _make_instance(), steps=4, settings=settings))
 
 
 def _replay() -> None:
@@ -77,43 +66,24 @@ def _replay() -> None:
     replay_assignments(Assignments(_make_instance(), one, one, np.zeros(1), np.full(1, np.nan)))
 
 
-def _find_static() -> None:
-    find_static(_make_instance(), threads=1)
-
-
-def _search() -> None:
-    find_hindsight(_make_instance(), effort=0.001)
-
-
-def _look_ahead() -> None:
-    instance = _make_instance()
-    ahead = Lookahead("STD", history=_make_instance(8.0), futures=1)
-    evaluate_policy(ahead, instance, trials=1, threads=1)
-
-
-PARTS: dict[str, Callable[[], None]] = {
-    "training": _train,
-    "best": _train_best,
+PARTS: dict[str, Callable[[], object]] = {
+    "training": lambda: _train(Config(generations=1, population=2, hidden=(2,))),
+    "best": lambda: _train(Config.preset("best", decisions=1, records_per_member=2)),
     "simulator": _simulate,
     "rivals": _train_rivals,
-    "rules": _play_rule,
+    "rules": lambda: _play("EDD"),
     "replay": _replay,
-    "static": _find_static,
-    "search": _search,
-    "lookahead": _look_ahead,
+    "static": lambda: find_static(_make_instance(), threads=1),
+    "search": lambda: find_hindsight(_make_instance(), effort=0.001),
+    "lookahead": lambda: _play(Lookahead("STD", history=_make_instance(8.0), futures=1)),
 }
 """What can be compiled ahead: most users need "training" alone, which does not wait for the others."""
 
 
 def check_part(part: str) -> None:
-    """Refuse what is no part.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse what is no part."""
     if part not in PARTS:
-        raise InputError(f"part: read {describe(part)}; expected one of {', '.join(PARTS)}")
+        refuse("part", part, f"one of {', '.join(PARTS)}")
 
 
 def warm_up(part: str = "training", *, quiet: bool = False) -> None:

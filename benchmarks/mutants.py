@@ -619,8 +619,8 @@ MUTANTS = [
     Mutant(
         "evaluation: a fleet is one vehicle",
         "evaluation/trials.py",
-        "played.busy.reshape(shape) / (fleet * makespan)",
-        "played.busy.reshape(shape) / makespan",
+        "busy / (fleet * makespan)",
+        "busy / makespan",
         f"tests/simulation/test_usage.py {METRICS}",
     ),
     Mutant(

@@ -2,7 +2,7 @@
 
 Tests lie in folders named like the package's rooms; those of the whole project, and what several of them
 use, lie here: slow, obvious versions (`naive`, `naive_evolution`), random floors and records (`worlds`),
-episodes beside the slow simulator's (`episodes`), short trainings (`runs`), hostile inputs (`fuzz`).
+episodes beside the slow simulator's (`episodes`), short trainings (`trainings`), hostile inputs (`fuzz`).
 """
 
 import subprocess

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from machine import ROOT, find_environment
 from trainings import (
     CHILD_CONFIG,
     GENERATIONS,
@@ -26,7 +27,6 @@ from trainings import (
     train_on,
 )
 
-import acerl_np
 from acerl_np import ACERL, Config, evaluate_policy
 from acerl_np.evolution import Strategy, rank_utilities
 from acerl_np.kernels.network import act_batch
@@ -242,13 +242,11 @@ def fail_some(patch, failure):
 def test_no_result_depends_on_the_width_of_vectors(tmp_path):
     """Compiled for the oldest processors of its kind, without any wide vector or fused product."""
     program = (
-        "import json, runs; from acerl_np.kernels.network import act_batch; "
-        "d = runs.describe_run(); "
+        "import json, trainings; from acerl_np.kernels.network import act_batch; "
+        "d = trainings.describe_run(); "
         "d['code'] = ''.join(act_batch.inspect_asm().values()); print(json.dumps(d))"
     )
-    paths = [Path(acerl_np.__file__).parents[1], Path(__file__).parent]
-    environment = os.environ | {
-        "PYTHONPATH": os.pathsep.join(map(str, paths)),
+    environment = find_environment(ROOT, Path(__file__).parent) | {
         "XDG_CACHE_HOME": str(tmp_path),
         "NUMBA_CPU_NAME": "generic",
         "NUMBA_CPU_FEATURES": "",

@@ -12,12 +12,13 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import numba
 import numpy as np
 import pytest
+from machine import find_environment, is_alive, limit_files
 
 import acerl_np
 from acerl_np.commands.main import main
@@ -41,12 +42,10 @@ def compiled():
 
 
 def start(*words, cwd, **options):
-    root = str(Path(acerl_np.__file__).parent.parent)
-    environment = {**os.environ, "PYTHONPATH": root}
     return subprocess.Popen(
         [sys.executable, "-m", "acerl_np", *map(str, words)],
         cwd=cwd,
-        env=environment,
+        env=find_environment(),
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -168,20 +167,13 @@ def test_a_stopped_run_goes_on_as_if_it_had_not_been_stopped(tmp_path, number):
 
 
 def find_children(pid):
-    """Ids of the processes that a process has started, by what Linux says."""
+    """Ids of the living processes that a process has started, by what Linux says."""
     found = set()
     for path in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
-            state, parent = path.read_text().rpartition(")")[2].split()[:2]
-            if int(parent) == pid and state != "Z":
+            if int(path.read_text().rpartition(")")[2].split()[1]) == pid:
                 found.add(int(path.parent.name))
-    return found
-
-
-def is_there(pid):
-    with suppress(OSError):
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    return False
+    return set(filter(is_alive, found))
 
 
 LONG = ["--generations", "1000000", "--trials", "0", "--quiet"]
@@ -213,7 +205,7 @@ def test_workers_end_with_a_command_that_is_stopped(tmp_path, words, early, numb
     assert process.returncode == 128 + number, err
     # A split of so small a generation may have warned before.
     assert "Traceback" not in err and err.count("\nacerl-np") + err.startswith("acerl-np") == 1, err
-    wait_for(lambda: not any(map(is_there, children)))
+    wait_for(lambda: not any(map(is_alive, children)))
     if words[-1] == "run":
         assert "go on with: acerl-np train --resume run/run.npz" in err
         assert (tmp_path / "run" / "run.npz").exists()
@@ -253,19 +245,6 @@ def test_default_folders_of_runs_that_start_together_differ(tmp_path):
     assert (tmp_path / "runs" / "dmh-train-seed0" / "run.npz").exists()
 
 
-@contextmanager
-def limited_files(size):
-    """No file of this process may grow beyond so many bytes; Python ignores the signal of it."""
-    import resource
-
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-
 @pytest.mark.parametrize("size", [0, 500, 3000])
 def test_a_limit_on_the_size_of_files_is_one_line(tmp_path, capsys, size):
     """Config.json fits into the larger limits, the checkpoint into none."""
@@ -273,7 +252,7 @@ def test_a_limit_on_the_size_of_files_is_one_line(tmp_path, capsys, size):
     assert main(["train", "--out", str(folder), *SMALL, "--generations", "2"]) == 0
     kept = {path.name: path.read_bytes() for path in folder.iterdir()}
     capsys.readouterr()
-    with limited_files(size):
+    with limit_files(size):
         assert main(["train", "--out", str(folder), "--force", *SMALL, "--generations", "5"]) == 1
     err = capsys.readouterr().err
     assert err.count("\n") == 1 and "cannot write: file too large" in err

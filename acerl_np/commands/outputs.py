@@ -9,8 +9,7 @@ from pathlib import Path
 
 from acerl_np.commands.options import FORCE, Parser
 from acerl_np.support.errors import AcerlError, InputError, make_printable
-from acerl_np.support.files import STDIN, TEMPORARY, path_exists
-from acerl_np.support.outputs import has_mark
+from acerl_np.support.files import STDIN, TEMPORARY, has_mark, path_exists
 
 WRITTEN = ("out", "schedule_csv", "trials_csv")
 """Options that name what is written; all others may name what is read."""

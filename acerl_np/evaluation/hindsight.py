@@ -1,8 +1,6 @@
 """The best schedule found for a future that is known: how much there is to win.
 
-A hindsight reference is a schedule that a clairvoyant dispatcher could follow: the simulator is
-deterministic, so its action sequence can be replayed. It is the best that was found, not a proven
-bound.
+A clairvoyant dispatcher could follow it. It is the best that was found, not a proven bound.
 """
 
 from __future__ import annotations
@@ -31,9 +29,7 @@ from acerl_np.support.team import Team, lead
 from acerl_np.support.workers import count_cores
 
 BEAMS = (Guide(approach=40.0, delay_weight=0.05), Guide(approach=20.0, delay_weight=0.05))
-"""Beams that are searched one after the other: they err differently. In the stored references of the DMH
-records a vehicle drives 41 to 58 m to a pickup in the mean, and half of these ways are shorter than 30 to
-60 m."""
+"""Beams that are searched one after the other: they err differently."""
 
 STYLES = (Style(most_changes=6.0, mean_weight=0.1), Style(most_changes=4.0, mean_weight=0.3))
 """How annealing chains move in turn; no style was best on all of the bundled records."""
@@ -44,15 +40,9 @@ ANNEALING_STEPS = 20_000
 """Partial schedules of a level, chains and steps of a chain at effort 1: about seven seconds of a core for a
 DMH record."""
 
-DMH_TASKS, DMH_VEHICLES = 30, 3
-"""Size of a DMH record, which effort 1 is measured on."""
-
-LEAST_WIDTH, LEAST_STEPS = 8, 200
-"""What remains of a beam and of a chain however large the record or small the effort."""
-
 
 def replay(instance: Instance, actions: Sequence[int]) -> tuple[float, float]:
-    """Play an action sequence and return makespan and tardiness; an `InputError` if it is none for them."""
+    """Play an action sequence and return makespan and tardiness; it must end with the episode."""
     simulator = Simulator(instance)
     for k, action in enumerate(actions):
         if simulator.done[0]:
@@ -64,7 +54,7 @@ def replay(instance: Instance, actions: Sequence[int]) -> tuple[float, float]:
 
 
 def check_future(instance: Instance) -> None:
-    """Refuse an instance whose future is not known: an `InputError` if vehicles break down at random."""
+    """Refuse an instance whose vehicles break down at random: its future is not known."""
     if instance.layout.has_random_breakdowns:
         raise InputError(
             f"{instance.name}: vehicles break down at random, so the future is not known; "
@@ -73,13 +63,12 @@ def check_future(instance: Instance) -> None:
 
 
 def measure_size(instance: Instance) -> float:
-    """Return how many times the work of a DMH record the same search of this one would be.
+    """Return how many times the work of a DMH record (30 tasks, 3 vehicles) the same search would be.
 
     The work of a level grows with the fleet and the record, and so does the number of levels. What is
-    smaller than a DMH record has fewer schedules, too, and counts as one.
+    smaller has fewer schedules, too, and counts as one.
     """
-    n_vehicles = len(instance.layout.vehicles)
-    return max(1.0, (instance.n_tasks / DMH_TASKS) ** 2 * (n_vehicles / DMH_VEHICLES))
+    return max(1.0, (instance.n_tasks / 30) ** 2 * (len(instance.layout.vehicles) / 3))
 
 
 def _search(instance: Instance, cost_limit: float, effort: float, seed: Whole) -> Iterator[Found]:
@@ -90,14 +79,14 @@ def _search(instance: Instance, cost_limit: float, effort: float, seed: Whole) -
     n_levels = instance.n_tasks + n_breakdowns
     size = measure_size(instance)
     found = allocate_found(n_levels)
-    beam = allocate_beam(problem, max(LEAST_WIDTH, int(effort * BEAM_WIDTH / size)), n_levels)
+    beam = allocate_beam(problem, max(8, int(effort * BEAM_WIDTH / size)), n_levels)
     for guide in BEAMS:
         search_beam(problem, beam, 0, guide, cost_limit, found)
         yield found
     del beam
     state = allocate_state(problem, 1)
     content = int.from_bytes(bytes.fromhex(instance.content_hash[:16]), signed=True)
-    steps = max(LEAST_STEPS, int(effort * ANNEALING_STEPS / size))
+    steps = max(200, int(effort * ANNEALING_STEPS / size))
     key = np.empty(4, np.uint32)
     for chain in range(ANNEALING_CHAINS):
         derive_key(seed, SEARCH, content, chain, key)
@@ -108,7 +97,6 @@ def _search(instance: Instance, cost_limit: float, effort: float, seed: Whole) -
 
 def follow_static(instance: Instance, cost_limit: float) -> tuple[float, float, tuple[int, ...]]:
     """Return makespan, tardiness and actions of the best static plan, inf and none if there is none."""
-    # As `evaluation.margin` and the tables seek it.
     found = find_static(instance, cost_limit=cost_limit, within_limit=True, threads=1)
     if found is None or not np.isfinite(found.makespan[0]):
         return math.inf, math.inf, ()
@@ -125,30 +113,11 @@ def follow_static(instance: Instance, cost_limit: float) -> tuple[float, float, 
 def find_hindsight(
     instance: Instance, *, cost_limit: float = 50.0, effort: float = 1.0, seed: Whole = 0
 ) -> Reference | None:
-    """Search the best action sequence of an instance whose future is known.
+    """Search the best action sequence of an instance with a tardiness below the limit, None if there is none.
 
     Beams over partial schedules, then annealing of whole sequences, beside the best static plan for this
-    record, so that none is better; the same arguments give the same sequence. The result is verified by
-    replay.
-
-    Parameters
-    ----------
-    instance : Instance
-    cost_limit : float
-        s; the tardiness of the sequence is below it.
-    effort : float
-        Factor on the work; 1 takes about seven seconds of a core for a DMH record or a larger one.
-    seed : int
-
-    Returns
-    -------
-    Reference or None
-        None if no sequence below the limit was found.
-
-    Raises
-    ------
-    InputError
-        If vehicles break down at random: then no future is known.
+    record, so that none is better; the same arguments give the same sequence. `effort` is a factor on the
+    work: 1 takes about seven seconds of a core for a DMH record or a larger one.
     """
     check_future(instance)
     best = follow_static(instance, cost_limit)
@@ -176,27 +145,10 @@ def find_references(
     callback: Callable[[Instance, Reference | None], object] | None = None,
     executor: Executor | Team | None = None,
 ) -> list[Reference | None]:
-    """Search references of several instances, one per core or worker at a time.
+    """Search references of several instances as `find_hindsight`, one per core or worker at a time.
 
-    Parameters
-    ----------
-    instances : sequence of Instance
-    cost_limit, effort, seed
-        As `find_hindsight`.
-    threads : int, optional
-    callback : callable, optional
-        Called with each instance and its reference, as they are found.
-    executor : concurrent.futures.Executor or Team, optional
-        Whose workers search; by default threads. No result depends on it.
-
-    Returns
-    -------
-    list of Reference or None
-
-    Raises
-    ------
-    WorkerError
-        If workers are lost or fail.
+    `callback` is called with each instance and its reference, as they are found. The workers of `executor`
+    search, by default threads; no result depends on it.
     """
     search = partial(find_hindsight, cost_limit=cost_limit, effort=effort, seed=seed)
     found: list[Reference | None] = [None] * len(instances)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,7 +10,8 @@ import numpy as np
 from acerl_np.kernels.random import HOLD_OUT, derive_key
 from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.problem.perturb import perturb
-from acerl_np.support.errors import InputError, describe
+from acerl_np.support.errors import InputError
+from acerl_np.support.fields import refuse
 from acerl_np.support.numbers import MAX_SEED, Whole, check_seed, is_real
 
 SHARE = 0.25
@@ -26,29 +28,15 @@ MAGNITUDE = 30
 def hold_out(
     instances: Instance | Sequence[Instance], share: float = SHARE, *, seed: Whole = 0
 ) -> tuple[list[Instance], list[Instance]]:
-    """Part records into those to train on and those to judge by.
+    """Part records into those to train on and those to judge by, each in the given order, neither empty.
 
-    Which ones depends on the seed and on the records' contents, not on their order or names. Records of one
-    content are never parted.
-
-    Parameters
-    ----------
-    instances : Instance or sequence of Instance
-    share : float
-        Of the records, above 0 and below 1; rounded to whole records, at least one.
-    seed : int
-
-    Returns
-    -------
-    training, held_back : list of Instance
-        Each in the given order, neither empty.
+    The share that is held back is above 0 and below 1, rounded to whole records. Which ones depends on the
+    seed and on the records' contents, not on their order or names; records of one content are never parted.
 
     Raises
     ------
     InputError
         If the share is no such number, or the records cannot be parted.
-    ConfigError
-        If the seed is no usable number.
 
     Examples
     --------
@@ -61,24 +49,19 @@ def hold_out(
     chosen = list_instances(instances)
     seed = check_seed(seed)
     if not is_real(share) or not 0.0 < share < 1.0:
-        raise InputError(f"hold_out: read {describe(share)}; expected a share above 0 and below 1")
-    contents = {instance.content_hash for instance in chosen}
-    if len(contents) < 2:
+        refuse("hold_out", share, "a share above 0 and below 1")
+    counts = Counter(instance.content_hash for instance in chosen)
+    if len(counts) < 2:
         raise InputError(
-            f"hold_out: read {len(contents)} different records; expected at least two, "
+            f"hold_out: read {len(counts)} different records; expected at least two, "
             "one to train on and one to judge by"
         )
     wanted = min(max(1, int(len(chosen) * share + 0.5)), len(chosen) - 1)
-    held: set[str] = set()
-    count = 0
-    for content in sorted(contents, key=lambda item: (_draw_word(seed, item, 0), item)):
-        same = sum(instance.content_hash == content for instance in chosen)
+    held: Counter[str] = Counter()
+    for content in sorted(counts, key=lambda item: (_draw_word(seed, item, 0), item)):
         # Of one content alone something is left to train on, whatever was wanted.
-        if not held or count + same <= wanted:
-            held.add(content)
-            count += same
-        if count >= wanted:
-            break
+        if not held or held.total() + counts[content] <= wanted:
+            held[content] = counts[content]
     return (
         [instance for instance in chosen if instance.content_hash not in held],
         [instance for instance in chosen if instance.content_hash in held],
@@ -89,26 +72,12 @@ def make_noised(
     instances: Instance | Sequence[Instance],
     *,
     seed: Whole = 0,
-    copies: int = COPIES,
     magnitude: int = MAGNITUDE,
 ) -> list[Instance]:
-    """Return noised copies of records; they are no unseen records.
+    """Return noised copies of each record; they are no unseen records.
 
-    The noise is keyed apart from that of training and of `perturb` with the same seed.
-
-    Parameters
-    ----------
-    instances : Instance or sequence of Instance
-    seed : int
-    copies : int
-        Of each record.
-    magnitude : int
-        Arrivals move by whole seconds within plus and minus so many; those of 0 stay unless all are.
-
-    Raises
-    ------
-    ConfigError
-        If the seed is no usable number.
+    Arrivals move by whole seconds within plus and minus `magnitude`; those of 0 stay unless all are. The
+    noise is keyed apart from that of training and of `perturb` with the same seed.
     """
     seed = check_seed(seed)
     return [
@@ -120,7 +89,7 @@ def make_noised(
             name=f"{instance.name}-N{magnitude}-{k + 1}",
         )
         for instance in list_instances(instances)
-        for k in range(copies)
+        for k in range(COPIES)
     ]
 
 

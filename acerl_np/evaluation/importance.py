@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from acerl_np.evaluation.hold_out import make_noised
 from acerl_np.evaluation.trials import Playing, play_policy
 from acerl_np.policies.index import IndexPolicy
-from acerl_np.problem.instance import Instance, list_instances
+from acerl_np.problem.instance import Instance
 from acerl_np.support.numbers import Whole
 
 MAGNITUDE = 5
@@ -30,21 +30,12 @@ EFFECTS = {
 """What a negative and a positive weight do, by how the words of their feature begin."""
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """A feature of an index policy, or the constant of a vehicle that it tells apart.
 
-    Attributes
-    ----------
-    name : str
-    weight : float or None
-        Per typical difference of the feature; None where hidden units mix it.
-    effect : str
-        What it does, in words.
-    makespan : float or None
-        Mean without it, s; None if nothing was played.
-    satisfied : float or None
-        Share of the trials within the limit without it.
+    Its weight is per typical difference of the feature, None where hidden units mix it; its effect is in
+    words. Mean makespan, s, and share of the trials within the limit are those without it, None if nothing
+    was played.
     """
 
     name: str
@@ -54,20 +45,8 @@ class Part:
     satisfied: float | None = None
 
 
-@dataclass(frozen=True)
-class Importance:
-    """The parts of an index policy, that which is missed most first.
-
-    Attributes
-    ----------
-    parts : tuple of Part
-    makespan, satisfied : float or None
-        Of the policy with all of them.
-    n_records : int
-        Noised copies that were played.
-    cost_limit : float
-        s.
-    """
+class Importance(NamedTuple):
+    """The parts of an index policy, that which is missed most first, and what it does with all of them."""
 
     parts: tuple[Part, ...]
     makespan: float | None
@@ -97,8 +76,7 @@ def list_parts(policy: IndexPolicy) -> list[tuple[Part, np.ndarray]]:
         if hidden:
             part = Part(feature.name, None, feature.words)
         found.append((part, np.append(mixed, k)))
-    for k, name in enumerate(names):
-        place = policy.n_parameters - len(names) + k
+    for place, name in enumerate(names, policy.n_parameters - len(names)):
         weight = float(policy.theta[place])
         effect = f"{'prefers' if weight > 0.0 else 'avoids'} this vehicle"
         found.append((Part(f"vehicle {name}", weight, effect), np.array([place])))
@@ -115,45 +93,26 @@ def measure_importance(
 ) -> Importance:
     """Play noised copies of records with an index policy, and without each of its features in turn.
 
-    Parameters
-    ----------
-    policy : IndexPolicy
-    instances : Instance or sequence of Instance
-        Records whose copies are played, arrivals moved by up to `MAGNITUDE`; without any nothing is played.
-    seed : int
-        Of the copies and of the episodes.
-    cost_limit : float
-        s.
-    threads : int, optional
-        By default one per core.
-
-    Returns
-    -------
-    Importance
-        Parts in order of the makespan without them, the longest first; if nothing was played, of their
-        weights' sizes.
-
-    Raises
-    ------
-    PolicyError
-        If the policy does not fit the records.
+    Parts are in order of the makespan without them, the longest first. Without records nothing is played, and
+    they are in order of their weights' sizes. The seed is that of the copies and of the episodes.
     """
     parts = list_parts(policy)
-    copies = make_noised(list_instances(instances), seed=seed, magnitude=MAGNITUDE)
+    copies = make_noised(instances, seed=seed, magnitude=MAGNITUDE)
     if not copies:
         plain = sorted((part for part, _ in parts), key=lambda part: -abs(part.weight or 0.0))
         return Importance(tuple(plain), None, None, 0, cost_limit)
     random = any(instance.layout.has_random_breakdowns for instance in copies)
     trials = RANDOM_TRIALS if random else 1
     playing = Playing(trials, seed, cost_limit=cost_limit, threads=threads)
+
+    def play(theta: np.ndarray) -> tuple[float, float]:
+        played = play_policy(policy.replace(theta), copies, playing)
+        return float(played.mean_makespan().mean()), played.satisfied
+
     found = []
     for part, places in parts:
         theta = policy.theta.copy()
         theta[places] = 0.0
-        without = play_policy(policy.replace(theta), copies, playing)
-        makespan = float(without.mean_makespan().mean())
-        found.append(replace(part, makespan=makespan, satisfied=without.satisfied))
+        found.append(Part(*part[:3], *play(theta)))
     found.sort(key=lambda part: -(part.makespan or 0.0))
-    whole = play_policy(policy, copies, playing)
-    makespan = float(whole.mean_makespan().mean())
-    return Importance(tuple(found), makespan, whole.satisfied, len(copies), cost_limit)
+    return Importance(tuple(found), *play(policy.theta), len(copies), cost_limit)

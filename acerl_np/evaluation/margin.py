@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -24,15 +23,10 @@ LITTLE_TARDINESS = 1.0
 
 
 def choose_rule(results: Mapping[str, Trials]) -> str:
-    """Return the best rule by its trials on the training records.
+    """Return the best rule by the rules' trials on the training records.
 
     That of the smallest mean makespan among those whose mean tardiness is below the limit; if none is, that
     of the least mean tardiness. The first of equals; a rule that left an episode unfinished comes last.
-
-    Parameters
-    ----------
-    results : mapping of Trials
-        By the names of the rules, all on the same records.
     """
 
     def order(name: str) -> tuple[bool, bool, float]:
@@ -46,16 +40,7 @@ def choose_rule(results: Mapping[str, Trials]) -> str:
 
 
 class Margin(NamedTuple):
-    """How far a rule is from hindsight, in the mean over the records.
-
-    Attributes
-    ----------
-    rule : str
-    makespan : float
-        The rule's over that of hindsight, minus 1.
-    tardiness : float, s
-        The rule's less that of hindsight.
-    """
+    """How far a rule is from hindsight, in the mean over the records: share of makespan, s of tardiness."""
 
     rule: str
     makespan: float
@@ -88,36 +73,30 @@ def play_best_rule(instances: Sequence[Instance], playing: Playing) -> tuple[str
     return rule, results[rule]
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """Figures of several policies on the same records.
+class Comparison(NamedTuple):
+    """Figures of several policies on the same records; arrays are float64 (n_policies,).
 
     Attributes
     ----------
-    makespan, tardiness : ndarray(float64, (n_policies, n_instances)), s
-        Means over the finished trials; nan where none finished.
-    m, c, p : ndarray(float64, (n_policies,))
-        The paper's metrics; the peers of M and C are the policies compared here.
+    m, c : ndarray
+        The paper's metrics; the peers are the policies compared here.
     hindsight : tuple of Reference
         One for each record; empty if that of some record is not known.
-    above_hindsight : ndarray(float64, (n_policies,))
+    above_hindsight : ndarray
         Mean makespan over that of hindsight, minus 1; nan where it is not known.
-    of_the_way : ndarray(float64, (n_policies,))
+    of_the_way : ndarray
         Share of the way from the best static plan to hindsight, in mean makespan; nan where either is
         not known or there is no way between them.
     static : StaticResult or None
         That best static plan, found on these very records; None where hindsight is not known.
     """
 
-    makespan: np.ndarray
-    tardiness: np.ndarray
     m: np.ndarray
     c: np.ndarray
-    p: np.ndarray
     hindsight: tuple[Reference, ...]
     above_hindsight: np.ndarray
     of_the_way: np.ndarray
-    static: StaticResult | None = None
+    static: StaticResult | None
 
 
 def compare_trials(
@@ -136,7 +115,9 @@ def compare_trials(
     hindsight = tuple(item for item in known if item is not None)
     above = way = np.full(len(results), np.nan)
     static = None
-    if len(hindsight) == len(instances):
+    if len(hindsight) < len(instances):
+        hindsight = ()
+    else:
         mean = makespan.mean(axis=1)
         best = float(np.mean([item.makespan for item in hindsight]))
         above = mean / best - 1.0
@@ -144,32 +125,12 @@ def compare_trials(
         start = best if static is None else float(static.makespan.mean())
         if start > best:
             way = (start - mean) / (start - best)
-    return Comparison(
-        makespan=makespan,
-        tardiness=tardiness,
-        m=normalise(makespan, makespan),
-        c=normalise(tardiness, tardiness),
-        p=np.array([trials.satisfied for trials in results]),
-        hindsight=hindsight if len(hindsight) == len(instances) else (),
-        above_hindsight=above,
-        of_the_way=way,
-        static=static,
-    )
+    m, c = (normalise(values, values) for values in (makespan, tardiness))
+    return Comparison(m, c, hindsight, above, way, static)
 
 
-@dataclass(frozen=True)
-class Hindsight:
-    """The best that is known for one record.
-
-    Attributes
-    ----------
-    found : Reference or None
-        What a search found.
-    static : StaticResult or None
-        The best static plan within the limit.
-    stored : Reference or None
-        What comes with the package.
-    """
+class Hindsight(NamedTuple):
+    """The best for one record: found by a search, of static plans within the limit, stored in the package."""
 
     found: Reference | None
     static: StaticResult | None

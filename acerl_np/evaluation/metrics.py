@@ -1,8 +1,7 @@
 """The paper's metrics: normalised makespan M, normalised tardiness C, satisfied share P; rank-sum marks.
 
 M and C normalise a policy's mean makespan and tardiness on each instance by the largest and smallest
-among its peers (Eqs. 18 and 19), so they are only comparable among policies with the same peers. The
-peers are an argument here and never implied.
+among its peers (Eqs. 18 and 19), so they are only comparable among policies with the same peers.
 """
 
 from __future__ import annotations
@@ -16,19 +15,9 @@ SIGNIFICANCE = 0.05
 def normalise(values: ArrayLike, peers: ArrayLike) -> np.ndarray:
     """Return the mean over instances of (max - F) / (max - min), max and min over the peers.
 
-    Parameters
-    ----------
-    values : array_like of float64, (n_policies, n_instances)
-        Mean makespan (for M) or tardiness (for C) of each policy on each instance, s.
-    peers : array_like of float64, (n_peers, n_instances)
-        The same of all policies that the largest and smallest value are taken over.
-
-    Returns
-    -------
-    ndarray(float64, (n_policies,))
-        1 is best among the peers on every instance; instances on which the peers are equal count 1;
-        nan for a policy with an instance whose mean is nan, since no episode finished. Such means of
-        peers are passed over.
+    Of means (n_policies, n_instances) and those of all peers. 1 is best among the peers on every instance;
+    instances on which the peers are equal count 1. The mean of a policy on an instance is nan, and so is its
+    result, where no episode finished; such means of peers are passed over.
     """
     x = np.atleast_2d(np.asarray(values, np.float64))
     reference = np.atleast_2d(np.asarray(peers, np.float64))
@@ -46,27 +35,14 @@ def normalise(values: ArrayLike, peers: ArrayLike) -> np.ndarray:
 def satisfied_share(tardiness: ArrayLike, cost_limit: float) -> float:
     """Return the metric P: the share of episodes with a tardiness below the limit (Eq. 20).
 
-    Strictly below, as in the paper, here and wherever a share of satisfied trials is shown. Ranking calls
-    a member feasible whose cost is at the limit, too.
-
-    Parameters
-    ----------
-    tardiness : array_like of float64, s
-        Of any shape; nan, where an episode did not finish, is not below the limit.
-    cost_limit : float
-        xi, s.
+    Strictly below, as in the paper, here and wherever a share of satisfied trials is shown; nan, where an
+    episode did not finish, is not below it. Ranking calls a member feasible whose cost is at the limit, too.
     """
     return float((np.asarray(tardiness, np.float64) < cost_limit).mean())
 
 
 def standard_error(values: ArrayLike) -> float:
-    """Return the standard error of a mean, nan of fewer than two values.
-
-    Parameters
-    ----------
-    values : array_like of float64, (n,)
-        nan, where an episode did not finish, is passed over.
-    """
+    """Return the standard error of a mean, nan of fewer than two values; nan among them is passed over."""
     x = np.asarray(values, np.float64)
     x = x[~np.isnan(x)]
     if len(x) < 2:
@@ -79,10 +55,6 @@ def rank_sum_p(sample: ArrayLike, reference: ArrayLike) -> float:
     """Return the p-value of a two-sided Wilcoxon rank-sum (Mann-Whitney U) test; 1 if all are equal.
 
     Exact for small samples without ties, asymptotic otherwise.
-
-    Parameters
-    ----------
-    sample, reference : array_like of float64, (n,) and (m,)
     """
     from scipy.stats import mannwhitneyu
 
@@ -98,10 +70,6 @@ def compare_samples(sample: ArrayLike, reference: ArrayLike) -> str:
     `rank_sum_p` at 5 %; makespan and tardiness are minimised, so smaller is better. A trained policy is
     nearly deterministic: its trials are close to one observation, so give one value, the mean over its
     trials, for each training seed.
-
-    Parameters
-    ----------
-    sample, reference : array_like of float64, (n,) and (m,)
     """
     x, y = (np.ravel(np.asarray(values, np.float64)) for values in (sample, reference))
     if not rank_sum_p(x, y) < SIGNIFICANCE:

@@ -6,27 +6,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from acerl_np.evaluation.trials import Playing, Trials
-from acerl_np.kernels.state import Outcome
+from acerl_np.evaluation.trials import Playing, Trials, join_outcomes
 from acerl_np.problem.assignments import Assignments
 from acerl_np.simulation.arena import stream_keys
 from acerl_np.simulation.replay import Replay, replay_assignments
 
 
 def play_past(past: Sequence[Assignments], playing: Playing) -> Trials:
-    """Play past assignments; only random breakdowns are drawn, those that policies meet with this seed.
+    """Play past assignments, one for each record.
 
-    Parameters
-    ----------
-    past : sequence of Assignments
-        One for each record.
-    playing : Playing
-        All trials of a record are equal where no vehicle breaks down at random.
-
-    Raises
-    ------
-    InputError
-        If the horizon is unusable.
+    Only random breakdowns are drawn, those that policies meet with this seed; where there are none all trials
+    of a record are equal.
     """
     played = []
     for item in past:
@@ -35,8 +25,7 @@ def play_past(past: Sequence[Assignments], playing: Playing) -> Trials:
         for key in stream_keys([item.instance], different, playing.seed):
             outcome = replay_assignments(item, horizon=playing.horizon, key=key).outcome
             played += [outcome] * (playing.trials // different)
-    whole = Outcome(*(np.concatenate(parts) for parts in zip(*played, strict=True)))
-    return Trials.of([item.instance for item in past], whole, playing.cost_limit)
+    return Trials.of([item.instance for item in past], join_outcomes(played), playing.cost_limit)
 
 
 def count_late(replay: Replay) -> int:

@@ -5,32 +5,24 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from acerl_np.problem.bundled import instances_folder
 from acerl_np.problem.instance import Instance
-from acerl_np.support.errors import InputError, describe
+from acerl_np.support.errors import InputError
+from acerl_np.support.fields import refuse
 from acerl_np.support.files import read_text, write_atomically
-from acerl_np.support.numbers import is_whole
+from acerl_np.support.numbers import is_real, is_whole
 
 
 @dataclass(frozen=True)
 class Reference:
-    """The best action sequence found for an instance whose future is known.
+    """The best action sequence found for an instance whose future is known, with a tardiness below the limit.
 
-    Attributes
-    ----------
-    instance : str
-    content_hash : str
-        Of the instance.
-    cost_limit : float
-        s; the tardiness is below it.
-    makespan, tardiness : float, s
-    actions : tuple of int
-        vehicle * 4 + rule, one per decision.
+    An action is vehicle * 4 + rule.
     """
 
     instance: str
@@ -42,61 +34,44 @@ class Reference:
 
 
 def _is_score(value: Any) -> bool:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number and 0.0 <= value <= 1e12
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
+    return is_real(value) and 0.0 <= value <= 1e12
 
 
 def _is_list(value: Any) -> bool:
     return isinstance(value, list)
 
 
+TEXT = ("a text", lambda value: isinstance(value, str))
+SECONDS = ("a number of seconds", _is_score)
 FIELDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
-    "instance": ("a text", _is_text),
-    "content_hash": ("a text", _is_text),
-    "cost_limit": ("a number of seconds", _is_score),
-    "makespan": ("a number of seconds", _is_score),
-    "tardiness": ("a number of seconds", _is_score),
+    "instance": TEXT,
+    "content_hash": TEXT,
+    "cost_limit": SECONDS,
+    "makespan": SECONDS,
+    "tardiness": SECONDS,
     "actions": ("a list of whole numbers", lambda x: _is_list(x) and all(map(is_whole, x))),
 }
 """Of a reference in a file: what is expected, and whether a value is it."""
 
 
 def save_references(path: str | os.PathLike[str], references: Sequence[Reference]) -> None:
-    """Write references as JSON, atomically.
-
-    Raises
-    ------
-    StorageError
-        If the file cannot be written.
-    """
-    lines = []
-    for item in references:
-        data = {name: getattr(item, name) for name in FIELDS}
-        lines.append(json.dumps({**data, "tardiness": round(item.tardiness, 9)}))
+    """Write references as JSON, atomically."""
+    lines = [
+        json.dumps({**asdict(item), "tardiness": round(item.tardiness, 9)}) for item in references
+    ]
     text = '{"format": 1, "references": [\n' + ",\n".join(lines) + "\n]}\n"
     write_atomically(path, text.encode())
 
 
 def load_references(path: str | os.PathLike[str]) -> list[Reference]:
-    """Read references that `save_references` wrote.
-
-    Raises
-    ------
-    InputError
-        If the file is missing or holds no references; the message names the field.
-    """
+    """Read references that `save_references` wrote; an `InputError` names the field that is none."""
     fault = f"{path}: holds no references: "
 
     def check(data: Any, key: str, place: str, expected: str, fits: Callable[[Any], bool]) -> Any:
         known = isinstance(data, dict) and key in data
-        if known and fits(data[key]):
-            return data[key]
-        found = describe(data[key]) if known else "nothing"
-        raise InputError(f"{fault}{place}{key}: read {found}; expected {expected}")
+        if not known or not fits(data[key]):
+            refuse(f"{fault}{place}{key}", data[key] if known else "nothing", expected)
+        return data[key]
 
     try:
         data = json.loads(read_text(path, InputError))
@@ -128,9 +103,6 @@ def bundled_references() -> dict[str, Reference]:
 def find_known(
     instances: Sequence[Instance], references: Mapping[str, Reference], cost_limit: float
 ) -> list[Reference | None]:
-    """Return the reference of each instance for this limit, None where there is none.
-
-    Those that are given stand by the content hash of their instances.
-    """
+    """Return each instance's reference for this limit, of those by content hash, None if there is none."""
     known = [references.get(instance.content_hash) for instance in instances]
     return [item if item is not None and item.cost_limit == cost_limit else None for item in known]

@@ -20,10 +20,11 @@ from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.arena import stream_keys
 from acerl_np.simulation.replay import plan_replay
 from acerl_np.simulation.trace import PLAYED, Reason, Trace, trace_episode
-from acerl_np.support.errors import InputError, PolicyError, describe
-from acerl_np.support.numbers import Whole, check_seed, is_whole
+from acerl_np.support.errors import InputError, PolicyError
+from acerl_np.support.fields import Field
+from acerl_np.support.numbers import Whole, check_seed
 
-MAX_TRIAL = 10_000_000
+TRIAL = Field(int, 0, 10_000_000 - 1, expected="a whole number from 0 on")
 
 
 def trace_policy(
@@ -36,26 +37,10 @@ def trace_policy(
     horizon: float | None = None,
     label: str | None = None,
 ) -> Trace:
-    """Play one trial of `evaluate_policy` again, and note all that happens.
+    """Play one trial of `evaluate_policy` again, numbered from 0 on, and note all that happens.
 
-    Parameters
-    ----------
-    policy : Policy, IndexPolicy, StaticPlan, AgentPair, Lookahead or str
-        A str is a rule's name.
-    instance : Instance
-    trial : int
-        Which of the trials, from 0 on; the same draws and breakdowns as there.
-    seed : int
-    greedy : bool, optional
-        As `evaluate_policy`.
-    horizon : float, optional
-        s, after which the episode is stopped; by default never.
-    label : str, optional
-        What the trace calls the policy; by default the rule's name or the policy's form.
-
-    Returns
-    -------
-    Trace
+    Draws and breakdowns are the same as there. The label is what the trace calls the policy, by default the
+    rule's name or the policy's form.
 
     Raises
     ------
@@ -63,13 +48,8 @@ def trace_policy(
         If the policy does not fit the instance, its name is unknown, or it is a function or an `Agent`.
     InputError
         If trial or horizon is unusable.
-    ConfigError
-        If the seed is.
     """
-    if not is_whole(trial) or not 0 <= trial < MAX_TRIAL:
-        raise InputError(f"trial: read {describe(trial)}; expected a whole number from 0 on")
-    key = stream_keys([instance], int(trial) + 1, check_seed(seed))[-1]
-    problem = build_problem([instance], horizon=horizon)
+    problem, key = _prepare(instance, trial, seed, horizon)
     decider: Decider | Ahead
     if isinstance(policy, str):
         policy = find_policy_name(policy)
@@ -86,6 +66,15 @@ def trace_policy(
     return trace_episode(label, instance, problem, key, _Policy(decider, key))
 
 
+def _prepare(
+    instance: Instance, trial: int, seed: Whole, horizon: float | None
+) -> tuple[Problem, np.ndarray]:
+    """Return the tables of an instance and the key of one of its trials."""
+    number = TRIAL.read("trial", trial, InputError)
+    key = stream_keys([instance], number + 1, check_seed(seed))[-1]
+    return build_problem([instance], horizon=horizon), key
+
+
 def trace_past(
     assignments: Assignments,
     *,
@@ -94,24 +83,9 @@ def trace_past(
     horizon: float | None = None,
     label: str = "past assignments",
 ) -> Trace:
-    """Play past assignments as `replay_assignments`, and note all that happens.
-
-    Parameters
-    ----------
-    assignments : Assignments
-    trial, seed, horizon
-        As `trace_policy`: which random breakdowns it meets, if any, and when it is stopped.
-    label : str
-
-    Raises
-    ------
-    InputError
-        If the horizon is unusable.
-    """
-    instance = assignments.instance
-    key = stream_keys([instance], int(trial) + 1, check_seed(seed))[-1]
-    problem = build_problem([instance], horizon=horizon)
-    return trace_episode(label, instance, problem, key, _Past(assignments))
+    """Play past assignments as `replay_assignments`, and note all that happens, as `trace_policy`."""
+    problem, key = _prepare(assignments.instance, trial, seed, horizon)
+    return trace_episode(label, assignments.instance, problem, key, _Past(assignments))
 
 
 class _Policy:
@@ -130,8 +104,8 @@ class _Policy:
         while is_decision_due(problem, state, PLAYED):
             self.decide(problem, row, self.decider, self.keys, self.chosen)
             v, position, rule = (int(x) for x in self.chosen[PLAYED])
-            chosen = (v, position, rule)
-            given.append((v, explain_choice(self.decider, problem, state, PLAYED, chosen)))
+            reason = explain_choice(self.decider, problem, state, PLAYED, (v, position, rule))
+            given.append((v, reason))
             assign_task(problem, state, PLAYED, v, position)
         return given, int(NEVER)
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from contextlib import closing
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,12 +27,14 @@ from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.arena import play_list, stream_keys
 from acerl_np.simulation.simulator import Simulator
-from acerl_np.support.errors import ConfigError, InputError, PolicyError, describe
-from acerl_np.support.numbers import Whole, check_seed, is_real, is_whole
+from acerl_np.support.errors import InputError, PolicyError
+from acerl_np.support.fields import MOST, Field, refuse
+from acerl_np.support.numbers import Whole, check_seed
 from acerl_np.support.team import Team, find_team
-from acerl_np.support.workers import Workers, check_threads
+from acerl_np.support.workers import THREADS, Workers
 
-MAX_TRIALS = 10_000_000
+TRIALS = Field(int, 1, 10_000_000, expected="a whole number from 1 to 10,000,000")
+COST_LIMIT = Field(float, -MOST, expected="seconds, or infinity for no limit")
 
 AGENT_EPISODES = 1024
 """Episodes that an agent of your own plays side by side."""
@@ -42,29 +45,9 @@ METRICS = ("makespan", "tardiness", "late", "waiting", "utilisation", "empty")
 
 @dataclass(frozen=True)
 class Playing:
-    """How policies are played: passed on as one value, and hashed as one.
+    """How policies are played, as the parameters of `evaluate_policy` say: passed on as one value.
 
-    Attributes
-    ----------
-    trials : int
-        Episodes of each instance.
-    seed : int
-    greedy : bool, optional
-        As `evaluate_policy`, and so are the others.
-    cost_limit : float
-        xi, s.
-    horizon : float, optional
-        s.
-    threads : int, optional
-    executor : concurrent.futures.Executor or Team, optional
-        No result depends on the last two; two values that differ in them alone are equal.
-
-    Raises
-    ------
-    InputError
-        If there is no trial.
-    ConfigError
-        If the seed, the number of threads or the cost limit is unusable.
+    No result depends on threads and executor; two values that differ in them alone are equal.
     """
 
     trials: int = 30
@@ -76,24 +59,16 @@ class Playing:
     executor: Executor | Team | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
-        if not is_whole(self.trials) or not 1 <= self.trials <= MAX_TRIALS:
-            raise InputError(
-                f"trials: read {describe(self.trials)}; expected a whole number from 1 to {MAX_TRIALS:,}"
-            )
-        limit: object = self.cost_limit
-        if not is_real(limit) and limit != math.inf:
-            raise ConfigError(
-                f"cost_limit: read {describe(limit)}; expected seconds, or infinity for no limit"
-            )
-        check_threads(self.threads)
-        plain = {"trials": int(self.trials), "seed": check_seed(self.seed)}
-        for name, value in {**plain, "cost_limit": float(self.cost_limit)}.items():
-            object.__setattr__(self, name, value)
+        vars(self).update(
+            trials=TRIALS.read("trials", self.trials, InputError),
+            cost_limit=COST_LIMIT.read("cost_limit", self.cost_limit),
+            threads=THREADS.read("threads", self.threads),
+            seed=check_seed(self.seed),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return what decides an outcome, as plain values."""
-        names = ("trials", "seed", "greedy", "cost_limit", "horizon")
-        return {name: getattr(self, name) for name in names}
+        return {item.name: getattr(self, item.name) for item in fields(self) if item.compare}
 
 
 @dataclass(frozen=True)
@@ -133,35 +108,32 @@ class Trials:
 
     @classmethod
     def of(cls, instances: Sequence[Instance], played: Outcome, cost_limit: float = 50.0) -> Trials:
-        """Return the trials of episodes that were played instance by instance.
+        """Return the trials of episodes that were played instance by instance, as many of each.
 
         Parameters
         ----------
         instances : sequence of Instance
         played : Outcome
-            As many entries for each of them.
         cost_limit : float
             xi, s.
         """
-        shape = (len(instances), -1)
         n_tasks = np.array([[instance.n_tasks] for instance in instances])
         fleet = np.array([[len(instance.layout.vehicles)] for instance in instances])
-        makespan = played.makespan.reshape(shape)
-        driven = np.where(played.driven > 0.0, played.driven, 1.0).reshape(shape)
-
-        def finished(values: np.ndarray) -> np.ndarray:
-            return np.where(np.isnan(makespan), np.nan, values)
-
+        makespan, tardiness, decisions, late, waiting, busy, driven, empty = (
+            values.reshape(len(instances), -1) for values in played
+        )
+        # Nothing is known of an episode that did not finish.
+        known = np.where(np.isnan(makespan), np.nan, 1.0)
         return cls(
             instances=tuple(instance.name for instance in instances),
             makespan=makespan,
-            tardiness=played.tardiness.reshape(shape),
-            decisions=int(played.decisions.sum()),
+            tardiness=tardiness,
+            decisions=int(decisions.sum()),
             cost_limit=cost_limit,
-            late=finished(played.late.reshape(shape) / n_tasks),
-            waiting=finished(played.waiting.reshape(shape) / n_tasks),
-            utilisation=played.busy.reshape(shape) / (fleet * makespan),
-            empty=finished(played.empty.reshape(shape) / driven),
+            late=known * late / n_tasks,
+            waiting=known * waiting / n_tasks,
+            utilisation=busy / (fleet * makespan),
+            empty=known * empty / np.where(driven > 0.0, driven, 1.0),
         )
 
     def select(self, rows: ArrayLike) -> Trials:
@@ -213,8 +185,6 @@ class Trials:
 
 def _mean_finished(values: np.ndarray) -> np.ndarray:
     finished = np.isfinite(values)
-    if finished.all():
-        return np.asarray(values.mean(axis=1))
     with np.errstate(invalid="ignore"):
         return np.asarray(np.where(finished, values, 0.0).sum(axis=1) / finished.sum(axis=1))
 
@@ -299,10 +269,14 @@ def play_policy(
     chosen = list_instances(instances)
     if not chosen:
         raise InputError("no instances; expected at least one")
-    if isinstance(policy, str):
-        policy = find_policy_name(policy)
-    if isinstance(policy, str) and policy == STATIC:
-        policy = _fit_named(training, playing)
+    if isinstance(policy, str) and (policy := find_policy_name(policy)) == STATIC:
+        if training is None:
+            raise PolicyError(
+                f"{STATIC}: no records to fit it on; expected training=records, or the plan that "
+                "fit_static(records) returns"
+            )
+        names = ("cost_limit", "seed", "horizon", "threads")
+        policy = fit_static(training, **{name: getattr(playing, name) for name in names})
     elif training is not None:
         raise PolicyError(f"training: given with a policy that needs none; expected '{STATIC}'")
     if isinstance(policy, Policy | IndexPolicy | StaticPlan | Lookahead):
@@ -311,93 +285,71 @@ def play_policy(
         places = [(item.name, item.layout) for item in chosen]
         warn_of_difference(policy, places, stacklevel=4)  # the line that calls `evaluate_policy`
     if isinstance(policy, StaticPlan):
-        return _evaluate_plan(policy, chosen, playing)
-    if not isinstance(policy, Policy | IndexPolicy | Lookahead | str):
-        if not isinstance(policy, Agent):
-            if not callable(policy):
-                raise PolicyError(
-                    f"policy: read {describe(policy)}; expected a Policy, a name or a function of "
-                    "observations and masks"
-                )
-            policy = Agent(policy, chosen)
-        return _evaluate_agent(policy, chosen, playing)
-    rows = np.repeat(np.arange(len(chosen)), playing.trials)
-    keys = stream_keys(chosen, playing.trials, playing.seed)
-    shared = policy, chosen, rows, keys, playing.greedy, playing.horizon
-    if playing.executor is None:
-        played = _play(*shared, playing.threads)
+        played = _play_static(policy, chosen, playing)
+    elif not isinstance(policy, Policy | IndexPolicy | Lookahead | str):
+        played = _play_agent(policy, chosen, playing)
     else:
-        played = _play_elsewhere(find_team(playing.executor), *shared)
+        rows = np.repeat(np.arange(len(chosen)), playing.trials)
+        keys = stream_keys(chosen, playing.trials, playing.seed)
+        played = _play_anywhere((policy, chosen, rows, keys, playing))
     return Trials.of(chosen, played, playing.cost_limit)
 
 
-def _play(
-    policy: AnyPolicy | Lookahead | str,
-    instances: Sequence[Instance],
-    rows: np.ndarray,
-    keys: np.ndarray,
-    greedy: bool | None,
-    horizon: float | None,
-    threads: int | None,
-) -> Outcome:
-    """Play a list of episodes by a trained policy or a rule."""
-    workers = Workers(threads)
-    try:
-        problem = build_problem(instances, horizon=horizon)
-        if isinstance(policy, str):
-            rule = RULES[policy]
-            return play_list(problem, lambda: make_rule_decider(rule), rows, keys, workers)
-        problem, prepare = policy.prepare(problem, instances, greedy)
+Episodes: TypeAlias = tuple[
+    AnyPolicy | Lookahead | str, list[Instance], np.ndarray, np.ndarray, Playing
+]
+"""A list of episodes of a trained policy or a rule: positions of their instances, and keys.
+
+Also where some of them are played there are all instances: the sizes of what a policy sees are those of the
+largest."""
+
+
+def _play(episodes: Episodes) -> Outcome:
+    policy, instances, rows, keys, playing = episodes
+    problem = build_problem(instances, horizon=playing.horizon)
+    prepare: Callable[[], Any]
+    if isinstance(policy, str):
+        prepare = partial(make_rule_decider, RULES[policy])
+    else:
+        problem, prepare = policy.prepare(problem, instances, playing.greedy)
+    with closing(Workers(playing.threads)) as workers:
         return play_list(problem, prepare, rows, keys, workers)
-    finally:
-        workers.close()
 
 
-class _Piece(NamedTuple):
-    """What a worker is to play: an instance's trials, or some of them."""
-
-    policy: AnyPolicy | Lookahead | str
-    instances: tuple[Instance, ...]
-    row: int
-    keys: np.ndarray
-    greedy: bool | None
-    horizon: float | None
-
-
-def _play_piece(piece: _Piece) -> Outcome:
-    # All instances, as the sizes of what a policy sees are those of the largest.
-    rows = np.full(len(piece.keys), piece.row)
-    own = piece.policy, piece.instances, rows, piece.keys
-    return _play(*own, piece.greedy, piece.horizon, 1)
-
-
-def _play_elsewhere(
-    team: Team,
-    policy: AnyPolicy | Lookahead | str,
-    instances: Sequence[Instance],
-    rows: np.ndarray,
-    keys: np.ndarray,
-    greedy: bool | None,
-    horizon: float | None,
-) -> Outcome:
-    """Play a list of episodes on workers, an instance's at a time or fewer."""
-    n = len(instances)
+def _play_anywhere(episodes: Episodes) -> Outcome:
+    """Play a list of episodes here or on an executor's workers, an instance's at a time or fewer."""
+    policy, instances, rows, keys, playing = episodes
+    if playing.executor is None:
+        return _play(episodes)
+    team, n = find_team(playing.executor), len(instances)
     # Some pieces for each worker, but none of less than one episode.
     each = max(1, min(len(rows) // n, -(-4 * team.n_workers // n)))
-    pieces, places = [], []
-    for row in range(n):
-        for some in np.array_split(np.flatnonzero(rows == row), each):
-            pieces.append(_Piece(policy, tuple(instances), row, keys[some], greedy, horizon))
-            places.append(some)
+    places = [
+        some for row in range(n) for some in np.array_split(np.flatnonzero(rows == row), each)
+    ]
+    alone = replace(playing, threads=1, executor=None)
+    pieces = [(policy, instances, rows[some], keys[some], alone) for some in places]
     outcome = allocate_outcome(len(rows))
-    for k, found in team.run(_play_piece, pieces):
+    for k, found in team.run(_play, pieces):
         for whole, part in zip(outcome, found, strict=True):
             whole[places[k]] = part
     return outcome
 
 
-def _evaluate_agent(agent: Agent, instances: Sequence[Instance], playing: Playing) -> Trials:
+def join_outcomes(parts: Sequence[Outcome]) -> Outcome:
+    """Return the outcome of lists of episodes as that of one list."""
+    return Outcome(*(np.concatenate(values) for values in zip(*parts, strict=True)))
+
+
+def _play_agent(
+    agent: AnyPolicy | Agent | AgentFunction, instances: Sequence[Instance], playing: Playing
+) -> Outcome:
     """Let a Python function play all trials, many side by side."""
+    if not isinstance(agent, Agent):
+        if not callable(agent):
+            expected = "a Policy, a name or a function of observations and masks"
+            refuse("policy", agent, expected, PolicyError)
+        agent = Agent(agent, instances)
     entries = [instance for instance in instances for _ in range(playing.trials)]
     keys = stream_keys(instances, playing.trials, playing.seed)
     played: list[Outcome] = []
@@ -414,23 +366,11 @@ def _evaluate_agent(agent: Agent, instances: Sequence[Instance], playing: Playin
         )
         agent.play(simulator)
         played.append(read_outcome(simulator.state))
-    whole = Outcome(*(np.concatenate(parts) for parts in zip(*played, strict=True)))
-    return Trials.of(instances, whole, playing.cost_limit)
+    return join_outcomes(played)
 
 
-def _fit_named(training: Instance | Sequence[Instance] | None, playing: Playing) -> StaticPlan:
-    """Return the plan that the name "Static" stands for: fitted on records named for it, never on others."""
-    if training is None:
-        raise PolicyError(
-            f"{STATIC}: no records to fit it on; expected training=records, or the plan that "
-            "fit_static(records) returns"
-        )
-    names = ("cost_limit", "seed", "horizon", "threads")
-    return fit_static(training, **{name: getattr(playing, name) for name in names})
-
-
-def _evaluate_plan(plan: StaticPlan, instances: Sequence[Instance], playing: Playing) -> Trials:
-    """Evaluate a static plan; without random breakdowns all trials of an instance are equal."""
+def _play_static(plan: StaticPlan, instances: Sequence[Instance], playing: Playing) -> Outcome:
+    """Play a static plan; without random breakdowns all trials of an instance are equal."""
     random = any(instance.layout.has_random_breakdowns for instance in instances)
     different = playing.trials if random else 1
     played = play_plan(
@@ -440,6 +380,4 @@ def _evaluate_plan(plan: StaticPlan, instances: Sequence[Instance], playing: Pla
         horizon=playing.horizon,
         threads=playing.threads,
     )
-    # Each stands there `trials` times where all are equal.
-    repeated = Outcome(*(np.repeat(values, playing.trials // different) for values in played))
-    return Trials.of(instances, repeated, playing.cost_limit)
+    return Outcome(*(np.repeat(values, playing.trials // different) for values in played))

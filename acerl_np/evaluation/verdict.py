@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -25,13 +25,9 @@ from acerl_np.support.numbers import Whole
 FEWEST_RECORDS = 5
 """Records from which a standard error over them is told."""
 
-FUTURES = 32
-AHEAD_TRIALS = 3
-"""Futures per decision, and most trials of each record, of a row that looks ahead."""
-
-MAX_AHEAD_DECISIONS = 20_000_000
-"""Decisions for three vehicles that the futures of such a row may take, about half a minute of a core;
-else it is left out."""
+FUTURES, AHEAD_TRIALS, MAX_AHEAD_DECISIONS = 32, 3, 20_000_000
+"""Of a row that looks ahead: futures per decision, most trials of each record, and decisions for three
+vehicles that they may take, about half a minute of a core; else it is left out."""
 
 MARGIN_EFFORT, MARGIN_RECORDS, MAX_MARGIN_SIZE = 0.02, 5, 200.0
 """Of the quick searches in hindsight that tell whether there is little to win: effort, most records,
@@ -41,14 +37,9 @@ Kind = Literal["unseen", "noised"]
 
 
 class Difference(NamedTuple):
-    """A paired difference of makespans over records.
+    """A paired difference of makespans over records: mean, its standard error, and in % of the other's mean.
 
-    Attributes
-    ----------
-    seconds, percent : float
-        Mean over the records, and in percent of the other's mean; negative is shorter.
-    error, percent_error : float
-        Standard errors over the records; nan for fewer than `FEWEST_RECORDS`.
+    Negative is shorter; the errors are nan for fewer than `FEWEST_RECORDS`.
     """
 
     seconds: float
@@ -67,13 +58,7 @@ class Difference(NamedTuple):
 
 
 def compare_paired(own: ArrayLike, other: ArrayLike) -> Difference:
-    """Return how far a policy's makespans are from another's on the same records.
-
-    Parameters
-    ----------
-    own, other : array_like of float64, (n_records,), s
-        Means over the trials of each record; nan where none finished, and so is the difference then.
-    """
+    """Return how far a policy's mean makespans (n_records,) are from another's; nan if one is."""
     x, y = np.asarray(own, np.float64), np.asarray(other, np.float64)
     difference = x - y
     seconds, scale = float(difference.mean()), 100.0 / float(y.mean())
@@ -83,31 +68,11 @@ def compare_paired(own: ArrayLike, other: ArrayLike) -> Difference:
     return Difference(seconds, error, seconds * scale, error * scale)
 
 
-@dataclass(frozen=True)
-class VerdictRow:
-    """A line of a verdict; means are over the records, of means over the trials.
+class VerdictRow(NamedTuple):
+    """A line of a verdict: figures of `Trials` over the records, nan where one has no finished trial.
 
-    Attributes
-    ----------
-    label : str
-    makespan, tardiness : float, s
-        nan where a record has no finished trial.
-    late : float
-        Share of the tasks that were late.
-    satisfied : float
-        Share of the trials with a tardiness below the limit.
-    within_limit : bool
-        Whether the mean tardiness is below the limit.
-    difference : Difference or None
-        Of the makespan to the best rule; None for that rule itself.
-    unfinished : int
-        Episodes that did not finish.
-    trials : int
-        Of each record.
-    waiting : float, s
-        From the arrival to the pickup.
-    utilisation, empty : float
-        Share of the fleet's time with a task, and of the metres driven without a load.
+    The limit is kept where the mean tardiness is below it. The difference is that of the makespan to the best
+    rule's, None for that rule itself; `trials` are those of each record.
     """
 
     label: str
@@ -126,35 +91,29 @@ class VerdictRow:
     @classmethod
     def of(cls, label: str, trials: Trials, other: Trials | None = None) -> VerdictRow:
         """Return the row of a policy's trials beside those of the best rule."""
-        both = None if other is None else (trials.mean_makespan(), other.mean_makespan())
+        difference = None
+        if other is not None:
+            difference = compare_paired(trials.mean_makespan(), other.mean_makespan())
         means = {name: float(getattr(trials, f"mean_{name}")().mean()) for name in METRICS}
         return cls(
             label=label,
             **means,
             satisfied=trials.satisfied,
             within_limit=means["tardiness"] < trials.cost_limit,
-            difference=None if both is None else compare_paired(*both),
+            difference=difference,
             unfinished=trials.unfinished,
             trials=trials.makespan.shape[1],
         )
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """What a policy is worth.
+class Verdict(NamedTuple):
+    """What a policy is worth, on `n_records` records that it has not seen, or noised copies of those it has.
 
     Attributes
     ----------
     rows : tuple of VerdictRow
-        The policy, the best rule, and what else could be played: the static plan, and both with lookahead.
-    best_rule : str
-        The best of `margin.RULES_TO_BEAT` on the training records.
-    kind : {"unseen", "noised"}
-        What it was judged on: records that it has not seen, or noised copies of the training records.
-    n_records : int
-        How many of them.
-    cost_limit : float
-        s.
+        The policy, the best rule on the training records, and what else could be played: the static plan, and
+        both with lookahead.
     plan : StaticPlan or None
         Fitted on the training records.
     notes : tuple of str
@@ -199,36 +158,27 @@ class Verdict:
             if row.unfinished:
                 episodes = self.n_records * row.trials
                 return f"{who} did not finish {row.unfinished} of {episodes} episodes"
-        if difference is None:
-            raise InputError("verdict: the policy's row has no difference to the best rule")
+        assert difference is not None
         inside, rule_inside = self.policy.within_limit, self.rule.within_limit
         gains = inside and not rule_inside
         limit = "within the limit" if inside else "over the limit"
-        if difference.sign is None:
-            amount = show_number(difference.percent)
+        # A policy over the limit is never called better, nor one called worse that alone keeps it.
+        word = {
+            -1: "better" if inside else "shorter",
+            0: "no shorter" if gains else "no better",
+            1: "longer" if gains else "worse",
+        }
+        sign, amount = difference.sign, f"{difference.percent:z.1f}"
+        if sign is None:
             return f"too few records to tell ({amount} % makespan beside {name}, {limit})"
-        if difference.sign == 0:
-            by = f"{show_number(difference.percent)} ± {difference.percent_error:.1f} %"
-            words = f"no {'shorter' if gains else 'better'} than {name} ({by})"
-        else:
-            # A policy over the limit is never called better, nor one called worse that alone keeps it.
-            if difference.sign < 0:
-                word = "better" if inside else "shorter"
-            else:
-                word = "longer" if gains else "worse"
-            by = f"{abs(difference.percent):.1f} ± {difference.percent_error:.1f} %"
-            words = f"{word} than {name} by {by}"
+        by = f"± {difference.percent_error:.1f} %"
+        words = f"{word[sign]} than {name} "
+        words += f"by {abs(difference.percent):.1f} {by}" if sign else f"({amount} {by})"
         if not inside and not rule_inside:
             return f"{words}, both {limit}"
-        contrast = (difference.sign < 0) != inside and inside != rule_inside
+        contrast = (sign < 0) != inside and inside != rule_inside
         rest = f", as {name} is not" if gains else ""
         return f"{words}{', but' if contrast else ' and'} {limit}{rest}"
-
-
-def show_number(value: float) -> str:
-    """Return a number with one digit after the point, without the sign of a rounded zero."""
-    text = f"{value:.1f}"
-    return text.removeprefix("-") if float(text) == 0.0 else text
 
 
 def judge(
@@ -246,29 +196,11 @@ def judge(
     """Judge a policy on records that it has not seen, beside what the training records suggest.
 
     The best rule is chosen and the static plan fitted on the training records, and lookahead draws its
-    futures from them; the unseen ones only judge.
+    futures from them; the unseen ones only judge. If there are none, noised copies of the training records do
+    (`hold_out.make_noised`).
 
-    Parameters
-    ----------
-    policy : Policy, IndexPolicy or StaticPlan
-    training : Instance or sequence of Instance
-    unseen : Instance or sequence of Instance
-        If there is none, noised copies of the training records judge (`hold_out.make_noised`).
-    trials : int
-        Episodes of each record; those with lookahead are at most `AHEAD_TRIALS`.
-    seed : int
-    cost_limit : float
-        xi, s.
-    horizon : float, optional
-        s after which an episode is stopped, finished or not.
-    threads : int, optional
-        By default one per core.
-    futures : int
-        Of a decision with lookahead, 0 for no such rows.
-
-    Returns
-    -------
-    Verdict
+    Each record is played `trials` times, with lookahead at most `AHEAD_TRIALS` times, by so many `futures` of
+    a decision, 0 for no such rows. The other options are those of `evaluate_policy`.
 
     Raises
     ------
@@ -321,25 +253,20 @@ def judge(
             notes.append(f"{label} left out: {error}")
     margin = _find_margin(rows, judges, other, playing)
     once = tuple(dict.fromkeys(notes))
-    limit = playing.cost_limit
-    return Verdict(tuple(rows), rule, kind, len(judges), limit, plan, once, margin)
+    return Verdict(tuple(rows), rule, kind, len(judges), playing.cost_limit, plan, once, margin)
 
 
 def _find_margin(
     rows: Sequence[VerdictRow], records: Sequence[Instance], played: Trials, playing: Playing
 ) -> Margin | None:
-    """Return how far the best rule is from hindsight, None where it is farther than little anyway.
-
-    `played` are its trials, as the second row says them.
-    """
+    """Return how far the best rule, the second row, is from hindsight, None if farther than little."""
     least = min((row.makespan for row in rows if row.within_limit), default=math.inf)
     if rows[1].makespan > (1.0 + LITTLE_MAKESPAN) * least or played.unfinished:
         return None
     some = np.linspace(0, len(records) - 1, min(MARGIN_RECORDS, len(records))).astype(int)
     chosen = [records[k] for k in some]
-    if any(item.layout.has_random_breakdowns for item in chosen):
-        return None
-    if sum(map(measure_size, chosen)) > MAX_MARGIN_SIZE:
+    random = any(item.layout.has_random_breakdowns for item in chosen)
+    if random or sum(map(measure_size, chosen)) > MAX_MARGIN_SIZE:
         return None
     found = find_references(
         chosen,
@@ -355,13 +282,7 @@ def _find_margin(
 
 
 def _count_ahead_trials(records: Sequence[Instance], futures: int, most: int) -> int:
-    """Return how many trials of each record with lookahead are affordable.
-
-    Raises
-    ------
-    PolicyError
-        If not even one is.
-    """
+    """Return how many trials of each record with lookahead are affordable; a `PolicyError` if none is."""
     # Each decision plays its candidates, five, to the end of all futures: half of the tasks in the mean. With
     # more than three vehicles a decision takes longer.
     each = sum(

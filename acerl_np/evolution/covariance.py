@@ -26,8 +26,8 @@ from acerl_np.evolution.rates import (
 from acerl_np.evolution.search import Search
 from acerl_np.evolution.spreads import MAX_SIGMA, MIN_SIGMA, Scaled
 from acerl_np.kernels.update import Noise
-from acerl_np.support.arrays import take_arrays
 from acerl_np.support.errors import ConfigError, InputError
+from acerl_np.support.fields import take_arrays
 
 MAX_MATRIX = 100
 """Most parameters of a full covariance: more take too many generations to learn."""

@@ -12,8 +12,7 @@ from acerl_np.evolution.arguments import read_floats
 from acerl_np.evolution.records import Best
 from acerl_np.evolution.stop import Record
 from acerl_np.evolution.violations import Tolerance
-from acerl_np.support.arrays import take_arrays
-from acerl_np.support.fields import refuse
+from acerl_np.support.fields import refuse, take_arrays
 
 
 class Told(NamedTuple):

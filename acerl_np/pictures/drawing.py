@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from acerl_np.support.errors import InputError, MissingExtraError, make_printable
-from acerl_np.support.files import write_atomically
-from acerl_np.support.outputs import MARK
+from acerl_np.support.files import MARK, write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,8 +15,7 @@ from typing import Any
 from acerl_np.problem.instance import Instance
 from acerl_np.simulation.trace import Decision, Reason, Step, Trace, Trip
 from acerl_np.support.errors import InputError
-from acerl_np.support.files import write_atomically
-from acerl_np.support.outputs import MARK
+from acerl_np.support.files import MARK, write_atomically
 
 MOST = 2
 """Episodes that a page shows side by side."""

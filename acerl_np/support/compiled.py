@@ -32,13 +32,12 @@ def _do_nothing():
 def _is_known(option: str, value: bool) -> bool:
     """Whether numba takes this option; it need not say so before it compiles."""
     with contextlib.suppress(Exception):
-        from acerl_np.support.numba_cache import check_options
-
-        check_options(numba.njit(**{option: value})(_do_nothing))
-        return True
-    # Slower, and asks no private part.
-    with contextlib.suppress(Exception):
-        numba.njit(**{option: value})(_do_nothing).compile(())
+        dispatcher = numba.njit(**{option: value})(_do_nothing)
+        with contextlib.suppress(Exception):
+            flags = numba.core.compiler.Flags()
+            dispatcher.targetdescr.options.parse_as_flags(flags, dispatcher.targetoptions)
+            return True
+        dispatcher.compile(())  # slower, and asks no private part
         return True
     return False
 
@@ -97,26 +96,14 @@ def inner_kernel(function: Function) -> Function:
 def choose_by_type(function: Function, find: Callable[..., Function | None]) -> Function:
     """Let kernels that call `function` be compiled with another function, chosen by numba's types.
 
-    Parameters
-    ----------
-    function : callable
-        What Python calls.
-    find : callable
-        Takes the types of the arguments; returns the kernel to call, None if there is none for them. Its
-        parameters have the names of the function's.
-
-    Returns
-    -------
-    callable
-        `function`.
+    `find` takes the types of the arguments, by the names of the function's parameters; it returns the kernel
+    to call, None if there is none for them. Python calls `function` itself, which is returned.
     """
     if not numba.config.DISABLE_JIT:
-        try:
-            from acerl_np.support.numba_cache import find_compiler
+        options = _list_options(INLINED)
+        with contextlib.suppress(Exception):  # as in `_compile`
+            from acerl_np.support.numba_cache import BY_KERNELS
 
-            compiler = find_compiler()
-        except Exception:  # as of `_compile`
-            compiler = {}
-        options = {**_list_options(INLINED), **compiler}
+            options |= BY_KERNELS
         numba.extending.overload(function, jit_options=options, strict=False)(find)
     return function

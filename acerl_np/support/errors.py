@@ -33,15 +33,10 @@ def list_some(names: Sequence[str], most: int) -> str:
 
 
 class AcerlError(Exception):
-    """Base of all errors raised by acerl_np.
-
-    Attributes
-    ----------
-    exit_status : int
-        Exit status of a command that ends with this error.
-    """
+    """Base of all errors raised by acerl_np."""
 
     exit_status = 1
+    """Exit status of a command that ends with this error."""
 
 
 class InputError(AcerlError, ValueError):
@@ -71,14 +66,12 @@ class PolicyWarning(UserWarning):
 
 
 class RecordWarning(UserWarning):
-    """A table has columns that are not read.
+    """A table has columns that are not read: its file, and the columns as it names them.
 
     Parameters
     ----------
     path : str
-        The table's file.
     columns : sequence of str
-        As the file names them.
     """
 
     def __init__(self, path: str, columns: Sequence[str]) -> None:
@@ -103,19 +96,13 @@ class EventError(InputError):
 class StorageError(AcerlError, OSError):
     """The machine failed: a file could not be written or read (exit status 1)."""
 
-    exit_status = 1
-
 
 class WorkerError(AcerlError, RuntimeError):
     """Workers elsewhere are gone, or compute something else (exit status 1)."""
 
-    exit_status = 1
-
 
 class SharingError(AcerlError, RuntimeError):
     """Two threads use at once what belongs to one at a time (exit status 1)."""
-
-    exit_status = 1
 
 
 class MissingExtraError(InputError, ImportError):

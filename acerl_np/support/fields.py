@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, NoReturn
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from acerl_np.support.errors import ConfigError, InputError, describe
 from acerl_np.support.numbers import MAX_SEED, is_whole
@@ -25,22 +26,10 @@ def refuse(name: str, read: object, expected: str, error: type[Exception] = Inpu
 
 @dataclass(frozen=True)
 class Field:
-    """What an option may be.
+    """What an option may be: a kind (or one of some names), and a range, infinities included.
 
-    Attributes
-    ----------
-    kind : {int, float, bool} or tuple of str
-        A whole number, a real one, true or false; or one of these names.
-    low, high : float
-        Least and largest number; `MOST` for any that is finite, by default infinities count, too.
-    above : bool
-        Whether the least number itself is too little.
-    optional : bool
-        Whether None is a value.
-    expected : str
-        Kind and range in words, where those of `words` do not suit.
-    help : str
-        What the option is for.
+    With `above` the least number itself is too little, and `optional` says whether None is a value. Where
+    `words` do not suit, `expected` says what kind and range are. `help` says what the option is for.
     """
 
     kind: type | tuple[str, ...]
@@ -62,25 +51,12 @@ class Field:
             return "true or false"
         noun = "whole number" if self.kind is int else "number"
         if self.high >= MOST:
-            noun = f"finite {noun}" if self.high == MOST else noun
-            return f"a {noun} {'above' if self.above else 'of at least'} {self.low:g}"
+            finite = "finite " if self.high == MOST else ""
+            return f"a {finite}{noun} {'above' if self.above else 'of at least'} {self.low:g}"
         return f"a {noun} {'above' if self.above else 'from'} {self.low:g} to {self.high:,g}"
 
     def read(self, name: str, value: Any, error: type[Exception] = ConfigError) -> Any:
-        """Return a value as Python's own kind.
-
-        Parameters
-        ----------
-        name : str
-            Of the option, for the error.
-        value : object
-        error : type of exception
-
-        Raises
-        ------
-        ConfigError
-            Or `error`, in one line, if the value is of another kind or out of range.
-        """
+        """Return an option's value as Python's own kind; refuse one of another kind or out of range."""
         if value is None and self.optional:
             return None
         if isinstance(self.kind, tuple):
@@ -111,3 +87,30 @@ def is_number(value: object) -> bool:
 def read_fields(fields: Mapping[str, Field], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the value of every field, as `Field.read` does."""
     return {name: field.read(name, given[name]) for name, field in fields.items()}
+
+
+def take_arrays(
+    given: Mapping[str, ArrayLike],
+    own: Mapping[str, np.ndarray],
+    of: str = "",
+    *,
+    growing: Container[str] = (),
+) -> dict[str, np.ndarray]:
+    """Return copies of the arrays that have the names, dtypes and shapes of one's own; refuse others.
+
+    Texts may be of any length, and the first axes of those that are `growing`. `of` stands before each name
+    in an error.
+    """
+    taken = {}
+    for name, mine in own.items():
+        if name not in given:
+            raise InputError(f"{of}read no '{name}'; expected {mine.dtype} {mine.shape}")
+        array = np.array(given[name])
+        is_text = mine.dtype.kind == array.dtype.kind == "U"
+        same = slice(1 if name in growing else 0, None)
+        fits = array.ndim == mine.ndim and array.shape[same] == mine.shape[same]
+        if not fits or not (is_text or array.dtype == mine.dtype):
+            read, expected = (f"{a.dtype} {a.shape}" for a in (array, mine))
+            raise InputError(f"{of}{name}: read {read}; expected {expected}")
+        taken[name] = array
+    return taken

@@ -34,6 +34,19 @@ TEMPORARY = re.compile(r"\..+\.[0-9a-f]{8}\.tmp")
 """Names that `write_atomically` gives to files that are not complete yet."""
 
 
+MARK = "made by acerl_np"
+"""What stands near the beginning of pictures and pages: a later one may take their default name."""
+
+
+def has_mark(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is a picture or a page that this package made."""
+    try:
+        with open(path, "rb") as file:
+            return MARK.encode() in file.read(4096)
+    except (OSError, ValueError):
+        return False
+
+
 def describe_os_error(error: OSError) -> str:
     """Return the system's reason in lower case, such as "no space left on device"."""
     return (error.strerror or str(error)).lower()
@@ -52,14 +65,8 @@ def path_exists(path: str | os.PathLike[str]) -> bool:
 def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
     """Write `data` to a temporary name beside `path`, sync it, and rename it to `path`.
 
-    Existing content stays as it was unless everything has reached the disk.
-
-    Raises
-    ------
-    InputError
-        If no file can have this name.
-    StorageError
-        If the machine cannot write there; nothing of the attempt is left behind.
+    Existing content stays as it was unless everything has reached the disk. Nothing of an attempt that fails
+    is left behind.
     """
     target = Path(path)
     if not target.name or "\0" in target.name:
@@ -79,14 +86,13 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
         if isinstance(error, OSError):
             raise StorageError(f"{target}: cannot write: {describe_os_error(error)}") from error
         raise
-    if os.name == "posix":
-        # Some file systems sync no folder, and some folders may not be read; the file is there all the same.
-        with contextlib.suppress(OSError):
-            folder = os.open(target.parent, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+    # Some file systems sync no folder, and some folders may not be read; the file is there all the same.
+    with contextlib.suppress(OSError):
+        folder = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
 
 
 @contextlib.contextmanager
@@ -94,13 +100,6 @@ def claim_folder(path: str | os.PathLike[str]) -> Iterator[None]:
     """Hold a folder for this process alone, so that two runs never write into each other's files.
 
     The claim ends with the process, however it ends, and leaves no file behind. Windows has none.
-
-    Raises
-    ------
-    InputError
-        If another process holds the folder.
-    StorageError
-        If it cannot be opened.
     """
     if sys.platform == "win32":
         yield
@@ -163,18 +162,14 @@ def is_stream(path: str | os.PathLike[str]) -> bool:
 def _read_stream(path: str | os.PathLike[str], limit: int) -> bytes:
     """Return the content of a pipe or of the standard input, one byte too many if it is too large."""
     name = os.fspath(path)
-    if _remembered is not None and name in _remembered:
-        return _remembered[name]
-    if name != STDIN:
-        with open(path, "rb") as file:
-            data = file.read(limit + 1)
-    elif sys.stdin is None:
-        data = b""
-    else:
-        data = sys.stdin.buffer.read(limit + 1)
-    if _remembered is not None:
-        _remembered[name] = data
-    return data
+    known = {} if _remembered is None else _remembered
+    if name not in known:
+        if name != STDIN:
+            with open(path, "rb") as file:
+                known[name] = file.read(limit + 1)
+        else:
+            known[name] = b"" if sys.stdin is None else sys.stdin.buffer.read(limit + 1)
+    return known[name]
 
 
 def read_bytes(
@@ -186,10 +181,7 @@ def read_bytes(
 ) -> bytes:
     """Read a whole file of at most `limit` bytes; with `streams` pipes, and for "-" the standard input, too.
 
-    Raises
-    ------
-    InputError
-        Of the given kind, if the file is missing, unreadable, not a file or too large.
+    What cannot be read so is an error of the given kind.
     """
     source = Path(path)
     try:
@@ -204,9 +196,9 @@ def read_bytes(
                 # file.read(limit) would set the whole limit aside, however small the file.
                 size = os.fstat(file.fileno()).st_size
                 data = b"" if size > limit else file.read()
+    except kind:
+        raise
     except (OSError, ValueError) as error:
-        if isinstance(error, kind):
-            raise
         reason = describe_os_error(error) if isinstance(error, OSError) else str(error)
         raise kind(f"{show_path(path)}: cannot read: {reason}") from error
     if max(size, len(data)) > limit:
@@ -215,13 +207,7 @@ def read_bytes(
 
 
 def read_text(path: str | os.PathLike[str], kind: type[InputError]) -> str:
-    """Read a UTF-8 file or pipe, or the standard input if `path` is "-"; a byte-order mark is left out.
-
-    Raises
-    ------
-    InputError
-        Of the given kind, as `read_bytes`, or if the bytes are not UTF-8.
-    """
+    """Read a UTF-8 file as `read_bytes` does, with streams; a byte-order mark is left out."""
     data = read_bytes(path, kind, streams=True)
     try:
         return data.decode("utf-8-sig")
@@ -239,39 +225,27 @@ def _digest(arrays: Mapping[str, np.ndarray]) -> str:
         if name != "checksum":
             array = arrays[name]
             digest.update(f"{name}\0{array.dtype.str}\0{array.shape}\0".encode())
-            digest.update(np.ascontiguousarray(array).tobytes())
+            digest.update(array.tobytes())
     return digest.hexdigest()
 
 
 def write_arrays(path: str | os.PathLike[str], arrays: Mapping[str, Any]) -> None:
-    """Write arrays and their checksum as `.npz`, atomically and with reproducible bytes.
-
-    Raises
-    ------
-    StorageError
-        As `write_atomically`.
-    """
+    """Write arrays and their checksum as `.npz`, atomically and with reproducible bytes."""
     stored = {name: np.asarray(array) for name, array in arrays.items()}
     stored["checksum"] = np.asarray(_digest(stored))
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
         for name, array in stored.items():
-            member = io.BytesIO()
-            np.lib.format.write_array(member, array, allow_pickle=False)
-            # A fixed date: the same content gives the same file.
-            archive.writestr(
-                zipfile.ZipInfo(f"{name}.npy", (1980, 1, 1, 0, 0, 0)), member.getvalue()
-            )
+            # Its date is always the same, in 1980: the same content gives the same file.
+            with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w") as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
     write_atomically(path, buffer.getvalue())
 
 
 def read_arrays(path: str | os.PathLike[str], kind: type[InputError]) -> dict[str, np.ndarray]:
-    """Read what `write_arrays` wrote; pickles are never loaded.
+    """Read what `write_arrays` wrote; a file with anything but plain arrays is an error of the given kind.
 
-    Raises
-    ------
-    InputError
-        Of the given kind, if the file is missing, damaged, or holds anything but plain arrays.
+    Pickles are never loaded.
     """
     data = read_bytes(path, kind, MAX_ARRAY_BYTES)
     arrays: dict[str, np.ndarray] = {}
@@ -310,10 +284,9 @@ def take_kind(
     noun: str,
     advice: str = "",
 ) -> int:
-    """Take "kind" and "format" out of a file's arrays; refuse another kind or version, return the format.
+    """Take "kind" and "format" out of a file's arrays; refuse others, return the format.
 
-    `noun` says what the file should hold, as in "a checkpoint", and `advice` is added to the message about
-    another version.
+    `noun` says what the file should hold, as in "a checkpoint", and `advice` what to do about another format.
     """
     found, stored = arrays.pop("kind", None), arrays.pop("format", None)
     if found is None or str(found) != kind:

@@ -12,7 +12,6 @@ import os
 import re
 import shutil
 import sys
-import threading
 import time
 import warnings
 from functools import cache
@@ -52,50 +51,29 @@ def _read_kernels(name: str) -> tuple[bytes, frozenset[str]]:
 def list_sources(module: str) -> list[str]:
     """Return the names of the kernel modules that a module's machine code depends on, itself included.
 
-    Parameters
-    ----------
-    module : str
-        Such as "acerl_np.kernels.events"; whatever is no kernel module depends on all.
+    Whatever is not below "acerl_np.kernels" depends on all.
     """
     folder = "acerl_np.kernels."
     if not module.startswith(folder):
         return sorted(path.stem for path in (PACKAGE / "kernels").glob("*.py"))
-    found: set[str] = set()
-    open_ones = {module.removeprefix(folder)}
-    while open_ones:
-        name = open_ones.pop()
-        found.add(name)
-        open_ones |= _read_kernels(name)[1] - found
+    found = {module.removeprefix(folder)}
+    while more := set().union(*(_read_kernels(name)[1] for name in found)) - found:
+        found |= more
     return sorted(found)
 
 
 @cache
-def _hash_versions() -> bytes:
-    """Return the hash of what all machine code depends on: versions, and how kernels are compiled."""
+def source_stamp(module: str = "") -> str:
+    """Return 32 digits of a hash of all that a module's machine code depends on.
+
+    That is versions, how kernels are compiled, and the sources of `list_sources`.
+    """
     digest = hashlib.sha256(
         f"{sys.version} numba {numba.__version__} llvmlite {llvmlite.__version__} "
         f"numpy {np.__version__} {__version__}".encode()
     )
     for name in ("compiled.py", "numba_cache.py"):
         digest.update(Path(__file__).with_name(name).read_bytes() + b"\0")
-    return digest.digest()
-
-
-@cache
-def source_stamp(module: str = "") -> str:
-    """Return the hash of all that a module's machine code depends on: sources, versions and compiler.
-
-    Parameters
-    ----------
-    module : str
-        As of `list_sources`.
-
-    Returns
-    -------
-    str
-        32 hexadecimal digits; other digits mean that no cached machine code may be used.
-    """
-    digest = hashlib.sha256(_hash_versions())
     for name in list_sources(module):
         digest.update(name.encode() + b"\0" + _read_kernels(name)[0] + b"\0")
     return digest.hexdigest()[:32]
@@ -111,14 +89,9 @@ def _is_private(folder: Path) -> bool:
 
 @cache
 def cache_folder(module: str = "") -> Path | None:
-    """Return the folder of a module's machine code, or None when no folder can be written.
+    """Return the folder of a module's machine code (by default of all), None when none can be written.
 
     `NUMBA_CACHE_DIR` comes first, then the user's cache folder, then the package's own folder.
-
-    Parameters
-    ----------
-    module : str
-        As of `list_sources`; by default a folder for what concerns all modules.
     """
     home_cache = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
     candidates = [Path(home_cache) / "acerl_np", Path(__file__).parent / "__pycache__"]
@@ -149,48 +122,37 @@ def drop_unused() -> None:
                 shutil.rmtree(other, ignore_errors=True)
 
 
-class _Said:
-    """What this process has compiled, and whether anybody has been told."""
+COMPILING = "compiling kernels"
 
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.compiled = 0
-        self.announced = False
-        self.warned: set[str] = set()
-
-
-_said = _Said()
+# What this process has compiled, and what was said of it; numba's lock is held where these change.
+_compiled = 0
+_said: set[str] = set()
 
 
 def count_compiled() -> int:
     """Return how many kernels this process has begun to compile, not counting those loaded."""
-    return _said.compiled
+    return _compiled
 
 
 def silence() -> None:
     """Say nothing about compiling for the rest of this process."""
-    with _said.lock:
-        _said.announced = True
+    _said.add(COMPILING)
 
 
 def note_compiling() -> None:
     """Take note that a kernel is about to be compiled; the first of a process is announced."""
-    with _said.lock:
-        _said.compiled += 1
-        if _said.announced:
-            return
-        _said.announced = True
+    global _compiled
+    _compiled += 1
+    if COMPILING in _said:
+        return
+    _said.add(COMPILING)
     how = "once on this machine"
     if cache_folder() is None:
         how = "for this process alone, as no folder for them can be written"
     # Without a standard error stream, as in windowed programs, nobody could read it.
-    if sys.stderr is not None:
-        with contextlib.suppress(OSError, ValueError):
-            print(
-                f"acerl_np: compiling kernels, {how} ({SECONDS}) ...",
-                file=sys.stderr,
-                flush=True,
-            )
+    with contextlib.suppress(AttributeError, OSError, ValueError):
+        sys.stderr.write(f"acerl_np: {COMPILING}, {how} ({SECONDS}) ...\n")
+        sys.stderr.flush()
 
 
 NOT_KEPT = f"compiled kernels are not kept, each process compiles them anew ({SECONDS})"
@@ -198,19 +160,10 @@ NOT_READ = "kept machine code of kernels cannot be read, and is compiled anew"
 
 
 def warn_once(what: str, error: Exception) -> None:
-    """Warn, once in a process of each, of something that is wrong with keeping machine code.
-
-    Parameters
-    ----------
-    what : str
-        `NOT_KEPT` or `NOT_READ`.
-    error : Exception
-        Why.
-    """
-    with _said.lock:
-        if what in _said.warned:
-            return
-        _said.warned.add(what)
+    """Warn, once in a process, that machine code is `NOT_KEPT` or `NOT_READ`."""
+    if what in _said:
+        return
+    _said.add(what)
     warnings.warn(
         f"acerl_np: {what}: numba {numba.__version__}: {type(error).__name__}: {error}",
         RuntimeWarning,

@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import gc
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 import numba
@@ -24,7 +25,7 @@ from numba import types
 from numba.core import event
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler, Flags, compile_result
+from numba.core.compiler import Compiler, compile_result
 
 from acerl_np.support.machine_code import (
     NOT_KEPT,
@@ -42,11 +43,9 @@ Function = Callable[..., Any]
 class _Locator(_CacheLocator):
     """Tell numba's cache to use `cache_folder` and `source_stamp`."""
 
-    suffix = ""
-
     def __init__(self, function: Function) -> None:
         self._module = function.__module__
-        self._name = f"{self._module}.{function.__code__.co_firstlineno}{self.suffix}"
+        self._name = f"{self._module}.{function.__code__.co_firstlineno}"
 
     def get_cache_path(self) -> str:
         return str(cache_folder(self._module))
@@ -111,12 +110,9 @@ class _Contents(CompileResultCacheImpl):
     _locator_classes = (_Locator,)
 
 
-class _InlinedLocator(_Locator):
-    suffix = "i"
-
-
-class _InlinedContents(CompileResultCacheImpl):
-    _locator_classes = (_InlinedLocator,)
+class _InlinedContents(_Contents):
+    def get_filename_base(self, fullname: str, abiflags: str) -> str:
+        return super().get_filename_base(fullname, abiflags) + "i"
 
     def rebuild(self, target_context: Any, payload: Any) -> Any:
         (name, code), described, environment, signature, *_ = payload
@@ -139,20 +135,13 @@ class _InlinedContents(CompileResultCacheImpl):
 
 
 class _KernelCache(FunctionCache):
-    """Machine code of one kernel; numba asks for it before compiling, and hands it over after.
+    """Machine code of one kernel; numba asks for it before compiling, and hands it over after."""
 
-    Raises
-    ------
-    RuntimeError
-        If numba would take another folder, and with it another stamp.
-    """
-
-    _impl_class = _Contents
-
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: Function, contents: type[_Contents]) -> None:
+        self._impl_class = contents
         super().__init__(function)
         folder = cache_folder(function.__module__)
-        if self.cache_path != str(folder):
+        if self.cache_path != str(folder):  # and with it another stamp
             raise RuntimeError(f"machine code would go to {self.cache_path}")
         if folder is None:
             self.disable()
@@ -178,53 +167,27 @@ class _KernelCache(FunctionCache):
         drop_unused()
 
 
-class _InlinedCache(_KernelCache):
-    _impl_class = _InlinedContents
-
-
-def find_compiler() -> dict[str, type]:
-    """Return the option of numba by which a function is compiled for calls by kernels alone."""
-    return {"pipeline_class": _InlinedCompiler}
+BY_KERNELS = {"pipeline_class": _InlinedCompiler}
+"""The option of numba by which a function is compiled for calls by kernels alone."""
 
 
 def make_kernel(function: Function, options: dict[str, Any], within: dict[str, Any]) -> Any:
     """Return a function compiled for calls from Python; a call by a kernel compiles it for that kernel.
 
-    Both load their machine code if there is some, and save what they compile. Literals do not specialise
-    what a kernel calls.
-
-    Parameters
-    ----------
-    function : callable
-    options, within : dict
-        numba's options for calls from Python and by kernels.
-
-    Returns
-    -------
-    numba dispatcher
-
-    Raises
-    ------
-    AttributeError
-        If this version of numba asks no such cache.
+    `options` are numba's for the former, `within` for the latter. Both load their machine code if there is
+    some, and save what they compile. Literals do not specialise what a kernel calls.
     """
     own = numba.njit(**options)(function)
-    for owner, name in (
-        (own, "_cache"),
-        (own, "get_call_template"),
-        (own, "get_overload"),
-        (FunctionCache, "load_overload"),
-        (FunctionCache, "save_overload"),
-    ):
-        if not hasattr(owner, name):
-            raise AttributeError(f"{owner!r} has no {name}")
-    own._cache = _KernelCache(function)
+    # Another version of numba may ask no such cache, which would go unnoticed.
+    attrgetter("_cache", "get_call_template", "get_overload")(own)
+    attrgetter("load_overload", "save_overload")(FunctionCache)
+    own._cache = _KernelCache(function, _Contents)
     called: list[Any] = []
 
     def find_template(arguments: Any, named: dict[str, Any]) -> Any:
         if not called:
-            called.append(numba.njit(**within, **find_compiler())(function))
-            called[0]._cache = _InlinedCache(function)
+            called.append(numba.njit(**within, **BY_KERNELS)(function))
+            called[0]._cache = _KernelCache(function, _InlinedContents)
         plain = {name: types.unliteral(value) for name, value in named.items()}
         return called[0].get_call_template([types.unliteral(x) for x in arguments], plain)
 
@@ -238,32 +201,16 @@ class _Rest(event.Listener):
     """Lets the garbage collector rest while kernels are compiled; numba's lock is held meanwhile."""
 
     def __init__(self) -> None:
-        self._depth = 0
-        self._was_on = False
+        self._were_on: list[bool] = []
 
     def on_start(self, event: Any) -> None:
+        self._were_on.append(gc.isenabled())
         if isinstance(getattr(event.data["dispatcher"], "_cache", None), _KernelCache):
-            if self._depth == 0:
-                self._was_on = gc.isenabled()
-                gc.disable()
-            self._depth += 1
+            gc.disable()
 
     def on_end(self, event: Any) -> None:
-        if isinstance(getattr(event.data["dispatcher"], "_cache", None), _KernelCache):
-            self._depth -= 1
-            if self._depth == 0 and self._was_on:
-                gc.enable()
+        if self._were_on.pop():
+            gc.enable()
 
 
 event.register("numba:compile", _Rest())
-
-
-def check_options(dispatcher: Any) -> None:
-    """Let numba read a dispatcher's options, as it otherwise does only when it compiles.
-
-    Raises
-    ------
-    KeyError
-        If it does not know one of them.
-    """
-    dispatcher.targetdescr.options.parse_as_flags(Flags(), dispatcher.targetoptions)

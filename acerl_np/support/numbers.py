@@ -32,25 +32,7 @@ def is_real(value: object) -> bool:
 
 
 def check_seed(seed: Any, name: str = "seed") -> int:
-    """Return a seed as Python's int.
-
-    Parameters
-    ----------
-    seed : int
-        Python's or NumPy's; what else is given is refused.
-    name : str
-        What the caller calls it, for the error: "--seed" in a command.
-
-    Returns
-    -------
-    int
-        From 0 to `MAX_SEED`.
-
-    Raises
-    ------
-    ConfigError
-        If it is no whole number from 0 to `MAX_SEED`.
-    """
+    """Return a seed, a whole number from 0 to `MAX_SEED`, as Python's int; refuse what is none."""
     if not is_whole(seed) or not 0 <= seed <= MAX_SEED:
         raise ConfigError(
             f"{name}: read {describe(seed)}; expected a whole number from 0 to 2**63 - 1"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -12,11 +13,10 @@ from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from multiprocessing import get_context, parent_process, resource_tracker
 from typing import Any
 
-from acerl_np.support.errors import ConfigError, describe
-from acerl_np.support.numbers import is_whole
+from acerl_np.support.fields import Field
 from acerl_np.support.team import Argument, LostError, Team, Value
 
-MAX_PROCESSES = 1024
+PROCESSES = Field(int, 1, 1024, expected="a whole number from 1 to 1024")
 
 TRIES = 4
 """Times that the processes are lost, while no task finishes, until the work ends."""
@@ -26,34 +26,17 @@ LEAVE = 5.0
 
 
 class ProcessTeam(Team):
-    """Worker processes of our own, started anew when one of them dies or hangs.
+    """Worker processes of our own, all started anew when one of them dies, or all hang for `time_limit` s.
 
     They are spawned, so a script that makes them must be importable: its work stands below
     `if __name__ == "__main__":`. They end with this process, however that ends.
-
-    Parameters
-    ----------
-    n_processes : int
-    time_limit : float, optional
-        s in which at least one task must finish, or else all processes are killed. By default one waits for
-        ever.
-
-    Raises
-    ------
-    ConfigError
-        If the number is not from 1 to `MAX_PROCESSES`.
     """
 
     _executor: ProcessPoolExecutor | None
 
     def __init__(self, n_processes: int, *, time_limit: float | None = None) -> None:
-        if not is_whole(n_processes) or not 1 <= n_processes <= MAX_PROCESSES:
-            raise ConfigError(
-                f"processes: read {describe(n_processes)}; expected a whole number from 1 to "
-                f"{MAX_PROCESSES}"
-            )
         super().__init__(None, time_limit=time_limit)
-        self._n_processes = int(n_processes)
+        self._n_processes: int = PROCESSES.read("processes", n_processes)
 
     @property
     def n_workers(self) -> int:
@@ -63,8 +46,7 @@ class ProcessTeam(Team):
     @property
     def pids(self) -> set[int]:
         """Ids of the worker processes, none before the first task."""
-        executor = self._executor
-        return set(executor._processes or ()) if executor is not None else set()
+        return set((self._executor and self._executor._processes) or ())
 
     def run(
         self, function: Callable[[Argument], Value], arguments: Sequence[Argument]
@@ -121,14 +103,13 @@ def _hold_signals() -> Iterator[None]:
         number: signal.signal(number, lambda number, frame: held.append(number))
         for number in (signal.SIGINT, signal.SIGTERM)
     }
-    blocks = hasattr(signal, "pthread_sigmask")
-    if blocks:
+    if sys.platform != "win32":
         resource_tracker.ensure_running()  # its start would let them through again
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        if blocks:
+        if sys.platform != "win32":
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         for number, handler in before.items():
             signal.signal(number, handler)

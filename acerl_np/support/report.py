@@ -14,6 +14,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 Cell = str | int | float | None
 
+LATEX_SPECIALS = str.maketrans(
+    {"%": r"\%", "&": r"\&", "_": r"\_", "#": r"\#", "±": r"$\pm$", "~": r"$\approx$"}
+)
+
 FORMATS = ("text", "csv", "json", "markdown", "latex")
 
 DATA_FORMATS = ("csv", "json")
@@ -22,10 +26,6 @@ DATA_FORMATS = ("csv", "json")
 FORMAT_HELP = (
     "form of the table; csv and json: plain numbers, units in the columns' names (default: text)"
 )
-
-
-def _show(cell: Cell) -> str:
-    return "" if cell is None else str(cell)
 
 
 def clear_cell(cell: object) -> Cell:
@@ -70,63 +70,36 @@ def render_table(
     *,
     rules: Sequence[int] = (),
 ) -> str:
-    """Return a table as text that ends with a newline.
+    """Return a table in one of `FORMATS`, as text that ends with a newline.
 
-    Parameters
-    ----------
-    header : sequence of str
-    rows : sequence of sequences
-        Cells; the first column is aligned left, the others right.
-    form : {"text", "csv", "json", "markdown", "latex"}
-    rules : sequence of int
-        Rows before which a rule is drawn ("text" and "latex").
-
-    Returns
-    -------
-    str
+    The first column is aligned left, the others right; a rule is drawn before the rows `rules` of "text" and
+    "latex".
     """
     if form == "json":
         return render_json(name_cells(header, rows))
     if form == "csv":
-        rows = [[clear_cell(cell) for cell in row] for row in rows]
-    cells = [[_show(cell) for cell in row] for row in rows]
-    if form == "csv":
-        return render_csv([header, *cells])
+        return render_csv([header, *([clear_cell(cell) for cell in row] for row in rows)])
+    cells = [["" if cell is None else str(cell) for cell in row] for row in rows]
+    n = len(header)
     if form == "markdown":
-        lines = [f"| {' | '.join(header)} |", f"| --- |{' ---: |' * (len(header) - 1)}"]
-        lines += [f"| {' | '.join(row)} |" for row in cells]
+        lines = [f"| {' | '.join(row)} |" for row in (header, *cells)]
+        lines.insert(1, f"| --- |{' ---: |' * (n - 1)}")
         return "\n".join(lines) + "\n"
     if form == "latex":
-        return _render_latex(header, cells, rules)
-    widths = [max(len(line[k]) for line in [list(header), *cells]) for k in range(len(header))]
+        lines, rule = [rf"\begin{{tabular}}{{l{'r' * (n - 1)}}}", r"\toprule"], r"\midrule"
+        end = [r"\bottomrule", r"\end{tabular}"]
 
-    def align(line: Sequence[str]) -> str:
-        first = line[0].ljust(widths[0])
-        rest = (text.rjust(width) for text, width in zip(line[1:], widths[1:], strict=True))
-        return "  ".join([first, *rest]).rstrip()
+        def show(line: Sequence[str]) -> str:
+            return " & ".join(text.translate(LATEX_SPECIALS) for text in line) + r" \\"
+    else:
+        widths = [max(map(len, column)) for column in zip(header, *cells, strict=True)]
+        lines, rule, end = [], "-" * (sum(widths) + 2 * (n - 1)), []
 
-    rule = "-" * (sum(widths) + 2 * (len(widths) - 1))
-    lines = [align(header), rule]
+        def show(line: Sequence[str]) -> str:
+            aligned = [line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])]
+            return "  ".join(aligned).rstrip()
+
+    lines += [show(header), rule]
     for k, row in enumerate(cells):
-        if k in rules:
-            lines.append(rule)
-        lines.append(align(row))
-    return "\n".join(lines) + "\n"
-
-
-LATEX_SPECIALS = {"%": r"\%", "&": r"\&", "_": r"\_", "#": r"\#", "±": r"$\pm$", "~": r"$\approx$"}
-
-
-def _render_latex(
-    header: Sequence[str], cells: Sequence[Sequence[str]], rules: Sequence[int]
-) -> str:
-    def escape(text: str) -> str:
-        return "".join(LATEX_SPECIALS.get(letter, letter) for letter in text)
-
-    lines = [rf"\begin{{tabular}}{{l{'r' * (len(header) - 1)}}}", r"\toprule"]
-    lines += [" & ".join(map(escape, header)) + r" \\", r"\midrule"]
-    for k, row in enumerate(cells):
-        if k in rules:
-            lines.append(r"\midrule")
-        lines.append(" & ".join(map(escape, row)) + r" \\")
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n"
+        lines += [rule, show(row)] if k in rules else [show(row)]
+    return "\n".join([*lines, *end]) + "\n"

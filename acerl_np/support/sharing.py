@@ -6,7 +6,7 @@ import copy
 import threading
 from collections.abc import Callable
 from functools import wraps
-from typing import Concatenate, ParamSpec, Protocol, Self, TypeVar
+from typing import Any, Self, TypeVar, cast
 
 from acerl_np.support.errors import SharingError
 
@@ -14,17 +14,7 @@ from acerl_np.support.errors import SharingError
 class Exclusive:
     """A block that one thread at a time may be in; another one is refused, and does not wait.
 
-    Copies and pickles are free, whoever is in the block of the original.
-
-    Parameters
-    ----------
-    name : str
-        What is used, for the error.
-
-    Raises
-    ------
-    SharingError
-        On entering, if a thread is in the block.
+    Copies and pickles are free, whoever is in the block of the original. An error says the name.
     """
 
     def __init__(self, name: str) -> None:
@@ -55,42 +45,31 @@ class CopiedWhole:
         return copy.deepcopy(self)
 
 
-class _Shared(Protocol):
-    _use: Exclusive
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-Whole = TypeVar("Whole", bound=CopiedWhole)
-Owner = TypeVar("Owner", bound=_Shared)
-Given = ParamSpec("Given")
-Value = TypeVar("Value")
-
-
-def exclusive(
-    method: Callable[Concatenate[Owner, Given], Value],
-) -> Callable[Concatenate[Owner, Given], Value]:
+def exclusive(method: Method) -> Method:
     """Let one thread at a time be in a method, of all methods of an object that have this decorator."""
 
     @wraps(method)
-    def enter(owner: Owner, /, *given: Given.args, **named: Given.kwargs) -> Value:
+    def enter(owner: Any, /, *given: Any, **named: Any) -> Any:
         with owner._use:
             return method(owner, *given, **named)
 
-    return enter
+    return cast(Method, enter)
 
 
-def whole(
-    method: Callable[Concatenate[Whole, Given], Value],
-) -> Callable[Concatenate[Whole, Given], Value]:
+def whole(method: Method) -> Method:
     """Let a method change its object wholly, or, where anything is raised, Ctrl-C among it, not at all.
 
     The method works on what the object's `_draft` returns, which then takes the object's place.
     """
 
     @wraps(method)
-    def change(owner: Whole, /, *given: Given.args, **named: Given.kwargs) -> Value:
+    def change(owner: Any, /, *given: Any, **named: Any) -> Any:
         draft = owner._draft()
         value = method(draft, *given, **named)
         vars(owner).update(vars(draft))  # one call, which no signal divides
         return value
 
-    return change
+    return cast(Method, change)

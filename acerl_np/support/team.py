@@ -93,19 +93,11 @@ class LostError(WorkerError):
 class Team:
     """The workers of an executor that belongs to the caller: Dask, MPI, or any pool.
 
-    Parameters
-    ----------
-    executor : concurrent.futures.Executor
-    time_limit : float, optional
-        s in which at least one task must finish. By default one waits for ever.
-
-    Attributes
-    ----------
-    watch : callable, optional
-        Called now and then while a run waits; what it raises ends the run.
+    In `time_limit` seconds at least one task must finish; by default one waits for ever.
     """
 
     watch: Callable[[], object] | None = None
+    """Called now and then while a run waits; what it raises ends the run."""
 
     def __init__(self, executor: Executor | None, *, time_limit: float | None = None) -> None:
         self._executor = executor
@@ -121,36 +113,20 @@ class Team:
     def n_workers(self) -> int:
         """How many workers there are now, 8 if the executor does not say; a thread of Dask's is one."""
         for name in ("num_workers", "_max_workers"):
-            number = getattr(self._executor, name, None)
-            if is_whole(number) and number > 0:  # type: ignore[operator]
-                return int(number)  # type: ignore[arg-type]
-        if self._client is not None:
-            with contextlib.suppress(Exception):  # what is gone says so when it is asked to work
-                return max(1, int(sum(self._client.nthreads().values())))
+            number: Any = getattr(self._executor, name, None)
+            if is_whole(number) and number > 0:
+                return int(number)
+        with contextlib.suppress(Exception):  # what is gone says so when it is asked to work
+            return max(1, int(sum(self._client.nthreads().values())))
         return 8
 
     def run(
         self, function: Callable[[Argument], Value], arguments: Sequence[Argument]
     ) -> Iterator[tuple[int, Value]]:
-        """Run a task per argument, and return results as they finish.
+        """Run a task per argument; yield each argument's position and result, as they finish.
 
-        Parameters
-        ----------
-        function : callable
-            Of a module, so that workers find it by its name.
-        arguments : sequence
-
-        Yields
-        ------
-        int, object
-            Position of the argument, and what the function returned.
-
-        Raises
-        ------
-        WorkerError
-            If a worker is lost, has another version of anything, or fails.
-        AcerlError
-            That the function raised.
+        The function is one of a module, so that workers find it by its name. A `WorkerError` says that a
+        worker is lost, has another version of anything, or fails; an `AcerlError` of the function is raised.
         """
         return self._run(function, deque(enumerate(arguments)))
 
@@ -170,10 +146,10 @@ class Team:
                     self._fail(CancelledError(), "the executor")
                 done, _ = wait(given, timeout=POLL, return_when=FIRST_COMPLETED)
                 # What is well first: the loss of one worker may take all others down.
-                for future in sorted(done, key=_has_failed):
+                errors = {future: _find_error(future) for future in done}
+                for future, error in sorted(errors.items(), key=lambda item: item[1] is not None):
                     k = given.pop(future)
-                    if _has_failed(future):
-                        error = CancelledError() if future.cancelled() else future.exception()
+                    if error is not None:
                         self._fail(error, "a task has failed")
                     yield k, future.result()
                     heard = time.monotonic()
@@ -196,7 +172,7 @@ class Team:
             raise WorkerError("the workers are gone; expected an executor that is open")
         return self._executor
 
-    def _fail(self, error: BaseException | None, what: str) -> NoReturn:
+    def _fail(self, error: BaseException, what: str) -> NoReturn:
         """Raise what happened on one line, whatever an engine says: it has many kinds."""
         if isinstance(error, AcerlError):
             raise error
@@ -221,8 +197,8 @@ class Team:
         self._executor = None
 
 
-def _has_failed(future: Future[Any]) -> bool:
-    return future.cancelled() or future.exception() is not None
+def _find_error(future: Future[Any]) -> BaseException | None:
+    return CancelledError() if future.cancelled() else future.exception()
 
 
 @contextlib.contextmanager
@@ -230,9 +206,9 @@ def lead(executor: Executor | Team | None, n_threads: int) -> Iterator[Team]:
     """Return the team of an executor, until the end of the block; without one, threads of this process."""
     if executor is not None:
         yield find_team(executor)
-        return
-    with ThreadPoolExecutor(n_threads, thread_name_prefix="acerl_np") as threads:
-        yield Team(threads)
+    else:
+        with ThreadPoolExecutor(n_threads, thread_name_prefix="acerl_np") as threads:
+            yield Team(threads)
 
 
 def find_team(executor: Executor | Team) -> Team:

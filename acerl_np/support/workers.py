@@ -3,100 +3,63 @@
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from acerl_np.support.errors import ConfigError, describe
-from acerl_np.support.numbers import is_whole
+from acerl_np.support.fields import Field
 
 Item = TypeVar("Item")
 
 MAX_THREADS = 1024
+THREADS = Field(
+    int, 1, MAX_THREADS, optional=True, expected=f"a whole number from 1 to {MAX_THREADS}"
+)
+"""How many threads are asked for; None is one per core."""
 
 
 def count_cores() -> int:
     """Return the number of cores this process may use, at most `MAX_THREADS`."""
-    if hasattr(os, "sched_getaffinity"):
-        return min(len(os.sched_getaffinity(0)), MAX_THREADS)
-    return min(os.cpu_count() or 1, MAX_THREADS)
-
-
-def check_threads(threads: int | None) -> None:
-    """Refuse a number of threads that is not from 1 to `MAX_THREADS`; None is one per core.
-
-    Raises
-    ------
-    ConfigError
-        With what was read.
-    """
-    if threads is None or (is_whole(threads) and 1 <= threads <= MAX_THREADS):
-        return
-    raise ConfigError(
-        f"threads: read {describe(threads)}; expected a whole number from 1 to {MAX_THREADS}"
-    )
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return min(usable or 1, MAX_THREADS)
 
 
 class Workers:
-    """The calling thread and its helpers; copies and pickles begin helpers of their own.
-
-    Parameters
-    ----------
-    threads : int, optional
-        By default one per core.
-
-    Attributes
-    ----------
-    watch : callable, optional
-        Called by the calling thread between pieces; what it raises ends the run.
-    failed : bool
-        Whether a piece has raised, or Ctrl-C has come: long pieces look, and end early.
-
-    Raises
-    ------
-    ConfigError
-        If `threads` is not from 1 to `MAX_THREADS`.
-    """
+    """The calling thread and its helpers; copies and pickles begin helpers of their own."""
 
     watch: Callable[[], object] | None = None
+    """Called by the calling thread between pieces; what it raises ends the run."""
     failed = False
+    """Whether a piece has raised, or Ctrl-C has come: long pieces look, and end early."""
 
     def __init__(self, threads: int | None = None) -> None:
-        check_threads(threads)
-        self.threads = count_cores() if threads is None else int(threads)
+        self.threads: int = THREADS.read("threads", threads) or count_cores()
         self._helpers: ThreadPoolExecutor | None = None
         self._process = 0
 
     def run(self, function: Callable[[Item], object], items: Iterable[Item]) -> None:
         """Call `function` with every item, each on the next free thread, and wait for all of them.
 
-        The calling thread works too: it need not be woken, which takes as long as a large piece.
-
-        Raises
-        ------
-        Exception
-            The first that `function` raises; items not begun by then are dropped.
+        The calling thread works too: it need not be woken, which takes as long as a large piece. Where one
+        call raises, items not begun by then are dropped.
         """
-        pending = deque(items)
+        pieces = list(items)
+        left = iter(pieces)  # one for all threads
         self.failed = False
 
         def work(watch: Callable[[], object] | None = None) -> None:
             try:
-                while True:
-                    try:
-                        item = pending.popleft()
-                    except IndexError:
+                for item in left:
+                    if self.failed:
                         return
                     if watch is not None:
                         watch()
                     function(item)
             except BaseException:
                 self.failed = True
-                pending.clear()
                 raise
 
-        n_helpers = min(self.threads, len(pending)) - 1
+        n_helpers = min(self.threads, len(pieces)) - 1
         futures = [self._find_helpers().submit(work) for _ in range(n_helpers)]
         try:
             work(self.watch)

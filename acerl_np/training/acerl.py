@@ -23,7 +23,7 @@ from acerl_np.support.files import write_atomically
 from acerl_np.support.numbers import Whole, check_seed
 from acerl_np.support.sharing import CopiedWhole, whole
 from acerl_np.support.team import Team, find_team
-from acerl_np.support.workers import Workers, check_threads
+from acerl_np.support.workers import THREADS, Workers
 from acerl_np.training.checkpoint import (
     MAX_COUNT,
     check_parameters,
@@ -347,7 +347,7 @@ class ACERL(CopiedWhole):
         ConfigError
             If `generations`, `decisions` or `threads` is no usable number.
         """
-        check_threads(threads)
+        THREADS.read("threads", threads)
         settings, instances, arrays = load_checkpoint(path)
         with refuse_unusable(path):
             stored = settings["config"]

@@ -354,7 +354,7 @@ def test_what_takes_time_is_compiled_ahead(tmp_path, monkeypatch, capsys, words,
         done.append(part)
         machine_code.note_compiling()
 
-    monkeypatch.setattr(machine_code, "_said", machine_code._Said())
+    monkeypatch.setattr(machine_code, "_said", set())
     monkeypatch.setattr("acerl_np.warm.warm_up", compile_part)
     assert main(words.split()) == 0
     assert done == parts

@@ -14,8 +14,7 @@ import acerl_np
 from acerl_np.commands.main import main
 from acerl_np.experiments.seeds import TRIALS_FILE
 from acerl_np.support.errors import InputError
-from acerl_np.support.files import read_arrays, write_arrays
-from acerl_np.support.outputs import MARK
+from acerl_np.support.files import MARK, read_arrays, write_arrays
 
 pytestmark = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="trains")
 PLANT = Path(__file__).parent.parent / "data" / "plant.xml"

@@ -1,6 +1,5 @@
 """Evaluations and hindsight on workers: the same figures as on threads."""
 
-import pickle
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -22,9 +21,8 @@ def processes():
 
 
 def make_policies():
-    network = acerl_np.ACERL(
-        SUITE, acerl_np.Config(generations=1, population=2, hidden=(4,))
-    ).policy
+    config = acerl_np.Config(generations=1, population=2, hidden=(4,))
+    network = acerl_np.ACERL(SUITE, config).policy
     index = acerl_np.IndexPolicy.of_weights(approach=-1.0, loaded=-1.0)
     plan = acerl_np.fit_static(SUITE[:1])
     ahead = acerl_np.Lookahead(index, history=SUITE, futures=2)
@@ -55,11 +53,6 @@ def test_trials_that_do_not_end_are_the_same_anywhere():
         found = acerl_np.evaluate_policy("EDD", SUITE, **options, executor=threads)
     assert here.unfinished
     assert np.array_equal(here.makespan, found.makespan, equal_nan=True)
-
-
-def test_policies_of_every_form_travel():
-    for policy in POLICIES.values():
-        assert isinstance(pickle.loads(pickle.dumps(policy)), type(policy))
 
 
 def test_hindsight_is_the_same_anywhere(processes):

@@ -48,6 +48,7 @@ def test_every_way_to_play_tells_the_same_figures():
     record = acerl_np.load_instance("DMH-01")
     plan = acerl_np.fit_static(record)
     played = evaluate_policy(plan, record, trials=1)
+    assert 0.5 < played.utilisation[0, 0] < 1.0  # of three vehicles
 
     def follow(observation, mask):
         order, rules = plan.order, plan.rules

@@ -56,8 +56,8 @@ print(key.tobytes().hex())
 """
 
 
-def run_process(package, program, **variables):
-    """Return the result of a fresh process that imports this copy."""
+def run(package, program=PROGRAM, **variables):
+    """Return what a fresh process says that imports this copy."""
     environment = os.environ | {
         "PYTHONPATH": str(package.parent),
         "XDG_CACHE_HOME": str(package.parent.parent / "cache"),
@@ -75,9 +75,9 @@ def run_process(package, program, **variables):
     return done
 
 
-def run(package, program=PROGRAM):
-    """Return the words that a fresh process prints that imports this copy."""
-    return run_process(package, program).stdout.split()
+def count_and_fill(package):
+    """Return how many kernels `PROGRAM` loads, and what it prints of their numbers."""
+    return run(package).stdout.split()
 
 
 def replace(path, old, new):
@@ -91,35 +91,42 @@ def folders(package):
 
 
 def test_machine_code_is_kept_and_never_stale(package):
-    hits, first = run(package)
+    hits, first = count_and_fill(package)
     assert hits == "0"
-    assert run(package) == ["1", first]
+    assert count_and_fill(package) == ["1", first]
 
     # A kernel changes that the cached one only calls, in another file.
     random = package / "kernels" / "random.py"
     replace(random, "radius = np.sqrt(max(F(-2.0)", "radius = np.sqrt(max(F(-8.0)")
-    hits, changed = run(package)
+    hits, changed = count_and_fill(package)
     assert hits == "0"
     doubled = memoryview(bytes.fromhex(changed)).cast("f")
     assert doubled.tolist() == [2.0 * x for x in memoryview(bytes.fromhex(first)).cast("f")]
-    assert run(package) == ["1", changed]
+    assert count_and_fill(package) == ["1", changed]
 
     # Changed back, even with the same size and an older time, the first code is the right one again.
     replace(random, "radius = np.sqrt(max(F(-8.0)", "radius = np.sqrt(max(F(-2.0)")
     os.utime(random, (1.0, 1.0))
-    assert run(package) == ["1", first]
+    assert count_and_fill(package) == ["1", first]
 
 
-def test_a_stamp_covers_what_a_module_imports(package):
-    stamps = (
+def test_a_stamp_covers_the_version_and_what_a_module_imports(package):
+    program = (
         "from acerl_np.support.machine_code import source_stamp\n"
         "print(*(source_stamp(f'acerl_np.kernels.{name}') for name in ('update', 'vector')))"
     )
-    first = run(package, stamps)
+
+    def find_stamps():
+        return run(package, program).stdout.split()
+
+    first = find_stamps()
+    assert find_stamps() == first
     replace(package / "kernels" / "random.py", "LANES = 512", "LANES = 256")
-    update, vector = run(package, stamps)
-    assert update != first[0]
-    assert vector == first[1]
+    update, vector = find_stamps()
+    assert update != first[0] and vector == first[1]
+    version = package / "support" / "version.py"
+    replace(version, f'__version__ = "{acerl_np.__version__}"', '__version__ = "999.0"')
+    assert not {update, vector} & set(find_stamps())
 
 
 def test_imports_of_kernels_are_found():
@@ -150,15 +157,6 @@ def test_literals_do_not_specialise_a_kernel():
     assert "Literal" not in str(signature)
 
 
-def test_another_version_of_the_package_has_its_own_machine_code(package):
-    stamp = "from acerl_np.support.machine_code import source_stamp; print(source_stamp())"
-    first = run(package, stamp)
-    assert run(package, stamp) == first
-    version = package / "support" / "version.py"
-    replace(version, f'__version__ = "{acerl_np.__version__}"', '__version__ = "999.0"')
-    assert run(package, stamp) != first
-
-
 def test_machine_code_that_is_no_longer_used_is_dropped(package):
     cache = package.parent.parent / "cache" / "acerl_np"
     for name, days in (("kernels-old", 31), ("kernels-recent", 29), ("other-old", 31)):
@@ -183,22 +181,19 @@ with ThreadPoolExecutor(2) as pool:  # one specialisation each
         )
     )
 """
-    done = run_process(
-        package, SMALL.replace("find_stream(Noise(1, 2, 8, False), 3, key)", threads)
-    )
+    program = SMALL.replace("find_stream(Noise(1, 2, 8, False), 3, key)", threads)
+    done = run(package, program)
     assert done.stderr == ANNOUNCED
-    again = run_process(
-        package, SMALL.replace("find_stream(Noise(1, 2, 8, False), 3, key)", threads)
-    )
+    again = run(package, program)
     assert (again.stdout, again.stderr) == (done.stdout, "")
     quiet = "from acerl_np.support.machine_code import silence\nsilence()\n"
-    assert run_process(package, quiet + SMALL).stderr == ""
-    assert run_process(package, SMALL, NUMBA_DISABLE_JIT="1").stdout == done.stdout
+    assert run(package, quiet + SMALL).stderr == ""
+    assert run(package, SMALL, NUMBA_DISABLE_JIT="1").stdout == done.stdout
 
 
 def test_machine_code_that_no_folder_can_hold_is_announced(package):
     no_folder = "import acerl_np.support.machine_code as m\nm.cache_folder = lambda *_: None\n"
-    done = run_process(package, no_folder + SMALL)
+    done = run(package, no_folder + SMALL)
     assert "kernels, for this process alone, as no folder for them can be written" in done.stderr
     assert done.stderr.count("\n") == 1
     assert folders(package) == []
@@ -218,7 +213,7 @@ CHANGED_NUMBA = {
 @pytest.mark.parametrize("change", list(CHANGED_NUMBA))
 def test_private_parts_of_numba_may_change(package, change):
     program = f"import numba\nfrom numba.core import caching, cpu\n{change}\n{SMALL}"
-    done = run_process(package, program)
+    done = run(package, program)
     key = np.empty(4, np.uint32)
     find_stream(Noise(1, 2, 8, False), 3, key)
     assert done.stdout.strip() == key.tobytes().hex()
@@ -228,12 +223,12 @@ def test_private_parts_of_numba_may_change(package, change):
 
 
 def test_damaged_machine_code_is_compiled_anew(package):
-    first = run_process(package, SMALL).stdout
+    first = run(package, SMALL).stdout
     for path in [path for folder in folders(package) for path in folder.iterdir()]:
         path.write_bytes(path.read_bytes()[:-100])
-    done = run_process(package, SMALL)
+    done = run(package, SMALL)
     assert done.stdout == first
     assert done.stderr.count("Warning: ") == 1
     assert "kept machine code of kernels cannot be read, and is compiled anew" in done.stderr
-    again = run_process(package, SMALL)
+    again = run(package, SMALL)
     assert (again.stdout, again.stderr) == (first, "")

@@ -3,15 +3,12 @@
 pip install -e '.[mpi]' && python -m pytest -m slow tests/support/test_mpi.py
 """
 
-import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-
-import acerl_np
+from machine import find_environment
 
 SCRIPT = """
 import hashlib, sys
@@ -38,8 +35,7 @@ def test_a_training_on_mpi_has_the_same_bytes(tmp_path):
     script = tmp_path / "train_on_mpi.py"
     script.write_text(SCRIPT)
     environment = {
-        **os.environ,
-        "PYTHONPATH": str(Path(acerl_np.__file__).parents[1]),
+        **find_environment(),
         # Open MPI refuses to run as root, and more processes than cores, unless it is told to.
         "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",

@@ -13,10 +13,9 @@ from acerl_np.support.workers import Workers, count_cores
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
-@pytest.mark.parametrize("n", [0, 1, 2, 50])
-def test_every_item_is_taken_once(threads, n):
+def test_every_item_is_taken_once(threads):
     workers = Workers(threads)
-    for _ in range(3):
+    for n in (0, 1, 2, 50):
         taken = []
         workers.run(taken.append, range(n))
         assert sorted(taken) == list(range(n))
@@ -33,9 +32,8 @@ def test_as_many_threads_work_as_were_asked_for():
 
 def test_the_default_is_a_thread_per_core():
     assert Workers().threads == count_cores() >= 1
-    with pytest.raises(
-        ConfigError, match="threads: read 0; expected a whole number from 1 to 1024"
-    ):
+    expected = "threads: read 0; expected a whole number from 1 to 1024"
+    with pytest.raises(ConfigError, match=expected):
         Workers(0)
 
 

@@ -1,0 +1,36 @@
+"""Processes and files of this machine, for tests that start, kill or limit real ones."""
+
+import os
+from contextlib import contextmanager
+from pathlib import Path
+
+import acerl_np
+
+ROOT = Path(acerl_np.__file__).parents[1]
+
+
+def find_environment(*paths):
+    """The variables of a process of its own that imports from these folders, by default the package."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths or [ROOT]))}
+
+
+def is_alive(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    stat = Path(f"/proc/{pid}/stat")
+    return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+@contextmanager
+def limit_files(size):
+    """No file of this process may grow beyond so many bytes; Python ignores the signal of it."""
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
