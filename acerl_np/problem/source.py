@@ -227,6 +227,27 @@ def find_lookalike(name: str, known: Sequence[str]) -> str | None:
     def squeeze(text: str) -> str:
         return re.sub(r"[\s_-]", "", text.lower())
 
+    squeezed = squeeze(name)
     words = {squeeze(column): column for column in known}
-    close = get_close_matches(squeeze(name), words, 1, LOOKALIKE)
+    close = get_close_matches(squeezed, words, 1, LOOKALIKE)
+    # Two slips change more of a name of eight letters than that.
+    close += [word for word in words if len(word) >= 8 and count_slips(squeezed, word) <= 2]
     return words[close[0]] if close else None
+
+
+def count_slips(text: str, word: str) -> int:
+    """Return how many letters of a word were changed, swapped, added or left out in a text.
+
+    Of texts that are much longer or shorter only the difference in length is counted.
+    """
+    if abs(len(text) - len(word)) > 2:
+        return abs(len(text) - len(word))
+    above, row = [0] * (len(word) + 1), [*range(len(word) + 1)]
+    for i, letter in enumerate(text):
+        before, above, row = above, row, [i + 1]
+        for k, expected in enumerate(word):
+            slips = min(above[k] + (letter != expected), above[k + 1] + 1, row[k] + 1)
+            if i and k and (letter, text[i - 1]) == (word[k - 1], expected):
+                slips = min(slips, before[k - 1] + 1)
+            row.append(slips)
+    return row[-1]

@@ -67,8 +67,8 @@ MISSPELT = {
         "delivery": ["delivry"],
         "handling_time": ["handlingtime", "handeling_time"],
         "demand": ["demands", "dimand", "demnad"],
-        "time_zero": ["time-zero"],
-        "priority": ["priorty"],
+        "time_zero": ["time-zero", "tiem_zreo", "timezore", "tine_sero"],
+        "priority": ["priorty", "prioirty", "prioroti", "proirtiy", "piorigy"],
         "earliest_start": ["Earliest Strat"],
     }.items()
     for name in names
