@@ -12,7 +12,7 @@ from acerl_np.problem.fields import (
     TimeColumn,
     count_seconds,
     make_date_format,
-    read_id,
+    read_known,
     read_number,
     show_moment,
 )
@@ -39,16 +39,8 @@ NO_BREAKDOWNS = "none"
 class Reading(NamedTuple):
     """What was understood of a task record.
 
-    Attributes
-    ----------
-    columns : Columns
-    delimiter : str
-    arrivals, expiries : str
-        What the times were read as, such as "times of day".
-    first_row : tuple of str
-        Task, arrival and expiry of the first line as they stand there.
-    first : tuple of float
-        Its arrival in seconds from time zero, and its expiry in seconds.
+    `arrivals` and `expiries` are what the times were read as, such as "times of day"; `first_row` are task,
+    arrival and expiry of the first line as they stand there, `first` its arrival and expiry in seconds.
     """
 
     columns: Columns
@@ -126,33 +118,21 @@ def read_breakdowns(
 
     The file may hold timestamps if there is a moment of time zero, `epoch`. A breakdown before time zero
     counts as far as its repair lasts beyond it.
-
-    Raises
-    ------
-    RecordError
-        If the file cannot be read or a line is not usable; the message names line and field.
-    InputError
-        If the date format is none.
     """
     times = TimeColumn("time", make_date_format(date_format))
     listed: dict[str, list[Breakdown]] = {vehicle.id: [] for vehicle in layout.vehicles}
 
     def collect(table: Table) -> Layout:
         for row, place in zip(table.rows, table.places, strict=True):
-            vehicle = read_id(row, "vehicle", place)
-            if vehicle not in listed:
-                raise RecordError(
-                    f"{place}: vehicle: unknown vehicle '{vehicle}'; expected a vehicle of layout "
-                    f"'{layout.name}'"
-                )
+            own = read_known(row, place, "vehicle", listed, f"layout '{layout.name}'")
             time = count_seconds(times.read(row, place), epoch, "time", place)
             repair_time = read_number(row, "repair_time", place)
             if time + repair_time >= 0.0:
-                listed[vehicle].append(Breakdown(max(0.0, time), repair_time + min(0.0, time)))
-            if len(listed[vehicle]) > MAX_BREAKDOWNS:
+                own.append(Breakdown(max(0.0, time), repair_time + min(0.0, time)))
+            if len(own) > MAX_BREAKDOWNS:
                 raise RecordError(
-                    f"{place}: vehicle: more than {MAX_BREAKDOWNS:,} breakdowns of '{vehicle}'; "
-                    "expected fewer"
+                    f"{place}: vehicle: more than {MAX_BREAKDOWNS:,} breakdowns of "
+                    f"'{row['vehicle'].strip()}'; expected fewer"
                 )
         return layout.with_breakdowns(listed)
 
@@ -160,15 +140,10 @@ def read_breakdowns(
 
 
 def format_record(instance: Instance) -> str:
-    """Return an instance's tasks as CSV; optional columns only where they are used.
+    """Return an instance's tasks as CSV, without breakdowns; optional columns only where they are used.
 
     Arrivals are timestamps or times of day if the instance has an epoch, to the microsecond; expiries
-    are seconds. The moment of time zero is named where no task arrives at it. Breakdowns are not in it.
-
-    Raises
-    ------
-    InputError
-        If an arrival lies beyond the last year of the calendar.
+    are seconds. The moment of time zero is named where no task arrives at it.
     """
     rows = instance.rows()
     columns = [*RECORD.required]
