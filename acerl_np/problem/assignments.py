@@ -87,8 +87,8 @@ def _collect(table: Table, instance: Instance, columns: dict[str, TimeColumn]) -
         capacity = layout.vehicles[v].capacity
         if 0.0 < capacity < instance.demand[task]:
             raise RecordError(
-                f"{place}: vehicle: '{layout.vehicles[v].id}' has a capacity of {capacity:g}; expected a vehicle that "
-                f"may carry the task's demand of {instance.demand[task]:g}"
+                f"{place}: vehicle: '{layout.vehicles[v].id}' has a capacity of {capacity:g}; "
+                f"expected a vehicle that may carry the task's demand of {instance.demand[task]:g}"
             )
         for column, moments in times.items():
             if column == "start" or not is_blank(row.get(column)):

@@ -14,10 +14,11 @@ from acerl_np.problem.layout import Layout
 from acerl_np.problem.limits import MAX_NUMBER, MAX_TASKS
 from acerl_np.problem.stations import find_ends, find_sites, find_stations
 from acerl_np.support.errors import InputError, list_some
+from acerl_np.support.fields import Field
 from acerl_np.support.numbers import Whole, check_seed
 
 PROCESSES = ("uniform", "poisson", "bursts")
-MIN_RATE, MAX_RATE = 1e-3, 1e6
+RATE = Field(float, 1e-3, 1e6, expected="tasks per hour from 0.001 to 1e+06")
 MAX_SLACK = 1e4
 MAX_HANDLING = 1e5
 """Longest handling time that is drawn, s."""
@@ -34,13 +35,13 @@ def find_task_places(
 ) -> list[tuple[int, ...]]:
     """Return the places that random tasks may join, each of which reaches each other.
 
-    `sites` are kinds of sites, names of sites or stations, "stations" for `find_stations`, "all" for all
-    sites but the vehicles' start sites. A kind goes before a name. By default they are the stations, on a
+    `sites` are kinds of sites, names of sites or stations (a kind goes first), "stations" for
+    `find_stations`, "all" for all sites but the vehicles' start sites. By default they are the stations, on a
     floor without any all sites but the start sites.
 
     A place is the positions in `layout.sites` from which a station is served, or of one site. Only places of
     the largest set count that every vehicle reaches from its start and whose members reach each other; of
-    equally large ones the first. `InputError` if a word says nothing here, or fewer than two are left.
+    equally large ones the first.
     """
     if sites is None:
         sites = STATIONS if find_stations(layout) else ALL
@@ -120,7 +121,7 @@ def generate_record(
     index: int = 0,
     name: str = "generated",
 ) -> Instance:
-    """Draw a task record for a floor.
+    """Draw a task record for a floor: `rate` tasks per hour in the mean, of "bursts" `burst_size` at once.
 
     Pickup and delivery are two different places of `find_task_places`, each pair equally probable; of a
     station of several sites the one that serves it is chosen as for any record.
@@ -128,21 +129,10 @@ def generate_record(
     "poisson" with exponential gaps; of "bursts" several at once, with exponential gaps in between. A
     task is due slack times its loaded time (way and handling), plus the mean travel time from the other
     sites to its pickup, after its arrival, at the fleet's mean speed, the last second begun. Demands and
-    handling times are uniform: whole numbers between bounds that are both whole, else of three decimals.
+    handling times, s, are uniform: whole numbers between bounds that are both whole, else of three decimals.
 
-    Every draw is keyed by (seed, index, task), so a record does not depend on what else is made.
-
-    There are `rate` tasks per hour in the mean, of "bursts" `burst_size` at once; the last burst may be
-    smaller. `slack` is the factor on the loaded time. `sites` are those of `find_task_places`. `demand` and
-    `handling_time`, s, are the least and largest, by default 0; the fleet must be able to carry the largest.
-    `index` is the record's number among those of the seed.
-
-    Raises
-    ------
-    InputError
-        If an argument is out of range, or the floor has no two such places.
-    ConfigError
-        If the seed is no usable number.
+    Every draw is keyed by (seed, index, task), so a record does not depend on what else is made; `index` is
+    its number among those of the seed.
     """
     if process not in PROCESSES:
         raise InputError(f"process: read {process}; expected one of {', '.join(PROCESSES)}")
@@ -182,15 +172,13 @@ def generate_record(
 
 
 def _check_numbers(tasks: int, rate: float, burst_size: int, slack: float) -> None:
-    count = f"a whole number from 1 to {MAX_TASKS:,}"
-    for what, value, low, high, expected in (
-        ("tasks", tasks, 1, MAX_TASKS, count),
-        ("rate", rate, MIN_RATE, MAX_RATE, f"tasks per hour from {MIN_RATE:g} to {MAX_RATE:g}"),
-        ("burst size", burst_size, 1, MAX_TASKS, count),
-        ("slack", slack, 0.0, MAX_SLACK, f"a number from 0 to {MAX_SLACK:g}"),
+    for what, value, field in (
+        ("tasks", tasks, Field(int, 1, MAX_TASKS)),
+        ("rate", rate, RATE),
+        ("burst size", burst_size, Field(int, 1, MAX_TASKS)),
+        ("slack", slack, Field(float, 0, MAX_SLACK)),
     ):
-        if not low <= value <= high:
-            raise InputError(f"{what}: read {value}; expected {expected}")
+        field.read(what, value, InputError)
     span = 3600.0 * tasks / rate
     if span > MAX_NUMBER / 10:
         raise InputError(

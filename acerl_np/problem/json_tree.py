@@ -71,20 +71,17 @@ class Field(NamedTuple):
 
 
 def leaf(
-    fits: Callable[[Any], bool],
-    expected: str,
-    make: Callable[[Any], Any],
-    default: Any = ...,
-    *,
-    write: Callable[[Any], Any] | None = None,
-    brief: bool = False,
+    fits: Callable[[Any], bool], expected: str, make: Callable[[Any], Any], **more: Any
 ) -> Field:
-    """Return the field of a value that `fits`, else an error says what was `expected`; `make` reads it."""
+    """Return the field of a value that `fits`, else an error says what was `expected`.
+
+    `make` turns it into what is kept, and that into what is written unless `more` fields of `Field` say else.
+    """
 
     def read(value: Any, where: str) -> Any:
         return make(value) if fits(value) else refuse(where, value, expected)
 
-    return Field(read, write or make, default, brief)
+    return Field(read, **{"write": make} | more)
 
 
 def one() -> Field:
@@ -107,7 +104,9 @@ def text(default: Any = ...) -> Field:
 
 def flag(*, brief: bool = False) -> Field:
     """Return the field of true or false, false by default."""
-    return leaf(lambda value: isinstance(value, bool), "true or false", bool, False, brief=brief)
+    return leaf(
+        lambda value: isinstance(value, bool), "true or false", bool, default=False, brief=brief
+    )
 
 
 def write_number(number: float) -> float:
@@ -123,7 +122,9 @@ def number(
     def fits(value: Any) -> bool:
         return is_real(value) and low <= value <= high
 
-    return leaf(fits, f"a number from {low:g} to {high:g}", write_number, default, brief=brief)
+    return leaf(
+        fits, f"a number from {low:g} to {high:g}", write_number, default=default, brief=brief
+    )
 
 
 def whole(low: int, high: int, default: Any = ...) -> Field:
@@ -132,7 +133,7 @@ def whole(low: int, high: int, default: Any = ...) -> Field:
     def fits(value: Any) -> bool:
         return is_real(value) and low <= value <= high and value == int(value)
 
-    return leaf(fits, f"a whole number from {low:g} to {high:g}", int, default)
+    return leaf(fits, f"a whole number from {low:g} to {high:g}", int, default=default)
 
 
 def pair() -> Field:

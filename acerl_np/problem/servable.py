@@ -41,19 +41,11 @@ def find_no_return(layout: Layout) -> dict[str, list[str]]:
 class Load:
     """What a record asks of a fleet.
 
-    Attributes
-    ----------
-    offered : float
-        Time that the tasks take, by the time that the fleet has; inf without time. Above 1 the fleet
-        keeps up only with approaches shorter than the mean.
-    loaded : float
-        The same without approaches. Above 1 no dispatching keeps up.
-    span : float, s
-        From the first arrival to the last due time.
-    fleet_time : float, s
-        What the vehicles have of it in all, repairs taken off.
-    too_heavy : tuple of int
-        Tasks with a demand above every capacity, by position; they are not counted.
+    `offered` is the time that the tasks take, by the time that the fleet has; inf without time. Above 1 the
+    fleet keeps up only with approaches shorter than the mean. `loaded` is the same without approaches: above
+    1 no dispatching keeps up. `span`, s, is from the first arrival to the last due time, `fleet_time`, s,
+    what the vehicles have of it in all, repairs taken off. `too_heavy` are the positions of tasks with a
+    demand above every capacity, which are not counted.
     """
 
     offered: float
@@ -171,28 +163,13 @@ def _divide(work: float, time: float) -> float:
 
 @dataclass(frozen=True)
 class RecordCheck:
-    """Figures of a record.
+    """Figures of a record: tasks by their ids, times in s.
 
-    Attributes
-    ----------
-    n_tasks : int
-    first, last : float, s
-        Arrivals.
-    equal_arrivals : tuple of str
-        Tasks that arrive at the same moment as another.
-    too_heavy : tuple of str
-        Tasks that no vehicle may carry.
-    unreached : tuple of str
-        Tasks whose pickup some vehicle cannot reach from its start, or whose delivery cannot be
-        reached from the pickup.
-    dead_ends : tuple of str
-        Tasks from whose delivery some task's pickup cannot be reached.
-    hopeless : tuple of str
-        Tasks that would be late even if a vehicle waited at the pickup.
-    n_breakdowns : int
-        Listed breakdowns that fall before the last arrival.
-    load : Load
-        What the tasks that can be served ask of the fleet.
+    `equal_arrivals` arrive at the same moment as another; no vehicle may carry those `too_heavy`; some
+    vehicle cannot reach the pickup of those `unreached` from its start, or nobody the delivery from the
+    pickup; from the delivery of `dead_ends` some task's pickup cannot be reached; `hopeless` ones would be
+    late even if a vehicle waited at the pickup. `n_breakdowns` are listed ones that fall before the last
+    arrival.
     """
 
     n_tasks: int
@@ -227,7 +204,7 @@ def check_record(instance: Instance) -> RecordCheck:
     quickest = np.full(n, np.inf)
     too_heavy = instance.demand > layout.largest_load
     for vehicle in layout.vehicles:
-        able = (instance.demand <= vehicle.capacity) | (vehicle.capacity == 0.0)
+        able = instance.demand <= (vehicle.capacity or math.inf)
         slowdown = layout.routes.find_slowdown(vehicle.speed)
         ride = metres / vehicle.speed
         ride = ride if slowdown is None else ride + slowdown[pickup, delivery]

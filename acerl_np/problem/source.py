@@ -215,7 +215,8 @@ def count_slips(text: str, word: str) -> int:
     """
     if abs(len(text) - len(word)) > 2:
         return abs(len(text) - len(word))
-    above, row = [0] * (len(word) + 1), [*range(len(word) + 1)]
+    row: list[int] = [*range(len(word) + 1)]
+    above = row
     for i, letter in enumerate(text):
         before, above, row = above, row, [i + 1]
         for k, expected in enumerate(word):

@@ -18,11 +18,14 @@ from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import MAX_TASK_SLOTS, MAX_VEHICLES, Layout
 from acerl_np.problem.scaling import check_scaling, find_scaling
 from acerl_np.problem.slots import POOL, Slots, place_tasks
-from acerl_np.support.errors import InputError, describe
-from acerl_np.support.numbers import is_real, is_whole
+from acerl_np.support.errors import InputError
+from acerl_np.support.fields import Field
 
 MAX_TABLE_BYTES = 4 * 2**30
 """Largest sum of the tables of one batch of instances."""
+
+
+HORIZON = Field(float, 0, MAX_HORIZON, optional=True, expected=f"seconds from 0 to {MAX_HORIZON:g}")
 
 
 def count_features(task_slots: int, n_vehicles: int) -> int:
@@ -46,46 +49,20 @@ def build_problem(
 ) -> Problem:
     """Stack instances, also of different floors and sizes, into kernel tables.
 
-    Parameters
-    ----------
-    instances : sequence of Instance
-    scaling : array_like of float, (12,), optional
-        Feature constants; by default `find_scaling(instances)`.
-    task_slots, n_vehicles : int, optional
-        Sizes of the observation; by default the largest among the layouts, and as many slots as tasks have
-        one of their own; at least as many vehicles as the largest fleet.
-    horizon : float, optional
-        s, cut to whole ones, after which an episode is stopped, finished or not; by default never.
-        Where vehicles break down at random, `breakdown_limits.find_last_tick` says when.
-    slots : Slots
-        Of the tasks in the observation.
-
-    Returns
-    -------
-    Problem
-
-    Raises
-    ------
-    InputError
-        If there is no instance, the tables would not fit a machine, or an option is unusable.
-    RecordError
-        If a task may be impossible to reach: no episode of such a record need ever end.
+    `scaling` are feature constants, by default `find_scaling(instances)`. Sizes of the observation are by
+    default the largest among the layouts, and as many slots as tasks have one of their own. `horizon`, s, cut
+    to whole ones, is when an episode is stopped, by default never; where vehicles break down at random,
+    `find_last_tick` says when. A `RecordError` refuses tasks that may be impossible to reach: no episode of
+    such a record need ever end.
     """
     if len(instances) == 0:
         raise InputError("no instances; expected at least one")
-    if horizon is not None and (not is_real(horizon) or not 0.0 <= horizon <= MAX_HORIZON):
-        raise InputError(
-            f"horizon: read {describe(horizon)}; expected seconds from 0 to {MAX_HORIZON:g}"
-        )
+    HORIZON.read("horizon", horizon, InputError)
     largest = max(len(instance.layout.vehicles) for instance in instances)
-    for name, size, least, most in (
-        ("task_slots", task_slots, 1, MAX_TASK_SLOTS),
-        ("n_vehicles", n_vehicles, largest, MAX_VEHICLES),
-    ):
-        if size is not None and (not is_whole(size) or not least <= size <= most):
-            raise InputError(
-                f"{name}: read {describe(size)}; expected a whole number from {least} to {most:,}"
-            )
+    limits = Field(int, 1, MAX_TASK_SLOTS, optional=True)
+    limits.read("task_slots", task_slots, InputError)
+    limits = Field(int, largest, MAX_VEHICLES, optional=True)
+    limits.read("n_vehicles", n_vehicles, InputError)
     layouts, layout_of = _share_layouts([instance.layout for instance in instances])
     rows = _list_slowdowns([instance.layout for instance in instances], layout_of)
     fleet = max(largest, int(n_vehicles or 1))
@@ -212,10 +189,7 @@ def _stack_layouts(
 def _list_slowdowns(
     layouts: Iterable[Layout], layout_of: Iterable[int]
 ) -> dict[tuple[int, float], int]:
-    """Return the row of `Problem.slowdown` of each floor and speed, -1 where no limit matters.
-
-    Layouts of one floor, as `layout_of` numbers them, may have different fleets.
-    """
+    """Return the row of `Problem.slowdown` of each floor and speed, -1 where no limit matters."""
     rows: dict[tuple[int, float], int] = {}
     count = 0
     different = {id(layout): (layout, k) for layout, k in zip(layouts, layout_of, strict=True)}
@@ -238,7 +212,7 @@ def allocate_variants(
 ) -> Problem:
     """Return tables of the same layouts with room for `n` other instances, to be filled by a kernel.
 
-    The most tasks of one, and the most breakdowns of a vehicle, are by default as in `problem`.
+    The most tasks, and breakdowns of a vehicle, are by default as in `problem`.
     """
     tasks = n_tasks or problem.record.shape[1]
     room = _allocate_rows(
@@ -255,14 +229,12 @@ def build_live_problem(
     task_slots: int | None = None,
     n_vehicles: int | None = None,
 ) -> Problem:
-    """Return tables of one floor and its fleet with room for `n_tasks` tasks, to be filled as they come.
-
-    `scaling` are feature constants (float64, (12,)); sizes of the observation are by default the layout's.
-    """
+    """Return tables of one floor and its fleet, without breakdowns, with room for tasks as they come."""
+    layout = layout.with_breakdowns({}).with_random_breakdowns(None)
     fleet, rows = max(n_vehicles or 1, len(layout.vehicles)), _list_slowdowns([layout], [0])
     room = _allocate_rows(1, n_tasks, fleet, 1)
     problem = _stack_layouts([layout], [0], rows, room, scaling, task_slots or layout.task_slots)
-    _fill_fleet(problem, 0, layout, rows, with_breakdowns=False)
+    _fill_fleet(problem, 0, layout, rows)
     return problem
 
 
@@ -276,30 +248,27 @@ def measure_loaded(layout: Layout, metres: np.ndarray) -> np.ndarray:
 def _fill_instance(
     problem: Problem, i: int, instance: Instance, rows: Mapping[tuple[int, float], int]
 ) -> None:
-    layout = instance.layout
     n = instance.n_tasks
     problem.instance[i, state.INSTANCE_N_TASKS] = n
+    problem.instance[i, state.INSTANCE_HAS_PRIORITIES] = bool(instance.priority.any())
     problem.ends[i, :n, state.ENDS_PICKUP] = instance.pickup
     problem.ends[i, :n, state.ENDS_DELIVERY] = instance.delivery
-    problem.record[i, :n, state.RECORD_ARRIVAL] = instance.arrival
-    problem.record[i, :n, state.RECORD_EXPIRY] = instance.expiry
-    problem.record[i, :n, state.RECORD_HANDLING] = instance.handling_time
-    problem.record[i, :n, state.RECORD_DEMAND] = instance.demand
-    problem.record[i, :n, state.RECORD_PRIORITY] = instance.priority
-    problem.instance[i, state.INSTANCE_HAS_PRIORITIES] = bool(instance.priority.any())
-    problem.arrival_tick[i, :n] = np.ceil(instance.arrival).astype(np.int64)
-    loaded = layout.routes.distance[instance.pickup, instance.delivery]
-    problem.record[i, :n, state.RECORD_LOADED] = measure_loaded(layout, loaded)
-    _fill_fleet(problem, i, layout, rows)
+    loaded = instance.layout.routes.distance[instance.pickup, instance.delivery]
+    for column, values in {
+        state.RECORD_ARRIVAL: instance.arrival,
+        state.RECORD_EXPIRY: instance.expiry,
+        state.RECORD_HANDLING: instance.handling_time,
+        state.RECORD_DEMAND: instance.demand,
+        state.RECORD_PRIORITY: instance.priority,
+        state.RECORD_LOADED: measure_loaded(instance.layout, loaded),
+    }.items():
+        problem.record[i, :n, column] = values
+    problem.arrival_tick[i, :n] = np.ceil(instance.arrival)
+    _fill_fleet(problem, i, instance.layout, rows)
 
 
 def _fill_fleet(
-    problem: Problem,
-    i: int,
-    layout: Layout,
-    rows: Mapping[tuple[int, float], int],
-    *,
-    with_breakdowns: bool = True,
+    problem: Problem, i: int, layout: Layout, rows: Mapping[tuple[int, float], int]
 ) -> None:
     place = int(problem.instance[i, state.INSTANCE_LAYOUT])
     problem.instance[i, state.INSTANCE_TRUNCATES] = layout.truncate_distances
@@ -312,19 +281,15 @@ def _fill_fleet(
     problem.unit[i, state.UNIT_SECONDS] = metres / speed
     problem.unit[i, state.UNIT_SLOWDOWN] = rows[place, speed]
     for v, vehicle in enumerate(layout.vehicles):
-        problem.fleet[i, v, state.FLEET_SPEED] = vehicle.speed
-        problem.fleet[i, v, state.FLEET_CAPACITY] = vehicle.capacity
-        problem.fleet[i, v, state.FLEET_SLOWDOWN] = rows[place, vehicle.speed]
+        fleet, model = problem.fleet[i, v], vehicle.random_breakdowns
+        fleet[state.FLEET_SPEED] = vehicle.speed
+        fleet[state.FLEET_CAPACITY] = vehicle.capacity
+        fleet[state.FLEET_SLOWDOWN] = rows[place, vehicle.speed]
+        if model is not None:
+            fleet[state.FLEET_MEAN_UPTIME] = model.mean_time_between_failures
+            fleet[state.FLEET_MEAN_REPAIR] = model.mean_time_to_repair
         problem.start_site[i, v] = layout.site_index[vehicle.start]
-        if not with_breakdowns:
-            continue
-        if vehicle.random_breakdowns is not None:
-            model = vehicle.random_breakdowns
-            problem.fleet[i, v, state.FLEET_MEAN_UPTIME] = model.mean_time_between_failures
-            problem.fleet[i, v, state.FLEET_MEAN_REPAIR] = model.mean_time_to_repair
         events = sorted(vehicle.breakdowns, key=lambda item: item.time)
         for k, event in enumerate(events):
-            problem.breakdown[i, v, k, state.BREAKDOWN_TICK] = int(np.ceil(event.time))
-            problem.breakdown[i, v, k, state.BREAKDOWN_REPAIR_TICKS] = int(
-                np.ceil(event.repair_time)
-            )
+            problem.breakdown[i, v, k, state.BREAKDOWN_TICK] = np.ceil(event.time)
+            problem.breakdown[i, v, k, state.BREAKDOWN_REPAIR_TICKS] = np.ceil(event.repair_time)
