@@ -134,12 +134,22 @@ def generate_record(
     Every draw is keyed by (seed, index, task), so a record does not depend on what else is made; `index` is
     its number among those of the seed.
     """
-    if process not in PROCESSES:
-        raise InputError(f"process: read {process}; expected one of {', '.join(PROCESSES)}")
-    _check_numbers(tasks, rate, burst_size, slack)
+    for what, value, field in (
+        ("process", process, Field(PROCESSES)),
+        ("tasks", tasks, Field(int, 1, MAX_TASKS)),
+        ("rate", rate, RATE),
+        ("burst size", burst_size, Field(int, 1, MAX_TASKS)),
+        ("slack", slack, Field(float, 0, MAX_SLACK)),
+    ):
+        field.read(what, value, InputError)
+    span = 3600.0 * tasks / rate
+    if span > MAX_NUMBER / 10:
+        raise InputError(
+            f"rate: read {rate}: {tasks} tasks would take {span:g} s; expected at most "
+            f"{MAX_NUMBER / 10:g} s"
+        )
     _check_draws(layout, demand, handling_time)
     seed = check_seed(seed)
-    span = 3600.0 * tasks / rate
     chosen = find_task_places(layout, sites)
     speed = sum(vehicle.speed for vehicle in layout.vehicles) / len(layout.vehicles)
     distance, slow = _measure_ways(layout, chosen, speed)
@@ -169,22 +179,6 @@ def generate_record(
             }
         )
     return Instance.from_rows(name, layout, rows)
-
-
-def _check_numbers(tasks: int, rate: float, burst_size: int, slack: float) -> None:
-    for what, value, field in (
-        ("tasks", tasks, Field(int, 1, MAX_TASKS)),
-        ("rate", rate, RATE),
-        ("burst size", burst_size, Field(int, 1, MAX_TASKS)),
-        ("slack", slack, Field(float, 0, MAX_SLACK)),
-    ):
-        field.read(what, value, InputError)
-    span = 3600.0 * tasks / rate
-    if span > MAX_NUMBER / 10:
-        raise InputError(
-            f"rate: read {rate}: {tasks} tasks would take {span:g} s; expected at most "
-            f"{MAX_NUMBER / 10:g} s"
-        )
 
 
 def _check_draws(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, NoReturn
 
@@ -27,8 +29,7 @@ def parse_json(text: str) -> object:
     def refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         data = dict(pairs)
         if len(data) < len(pairs):
-            keys = [key for key, _ in pairs]
-            twice = next(key for key in keys if keys.count(key) > 1)
+            [(twice, _), *_] = Counter(key for key, _ in pairs).most_common(1)
             raise LayoutError(f"key {shorten(twice)} stands twice in one object; expected it once")
         return data
 
@@ -44,6 +45,12 @@ def parse_json(text: str) -> object:
         if isinstance(error, LayoutError):
             raise
         raise LayoutError(f"not JSON: {error}") from error
+
+
+def hash_json(data: object) -> str:
+    """Return the SHA-256 of plain values, by the one text that JSON has for them."""
+    canonical = json.dumps(data, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 def refuse(
@@ -164,8 +171,8 @@ def items(of: Field, least: int, most: int, default: Any = ...) -> Field:
     """Return the field of a list of `least` to `most` values."""
 
     def read(value: Any, where: str) -> tuple[Any, ...]:
+        found = f"{len(value)} entries" if isinstance(value, list) else shorten(value)
         if not isinstance(value, list) or not least <= len(value) <= most:
-            found = f"{len(value)} entries" if isinstance(value, list) else shorten(value)
             raise LayoutError(f"{where}: read {found}; expected a list of {least} to {most}")
         return tuple(of.read(item, f"{where}[{k}]") for k, item in enumerate(value))
 

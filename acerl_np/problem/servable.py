@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -37,8 +37,7 @@ def find_no_return(layout: Layout) -> dict[str, list[str]]:
     return found
 
 
-@dataclass(frozen=True)
-class Load:
+class Load(NamedTuple):
     """What a record asks of a fleet.
 
     `offered` is the time that the tasks take, by the time that the fleet has; inf without time. Above 1 the
@@ -58,8 +57,8 @@ class Load:
 def measure_service_time(vehicle: Vehicle, first: float, last: float) -> float:
     """Return how long, s, a vehicle is expected to be in service between two moments, s.
 
-    The only place where the availability of a vehicle enters the load: the time in between without the
-    repairs after the listed breakdowns, times MTBF / (MTBF + MTTR) where it breaks down at random.
+    That is without the repairs after the listed breakdowns, times MTBF / (MTBF + MTTR) where it breaks down
+    at random.
     """
     repairs, repaired = 0.0, -math.inf
     for item in sorted(vehicle.breakdowns, key=lambda item: item.time):
@@ -77,11 +76,10 @@ def measure_service_time(vehicle: Vehicle, first: float, last: float) -> float:
 def measure_load(instance: Instance, vehicles: Sequence[Vehicle] | None = None) -> Load:
     """Compare the time that a record's tasks take with the time that the fleet has.
 
-    The fleet has the time from the first arrival to the last due time: work may go on after the last
-    arrival, so a burst or a single task has a load too, and if there is more work than time some tasks
-    must be late. Repairs are taken off, as nobody drives then. Ways are divided by the sum of the
-    speeds and handling by the number of vehicles, each weighted with its time in service: so much a
-    fleet does that always works.
+    The fleet, by default that of the layout, has the time from the first arrival to the last due time,
+    repairs taken off: work may go on after the last arrival, so a burst or a single task has a load too. Ways
+    are divided by the sum of the speeds and handling by the number of vehicles, each weighted with its time
+    in service.
 
     A task takes its approach, its way, its handling time, and what speed limits add to both ways. The
     approach is the mean way to its pickup: from the starts for as many tasks as there are vehicles, else
@@ -89,8 +87,6 @@ def measure_load(instance: Instance, vehicles: Sequence[Vehicle] | None = None) 
     A task that only some vehicles may carry counts against these alone: the load is the largest over
     the groups of tasks that need more than some vehicle's capacity, all tasks being one of them. Tasks
     that nobody may carry, or without a way to the delivery, are left out.
-
-    The record may be one that was read with `servable=False`; the fleet is by default that of its layout.
     """
     fleet = instance.layout.vehicles if vehicles is None else vehicles
     capacity = np.array([vehicle.capacity or math.inf for vehicle in fleet])
@@ -105,29 +101,21 @@ def measure_load(instance: Instance, vehicles: Sequence[Vehicle] | None = None) 
         distance = np.floor(distance + 0.5e-9)
     ride, approach = _average_ways(instance, fleet, distance)
     # What speed limits add, at the fleet's mean speed; like handling it is shared by the vehicles.
-    slow_ride, slow_approach = np.zeros_like(ride), np.zeros_like(ride)
-    if slowdown is not None:
-        slow_ride, slow_approach = _average_ways(instance, fleet, slowdown)
+    slowdown = np.zeros_like(distance) if slowdown is None else slowdown
+    slow_ride, slow_approach = _average_ways(instance, fleet, slowdown)
     too_heavy = instance.demand > capacity.max()
     counted = ~too_heavy & np.isfinite(ride)
     offered = loaded = 0.0
     for least in (-1.0, *np.unique(capacity)[:-1]):
         group, able = counted & (instance.demand > least), capacity > least
-        metres = float(reach[able].sum())
-        served = float(seconds[able].sum())
-        beside = instance.handling_time + slow_ride
-        handling = _divide(float(beside[group].sum()), served)
-        loaded = max(loaded, _divide(float(ride[group].sum()), metres) + handling)
-        slowed = _divide(float(slow_approach[group].sum()), served)
-        driven = _divide(float((approach + ride)[group].sum()), metres)
+        metres, served = float(reach[able].sum()), float(seconds[able].sum())
+        handling = _divide((instance.handling_time + slow_ride)[group], served)
+        loaded = max(loaded, _divide(ride[group], metres) + handling)
+        slowed = _divide(slow_approach[group], served)
+        driven = _divide((approach + ride)[group], metres)
         offered = max(offered, driven + handling + slowed)
-    return Load(
-        offered=offered,
-        loaded=loaded,
-        span=span,
-        fleet_time=float(seconds.sum()),
-        too_heavy=tuple(int(k) for k in np.flatnonzero(too_heavy)),
-    )
+    heavy = tuple(np.flatnonzero(too_heavy).tolist())
+    return Load(offered, loaded, span, float(seconds.sum()), heavy)
 
 
 def _average_ways(
@@ -155,14 +143,14 @@ def _average_ways(
     return table[instance.pickup, instance.delivery], approach[which]
 
 
-def _divide(work: float, time: float) -> float:
+def _divide(works: np.ndarray, time: float) -> float:
+    work = float(works.sum())
     if time > 0.0:
         return work / time
     return math.inf if work > 0.0 else 0.0
 
 
-@dataclass(frozen=True)
-class RecordCheck:
+class RecordCheck(NamedTuple):
     """Figures of a record: tasks by their ids, times in s.
 
     `equal_arrivals` arrive at the same moment as another; no vehicle may carry those `too_heavy`; some
@@ -206,8 +194,7 @@ def check_record(instance: Instance) -> RecordCheck:
     for vehicle in layout.vehicles:
         able = instance.demand <= (vehicle.capacity or math.inf)
         slowdown = layout.routes.find_slowdown(vehicle.speed)
-        ride = metres / vehicle.speed
-        ride = ride if slowdown is None else ride + slowdown[pickup, delivery]
+        ride = metres / vehicle.speed + (0.0 if slowdown is None else slowdown[pickup, delivery])
         quickest = np.where(able, np.minimum(quickest, ride), quickest)
     known = ~too_heavy & np.isfinite(loaded)
     # As the simulator counts: from the tick after the arrival, at least one tick, the last one begun.
@@ -222,15 +209,6 @@ def check_record(instance: Instance) -> RecordCheck:
     def name(which: np.ndarray) -> tuple[str, ...]:
         return tuple(instance.tasks[k] for k in np.flatnonzero(which))
 
-    return RecordCheck(
-        n_tasks=n,
-        first=first,
-        last=last,
-        equal_arrivals=name(sizes[group] > 1),
-        too_heavy=name(too_heavy),
-        unreached=name(unreached),
-        dead_ends=name(dead_ends),
-        hopeless=name(hopeless),
-        n_breakdowns=broken,
-        load=measure_load(instance),
-    )
+    equal, load = name(sizes[group] > 1), measure_load(instance)
+    lists = (name(too_heavy), name(unreached), name(dead_ends), name(hopeless))
+    return RecordCheck(n, first, last, equal, *lists, broken, load)
