@@ -36,10 +36,10 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 import numpy as np
@@ -177,7 +177,6 @@ TEXTS = [
     "\u2028",
     "\ufeff",
 ]
-TEXTS += ["A", "t0", "v0", "../..", "{name}", "%s"]
 NUMBERS = "0 -0 -0.0 -1 1 2 0.5 1e-12 5e-324 1e-9 1e-6 1e9 999999999.5 1e9999 1e400 -1e400".split()  # noqa: SIM905
 NUMBERS += ["1e308", "1e18", "100000", "4294967296", "0.1" + "0" * 400]
 NUMBERS += ["9" * 19, "9" * 400, "-" + "9" * 400, "9" * 5000]
@@ -280,7 +279,20 @@ def encode(rng: random.Random, text: str) -> bytes:
     return mutate_bytes(rng, encoded, [encoded]) if rng.random() < 0.1 else encoded
 
 
-def make_layout(rng: random.Random) -> bytes:
+Maker = Callable[[random.Random, Path, "Samples"], bytes]
+
+
+def of_trees(*trees: Any) -> Maker:
+    """Return the maker of JSON with parts of one of these trees changed."""
+    return lambda rng, folder, samples: make_json(rng, rng.choice(trees))
+
+
+def of_tables(*samples: str) -> Maker:
+    """Return the maker of CSV with parts of one of these tables changed."""
+    return lambda rng, folder, _: make_table(rng, rng.choice(samples))
+
+
+def make_layout(rng: random.Random, folder: Path, samples: Samples) -> bytes:
     if rng.random() < 0.2:
         return encode(rng, dump_json(tiny_floor(rng), rng))
     data = make_json(rng, rng.choice([FLOOR, RANDOM_FLOOR, PLAIN_FLOOR]))
@@ -360,14 +372,6 @@ def render_csv(rng: random.Random, table: list[list[str]]) -> bytes:
     return content.encode(encoding, "replace")
 
 
-def make_lif(rng: random.Random) -> bytes:
-    return make_json(rng, rng.choice([read_tree("hall.lif.json"), ORIGINS]))
-
-
-def make_references(rng: random.Random) -> bytes:
-    return make_json(rng, read_tree("fuzz/best.json"))
-
-
 def make_audit(rng: random.Random, folder: Path, samples: Samples) -> bytes:
     if rng.random() < 0.3:
         return mutate_bytes(rng, samples.audit, [samples.audit, b'{"kind": "VehicleIdle"}'])
@@ -375,7 +379,7 @@ def make_audit(rng: random.Random, folder: Path, samples: Samples) -> bytes:
     return encode(rng, "".join(dump_json(line, rng, [None]) + "\n" for line in lines))
 
 
-def make_plant(rng: random.Random) -> bytes:
+def make_plant(rng: random.Random, folder: Path, samples: Samples) -> bytes:
     text = (DATA / "plant.xml").read_bytes()
     if rng.random() < 0.3:
         return mutate_bytes(rng, text, [text, b"<!DOCTYPE a><!ENTITY b 'c'>"])
@@ -406,18 +410,6 @@ def make_plant(rng: random.Random) -> bytes:
     head = rng.choice(["utf-8", "latin-1", "utf-16", "x"])
     text = f'<?xml version="1.0" encoding="{head}"?>\n' if rng.random() < 0.2 else ""
     return encode(rng, text + ElementTree.tostring(root, encoding="unicode"))
-
-
-def make_record(rng: random.Random) -> bytes:
-    return make_table(rng, rng.choice(["week", "week", "stamped", "exported", "since-1970"]))
-
-
-def make_breakdowns(rng: random.Random) -> bytes:
-    return make_table(rng, rng.choice(["broken", "stamped-broken"]))
-
-
-def make_assignments(rng: random.Random) -> bytes:
-    return make_table(rng, "past")
 
 
 def make_table(rng: random.Random, sample: str) -> bytes:
@@ -452,7 +444,7 @@ def make_table(rng: random.Random, sample: str) -> bytes:
     return mutate_bytes(rng, data, [data]) if rng.random() < 0.1 else data
 
 
-def make_config(rng: random.Random) -> bytes:
+def make_config(rng: random.Random, folder: Path, samples: Samples) -> bytes:
     lines = dict(OPTIONS)
     for key in rng.sample(list(lines), rng.randrange(len(lines))):
         del lines[key]
@@ -486,8 +478,7 @@ def make_config(rng: random.Random) -> bytes:
 # Archives
 
 
-@dataclass
-class Samples:
+class Samples(NamedTuple):
     """Valid files, made once."""
 
     policy: bytes
@@ -507,15 +498,10 @@ def sample_instance(layout: Layout | None = None, name: str = "week") -> Instanc
 
 
 def sample_policy() -> Policy:
-    sizes = [count_features(*SIZES), 2, count_actions(SIZES[1])]
-    scaling = [7.5, 2.5, 10, 10, 15, 5, 0, 1, 10, 4, 1.5, 4]
+    theta = initial_parameters([count_features(*SIZES), 2, count_actions(SIZES[1])], 1)
+    more = {"task_slots": SIZES[0], "n_vehicles": SIZES[1], "origin": Origin.of(sample_instance())}
     return Policy(
-        initial_parameters(sizes, 1),
-        hidden=(2,),
-        task_slots=SIZES[0],
-        n_vehicles=SIZES[1],
-        scaling=scaling,
-        origin=Origin.of(sample_instance()),
+        theta, hidden=(2,), scaling=[7.5, 2.5, 10, 10, 15, 5, 0, 1, 10, 4, 1.5, 4], **more
     )
 
 
@@ -573,28 +559,24 @@ def live_day(policy: Policy | str, path: Path, log: Path | None = None) -> bytes
     return path.read_bytes()
 
 
+KINDS_OF_NUMBERS = ["f2", "f4", "f8", "i1", "i8", "u4", "u8", "c8", "?", "U9", ">f4", "g", "S3"]
+STRANGE = [
+    *[np.array(x) for x in (0, -1, 1, 2**31, 2**62, -(2**63), 100_000_001, 4096)],
+    *[np.array(x) for x in (np.nan, np.inf, -np.inf, 1e308, -0.0, 1e-320)],
+    *[np.array(x) for x in (True, 1j, np.datetime64("2020-01-01"), np.timedelta64(1, "s"))],
+    *[np.array(x) for x in ("", "policy", "checkpoint", "a\nb", ["1"] * 3, b"x" * 5000, "\x1b[2J")],
+    *[np.zeros(x) for x in ((), (0,), (1,), (2,), (7, 0), (2, 2), (1,) * 20, (100_000,))],
+    np.zeros(3, np.dtype([("a", "i4"), ("b", "f8")])),
+]
+
+
 def hostile_array(rng: random.Random, array: np.ndarray) -> Any:
     """Return an array of another shape, type or content."""
     what = rng.randrange(12)
     if what == 0 and array.dtype.kind in "fiu":
-        return array.astype(
-            rng.choice(
-                ["f2", "f4", "f8", "i1", "i8", "u4", "u8", "c8", "?", "U9", ">f4", "g", "S3"]
-            )
-        )
-    if what == 1:
-        return np.zeros(rng.choice([(), (0,), (1,), (2,), (7, 0), (2, 2), (1,) * 20, (100_000,)]))
-    if what == 2:
-        return np.array(rng.choice([0, -1, 1, 2**31, 2**62, -(2**63), 100_000_001, 4096]))
-    if what == 3:
-        return np.array(rng.choice([np.nan, np.inf, -np.inf, 1e308, -0.0, 1e-320]))
-    if what == 4:
-        text = rng.choice(["", "policy", "checkpoint", "a\nb", "1", "x" * 5000, "\x1b[2J"])
-        return np.array(rng.choice([text, [text] * 3, text.encode()]))
-    if what == 5:
-        return np.array(rng.choice([True, 1j, np.datetime64("2020-01-01"), np.timedelta64(1, "s")]))
-    if what == 6:
-        return np.zeros(3, np.dtype([("a", "i4"), ("b", "f8")]))
+        return array.astype(rng.choice(KINDS_OF_NUMBERS))
+    if what < 7:
+        return rng.choice(STRANGE)
     if what == 7:
         return np.concatenate([array.ravel(), array.ravel()])
     if what == 8:
@@ -780,7 +762,7 @@ WORDS += ["", " ", "a\nb", "\x1b[31m", "x" * 300, "x" * 5000]
 WORDS += ["9" * 30, "9" * 400, "9" * 5000, "-" + "9" * 30]
 
 
-def make_words(rng: random.Random) -> bytes:
+def make_words(rng: random.Random, folder: Path, samples: Samples) -> bytes:
     words = list(rng.choice(LINES))
     for _ in range(rng.choice([0, 1, 1, 1, 2, 3])):
         at = rng.randrange(len(words) + 1)
@@ -794,6 +776,11 @@ def make_words(rng: random.Random) -> bytes:
         elif at < len(words):
             words.append(words[at])
     return pickle.dumps(tame(words))
+
+
+POPULATION = ("--population", "4")
+TRAIN_LIMITS = (("trials", 2, "2"), ("threads", 2, "1"), ("generations", 3, "1"))
+TRAIN_LIMITS += (("population", 8, "4"),)
 
 
 def tame(words: list[str]) -> list[str]:
@@ -814,26 +801,22 @@ def tame(words: list[str]) -> list[str]:
         return value is None or most < value < 1e8
 
     more: list[str] = []
-    if command in ("train", "evaluate"):
-        for name, most, few in (("trials", 2, "2"), ("threads", 2, "1")):
-            more += [f"--{name}", few] if above(name, most) else []
+    for name, most, few in {
+        "evaluate": (("trials", 2, "2"), ("threads", 2, "1")),
+        "train": TRAIN_LIMITS,
+        "records": (("count", 20, "2"), ("tasks", 2_000, "3")),
+    }.get(command or "", ()):
+        generates = command != "records" or getattr(options, "action", "") == "generate"
+        more += [f"--{name}", few] if generates and above(name, most) else []
     if command == "train":
-        for name, most, few in (("generations", 3, "1"), ("population", 8, "4")):
-            more += [f"--{name}", few] if above(name, most) else []
-        if options.resume is not None and not more:
-            more = ["--generations", "3"]
-        hidden = options.hidden
         if options.resume is not None:
-            more = [word for word in more if word not in ("--population", "4")]
-        elif options.config is None and (hidden is None or max(hidden, default=0) > 100):
+            more = [word for word in more or ["--generations", "3"] if word not in POPULATION]
+        elif options.config is None and max(options.hidden or [101]) > 100:
             more += ["--hidden", "2"]
         if options.out is None:
             more += ["--out", "run"]
     if command == "hindsight" and options.effort >= 0.001:
         more += ["--effort", "0"]
-    if command == "records" and getattr(options, "action", "") == "generate":
-        for name, most, few in (("count", 20, "2"), ("tasks", 2_000, "3")):
-            more += [f"--{name}", few] if above(name, most) else []
     if command == "experiments" and options.seeds > 0:
         more += ["--seeds", "0"]
     if "--" in words:
@@ -1161,46 +1144,39 @@ def check_words(path: Path) -> None:
     raise InputError(lines[0][:1000])
 
 
-Maker = Callable[[random.Random, Path, Samples], bytes]
-
-
-@dataclass(frozen=True)
-class Kind:
-    """How inputs of a kind are made and what must hold for them."""
+class Kind(NamedTuple):
+    """How inputs of a kind are made, what must hold for them, and how many a test has."""
 
     name: str
     suffix: str
     make: Maker
     check: Callable[[Path], None]
+    cases: int
 
 
-def alone(make: Callable[[random.Random], bytes]) -> Maker:
-    return lambda rng, folder, samples: make(rng)
-
-
+RECORDS = ("week", "week", "stamped", "exported", "since-1970")
 KINDS = {
     kind.name: kind
     for kind in (
-        Kind("layout", "json", alone(make_layout), check_layout),
-        Kind("record", "csv", alone(make_record), check_record),
-        Kind("lif", "json", alone(make_lif), check_import),
-        Kind("plant", "xml", alone(make_plant), check_import),
-        Kind("breakdowns", "csv", alone(make_breakdowns), check_breakdowns),
-        Kind("assignments", "csv", alone(make_assignments), check_assignments),
-        Kind("config", "toml", alone(make_config), check_config),
-        Kind("references", "json", alone(make_references), check_references),
-        Kind("policy", "npz", make_policy, check_policy),
-        Kind("plan", "npz", make_plan, check_plan),
-        Kind("checkpoint", "npz", make_checkpoint, check_checkpoint),
-        Kind("dispatcher", "npz", make_dispatcher, check_dispatcher),
-        Kind("audit", "jsonl", make_audit, check_audit),
-        Kind("command", "pickle", alone(make_words), check_words),
+        Kind("layout", "json", make_layout, check_layout, 400),
+        Kind("record", "csv", of_tables(*RECORDS), check_record, 400),
+        Kind("lif", "json", of_trees(read_tree("hall.lif.json"), ORIGINS), check_import, 120),
+        Kind("plant", "xml", make_plant, check_import, 120),
+        Kind("breakdowns", "csv", of_tables("broken", "stamped-broken"), check_breakdowns, 300),
+        Kind("assignments", "csv", of_tables("past"), check_assignments, 300),
+        Kind("config", "toml", make_config, check_config, 120),
+        Kind("references", "json", of_trees(read_tree("fuzz/best.json")), check_references, 200),
+        Kind("policy", "npz", make_policy, check_policy, 150),
+        Kind("plan", "npz", make_plan, check_plan, 100),
+        Kind("checkpoint", "npz", make_checkpoint, check_checkpoint, 100),
+        Kind("dispatcher", "npz", make_dispatcher, check_dispatcher, 200),
+        Kind("audit", "jsonl", make_audit, check_audit, 300),
+        Kind("command", "pickle", make_words, check_words, 100),
     )
 }
 
 
-@dataclass
-class Result:
+class Result(NamedTuple):
     """What became of a case: "accepted", "refused" or "finding", and why."""
 
     outcome: str
