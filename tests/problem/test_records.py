@@ -51,6 +51,19 @@ def floor(*vehicles, **keys):
     return Layout.from_dict({"name": "hall", **straight_floor(list(vehicles) or FLEET, **keys)})
 
 
+def record(*rows, layout=None, **options):
+    return Instance.from_rows("rows", layout or floor(), list(rows), **options)
+
+
+def hall(folder, monkeypatch, **files):
+    """A folder to work in, with `layout.json` and tables by their names."""
+    monkeypatch.chdir(folder)
+    (folder / "layout.json").write_text(json.dumps(straight_floor(FLEET)))
+    for name, lines in files.items():
+        write(folder / f"{name}.csv", *lines)
+
+
+BROKEN = "vehicle,time,repair_time"
 DAY = "2024-05-06T07:00:00"
 
 
@@ -133,16 +146,16 @@ def test_rows_may_hold_moments_and_name_their_time_zero():
     moment = datetime(2024, 5, 6, 7, 0, 5)
     rows = [make_task("t0", "A", "B", moment, 9)]
     zero = datetime(2024, 5, 6, 7)
-    instance = Instance.from_rows("rows", floor(), rows, epoch=zero)
+    instance = record(*rows, epoch=zero)
     assert (instance.arrival.tolist(), instance.epoch) == ([5], zero)
-    assert Instance.from_rows("rows", floor(), rows).epoch == moment
+    assert record(*rows).epoch == moment
     with pytest.raises(RecordError, match=r"^row 1: arrival_time: .* not before time zero"):
-        Instance.from_rows("rows", floor(), rows, epoch=datetime(2024, 5, 6, 8))
+        record(*rows, epoch=datetime(2024, 5, 6, 8))
 
 
 def test_time_zero_survives_noise_and_checkpoints():
     rows = [make_task("t0", "A", "B", DAY + "Z", 9)]
-    instance = Instance.from_rows("rows", floor(), rows)
+    instance = record(*rows)
     assert perturb(instance, 5, name="noised").epoch == instance.epoch
     plain = Instance.from_rows("plain", floor(), instance.rows())
     again = unpack_instances(pack_instances([instance, plain]))
@@ -202,10 +215,7 @@ def test_noised_records_keep_timestamps_and_time_zero(tmp_path, monkeypatch, cap
 
 
 def test_breakdowns_in_seconds_hold_for_noised_records_too(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "layout.json").write_text(json.dumps(straight_floor(FLEET)))
-    write(tmp_path / "week.csv", HEADER, f"t0,A,B,{DAY},9")
-    write(tmp_path / "other.csv", BROKEN, "v,3,4")
+    hall(tmp_path, monkeypatch, week=[HEADER, f"t0,A,B,{DAY},9"], other=[BROKEN, "v,3,4"])
     words = ["records", "perturb", "week.csv", "--magnitude", "9", "--layout", "layout.json"]
     for file, breakdowns in (("other.csv", [[(3, 4)], []]), ("none", [[], []])):
         assert main([*words, "--breakdowns", file, "--out", file[:5]]) == 0
@@ -215,8 +225,7 @@ def test_breakdowns_in_seconds_hold_for_noised_records_too(tmp_path, monkeypatch
 
 
 def test_breakdowns_that_one_folder_cannot_hold_are_refused(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "layout.json").write_text(json.dumps(straight_floor(FLEET)))
+    hall(tmp_path, monkeypatch)
     for name, lines in (("a", ["v,3,4"]), ("b", ["v,3,5"]), ("c", None)):
         (tmp_path / name).mkdir()
         write(tmp_path / name / f"{name}1.csv", HEADER, "t0,A,B,0,9")
@@ -309,10 +318,8 @@ def test_records_are_not_drawn_beside_breakdowns(tmp_path, monkeypatch, capsys):
     assert main([*words, "other"]) == 0
 
 
-def test_a_record_may_have_braces_in_its_name(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "layout.json").write_text(json.dumps(straight_floor(FLEET)))
-    write(tmp_path / "week{k}.csv", HEADER, "t0,A,B,50,9")
+def test_a_record_may_have_braces_in_its_name(tmp_path, monkeypatch):
+    hall(tmp_path, monkeypatch, **{"week{k}": [HEADER, "t0,A,B,50,9"]})
     assert main(["records", "perturb", "week{k}.csv", "--magnitude", "4", "--out", "new"]) == 0
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["week{k}-n4.csv"]
 
@@ -321,19 +328,17 @@ def test_written_timestamps_do_not_follow_a_clock_that_is_put_forward(tmp_path):
     berlin = ZoneInfo("Europe/Berlin")
     zero = datetime(2024, 3, 31, 1, 30, tzinfo=berlin)
     rows = [make_task("t0", "A", "B", 0, 9), make_task("t1", "A", "B", 7200, 9)]
-    instance = Instance.from_rows("rows", floor(), rows, epoch=zero)
+    instance = record(*rows, epoch=zero)
     write_record(instance, tmp_path / "tasks.csv")
     again = load_instance(tmp_path / "tasks.csv", layout=floor())
     assert again.arrival.tolist() == [0, 7200] and again.epoch == zero
-    late = Instance.from_rows("rows", floor(), rows, epoch=datetime(9999, 12, 31, 23, 30))
+    late = record(*rows, epoch=datetime(9999, 12, 31, 23, 30))
     with pytest.raises(InputError, match=r"'t1': arrives 7200 s after .* before the year 10000"):
         write_record(late, tmp_path / "late.csv")
     assert not (tmp_path / "late.csv").exists()
 
 
 # Breakdowns of a record
-
-BROKEN = "vehicle,time,repair_time"
 
 
 def listed(instance):
@@ -356,6 +361,7 @@ def test_breakdowns_beside_the_record_replace_those_of_the_layout(tmp_path):
     assert [(item.time, item.repair_time) for item in layout.vehicles[0].breakdowns] == [(1, 2)]
     write(tmp_path / "breakdowns.csv", BROKEN)
     assert listed(load_instance(path, layout=layout)) == [[], []]
+    assert listed(load_instance(path, layout=layout, breakdowns="none")) == [[], []]
     # They are in the hash, and a layout that lists them is the same.
     expected = Instance.from_rows("rows", layout.with_breakdowns({}), instance.rows())
     assert load_instance(path, layout=layout).content_hash == expected.content_hash
@@ -390,12 +396,7 @@ def test_breakdowns_may_be_timestamps(tmp_path):
     assert listed(load_instance(path, layout=floor())) == [[(10, 5)], [(0, 5)]]
 
 
-def test_none_switches_breakdowns_off(tmp_path):
-    layout = floor({**FLEET[0], "breakdowns": [{"time": 1, "repair_time": 2}]}, FLEET[1])
-    path = write(tmp_path / "tasks.csv", HEADER, "t0,A,B,0,9")
-    assert listed(load_instance(path, layout=layout, breakdowns="none")) == [[], []]
-    write(tmp_path / "breakdowns.csv", BROKEN, "w,3,4")
-    assert listed(load_instance(path, layout=layout, breakdowns="none")) == [[], []]
+def test_none_switches_breakdowns_off():
     assert listed(load_instance("DMH-01", breakdowns="none")) == [[], [], []]
     assert all(listed(item) == [[]] * 3 for item in load_suite("dmh-test", breakdowns="none"))
 
@@ -486,12 +487,13 @@ def test_breakdown_files_that_are_refused(tmp_path):
     path = write(tmp_path / "tasks.csv", HEADER, "t0,A,B,0,9")
     missing = tmp_path / "none.csv"
     refused(missing, ["found nothing"], load_instance, path, layout=floor(), breakdowns=missing)
-    beside = write(tmp_path / "breakdowns.csv", "vehicle,time", "v,1")
-    refused(beside, ["line 1", "'repair_time'"], load_instance, path, layout=floor())
-    beside.write_text("")
-    refused(beside, ["empty"], load_instance, path, layout=floor())
-    write(beside, BROKEN, f"v,{DAY},1")
-    refused(beside, ["line 2: time", "number of seconds"], load_instance, path, layout=floor())
+    for lines, fragments in (
+        (["vehicle,time", "v,1"], ["line 1", "'repair_time'"]),
+        ([], ["empty"]),
+        ([BROKEN, f"v,{DAY},1"], ["line 2: time", "number of seconds"]),
+    ):
+        beside = write(tmp_path / "breakdowns.csv", *lines)
+        refused(beside, fragments, load_instance, path, layout=floor())
 
 
 def test_bundled_instances_take_no_breakdowns_from_beside(tmp_path, monkeypatch):
@@ -774,10 +776,8 @@ def test_repairs_are_no_time_of_the_fleet():
 
 
 def test_check_shows_one_table_per_record(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    write(tmp_path / "one.csv", HEADER, f"t0,A,B,{DAY},1")
-    (tmp_path / "layout.json").write_text(json.dumps(straight_floor(FLEET)))
-    write(tmp_path / "breakdowns.csv", BROKEN, f"v,{DAY},1")
+    broken = [BROKEN, f"v,{DAY},1"]
+    hall(tmp_path, monkeypatch, one=[HEADER, f"t0,A,B,{DAY},1"], breakdowns=broken)
     assert main(["records", "check", "one.csv", "--format", "csv"]) == 0
     [row] = csv.DictReader(capsys.readouterr().out.splitlines())
     assert row["record"] == "one"
@@ -864,8 +864,8 @@ def test_generated_due_times_allow_for_speed_limits():
 def test_a_task_that_arrives_alone_or_with_others_has_a_load():
     for count, load in ((1, 10 / 40), (2, 20 / 40), (8, 80 / 40)):
         rows = [make_task(f"t{k}", "A", "B", 7, 20) for k in range(count)]
-        assert measure_load(Instance.from_rows("rows", floor(), rows)).loaded == load
-    now = measure_load(Instance.from_rows("rows", floor(), [make_task("t", "A", "B", 7, 0)]))
+        assert measure_load(record(*rows)).loaded == load
+    now = measure_load(record(make_task("t", "A", "B", 7, 0)))
     assert np.isinf(now.loaded) and np.isinf(now.offered)
 
 
@@ -937,6 +937,7 @@ def test_another_fleet_has_its_own_hash_and_reach(quickest):
     assert moved.reached.tolist() == again.reached.tolist() == [False, False, True]
     broken = layout.with_breakdowns({"v": [Breakdown(1, 2)]})
     assert broken.fleet_hash == layout.fleet_hash and hash(broken) != hash(layout)
+    assert len({layout, Layout.from_dict(layout.to_dict())}) == 1
 
 
 def test_fleets_of_one_floor_keep_their_own_limits():
@@ -951,11 +952,6 @@ def test_fleets_of_one_floor_keep_their_own_limits():
     for order in (records, records[::-1]):
         found = acerl_np.evaluate_policy("FCFS", order, trials=1).makespan
         assert found.tolist() == [[20.0], [20.0]] == [item.tolist()[0] for item in alone]
-
-
-def test_layouts_can_be_hashed():
-    dmh = acerl_np.load_layout("dmh")
-    assert len({dmh, Layout.from_dict(dmh.to_dict())}) == 1
 
 
 # Past assignments
@@ -1156,11 +1152,9 @@ def test_assignments_that_are_refused(tmp_path, case):
 
 
 def test_replay_and_evaluate_show_past_assignments(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "layout.json").write_text(json.dumps(straight_floor(FLEET)))
-    lines = ["t0,B,C,0,20", "t1,A,B,3.5,10", "t2,C,B,16.2,4"]
-    write(tmp_path / "day.csv", HEADER, *lines)
-    write(tmp_path / "past.csv", "task,vehicle,start", "t0,v,2.5", "t1,v,5", "t2,w,0")
+    day = [HEADER, "t0,B,C,0,20", "t1,A,B,3.5,10", "t2,C,B,16.2,4"]
+    past = ["task,vehicle,start", "t0,v,2.5", "t1,v,5", "t2,w,0"]
+    hall(tmp_path, monkeypatch, day=day, past=past)
     words = ["records", "replay", "past.csv", "--tasks", "day.csv", "--format", "json"]
     assert main([*words, "--schedule-csv", "times.csv"]) == 0
     [row] = json.loads(capsys.readouterr().out)
