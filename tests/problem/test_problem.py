@@ -360,7 +360,7 @@ MALFORMED_RECORDS = {
     "no pickup": (rows_of("t0,,B,0,1"), ["line 2", "pickup", 'read ""']),
     "delivery is the pickup": (rows_of("t0,A,A,0,1"), ["line 2", "delivery", "'A'"]),
     "demand above all capacities": (
-        rows_of("t0,A,B,0,1,4", "t1,A,B,0,1,7.5", header=HEADER + ",demand"),
+        rows_of("t0,A,B,0,1,6", "t1,A,B,0,1,7.5", header=HEADER + ",demand"),
         ["line 3", "demand: 7.5", "at most 6"],
     ),
 }
