@@ -103,10 +103,7 @@ sites = st.lists(st.sampled_from("ABCDE"), min_size=2, max_size=5, unique=True).
     ).map(list)
 )
 edges = st.lists(
-    part(
-        {"a": names, "b": names},
-        {"length": one_in_ten(few, numbers), "one_way": st.booleans()},
-    ),
+    part({"a": names, "b": names}, {"length": one_in_ten(few, numbers), "one_way": st.booleans()}),
     max_size=8,
 )
 breakdowns = st.lists(part({"time": few, "repair_time": few | numbers}, {}), max_size=3)

@@ -159,10 +159,7 @@ MALFORMED_LAYOUTS = {
     "one_way no flag": (with_part("edges", 0, one_way=1), ["edges[0].one_way", "read 1", "true"]),
     "no speed": (with_vehicle(speed=0), ["vehicles[0].speed", "read 0", "number"]),
     "negative capacity": (with_vehicle(capacity=-1), ["vehicles[0].capacity", "read -1"]),
-    "negative breakdown": (
-        with_breakdown(time=-1),
-        ["vehicles[0].breakdowns[0].time", "read -1"],
-    ),
+    "negative breakdown": (with_breakdown(time=-1), ["vehicles[0].breakdowns[0].time", "read -1"]),
     "breakdown without repair": (
         with_vehicle(breakdowns=[{"time": 1}]),
         ["vehicles[0].breakdowns[0].repair_time", "missing"],
@@ -180,10 +177,7 @@ MALFORMED_LAYOUTS = {
     "start at an unknown site": (with_vehicle(start="X"), ["vehicles[0].start", "'X'"]),
     "route over an unknown site": (floor(routes=[["A", "X"]]), ["routes[0]", "'X'"]),
     "route of one site": (floor(routes=[["A"]]), ["routes[0]", "1 sites", "two"]),
-    "route in a circle": (
-        floor(routes=[["A", "B", "C", "B"]]),
-        ["routes[0]", "twice"],
-    ),
+    "route in a circle": (floor(routes=[["A", "B", "C", "B"]]), ["routes[0]", "twice"]),
     "two routes for a pair": (
         floor(routes=[["A", "D", "C"], ["B", "C"], ["A", "B", "C"]]),
         ["routes[2]", "'A' to 'C'"],
@@ -191,8 +185,7 @@ MALFORMED_LAYOUTS = {
     "route beside the edges": (floor(routes=[["A", "C"]]), ["routes[0]", "no edge", "'A' to 'C'"]),
     "route against a one-way edge": (
         floor(
-            edges=[*FLOOR["edges"][:3], {"a": "D", "b": "A", "one_way": True}],
-            routes=[["A", "D"]],
+            edges=[*FLOOR["edges"][:3], {"a": "D", "b": "A", "one_way": True}], routes=[["A", "D"]]
         ),
         ["routes[0]", "no edge", "'A' to 'D'"],
     ),
@@ -817,9 +810,7 @@ def test_a_vehicle_follows_the_named_route():
     vehicles = [{"id": "v", "start": "A"}, {"id": "w", "start": "A"}]
     for routes, metres in (([], 10), ([["A", "D", "C"]], 0)):
         layout = small_layout(
-            routes=routes,
-            vehicles=vehicles,
-            scaling={**SCALING, "total_distance": [0, 1]},
+            routes=routes, vehicles=vehicles, scaling={**SCALING, "total_distance": [0, 1]}
         )
         simulator = Simulator(Instance.from_rows("rows", layout, rows), slots="pool")
         simulator.step([0])

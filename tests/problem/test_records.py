@@ -17,15 +17,7 @@ from hypothesis import strategies as st
 from worlds import make_task, straight_floor, worlds
 
 import acerl_np
-from acerl_np import (
-    InputError,
-    Instance,
-    Layout,
-    RecordError,
-    Simulator,
-    load_instance,
-    load_suite,
-)
+from acerl_np import InputError, Instance, Layout, RecordError, Simulator, load_instance, load_suite
 from acerl_np.commands.main import main
 from acerl_np.problem.assignments import read_assignments
 from acerl_np.problem.bundled import bundled_instances
@@ -806,10 +798,7 @@ def test_check_shows_one_table_per_record(tmp_path, monkeypatch, capsys):
 def test_load_is_what_a_hand_calculation_says():
     vehicles = [{"id": f"v{k}", "start": "A", "speed": 1 + 2 * k} for k in range(2)]
     # Ways of 16 and 10 m, approached from A: 0 and 10 m. A fleet of 1 and 3 m/s, 25 s.
-    rows = [
-        make_task("t0", "A", "C", 5, 15, handling_time=3),
-        make_task("t1", "B", "A", 0, 25),
-    ]
+    rows = [make_task("t0", "A", "C", 5, 15, handling_time=3), make_task("t1", "B", "A", 0, 25)]
     load = measure_load(Instance.from_rows("rows", floor(*vehicles), rows))
     assert (load.span, load.fleet_time, load.too_heavy) == (25, 50, ())
     assert load.loaded == pytest.approx(26 / (4 * 25) + 3 / 50)

@@ -234,10 +234,7 @@ def _read_limit(properties: Sequence[Entry], warnings: Warnings) -> float:
 
 
 def _read_edges(
-    draft: Draft,
-    entries: list[Entry],
-    names: Mapping[str, str],
-    shifts: Mapping[str, float],
+    draft: Draft, entries: list[Entry], names: Mapping[str, str], shifts: Mapping[str, float]
 ) -> None:
     warnings = draft.warnings
     types: set[str] = set()
