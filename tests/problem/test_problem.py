@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tables_and_refusals import HEADER, check_message, refused
 from worlds import floors
 
 from acerl_np import (
@@ -91,16 +92,6 @@ def floor(**changes):
 
 def small_layout(**changes):
     return Layout.from_dict(floor(**changes))
-
-
-def check_message(error, path, fragments):
-    """One line that begins with the file and holds each fragment."""
-    message = str(error)
-    assert "\n" not in message
-    assert message.isprintable()
-    assert message.startswith(f"{path}: ")
-    for fragment in fragments:
-        assert fragment in message.removeprefix(f"{path}: ")
 
 
 # Layouts that are refused
@@ -227,9 +218,7 @@ def test_malformed_layout(tmp_path, content, fragments):
         content = json.dumps(content)
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     for load in (Layout.load, load_layout):
-        with pytest.raises(LayoutError) as caught:
-            load(path)
-        check_message(caught.value, path, fragments)
+        refused(path, fragments, load, path, error=LayoutError)
 
 
 @pytest.mark.parametrize(
@@ -307,8 +296,6 @@ def test_layout_round_trip(layout):
 
 
 # Records that are refused
-
-HEADER = "task,pickup,delivery,arrival_time,expiry_time"
 
 
 def rows_of(*lines, header=HEADER):
@@ -389,9 +376,7 @@ def test_malformed_record(tmp_path, content, fragments):
     path = tmp_path / "tasks.csv"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     vehicles = [{**FLOOR["vehicles"][0]}, {**FLOOR["vehicles"][1], "capacity": 6}]
-    with pytest.raises(RecordError) as caught:
-        load_instance(path, layout=small_layout(vehicles=vehicles))
-    check_message(caught.value, path, fragments)
+    refused(path, fragments, load_instance, path, layout=small_layout(vehicles=vehicles))
 
 
 def one_way_floor(edges, starts):
@@ -416,9 +401,7 @@ def test_unreachable_site(tmp_path, edges, starts, lines, fragments):
     path = tmp_path / "tasks.csv"
     path.write_text(rows_of(*lines))
     (tmp_path / "layout.json").write_text(json.dumps(one_way_floor(edges, starts)))
-    with pytest.raises(RecordError) as caught:
-        load_instance(path)
-    check_message(caught.value, path, [*fragments, "cannot be reached"])
+    refused(path, [*fragments, "cannot be reached"], load_instance, path)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names are text on this system")
@@ -434,12 +417,12 @@ def test_a_name_that_is_not_text_is_shown_as_escapes(tmp_path):
 def test_record_without_a_layout(tmp_path):
     path = tmp_path / "tasks.csv"
     path.write_text(RECORD)
-    with pytest.raises(LayoutError) as caught:
-        load_instance(path)
-    check_message(caught.value, tmp_path / "layout.json", ["no such layout", "--layout"])
-    with pytest.raises(LayoutError) as caught:
-        load_instance(path, layout="nowhere")
-    check_message(caught.value, "nowhere", ["no such layout", "dmh"])
+    for file, layout, expected in (
+        (tmp_path / "layout.json", None, "--layout"),
+        ("nowhere", "nowhere", "dmh"),
+    ):
+        fragments = ["no such layout", expected]
+        refused(file, fragments, load_instance, path, layout=layout, error=LayoutError)
 
 
 @pytest.mark.parametrize(
@@ -900,9 +883,8 @@ def test_limits(tmp_path, monkeypatch):
     limited = task_rows.RECORD._replace(limit=2)
     for module in ("records", "task_rows"):
         monkeypatch.setattr(f"acerl_np.problem.{module}.RECORD", limited)
-    with pytest.raises(RecordError) as caught:
-        load_instance(path, layout=small_layout())
-    check_message(caught.value, path, ["line 4", "more than 2 tasks"])
+    expected = ["line 4", "more than 2 tasks"]
+    refused(path, expected, load_instance, path, layout=small_layout())
     with pytest.raises(RecordError, match=r"^3 tasks; expected at most 2$"):
         small_instance(rows=instance.rows())
     monkeypatch.setattr("acerl_np.problem.tables.MAX_TABLE_BYTES", 500)
