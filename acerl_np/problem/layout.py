@@ -182,7 +182,15 @@ class Layout:
         return find_routes(self.site_index, self.edges, self.named_routes, quickest_at)
 
     def find_pace(self, vehicle: int, a: int, b: int) -> float:
-        """Return the speed, m/s, at which a vehicle drives an edge from site a to site b, all by position."""
+        """Return the speed, m/s, at which a vehicle drives an edge from site a to site b.
+
+        Parameters
+        ----------
+        vehicle : int
+            Position in the fleet.
+        a, b : int
+            Positions of the edge's sites.
+        """
         limit = math.inf if self.routes.edge_speed is None else float(self.routes.edge_speed[a, b])
         return min(self.vehicles[vehicle].speed, limit)
 
