@@ -43,28 +43,11 @@ class Assignments:
 def read_assignments(
     path: str | os.PathLike[str], instance: Instance, *, date_format: str | None = None
 ) -> Assignments:
-    """Read past assignments of a record's tasks.
+    """Read past assignments of a record's tasks; "-" is the standard input.
 
-    Parameters
-    ----------
-    path : path-like
-        CSV with header `task,vehicle,start`, optionally `finish`; times are seconds or timestamps
-        as in `instances/README.md`; "-" is the standard input.
-    instance : Instance
-    date_format : str, optional
-        How the file writes dates besides ISO 8601, as `datetime.strptime` reads it.
-
-    Returns
-    -------
-    Assignments
-
-    Raises
-    ------
-    RecordError
-        If the file cannot be read, names an unknown task or vehicle, a task twice, a vehicle that
-        may not carry its task, or leaves a task out; the message names line and field.
-    InputError
-        If the date format is none.
+    The CSV's header is `task,vehicle,start`, optionally `finish`; times are seconds or moments of any form,
+    also of `date_format`. A `RecordError` names line and field of what is unknown or stands twice, of a
+    vehicle that may not carry its task, or where a task is left out.
     """
     form = make_date_format(date_format)
     columns = {name: TimeColumn(name, form) for name in ("start", "finish")}

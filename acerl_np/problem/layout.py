@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -124,8 +125,9 @@ class Layout:
                 raise LayoutError(f"{where}: no sites; expected at least one")
             for site in sites:
                 self._check_site(site, where)
-                if sites.count(site) > 1:
-                    raise LayoutError(f"{where}: '{site}' again; expected each site once")
+            if len(set(sites)) < len(sites):
+                [(twice, _)] = Counter(sites).most_common(1)
+                raise LayoutError(f"{where}: '{twice}' again; expected each site once")
         known = {*self.site_index, *self.stations}
         for name, target in self.aliases.items():
             where = f"aliases.{describe(name)}"
