@@ -7,7 +7,6 @@ import pytest
 from fuzz import (
     FLOOR,
     KINDS,
-    TABLE,
     check_refusal,
     check_samples,
     fill_folder,
@@ -15,7 +14,6 @@ from fuzz import (
     play,
     run_case,
     run_main,
-    sample_layout,
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -160,22 +158,4 @@ def test_any_layout_and_record_are_played_or_refused(data, tasks):
     assert Layout.from_dict(layout.to_dict()).to_dict() == layout.to_dict()
     again = Instance.from_rows("again", layout, instance.rows())
     assert again.content_hash == instance.content_hash
-    play(instance)
-
-
-@settings(deadline=None)
-@given(rows, st.sampled_from(",;"), st.sampled_from(["\n", "\r\n"]), st.booleans())
-def test_any_table_is_read_or_refused(tmp_path_factory, tasks, separator, end, mark):
-    from acerl_np.problem.records import read_record
-
-    path = tmp_path_factory.getbasetemp() / "table.csv"
-    rows = [[str(row.get(column, "")) for column in TABLE[0]] for row in tasks]
-    text = end.join(separator.join(fields) for fields in (TABLE[0], *rows))
-    encoding = "utf-8-sig" if mark else "utf-8"
-    path.write_bytes(text.encode(encoding, "surrogatepass"))
-    try:
-        instance = read_record(path, sample_layout())
-    except InputError as error:
-        check_refusal(error)
-        return
     play(instance)

@@ -152,10 +152,10 @@ def pair() -> Field:
 
     expected = "[middle, half width], both numbers, the half width above 0"
 
-    def make(value: Any) -> tuple[float, ...]:
-        return tuple(write_number(item) for item in value)
+    def write(value: Any) -> list[float]:
+        return [write_number(item) for item in value]
 
-    return leaf(fits, expected, make, write=list)
+    return leaf(fits, expected, lambda value: tuple(write(value)), write=write)
 
 
 def ids() -> Field:

@@ -148,12 +148,11 @@ class Draft:
                 continue
             back_length, back = self.ways.get((b, a), (None, limit))
             two_way = back_length == length
-            if two_way:
-                done.add((b, a))
             edge = {"a": sites[a], "b": sites[b], "length": length, "one_way": not two_way}
             edge |= {"max_speed": limit} if limit < math.inf else {}
-            if two_way and back != limit:
-                edge["max_reverse_speed"] = min(back, MAX_NUMBER)
+            if two_way:
+                done.add((b, a))
+                edge |= {"max_reverse_speed": min(back, MAX_NUMBER)} if back != limit else {}
             edges.append(edge)
         return edges
 
@@ -167,26 +166,23 @@ class Draft:
         at: dict[str, list[Station]] = {node: [] for node in self.points}
         known: dict[str, Station] = {}
         for station in self.stations:
-            said = ""
+            n, said = len(station.nodes), ""
             if station.id in known:
-                self.warnings.add("stations", f"station '{station.id}': again, left out")
-                continue
-            known[station.id] = station
-            if not station.nodes:
+                said = "again, left out"
+            elif n == 0:
                 said = "no known node, left out"
-            elif len(station.nodes) > 1:
-                nodes = f"{len(station.nodes)} nodes ({list_first(station.nodes)})"
-                said = f"{nodes}, which keep their ids as sites"
+            elif n > 1:
+                said = f"{n} nodes ({list_first(station.nodes)}), which keep their ids as sites"
             if said:
                 self.warnings.add("stations", f"station '{station.id}': {said}")
-            for node in station.nodes:
-                at[node].append(station)
+            if known.setdefault(station.id, station) is station:
+                for node in station.nodes:
+                    at[node].append(station)
         sites, kinds = {}, {}
         for node, here in at.items():
             sites[node] = node
-            kinds[node] = (
-                _clip(here[0].kind) or STATION if here else _clip(self.kinds.get(node, ""))
-            )
+            kind = here[0].kind or STATION if here else self.kinds.get(node, "")
+            kinds[node] = _clip(kind)
             if len(here) > 1:
                 shared = f"{len(here)} stations ({list_first([s.id for s in here])})"
                 self.warnings.add(
@@ -248,15 +244,15 @@ def _clip(text: str) -> str:
     return text if len(text) <= MAX_NAME else f"{text[: MAX_NAME - 3]}..."
 
 
-def read_name(value: object, where: str, warnings: Warnings) -> str:
+def read_name(value: object, where: str, warnings: Warnings | None = None) -> str:
     """Return a name without the spaces around it; a whole number is read as one, with a warning."""
-    if isinstance(value, int) and not isinstance(value, bool):
+    if isinstance(value, int) and not isinstance(value, bool) and warnings is not None:
         warnings.add("numbers as names", f"{where}: read the number {shorten(value)} as a name")
         value = str(value)
     name = value.strip() if isinstance(value, str) else ""
-    return (
-        name if is_name(name) else refuse(where, value, f"a name of at most {MAX_NAME} characters")
-    )
+    if not is_name(name):
+        refuse(where, value, f"a name of at most {MAX_NAME} characters")
+    return name
 
 
 def read_number(

@@ -10,7 +10,6 @@ from xml.etree import ElementTree
 from acerl_np.problem.importers.common import (
     Draft,
     Station,
-    Warnings,
     read_flag,
     read_name,
     read_number,
@@ -57,9 +56,9 @@ class _Element(NamedTuple):
         value = self.attributes.get(name, "")
         return f"read {shorten(value)}" if value.strip() else "none"
 
-    def read_name(self, key: str, warnings: Warnings) -> str:
+    def read_name(self, key: str = "name") -> str:
         """Return the name that an attribute holds."""
-        return read_name(self.attributes.get(key), f"{self.where}.{key}", warnings)
+        return read_name(self.attributes.get(key), f"{self.where}.{key}")
 
     def read_metres(self, name: str, low: float, default: float | None = None) -> float | None:
         """Return an attribute in metres (or m/s), the default where it is missing or empty."""
@@ -166,7 +165,7 @@ def import_opentcs(text: str, *, name: str = "layout") -> tuple[dict[str, Any], 
 
 
 def _read_point(draft: Draft, item: _Element) -> None:
-    name = item.read_name("name", draft.warnings)
+    name = item.read_name()
     position = []
     # Version 7 of the format calls positionX what earlier ones call xPosition.
     for old, new in (("xPosition", "positionX"), ("yPosition", "positionY")):
@@ -183,8 +182,7 @@ def _read_point(draft: Draft, item: _Element) -> None:
 def _read_path(draft: Draft, item: _Element) -> None:
     """Add a path's edges."""
     warnings = draft.warnings
-    a = item.read_name("sourcePoint", warnings)
-    b = item.read_name("destinationPoint", warnings)
+    a, b = item.read_name("sourcePoint"), item.read_name("destinationPoint")
     title = shorten(item.attributes.get("name", ""))
     forward = item.read_metres("maxVelocity", 0.0)
     backward = item.read_metres("maxReverseVelocity", 0.0, 0.0)
@@ -212,7 +210,7 @@ def _read_path(draft: Draft, item: _Element) -> None:
 
 
 def _read_location(draft: Draft, item: _Element) -> None:
-    name = item.read_name("name", draft.warnings)
+    name = item.read_name()
     places = [(f"{item.where}.link[{k}].point", link) for k, link in enumerate(item.links, 1)]
     points = draft.find_nodes("links", "point", places, {})
     if read_flag(item.attributes.get("locked")):
@@ -228,7 +226,7 @@ def _read_vehicles(draft: Draft, items: list[_Element]) -> None:
     parking = [name for name, kind in draft.kinds.items() if kind == "parking"]
     seen: set[str] = set()
     for k, item in enumerate(items):
-        name = item.read_name("name", draft.warnings)
+        name = item.read_name()
         if name in seen:
             raise LayoutError(f"{item.where}.name: '{name}' again; expected each name once")
         seen.add(name)
