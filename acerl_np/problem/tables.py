@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -63,33 +64,50 @@ def build_problem(
     limits.read("task_slots", task_slots, InputError)
     limits = Field(int, largest, MAX_VEHICLES, optional=True)
     limits.read("n_vehicles", n_vehicles, InputError)
-    layouts, layout_of = _share_layouts([instance.layout for instance in instances])
-    rows = _list_slowdowns([instance.layout for instance in instances], layout_of)
+    floors = _list_floors([instance.layout for instance in instances])
     fleet = max(largest, int(n_vehicles or 1))
     n_tasks = max(instance.n_tasks for instance in instances)
     vehicles = [vehicle for instance in instances for vehicle in instance.layout.vehicles]
     n_breakdowns = max(1, *(len(vehicle.breakdowns) for vehicle in vehicles))
-    _check_size(layouts, rows, len(instances), n_tasks, fleet, n_breakdowns)
+    _check_size(floors, len(instances), n_tasks, fleet, n_breakdowns)
     for instance in instances:
         instance.check_reachable()
         if instance.layout.has_random_breakdowns:
             check_tries(instance)
     scaling = find_scaling(instances) if scaling is None else check_scaling(scaling)
     if task_slots is None:
-        task_slots = max(len(slots.ids), *(layout.task_slots for layout in layouts))
+        task_slots = max(len(slots.ids), *(layout.task_slots for layout in floors.layouts))
     room = _allocate_rows(len(instances), n_tasks, fleet, n_breakdowns)
-    problem = _stack_layouts(layouts, layout_of, rows, room, scaling, task_slots)
+    problem = _stack_layouts(floors, room, scaling, task_slots)
     if horizon is not None:
         problem.instance[:, state.INSTANCE_HORIZON] = int(horizon)
     for i, instance in enumerate(instances):
-        _fill_instance(problem, i, instance, rows)
+        _fill_instance(problem, i, instance, floors.rows)
         if instance.layout.has_random_breakdowns:
             problem.instance[i, state.INSTANCE_HORIZON] = find_last_tick(instance, horizon)
     return place_tasks(problem, instances, slots) if slots.ids else problem
 
 
-def _share_layouts(own: Sequence[Layout]) -> tuple[list[Layout], list[int]]:
-    """Return the different floors, and which each layout is; other breakdowns and fleets share theirs."""
+class _Floors(NamedTuple):
+    """Different floors, which of them each layout has, and the rows of `Problem.slowdown`.
+
+    A row is by floor and speed, -1 where no limit matters. Other breakdowns and fleets share their floor.
+    """
+
+    layouts: list[Layout]
+    layout_of: list[int]
+    rows: dict[tuple[int, float], int]
+
+    @property
+    def n_sites(self) -> int:
+        return max(len(layout.sites) for layout in self.layouts)
+
+    @property
+    def have_limits(self) -> bool:
+        return any(layout.routes.edge_speed is not None for layout in self.layouts)
+
+
+def _list_floors(own: Sequence[Layout]) -> _Floors:
     layouts: list[Layout] = []
     layout_of = []
     for layout in own:
@@ -99,24 +117,25 @@ def _share_layouts(own: Sequence[Layout]) -> tuple[list[Layout], list[int]]:
         layout_of.append(k)
         if k == len(layouts):
             layouts.append(layout)
-    return layouts, layout_of
+    rows: dict[tuple[int, float], int] = {}
+    count = 0
+    different = {id(layout): (layout, k) for layout, k in zip(own, layout_of, strict=True)}
+    for layout, k in different.values():
+        for speed in sorted({*(vehicle.speed for vehicle in layout.vehicles), mean_speed(layout)}):
+            if (k, speed) not in rows:
+                matters = layout.routes.find_slowdown(speed) is not None
+                rows[k, speed] = count if matters else -1
+                count += matters
+    return _Floors(layouts, layout_of, rows)
 
 
-def _check_size(
-    layouts: Sequence[Layout],
-    rows: Mapping[tuple[int, float], int],
-    n: int,
-    n_tasks: int,
-    fleet: int,
-    n_breakdowns: int,
-) -> None:
-    n_sites = max(len(layout.sites) for layout in layouts)
-    has_limits = any(layout.routes.edge_speed is not None for layout in layouts)
-    tables = (32 if has_limits else 24) * len(layouts) + 8 * (1 + max(rows.values()))
+def _check_size(floors: _Floors, n: int, n_tasks: int, fleet: int, n_breakdowns: int) -> None:
+    n_sites, n_layouts = floors.n_sites, len(floors.layouts)
+    tables = (32 if floors.have_limits else 24) * n_layouts + 8 * (1 + max(floors.rows.values()))
     needed = tables * n_sites**2 + n * (56 * n_tasks + fleet * (44 + 16 * n_breakdowns))
     if needed > MAX_TABLE_BYTES:
         raise InputError(
-            f"{n} instances on {len(layouts)} layouts of up to {n_sites} sites need "
+            f"{n} instances on {n_layouts} layouts of up to {n_sites} sites need "
             f"{needed / 2**30:.1f} GiB; expected at most {MAX_TABLE_BYTES / 2**30:.0f}"
         )
 
@@ -143,17 +162,12 @@ def _allocate_rows(n: int, n_tasks: int, fleet: int, n_breakdowns: int) -> dict[
 
 
 def _stack_layouts(
-    layouts: Sequence[Layout],
-    layout_of: Sequence[int],
-    rows: Mapping[tuple[int, float], int],
-    room: Mapping[str, np.ndarray],
-    scaling: np.ndarray,
-    task_slots: int,
+    floors: _Floors, room: Mapping[str, np.ndarray], scaling: np.ndarray, task_slots: int
 ) -> Problem:
     """Return tables that hold the layouts, beside the room for instances on them."""
+    layouts, rows, n_sites = floors.layouts, floors.rows, floors.n_sites
     n_layouts, n_slow = len(layouts), 1 + max(rows.values())
-    n_sites = max(len(layout.sites) for layout in layouts)
-    n_limited = n_layouts if any(x.routes.edge_speed is not None for x in layouts) else 0
+    n_limited = n_layouts if floors.have_limits else 0
     named = [route[1:] for layout in layouts for route in layout.routes.explicit.values()]
     problem = Problem(
         distance=np.full((n_layouts, n_sites, n_sites), np.inf),
@@ -165,7 +179,7 @@ def _stack_layouts(
         **room,
     )
     problem.way[..., state.WAY_NAMED_ROUTE] = -1
-    problem.instance[:, state.INSTANCE_LAYOUT] = layout_of
+    problem.instance[:, state.INSTANCE_LAYOUT] = floors.layout_of
     problem.instance[:, state.INSTANCE_TASK_SLOTS] = task_slots
     problem.scaling[:] = scaling
     position = 0
@@ -184,22 +198,6 @@ def _stack_layouts(
             size = len(layouts[k].sites)
             problem.slowdown[row, :size, :size] = layouts[k].routes.find_slowdown(speed)
     return problem
-
-
-def _list_slowdowns(
-    layouts: Iterable[Layout], layout_of: Iterable[int]
-) -> dict[tuple[int, float], int]:
-    """Return the row of `Problem.slowdown` of each floor and speed, -1 where no limit matters."""
-    rows: dict[tuple[int, float], int] = {}
-    count = 0
-    different = {id(layout): (layout, k) for layout, k in zip(layouts, layout_of, strict=True)}
-    for layout, k in different.values():
-        for speed in sorted({*(vehicle.speed for vehicle in layout.vehicles), mean_speed(layout)}):
-            if (k, speed) not in rows:
-                matters = layout.routes.find_slowdown(speed) is not None
-                rows[k, speed] = count if matters else -1
-                count += matters
-    return rows
 
 
 def mean_speed(layout: Layout) -> float:
@@ -231,10 +229,10 @@ def build_live_problem(
 ) -> Problem:
     """Return tables of one floor and its fleet, without breakdowns, with room for tasks as they come."""
     layout = layout.with_breakdowns({}).with_random_breakdowns(None)
-    fleet, rows = max(n_vehicles or 1, len(layout.vehicles)), _list_slowdowns([layout], [0])
-    room = _allocate_rows(1, n_tasks, fleet, 1)
-    problem = _stack_layouts([layout], [0], rows, room, scaling, task_slots or layout.task_slots)
-    _fill_fleet(problem, 0, layout, rows)
+    floors = _list_floors([layout])
+    room = _allocate_rows(1, n_tasks, max(n_vehicles or 1, len(layout.vehicles)), 1)
+    problem = _stack_layouts(floors, room, scaling, task_slots or layout.task_slots)
+    _fill_fleet(problem, 0, layout, floors.rows)
     return problem
 
 
