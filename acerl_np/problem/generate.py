@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 
@@ -87,23 +88,16 @@ def _find_named(layout: Layout, word: str) -> list[tuple[int, ...]]:
     return places
 
 
-def _measure_ways(
-    layout: Layout, places: Sequence[tuple[int, ...]], speed: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return metres between each pair of places, and the seconds that speed limits add to them."""
-    n = len(places)
-    distance, slow = np.zeros((n, n)), np.zeros((n, n))
-    slowdown = layout.routes.find_slowdown(speed)
+def _measure_ways(layout: Layout, places: Sequence[tuple[int, ...]], speed: float) -> np.ndarray:
+    """Return the seconds between each pair of places at a speed, m/s, where no limit is lower."""
+    time, n = layout.routes.find_time(speed), len(places)
     if all(len(place) == 1 for place in places):
-        nodes = np.ix_(np.concatenate(places), np.concatenate(places))
-        return layout.routes.distance[nodes], slow if slowdown is None else slowdown[nodes]
-    for a, pickup in enumerate(places):
-        for b, delivery in enumerate(places):
-            if a != b:
-                ends = find_ends(layout, pickup, delivery)
-                distance[a, b] = layout.routes.distance[ends]
-                slow[a, b] = 0.0 if slowdown is None else slowdown[ends]
-    return distance, slow
+        nodes = np.concatenate(places)
+        return np.asarray(time[np.ix_(nodes, nodes)])
+    between = np.zeros((n, n))
+    for a, b in itertools.permutations(range(n), 2):
+        between[a, b] = time[find_ends(layout, places[a], places[b])]
+    return between
 
 
 def generate_record(
@@ -152,10 +146,8 @@ def generate_record(
     seed = check_seed(seed)
     chosen = find_task_places(layout, sites)
     speed = sum(vehicle.speed for vehicle in layout.vehicles) / len(layout.vehicles)
-    distance, slow = _measure_ways(layout, chosen, speed)
-    n = len(chosen)
-    approach = distance.sum(axis=0) / (n - 1)
-    slow_approach = slow.sum(axis=0) / (n - 1)
+    way, n = _measure_ways(layout, chosen, speed), len(chosen)
+    approach = way.sum(axis=0) / (n - 1)
     key = np.empty(4, np.uint32)
     derive_key(seed, GENERATION, index, 0, key)
     arrivals = _draw_arrivals(key, tasks, process, span, burst_size)
@@ -165,8 +157,7 @@ def generate_record(
         delivery = (pickup + 1 + int(draw_uniform(key, k, 2) * (n - 1))) % n
         ends = find_ends(layout, chosen[pickup], chosen[delivery])
         handling = _draw_between(handling_time, draw_uniform(key, k, 3))
-        seconds = (slack * distance[pickup, delivery] + approach[pickup]) / speed + slack * handling
-        seconds += slack * slow[pickup, delivery] + slow_approach[pickup]
+        seconds = slack * (way[pickup, delivery] + handling) + approach[pickup]
         rows.append(
             {
                 "task": f"t{k}",
