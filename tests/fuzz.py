@@ -304,6 +304,9 @@ def make_layout(rng: random.Random, folder: Path, samples: Samples) -> bytes:
     return data.replace(b'"x"', b'"y"', 1) if rng.random() < 0.03 else data
 
 
+TIMES, REPAIRS = [0, 0.5, 1, 2.5, 1e9], [0, 0.5, 7, 1e9]
+
+
 def tiny_floor(rng: random.Random) -> dict[str, Any]:
     """A floor of very short, very long and equal ways, where rounding decides about routes."""
     n = rng.randrange(3, 7)
@@ -317,35 +320,24 @@ def tiny_floor(rng: random.Random) -> dict[str, Any]:
         if rng.random() < 0.3:
             edge["one_way"] = True
         edges.append(edge)
+    vehicles = []
+    for k in range(rng.randrange(1, 4)):
+        times = [(rng.choice(TIMES), rng.choice(REPAIRS)) for _ in range(rng.randrange(3))]
+        vehicle: dict[str, Any] = {"id": f"v{k}", "start": rng.choice(names)}
+        vehicle["speed"] = rng.choice([1, 1e-6, 0.3, 1e9])
+        vehicle["breakdowns"] = [{"time": time, "repair_time": rest} for time, rest in times]
+        if rng.random() < 0.3:
+            uptime, repair = rng.choice([1, 1.5, 50, 1e9]), rng.choice([0, 0.25, 30, 1e9])
+            model = {"mean_time_between_failures": uptime, "mean_time_to_repair": repair}
+            vehicle["random_breakdowns"] = model
+        vehicles.append(vehicle)
     return {
         "format": 1,
         "task_slots": rng.choice([1, 2, 30]),
         "truncate_distances": rng.random() < 0.3,
         "sites": [{"id": name, "x": rng.choice([0, 1, 1e9]), "y": 0} for name in names],
         "edges": edges,
-        "vehicles": [
-            {
-                "id": f"v{k}",
-                "start": rng.choice(names),
-                "speed": rng.choice([1, 1e-6, 0.3, 1e9]),
-                "breakdowns": [
-                    {
-                        "time": rng.choice([0, 0.5, 1, 2.5, 1e9]),
-                        "repair_time": rng.choice([0, 0.5, 7, 1e9]),
-                    }
-                    for _ in range(rng.randrange(3))
-                ],
-                **({"random_breakdowns": tiny_model(rng)} if rng.random() < 0.3 else {}),
-            }
-            for k in range(rng.randrange(1, 4))
-        ],
-    }
-
-
-def tiny_model(rng: random.Random) -> dict[str, float]:
-    return {
-        "mean_time_between_failures": rng.choice([1, 1.5, 50, 1e9]),
-        "mean_time_to_repair": rng.choice([0, 0.25, 30, 1e9]),
+        "vehicles": vehicles,
     }
 
 
@@ -1137,42 +1129,26 @@ class Kind(NamedTuple):
         return self.valid.rpartition(".")[2] or "pickle"
 
 
-RECORDS = ("week", "week", "stamped", "exported", "since-1970")
-PARTS = ["settings", "settings", "instances"]
-SAVED = ("live.npz", "rule.npz")
+RECORDS = of_tables("week", "week", "stamped", "exported", "since-1970")
+WEEKS = "week.csv stamped.csv exported.csv since-1970.csv"
+BROKEN = of_tables("broken", "stamped-broken")
+LIF = of_trees(read_tree("hall.lif.json"), ORIGINS)
+REFERENCES = of_trees(read_tree("fuzz/best.json"))
+CHECKPOINT = of_archives(["settings", "settings", "instances"], *CHECKPOINTS)
+SAVED = of_archives(["state"], "live.npz", "rule.npz")
 MADE = [
     Kind("layout", make_layout, check_layout, 400, "floor.json"),
-    Kind(
-        "record",
-        of_tables(*RECORDS),
-        check_record,
-        400,
-        "week.csv stamped.csv exported.csv since-1970.csv",
-    ),
-    Kind(
-        "lif",
-        of_trees(read_tree("hall.lif.json"), ORIGINS),
-        check_import,
-        120,
-        "hall.json origins.json",
-    ),
+    Kind("record", RECORDS, check_record, 400, WEEKS),
+    Kind("lif", LIF, check_import, 120, "hall.json origins.json"),
     Kind("plant", make_plant, check_import, 120, "plant.xml"),
-    Kind(
-        "breakdowns",
-        of_tables("broken", "stamped-broken"),
-        check_breakdowns,
-        300,
-        "broken.csv stamped-broken.csv",
-    ),
+    Kind("breakdowns", BROKEN, check_breakdowns, 300, "broken.csv stamped-broken.csv"),
     Kind("assignments", of_tables("past"), check_assignments, 300, "past.csv"),
     Kind("config", make_config, check_config, 120, "options.toml"),
-    Kind("references", of_trees(read_tree("fuzz/best.json")), check_references, 200, "best.json"),
+    Kind("references", REFERENCES, check_references, 200, "best.json"),
     Kind("policy", make_policy, check_policy, 150, "policy.npz"),
     Kind("plan", of_archives(["plan"], "plan.npz"), check_plan, 100, "plan.npz"),
-    Kind(
-        "checkpoint", of_archives(PARTS, *CHECKPOINTS), check_checkpoint, 100, " ".join(CHECKPOINTS)
-    ),
-    Kind("dispatcher", of_archives(["state"], *SAVED), check_dispatcher, 200, " ".join(SAVED)),
+    Kind("checkpoint", CHECKPOINT, check_checkpoint, 100, " ".join(CHECKPOINTS)),
+    Kind("dispatcher", SAVED, check_dispatcher, 200, "live.npz rule.npz"),
     Kind("audit", make_audit, check_audit, 300, "audit.jsonl"),
     Kind("command", make_words, check_words, 100, ""),
 ]
