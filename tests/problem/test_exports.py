@@ -267,7 +267,31 @@ def test_time_zero_of_every_form():
     assert Instance.from_rows("x", FLOOR, rows, date_format="%H%M").expiry.tolist() == [800]
 
 
+DAY = "2024-05-06T07:00:00"
 REFUSED_TIMES = {
+    "seconds after timestamps": (
+        [f"{DAY},1", "7,1"],
+        ["line 3: arrival_time", 'read "7"', "expected a timestamp without", "line 2"],
+    ),
+    "timestamps after seconds": (
+        ["0,1", f"{DAY},1"],
+        ["line 3: arrival_time", DAY, "expected a number of seconds, as on line 2"],
+    ),
+    "an offset after none": (
+        [f"{DAY},1", f"{DAY}Z,1"],
+        ["line 3: arrival_time", f'"{DAY}Z"', "without an offset from UTC, as on line 2"],
+    ),
+    "mixed expiries": ([f"{DAY},1", f"{DAY},{DAY}"], ["line 3: expiry_time", "of seconds, as on"]),
+    "due moments of seconds": ([f"0,{DAY}"], ["line 2: expiry_time", DAY, "number of seconds"]),
+    "due before the arrival": (
+        [f"{DAY},2024-05-06T07:00:01", f"{DAY},2024-05-06T06:59:58"],
+        ["line 3: expiry_time", "2 s before"],
+    ),
+    "no such day": (["2024-06-31T07:00:00,1"], ["line 2: arrival_time", "06-31"]),
+    "a century apart": (
+        ["1924-05-06T07:00:00,1", f"{DAY},1"],
+        ["line 3: arrival_time", "within 1e+09 s of 1924"],
+    ),
     "two kinds of clock": (
         ["07:30,9", "2024-05-06T07:30,9"],
         ["line 3: arrival_time", "a time of day"],

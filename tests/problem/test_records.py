@@ -68,45 +68,6 @@ def test_expiries_may_be_the_due_moments(tmp_path):
     assert instance.epoch == datetime(2024, 5, 6, 7, tzinfo=UTC)
 
 
-REFUSED_TIMES = {
-    "seconds after timestamps": (
-        [f"t0,A,B,{DAY},1", "t1,A,B,7,1"],
-        ["line 3: arrival_time", 'read "7"', "expected a timestamp without", "line 2"],
-    ),
-    "timestamps after seconds": (
-        ["t0,A,B,0,1", f"t1,A,B,{DAY},1"],
-        ["line 3: arrival_time", DAY, "expected a number of seconds, as on line 2"],
-    ),
-    "an offset after none": (
-        [f"t0,A,B,{DAY},1", f"t1,A,B,{DAY}Z,1"],
-        ["line 3: arrival_time", f'"{DAY}Z"', "without an offset from UTC, as on line 2"],
-    ),
-    "mixed expiries": (
-        [f"t0,A,B,{DAY},1", f"t1,A,B,{DAY},{DAY}"],
-        ["line 3: expiry_time", "expected a number of seconds, as on line 2"],
-    ),
-    "a due moment but no moment of arrival": (
-        [f"t0,A,B,0,{DAY}"],
-        ["line 2: expiry_time", DAY, "expected a number of seconds"],
-    ),
-    "due before the arrival": (
-        [f"t0,A,B,{DAY},2024-05-06T07:00:01", f"t1,A,B,{DAY},2024-05-06T06:59:58"],
-        ["line 3: expiry_time", "2 s before"],
-    ),
-    "no such day": (["t0,A,B,2024-06-31T07:00:00,1"], ["line 2: arrival_time", "06-31"]),
-    "a century apart": (
-        ["t0,A,B,1924-05-06T07:00:00,1", f"t1,A,B,{DAY},1"],
-        ["line 3: arrival_time", "within 1e+09 s of 1924"],
-    ),
-}
-
-
-@pytest.mark.parametrize(("lines", "fragments"), REFUSED_TIMES.values(), ids=REFUSED_TIMES)
-def test_times_of_two_kinds_are_refused(tmp_path, lines, fragments):
-    path = write(tmp_path / "tasks.csv", HEADER, *lines)
-    refused(path, fragments, load_instance, path, layout=floor())
-
-
 def test_rows_may_hold_moments_and_name_their_time_zero():
     moment = datetime(2024, 5, 6, 7, 0, 5)
     rows = [make_task("t0", "A", "B", moment, 9)]
@@ -196,20 +157,22 @@ def test_breakdowns_that_one_folder_cannot_hold_are_refused(tmp_path, monkeypatc
         write(tmp_path / name / f"{name}1.csv", HEADER, "t0,A,B,0,9")
         if lines is not None:
             write(tmp_path / name / "breakdowns.csv", BROKEN, *lines)
-    words = ["records", "perturb", "--magnitude", "9", "--layout", "layout.json", "--out", "new"]
+    words = ["records", "perturb", "--magnitude", "9", "--out", "new"]
     for first, second in (("a", "b"), ("a", "c"), ("c", "b")):
-        assert main([*words, f"{first}/{first}1.csv", f"{second}/{second}1.csv"]) == 2
+        files = [f"{first}/{first}1.csv", f"{second}/{second}1.csv"]
+        assert main([*words, "--layout", "layout.json", *files]) == 2
         (line,) = capsys.readouterr().err.splitlines()
         assert f"{second}1.csv: other breakdowns" in line and f"of {first}/{first}1.csv" in line
         assert not (tmp_path / "new").exists()
     for record, folder in (("b/b1.csv", "a"), ("c/c1.csv", "a"), ("DMH-01", "b")):
-        more = ["--layout", "dmh"] if record == "DMH-01" else []
+        layout = "dmh" if record == "DMH-01" else "layout.json"
         before = sorted((tmp_path / folder).iterdir())
-        assert main([*words[:-2], *more, record, "--out", folder]) == 2
+        assert main([*words, "--layout", layout, record, "--out", folder]) == 2
         assert "holds other breakdowns than those of the records" in capsys.readouterr().err
         assert sorted((tmp_path / folder).iterdir()) == before
-    assert main([*words[:-2], "a/a1.csv", "--out", "a"]) == 0
-    assert main([*words, "a/a1.csv", "--names", "breakdowns"]) == 2
+    words += ["--layout", "layout.json", "a/a1.csv"]
+    assert main([*words, "--out", "a"]) == 0
+    assert main([*words, "--names", "breakdowns"]) == 2
     assert "--names: read 'breakdowns'" in capsys.readouterr().err
 
 
