@@ -460,7 +460,7 @@ MUTANTS = [
         "problem/task_rows.py",
         "arrivals[falls[0] - 1] - arrivals[falls[0]] > HALF_A_DAY",
         "arrivals[falls[0] - 1] - arrivals[falls[0]] < HALF_A_DAY",
-        RECORDS,
+        "tests/problem/test_exports.py",
     ),
     Mutant(
         "problem: a breakdown before time zero keeps its repair",

@@ -92,17 +92,13 @@ def examine_record(
         row = {name: text.strip() for name, text in table.rows[0].items()}
         arrivals = TimeColumn("arrival_time", form)
         expiries = TimeColumn("expiry_time", form, relative=True)
-        for column in (arrivals, expiries):
-            column.read(row, "")
+        arrivals.read(row, "")
+        expiries.read(row, "")
         k = instance.tasks.index(row["task"])
-        return instance, Reading(
-            table.columns,
-            table.delimiter,
-            arrivals.form,
-            expiries.form,
-            (row["task"], row["arrival_time"], row["expiry_time"]),
-            (float(instance.arrival[k]), float(instance.expiry[k])),
-        )
+        forms = arrivals.form, expiries.form
+        first_row = row["task"], row["arrival_time"], row["expiry_time"]
+        first = float(instance.arrival[k]), float(instance.expiry[k])
+        return instance, Reading(table.columns, table.delimiter, *forms, first_row, first)
 
     return RECORD.read(path, collect)
 
@@ -153,8 +149,14 @@ def format_record(instance: Instance) -> str:
         if instance.arrival[0] > 0.0:
             columns.append(TIME_ZERO_COLUMN)
         for row in rows:
-            row["arrival_time"] = _show_moment(zero, row["arrival_time"], row["task"])
-            row[TIME_ZERO_COLUMN] = show_moment(zero)
+            try:
+                arrival = zero + timedelta(seconds=row["arrival_time"])
+            except OverflowError as error:
+                raise InputError(
+                    f"task '{row['task']}': arrives {row['arrival_time']:g} s after {zero}; expected a "
+                    "moment before the year 10000"
+                ) from error
+            row |= {"arrival_time": show_moment(arrival), TIME_ZERO_COLUMN: show_moment(zero)}
     # The priority is left out where it is 0.
     cells = [[_plain(row.get(name, 0.0)) for name in columns] for row in rows]
     return render_table(columns, cells, "csv")
@@ -171,15 +173,6 @@ def _fix_offset(moment: datetime) -> datetime:
     if offset is None:
         return moment
     return moment.astimezone(UTC if offset % timedelta(minutes=1) else timezone(offset))
-
-
-def _show_moment(zero: datetime, seconds: float, task: str) -> str:
-    try:
-        return show_moment(zero + timedelta(seconds=seconds))
-    except OverflowError as error:
-        raise InputError(
-            f"task '{task}': arrives {seconds:g} s after {zero}; expected a moment before the year 10000"
-        ) from error
 
 
 def _plain(value: str | float) -> str:
