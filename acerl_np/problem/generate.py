@@ -90,14 +90,16 @@ def _find_named(layout: Layout, word: str) -> list[tuple[int, ...]]:
 
 def _measure_ways(layout: Layout, places: Sequence[tuple[int, ...]], speed: float) -> np.ndarray:
     """Return the seconds between each pair of places at a speed, m/s, where no limit is lower."""
-    time, n = layout.routes.find_time(speed), len(places)
     if all(len(place) == 1 for place in places):
         nodes = np.concatenate(places)
-        return np.asarray(time[np.ix_(nodes, nodes)])
-    between = np.zeros((n, n))
-    for a, b in itertools.permutations(range(n), 2):
-        between[a, b] = time[find_ends(layout, places[a], places[b])]
-    return between
+        ends: tuple[np.ndarray, ...] = np.ix_(nodes, nodes)
+    else:
+        ends = tuple(np.zeros((2, len(places), len(places)), np.int64))
+        for a, b in itertools.permutations(range(len(places)), 2):
+            ends[0][a, b], ends[1][a, b] = find_ends(layout, places[a], places[b])
+    slowdown = layout.routes.find_slowdown(speed)
+    time = layout.routes.distance[ends] / speed
+    return np.asarray(time if slowdown is None else time + slowdown[ends])
 
 
 def generate_record(

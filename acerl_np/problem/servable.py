@@ -101,8 +101,9 @@ def measure_load(instance: Instance, vehicles: Sequence[Vehicle] | None = None) 
         distance = np.floor(distance + 0.5e-9)
     ride, approach = _average_ways(instance, fleet, distance)
     # What speed limits add, at the fleet's mean speed; like handling it is shared by the vehicles.
-    slowdown = np.zeros_like(distance) if slowdown is None else slowdown
-    slow_ride, slow_approach = _average_ways(instance, fleet, slowdown)
+    slow_ride = slow_approach = np.zeros_like(ride)
+    if slowdown is not None:
+        slow_ride, slow_approach = _average_ways(instance, fleet, slowdown)
     too_heavy = instance.demand > capacity.max()
     counted = ~too_heavy & np.isfinite(ride)
     offered = loaded = 0.0
