@@ -474,7 +474,7 @@ MUTANTS = [
         "problem/records.py",
         "str(int(value)) if value == int(value) else repr(value)",
         'str(int(value)) if value == int(value) else f"{value:.3g}"',
-        RECORDS,
+        f"tests/problem/test_exports.py {RECORDS}",
     ),
     Mutant(
         "problem: waiting is scaled as expiry",

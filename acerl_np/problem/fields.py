@@ -260,6 +260,7 @@ def show_moment(moment: datetime) -> str:
 
 
 CLOCK_KIND = "a time of day such as 07:30"
+STAMP_KINDS = ("a timestamp without an offset from UTC", "a timestamp with an offset from UTC")
 
 
 def find_kind(value: float | datetime) -> str:
@@ -268,7 +269,7 @@ def find_kind(value: float | datetime) -> str:
         return "a number of seconds"
     if value.tzinfo is None and value.year == CLOCK_DAY.year:
         return CLOCK_KIND
-    return f"a timestamp {'without' if value.utcoffset() is None else 'with'} an offset from UTC"
+    return STAMP_KINDS[value.utcoffset() is not None]
 
 
 def count_seconds(
