@@ -370,7 +370,10 @@ def test_noise_leaves_times_of_day(tmp_path):
 
 
 def test_records_with_and_without_priorities_are_written(tmp_path):
-    rows = [make_task("t0", "A", "B", 0, 9), {**make_task("t1", "A", "B", 0, 9), "priority": 2.0625}]
+    rows = [
+        make_task("t0", "A", "B", 0, 9),
+        {**make_task("t1", "A", "B", 0, 9), "priority": 2.0625},
+    ]
     instance = Instance.from_rows("x", FLOOR, rows)
     write_record(instance, tmp_path / "day.csv")
     assert load(tmp_path / "day.csv").content_hash == instance.content_hash
