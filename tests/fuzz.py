@@ -57,6 +57,7 @@ from acerl_np import (
     Simulator,
     StaticPlan,
     evaluate_policy,
+    load_instance,
     load_policy,
 )
 from acerl_np.commands.main import build_parser, main
@@ -67,7 +68,7 @@ from acerl_np.policies.network import initial_parameters
 from acerl_np.policies.origin import Origin
 from acerl_np.problem.assignments import Assignments, read_assignments
 from acerl_np.problem.importers.files import import_floor
-from acerl_np.problem.records import read_record, write_record
+from acerl_np.problem.records import write_record
 from acerl_np.problem.servable import measure_load
 from acerl_np.problem.tables import count_actions, count_features
 from acerl_np.simulation.replay import replay_assignments, write_schedule
@@ -893,12 +894,14 @@ def check_layout(path: Path) -> None:
 
 def check_record(path: Path) -> None:
     layout = sample_layout()
-    instance = read_record(path, layout)
+    instance = load_instance(path, layout=layout)
     for name in ("arrival", "expiry", "handling_time", "demand"):
         require(np.isfinite(getattr(instance, name)).all(), f"{name} is not finite")
     again = path.with_name("again.csv")
     write_record(instance, again)
-    require_same(read_record(again, layout).content_hash, instance.content_hash, "a record")
+    require_same(
+        load_instance(again, layout=layout).content_hash, instance.content_hash, "a record"
+    )
     load = measure_load(instance)
     figures = [load.offered, load.loaded, load.span, load.fleet_time]
     require(not np.isnan(figures).any() and min(figures) >= 0.0, f"a load {load}")
@@ -936,7 +939,7 @@ def check_breakdowns(path: Path) -> None:
     first = None
     for name in ("week.csv", "stamped.csv"):
         try:
-            instance = read_record(path.with_name(name), layout, breakdowns=path)
+            instance = load_instance(path.with_name(name), layout=layout, breakdowns=path)
         except InputError as error:
             check_refusal(error)
             if first is not None:

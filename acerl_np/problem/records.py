@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import NamedTuple
@@ -51,24 +50,6 @@ class Reading(NamedTuple):
     first: tuple[float, float]
 
 
-def read_record(
-    path: str | os.PathLike[str],
-    layout: Layout,
-    *,
-    breakdowns: str | os.PathLike[str] | None = None,
-    date_format: str | None = None,
-    servable: bool = True,
-) -> Instance:
-    """Read a task record (CSV) that belongs to `layout`; the arguments are those of `load_instance`."""
-    instance, _ = examine_record(path, layout, date_format=date_format, servable=servable)
-    if breakdowns is None:
-        return instance
-    if breakdowns == NO_BREAKDOWNS:
-        return replace(instance, layout=layout.with_breakdowns({}).with_random_breakdowns(None))
-    floor = read_breakdowns(breakdowns, layout, instance.epoch, date_format=date_format)
-    return replace(instance, layout=floor)
-
-
 def examine_record(
     path: str | os.PathLike[str],
     layout: Layout,
@@ -76,7 +57,7 @@ def examine_record(
     date_format: str | None = None,
     servable: bool = True,
 ) -> tuple[Instance, Reading]:
-    """Read a task record as `read_record` does, and say how it was understood."""
+    """Read a task record (CSV) that belongs to `layout`, and say how it was understood."""
     form = make_date_format(date_format)  # before a file is read that may be a pipe
     # Names of files need not be text; a backslash could not stand in another name.
     shown = show_path(path)

@@ -80,7 +80,7 @@ class Source(NamedTuple):
             raise RecordError(f"{shown}: {error}") from error
         if table.columns.ignored:
             # The line is named that asked for the record, as far as `load_instance` is what it asked.
-            warnings.warn(RecordWarning(shown, table.columns.ignored), stacklevel=5)
+            warnings.warn(RecordWarning(shown, table.columns.ignored), stacklevel=4)
         return result
 
     def parse(self, text: str) -> Table:
