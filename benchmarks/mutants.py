@@ -443,7 +443,7 @@ MUTANTS = [
     ),
     Mutant(
         "problem: a task may stand twice",
-        "problem/task_rows.py",
+        "problem/fields.py",
         "if task in seen:",
         "if False:",
         f"{RECORDS} {PROBLEM}",
@@ -451,8 +451,8 @@ MUTANTS = [
     Mutant(
         "problem: a task held back keeps its time",
         "problem/task_rows.py",
-        "return seconds, due - seconds",
-        "return seconds, expiry",
+        "else (seconds, due - seconds)",
+        "else (seconds, expiry)",
         f"{RECORDS} {SIMULATOR}",
     ),
     Mutant(
@@ -460,7 +460,7 @@ MUTANTS = [
         "problem/task_rows.py",
         "arrivals[falls[0] - 1] - arrivals[falls[0]] > HALF_A_DAY",
         "arrivals[falls[0] - 1] - arrivals[falls[0]] < HALF_A_DAY",
-        RECORDS,
+        "tests/problem/test_exports.py",
     ),
     Mutant(
         "problem: a breakdown before time zero keeps its repair",
@@ -474,13 +474,13 @@ MUTANTS = [
         "problem/records.py",
         "str(int(value)) if value == int(value) else repr(value)",
         'str(int(value)) if value == int(value) else f"{value:.3g}"',
-        RECORDS,
+        f"tests/problem/test_exports.py {RECORDS}",
     ),
     Mutant(
         "problem: waiting is scaled as expiry",
         "problem/scaling.py",
-        "np.array([0.0, expiry.max()])",
-        "expiry",
+        "waiting = [np.zeros(1), *expiries]",
+        "waiting = expiries",
         f"{PROBLEM} {SIMULATOR}",
     ),
     Mutant(
@@ -492,9 +492,9 @@ MUTANTS = [
     ),
     Mutant(
         "problem: a full load is refused",
-        "problem/servable.py",
-        "if instance.demand[k] > largest:",
-        "if instance.demand[k] >= largest:",
+        "problem/instance.py",
+        "self.demand > layout.largest_load",
+        "self.demand >= layout.largest_load",
         f"{PROBLEM} {RECORDS}",
     ),
     Mutant(

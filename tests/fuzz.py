@@ -36,10 +36,10 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 import numpy as np
@@ -57,6 +57,7 @@ from acerl_np import (
     Simulator,
     StaticPlan,
     evaluate_policy,
+    load_instance,
     load_policy,
 )
 from acerl_np.commands.main import build_parser, main
@@ -67,12 +68,13 @@ from acerl_np.policies.network import initial_parameters
 from acerl_np.policies.origin import Origin
 from acerl_np.problem.assignments import Assignments, read_assignments
 from acerl_np.problem.importers.files import import_floor
-from acerl_np.problem.records import read_record, write_record
+from acerl_np.problem.records import write_record
 from acerl_np.problem.servable import measure_load
 from acerl_np.problem.tables import count_actions, count_features
 from acerl_np.simulation.replay import replay_assignments, write_schedule
 from acerl_np.support.errors import CheckpointError
 from acerl_np.support.files import read_arrays, write_arrays
+from acerl_np.support.report import render_table
 
 SECONDS, WAITING = 5.0, 60.0
 """A case that takes longer is a finding: of the processor, and by the clock."""
@@ -177,7 +179,6 @@ TEXTS = [
     "\u2028",
     "\ufeff",
 ]
-TEXTS += ["A", "t0", "v0", "../..", "{name}", "%s"]
 NUMBERS = "0 -0 -0.0 -1 1 2 0.5 1e-12 5e-324 1e-9 1e-6 1e9 999999999.5 1e9999 1e400 -1e400".split()  # noqa: SIM905
 NUMBERS += ["1e308", "1e18", "100000", "4294967296", "0.1" + "0" * 400]
 NUMBERS += ["9" * 19, "9" * 400, "-" + "9" * 400, "9" * 5000]
@@ -280,11 +281,31 @@ def encode(rng: random.Random, text: str) -> bytes:
     return mutate_bytes(rng, encoded, [encoded]) if rng.random() < 0.1 else encoded
 
 
-def make_layout(rng: random.Random) -> bytes:
+Samples = dict[str, bytes]
+"""Valid files of the package's own formats by their names, made once."""
+
+CHECKPOINTS = ("new.npz", "run.npz", "uniform.npz")
+Maker = Callable[[random.Random, Path, Samples], bytes]
+
+
+def of_trees(*trees: Any) -> Maker:
+    """Return the maker of JSON with parts of one of these trees changed."""
+    return lambda rng, folder, samples: make_json(rng, rng.choice(trees))
+
+
+def of_tables(*samples: str) -> Maker:
+    """Return the maker of CSV with parts of one of these tables changed."""
+    return lambda rng, folder, _: make_table(rng, rng.choice(samples))
+
+
+def make_layout(rng: random.Random, folder: Path, samples: Samples) -> bytes:
     if rng.random() < 0.2:
         return encode(rng, dump_json(tiny_floor(rng), rng))
     data = make_json(rng, rng.choice([FLOOR, RANDOM_FLOOR, PLAIN_FLOOR]))
     return data.replace(b'"x"', b'"y"', 1) if rng.random() < 0.03 else data
+
+
+TIMES, REPAIRS = [0, 0.5, 1, 2.5, 1e9], [0, 0.5, 7, 1e9]
 
 
 def tiny_floor(rng: random.Random) -> dict[str, Any]:
@@ -300,35 +321,24 @@ def tiny_floor(rng: random.Random) -> dict[str, Any]:
         if rng.random() < 0.3:
             edge["one_way"] = True
         edges.append(edge)
+    vehicles = []
+    for k in range(rng.randrange(1, 4)):
+        times = [(rng.choice(TIMES), rng.choice(REPAIRS)) for _ in range(rng.randrange(3))]
+        vehicle: dict[str, Any] = {"id": f"v{k}", "start": rng.choice(names)}
+        vehicle["speed"] = rng.choice([1, 1e-6, 0.3, 1e9])
+        vehicle["breakdowns"] = [{"time": time, "repair_time": rest} for time, rest in times]
+        if rng.random() < 0.3:
+            uptime, repair = rng.choice([1, 1.5, 50, 1e9]), rng.choice([0, 0.25, 30, 1e9])
+            model = {"mean_time_between_failures": uptime, "mean_time_to_repair": repair}
+            vehicle["random_breakdowns"] = model
+        vehicles.append(vehicle)
     return {
         "format": 1,
         "task_slots": rng.choice([1, 2, 30]),
         "truncate_distances": rng.random() < 0.3,
         "sites": [{"id": name, "x": rng.choice([0, 1, 1e9]), "y": 0} for name in names],
         "edges": edges,
-        "vehicles": [
-            {
-                "id": f"v{k}",
-                "start": rng.choice(names),
-                "speed": rng.choice([1, 1e-6, 0.3, 1e9]),
-                "breakdowns": [
-                    {
-                        "time": rng.choice([0, 0.5, 1, 2.5, 1e9]),
-                        "repair_time": rng.choice([0, 0.5, 7, 1e9]),
-                    }
-                    for _ in range(rng.randrange(3))
-                ],
-                **({"random_breakdowns": tiny_model(rng)} if rng.random() < 0.3 else {}),
-            }
-            for k in range(rng.randrange(1, 4))
-        ],
-    }
-
-
-def tiny_model(rng: random.Random) -> dict[str, float]:
-    return {
-        "mean_time_between_failures": rng.choice([1, 1.5, 50, 1e9]),
-        "mean_time_to_repair": rng.choice([0, 0.25, 30, 1e9]),
+        "vehicles": vehicles,
     }
 
 
@@ -360,22 +370,15 @@ def render_csv(rng: random.Random, table: list[list[str]]) -> bytes:
     return content.encode(encoding, "replace")
 
 
-def make_lif(rng: random.Random) -> bytes:
-    return make_json(rng, rng.choice([read_tree("hall.lif.json"), ORIGINS]))
-
-
-def make_references(rng: random.Random) -> bytes:
-    return make_json(rng, read_tree("fuzz/best.json"))
-
-
 def make_audit(rng: random.Random, folder: Path, samples: Samples) -> bytes:
+    audit = samples["audit.jsonl"]
     if rng.random() < 0.3:
-        return mutate_bytes(rng, samples.audit, [samples.audit, b'{"kind": "VehicleIdle"}'])
-    lines = mutate_tree(rng, [json.loads(line) for line in samples.audit.splitlines()])
+        return mutate_bytes(rng, audit, [audit, b'{"kind": "VehicleIdle"}'])
+    lines = mutate_tree(rng, [json.loads(line) for line in audit.splitlines()])
     return encode(rng, "".join(dump_json(line, rng, [None]) + "\n" for line in lines))
 
 
-def make_plant(rng: random.Random) -> bytes:
+def make_plant(rng: random.Random, folder: Path, samples: Samples) -> bytes:
     text = (DATA / "plant.xml").read_bytes()
     if rng.random() < 0.3:
         return mutate_bytes(rng, text, [text, b"<!DOCTYPE a><!ENTITY b 'c'>"])
@@ -406,18 +409,6 @@ def make_plant(rng: random.Random) -> bytes:
     head = rng.choice(["utf-8", "latin-1", "utf-16", "x"])
     text = f'<?xml version="1.0" encoding="{head}"?>\n' if rng.random() < 0.2 else ""
     return encode(rng, text + ElementTree.tostring(root, encoding="unicode"))
-
-
-def make_record(rng: random.Random) -> bytes:
-    return make_table(rng, rng.choice(["week", "week", "stamped", "exported", "since-1970"]))
-
-
-def make_breakdowns(rng: random.Random) -> bytes:
-    return make_table(rng, rng.choice(["broken", "stamped-broken"]))
-
-
-def make_assignments(rng: random.Random) -> bytes:
-    return make_table(rng, "past")
 
 
 def make_table(rng: random.Random, sample: str) -> bytes:
@@ -452,7 +443,7 @@ def make_table(rng: random.Random, sample: str) -> bytes:
     return mutate_bytes(rng, data, [data]) if rng.random() < 0.1 else data
 
 
-def make_config(rng: random.Random) -> bytes:
+def make_config(rng: random.Random, folder: Path, samples: Samples) -> bytes:
     lines = dict(OPTIONS)
     for key in rng.sample(list(lines), rng.randrange(len(lines))):
         del lines[key]
@@ -486,17 +477,6 @@ def make_config(rng: random.Random) -> bytes:
 # Archives
 
 
-@dataclass
-class Samples:
-    """Valid files, made once."""
-
-    policy: bytes
-    plan: bytes
-    checkpoints: list[bytes]
-    dispatchers: list[bytes]
-    audit: bytes
-
-
 def sample_layout() -> Layout:
     return Layout.from_dict(FLOOR)
 
@@ -507,15 +487,10 @@ def sample_instance(layout: Layout | None = None, name: str = "week") -> Instanc
 
 
 def sample_policy() -> Policy:
-    sizes = [count_features(*SIZES), 2, count_actions(SIZES[1])]
-    scaling = [7.5, 2.5, 10, 10, 15, 5, 0, 1, 10, 4, 1.5, 4]
+    theta = initial_parameters([count_features(*SIZES), 2, count_actions(SIZES[1])], 1)
+    more = {"task_slots": SIZES[0], "n_vehicles": SIZES[1], "origin": Origin.of(sample_instance())}
     return Policy(
-        initial_parameters(sizes, 1),
-        hidden=(2,),
-        task_slots=SIZES[0],
-        n_vehicles=SIZES[1],
-        scaling=scaling,
-        origin=Origin.of(sample_instance()),
+        theta, hidden=(2,), scaling=[7.5, 2.5, 10, 10, 15, 5, 0, 1, 10, 4, 1.5, 4], **more
     )
 
 
@@ -526,29 +501,29 @@ def sample_plan() -> StaticPlan:
 
 
 def make_samples(folder: Path) -> Samples:
-    """Return valid archives: a policy, and checkpoints before and after some generations."""
-    path = folder / "sample.npz"
-    sample_policy().save(path)
-    policy = path.read_bytes()
-    sample_plan().save(path)
-    plan = path.read_bytes()
-    checkpoints = []
+    """Return valid files: policies, dispatchers, and checkpoints before and after some generations."""
+    files = ("policy.npz", "plan.npz", *CHECKPOINTS, "live.npz", "rule.npz", "audit.jsonl")
+    paths = {name: folder / name for name in files}
+    sample_policy().save(paths["policy.npz"])
+    sample_plan().save(paths["plan.npz"])
     instances = [sample_instance(), sample_instance(name="other")]
-    for generations, options in ((0, {}), (2, {}), (1, {"sampler": "uniform", "antithetic": True})):
+    others = ((0, {}), (2, {}), (1, {"sampler": "uniform", "antithetic": True}))
+    for name, (generations, options) in zip(CHECKPOINTS, others, strict=True):
         config = Config(generations=3, population=4, hidden=(2,), **options)
         trainer = ACERL(instances, config, threads=1)
         for _ in range(generations):
             trainer.step()
-        trainer.save(path)
-        checkpoints.append(path.read_bytes())
-    log = folder / "audit.jsonl"
-    dispatchers = [live_day(sample_policy(), path), live_day("EDD", path, log)]
-    path.unlink()
-    return Samples(policy, plan, checkpoints, dispatchers, log.read_bytes())
+        trainer.save(paths[name])
+    live_day(sample_policy(), paths["live.npz"])
+    live_day("EDD", paths["rule.npz"], paths["audit.jsonl"])
+    samples = {name: path.read_bytes() for name, path in paths.items()}
+    for path in paths.values():
+        path.unlink()
+    return samples
 
 
-def live_day(policy: Policy | str, path: Path, log: Path | None = None) -> bytes:
-    """Return a saved dispatcher in the middle of a day, whose log goes on to its end."""
+def live_day(policy: Policy | str, path: Path, log: Path | None = None) -> None:
+    """Save a dispatcher in the middle of a day, whose log goes on to its end."""
     live = acerl_np.Dispatcher(sample_layout(), policy, audit=log, explain=log is not None)
     tasks = [("t0", "A", "B"), ("t1", "C", "D"), ("t2", "D", "A"), ("off", "B", "C")]
     for k, ends in enumerate(tasks):
@@ -570,31 +545,26 @@ def live_day(policy: Policy | str, path: Path, log: Path | None = None) -> bytes
             )
         now += 15.0
         live.decide(now)
-    return path.read_bytes()
+
+
+KINDS_OF_NUMBERS = ["f2", "f4", "f8", "i1", "i8", "u4", "u8", "c8", "?", "U9", ">f4", "g", "S3"]
+STRANGE = [
+    *[np.array(x) for x in (0, -1, 1, 2**31, 2**62, -(2**63), 100_000_001, 4096)],
+    *[np.array(x) for x in (np.nan, np.inf, -np.inf, 1e308, -0.0, 1e-320)],
+    *[np.array(x) for x in (True, 1j, np.datetime64("2020-01-01"), np.timedelta64(1, "s"))],
+    *[np.array(x) for x in ("", "policy", "checkpoint", "a\nb", ["1"] * 3, b"x" * 5000, "\x1b[2J")],
+    *[np.zeros(x) for x in ((), (0,), (1,), (2,), (7, 0), (2, 2), (1,) * 20, (100_000,))],
+    np.zeros(3, np.dtype([("a", "i4"), ("b", "f8")])),
+]
 
 
 def hostile_array(rng: random.Random, array: np.ndarray) -> Any:
     """Return an array of another shape, type or content."""
     what = rng.randrange(12)
     if what == 0 and array.dtype.kind in "fiu":
-        return array.astype(
-            rng.choice(
-                ["f2", "f4", "f8", "i1", "i8", "u4", "u8", "c8", "?", "U9", ">f4", "g", "S3"]
-            )
-        )
-    if what == 1:
-        return np.zeros(rng.choice([(), (0,), (1,), (2,), (7, 0), (2, 2), (1,) * 20, (100_000,)]))
-    if what == 2:
-        return np.array(rng.choice([0, -1, 1, 2**31, 2**62, -(2**63), 100_000_001, 4096]))
-    if what == 3:
-        return np.array(rng.choice([np.nan, np.inf, -np.inf, 1e308, -0.0, 1e-320]))
-    if what == 4:
-        text = rng.choice(["", "policy", "checkpoint", "a\nb", "1", "x" * 5000, "\x1b[2J"])
-        return np.array(rng.choice([text, [text] * 3, text.encode()]))
-    if what == 5:
-        return np.array(rng.choice([True, 1j, np.datetime64("2020-01-01"), np.timedelta64(1, "s")]))
-    if what == 6:
-        return np.zeros(3, np.dtype([("a", "i4"), ("b", "f8")]))
+        return array.astype(rng.choice(KINDS_OF_NUMBERS))
+    if what < 7:
+        return rng.choice(STRANGE)
     if what == 7:
         return np.concatenate([array.ravel(), array.ravel()])
     if what == 8:
@@ -690,10 +660,15 @@ def read_sealed(folder: Path, data: bytes) -> dict[str, Any]:
     return read_arrays(path, InputError)
 
 
+def of_archives(parts: list[str], *names: str) -> Maker:
+    """Return the maker of archives with bytes, members, arrays, or JSON in these arrays changed."""
+    return lambda rng, folder, samples: make_archive(rng, folder, samples, parts, names)
+
+
 def make_archive(
-    rng: random.Random, folder: Path, sample: bytes, others: list[bytes], parts: list[str]
+    rng: random.Random, folder: Path, samples: Samples, parts: list[str], names: Sequence[str]
 ) -> bytes:
-    """Return an archive with bytes, members, arrays, or JSON in these arrays changed."""
+    sample, others = samples[rng.choice(names)], list(samples.values())
     what = rng.random()
     if what < 0.2:
         return mutate_bytes(rng, sample, others)
@@ -719,9 +694,9 @@ def make_archive(
 
 def make_policy(rng: random.Random, folder: Path, samples: Samples) -> bytes:
     if rng.random() < 0.8:
-        others = [samples.policy, *samples.checkpoints]
-        return make_archive(rng, folder, samples.policy, others, ["origin.facts", "origin.history"])
-    arrays = read_sealed(folder, samples.policy)
+        parts = ["origin.facts", "origin.history"]
+        return make_archive(rng, folder, samples, parts, ["policy.npz"])
+    arrays = read_sealed(folder, samples["policy.npz"])
     slots, fleet = rng.choice([1, 2, 3, 40]), rng.choice([1, 2, 3])
     hidden = [rng.choice([1, 2, 9]) for _ in range(rng.randrange(4))]
     sizes = [count_features(slots, fleet), *hidden, count_actions(fleet)]
@@ -735,21 +710,6 @@ def make_policy(rng: random.Random, folder: Path, samples: Samples) -> bytes:
         "smallest": np.array([rng.choice([1, slots, 99]), rng.choice([1, fleet])]),
     }
     return seal(folder, arrays if rng.random() < 0.5 else mutate_arrays(rng, arrays))
-
-
-def make_plan(rng: random.Random, folder: Path, samples: Samples) -> bytes:
-    return make_archive(rng, folder, samples.plan, [samples.plan, samples.policy], ["plan"])
-
-
-def make_checkpoint(rng: random.Random, folder: Path, samples: Samples) -> bytes:
-    sample = rng.choice(samples.checkpoints)
-    parts = ["settings", "settings", "instances"]
-    return make_archive(rng, folder, sample, [samples.policy, *samples.checkpoints], parts)
-
-
-def make_dispatcher(rng: random.Random, folder: Path, samples: Samples) -> bytes:
-    sample = rng.choice(samples.dispatchers)
-    return make_archive(rng, folder, sample, [samples.policy, *samples.dispatchers], ["state"])
 
 
 def pack(data: Any, rng: random.Random) -> np.ndarray:
@@ -780,7 +740,7 @@ WORDS += ["", " ", "a\nb", "\x1b[31m", "x" * 300, "x" * 5000]
 WORDS += ["9" * 30, "9" * 400, "9" * 5000, "-" + "9" * 30]
 
 
-def make_words(rng: random.Random) -> bytes:
+def make_words(rng: random.Random, folder: Path, samples: Samples) -> bytes:
     words = list(rng.choice(LINES))
     for _ in range(rng.choice([0, 1, 1, 1, 2, 3])):
         at = rng.randrange(len(words) + 1)
@@ -794,6 +754,11 @@ def make_words(rng: random.Random) -> bytes:
         elif at < len(words):
             words.append(words[at])
     return pickle.dumps(tame(words))
+
+
+POPULATION = ("--population", "4")
+TRAIN_LIMITS = (("trials", 2, "2"), ("threads", 2, "1"), ("generations", 3, "1"))
+TRAIN_LIMITS += (("population", 8, "4"),)
 
 
 def tame(words: list[str]) -> list[str]:
@@ -814,26 +779,22 @@ def tame(words: list[str]) -> list[str]:
         return value is None or most < value < 1e8
 
     more: list[str] = []
-    if command in ("train", "evaluate"):
-        for name, most, few in (("trials", 2, "2"), ("threads", 2, "1")):
-            more += [f"--{name}", few] if above(name, most) else []
+    for name, most, few in {
+        "evaluate": (("trials", 2, "2"), ("threads", 2, "1")),
+        "train": TRAIN_LIMITS,
+        "records": (("count", 20, "2"), ("tasks", 2_000, "3")),
+    }.get(command or "", ()):
+        generates = command != "records" or getattr(options, "action", "") == "generate"
+        more += [f"--{name}", few] if generates and above(name, most) else []
     if command == "train":
-        for name, most, few in (("generations", 3, "1"), ("population", 8, "4")):
-            more += [f"--{name}", few] if above(name, most) else []
-        if options.resume is not None and not more:
-            more = ["--generations", "3"]
-        hidden = options.hidden
         if options.resume is not None:
-            more = [word for word in more if word not in ("--population", "4")]
-        elif options.config is None and (hidden is None or max(hidden, default=0) > 100):
+            more = [word for word in more or ["--generations", "3"] if word not in POPULATION]
+        elif options.config is None and max(options.hidden or [101]) > 100:
             more += ["--hidden", "2"]
         if options.out is None:
             more += ["--out", "run"]
     if command == "hindsight" and options.effort >= 0.001:
         more += ["--effort", "0"]
-    if command == "records" and getattr(options, "action", "") == "generate":
-        for name, most, few in (("count", 20, "2"), ("tasks", 2_000, "3")):
-            more += [f"--{name}", few] if above(name, most) else []
     if command == "experiments" and options.seeds > 0:
         more += ["--seeds", "0"]
     if "--" in words:
@@ -870,6 +831,10 @@ def within(seconds: float) -> Iterator[None]:
 def require(condition: object, what: str) -> None:
     if not condition:
         raise Finding(what)
+
+
+def require_same(first: object, again: object, what: str) -> None:
+    require(first == again, f"{what} that changes when it is written and read")
 
 
 def check_refusal(error: InputError) -> None:
@@ -913,9 +878,7 @@ def play(instance: Instance, **sizes: Any) -> None:
 def check_layout(path: Path) -> None:
     layout = Layout.load(path)
     again = Layout.from_dict(json.loads(json.dumps(layout.to_dict(), allow_nan=False)))
-    require(
-        again.to_dict() == layout.to_dict(), "a layout that changes when it is written and read"
-    )
+    require_same(again.to_dict(), layout.to_dict(), "a layout")
     sites = [site.id for site in layout.sites]
     played = 0
     for k in range(min(len(sites), 4)):
@@ -931,14 +894,13 @@ def check_layout(path: Path) -> None:
 
 def check_record(path: Path) -> None:
     layout = sample_layout()
-    instance = read_record(path, layout)
+    instance = load_instance(path, layout=layout)
     for name in ("arrival", "expiry", "handling_time", "demand"):
         require(np.isfinite(getattr(instance, name)).all(), f"{name} is not finite")
     again = path.with_name("again.csv")
     write_record(instance, again)
-    require(
-        read_record(again, layout).content_hash == instance.content_hash,
-        "a record that changes when it is written and read",
+    require_same(
+        load_instance(again, layout=layout).content_hash, instance.content_hash, "a record"
     )
     load = measure_load(instance)
     figures = [load.offered, load.loaded, load.span, load.fleet_time]
@@ -977,7 +939,7 @@ def check_breakdowns(path: Path) -> None:
     first = None
     for name in ("week.csv", "stamped.csv"):
         try:
-            instance = read_record(path.with_name(name), layout, breakdowns=path)
+            instance = load_instance(path.with_name(name), layout=layout, breakdowns=path)
         except InputError as error:
             check_refusal(error)
             if first is not None:
@@ -987,7 +949,7 @@ def check_breakdowns(path: Path) -> None:
         load = measure_load(instance)
         require(load.fleet_time >= 0.0 and not math.isnan(load.offered), f"a load {load}")
         again = Layout.from_dict(json.loads(json.dumps(instance.layout.to_dict(), allow_nan=False)))
-        require(again.to_dict() == instance.layout.to_dict(), "breakdowns that change when written")
+        require_same(again.to_dict(), instance.layout.to_dict(), "a floor with breakdowns")
         play(instance)
 
 
@@ -1010,7 +972,7 @@ def check_references(path: Path) -> None:
     again = path.with_name("again.json")
     save_references(again, references)
     rounded = [replace(item, tardiness=round(item.tardiness, 9)) for item in references]
-    require(load_references(again) == rounded, "references that change when they are written")
+    require_same(load_references(again), rounded, "a file of references")
 
 
 def check_audit(path: Path) -> None:
@@ -1026,7 +988,7 @@ def check_dispatcher(path: Path) -> None:
     live.save(again)
     other = acerl_np.Dispatcher.load(again)
     after = other.waiting, other.planned, other.under_way, other.sites, other.out_of_service
-    require(before == after, "a dispatcher that changes when it is written and read")
+    require_same(before, after, "a dispatcher")
     known = {vehicle.id for vehicle in live.layout.vehicles}
     for now in (50.0, 1e12):
         given = live.decide(now)
@@ -1045,7 +1007,7 @@ def check_config(path: Path) -> None:
         require(status == 2, f"status {status} for options that the library refuses: {err[:200]!r}")
         raise
     plain = json.loads(json.dumps(config.to_dict(), allow_nan=False))
-    require(Config.from_dict(plain) == config, "options that change when they are written and read")
+    require_same(Config.from_dict(plain), config, "a set of options")
 
 
 def check_policy(path: Path) -> None:
@@ -1053,10 +1015,8 @@ def check_policy(path: Path) -> None:
     again = path.with_name("again.npz")
     policy.save(again)
     loaded = load_policy(again)
-    require(
-        loaded.theta.tobytes() == policy.theta.tobytes() and loaded.origin == policy.origin,
-        "a policy that changes when it is written and read",
-    )
+    require_same(loaded.theta.tobytes(), policy.theta.tobytes(), "a network")
+    require_same(loaded.origin, policy.origin, "an origin")
     rng = np.random.default_rng(0)
     n = 6
     observation = rng.standard_normal((n, policy.n_features)).astype(np.float32)
@@ -1086,10 +1046,7 @@ def check_plan(path: Path) -> None:
     again = path.with_name("again.npz")
     plan.save(again)
     loaded = load_policy(again)
-    require(
-        loaded == plan and loaded.origin == plan.origin,
-        "a plan that changes when it is written and read",
-    )
+    require_same((loaded, loaded.origin), (plan, plan.origin), "a plan")
     require(plan.describe().isprintable(), "a plan in words that no terminal should see")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PolicyWarning)  # a changed origin is another floor
@@ -1161,47 +1118,51 @@ def check_words(path: Path) -> None:
     raise InputError(lines[0][:1000])
 
 
-Maker = Callable[[random.Random, Path, Samples], bytes]
-
-
-@dataclass(frozen=True)
-class Kind:
-    """How inputs of a kind are made and what must hold for them."""
+class Kind(NamedTuple):
+    """How inputs of a kind are made, what must hold for them, how many a test has, and valid ones."""
 
     name: str
-    suffix: str
     make: Maker
     check: Callable[[Path], None]
+    cases: int
+    valid: str
+
+    @property
+    def suffix(self) -> str:
+        return self.valid.rpartition(".")[2] or "pickle"
 
 
-def alone(make: Callable[[random.Random], bytes]) -> Maker:
-    return lambda rng, folder, samples: make(rng)
+RECORDS = of_tables("week", "week", "stamped", "exported", "since-1970")
+WEEKS = "week.csv stamped.csv exported.csv since-1970.csv"
+BROKEN = of_tables("broken", "stamped-broken")
+LIF = of_trees(read_tree("hall.lif.json"), ORIGINS)
+REFERENCES = of_trees(read_tree("fuzz/best.json"))
+CHECKPOINT = of_archives(["settings", "settings", "instances"], *CHECKPOINTS)
+SAVED = of_archives(["state"], "live.npz", "rule.npz")
+MADE = [
+    Kind("layout", make_layout, check_layout, 400, "floor.json"),
+    Kind("record", RECORDS, check_record, 400, WEEKS),
+    Kind("lif", LIF, check_import, 120, "hall.json origins.json"),
+    Kind("plant", make_plant, check_import, 120, "plant.xml"),
+    Kind("breakdowns", BROKEN, check_breakdowns, 300, "broken.csv stamped-broken.csv"),
+    Kind("assignments", of_tables("past"), check_assignments, 300, "past.csv"),
+    Kind("config", make_config, check_config, 120, "options.toml"),
+    Kind("references", REFERENCES, check_references, 200, "best.json"),
+    Kind("policy", make_policy, check_policy, 150, "policy.npz"),
+    Kind("plan", of_archives(["plan"], "plan.npz"), check_plan, 100, "plan.npz"),
+    Kind("checkpoint", CHECKPOINT, check_checkpoint, 100, " ".join(CHECKPOINTS)),
+    Kind("dispatcher", SAVED, check_dispatcher, 200, "live.npz rule.npz"),
+    Kind("audit", make_audit, check_audit, 300, "audit.jsonl"),
+    Kind("command", make_words, check_words, 100, ""),
+]
+KINDS = {kind.name: kind for kind in MADE}
 
 
-KINDS = {
-    kind.name: kind
-    for kind in (
-        Kind("layout", "json", alone(make_layout), check_layout),
-        Kind("record", "csv", alone(make_record), check_record),
-        Kind("lif", "json", alone(make_lif), check_import),
-        Kind("plant", "xml", alone(make_plant), check_import),
-        Kind("breakdowns", "csv", alone(make_breakdowns), check_breakdowns),
-        Kind("assignments", "csv", alone(make_assignments), check_assignments),
-        Kind("config", "toml", alone(make_config), check_config),
-        Kind("references", "json", alone(make_references), check_references),
-        Kind("policy", "npz", make_policy, check_policy),
-        Kind("plan", "npz", make_plan, check_plan),
-        Kind("checkpoint", "npz", make_checkpoint, check_checkpoint),
-        Kind("dispatcher", "npz", make_dispatcher, check_dispatcher),
-        Kind("audit", "jsonl", make_audit, check_audit),
-        Kind("command", "pickle", alone(make_words), check_words),
-    )
-}
+OUTCOMES = ("accepted", "refused", "finding")
 
 
-@dataclass
-class Result:
-    """What became of a case: "accepted", "refused" or "finding", and why."""
+class Result(NamedTuple):
+    """What became of a case, and why."""
 
     outcome: str
     reason: str = ""
@@ -1218,9 +1179,9 @@ def fill_folder(folder: Path, samples: Samples) -> None:
     table = (folder / "week.csv").read_text()
     (folder / "other.csv").write_text(table.replace("2.5", "3"))
     (folder / "\udcff.csv").write_text(table)  # a name that is not UTF-8
-    (folder / "policy.npz").write_bytes(samples.policy)
-    (folder / "\udcff.npz").write_bytes(samples.policy)
-    (folder / "run.npz").write_bytes(samples.checkpoints[1])
+    for name, data in samples.items():
+        (folder / name).write_bytes(data)
+    (folder / "\udcff.npz").write_bytes(samples["policy.npz"])
     (folder / "bad.bin").write_bytes(bytes(range(256)))
     (folder / "empty").touch()
     (folder / "folder").mkdir()
@@ -1309,7 +1270,7 @@ def watch(
 def fuzz(n_cases: int, seed: int, kinds: list[str], out: Path) -> int:
     """Run the cases, print the table, save the findings; return the number of findings."""
     started = time.perf_counter()
-    counts = {name: dict.fromkeys(("accepted", "refused", "finding"), 0) for name in kinds}
+    counts = {name: dict.fromkeys(OUTCOMES, 0) for name in kinds}
     seconds = dict.fromkeys(kinds, 0.0)
     saved: dict[str, list[str]] = {}
     # Kind after kind, so that a kind's cases do not depend on which others run.
@@ -1332,13 +1293,13 @@ def fuzz(n_cases: int, seed: int, kinds: list[str], out: Path) -> int:
             if result.outcome == "finding":
                 save_finding(out, KINDS[kind], number, seed, folder, samples, result)
                 saved.setdefault(f"{kind}: {result.reason}", []).append(f"{kind}:{number}")
-    print(f"{'kind':<12}{'cases':>8}{'accepted':>10}{'refused':>10}{'findings':>10}{'seconds':>10}")
-    total = dict.fromkeys(("accepted", "refused", "finding"), 0)
-    for name, count in counts.items():
-        print_row(name, count, seconds[name])
-        for outcome in total:
-            total[outcome] += count[outcome]
-    print_row("all", total, time.perf_counter() - started)
+    total = {outcome: sum(count[outcome] for count in counts.values()) for outcome in OUTCOMES}
+    seconds["all"] = time.perf_counter() - started
+    rows = [
+        [name, *(f"{n:,}" for n in (sum(count.values()), *count.values())), f"{seconds[name]:.1f}"]
+        for name, count in (*counts.items(), ("all", total))
+    ]
+    print(render_table(["kind", "cases", *OUTCOMES, "seconds"], rows, "text"), end="")
     for reason, names in saved.items():
         print(f"\n{len(names)} x {reason}\n  {' '.join(names[:8])}")
     if saved:
@@ -1346,41 +1307,16 @@ def fuzz(n_cases: int, seed: int, kinds: list[str], out: Path) -> int:
     return total["finding"]
 
 
-def print_row(name: str, count: dict[str, int], seconds: float) -> None:
-    print(
-        f"{name:<12}{sum(count.values()):>8,}{count['accepted']:>10,}{count['refused']:>10,}"
-        f"{count['finding']:>10,}{seconds:>10.1f}"
-    )
-
-
 def check_samples(samples: Samples, folder: Path) -> None:
     """Make sure that what is mutated is accepted as it is."""
     inside, here = folder / "inside" / "case", Path.cwd()
     fill_folder(inside, samples)
-    (inside / "audit.jsonl").write_bytes(samples.audit)
-    texts = {
-        "layout": ["floor.json"],
-        "record": ["week.csv", "stamped.csv", "exported.csv", "since-1970.csv"],
-        "lif": ["hall.json", "origins.json", "plant.xml"],
-        "breakdowns": ["broken.csv", "stamped-broken.csv"],
-        "assignments": ["past.csv"],
-        "references": ["best.json"],
-        "audit": ["audit.jsonl"],
-        "config": ["options.toml"],
-    }
-    archives = {"policy": [samples.policy], "plan": [samples.plan]}
-    archives |= {"checkpoint": samples.checkpoints, "dispatcher": samples.dispatchers}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RecordWarning)
-        for kind, names in texts.items():
-            for name in names:
-                KINDS[kind].check(inside / name)
-    os.chdir(here)
-    for kind, samples_of in archives.items():
-        for data in samples_of:
-            (inside / "sample.npz").write_bytes(data)
-            KINDS[kind].check(inside / "sample.npz")
-    fill_folder(inside, samples)
+        for kind in KINDS.values():
+            for name in kind.valid.split():
+                kind.check(inside / name)
+                os.chdir(here)
 
 
 def save_finding(

@@ -5,8 +5,8 @@ import sys
 import numba
 import pytest
 from fuzz import (
+    FLOOR,
     KINDS,
-    TABLE,
     check_refusal,
     check_samples,
     fill_folder,
@@ -14,7 +14,6 @@ from fuzz import (
     play,
     run_case,
     run_main,
-    sample_layout,
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -27,24 +26,6 @@ pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="cases are timed by a signal"),
     pytest.mark.skipif(not JIT, reason="thousands of episodes are played with compiled kernels"),
 ]
-
-CASES = {
-    "layout": 400,
-    "record": 400,
-    "lif": 120,
-    "plant": 120,
-    "breakdowns": 300,
-    "assignments": 300,
-    "config": 120,
-    "policy": 150,
-    "plan": 100,
-    "checkpoint": 100,
-    "command": 100,
-    "references": 200,
-    "dispatcher": 200,
-    "audit": 300,
-}
-"""Of the profile "many"."""
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +40,7 @@ def test_the_samples_are_accepted(samples, tmp_path):
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_mutated_inputs_work_or_are_refused_in_one_line(kind, samples, tmp_path):
     counts = dict.fromkeys(("accepted", "refused", "finding"), 0)
-    n = max(60, CASES[kind.name] * settings.default.max_examples // 100)
+    n = max(60, kind.cases * settings.default.max_examples // 100)
     for number in range(n):
         result = run_case(kind, number, 0, tmp_path, samples)
         if result.outcome == "finding":
@@ -120,10 +101,7 @@ sites = st.lists(st.sampled_from("ABCDE"), min_size=2, max_size=5, unique=True).
     ).map(list)
 )
 edges = st.lists(
-    part(
-        {"a": names, "b": names},
-        {"length": one_in_ten(few, numbers), "one_way": st.booleans()},
-    ),
+    part({"a": names, "b": names}, {"length": one_in_ten(few, numbers), "one_way": st.booleans()}),
     max_size=8,
 )
 breakdowns = st.lists(part({"time": few, "repair_time": few | numbers}, {}), max_size=3)
@@ -168,9 +146,11 @@ rows = st.lists(
 )
 
 
-def play_or_refuse(data, tasks):
+@settings(deadline=None)
+@given(layouts | st.builds(lambda: FLOOR), rows)
+def test_any_layout_and_record_are_played_or_refused(data, tasks):
     try:
-        layout = data if isinstance(data, Layout) else Layout.from_dict(data)
+        layout = Layout.from_dict(data)
         instance = Instance.from_rows("week", layout, tasks)
     except InputError as error:
         check_refusal(error)
@@ -178,37 +158,4 @@ def play_or_refuse(data, tasks):
     assert Layout.from_dict(layout.to_dict()).to_dict() == layout.to_dict()
     again = Instance.from_rows("again", layout, instance.rows())
     assert again.content_hash == instance.content_hash
-    play(instance)
-
-
-@settings(deadline=None)
-@given(layouts, rows)
-def test_any_layout_is_played_or_refused(data, tasks):
-    play_or_refuse(data, tasks)
-
-
-@settings(deadline=None)
-@given(rows)
-def test_any_record_is_played_or_refused(tasks):
-    play_or_refuse(sample_layout(), tasks)
-
-
-def fields_of(row):
-    return [str(row.get(column, "")) for column in TABLE[0]]
-
-
-@settings(deadline=None)
-@given(rows, st.sampled_from(",;"), st.sampled_from(["\n", "\r\n"]), st.booleans())
-def test_any_table_is_read_or_refused(tmp_path_factory, tasks, separator, end, mark):
-    from acerl_np.problem.records import read_record
-
-    path = tmp_path_factory.getbasetemp() / "table.csv"
-    text = end.join(separator.join(fields) for fields in (TABLE[0], *map(fields_of, tasks)))
-    encoding = "utf-8-sig" if mark else "utf-8"
-    path.write_bytes(text.encode(encoding, "surrogatepass"))
-    try:
-        instance = read_record(path, sample_layout())
-    except InputError as error:
-        check_refusal(error)
-        return
     play(instance)

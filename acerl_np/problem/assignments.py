@@ -7,7 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from acerl_np.problem.fields import TimeColumn, count_seconds, is_blank, make_date_format, read_id
+from acerl_np.problem.fields import (
+    TimeColumn,
+    count_seconds,
+    is_blank,
+    make_date_format,
+    read_known,
+    read_once,
+)
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.limits import MAX_TASKS
 from acerl_np.problem.source import Source, Table
@@ -22,16 +29,8 @@ PAST = Source(
 class Assignments:
     """Which vehicle served which task from when, as recorded.
 
-    Attributes
-    ----------
-    instance : Instance
-        The record whose tasks these are.
-    order : ndarray(int32, (n_tasks,))
-        Tasks by their recorded starts, equal starts in the order of the file.
-    vehicle : ndarray(int32, (n_tasks,))
-        Position in the layout's vehicles of the one that served each task.
-    start, finish : ndarray(float64, (n_tasks,)), s
-        As recorded, per task; `finish` is nan where it was not.
+    `order` are the tasks by their recorded starts, equal starts in the order of the file; `vehicle` is the
+    position of the one that served each task; `finish`, s, is nan where it was not recorded.
     """
 
     instance: Instance
@@ -44,33 +43,11 @@ class Assignments:
 def read_assignments(
     path: str | os.PathLike[str], instance: Instance, *, date_format: str | None = None
 ) -> Assignments:
-    """Read past assignments of a record's tasks.
+    """Read past assignments of a record's tasks; "-" is the standard input.
 
-    Parameters
-    ----------
-    path : path-like
-        CSV with header `task,vehicle,start`, optionally `finish`; times are seconds or timestamps
-        as in `instances/README.md`; "-" is the standard input.
-    instance : Instance
-    date_format : str, optional
-        How the file writes dates besides ISO 8601, as `datetime.strptime` reads it.
-
-    Returns
-    -------
-    Assignments
-
-    Raises
-    ------
-    RecordError
-        If the file cannot be read, names an unknown task or vehicle, a task twice, a vehicle that
-        may not carry its task, or leaves a task out; the message names line and field.
-    InputError
-        If the date format is none.
-
-    Warns
-    -----
-    RecordWarning
-        If the file has columns that are not read.
+    The CSV's header is `task,vehicle,start`, optionally `finish`; times are seconds or moments of any form,
+    also of `date_format`. A `RecordError` names line and field of what is unknown or stands twice, of a
+    vehicle that may not carry its task, or where a task is left out.
     """
     form = make_date_format(date_format)
     columns = {name: TimeColumn(name, form) for name in ("start", "finish")}
@@ -84,43 +61,29 @@ def _collect(table: Table, instance: Instance, columns: dict[str, TimeColumn]) -
     n = instance.n_tasks
     vehicle = np.full(n, -1, np.int32)
     times = {"start": np.zeros(n), "finish": np.full(n, np.nan)}
-    seen: dict[int, str] = {}
+    seen: dict[str, str] = {}
     for row, place in zip(table.rows, table.places, strict=True):
-        name = read_id(row, "task", place)
-        if name not in task_index:
-            raise RecordError(
-                f"{place}: task: unknown task '{name}'; expected a task of record '{instance.name}'"
-            )
-        task = task_index[name]
-        if task in seen:
-            raise RecordError(
-                f"{place}: task: '{name}' stands already on {seen[task]}; expected each task once"
-            )
-        seen[task] = place
-        name = read_id(row, "vehicle", place)
-        if name not in vehicle_index:
-            raise RecordError(
-                f"{place}: vehicle: unknown vehicle '{name}'; expected a vehicle of layout "
-                f"'{layout.name}'"
-            )
-        vehicle[task] = vehicle_index[name]
-        capacity = layout.vehicles[vehicle[task]].capacity
+        task = read_known(row, place, "task", task_index, f"record '{instance.name}'")
+        read_once(row, place, seen)
+        v = read_known(row, place, "vehicle", vehicle_index, f"layout '{layout.name}'")
+        vehicle[task] = v
+        capacity = layout.vehicles[v].capacity
         if 0.0 < capacity < instance.demand[task]:
             raise RecordError(
-                f"{place}: vehicle: '{name}' has a capacity of {capacity:g}; expected a vehicle that "
-                f"may carry the task's demand of {instance.demand[task]:g}"
+                f"{place}: vehicle: '{layout.vehicles[v].id}' has a capacity of {capacity:g}; "
+                f"expected a vehicle that may carry the task's demand of {instance.demand[task]:g}"
             )
         for column, moments in times.items():
             if column == "start" or not is_blank(row.get(column)):
                 found = columns[column].read(row, place)
                 moments[task] = count_seconds(found, instance.epoch, column, place)
-    missing = [name for k, name in enumerate(instance.tasks) if k not in seen]
+    missing = [name for name in instance.tasks if name not in seen]
     if missing:
         others = f" and {len(missing) - 1} more of the record's tasks" if missing[1:] else ""
         raise RecordError(
             f"{table.places[-1] if table.places else 'line 1'}: task: the file ends without '{missing[0]}'"
             f"{others}; expected each of the record's {n} tasks once"
         )
-    in_file = np.fromiter(seen, np.int32, n)
+    in_file = np.array([task_index[name] for name in seen], np.int32)
     order = in_file[np.argsort(times["start"][in_file], kind="stable")]
     return Assignments(instance, order, vehicle, **times)

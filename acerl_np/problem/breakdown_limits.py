@@ -30,11 +30,7 @@ def find_last_tick(instance: Instance, horizon: float | None = None) -> int:
     That is `horizon`, s, by default as `RANDOM_HORIZON` says; `MAX_CYCLES` comes first if it is earlier.
     """
     models = [vehicle.random_breakdowns for vehicle in instance.layout.vehicles]
-    cycle = min(
-        model.mean_time_between_failures + model.mean_time_to_repair
-        for model in models
-        if model is not None
-    )
+    cycle = min(x.mean_time_between_failures + x.mean_time_to_repair for x in models if x)
     if horizon is None:
         horizon = RANDOM_HORIZON * _measure_alone(instance)
     return int(min(horizon, MAX_CYCLES * cycle, MAX_HORIZON))
@@ -47,7 +43,7 @@ def check_tries(instance: Instance) -> None:
     least = np.full(instance.n_tasks, np.inf)
     shown = np.zeros(instance.n_tasks)
     for vehicle in instance.layout.vehicles:
-        able = (vehicle.capacity == 0.0) | (instance.demand <= vehicle.capacity)
+        able = instance.demand <= (vehicle.capacity or np.inf)
         loaded = routes.find_time(vehicle.speed)[instance.pickup, instance.delivery]
         seconds = loaded + instance.handling_time
         model = vehicle.random_breakdowns

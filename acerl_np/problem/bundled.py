@@ -5,12 +5,18 @@ from __future__ import annotations
 import json
 import os
 import re
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
-from acerl_np.problem.records import BREAKDOWNS_FILE, read_record
+from acerl_np.problem.records import (
+    BREAKDOWNS_FILE,
+    NO_BREAKDOWNS,
+    examine_record,
+    read_breakdowns,
+)
 from acerl_np.support.errors import InputError, LayoutError, RecordError
 from acerl_np.support.files import STDIN, path_exists
 
@@ -117,9 +123,14 @@ def load_instance(
     if breakdowns is None:
         breakdowns = find_breakdowns(instance)
     source, floor = find_record(instance, layout)
-    return read_record(
-        source, floor, breakdowns=breakdowns, date_format=date_format, servable=servable
-    )
+    found, _ = examine_record(source, floor, date_format=date_format, servable=servable)
+    if breakdowns is None:
+        return found
+    if breakdowns == NO_BREAKDOWNS:
+        floor = floor.with_breakdowns({}).with_random_breakdowns(None)
+    else:
+        floor = read_breakdowns(breakdowns, floor, found.epoch, date_format=date_format)
+    return replace(found, layout=floor)
 
 
 def find_record(

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, time, timedelta
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 from acerl_np.problem.json_tree import is_name, refuse, shorten
 from acerl_np.problem.limits import MAX_NUMBER
@@ -22,6 +22,8 @@ TIMESTAMP = re.compile(
 CLOCK = re.compile(r"([01]?[0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.,][0-9]{1,9})?)?")
 DATE = re.compile(r"(?![0-9]{4}-)[0-9]{1,4}([./-])[0-9]{1,2}\1([0-9]{1,4})?.{0,60}")
 EXAMPLE = "2024-05-06T07:08:09"
+
+T = TypeVar("T")
 
 CLOCK_DAY = datetime(1, 1, 1)
 """The day of times of day: no record has real moments of the year 1."""
@@ -45,6 +47,29 @@ def read_id(row: Mapping[str, Any], column: str, place: str) -> str:
         with suppress(ValueError):  # Python writes no number of more than 4,300 digits
             text = str(value)
     return text if is_name(text) else refuse(f"{place}: {column}", value, "a name", RecordError)
+
+
+def read_once(row: Mapping[str, Any], place: str, seen: dict[str, str]) -> str:
+    """Return the task in a row, and note where it stands; `RecordError` if it stood somewhere before."""
+    task = read_id(row, "task", place)
+    if task in seen:
+        raise RecordError(
+            f"{place}: task: '{task}' stands already on {seen[task]}; expected each task once"
+        )
+    seen[task] = place
+    return task
+
+
+def read_known(
+    row: Mapping[str, Any], place: str, column: str, known: Mapping[str, T], of: str
+) -> T:
+    """Return what the name in a field stands for; `RecordError` if it is none of those `of` something."""
+    name = read_id(row, column, place)
+    if name not in known:
+        raise RecordError(
+            f"{place}: {column}: unknown {column} '{name}'; expected a {column} of {of}"
+        )
+    return known[name]
 
 
 def is_blank(value: object) -> bool:
@@ -72,10 +97,9 @@ def read_number(
     unit: str = " of seconds",
     alternative: str = "",
 ) -> float:
-    """Return the number in a field, 0 to `MAX_NUMBER`; `RecordError` if it holds none.
+    """Return the number in a field, 0 to `MAX_NUMBER`, or the default of an empty one; else `RecordError`.
 
-    `default` stands for an empty field; without one that is an error. `unit` and `alternative` say what else
-    was expected.
+    `unit` and `alternative` say what else was expected.
     """
     value = row.get(column)
     if default is not None and is_blank(value):
@@ -89,36 +113,11 @@ def read_number(
     return number + 0.0  # minus zero is zero
 
 
-class DateFormat:
-    """How a file writes dates, as `datetime.strptime` reads it.
+class DateFormat(NamedTuple):
+    """How a file writes dates, as `datetime.strptime` reads it; of times of day alone if `is_clock`."""
 
-    Parameters
-    ----------
-    text : str
-        Such as "%d.%m.%Y %H:%M"; a format without a date is one of times of day.
-
-    Raises
-    ------
-    InputError
-        If it is no such format, names a day without its year, or no hour.
-    """
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        parsed = None
-        # A format may name one thing twice, or hold anything else that makes no pattern. Of a day without
-        # its year newer Pythons warn.
-        with suppress(ValueError, TypeError, re.error, UnicodeError):
-            if len(text) <= MAX_FORMAT and ("%Y" in text or "%y" in text or "%d" not in text):
-                parsed = datetime.strptime(TRIAL.strftime(text), text)
-        # What names no day is read as of the first of 1900.
-        day = None if parsed is None or parsed.hour != TRIAL.hour else parsed.date()
-        self._clock = day == datetime(1900, 1, 1).date() and "%z" not in text
-        if not self._clock and day != TRIAL.date():
-            raise InputError(
-                f"date_format (--date-format): read {shorten(text)}; expected a format such as "
-                '"%d.%m.%Y %H:%M", with day, month, year and time, or with a time of day alone'
-            )
+    text: str
+    is_clock: bool
 
     def read(self, text: str) -> datetime | None:
         """Return the moment that a text names, None if it is not of this format."""
@@ -126,19 +125,37 @@ class DateFormat:
             moment = datetime.strptime(text, self.text)
         except ValueError:
             return None
-        return datetime.combine(CLOCK_DAY, moment.time()) if self._clock else moment
+        return datetime.combine(CLOCK_DAY, moment.time()) if self.is_clock else moment
 
 
 def make_date_format(text: str | None) -> DateFormat | None:
-    """Return a format that was asked for, None if none was; `InputError` if it is none."""
-    return None if text is None else DateFormat(text)
+    """Return a format that was asked for, None if none was.
+
+    An `InputError` refuses what is none, names a day without its year, or no hour.
+    """
+    if text is None:
+        return None
+    parsed = None
+    # A format may name one thing twice, or hold anything else that makes no pattern. Of a day without
+    # its year newer Pythons warn.
+    with suppress(ValueError, TypeError, re.error, UnicodeError):
+        if len(text) <= MAX_FORMAT and ("%Y" in text or "%y" in text or "%d" not in text):
+            parsed = datetime.strptime(TRIAL.strftime(text), text)
+    # What names no day is read as of the first of 1900.
+    day = None if parsed is None or parsed.hour != TRIAL.hour else parsed.date()
+    is_clock = day == datetime(1900, 1, 1).date() and "%z" not in text
+    if not is_clock and day != TRIAL.date():
+        raise InputError(
+            f"date_format (--date-format): read {shorten(text)}; expected a format such as "
+            '"%d.%m.%Y %H:%M", with day, month, year and time, or with a time of day alone'
+        )
+    return DateFormat(text, is_clock)
 
 
 def read_moment(value: object, date_format: DateFormat | None = None) -> datetime | None:
     """Return the moment that a field names, None if it names none.
 
-    It may be a datetime, a time of day, a timestamp of ISO 8601, a date of the format, or a number of seconds
-    since 1970. A time of day is one of `CLOCK_DAY`; what counts from 1970 is in UTC.
+    A time of day is one of `CLOCK_DAY`; a number of seconds since 1970 is in UTC.
     """
     if isinstance(value, datetime):
         return value
@@ -174,7 +191,7 @@ class TimeColumn:
         self.form = ""
         self._format = date_format
         self._relative = relative
-        self._place, self._kind = "", 0
+        self._place = self._kind = ""
 
     def read(self, row: Mapping[str, Any], place: str) -> float | datetime:
         """Return a field's seconds or moment; `RecordError` if it is of another kind than the first field."""
@@ -188,7 +205,7 @@ class TimeColumn:
             self.form = self._describe_form(raw, value)
         if kind != self._kind:
             shown = raw.isoformat() if isinstance(raw, datetime | time) else raw
-            expected = f"{KINDS[self._kind]}, as on {self._place}"
+            expected = f"{self._kind}, as on {self._place}"
             refuse(f"{place}: {self.column}", shown, expected, RecordError)
         return value
 
@@ -218,8 +235,7 @@ class TimeColumn:
             return "times of day"
         if self._format is not None and isinstance(raw, str) and self._format.read(raw.strip()):
             return f"dates as {self._format.text}"
-        offset = "without" if value.utcoffset() is None else "with"
-        return f"timestamps {offset} an offset from UTC"
+        return find_kind(value).replace("a timestamp", "timestamps")
 
 
 def _suggest(mark: str, raw: str) -> str:
@@ -233,7 +249,7 @@ def _suggest(mark: str, raw: str) -> str:
 
 def is_clock(moment: datetime) -> bool:
     """Whether a moment is a time of day: of no day that anybody named."""
-    return find_kind(moment) == 1
+    return find_kind(moment) == CLOCK_KIND
 
 
 def show_moment(moment: datetime) -> str:
@@ -243,26 +259,17 @@ def show_moment(moment: datetime) -> str:
     return moment.isoformat()
 
 
-KINDS = (
-    "a number of seconds",
-    "a time of day such as 07:30",
-    "a timestamp without an offset from UTC",
-    "a timestamp with an offset from UTC",
-)
+CLOCK_KIND = "a time of day such as 07:30"
+STAMP_KINDS = ("a timestamp without an offset from UTC", "a timestamp with an offset from UTC")
 
 
-def find_kind(value: float | datetime) -> int:
-    """Return what kind of time this is, as a position in `KINDS`."""
+def find_kind(value: float | datetime) -> str:
+    """Return what kind of time this is, in words: only times of one kind can be compared."""
     if not isinstance(value, datetime):
-        return 0
-    if value.tzinfo is None:
-        return 1 if value.year == CLOCK_DAY.year else 2
-    return 2 if value.utcoffset() is None else 3
-
-
-def describe_kind(value: float | datetime) -> str:
-    """Return what kind of time this is: only times of one kind can be compared."""
-    return KINDS[find_kind(value)]
+        return "a number of seconds"
+    if value.tzinfo is None and value.year == CLOCK_DAY.year:
+        return CLOCK_KIND
+    return STAMP_KINDS[value.utcoffset() is not None]
 
 
 def count_seconds(
@@ -270,10 +277,7 @@ def count_seconds(
 ) -> float:
     """Return a time in seconds from `epoch`, the moment of time zero; seconds stay what they are.
 
-    Raises
-    ------
-    RecordError
-        If it is a moment that cannot be counted from there, or lies too far from it.
+    A `RecordError` refuses a moment that cannot be counted from there, or lies too far from it.
     """
     if not isinstance(value, datetime):
         return value
@@ -281,7 +285,7 @@ def count_seconds(
     if epoch is None:
         expected = "a number of seconds, as the tasks' arrival_time is in seconds"
     elif find_kind(value) != find_kind(epoch):
-        expected = f"{describe_kind(epoch)}, as in the tasks' arrival_time"
+        expected = f"{find_kind(epoch)}, as in the tasks' arrival_time"
     else:
         seconds = (value - epoch).total_seconds()
         if abs(seconds) > MAX_NUMBER:

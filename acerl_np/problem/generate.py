@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 
@@ -14,10 +15,11 @@ from acerl_np.problem.layout import Layout
 from acerl_np.problem.limits import MAX_NUMBER, MAX_TASKS
 from acerl_np.problem.stations import find_ends, find_sites, find_stations
 from acerl_np.support.errors import InputError, list_some
+from acerl_np.support.fields import Field
 from acerl_np.support.numbers import Whole, check_seed
 
 PROCESSES = ("uniform", "poisson", "bursts")
-MIN_RATE, MAX_RATE = 1e-3, 1e6
+RATE = Field(float, 1e-3, 1e6, expected="tasks per hour from 0.001 to 1e+06")
 MAX_SLACK = 1e4
 MAX_HANDLING = 1e5
 """Longest handling time that is drawn, s."""
@@ -34,13 +36,13 @@ def find_task_places(
 ) -> list[tuple[int, ...]]:
     """Return the places that random tasks may join, each of which reaches each other.
 
-    `sites` are kinds of sites, names of sites or stations, "stations" for `find_stations`, "all" for all
-    sites but the vehicles' start sites. A kind goes before a name. By default they are the stations, on a
+    `sites` are kinds of sites, names of sites or stations (a kind goes first), "stations" for
+    `find_stations`, "all" for all sites but the vehicles' start sites. By default they are the stations, on a
     floor without any all sites but the start sites.
 
     A place is the positions in `layout.sites` from which a station is served, or of one site. Only places of
     the largest set count that every vehicle reaches from its start and whose members reach each other; of
-    equally large ones the first. `InputError` if a word says nothing here, or fewer than two are left.
+    equally large ones the first.
     """
     if sites is None:
         sites = STATIONS if find_stations(layout) else ALL
@@ -86,23 +88,18 @@ def _find_named(layout: Layout, word: str) -> list[tuple[int, ...]]:
     return places
 
 
-def _measure_ways(
-    layout: Layout, places: Sequence[tuple[int, ...]], speed: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return metres between each pair of places, and the seconds that speed limits add to them."""
-    n = len(places)
-    distance, slow = np.zeros((n, n)), np.zeros((n, n))
-    slowdown = layout.routes.find_slowdown(speed)
+def _measure_ways(layout: Layout, places: Sequence[tuple[int, ...]], speed: float) -> np.ndarray:
+    """Return the seconds between each pair of places at a speed, m/s, where no limit is lower."""
     if all(len(place) == 1 for place in places):
-        nodes = np.ix_(np.concatenate(places), np.concatenate(places))
-        return layout.routes.distance[nodes], slow if slowdown is None else slowdown[nodes]
-    for a, pickup in enumerate(places):
-        for b, delivery in enumerate(places):
-            if a != b:
-                ends = find_ends(layout, pickup, delivery)
-                distance[a, b] = layout.routes.distance[ends]
-                slow[a, b] = 0.0 if slowdown is None else slowdown[ends]
-    return distance, slow
+        nodes = np.concatenate(places)
+        ends: tuple[np.ndarray, ...] = np.ix_(nodes, nodes)
+    else:
+        ends = tuple(np.zeros((2, len(places), len(places)), np.int64))
+        for a, b in itertools.permutations(range(len(places)), 2):
+            ends[0][a, b], ends[1][a, b] = find_ends(layout, places[a], places[b])
+    slowdown = layout.routes.find_slowdown(speed)
+    time = layout.routes.distance[ends] / speed
+    return np.asarray(time if slowdown is None else time + slowdown[ends])
 
 
 def generate_record(
@@ -120,7 +117,7 @@ def generate_record(
     index: int = 0,
     name: str = "generated",
 ) -> Instance:
-    """Draw a task record for a floor.
+    """Draw a task record for a floor: `rate` tasks per hour in the mean, of "bursts" `burst_size` at once.
 
     Pickup and delivery are two different places of `find_task_places`, each pair equally probable; of a
     station of several sites the one that serves it is chosen as for any record.
@@ -128,34 +125,31 @@ def generate_record(
     "poisson" with exponential gaps; of "bursts" several at once, with exponential gaps in between. A
     task is due slack times its loaded time (way and handling), plus the mean travel time from the other
     sites to its pickup, after its arrival, at the fleet's mean speed, the last second begun. Demands and
-    handling times are uniform: whole numbers between bounds that are both whole, else of three decimals.
+    handling times, s, are uniform: whole numbers between bounds that are both whole, else of three decimals.
 
-    Every draw is keyed by (seed, index, task), so a record does not depend on what else is made.
-
-    There are `rate` tasks per hour in the mean, of "bursts" `burst_size` at once; the last burst may be
-    smaller. `slack` is the factor on the loaded time. `sites` are those of `find_task_places`. `demand` and
-    `handling_time`, s, are the least and largest, by default 0; the fleet must be able to carry the largest.
-    `index` is the record's number among those of the seed.
-
-    Raises
-    ------
-    InputError
-        If an argument is out of range, or the floor has no two such places.
-    ConfigError
-        If the seed is no usable number.
+    Every draw is keyed by (seed, index, task), so a record does not depend on what else is made; `index` is
+    its number among those of the seed.
     """
-    if process not in PROCESSES:
-        raise InputError(f"process: read {process}; expected one of {', '.join(PROCESSES)}")
-    _check_numbers(tasks, rate, burst_size, slack)
+    for what, value, field in (
+        ("process", process, Field(PROCESSES)),
+        ("tasks", tasks, Field(int, 1, MAX_TASKS)),
+        ("rate", rate, RATE),
+        ("burst size", burst_size, Field(int, 1, MAX_TASKS)),
+        ("slack", slack, Field(float, 0, MAX_SLACK)),
+    ):
+        field.read(what, value, InputError)
+    span = 3600.0 * tasks / rate
+    if span > MAX_NUMBER / 10:
+        raise InputError(
+            f"rate: read {rate}: {tasks} tasks would take {span:g} s; expected at most "
+            f"{MAX_NUMBER / 10:g} s"
+        )
     _check_draws(layout, demand, handling_time)
     seed = check_seed(seed)
-    span = 3600.0 * tasks / rate
     chosen = find_task_places(layout, sites)
     speed = sum(vehicle.speed for vehicle in layout.vehicles) / len(layout.vehicles)
-    distance, slow = _measure_ways(layout, chosen, speed)
-    n = len(chosen)
-    approach = distance.sum(axis=0) / (n - 1)
-    slow_approach = slow.sum(axis=0) / (n - 1)
+    way, n = _measure_ways(layout, chosen, speed), len(chosen)
+    approach = way.sum(axis=0) / (n - 1)
     key = np.empty(4, np.uint32)
     derive_key(seed, GENERATION, index, 0, key)
     arrivals = _draw_arrivals(key, tasks, process, span, burst_size)
@@ -165,8 +159,7 @@ def generate_record(
         delivery = (pickup + 1 + int(draw_uniform(key, k, 2) * (n - 1))) % n
         ends = find_ends(layout, chosen[pickup], chosen[delivery])
         handling = _draw_between(handling_time, draw_uniform(key, k, 3))
-        seconds = (slack * distance[pickup, delivery] + approach[pickup]) / speed + slack * handling
-        seconds += slack * slow[pickup, delivery] + slow_approach[pickup]
+        seconds = slack * (way[pickup, delivery] + handling) + approach[pickup]
         rows.append(
             {
                 "task": f"t{k}",
@@ -179,24 +172,6 @@ def generate_record(
             }
         )
     return Instance.from_rows(name, layout, rows)
-
-
-def _check_numbers(tasks: int, rate: float, burst_size: int, slack: float) -> None:
-    count = f"a whole number from 1 to {MAX_TASKS:,}"
-    for what, value, low, high, expected in (
-        ("tasks", tasks, 1, MAX_TASKS, count),
-        ("rate", rate, MIN_RATE, MAX_RATE, f"tasks per hour from {MIN_RATE:g} to {MAX_RATE:g}"),
-        ("burst size", burst_size, 1, MAX_TASKS, count),
-        ("slack", slack, 0.0, MAX_SLACK, f"a number from 0 to {MAX_SLACK:g}"),
-    ):
-        if not low <= value <= high:
-            raise InputError(f"{what}: read {value}; expected {expected}")
-    span = 3600.0 * tasks / rate
-    if span > MAX_NUMBER / 10:
-        raise InputError(
-            f"rate: read {rate}: {tasks} tasks would take {span:g} s; expected at most "
-            f"{MAX_NUMBER / 10:g} s"
-        )
 
 
 def _check_draws(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from acerl_np.problem.fields import make_date_format
+from acerl_np.problem.json_tree import hash_json
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.stations import show_site
 from acerl_np.problem.task_rows import read_tasks
@@ -126,39 +125,33 @@ class Instance:
             arrays[column].setflags(write=False)
         instance = cls(name, layout, tasks, epoch=epoch, **arrays)
         if servable:
-            instance._refuse_unservable([places[k] for k in order])
+            instance.check_servable([places[k] for k in order])
         return instance
 
-    def check_servable(self) -> None:
-        """Refuse an instance some of whose tasks may be impossible to reach or to carry.
-
-        Raises
-        ------
-        RecordError
-            With the task and what is wrong with it.
-        """
-        self._refuse_unservable()
-
     def check_reachable(self) -> None:
-        """Refuse an instance some of whose tasks may be impossible to reach, whoever may carry them.
-
-        Raises
-        ------
-        RecordError
-            With the task and what is wrong with it.
-        """
+        """Refuse an instance some of whose tasks may be impossible to reach, whoever may carry them."""
         _ = self._is_reachable
 
     @cached_property
     def _is_reachable(self) -> bool:
         """True; looked at once, as tables are made at every decision of some policies."""
-        self._refuse_unservable(loads=False)
+        self.check_servable(loads=False)
         return True
 
-    def _refuse_unservable(self, places: Sequence[str] = (), *, loads: bool = True) -> None:
+    def check_servable(self, places: Sequence[str] = (), *, loads: bool = True) -> None:
         """Refuse a record that some vehicle could not finish from wherever it may stand.
 
-        `places` says where each task stands, for the error; `loads` looks at demands, too.
+        Parameters
+        ----------
+        places : sequence of str
+            Where each task stands, for the error.
+        loads : bool
+            Whether demands count, too.
+
+        Raises
+        ------
+        RecordError
+            With the task and what is wrong with it.
         """
         layout, distance = self.layout, self.layout.routes.distance
         origins = np.union1d(layout.starts, self.delivery)
@@ -189,10 +182,9 @@ class Instance:
         columns = {name: getattr(self, column).tolist() for column, name in COLUMNS.items()}
         for end in ("pickup", "delivery"):
             columns[end] = [self.layout.sites[k].id for k in columns[end]]
-        rows = [
-            {"task": task, **dict(zip(columns, values, strict=True))}
-            for task, *values in zip(self.tasks, *columns.values(), strict=True)
-        ]
+        names = ("task", *columns)
+        found = zip(self.tasks, *columns.values(), strict=True)
+        rows: list[dict[str, Any]] = [dict(zip(names, values, strict=True)) for values in found]
         for row in rows:
             if not row["priority"]:
                 del row["priority"]
@@ -204,8 +196,7 @@ class Instance:
         data = self.layout.to_dict()
         for key in ("name", "stations", "aliases"):  # the rows name the sites themselves
             data.pop(key, None)
-        canonical = json.dumps([data, self.rows()], sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(canonical.encode()).hexdigest()
+        return hash_json([data, self.rows()])
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what is found of the rest: where an instance arrives, it is found of what arrived."""

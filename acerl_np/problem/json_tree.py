@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, NoReturn
 
@@ -13,7 +15,7 @@ from acerl_np.support.numbers import is_real
 
 
 def shorten(value: object) -> str:
-    """Return a value as it stood in its file, cut to a length that fits an error's line."""
+    """Return a value as it stood in its file, cut to fit an error's line."""
     try:
         text = json.dumps(value, ensure_ascii=True)
     except (TypeError, ValueError, RecursionError):
@@ -22,19 +24,12 @@ def shorten(value: object) -> str:
 
 
 def parse_json(text: str) -> object:
-    """Parse JSON without a key that stands twice; NaN and infinities are left to the fields' checks.
-
-    Raises
-    ------
-    LayoutError
-        With line and column of the first fault.
-    """
+    """Parse JSON without a key that stands twice; NaN and infinities are left to the fields' checks."""
 
     def refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         data = dict(pairs)
         if len(data) < len(pairs):
-            keys = [key for key, _ in pairs]
-            twice = next(key for key in keys if keys.count(key) > 1)
+            [(twice, _), *_] = Counter(key for key, _ in pairs).most_common(1)
             raise LayoutError(f"key {shorten(twice)} stands twice in one object; expected it once")
         return data
 
@@ -52,6 +47,12 @@ def parse_json(text: str) -> object:
         raise LayoutError(f"not JSON: {error}") from error
 
 
+def hash_json(data: object) -> str:
+    """Return the SHA-256 of plain values, by the one text that JSON has for them."""
+    canonical = json.dumps(data, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
 def refuse(
     where: str, value: object, expected: str, kind: type[InputError] = LayoutError
 ) -> NoReturn:
@@ -65,10 +66,9 @@ def is_name(text: str) -> bool:
 
 
 class Field(NamedTuple):
-    """A value at a key: how it is read and written, and what stands for it where it is missing.
+    """A value at a key: how it is read (or refused, by a `LayoutError`) and written.
 
-    `read(value, where)` raises `LayoutError` for what the value may not be. A key without a `default` is
-    required. `brief` leaves the key out where the value is the default, none or infinite.
+    A key without a `default` is required; `brief` ones are left out where they are it, none or infinite.
     """
 
     read: Callable[[Any, str], Any]
@@ -77,13 +77,23 @@ class Field(NamedTuple):
     brief: bool = False
 
 
+def leaf(
+    fits: Callable[[Any], bool], expected: str, make: Callable[[Any], Any], **more: Any
+) -> Field:
+    """Return the field of a value that `fits`, else an error says what was `expected`.
+
+    `make` turns it into what is kept, and that into what is written unless `more` fields of `Field` say else.
+    """
+
+    def read(value: Any, where: str) -> Any:
+        return make(value) if fits(value) else refuse(where, value, expected)
+
+    return Field(read, **{"write": make} | more)
+
+
 def one() -> Field:
     """Return the field of the number 1: a format's version."""
-
-    def read(value: Any, where: str) -> int:
-        return 1 if value == 1 and not isinstance(value, bool) else refuse(where, value, "1")
-
-    return Field(read)
+    return leaf(lambda value: value == 1 and not isinstance(value, bool), "1", int)
 
 
 def text(default: Any = ...) -> Field:
@@ -101,11 +111,9 @@ def text(default: Any = ...) -> Field:
 
 def flag(*, brief: bool = False) -> Field:
     """Return the field of true or false, false by default."""
-
-    def read(value: Any, where: str) -> bool:
-        return value if isinstance(value, bool) else refuse(where, value, "true or false")
-
-    return Field(read, default=False, brief=brief)
+    return leaf(
+        lambda value: isinstance(value, bool), "true or false", bool, default=False, brief=brief
+    )
 
 
 def write_number(number: float) -> float:
@@ -118,55 +126,53 @@ def number(
 ) -> Field:
     """Return the field of a finite number from `low` to `high`."""
 
-    def read(value: Any, where: str) -> float:
-        if not is_real(value) or not low <= value <= high:
-            refuse(where, value, f"a number from {low:g} to {high:g}")
-        return write_number(value)
+    def fits(value: Any) -> bool:
+        return is_real(value) and low <= value <= high
 
-    return Field(read, write_number, default, brief)
+    return leaf(
+        fits, f"a number from {low:g} to {high:g}", write_number, default=default, brief=brief
+    )
 
 
 def whole(low: int, high: int, default: Any = ...) -> Field:
     """Return the field of a whole number from `low` to `high`."""
 
-    def read(value: Any, where: str) -> int:
-        if not is_real(value) or not low <= value <= high or value != int(value):
-            refuse(where, value, f"a whole number from {low:g} to {high:g}")
-        return int(value)
+    def fits(value: Any) -> bool:
+        return is_real(value) and low <= value <= high and value == int(value)
 
-    return Field(read, default=default)
+    return leaf(fits, f"a whole number from {low:g} to {high:g}", int, default=default)
 
 
 def pair() -> Field:
     """Return the field of a range: its middle and its half width."""
 
-    def read(value: Any, where: str) -> tuple[float, float]:
-        is_pair = isinstance(value, list) and len(value) == 2
-        numbers = is_pair and all(is_real(x) and abs(x) <= MAX_NUMBER for x in value)
-        if not numbers or value[1] < 1e-9:
-            refuse(where, value, "[middle, half width], both numbers, the half width above 0")
-        return float(value[0]), float(value[1])
+    def fits(value: Any) -> bool:
+        numbers = isinstance(value, list) and len(value) == 2 and all(map(is_real, value))
+        return numbers and abs(value[0]) <= MAX_NUMBER and 1e-9 <= value[1] <= MAX_NUMBER
 
-    return Field(read, lambda value: [write_number(x) for x in value])
+    expected = "[middle, half width], both numbers, the half width above 0"
+
+    def write(value: Any) -> list[float]:
+        return [write_number(item) for item in value]
+
+    return leaf(fits, expected, lambda value: tuple(write(value)), write=write)
 
 
 def ids() -> Field:
     """Return the field of a list of sites."""
 
-    def read(value: Any, where: str) -> tuple[str, ...]:
-        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            refuse(where, value, "a list of site ids")
-        return tuple(value)
+    def fits(value: Any) -> bool:
+        return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
-    return Field(read, list)
+    return leaf(fits, "a list of site ids", tuple, write=list)
 
 
 def items(of: Field, least: int, most: int, default: Any = ...) -> Field:
     """Return the field of a list of `least` to `most` values."""
 
     def read(value: Any, where: str) -> tuple[Any, ...]:
+        found = f"{len(value)} entries" if isinstance(value, list) else shorten(value)
         if not isinstance(value, list) or not least <= len(value) <= most:
-            found = f"{len(value)} entries" if isinstance(value, list) else shorten(value)
             raise LayoutError(f"{where}: read {found}; expected a list of {least} to {most}")
         return tuple(of.read(item, f"{where}[{k}]") for k, item in enumerate(value))
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import copy
-import hashlib
-import json
 import math
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -16,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from acerl_np.problem.json_tree import parse_json
+from acerl_np.problem.json_tree import hash_json, parse_json
 from acerl_np.problem.limits import MAX_NAME, MAX_TASK_SLOTS, MAX_VEHICLES
 from acerl_np.problem.parts import (
     LAYOUT,
@@ -95,17 +94,20 @@ class Layout:
 
     def __post_init__(self) -> None:
         _check_unique("sites", [site.id for site in self.sites])
-        _check_unique("vehicles", [vehicle.id for vehicle in self.vehicles])
         for k, edge in enumerate(self.edges):
             self._check_site(edge.a, f"edges[{k}].a")
             self._check_site(edge.b, f"edges[{k}].b")
             if edge.a == edge.b:
                 raise LayoutError(f"edges[{k}]: goes from '{edge.a}' to itself; expected two sites")
+        self._check_fleet()
+        self._check_routes()
+        self._check_names()
+
+    def _check_fleet(self) -> None:
+        _check_unique("vehicles", [vehicle.id for vehicle in self.vehicles])
         for k, vehicle in enumerate(self.vehicles):
             self._check_site(vehicle.start, f"vehicles[{k}].start")
             check_model(vehicle.random_breakdowns, f"vehicles[{k}].random_breakdowns")
-        self._check_routes()
-        self._check_names()
 
     def _check_site(self, site: str, where: str) -> None:
         if site not in self.site_index:
@@ -124,7 +126,7 @@ class Layout:
             for site in sites:
                 self._check_site(site, where)
             if len(set(sites)) < len(sites):
-                twice = next(site for site in sites if sites.count(site) > 1)
+                [(twice, _)] = Counter(sites).most_common(1)
                 raise LayoutError(f"{where}: '{twice}' again; expected each site once")
         known = {*self.site_index, *self.stations}
         for name, target in self.aliases.items():
@@ -207,8 +209,7 @@ class Layout:
     @cached_property
     def reached(self) -> np.ndarray:
         """Whether every vehicle reaches each site from its start (ndarray(bool, (n_sites,)))."""
-        reached: np.ndarray = np.isfinite(self.routes.distance[self.starts]).all(axis=0)
-        return reached
+        return np.asarray(np.isfinite(self.routes.distance[self.starts]).all(axis=0))
 
     @cached_property
     def floor_hash(self) -> str:
@@ -219,7 +220,7 @@ class Layout:
         """
         data = self.to_dict()
         parts = ("sites", "edges", "routes", "truncate_distances", "quickest_routes")
-        return _hash({key: data[key] for key in parts if key in data})
+        return hash_json({key: data[key] for key in parts if key in data})
 
     @cached_property
     def fleet_hash(self) -> str:
@@ -282,14 +283,14 @@ class Layout:
             If a vehicle is not usable, or two have one id.
         """
         fleet = tuple(vehicles)
-        _check_unique("vehicles", [vehicle.id for vehicle in fleet])
         for k, vehicle in enumerate(fleet):
             for key in ("id", "speed", "capacity"):
                 VEHICLE[key].read(getattr(vehicle, key), f"vehicles[{k}].{key}")
-            self._check_site(vehicle.start, f"vehicles[{k}].start")
         if self.quickest_routes:
             return replace(self, vehicles=fleet)
-        return self._with_vehicles(fleet)
+        layout = self._with_vehicles(fleet)
+        layout._check_fleet()
+        return layout
 
     def _with_vehicles(self, vehicles: Iterable[Vehicle]) -> Layout:
         """Return this floor, checked and with its routes found already, with another fleet."""
@@ -345,8 +346,7 @@ class Layout:
             If a key is unknown or missing, or a value is of the wrong kind or out of range.
         """
         found = LAYOUT.read(data, "")
-        points = {site.id: site for site in found["sites"]}
-        edges = []
+        points, edges = {site.id: site for site in found["sites"]}, []
         for k, edge in enumerate(found["edges"]):
             if edge.one_way and edge.max_reverse_speed is not None:
                 raise LayoutError(
@@ -364,21 +364,13 @@ class Layout:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the layout as `from_dict` reads it, every field given that has content."""
-        data: dict[str, Any] = LAYOUT.write(
-            {**vars(self), "format": 1, "routes": self.named_routes}
-        )
-        return data
+        return dict(LAYOUT.write({**vars(self), "format": 1, "routes": self.named_routes}))
 
 
 def hash_fleet(vehicles: Iterable[Vehicle]) -> str:
     """Return the SHA-256 of vehicles in this order: ids, starts, speeds, capacities."""
     # Whole numbers and minus zero count as the numbers that a file gives.
-    return _hash([[v.id, v.start, float(v.speed), float(v.capacity) + 0.0] for v in vehicles])
-
-
-def _hash(data: object) -> str:
-    canonical = json.dumps(data, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(canonical.encode()).hexdigest()
+    return hash_json([[v.id, v.start, float(v.speed), float(v.capacity) + 0.0] for v in vehicles])
 
 
 def _check_unique(what: str, ids: Sequence[str]) -> None:

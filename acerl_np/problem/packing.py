@@ -49,10 +49,7 @@ def pack_instances(instances: Sequence[Instance]) -> np.ndarray:
 def unpack_instances(array: np.ndarray, *, servable: bool = True) -> list[Instance]:
     """Return the instances that `pack_instances` stored, even such as cannot be served unless `servable`.
 
-    Raises
-    ------
-    RecordError
-        If a content hash does not fit its instance; other contents raise what `UNUSABLE` lists.
+    A `RecordError` refuses a content hash that does not fit; other contents raise what `UNUSABLE` lists.
     """
     data = unpack_json(array)
     layouts = [Layout.from_dict(layout) for layout in data["layouts"]]

@@ -116,12 +116,7 @@ def check_model(model: object, where: str) -> None:
 
 # The file: each table of fields reads and writes a part. Keys are written in this order.
 
-SITE = {
-    "id": text(),
-    "x": number(-MAX_NUMBER),
-    "y": number(-MAX_NUMBER),
-    "kind": text(""),
-}
+SITE = {"id": text(), "x": number(-MAX_NUMBER), "y": number(-MAX_NUMBER), "kind": text("")}
 EDGE = {
     "a": text(),
     "b": text(),

@@ -8,8 +8,9 @@ import numpy as np
 
 from acerl_np.kernels.random import PERTURBATION, derive_key, draw_uniform
 from acerl_np.problem.instance import Instance
-from acerl_np.support.errors import InputError, describe
-from acerl_np.support.numbers import Whole, check_seed, is_whole
+from acerl_np.support.errors import InputError
+from acerl_np.support.fields import Field
+from acerl_np.support.numbers import Whole, check_seed
 
 MAX_MAGNITUDE = 1_000_000
 
@@ -62,23 +63,16 @@ def perturb(
     >>> record.name, bool((record.arrival == 0.0).sum() >= 5)
     ('DMH-01-N5', True)
     """
-    if not is_whole(magnitude) or not 0 <= magnitude <= MAX_MAGNITUDE:
-        raise InputError(
-            f"magnitude: read {describe(magnitude)}; expected a whole number from 0 to "
-            f"{MAX_MAGNITUDE:,}"
-        )
+    magnitude = Field(int, 0, MAX_MAGNITUDE).read("magnitude", magnitude, InputError)
     seed = check_seed(seed)
-    if zeros not in get_args(Zeros):
-        raise InputError(
-            f"zeros: read {describe(zeros)}; expected one of {', '.join(get_args(Zeros))}"
-        )
+    Field(get_args(Zeros)).read("zeros", zeros, InputError)
     key = np.empty(4, np.uint32)
     content = int.from_bytes(bytes.fromhex(instance.content_hash[:16]), signed=True)
-    derive_key(seed, PERTURBATION, content, int(magnitude), key)
+    derive_key(seed, PERTURBATION, content, magnitude, key)
     rows = instance.rows()
     for k, row in enumerate(rows):
         if zeros == "move" or row["arrival_time"] > 0.0:
-            noise = int(draw_uniform(key, k, 0) * (2 * magnitude + 1)) - int(magnitude)
+            noise = int(draw_uniform(key, k, 0) * (2 * magnitude + 1)) - magnitude
             row["arrival_time"] = max(0.0, row["arrival_time"] + noise)
     name = f"{instance.name}-N{magnitude}" if name is None else name
     return Instance.from_rows(name, instance.layout, rows, epoch=instance.epoch)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import NamedTuple
@@ -12,7 +11,7 @@ from acerl_np.problem.fields import (
     TimeColumn,
     count_seconds,
     make_date_format,
-    read_id,
+    read_known,
     read_number,
     show_moment,
 )
@@ -39,16 +38,8 @@ NO_BREAKDOWNS = "none"
 class Reading(NamedTuple):
     """What was understood of a task record.
 
-    Attributes
-    ----------
-    columns : Columns
-    delimiter : str
-    arrivals, expiries : str
-        What the times were read as, such as "times of day".
-    first_row : tuple of str
-        Task, arrival and expiry of the first line as they stand there.
-    first : tuple of float
-        Its arrival in seconds from time zero, and its expiry in seconds.
+    `arrivals` and `expiries` are what the times were read as, such as "times of day"; `first_row` are task,
+    arrival and expiry of the first line as they stand there, `first` its arrival and expiry in seconds.
     """
 
     columns: Columns
@@ -59,24 +50,6 @@ class Reading(NamedTuple):
     first: tuple[float, float]
 
 
-def read_record(
-    path: str | os.PathLike[str],
-    layout: Layout,
-    *,
-    breakdowns: str | os.PathLike[str] | None = None,
-    date_format: str | None = None,
-    servable: bool = True,
-) -> Instance:
-    """Read a task record (CSV) that belongs to `layout`; the arguments are those of `load_instance`."""
-    instance, _ = examine_record(path, layout, date_format=date_format, servable=servable)
-    if breakdowns is None:
-        return instance
-    if breakdowns == NO_BREAKDOWNS:
-        return replace(instance, layout=layout.with_breakdowns({}).with_random_breakdowns(None))
-    floor = read_breakdowns(breakdowns, layout, instance.epoch, date_format=date_format)
-    return replace(instance, layout=floor)
-
-
 def examine_record(
     path: str | os.PathLike[str],
     layout: Layout,
@@ -84,7 +57,7 @@ def examine_record(
     date_format: str | None = None,
     servable: bool = True,
 ) -> tuple[Instance, Reading]:
-    """Read a task record as `read_record` does, and say how it was understood."""
+    """Read a task record (CSV) that belongs to `layout`, and say how it was understood."""
     form = make_date_format(date_format)  # before a file is read that may be a pipe
     # Names of files need not be text; a backslash could not stand in another name.
     shown = show_path(path)
@@ -100,17 +73,13 @@ def examine_record(
         row = {name: text.strip() for name, text in table.rows[0].items()}
         arrivals = TimeColumn("arrival_time", form)
         expiries = TimeColumn("expiry_time", form, relative=True)
-        for column in (arrivals, expiries):
-            column.read(row, "")
+        arrivals.read(row, "")
+        expiries.read(row, "")
         k = instance.tasks.index(row["task"])
-        return instance, Reading(
-            table.columns,
-            table.delimiter,
-            arrivals.form,
-            expiries.form,
-            (row["task"], row["arrival_time"], row["expiry_time"]),
-            (float(instance.arrival[k]), float(instance.expiry[k])),
-        )
+        forms = arrivals.form, expiries.form
+        first_row = row["task"], row["arrival_time"], row["expiry_time"]
+        first = float(instance.arrival[k]), float(instance.expiry[k])
+        return instance, Reading(table.columns, table.delimiter, *forms, first_row, first)
 
     return RECORD.read(path, collect)
 
@@ -126,33 +95,21 @@ def read_breakdowns(
 
     The file may hold timestamps if there is a moment of time zero, `epoch`. A breakdown before time zero
     counts as far as its repair lasts beyond it.
-
-    Raises
-    ------
-    RecordError
-        If the file cannot be read or a line is not usable; the message names line and field.
-    InputError
-        If the date format is none.
     """
     times = TimeColumn("time", make_date_format(date_format))
     listed: dict[str, list[Breakdown]] = {vehicle.id: [] for vehicle in layout.vehicles}
 
     def collect(table: Table) -> Layout:
         for row, place in zip(table.rows, table.places, strict=True):
-            vehicle = read_id(row, "vehicle", place)
-            if vehicle not in listed:
-                raise RecordError(
-                    f"{place}: vehicle: unknown vehicle '{vehicle}'; expected a vehicle of layout "
-                    f"'{layout.name}'"
-                )
+            own = read_known(row, place, "vehicle", listed, f"layout '{layout.name}'")
             time = count_seconds(times.read(row, place), epoch, "time", place)
             repair_time = read_number(row, "repair_time", place)
             if time + repair_time >= 0.0:
-                listed[vehicle].append(Breakdown(max(0.0, time), repair_time + min(0.0, time)))
-            if len(listed[vehicle]) > MAX_BREAKDOWNS:
+                own.append(Breakdown(max(0.0, time), repair_time + min(0.0, time)))
+            if len(own) > MAX_BREAKDOWNS:
                 raise RecordError(
-                    f"{place}: vehicle: more than {MAX_BREAKDOWNS:,} breakdowns of '{vehicle}'; "
-                    "expected fewer"
+                    f"{place}: vehicle: more than {MAX_BREAKDOWNS:,} breakdowns of "
+                    f"'{row['vehicle'].strip()}'; expected fewer"
                 )
         return layout.with_breakdowns(listed)
 
@@ -160,15 +117,10 @@ def read_breakdowns(
 
 
 def format_record(instance: Instance) -> str:
-    """Return an instance's tasks as CSV; optional columns only where they are used.
+    """Return an instance's tasks as CSV, without breakdowns; optional columns only where they are used.
 
     Arrivals are timestamps or times of day if the instance has an epoch, to the microsecond; expiries
-    are seconds. The moment of time zero is named where no task arrives at it. Breakdowns are not in it.
-
-    Raises
-    ------
-    InputError
-        If an arrival lies beyond the last year of the calendar.
+    are seconds. The moment of time zero is named where no task arrives at it.
     """
     rows = instance.rows()
     columns = [*RECORD.required]
@@ -178,8 +130,14 @@ def format_record(instance: Instance) -> str:
         if instance.arrival[0] > 0.0:
             columns.append(TIME_ZERO_COLUMN)
         for row in rows:
-            row["arrival_time"] = _show_moment(zero, row["arrival_time"], row["task"])
-            row[TIME_ZERO_COLUMN] = show_moment(zero)
+            try:
+                arrival = zero + timedelta(seconds=row["arrival_time"])
+            except OverflowError as error:
+                raise InputError(
+                    f"task '{row['task']}': arrives {row['arrival_time']:g} s after {zero}; expected a "
+                    "moment before the year 10000"
+                ) from error
+            row |= {"arrival_time": show_moment(arrival), TIME_ZERO_COLUMN: show_moment(zero)}
     # The priority is left out where it is 0.
     cells = [[_plain(row.get(name, 0.0)) for name in columns] for row in rows]
     return render_table(columns, cells, "csv")
@@ -196,15 +154,6 @@ def _fix_offset(moment: datetime) -> datetime:
     if offset is None:
         return moment
     return moment.astimezone(UTC if offset % timedelta(minutes=1) else timezone(offset))
-
-
-def _show_moment(zero: datetime, seconds: float, task: str) -> str:
-    try:
-        return show_moment(zero + timedelta(seconds=seconds))
-    except OverflowError as error:
-        raise InputError(
-            f"task '{task}': arrives {seconds:g} s after {zero}; expected a moment before the year 10000"
-        ) from error
 
 
 def _plain(value: str | float) -> str:

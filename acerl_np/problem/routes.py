@@ -21,23 +21,13 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class Routes:
-    """Routes between all ordered pairs of S sites.
+    """Routes between all ordered pairs of S sites, by arrays (S, S).
 
-    Attributes
-    ----------
-    distance : ndarray(float64, (S, S)), m
-        inf where there is no way.
-    edge_length : ndarray(float64, (S, S)), m
-        inf where there is no edge.
-    edge_speed : ndarray(float64, (S, S)), m/s, or None
-        Speed limits, inf where there is none; None on a floor without any.
-    edge_cost, cost : ndarray(float64, (S, S)), m or s
-        What each edge costs, and the route that costs least: its length, or its time if quickest.
-    next_site : ndarray(int32, (S, S))
-        The site after a on the route from a to b; a itself where a = b or there is no way.
-    explicit : dict
-        Routes by (a, b), as sites, that `next_site` does not lead along: named ones, and some over
-        edges of no length.
+    `distance` and `edge_length` are in metres, `edge_speed` in m/s, None on a floor without limits; inf where
+    there is none. `edge_cost` and `cost` are what each edge costs, and the route that costs least: its
+    length, or its time if quickest. `next_site` is the site after a on the route from a to b; a itself where
+    a = b or there is no way. `explicit` are routes that it does not lead along: named ones, and some over
+    edges of no length.
     """
 
     distance: np.ndarray
@@ -86,11 +76,6 @@ def find_routes(
 
     `sites` are positions by id. Of several equally good routes a named one is taken; those of unknown sites
     are passed over. The routes are the shortest, or the quickest for a vehicle of `quickest_at`, m/s.
-
-    Raises
-    ------
-    LayoutError
-        If lengths of edges are too short to tell routes apart, or too many routes may have loops.
     """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import shortest_path
@@ -105,7 +90,6 @@ def find_routes(
             # Of edges between the same sites the shortest is driven, of equally long ones the fastest.
             if (edge.length, -limit) < (edge_length[way], -edge_speed[way]):
                 edge_length[way], edge_speed[way] = edge.length, limit
-    has_limits = bool(np.isfinite(edge_speed).any())
     edge_cost = edge_length
     if quickest_at is not None:
         edge_cost = edge_length / np.minimum(quickest_at, edge_speed)
@@ -138,15 +122,8 @@ def find_routes(
     if quickest_at is not None:
         metres = np.where(np.isfinite(edge_length), edge_length, 0.0)
         distance = np.where(finite, add_along(metres, cost, next_site, explicit), np.inf)
-    return Routes(
-        distance=distance,
-        edge_length=edge_length,
-        edge_speed=edge_speed if has_limits else None,
-        edge_cost=edge_cost,
-        cost=cost,
-        next_site=next_site,
-        explicit=explicit,
-    )
+    limits = edge_speed if np.isfinite(edge_speed).any() else None
+    return Routes(distance, edge_length, limits, edge_cost, cost, next_site, explicit)
 
 
 def add_along(
@@ -155,11 +132,7 @@ def add_along(
     next_site: np.ndarray,
     explicit: Mapping[tuple[int, int], Sequence[int]],
 ) -> np.ndarray:
-    """Return the sum of what each edge has along the route between each pair of sites, 0 without a way.
-
-    `values` are those of the edge from each site to each other (float64, (S, S)); the others are as `Routes`
-    has them.
-    """
+    """Return the sum of what each edge has along the route between each pair of sites, 0 without a way."""
     total = np.zeros(cost.shape)
     drives = np.isfinite(cost) & ~np.eye(len(cost), dtype=bool)
     for pair in explicit:
@@ -197,8 +170,7 @@ def _route_over_zero_edges(
 ) -> dict[tuple[int, int], tuple[int, ...]]:
     """Find the first shortest route that visits no site twice, where edges of no length allow loops.
 
-    `next_site` is set to the first step of each route; routes that it does not lead along are
-    returned.
+    `next_site` is set to the first step of each route; routes that it does not lead along are returned.
     """
     n_sites = len(distance)
     if n_sites > MAX_SITES_WITH_ZERO_EDGES:

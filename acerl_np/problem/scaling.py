@@ -40,10 +40,7 @@ def scaling_of(layout: Layout) -> np.ndarray | None:
 def check_scaling(
     scaling: ArrayLike, error: Callable[[str], AcerlError] = InputError
 ) -> np.ndarray:
-    """Return feature constants, as `kernels.state.Problem` lists them, as an own array (float64, (12,)).
-
-    An error of the kind asked for is raised if they are not twelve usable numbers.
-    """
+    """Return feature constants, as `kernels.state.Problem` lists them, as an own array (float64, (12,))."""
     try:
         constants = np.array(scaling, np.float64)
     except (TypeError, ValueError):
@@ -59,20 +56,13 @@ def check_scaling(
 
 
 def find_scaling(instances: Sequence[Instance]) -> np.ndarray:
-    """Return the feature constants for policies trained on `instances`.
+    """Return the feature constants for policies trained on `instances`, float64 (12,).
 
     The layouts' own constants if all layouts share them; otherwise computed from the records: each
     feature is (x - mid) / half, mid and half width of its range, half 1 for an empty range.
-
-    Returns
-    -------
-    ndarray(float64, (12,))
-        As `kernels.state.Problem` lists them.
     """
     own = [scaling_of(instance.layout) for instance in instances]
-    if own[0] is not None and all(
-        other is not None and np.array_equal(own[0], other) for other in own
-    ):
+    if own[0] is not None and all(x is not None and (x == own[0]).all() for x in own):
         return own[0]
 
     distances, totals = [], []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -37,23 +37,14 @@ def find_no_return(layout: Layout) -> dict[str, list[str]]:
     return found
 
 
-@dataclass(frozen=True)
-class Load:
+class Load(NamedTuple):
     """What a record asks of a fleet.
 
-    Attributes
-    ----------
-    offered : float
-        Time that the tasks take, by the time that the fleet has; inf without time. Above 1 the fleet
-        keeps up only with approaches shorter than the mean.
-    loaded : float
-        The same without approaches. Above 1 no dispatching keeps up.
-    span : float, s
-        From the first arrival to the last due time.
-    fleet_time : float, s
-        What the vehicles have of it in all, repairs taken off.
-    too_heavy : tuple of int
-        Tasks with a demand above every capacity, by position; they are not counted.
+    `offered` is the time that the tasks take, by the time that the fleet has; inf without time. Above 1 the
+    fleet keeps up only with approaches shorter than the mean. `loaded` is the same without approaches: above
+    1 no dispatching keeps up. `span`, s, is from the first arrival to the last due time, `fleet_time`, s,
+    what the vehicles have of it in all, repairs taken off. `too_heavy` are the positions of tasks with a
+    demand above every capacity, which are not counted.
     """
 
     offered: float
@@ -66,8 +57,8 @@ class Load:
 def measure_service_time(vehicle: Vehicle, first: float, last: float) -> float:
     """Return how long, s, a vehicle is expected to be in service between two moments, s.
 
-    The only place where the availability of a vehicle enters the load: the time in between without the
-    repairs after the listed breakdowns, times MTBF / (MTBF + MTTR) where it breaks down at random.
+    That is without the repairs after the listed breakdowns, times MTBF / (MTBF + MTTR) where it breaks down
+    at random.
     """
     repairs, repaired = 0.0, -math.inf
     for item in sorted(vehicle.breakdowns, key=lambda item: item.time):
@@ -85,11 +76,10 @@ def measure_service_time(vehicle: Vehicle, first: float, last: float) -> float:
 def measure_load(instance: Instance, vehicles: Sequence[Vehicle] | None = None) -> Load:
     """Compare the time that a record's tasks take with the time that the fleet has.
 
-    The fleet has the time from the first arrival to the last due time: work may go on after the last
-    arrival, so a burst or a single task has a load too, and if there is more work than time some tasks
-    must be late. Repairs are taken off, as nobody drives then. Ways are divided by the sum of the
-    speeds and handling by the number of vehicles, each weighted with its time in service: so much a
-    fleet does that always works.
+    The fleet, by default that of the layout, has the time from the first arrival to the last due time,
+    repairs taken off: work may go on after the last arrival, so a burst or a single task has a load too. Ways
+    are divided by the sum of the speeds and handling by the number of vehicles, each weighted with its time
+    in service.
 
     A task takes its approach, its way, its handling time, and what speed limits add to both ways. The
     approach is the mean way to its pickup: from the starts for as many tasks as there are vehicles, else
@@ -97,8 +87,6 @@ def measure_load(instance: Instance, vehicles: Sequence[Vehicle] | None = None) 
     A task that only some vehicles may carry counts against these alone: the load is the largest over
     the groups of tasks that need more than some vehicle's capacity, all tasks being one of them. Tasks
     that nobody may carry, or without a way to the delivery, are left out.
-
-    The record may be one that was read with `servable=False`; the fleet is by default that of its layout.
     """
     fleet = instance.layout.vehicles if vehicles is None else vehicles
     capacity = np.array([vehicle.capacity or math.inf for vehicle in fleet])
@@ -113,7 +101,7 @@ def measure_load(instance: Instance, vehicles: Sequence[Vehicle] | None = None) 
         distance = np.floor(distance + 0.5e-9)
     ride, approach = _average_ways(instance, fleet, distance)
     # What speed limits add, at the fleet's mean speed; like handling it is shared by the vehicles.
-    slow_ride, slow_approach = np.zeros_like(ride), np.zeros_like(ride)
+    slow_ride = slow_approach = np.zeros_like(ride)
     if slowdown is not None:
         slow_ride, slow_approach = _average_ways(instance, fleet, slowdown)
     too_heavy = instance.demand > capacity.max()
@@ -121,21 +109,14 @@ def measure_load(instance: Instance, vehicles: Sequence[Vehicle] | None = None) 
     offered = loaded = 0.0
     for least in (-1.0, *np.unique(capacity)[:-1]):
         group, able = counted & (instance.demand > least), capacity > least
-        metres = float(reach[able].sum())
-        served = float(seconds[able].sum())
-        beside = instance.handling_time + slow_ride
-        handling = _divide(float(beside[group].sum()), served)
-        loaded = max(loaded, _divide(float(ride[group].sum()), metres) + handling)
-        slowed = _divide(float(slow_approach[group].sum()), served)
-        driven = _divide(float((approach + ride)[group].sum()), metres)
+        metres, served = float(reach[able].sum()), float(seconds[able].sum())
+        handling = _divide((instance.handling_time + slow_ride)[group], served)
+        loaded = max(loaded, _divide(ride[group], metres) + handling)
+        slowed = _divide(slow_approach[group], served)
+        driven = _divide((approach + ride)[group], metres)
         offered = max(offered, driven + handling + slowed)
-    return Load(
-        offered=offered,
-        loaded=loaded,
-        span=span,
-        fleet_time=float(seconds.sum()),
-        too_heavy=tuple(int(k) for k in np.flatnonzero(too_heavy)),
-    )
+    heavy = tuple(np.flatnonzero(too_heavy).tolist())
+    return Load(offered, loaded, span, float(seconds.sum()), heavy)
 
 
 def _average_ways(
@@ -163,36 +144,21 @@ def _average_ways(
     return table[instance.pickup, instance.delivery], approach[which]
 
 
-def _divide(work: float, time: float) -> float:
+def _divide(works: np.ndarray, time: float) -> float:
+    work = float(works.sum())
     if time > 0.0:
         return work / time
     return math.inf if work > 0.0 else 0.0
 
 
-@dataclass(frozen=True)
-class RecordCheck:
-    """Figures of a record.
+class RecordCheck(NamedTuple):
+    """Figures of a record: tasks by their ids, times in s.
 
-    Attributes
-    ----------
-    n_tasks : int
-    first, last : float, s
-        Arrivals.
-    equal_arrivals : tuple of str
-        Tasks that arrive at the same moment as another.
-    too_heavy : tuple of str
-        Tasks that no vehicle may carry.
-    unreached : tuple of str
-        Tasks whose pickup some vehicle cannot reach from its start, or whose delivery cannot be
-        reached from the pickup.
-    dead_ends : tuple of str
-        Tasks from whose delivery some task's pickup cannot be reached.
-    hopeless : tuple of str
-        Tasks that would be late even if a vehicle waited at the pickup.
-    n_breakdowns : int
-        Listed breakdowns that fall before the last arrival.
-    load : Load
-        What the tasks that can be served ask of the fleet.
+    `equal_arrivals` arrive at the same moment as another; no vehicle may carry those `too_heavy`; some
+    vehicle cannot reach the pickup of those `unreached` from its start, or nobody the delivery from the
+    pickup; from the delivery of `dead_ends` some task's pickup cannot be reached; `hopeless` ones would be
+    late even if a vehicle waited at the pickup. `n_breakdowns` are listed ones that fall before the last
+    arrival.
     """
 
     n_tasks: int
@@ -227,10 +193,9 @@ def check_record(instance: Instance) -> RecordCheck:
     quickest = np.full(n, np.inf)
     too_heavy = instance.demand > layout.largest_load
     for vehicle in layout.vehicles:
-        able = (instance.demand <= vehicle.capacity) | (vehicle.capacity == 0.0)
+        able = instance.demand <= (vehicle.capacity or math.inf)
         slowdown = layout.routes.find_slowdown(vehicle.speed)
-        ride = metres / vehicle.speed
-        ride = ride if slowdown is None else ride + slowdown[pickup, delivery]
+        ride = metres / vehicle.speed + (0.0 if slowdown is None else slowdown[pickup, delivery])
         quickest = np.where(able, np.minimum(quickest, ride), quickest)
     known = ~too_heavy & np.isfinite(loaded)
     # As the simulator counts: from the tick after the arrival, at least one tick, the last one begun.
@@ -245,15 +210,6 @@ def check_record(instance: Instance) -> RecordCheck:
     def name(which: np.ndarray) -> tuple[str, ...]:
         return tuple(instance.tasks[k] for k in np.flatnonzero(which))
 
-    return RecordCheck(
-        n_tasks=n,
-        first=first,
-        last=last,
-        equal_arrivals=name(sizes[group] > 1),
-        too_heavy=name(too_heavy),
-        unreached=name(unreached),
-        dead_ends=name(dead_ends),
-        hopeless=name(hopeless),
-        n_breakdowns=broken,
-        load=measure_load(instance),
-    )
+    equal, load = name(sizes[group] > 1), measure_load(instance)
+    lists = (name(too_heavy), name(unreached), name(dead_ends), name(hopeless))
+    return RecordCheck(n, first, last, equal, *lists, broken, load)

@@ -23,12 +23,7 @@ MAX_IDS = 100
 class Slots(NamedTuple):
     """How the task slots of an observation are given out.
 
-    Attributes
-    ----------
-    kind : {"task", "pool"}
-        "task": each task has a slot of its own. "pool": a task's slot is its place in the pool.
-    ids : tuple of str
-        Tasks that have a slot, in the order of the slots; none with "pool".
+    "task": each task has a slot of its own, `ids` in the order of the slots. "pool": its place in the pool.
     """
 
     kind: SlotKind
@@ -55,17 +50,9 @@ _found: WeakKeyDictionary[Instance, tuple[tuple[str, ...], np.ndarray]] = WeakKe
 def find_slots(slots: Any, instances: Sequence[Instance]) -> Slots:
     """Return slots by their kind for the tasks of some records, or those that a policy has.
 
-    Parameters
-    ----------
-    slots : {"task", "pool"}, Slots, or what has `slots` and `task_ids`, such as a network's policy
-        A policy of another form sees no slots: those of the records, "task".
-    instances : sequence of Instance
-        Whose tasks have slots, by their ids in natural order: task_2 before task_10.
-
-    Raises
-    ------
-    InputError
-        If it is none of these, or the records have more than `MAX_IDS` different ids.
+    They are told by "task" or "pool", as `Slots`, or by what has `slots` and `task_ids`, such as a network's
+    policy; one of another form sees no slots: those of the records, "task". Ids stand in natural order:
+    task_2 before task_10.
     """
     if isinstance(slots, Slots):
         return slots
@@ -87,13 +74,7 @@ def find_slots(slots: Any, instances: Sequence[Instance]) -> Slots:
 
 
 def check_slots(kind: str, ids: Iterable[str], error: type[AcerlError] = InputError) -> Slots:
-    """Return slots as they are given to a policy.
-
-    Raises
-    ------
-    AcerlError
-        Of the kind asked for, if there is no such kind, or the ids are none of it.
-    """
+    """Return slots as they are given to a policy; an `error` refuses ids that are none of the kind."""
     if kind not in get_args(SlotKind):
         raise error(f"slots: read {describe(kind)}; expected 'task' or 'pool'")
     known = tuple(ids)
@@ -107,8 +88,7 @@ def check_slots(kind: str, ids: Iterable[str], error: type[AcerlError] = InputEr
 def assign_slots(tasks: Sequence[str], ids: Sequence[str]) -> np.ndarray:
     """Return the slot of each task of a record as `RECORD_SLOT` counts, from 1, ndarray(int64, (n_tasks,)).
 
-    A task that is not among the ids takes the lowest slot that none of this record's has; of several the
-    first in natural order takes the lower one.
+    Tasks that are not among the ids take, in natural order, the lowest slots that none of this record's has.
     """
     place = {task: k for k, task in enumerate(ids, start=1)}
     slots = np.array([place.get(task, 0) for task in tasks], np.int64)
@@ -134,10 +114,7 @@ def place_tasks(problem: Problem, instances: Sequence[Instance], slots: Slots) -
 
 
 def refuse_other_slots(name: str, shown: Any, policy: Any) -> None:
-    """Refuse a policy that sees tasks in other slots than `shown`, which a message calls `name`, has them in.
-
-    A policy without `slots` and `task_ids` sees none.
-    """
+    """Refuse a policy that sees tasks in other slots than `shown`, called `name`, has them in."""
     if hasattr(policy, "task_ids"):
         own, other = Slots(policy.slots, policy.task_ids), Slots(shown.slots, shown.task_ids)
         if own != other:
@@ -149,8 +126,7 @@ def refuse_other_slots(name: str, shown: Any, policy: Any) -> None:
 def are_never_the_same(instances: Sequence[Instance]) -> bool:
     """Whether fewer than half of the ids of several records stand in more than one of them."""
     ids = [task for instance in instances for task in instance.tasks]
-    different = set(ids)
-    return len(instances) > 1 and 2 * (len(ids) - len(different)) < len(different)
+    return len(instances) > 1 and 2 * len(ids) < 3 * len(set(ids))
 
 
 def _natural(name: str) -> tuple[Any, ...]:

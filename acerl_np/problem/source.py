@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import os
 import re
 import warnings
@@ -33,10 +34,9 @@ LOOKALIKE = 0.83
 
 
 class Columns(NamedTuple):
-    """What a header says.
+    """What a header says: the known columns and where each stands in a line of `n_fields`, and the others.
 
-    `used` are known columns in the order of the file, `positions` where each stands in a line, `ignored` the
-    other columns as the file names them; one without a name is "column 3". A line has `n_fields`.
+    `ignored` are columns as the file names them; one without a name is "column 3".
     """
 
     used: tuple[str, ...]
@@ -55,18 +55,10 @@ class Table(NamedTuple):
 
 
 class Source(NamedTuple):
-    """A sort of table.
+    """A sort of table: what a line holds, for errors, and the columns that must and may be there.
 
-    Attributes
-    ----------
-    noun : str
-        What a line holds, for errors.
-    required, optional : tuple of str
-        Columns that must and that may stand in the header, in any order; others are passed over.
-    numbers : tuple of str
-        Columns in which a file not separated by commas may write decimals with a comma.
-    limit : int
-        Most rows.
+    In columns of `numbers` a file not separated by commas may write decimals with a comma. `limit` is the
+    most rows.
     """
 
     noun: str
@@ -76,17 +68,9 @@ class Source(NamedTuple):
     limit: int
 
     def read(self, path: str | os.PathLike[str], collect: Callable[[Table], T]) -> T:
-        """Return what `collect` makes of a file's table.
+        """Return what `collect` makes of a file's table; errors name the file.
 
-        Raises
-        ------
-        RecordError
-            If the file cannot be read or used; the message names it.
-
-        Warns
-        -----
-        RecordWarning
-            If it has columns that are not read.
+        A `RecordWarning` names columns that are not read.
         """
         text, shown = read_text(path, RecordError), show_path(path)
         try:
@@ -96,44 +80,36 @@ class Source(NamedTuple):
             raise RecordError(f"{shown}: {error}") from error
         if table.columns.ignored:
             # The line is named that asked for the record, as far as `load_instance` is what it asked.
-            warnings.warn(RecordWarning(shown, table.columns.ignored), stacklevel=5)
+            warnings.warn(RecordWarning(shown, table.columns.ignored), stacklevel=4)
         return result
 
     def parse(self, text: str) -> Table:
-        """Split a text into rows by the names in its header; blank lines are passed over.
-
-        Raises
-        ------
-        RecordError
-            If it is no CSV, a column is missing, misspelt or twice, or there are too many rows.
-        """
+        """Split a text into rows by the names in its header; blank lines are passed over."""
         stated = SEPARATOR_LINE.match(text)
         delimiter = stated[1] if stated else self._find_delimiter(text)
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-        columns: Columns | None = None
+        lines = (fields for fields in reader if any(field.strip() for field in fields))
         rows: list[dict[str, str]] = []
         places: list[str] = []
         try:
-            for fields in reader:
+            header = next(itertools.islice(lines, int(stated is not None), None), None)
+            if header is None:
+                raise RecordError(
+                    f"the file is empty; expected a header and one line per {self.noun}"
+                )
+            columns = self._match_columns(header, reader.line_num)
+            # Spreadsheets that separate by semicolons or tabs write decimals with a comma.
+            commas = [name for name in columns.used if delimiter != "," and name in self.numbers]
+            pick = itemgetter(*columns.positions)
+            for fields in lines:
                 line = reader.line_num
-                if not any(field.strip() for field in fields):
-                    continue
-                if stated is not None:
-                    stated = None
-                    continue
-                if columns is None:
-                    columns = self._match_columns(fields, line)
-                    commas = [name for name in columns.used if name in self.numbers]
-                    pick = itemgetter(*columns.positions)
-                    continue
                 if len(fields) != columns.n_fields:
                     names = shorten(",".join([*columns.used, *columns.ignored]))[1:-1]
                     raise RecordError(
                         f"line {line}: {len(fields)} fields; expected {columns.n_fields} ({names})"
                     )
                 row = dict(zip(columns.used, pick(fields), strict=True))
-                # Spreadsheets that separate by semicolons or tabs write decimals with a comma.
-                for name in commas if delimiter != "," else ():
+                for name in commas:
                     if "," in row[name] and DECIMAL_COMMA.fullmatch(row[name]):
                         row[name] = row[name].replace(",", ".")
                 rows.append(row)
@@ -144,8 +120,6 @@ class Source(NamedTuple):
                     )
         except csv.Error as error:
             raise RecordError(f"line {reader.line_num}: not CSV: {error}") from error
-        if columns is None:
-            raise RecordError(f"the file is empty; expected a header and one line per {self.noun}")
         return Table(rows, places, columns, delimiter)
 
     def _match_columns(self, header: Sequence[str], line: int) -> Columns:
@@ -157,27 +131,27 @@ class Source(NamedTuple):
             raise RecordError(
                 f"line {line}: {len(header):,} columns; expected at most {MAX_COLUMNS:,}"
             )
-        known = (*self.required, *self.optional)
+        known = self.required + self.optional
         found: dict[str, int] = {}
-        others: dict[int, str] = {}
+        others: list[int] = []
         for k, column in enumerate(header):
             name = _normalise(column)
-            if name not in known:
-                others[k] = name
-            elif name in found:
+            if name in found:
                 raise RecordError(f"line {line}: column '{name}' stands twice; expected it once")
-            else:
+            if name in known:
                 found[name] = k
+            else:
+                others.append(k)
         lacking = [name for name in known if name not in found]
-        for k, name in others.items():
-            lookalike = find_lookalike(name, lacking)
+        for k in others:
+            lookalike = find_lookalike(header[k], lacking)
             if lookalike is not None:
                 raise RecordError(
                     f"line {line}: column '{describe(header[k].strip())}': looks like '{lookalike}'; "
                     "expected that name, or a more different one for a column that is not read"
                 )
         for name in self.required:
-            if name not in found:
+            if name in lacking:
                 raise RecordError(
                     f"line {line}: missing column '{name}'; read {shorten(','.join(header))}, expected "
                     f"columns {','.join(self.required)}"
@@ -191,8 +165,7 @@ class Source(NamedTuple):
         if first is None:
             return ","
         start = max(text.rfind("\n", 0, first.start()), text.rfind("\r", 0, first.start())) + 1
-        end = min(k for k in (text.find("\n", start), text.find("\r", start), len(text)) if k >= 0)
-        line = text[start:end]
+        line = re.split("[\r\n]", text[start:], maxsplit=1)[0]
         counts = {delimiter: self._count_known(line, delimiter) for delimiter in DELIMITERS}
         most = max(counts.values())
         if most == 0:
@@ -227,6 +200,28 @@ def find_lookalike(name: str, known: Sequence[str]) -> str | None:
     def squeeze(text: str) -> str:
         return re.sub(r"[\s_-]", "", text.lower())
 
+    squeezed = squeeze(name)
     words = {squeeze(column): column for column in known}
-    close = get_close_matches(squeeze(name), words, 1, LOOKALIKE)
+    close = get_close_matches(squeezed, words, 1, LOOKALIKE)
+    # Two slips change more of a name of eight letters than that.
+    close += [word for word in words if len(word) >= 8 and count_slips(squeezed, word) <= 2]
     return words[close[0]] if close else None
+
+
+def count_slips(text: str, word: str) -> int:
+    """Return how many letters of a word were changed, swapped, added or left out in a text.
+
+    Of texts that are much longer or shorter only the difference in length is counted.
+    """
+    if abs(len(text) - len(word)) > 2:
+        return abs(len(text) - len(word))
+    row: list[int] = [*range(len(word) + 1)]
+    above = row
+    for i, letter in enumerate(text):
+        before, above, row = above, row, [i + 1]
+        for k, expected in enumerate(word):
+            slips = min(above[k] + (letter != expected), above[k + 1] + 1, row[k] + 1)
+            if i and k and (letter, text[i - 1]) == (word[k - 1], expected):
+                slips = min(slips, before[k - 1] + 1)
+            row.append(slips)
+    return row[-1]

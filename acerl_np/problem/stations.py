@@ -18,12 +18,10 @@ STATION = "station"
 
 
 def find_stations(layout: Layout) -> dict[str, tuple[int, ...]]:
-    """Return the stations of a floor, each with the sites from which it is served.
+    """Return the sites from which each station of a floor is served, as ascending positions by its name.
 
-    Stations are those that the layout names, and each further site of a kind other than "waypoint",
-    "parking" and none.
-
-    They come as ascending positions in `layout.sites` by name, in the order of the first of them.
+    Stations are those that the layout names, and each further site of a kind other than "waypoint", "parking"
+    and none, in the order of the first of their sites.
     """
     found = {name: _sort(layout, sites) for name, sites in layout.stations.items()}
     named = {k for sites in found.values() for k in sites}
@@ -59,8 +57,7 @@ def find_ends(layout: Layout, pickups: Sequence[int], deliveries: Sequence[int])
 
     It is the pair of two different sites with the shortest way; ties go to the first by the pickup's,
     then by the delivery's place in the order of the sites. Pickups that some vehicle cannot reach from
-    its start are passed over unless there is no other. Both are ascending positions in `layout.sites`,
-    together at least two different ones.
+    its start are passed over unless there is no other.
     """
     if len(pickups) == len(deliveries) == 1:
         return pickups[0], deliveries[0]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,11 +19,14 @@ from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import MAX_TASK_SLOTS, MAX_VEHICLES, Layout
 from acerl_np.problem.scaling import check_scaling, find_scaling
 from acerl_np.problem.slots import POOL, Slots, place_tasks
-from acerl_np.support.errors import InputError, describe
-from acerl_np.support.numbers import is_real, is_whole
+from acerl_np.support.errors import InputError
+from acerl_np.support.fields import Field
 
 MAX_TABLE_BYTES = 4 * 2**30
 """Largest sum of the tables of one batch of instances."""
+
+
+HORIZON = Field(float, 0, MAX_HORIZON, optional=True, expected=f"seconds from 0 to {MAX_HORIZON:g}")
 
 
 def count_features(task_slots: int, n_vehicles: int) -> int:
@@ -46,73 +50,64 @@ def build_problem(
 ) -> Problem:
     """Stack instances, also of different floors and sizes, into kernel tables.
 
-    Parameters
-    ----------
-    instances : sequence of Instance
-    scaling : array_like of float, (12,), optional
-        Feature constants; by default `find_scaling(instances)`.
-    task_slots, n_vehicles : int, optional
-        Sizes of the observation; by default the largest among the layouts, and as many slots as tasks have
-        one of their own; at least as many vehicles as the largest fleet.
-    horizon : float, optional
-        s, cut to whole ones, after which an episode is stopped, finished or not; by default never.
-        Where vehicles break down at random, `breakdown_limits.find_last_tick` says when.
-    slots : Slots
-        Of the tasks in the observation.
-
-    Returns
-    -------
-    Problem
-
-    Raises
-    ------
-    InputError
-        If there is no instance, the tables would not fit a machine, or an option is unusable.
-    RecordError
-        If a task may be impossible to reach: no episode of such a record need ever end.
+    `scaling` are feature constants, by default `find_scaling(instances)`. Sizes of the observation are by
+    default the largest among the layouts, and as many slots as tasks have one of their own. `horizon`, s, cut
+    to whole ones, is when an episode is stopped, by default never; where vehicles break down at random,
+    `find_last_tick` says when. A `RecordError` refuses tasks that may be impossible to reach: no episode of
+    such a record need ever end.
     """
     if len(instances) == 0:
         raise InputError("no instances; expected at least one")
-    if horizon is not None and (not is_real(horizon) or not 0.0 <= horizon <= MAX_HORIZON):
-        raise InputError(
-            f"horizon: read {describe(horizon)}; expected seconds from 0 to {MAX_HORIZON:g}"
-        )
+    HORIZON.read("horizon", horizon, InputError)
     largest = max(len(instance.layout.vehicles) for instance in instances)
-    for name, size, least, most in (
-        ("task_slots", task_slots, 1, MAX_TASK_SLOTS),
-        ("n_vehicles", n_vehicles, largest, MAX_VEHICLES),
-    ):
-        if size is not None and (not is_whole(size) or not least <= size <= most):
-            raise InputError(
-                f"{name}: read {describe(size)}; expected a whole number from {least} to {most:,}"
-            )
-    layouts, layout_of = _share_layouts([instance.layout for instance in instances])
-    rows = _list_slowdowns([instance.layout for instance in instances], layout_of)
+    limits = Field(int, 1, MAX_TASK_SLOTS, optional=True)
+    limits.read("task_slots", task_slots, InputError)
+    limits = Field(int, largest, MAX_VEHICLES, optional=True)
+    limits.read("n_vehicles", n_vehicles, InputError)
+    floors = _list_floors([instance.layout for instance in instances])
     fleet = max(largest, int(n_vehicles or 1))
     n_tasks = max(instance.n_tasks for instance in instances)
     vehicles = [vehicle for instance in instances for vehicle in instance.layout.vehicles]
     n_breakdowns = max(1, *(len(vehicle.breakdowns) for vehicle in vehicles))
-    _check_size(layouts, rows, len(instances), n_tasks, fleet, n_breakdowns)
+    _check_size(floors, len(instances), n_tasks, fleet, n_breakdowns)
     for instance in instances:
         instance.check_reachable()
         if instance.layout.has_random_breakdowns:
             check_tries(instance)
     scaling = find_scaling(instances) if scaling is None else check_scaling(scaling)
     if task_slots is None:
-        task_slots = max(len(slots.ids), *(layout.task_slots for layout in layouts))
+        task_slots = max(len(slots.ids), *(layout.task_slots for layout in floors.layouts))
     room = _allocate_rows(len(instances), n_tasks, fleet, n_breakdowns)
-    problem = _stack_layouts(layouts, layout_of, rows, room, scaling, task_slots)
+    problem = _stack_layouts(floors, room, scaling, task_slots)
     if horizon is not None:
         problem.instance[:, state.INSTANCE_HORIZON] = int(horizon)
     for i, instance in enumerate(instances):
-        _fill_instance(problem, i, instance, rows)
+        _fill_instance(problem, i, instance, floors.rows)
         if instance.layout.has_random_breakdowns:
             problem.instance[i, state.INSTANCE_HORIZON] = find_last_tick(instance, horizon)
     return place_tasks(problem, instances, slots) if slots.ids else problem
 
 
-def _share_layouts(own: Sequence[Layout]) -> tuple[list[Layout], list[int]]:
-    """Return the different floors, and which each layout is; other breakdowns and fleets share theirs."""
+class _Floors(NamedTuple):
+    """Different floors, which of them each layout has, and the rows of `Problem.slowdown`.
+
+    A row is by floor and speed, -1 where no limit matters. Other breakdowns and fleets share their floor.
+    """
+
+    layouts: list[Layout]
+    layout_of: list[int]
+    rows: dict[tuple[int, float], int]
+
+    @property
+    def n_sites(self) -> int:
+        return max(len(layout.sites) for layout in self.layouts)
+
+    @property
+    def have_limits(self) -> bool:
+        return any(layout.routes.edge_speed is not None for layout in self.layouts)
+
+
+def _list_floors(own: Sequence[Layout]) -> _Floors:
     layouts: list[Layout] = []
     layout_of = []
     for layout in own:
@@ -122,24 +117,25 @@ def _share_layouts(own: Sequence[Layout]) -> tuple[list[Layout], list[int]]:
         layout_of.append(k)
         if k == len(layouts):
             layouts.append(layout)
-    return layouts, layout_of
+    rows: dict[tuple[int, float], int] = {}
+    count = 0
+    different = {id(layout): (layout, k) for layout, k in zip(own, layout_of, strict=True)}
+    for layout, k in different.values():
+        for speed in sorted({*(vehicle.speed for vehicle in layout.vehicles), mean_speed(layout)}):
+            if (k, speed) not in rows:
+                matters = layout.routes.find_slowdown(speed) is not None
+                rows[k, speed] = count if matters else -1
+                count += matters
+    return _Floors(layouts, layout_of, rows)
 
 
-def _check_size(
-    layouts: Sequence[Layout],
-    rows: Mapping[tuple[int, float], int],
-    n: int,
-    n_tasks: int,
-    fleet: int,
-    n_breakdowns: int,
-) -> None:
-    n_sites = max(len(layout.sites) for layout in layouts)
-    has_limits = any(layout.routes.edge_speed is not None for layout in layouts)
-    tables = (32 if has_limits else 24) * len(layouts) + 8 * (1 + max(rows.values()))
+def _check_size(floors: _Floors, n: int, n_tasks: int, fleet: int, n_breakdowns: int) -> None:
+    n_sites, n_layouts = floors.n_sites, len(floors.layouts)
+    tables = (32 if floors.have_limits else 24) * n_layouts + 8 * (1 + max(floors.rows.values()))
     needed = tables * n_sites**2 + n * (56 * n_tasks + fleet * (44 + 16 * n_breakdowns))
     if needed > MAX_TABLE_BYTES:
         raise InputError(
-            f"{n} instances on {len(layouts)} layouts of up to {n_sites} sites need "
+            f"{n} instances on {n_layouts} layouts of up to {n_sites} sites need "
             f"{needed / 2**30:.1f} GiB; expected at most {MAX_TABLE_BYTES / 2**30:.0f}"
         )
 
@@ -166,17 +162,12 @@ def _allocate_rows(n: int, n_tasks: int, fleet: int, n_breakdowns: int) -> dict[
 
 
 def _stack_layouts(
-    layouts: Sequence[Layout],
-    layout_of: Sequence[int],
-    rows: Mapping[tuple[int, float], int],
-    room: Mapping[str, np.ndarray],
-    scaling: np.ndarray,
-    task_slots: int,
+    floors: _Floors, room: Mapping[str, np.ndarray], scaling: np.ndarray, task_slots: int
 ) -> Problem:
     """Return tables that hold the layouts, beside the room for instances on them."""
+    layouts, rows, n_sites = floors.layouts, floors.rows, floors.n_sites
     n_layouts, n_slow = len(layouts), 1 + max(rows.values())
-    n_sites = max(len(layout.sites) for layout in layouts)
-    n_limited = n_layouts if any(x.routes.edge_speed is not None for x in layouts) else 0
+    n_limited = n_layouts if floors.have_limits else 0
     named = [route[1:] for layout in layouts for route in layout.routes.explicit.values()]
     problem = Problem(
         distance=np.full((n_layouts, n_sites, n_sites), np.inf),
@@ -188,7 +179,7 @@ def _stack_layouts(
         **room,
     )
     problem.way[..., state.WAY_NAMED_ROUTE] = -1
-    problem.instance[:, state.INSTANCE_LAYOUT] = layout_of
+    problem.instance[:, state.INSTANCE_LAYOUT] = floors.layout_of
     problem.instance[:, state.INSTANCE_TASK_SLOTS] = task_slots
     problem.scaling[:] = scaling
     position = 0
@@ -209,25 +200,6 @@ def _stack_layouts(
     return problem
 
 
-def _list_slowdowns(
-    layouts: Iterable[Layout], layout_of: Iterable[int]
-) -> dict[tuple[int, float], int]:
-    """Return the row of `Problem.slowdown` of each floor and speed, -1 where no limit matters.
-
-    Layouts of one floor, as `layout_of` numbers them, may have different fleets.
-    """
-    rows: dict[tuple[int, float], int] = {}
-    count = 0
-    different = {id(layout): (layout, k) for layout, k in zip(layouts, layout_of, strict=True)}
-    for layout, k in different.values():
-        for speed in sorted({*(vehicle.speed for vehicle in layout.vehicles), mean_speed(layout)}):
-            if (k, speed) not in rows:
-                matters = layout.routes.find_slowdown(speed) is not None
-                rows[k, speed] = count if matters else -1
-                count += matters
-    return rows
-
-
 def mean_speed(layout: Layout) -> float:
     """Return the mean speed of a fleet, m/s."""
     return float(np.mean([vehicle.speed for vehicle in layout.vehicles]))
@@ -238,7 +210,7 @@ def allocate_variants(
 ) -> Problem:
     """Return tables of the same layouts with room for `n` other instances, to be filled by a kernel.
 
-    The most tasks of one, and the most breakdowns of a vehicle, are by default as in `problem`.
+    The most tasks, and breakdowns of a vehicle, are by default as in `problem`.
     """
     tasks = n_tasks or problem.record.shape[1]
     room = _allocate_rows(
@@ -255,14 +227,12 @@ def build_live_problem(
     task_slots: int | None = None,
     n_vehicles: int | None = None,
 ) -> Problem:
-    """Return tables of one floor and its fleet with room for `n_tasks` tasks, to be filled as they come.
-
-    `scaling` are feature constants (float64, (12,)); sizes of the observation are by default the layout's.
-    """
-    fleet, rows = max(n_vehicles or 1, len(layout.vehicles)), _list_slowdowns([layout], [0])
-    room = _allocate_rows(1, n_tasks, fleet, 1)
-    problem = _stack_layouts([layout], [0], rows, room, scaling, task_slots or layout.task_slots)
-    _fill_fleet(problem, 0, layout, rows, with_breakdowns=False)
+    """Return tables of one floor and its fleet, without breakdowns, with room for tasks as they come."""
+    layout = layout.with_breakdowns({}).with_random_breakdowns(None)
+    floors = _list_floors([layout])
+    room = _allocate_rows(1, n_tasks, max(n_vehicles or 1, len(layout.vehicles)), 1)
+    problem = _stack_layouts(floors, room, scaling, task_slots or layout.task_slots)
+    _fill_fleet(problem, 0, layout, floors.rows)
     return problem
 
 
@@ -276,30 +246,27 @@ def measure_loaded(layout: Layout, metres: np.ndarray) -> np.ndarray:
 def _fill_instance(
     problem: Problem, i: int, instance: Instance, rows: Mapping[tuple[int, float], int]
 ) -> None:
-    layout = instance.layout
     n = instance.n_tasks
     problem.instance[i, state.INSTANCE_N_TASKS] = n
+    problem.instance[i, state.INSTANCE_HAS_PRIORITIES] = bool(instance.priority.any())
     problem.ends[i, :n, state.ENDS_PICKUP] = instance.pickup
     problem.ends[i, :n, state.ENDS_DELIVERY] = instance.delivery
-    problem.record[i, :n, state.RECORD_ARRIVAL] = instance.arrival
-    problem.record[i, :n, state.RECORD_EXPIRY] = instance.expiry
-    problem.record[i, :n, state.RECORD_HANDLING] = instance.handling_time
-    problem.record[i, :n, state.RECORD_DEMAND] = instance.demand
-    problem.record[i, :n, state.RECORD_PRIORITY] = instance.priority
-    problem.instance[i, state.INSTANCE_HAS_PRIORITIES] = bool(instance.priority.any())
-    problem.arrival_tick[i, :n] = np.ceil(instance.arrival).astype(np.int64)
-    loaded = layout.routes.distance[instance.pickup, instance.delivery]
-    problem.record[i, :n, state.RECORD_LOADED] = measure_loaded(layout, loaded)
-    _fill_fleet(problem, i, layout, rows)
+    loaded = instance.layout.routes.distance[instance.pickup, instance.delivery]
+    for column, values in {
+        state.RECORD_ARRIVAL: instance.arrival,
+        state.RECORD_EXPIRY: instance.expiry,
+        state.RECORD_HANDLING: instance.handling_time,
+        state.RECORD_DEMAND: instance.demand,
+        state.RECORD_PRIORITY: instance.priority,
+        state.RECORD_LOADED: measure_loaded(instance.layout, loaded),
+    }.items():
+        problem.record[i, :n, column] = values
+    problem.arrival_tick[i, :n] = np.ceil(instance.arrival)
+    _fill_fleet(problem, i, instance.layout, rows)
 
 
 def _fill_fleet(
-    problem: Problem,
-    i: int,
-    layout: Layout,
-    rows: Mapping[tuple[int, float], int],
-    *,
-    with_breakdowns: bool = True,
+    problem: Problem, i: int, layout: Layout, rows: Mapping[tuple[int, float], int]
 ) -> None:
     place = int(problem.instance[i, state.INSTANCE_LAYOUT])
     problem.instance[i, state.INSTANCE_TRUNCATES] = layout.truncate_distances
@@ -312,19 +279,15 @@ def _fill_fleet(
     problem.unit[i, state.UNIT_SECONDS] = metres / speed
     problem.unit[i, state.UNIT_SLOWDOWN] = rows[place, speed]
     for v, vehicle in enumerate(layout.vehicles):
-        problem.fleet[i, v, state.FLEET_SPEED] = vehicle.speed
-        problem.fleet[i, v, state.FLEET_CAPACITY] = vehicle.capacity
-        problem.fleet[i, v, state.FLEET_SLOWDOWN] = rows[place, vehicle.speed]
+        fleet, model = problem.fleet[i, v], vehicle.random_breakdowns
+        fleet[state.FLEET_SPEED] = vehicle.speed
+        fleet[state.FLEET_CAPACITY] = vehicle.capacity
+        fleet[state.FLEET_SLOWDOWN] = rows[place, vehicle.speed]
+        if model is not None:
+            fleet[state.FLEET_MEAN_UPTIME] = model.mean_time_between_failures
+            fleet[state.FLEET_MEAN_REPAIR] = model.mean_time_to_repair
         problem.start_site[i, v] = layout.site_index[vehicle.start]
-        if not with_breakdowns:
-            continue
-        if vehicle.random_breakdowns is not None:
-            model = vehicle.random_breakdowns
-            problem.fleet[i, v, state.FLEET_MEAN_UPTIME] = model.mean_time_between_failures
-            problem.fleet[i, v, state.FLEET_MEAN_REPAIR] = model.mean_time_to_repair
         events = sorted(vehicle.breakdowns, key=lambda item: item.time)
         for k, event in enumerate(events):
-            problem.breakdown[i, v, k, state.BREAKDOWN_TICK] = int(np.ceil(event.time))
-            problem.breakdown[i, v, k, state.BREAKDOWN_REPAIR_TICKS] = int(
-                np.ceil(event.repair_time)
-            )
+            problem.breakdown[i, v, k, state.BREAKDOWN_TICK] = np.ceil(event.time)
+            problem.breakdown[i, v, k, state.BREAKDOWN_REPAIR_TICKS] = np.ceil(event.repair_time)

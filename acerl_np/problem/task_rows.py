@@ -10,12 +10,13 @@ from acerl_np.problem.fields import (
     DateFormat,
     TimeColumn,
     count_seconds,
-    describe_kind,
+    find_kind,
     is_blank,
     is_clock,
     read_id,
     read_moment,
     read_number,
+    read_once,
     show_moment,
 )
 from acerl_np.problem.json_tree import refuse
@@ -52,14 +53,8 @@ def read_tasks(
 ) -> tuple[dict[str, list[Any]], datetime | None]:
     """Return the rows of a record as columns, by the attributes of `Instance`, and the moment of time zero.
 
-    `places` say where each row stood, for errors. By default time zero is that of the rows, else the first
-    arrival if arrivals are timestamps; it is None if the record counts seconds.
-
-    Raises
-    ------
-    RecordError
-        If a value is missing, malformed or out of range, a column holds both seconds and timestamps, a
-        task stands twice, or a site is unknown.
+    By default time zero is that of the rows, else the first arrival if arrivals are timestamps; it is None
+    if the record counts seconds.
     """
     if not rows:
         raise RecordError("no tasks; expected at least one")
@@ -73,12 +68,7 @@ def read_tasks(
     columns: dict[str, list[Any]] = {name: [] for name in names}
     starts = []
     for place, row in zip(places, rows, strict=True):
-        task = read_id(row, "task", place)
-        if task in seen:
-            raise RecordError(
-                f"{place}: task: '{task}' stands already on {seen[task]}; expected each task once"
-            )
-        seen[task] = place
+        task = read_once(row, place, seen)
         ends = _read_ends(row, place, layout)
         times = arrival.read(row, place), expiry.read(row, place)
         blank = is_blank(row.get("earliest_start"))
@@ -153,8 +143,8 @@ def _read_time_zero(
         expected = ""
         if not isinstance(arrival, datetime):
             expected = "none, as arrival_time is in seconds"
-        elif moment is None or describe_kind(moment) != describe_kind(arrival):
-            expected = f"{describe_kind(arrival)}, as in arrival_time"
+        elif moment is None or find_kind(moment) != find_kind(arrival):
+            expected = f"{find_kind(arrival)}, as in arrival_time"
         elif zero is not None and moment != zero:
             expected = f"the moment of {first}, {show_moment(zero)}"
         if expected:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import math
 import re
-import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import acerl_np
 from acerl_np.problem.importers import opentcs
@@ -34,14 +30,12 @@ def lif(nodes=("a", "b"), edges=("ab",), stations=(), **layout):
             "layouts": [
                 {
                     "nodes": [
-                        {"nodeId": name, "nodePosition": {"x": 3 * k, "y": 0}}
-                        for k, name in enumerate(nodes)
+                        {"nodeId": name, "nodePosition": {"x": 3 * nodes.index(name), "y": 0}}
+                        for name in nodes
                     ],
                     "edges": [
-                        edge
-                        if isinstance(edge, dict)
-                        else {"startNodeId": edge[0], "endNodeId": edge[1]}
-                        for edge in edges
+                        {"startNodeId": e[0], "endNodeId": e[1]} if len(e) == 2 else e
+                        for e in edges
                     ],
                     "stations": [
                         {"stationId": name, "interactionNodeIds": list(at)} for name, at in stations
@@ -219,11 +213,6 @@ def test_a_floor_without_edges_is_said():
     assert import_opentcs(plant("", "a"))[1] == []
 
 
-def test_an_empty_list_of_layouts_has_none_to_choose():
-    with pytest.raises(LayoutError, match="layouts: an empty list; expected at least one layout"):
-        import_lif('{"layouts": []}', layout_id="ground")
-
-
 def test_one_of_several_layouts_is_chosen():
     data = json.loads(lif())
     data["layouts"] = [{**data["layouts"][0], "layoutId": name} for name in ("one", "two")]
@@ -256,21 +245,14 @@ LIF_WARNINGS = {
     "unknown node 'z', left out": {"edges": ("ab", "az")},
     "goes from 'a' to itself, left out": {"edges": ("ab", "aa")},
     "another edge from 'a' to 'b', the shortest (3 m) stays": {"edges": ("ab", "ab")},
-    "nodes[2]: 'a' again, left out": {
-        "nodes": [{"nodeId": n, "nodePosition": {"x": x, "y": 0}} for n, x in ("a0", "b3", "a0")]
-    },
+    "nodes[2]: 'a' again, left out": {"nodes": "aba"},
     "interactionNodeIds[1]: unknown node 'z', left out": {"stations": [("a", "az")]},
 }
 
 
 @pytest.mark.parametrize("message", list(LIF_WARNINGS))
 def test_what_a_floor_can_do_without_is_left_out_of_lif(message):
-    parts = dict(LIF_WARNINGS[message])
-    nodes = parts.pop("nodes", None)
-    data = json.loads(lif(**parts))
-    if nodes:
-        data["layouts"][0]["nodes"] = nodes
-    layout, warnings = import_lif(json.dumps(data))
+    layout, warnings = import_lif(lif(**LIF_WARNINGS[message]))
     assert any(message in line for line in warnings)
     assert ways(layout) == [("a", "b", 3.0, True)]
 
@@ -396,9 +378,9 @@ def test_paths_without_a_length_are_straight(length, found):
     ("speed", "found"), [("", "none"), ('maxVelocity="0"', 'read "0"'), ('maxVelocity=" "', "none")]
 )
 def test_vehicles_without_a_speed_are_said(speed, found):
-    body = f'{path(length=3000)}<vehicle name="v" {speed}><property {{}}/></vehicle>'
-    begin = 'name="loopback:initialPosition" value="a"'
-    _, warnings = import_opentcs(plant(body.format(begin)))
+    start = '<property name="loopback:initialPosition" value="a"/>'
+    layout, warnings = import_opentcs(plant(f'{path()}<vehicle name="v" {speed}>{start}</vehicle>'))
+    assert layout["vehicles"] == [{"id": "v", "start": "a", "speed": 1.0}]
     assert warnings == [f"vehicle[1].maxVelocity: {found}, taken as 1 m/s"]
 
 
@@ -437,16 +419,6 @@ def test_types_of_vehicles_share_the_lowest_limit():
     speed, (line,) = limit(1.5, 0.5)
     assert speed == 0.5
     assert "[1].maxSpeed: 0.5 m/s, the lowest of its limits, holds for every vehicle" in line
-
-
-def test_vehicles_start_where_they_can():
-    body = path() + '<vehicle name="v" maxVelocity="0"/>'
-    layout, warnings = import_opentcs(plant(body))
-    assert layout["vehicles"] == [{"id": "v", "start": "a", "speed": 1.0}]
-    assert "taken as 1 m/s" in warnings[0] and "'v' starts at 'a'" in warnings[1]
-    start = '<property name="loopback:initialPosition" value="b"/>'
-    body = f'<location name="L"><link point="b"/></location><vehicle name="v">{start}</vehicle>'
-    assert import_opentcs(plant(body))[0]["vehicles"][0]["start"] == "L"
 
 
 BAD_PLANTS = {
@@ -494,10 +466,8 @@ ATTACKS = {
 def test_declarations_are_refused_before_anything_is_parsed(tmp_path, monkeypatch, name):
     monkeypatch.setattr(opentcs.ElementTree, "XMLParser", None)
     (tmp_path / "m.xml").write_text(ATTACKS[name])
-    started = time.perf_counter()
     with pytest.raises(LayoutError, match=r"m\.xml: line \d: read a <!DOCTYPE> declaration"):
         import_floor(tmp_path / "m.xml")
-    assert time.perf_counter() - started < 5.0
 
 
 def test_entities_in_another_encoding_are_refused(tmp_path):
@@ -563,57 +533,6 @@ def test_the_format_is_told_by_the_content(tmp_path):
         import_floor(tmp_path / "a.txt", kind="opentcs")
 
 
-@given(
-    source=st.sampled_from([HALL, PLANT]),
-    changes=st.lists(
-        st.tuples(st.floats(0, 1), st.integers(0, 8), st.text(max_size=3)), min_size=1, max_size=4
-    ),
-)
-def test_whatever_stands_in_a_file_is_imported_or_refused_in_one_line(source, changes):
-    text = source
-    for place, removed, added in changes:
-        at = round(place * len(text))
-        text = text[:at] + added + text[at + removed :]
-    importer = import_lif if source is HALL else import_opentcs
-    try:
-        layout, warnings = importer(text)
-        ids = [site["id"] for site in layout["sites"]]
-        acerl_np.Layout.from_dict({**layout, "vehicles": [{"id": "v", "start": ids[0]}]})
-        assert all(line.isprintable() for line in warnings)
-    except LayoutError as error:
-        assert "\n" not in str(error)
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=4),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
-    max_leaves=5,
-)
-
-
-def places(value, path=()):
-    yield path
-    if isinstance(value, dict | list):
-        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from places(inner, (*path, key))
-
-
-@given(place=st.sampled_from(list(places(json.loads(HALL)))[1:]), value=JSON)
-def test_any_value_in_any_place_is_imported_or_refused(place, value):
-    data = copy.deepcopy(json.loads(HALL))
-    spot = data
-    for key in place[:-1]:
-        spot = spot[key]
-    spot[place[-1]] = value
-    try:
-        layout, warnings = import_lif(json.dumps(data))
-        ids = [site["id"] for site in layout["sites"]]
-        acerl_np.Layout.from_dict({**layout, "vehicles": [{"id": "v", "start": ids[0]}]})
-        assert all(line.isprintable() for line in warnings)
-    except LayoutError as error:
-        assert "\n" not in str(error)
-
-
 def test_levels_that_share_a_layout_id_are_told_apart():
     text = levels(("hall", "0"), ("hall", "1"), ("yard", "0"))
     for layout_id, node in (("yard", "n2"), ("hall/1", "n1"), ("hall/0", "n0"), ("1", "n1")):
@@ -671,10 +590,10 @@ def test_locked_locations_are_said_and_stay_sites():
 
 
 def test_a_vehicle_may_start_where_it_parks():
-    def start(*properties):
+    def start(*properties, location=""):
         inner = "".join(f'<property name="{key}" value="{value}"/>' for key, value in properties)
         layout, warnings = import_opentcs(
-            plant(f'{path(length=3000)}<vehicle name="v" maxVelocity="1000">{inner}</vehicle>')
+            plant(f'{path()}{location}<vehicle name="v" maxVelocity="1000">{inner}</vehicle>')
         )
         return layout["vehicles"][0]["start"], warnings
 
@@ -682,6 +601,8 @@ def test_a_vehicle_may_start_where_it_parks():
     assert start(parks) == start(("tcs:assignedParkingPosition", "b")) == ("b", [])
     assert start(parks, begins) == ("a", [])
     assert start(("loopback:initialPosition", "x"), parks) == ("b", [])
+    location = '<location name="L"><link point="b"/></location>'
+    assert start(parks, location=location)[0] == "L"
     (line,) = start(("tcs:preferredParkingPosition", "x"))[1]
     assert "unknown point \"x\" (tcs:preferredParkingPosition); 'v' starts at 'a'" in line
     (line,) = start(("loopback:initialPosition", "x"), ("tcs:assignedParkingPosition", "y"))[1]

@@ -4,7 +4,6 @@ import copy
 import csv
 import io
 import json
-import re
 import sys
 from itertools import pairwise
 
@@ -13,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tables_and_refusals import HEADER, check_message, refused
 from worlds import floors
 
 from acerl_np import (
@@ -94,16 +94,6 @@ def small_layout(**changes):
     return Layout.from_dict(floor(**changes))
 
 
-def check_message(error, path, fragments):
-    """One line that begins with the file and holds each fragment."""
-    message = str(error)
-    assert "\n" not in message
-    assert message.isprintable()
-    assert message.startswith(f"{path}: ")
-    for fragment in fragments:
-        assert fragment in message.removeprefix(f"{path}: ")
-
-
 # Layouts that are refused
 
 
@@ -132,39 +122,27 @@ MALFORMED_LAYOUTS = {
     # not JSON, or JSON that is no layout
     "empty file": ("", ["line 1 column 1"]),
     "broken JSON": (TEXT.replace('"edges": [', '"edges": ', 1), ["line ", " column ", "not JSON"]),
-    "cut off": (TEXT[:100], ["line ", " column ", "not JSON"]),
-    "trailing text": (TEXT + "}", ["line ", " column ", "not JSON"]),
     "duplicate key": (TEXT.replace('"name"', '"format"', 1), ['"format"', "twice"]),
-    "duplicate inner key": (TEXT.replace('"y": 0', '"x": 0', 1), ['"x"', "twice"]),
     "number beyond a float": (
         TEXT.replace('"x": 3', '"x": 1e999', 1),
         ["sites[1].x", "Infinity", "number"],
     ),
     "number of 5,000 digits": (TEXT.replace('"x": 3', f'"x": {"7" * 5000}', 1), ["digits"]),
     "deep nesting": ("[" * 100_000, ["nested too deeply"]),
-    "deep nesting, closed": ('{"a":' * 50_000 + "0" + "}" * 50_000, ["nested too deeply"]),
     "Latin-1": (TEXT.replace("parking", "Bühne").encode("latin-1"), ["line 11", "0xfc", "UTF-8"]),
     "a list": ("[]", ["read []", "object"]),
-    "null": ("null", ["read null", "object"]),
     # keys
     "unknown key": (floor(colour=1), ['"colour": unknown key', "task_slots"]),
-    "unknown key of a site": (with_part("sites", 2, z=1), ['sites[2]."z": unknown key']),
     "no format": (floor(format=None), ["format: missing"]),
-    "no sites": (floor(sites=None), ["sites: missing"]),
-    "site without id": (with_part("sites", 1, id=None), ["sites[1].id", "missing"]),
     "incomplete scaling": (with_scaling(expiry=None), ["scaling.expiry", "missing"]),
     # values
     "another format": (floor(format=2), ["format", "read 2", "expected 1"]),
     "format of another kind": (floor(format=True), ["format", "read true"]),
-    "sites no list": (floor(sites={}), ["sites", "read {}", "list"]),
     "empty sites": (floor(sites=[]), ["sites", "0 entries", "1 to 5000"]),
     "empty fleet": (floor(vehicles=[]), ["vehicles", "0 entries", "1 to 1000"]),
-    "site no object": (floor(sites=["A"]), ["sites[0]", 'read "A"', "object"]),
     "empty id": (with_part("sites", 0, id=" "), ["sites[0].id", 'read " "', "text"]),
-    "id of another kind": (with_part("sites", 0, id=7), ["sites[0].id", "read 7", "text"]),
     "id with a line break": (with_part("sites", 0, id="A\nB"), ["sites[0].id", "printable"]),
     "long id": (with_part("sites", 0, id="A" * 201), ["sites[0].id", "200"]),
-    "long name": (floor(name="A" * 201), ["name: read", "200"]),
     "coordinate as text": (with_part("sites", 1, x="3"), ["sites[1].x", 'read "3"', "number"]),
     "coordinate true": (with_part("sites", 1, x=True), ["sites[1].x", "read true", "number"]),
     "huge coordinate": (with_part("sites", 1, x=2e9), ["sites[1].x", "2000000000.0", "1e+09"]),
@@ -172,25 +150,16 @@ MALFORMED_LAYOUTS = {
     "one_way no flag": (with_part("edges", 0, one_way=1), ["edges[0].one_way", "read 1", "true"]),
     "no speed": (with_vehicle(speed=0), ["vehicles[0].speed", "read 0", "number"]),
     "negative capacity": (with_vehicle(capacity=-1), ["vehicles[0].capacity", "read -1"]),
-    "breakdowns no list": (with_vehicle(breakdowns=3), ["vehicles[0].breakdowns", "read 3"]),
-    "negative breakdown": (
-        with_breakdown(time=-1),
-        ["vehicles[0].breakdowns[0].time", "read -1"],
-    ),
+    "negative breakdown": (with_breakdown(time=-1), ["vehicles[0].breakdowns[0].time", "read -1"]),
     "breakdown without repair": (
         with_vehicle(breakdowns=[{"time": 1}]),
         ["vehicles[0].breakdowns[0].repair_time", "missing"],
     ),
-    "no task slots": (floor(task_slots=0), ["task_slots", "read 0", "whole number from 1"]),
     "half a task slot": (floor(task_slots=2.5), ["task_slots", "read 2.5", "whole number"]),
-    "truncate no flag": (floor(truncate_distances="yes"), ["truncate_distances", 'read "yes"']),
-    "scaling no object": (floor(scaling=[1]), ["scaling", "read [1]", "object"]),
     "scaling no pair": (with_scaling(waiting=[1]), ["scaling.waiting", "read [1]"]),
     "scaling without width": (with_scaling(waiting=[1, 0]), ["scaling.waiting", "read [1, 0]"]),
-    "scaling with text": (with_scaling(waiting=[1, "2"]), ["scaling.waiting", 'read [1, "2"]']),
     "divisor 0": (with_scaling(speed=0), ["scaling.speed", "read 0"]),
     "route no list": (floor(routes=["AB"]), ["routes[0]", 'read "AB"', "list of site ids"]),
-    "route of numbers": (floor(routes=[[1, 2]]), ["routes[0]", "read [1, 2]"]),
     # contradictions
     "duplicate site": (with_part("sites", 2, id="A"), ["sites[2].id", "'A'", "once"]),
     "duplicate vehicle": (with_vehicle(id="v1"), ["vehicles[1].id", "'v1'", "once"]),
@@ -199,10 +168,7 @@ MALFORMED_LAYOUTS = {
     "start at an unknown site": (with_vehicle(start="X"), ["vehicles[0].start", "'X'"]),
     "route over an unknown site": (floor(routes=[["A", "X"]]), ["routes[0]", "'X'"]),
     "route of one site": (floor(routes=[["A"]]), ["routes[0]", "1 sites", "two"]),
-    "route in a circle": (
-        floor(routes=[["A", "B", "C", "B"]]),
-        ["routes[0]", "twice"],
-    ),
+    "route in a circle": (floor(routes=[["A", "B", "C", "B"]]), ["routes[0]", "twice"]),
     "two routes for a pair": (
         floor(routes=[["A", "D", "C"], ["B", "C"], ["A", "B", "C"]]),
         ["routes[2]", "'A' to 'C'"],
@@ -210,8 +176,7 @@ MALFORMED_LAYOUTS = {
     "route beside the edges": (floor(routes=[["A", "C"]]), ["routes[0]", "no edge", "'A' to 'C'"]),
     "route against a one-way edge": (
         floor(
-            edges=[*FLOOR["edges"][:3], {"a": "D", "b": "A", "one_way": True}],
-            routes=[["A", "D"]],
+            edges=[*FLOOR["edges"][:3], {"a": "D", "b": "A", "one_way": True}], routes=[["A", "D"]]
         ),
         ["routes[0]", "no edge", "'A' to 'D'"],
     ),
@@ -237,6 +202,13 @@ MALFORMED_LAYOUTS = {
 }
 
 
+for word in ("NaN", "Infinity", "-Infinity"):
+    MALFORMED_LAYOUTS[f"{word}, which JSON does not know"] = (
+        TEXT.replace('"x": 3', f'"x": {word}', 1),
+        [f"sites[1].x: read {word}", "number"],
+    )
+
+
 @pytest.mark.parametrize(
     ("content", "fragments"), MALFORMED_LAYOUTS.values(), ids=MALFORMED_LAYOUTS
 )
@@ -246,33 +218,33 @@ def test_malformed_layout(tmp_path, content, fragments):
         content = json.dumps(content)
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     for load in (Layout.load, load_layout):
-        with pytest.raises(LayoutError) as caught:
-            load(path)
+        refused(path, fragments, load, path, error=LayoutError)
+
+
+@pytest.mark.parametrize(
+    ("load", "error", "name", "fragments"),
+    [
+        (Layout.load, LayoutError, "folder", ["directory"]),
+        (Layout.load, LayoutError, "missing", ["expected a file"]),
+        (load_layout, LayoutError, "folder", ["directory"]),
+        (load_layout, LayoutError, "missing", ["no such layout", "dmh"]),
+        (load_layout, LayoutError, "x" * 5000, ["no such layout"]),
+        (load_layout, LayoutError, "a\0b", ["no such layout"]),
+        (load_instance, RecordError, "folder", ["directory"]),
+        (load_instance, RecordError, "missing", ["no such task record", "DMH-01"]),
+        (load_instance, RecordError, "x" * 300, ["no such task record"]),
+        (load_instance, RecordError, "a\0b", ["no such task record"]),
+    ],
+)
+def test_what_is_no_file(tmp_path, load, error, name, fragments):
+    (tmp_path / "layout.json").write_text(json.dumps(FLOOR))
+    (tmp_path / "folder").mkdir()
+    path = tmp_path / name
+    with pytest.raises(error) as caught:
+        load(path)
+    assert fragments[0] in str(caught.value)
+    if name in ("folder", "missing"):
         check_message(caught.value, path, fragments)
-
-
-@pytest.mark.parametrize("word", ["NaN", "Infinity", "-Infinity"])
-def test_layout_with_a_number_that_json_does_not_know(tmp_path, word):
-    path = tmp_path / "floor.json"
-    path.write_text(TEXT.replace('"x": 3', f'"x": {word}', 1))
-    with pytest.raises(LayoutError) as caught:
-        Layout.load(path)
-    check_message(caught.value, path, [f"read {word}", "number"])
-    assert re.search(r"line \d+|sites\[1\]\.x", str(caught.value)), "the place is not named"
-
-
-def test_layout_that_is_no_file(tmp_path):
-    for load in (Layout.load, load_layout):
-        with pytest.raises(LayoutError) as caught:
-            load(tmp_path)
-        check_message(caught.value, tmp_path, ["directory"])
-    missing = tmp_path / "missing.json"
-    with pytest.raises(LayoutError) as caught:
-        Layout.load(missing)
-    check_message(caught.value, missing, ["expected a file"])
-    with pytest.raises(LayoutError) as caught:
-        load_layout(missing)
-    check_message(caught.value, missing, ["no such layout", "dmh"])
 
 
 # Layouts that are read
@@ -325,8 +297,6 @@ def test_layout_round_trip(layout):
 
 # Records that are refused
 
-HEADER = "task,pickup,delivery,arrival_time,expiry_time"
-
 
 def rows_of(*lines, header=HEADER):
     return "\n".join([header, *lines, ""])
@@ -346,19 +316,9 @@ MALFORMED_RECORDS = {
         rows_of("t0,A,B,0", header="task,pickup,delivery,arrival_time"),
         ["line 1", "'expiry_time'", '"task,pickup,delivery,arrival_time"'],
     ),
-    "misspelt column": (
-        rows_of("t0,A,B,0,1,2", header=HEADER + ",demnad"),
-        ["line 1", "column 'demnad': looks like 'demand'"],
-    ),
-    "duplicate column": (rows_of("t0,A,B,0,1,2", header=HEADER + ",task"), ["line 1", "'task'"]),
     "no header": ("t0,A,B,0,1\n", ["line 1", '"t0,A,B,0,1"']),
-    "two separators": (
-        rows_of("t0,A,B,0,1", header="task;pickup,delivery;arrival_time,expiry_time"),
-        ["line 1", "commas, semicolons or tabs"],
-    ),
     "too few fields": (rows_of("t0,A,B,0,1", "t1,A,B,0"), ["line 3", "4 fields", "expected 5"]),
     "too many fields": (rows_of("t0,A,B,0,1,2"), ["line 2", "6 fields", "expected 5"]),
-    "decimal commas between commas": (rows_of("t0,A,B,0,5,1"), ["line 2", "6 fields"]),
     # ids and sites
     "no id": (rows_of(" ,A,B,0,1"), ["line 2", 'task: read " "']),
     "long id": (rows_of("t" * 201 + ",A,B,0,1"), ["line 2", 'task: read "ttt']),
@@ -370,22 +330,18 @@ MALFORMED_RECORDS = {
     "no pickup": (rows_of("t0,,B,0,1"), ["line 2", "pickup", 'read ""']),
     "delivery is the pickup": (rows_of("t0,A,A,0,1"), ["line 2", "delivery", "'A'"]),
     "demand above all capacities": (
-        rows_of("t0,A,B,0,1,4", "t1,A,B,0,1,7.5", header=HEADER + ",demand"),
+        rows_of("t0,A,B,0,1,6", "t1,A,B,0,1,7.5", header=HEADER + ",demand"),
         ["line 3", "demand: 7.5", "at most 6"],
     ),
 }
 for name, value in {
     "no": "",
     "negative": "-1",
-    "non-numeric": "soon",
     "nan": "nan",
     "infinite": "inf",
-    "negative infinite": "-Infinity",
     "huge": "1e10",
-    "overflowing": "1e999",
     "grouped": "1_000",
     "hexadecimal": "0x1F",
-    "with a unit": "5 s",
     "date as": "2024-01-01",
 }.items():
     for position, column in ((3, "arrival_time"), (4, "expiry_time")):
@@ -410,9 +366,7 @@ def test_malformed_record(tmp_path, content, fragments):
     path = tmp_path / "tasks.csv"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     vehicles = [{**FLOOR["vehicles"][0]}, {**FLOOR["vehicles"][1], "capacity": 6}]
-    with pytest.raises(RecordError) as caught:
-        load_instance(path, layout=small_layout(vehicles=vehicles))
-    check_message(caught.value, path, fragments)
+    refused(path, fragments, load_instance, path, layout=small_layout(vehicles=vehicles))
 
 
 def one_way_floor(edges, starts):
@@ -437,31 +391,7 @@ def test_unreachable_site(tmp_path, edges, starts, lines, fragments):
     path = tmp_path / "tasks.csv"
     path.write_text(rows_of(*lines))
     (tmp_path / "layout.json").write_text(json.dumps(one_way_floor(edges, starts)))
-    with pytest.raises(RecordError) as caught:
-        load_instance(path)
-    check_message(caught.value, path, [*fragments, "cannot be reached"])
-
-
-def test_record_that_is_no_file(tmp_path):
-    folder = tmp_path / "tasks"
-    folder.mkdir()
-    (tmp_path / "layout.json").write_text(json.dumps(FLOOR))
-    for layout in (None, "dmh", small_layout()):
-        with pytest.raises(RecordError) as caught:
-            load_instance(folder, layout=layout)
-        check_message(caught.value, folder, ["directory"])
-    missing = tmp_path / "missing.csv"
-    with pytest.raises(RecordError) as caught:
-        load_instance(missing)
-    check_message(caught.value, missing, ["no such task record", "DMH-01"])
-
-
-def test_names_that_no_file_can_have(tmp_path):
-    for name in ("x" * 5000, "a\0b", str(tmp_path / ("x" * 300))):
-        with pytest.raises(RecordError, match="no such task record"):
-            load_instance(name)
-        with pytest.raises(LayoutError, match="no such layout"):
-            load_layout(name)
+    refused(path, [*fragments, "cannot be reached"], load_instance, path)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names are text on this system")
@@ -477,12 +407,12 @@ def test_a_name_that_is_not_text_is_shown_as_escapes(tmp_path):
 def test_record_without_a_layout(tmp_path):
     path = tmp_path / "tasks.csv"
     path.write_text(RECORD)
-    with pytest.raises(LayoutError) as caught:
-        load_instance(path)
-    check_message(caught.value, tmp_path / "layout.json", ["no such layout", "--layout"])
-    with pytest.raises(LayoutError) as caught:
-        load_instance(path, layout="nowhere")
-    check_message(caught.value, "nowhere", ["no such layout", "dmh"])
+    for file, layout, expected in (
+        (tmp_path / "layout.json", None, "--layout"),
+        ("nowhere", "nowhere", "dmh"),
+    ):
+        fragments = ["no such layout", expected]
+        refused(file, fragments, load_instance, path, layout=layout, error=LayoutError)
 
 
 @pytest.mark.parametrize(
@@ -546,7 +476,6 @@ def test_record_in_many_forms(tmp_path, text):
     instance = load_instance(path, layout=small_layout())
     assert instance.name == "morning shift"
     assert instance.tasks == ("t0", "t1", "t2")
-    assert instance.n_tasks == 3
     assert instance.pickup.tolist() == [0, 2, 3]
     assert instance.delivery.tolist() == [1, 3, 0]
     assert instance.arrival.tolist() == [0, 2.5, 2.5]
@@ -568,18 +497,14 @@ def test_tasks_are_sorted_by_arrival_and_keep_their_order_else():
     assert instance.expiry.tolist() == [3, 6, 1, 4, 0, 2, 5]
 
 
-def test_rows_round_trip():
+def test_rows_round_trip_and_arrays_stay():
     for instance in (load_instance("DMH-02"), small_instance()):
         again = Instance.from_rows(instance.name, instance.layout, instance.rows())
         assert again.rows() == instance.rows()
         assert again.content_hash == instance.content_hash
-
-
-def test_arrays_cannot_be_changed():
-    instance = load_instance("DMH-01")
-    for name in ("pickup", "delivery", "arrival", "expiry", "handling_time", "demand"):
-        with pytest.raises(ValueError, match="read-only"):
-            getattr(instance, name)[0] = 1
+        for name in ("pickup", "delivery", "arrival", "expiry", "handling_time", "demand"):
+            with pytest.raises(ValueError, match="read-only"):
+                getattr(instance, name)[0] = 1
 
 
 def test_where_the_layout_comes_from(tmp_path):
@@ -588,10 +513,9 @@ def test_where_the_layout_comes_from(tmp_path):
     (tmp_path / "layout.json").write_text(json.dumps(FLOOR))
     other = tmp_path / "other.json"
     other.write_text(json.dumps(floor(name="other")))
-    assert load_instance(path).layout.name == "small"
-    assert load_instance(str(path)).layout.name == "small"
-    assert load_instance(path, layout=other).layout.name == "other"
-    assert load_instance(path, layout=str(other)).layout.name == "other"
+    for layout, name in ((None, "small"), (other, "other"), (str(other), "other")):
+        assert load_instance(path, layout=layout).layout.name == name
+        assert load_instance(str(path), layout=layout).layout.name == name
     layout = small_layout(name="third")
     assert load_instance(path, layout=layout).layout is layout
     path.write_text(rows_of("t0,st1,warehouse,0,1"))
@@ -611,30 +535,19 @@ def test_a_file_comes_before_a_bundled_name(tmp_path, monkeypatch):
 # The bundled instances
 
 
-@pytest.mark.parametrize("name", DMH)
-def test_dmh_instance(name):
-    instance = load_instance(name)
-    assert instance.name == name
-    assert instance.layout.name == "dmh"
-    assert instance.n_tasks == 30
-    assert len(set(instance.tasks)) == 30
-    assert (np.diff(instance.arrival) >= 0).all()
-    assert (instance.expiry > 0).all()
-    assert not instance.handling_time.any()
-    assert not instance.demand.any()
-
-
-def test_dmh_instances_differ():
-    assert len({load_instance(name).content_hash for name in DMH}) == 8
-
-
 def test_dmh_suite():
     suite = load_suite("dmh-train")
     assert [instance.name for instance in suite] == DMH
-    with pytest.raises(InputError, match="dmh-train") as caught:
+    assert len({instance.content_hash for instance in suite}) == 8
+    for instance in suite:
+        assert load_instance(instance.name).content_hash == instance.content_hash
+        assert instance.layout.name == "dmh"
+        assert instance.n_tasks == len(set(instance.tasks)) == 30
+        assert (np.diff(instance.arrival) >= 0).all()
+        assert (instance.expiry > 0).all()
+        assert not instance.handling_time.any() and not instance.demand.any()
+    with pytest.raises(InputError, match=r"^suite 'dmh-trian': unknown; expected .*dmh-train"):
         load_suite("dmh-trian")
-    assert "'dmh-trian'" in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 def test_dmh_figures():
@@ -702,25 +615,16 @@ def places_of(value, place=()):
         yield from places_of(inner, (*place, key))
 
 
-def test_hash_ignores_names():
+def test_hash_ignores_names_and_how_the_same_is_written():
     expected = small_instance().content_hash
     assert len(expected) == 64
     assert small_instance(name="other").content_hash == expected
     assert small_instance(layout=floor(name="other")).content_hash == expected
-
-
-def test_hash_ignores_how_the_same_is_written():
-    expected = small_instance().content_hash
+    assert small_instance(layout=small_layout().to_dict()).content_hash == expected
     rows = list(csv.DictReader(io.StringIO(RECORD)))
     assert small_instance(rows=[rows[k] for k in (1, 2, 0)]).content_hash == expected
-    assert small_instance(layout=small_layout().to_dict()).content_hash == expected
-
-
-def test_hash_of_minus_zero():
-    rows = list(csv.DictReader(io.StringIO(RECORD)))
-    assert rows[0]["arrival_time"] == rows[0]["handling_time"] == "0"
     rows[0].update(arrival_time="-0", handling_time=-0.0)
-    assert small_instance(rows=rows).content_hash == small_instance().content_hash
+    assert small_instance(rows=rows).content_hash == expected
 
 
 LAYOUT_FIGURES = [
@@ -879,9 +783,7 @@ def test_a_vehicle_follows_the_named_route():
     vehicles = [{"id": "v", "start": "A"}, {"id": "w", "start": "A"}]
     for routes, metres in (([], 10), ([["A", "D", "C"]], 0)):
         layout = small_layout(
-            routes=routes,
-            vehicles=vehicles,
-            scaling={**SCALING, "total_distance": [0, 1]},
+            routes=routes, vehicles=vehicles, scaling={**SCALING, "total_distance": [0, 1]}
         )
         simulator = Simulator(Instance.from_rows("rows", layout, rows), slots="pool")
         simulator.step([0])
@@ -971,16 +873,12 @@ def test_limits(tmp_path, monkeypatch):
     limited = task_rows.RECORD._replace(limit=2)
     for module in ("records", "task_rows"):
         monkeypatch.setattr(f"acerl_np.problem.{module}.RECORD", limited)
-    with pytest.raises(RecordError) as caught:
-        load_instance(path, layout=small_layout())
-    check_message(caught.value, path, ["line 4", "more than 2 tasks"])
+    expected = ["line 4", "more than 2 tasks"]
+    refused(path, expected, load_instance, path, layout=small_layout())
     with pytest.raises(RecordError, match=r"^3 tasks; expected at most 2$"):
         small_instance(rows=instance.rows())
     monkeypatch.setattr("acerl_np.problem.tables.MAX_TABLE_BYTES", 500)
     with pytest.raises(InputError, match=r"^1 instances on 1 layouts of up to 4 sites need"):
         build_problem([instance])
-
-
-def test_tables_need_an_instance():
     with pytest.raises(InputError, match="at least one"):
         Simulator([])

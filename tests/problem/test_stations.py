@@ -583,7 +583,3 @@ def test_records_are_made_for_an_imported_floor_and_played(tmp_path, monkeypatch
     assert main([*words, "--sites", "Rack", "--out", "racks"]) == 0
     made = acerl_np.load_instance("racks/tasks-01.csv", layout="tower.json")
     assert {made.layout.sites[k].id for k in {*made.pickup.tolist()}} == {"r1", "r2"}
-    capsys.readouterr()
-    assert main(["records", "generate", "--help"]) == 0
-    said = " ".join(capsys.readouterr().out.split())
-    assert 'all sites of a kind other than "waypoint", "parking" and none' in said

@@ -4,50 +4,43 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
+from acerl_np.problem.fields import parse_number
 from acerl_np.problem.json_tree import is_name, refuse, shorten
 from acerl_np.problem.limits import MAX_EDGES, MAX_NAME, MAX_NUMBER, MAX_SITES
 from acerl_np.problem.routes import MAX_SITES_WITH_ZERO_EDGES
 from acerl_np.problem.stations import STATION
 from acerl_np.support.errors import LayoutError
-from acerl_np.support.numbers import is_real
 
 SHORTEST = 1e-3
 """Metres that an edge of no length gets on a floor too large for such edges."""
 
 WARNINGS_OF_A_SORT = 3
+SAID_ONCE = ("numbers as names", "numbers as texts")
 
 
-class Warnings:
-    """Warnings of one import: the first few of each sort, then how many more there are."""
+class Warnings(dict[str, list[str]]):
+    """Warnings of one import by their sort, such as "edges left out"; each names its place."""
 
-    def __init__(self) -> None:
-        self._messages: dict[str, list[str]] = {}
-        self._counts: Counter[str] = Counter()
-
-    def add(self, sort: str, message: str, most: int = WARNINGS_OF_A_SORT) -> None:
-        """Keep a line that names the place, `most` of a sort such as "edges left out"."""
-        self._counts[sort] += 1
-        messages = self._messages.setdefault(sort, [])
-        if len(messages) < most:
-            messages.append(message)
+    def add(self, sort: str, message: str) -> None:
+        """Keep a line."""
+        self.setdefault(sort, []).append(message)
 
     def lines(self) -> list[str]:
-        """Return the warnings, sort by sort in the order in which each first came up."""
+        """Return the first few of each sort, then how many more there are."""
         lines = []
-        for sort, messages in self._messages.items():
-            lines += messages
-            more = self._counts[sort] - len(messages)
-            if more:
-                lines.append(f"{sort}: {more} more like these")
+        for sort, messages in self.items():
+            most = 1 if sort in SAID_ONCE else WARNINGS_OF_A_SORT
+            lines += messages[:most]
+            if messages[most:]:
+                lines.append(f"{sort}: {len(messages) - most} more like these")
         return lines
 
 
-@dataclass(frozen=True)
-class Station:
+class Station(NamedTuple):
     """A place where loads change hands, with the nodes from which vehicles serve it, its type and name."""
 
     id: str
@@ -60,18 +53,8 @@ class Station:
 class Draft:
     """A floor while it is read.
 
-    Attributes
-    ----------
-    points : dict
-        (x, y) of each node, m.
-    kinds : dict
-        Of some nodes without a station.
-    ways : dict
-        Length, m, and speed limit, m/s, of the directed edge of each pair of nodes.
-    stations : list of Station
-    vehicles : list of dict
-        As in a layout, `start` being a node.
-    warnings : Warnings
+    `points` are (x, y) of each node, m; `kinds` those of some nodes without a station; `ways` length, m, and
+    speed limit, m/s, of the directed edge of each pair of nodes; `vehicles` as in a layout, `start` a node.
     """
 
     points: dict[str, tuple[float, float]] = field(default_factory=dict)
@@ -108,6 +91,20 @@ class Draft:
         if fault:
             self.warnings.add("edges left out", f"{where}: {fault}, left out")
         return not fault
+
+    def find_nodes(
+        self, sort: str, noun: str, listed: Iterable[tuple[str, object]], names: Mapping[str, str]
+    ) -> tuple[str, ...]:
+        """Return the known ones of nodes that are listed with their places; `names` are what they became."""
+        known: dict[str, None] = {}
+        for place, value in listed:
+            node = read_name(value, place, self.warnings)
+            node = names.get(node, node)
+            if node in self.points:
+                known[node] = None
+            else:
+                self.warnings.add(sort, f"{place}: unknown {noun} '{node}', left out")
+        return tuple(known)
 
     def add_edge(self, where: str, a: str, b: str, length: float, limit: float = math.inf) -> None:
         """Add a directed edge; of several from a to b the shortest stays, of equal ones the fastest."""
@@ -151,12 +148,11 @@ class Draft:
                 continue
             back_length, back = self.ways.get((b, a), (None, limit))
             two_way = back_length == length
-            if two_way:
-                done.add((b, a))
             edge = {"a": sites[a], "b": sites[b], "length": length, "one_way": not two_way}
             edge |= {"max_speed": limit} if limit < math.inf else {}
-            if two_way and back != limit:
-                edge["max_reverse_speed"] = min(back, MAX_NUMBER)
+            if two_way:
+                done.add((b, a))
+                edge |= {"max_reverse_speed": min(back, MAX_NUMBER)} if back != limit else {}
             edges.append(edge)
         return edges
 
@@ -170,26 +166,23 @@ class Draft:
         at: dict[str, list[Station]] = {node: [] for node in self.points}
         known: dict[str, Station] = {}
         for station in self.stations:
-            said = ""
+            n, said = len(station.nodes), ""
             if station.id in known:
-                self.warnings.add("stations", f"station '{station.id}': again, left out")
-                continue
-            known[station.id] = station
-            if not station.nodes:
+                said = "again, left out"
+            elif n == 0:
                 said = "no known node, left out"
-            elif len(station.nodes) > 1:
-                nodes = f"{len(station.nodes)} nodes ({list_first(station.nodes)})"
-                said = f"{nodes}, which keep their ids as sites"
+            elif n > 1:
+                said = f"{n} nodes ({list_first(station.nodes)}), which keep their ids as sites"
             if said:
                 self.warnings.add("stations", f"station '{station.id}': {said}")
-            for node in station.nodes:
-                at[node].append(station)
+            if known.setdefault(station.id, station) is station:
+                for node in station.nodes:
+                    at[node].append(station)
         sites, kinds = {}, {}
         for node, here in at.items():
             sites[node] = node
-            kinds[node] = (
-                _clip(here[0].kind) or STATION if here else _clip(self.kinds.get(node, ""))
-            )
+            kind = here[0].kind or STATION if here else self.kinds.get(node, "")
+            kinds[node] = _clip(kind)
             if len(here) > 1:
                 shared = f"{len(here)} stations ({list_first([s.id for s in here])})"
                 self.warnings.add(
@@ -251,15 +244,15 @@ def _clip(text: str) -> str:
     return text if len(text) <= MAX_NAME else f"{text[: MAX_NAME - 3]}..."
 
 
-def read_name(value: object, where: str, warnings: Warnings) -> str:
+def read_name(value: object, where: str, warnings: Warnings | None = None) -> str:
     """Return a name without the spaces around it; a whole number is read as one, with a warning."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        warnings.add("numbers as names", f"{where}: read the number {shorten(value)} as a name", 1)
+    if isinstance(value, int) and not isinstance(value, bool) and warnings is not None:
+        warnings.add("numbers as names", f"{where}: read the number {shorten(value)} as a name")
         value = str(value)
     name = value.strip() if isinstance(value, str) else ""
-    return (
-        name if is_name(name) else refuse(where, value, f"a name of at most {MAX_NAME} characters")
-    )
+    if not is_name(name):
+        refuse(where, value, f"a name of at most {MAX_NAME} characters")
+    return name
 
 
 def read_number(
@@ -271,18 +264,12 @@ def read_number(
     warnings: Warnings | None = None,
 ) -> float:
     """Return a number; text that reads as one will do, with a decimal comma too, and a warning."""
-    number: Any = value
-    if isinstance(value, str) and len(value) <= 100 and "_" not in value:
-        try:
-            number = float(value.replace(",", "."))
-            if warnings is not None:
-                said = f"{where}: read the text {shorten(value)} as a number"
-                warnings.add("numbers as texts", said, 1)
-        except ValueError:
-            number = None
-    if not is_real(number) or not low <= number <= high:
+    number = parse_number(value.replace(",", ".") if isinstance(value, str) else value)
+    if not low <= number <= high:
         refuse(where, value, f"a number of {unit}" if unit else "a number")
-    return float(number) + 0.0  # minus zero is zero
+    if isinstance(value, str) and warnings is not None:
+        warnings.add("numbers as texts", f"{where}: read the text {shorten(value)} as a number")
+    return number + 0.0  # minus zero is zero
 
 
 def read_flag(value: object) -> bool:

@@ -26,12 +26,8 @@ def import_floor(
 
     `kind`, "lif" or "opentcs", is by default told by the first character: "{" or "<". `layout_id` and `join`
     are those of `import_lif`. Returns the layout as `Layout.from_dict` reads it, but for a list of vehicles
-    that may be empty, and the warnings, one line each without the path.
-
-    Raises
-    ------
-    LayoutError
-        If the file cannot be read or imported; one line that names file and field.
+    that may be empty, and the warnings, one line each without the path: of whatever a floor can do without
+    and was left out.
     """
     text = read_text(path, LayoutError)
     name = Path(path).name.split(".")[0] or "layout"

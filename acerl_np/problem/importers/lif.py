@@ -6,7 +6,6 @@ import json
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -50,26 +49,16 @@ def import_lif(
 ) -> tuple[dict[str, Any], list[str]]:
     """Turn a LIF file into a layout without vehicles.
 
-    Nodes become sites, edges become one-way edges, two opposite ones of equal length one two-way edge;
-    lengths follow the first trajectory given, or are straight. A station alone on its only node gives
-    that site its id; the node's id and the station's name become aliases. The kind of a station's sites
-    is its type, or what its name shares with others but for a number at the end, or "station". Whatever
-    a floor can do without is left out with a warning: edges of unknown nodes or from a node to itself,
-    stations without a known node, trajectories that cannot be read. The format's version is not looked
-    at, unknown keys are skipped, and numbers may be texts.
+    Nodes become sites, edges one-way edges, two opposite ones of equal length one two-way edge; lengths
+    follow the first trajectory given, or are straight. A station alone on its only node gives that site its
+    id; the node's id and the station's name become aliases. The kind of a station's sites is its type, or
+    what its name shares with others but for a number at the end, or "station". The format's version is not
+    looked at.
 
-    Of a file with several layouts `layout_id` chooses one: its layoutId, its layoutLevelId where one layout
-    has several levels, or both with a slash in between. Or `join` takes all as the levels of one floor, side
-    by side: an id that stands in several of them gets the level's name before it, with a slash in between.
-    Edges may lead from one to another. `name` is that of a layout that has none.
-
-    Returns the layout as `Layout.from_dict` reads it, but for an empty list of vehicles, and the warnings.
-
-    Raises
-    ------
-    LayoutError
-        If it is not LIF, a node's id stands at two positions, an id or a coordinate is missing, empty
-        or not finite, or the layout is not named where there are several.
+    Of several layouts `layout_id` chooses one: its layoutId, its layoutLevelId where one layout has several
+    levels, or both with a slash in between. Or `join` takes all as the levels of one floor, side by side: an
+    id that stands in several of them gets the level's name before it, with a slash in between. `name` is that
+    of a layout that has none. What is returned is what `import_floor` says.
     """
     data = parse_json(text)
     if not isinstance(data, dict):
@@ -245,10 +234,7 @@ def _read_limit(properties: Sequence[Entry], warnings: Warnings) -> float:
 
 
 def _read_edges(
-    draft: Draft,
-    entries: list[Entry],
-    names: Mapping[str, str],
-    shifts: Mapping[str, float],
+    draft: Draft, entries: list[Entry], names: Mapping[str, str], shifts: Mapping[str, float]
 ) -> None:
     warnings = draft.warnings
     types: set[str] = set()
@@ -305,45 +291,32 @@ def _read_stations(
     ]
     ids = _share_names([list(dict.fromkeys(item.id for item in own)) for own in found], titles)
     stations = [
-        replace(item, id=own[item.id])
+        item._replace(id=own[item.id])
         for level, own in zip(found, ids, strict=True)
         for item in level
     ]
     classes = find_class([item.name for item in stations])
     for item, shared in zip(stations, classes, strict=True):
-        draft.stations.append(replace(item, kind=item.kind or shared))
+        draft.stations.append(item._replace(kind=item.kind or shared))
 
 
 def _read_station(
     where: str, station: dict[str, Any], draft: Draft, names: Mapping[str, str]
 ) -> Station:
-    warnings = draft.warnings
-    name = read_name(station.get("stationId"), f"{where}.stationId", warnings)
-    nodes: dict[str, None] = {}
+    name = read_name(station.get("stationId"), f"{where}.stationId", draft.warnings)
     listed = station.get("interactionNodeIds")
-    if listed is not None and not isinstance(listed, list):
-        listed = [listed]
-    for k, value in enumerate(listed or []):
-        place = f"{where}.interactionNodeIds[{k}]"
-        node = read_name(value, place, warnings)
-        node = names.get(node, node)
-        if node in draft.points:
-            nodes[node] = None
-        else:
-            warnings.add("interaction nodes", f"{place}: unknown node '{node}', left out")
+    listed = listed if isinstance(listed, list) else [] if listed is None else [listed]
+    places = [(f"{where}.interactionNodeIds[{k}]", value) for k, value in enumerate(listed)]
+    nodes = draft.find_nodes("interaction nodes", "node", places, names)
     kind, label = (
         value.strip() if isinstance(value, str) else ""
         for value in (station.get("stationType"), station.get("stationName"))
     )
-    return Station(name, tuple(nodes), kind, label)
+    return Station(name, nodes, kind, label)
 
 
 def measure_trajectory(trajectory: object) -> float:
-    """Return the length of a trajectory, a NURBS curve, m, to about one part in 10,000.
-
-    It has a degree (1 if missing), a knotVector, and controlPoints with x, y, m, and weight; `LayoutError` if
-    it does not describe a curve.
-    """
+    """Return the length of a trajectory, a NURBS curve, m, to about one part in 10,000."""
     if not isinstance(trajectory, dict):
         raise LayoutError(f"read {shorten(trajectory)}; expected an object")
     degree = int(read_number(trajectory.get("degree", 1), "degree", 1, MAX_DEGREE))

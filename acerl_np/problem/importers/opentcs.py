@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any
+from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
-from acerl_np.problem.importers.common import Draft, Station, read_flag, read_name, read_number
+from acerl_np.problem.importers.common import (
+    Draft,
+    Station,
+    read_flag,
+    read_name,
+    read_number,
+)
 from acerl_np.problem.json_tree import refuse, shorten
 from acerl_np.problem.limits import MAX_NUMBER, MAX_VEHICLES, MIN_SPEED
 from acerl_np.support.errors import LayoutError
@@ -37,29 +43,31 @@ KEPT_ATTRIBUTES |= {"sourcePoint", "destinationPoint", "length", "locked"}
 KEPT_ATTRIBUTES |= {"maxVelocity", "maxReverseVelocity"}
 
 
-class _Element:
-    """An element's attributes, the starts and the links named below it, and its place in the file."""
+class _Element(NamedTuple):
+    """An element's place in the file, its attributes, and the starts and the links named below it."""
 
-    def __init__(self, tag: str, attributes: dict[str, str], place: int) -> None:
-        self.attributes = {
-            name: value for name, value in attributes.items() if name in KEPT_ATTRIBUTES
-        }
-        self.where = f"{tag}[{place}]"
-        self.starts: dict[str, str] = {}
-        self.links: list[str | None] = []
-
-    def find(self, *names: str) -> str:
-        """Return the first of these names under which an attribute is given, else the first name."""
-        return next((name for name in names if name in self.attributes), names[0])
-
-    def first(self, *names: str) -> str | None:
-        """Return the first of these attributes that is given."""
-        return self.attributes.get(self.find(*names))
+    where: str
+    attributes: dict[str, str]
+    starts: dict[str, str]
+    links: list[str | None]
 
     def describe(self, name: str) -> str:
         """Return what an attribute holds, for a warning: "none" where it is missing or empty."""
         value = self.attributes.get(name, "")
         return f"read {shorten(value)}" if value.strip() else "none"
+
+    def read_name(self, key: str = "name") -> str:
+        """Return the name that an attribute holds."""
+        return read_name(self.attributes.get(key), f"{self.where}.{key}")
+
+    def read_metres(self, name: str, low: float, default: float | None = None) -> float | None:
+        """Return an attribute in metres (or m/s), the default where it is missing or empty."""
+        value = self.attributes.get(name, "")
+        if not value.strip():
+            return default
+        high = MAX_NUMBER * MILLIMETRES
+        unit = "mm/s" if "Velocity" in name else "mm"
+        return read_number(value, f"{self.where}.{name}", low, high, unit) / MILLIMETRES
 
 
 class _Collector:
@@ -93,7 +101,8 @@ class _Collector:
         elif self._depth == 2:
             self._current = None
             if tag in self.kept:
-                self._current = _Element(tag, attributes, len(self.kept[tag]) + 1)
+                kept = {key: attributes[key] for key in attributes if key in KEPT_ATTRIBUTES}
+                self._current = _Element(f"{tag}[{len(self.kept[tag]) + 1}]", kept, {}, [])
                 self.kept[tag].append(self._current)
         elif self._depth == 3 and self._current is not None:
             if tag == "link":
@@ -135,23 +144,11 @@ def _parse(text: str) -> _Collector:
 def import_opentcs(text: str, *, name: str = "layout") -> tuple[dict[str, Any], list[str]]:
     """Turn an openTCS plant model into a layout with the model's vehicles.
 
-    Points become sites and paths edges: forwards where maxVelocity is above 0 or missing, backwards
-    where maxReverseVelocity is; both are speed limits. A location alone on its only point gives that
-    site its name, the point's becomes an alias; a location's type is the kind of its sites. Whatever a
-    floor can do without is left out with a warning: locked paths, paths of unknown points, from a point
-    to itself or open in no direction, links to unknown points. A path without a length above 0 is as
-    long as the straight line.
-    A vehicle starts where its property loopback:initialPosition says, or tcs:preferredParkingPosition,
-    or tcs:assignedParkingPosition, or on the parking points in turn, or on the first point.
-
-    A DOCTYPE is refused before anything is parsed; `name` is that of a model that has none. Returns the
-    layout as `Layout.from_dict` reads it, but for a list of vehicles that may be empty, and the warnings.
-
-    Raises
-    ------
-    LayoutError
-        If it is not a plant model, a point's name stands at two positions, a vehicle's name stands
-        twice, a name is missing or empty, or a number is not finite or out of range.
+    Paths are open forwards where maxVelocity is above 0 or missing, backwards where maxReverseVelocity is;
+    both are speed limits. A location alone on its only point gives that site its name, the point's becomes an
+    alias; a location's type is the kind of its sites. A vehicle starts where the first of `START_PROPERTIES`
+    that it has says, else on the parking points in turn, or on the first point. `name` is that of a model
+    that has none. What is returned is what `import_floor` says.
     """
     model = _parse(text)
     draft = Draft()
@@ -167,46 +164,30 @@ def import_opentcs(text: str, *, name: str = "layout") -> tuple[dict[str, Any], 
     return draft.finish(model.name or name)
 
 
-def _read_millimetres(
-    item: _Element, names: tuple[str, ...], low: float, default: float | None = None
-) -> float | None:
-    """Return an attribute in metres (or m/s), the default where it is missing or empty."""
-    value = item.first(*names)
-    if value is None or not value.strip():
-        return default
-    high = MAX_NUMBER * MILLIMETRES
-    what = "mm/s" if "Velocity" in names[0] else "mm"
-    return read_number(value, f"{item.where}.{item.find(*names)}", low, high, what) / MILLIMETRES
-
-
 def _read_point(draft: Draft, item: _Element) -> None:
-    name = read_name(item.first("name"), f"{item.where}.name", draft.warnings)
+    name = item.read_name()
     position = []
-    for axis in ("x", "y"):
-        # Version 7 of the format calls positionX what earlier ones call xPosition.
-        names = (f"{axis}Position", f"position{axis.upper()}")
-        metres = _read_millimetres(item, names, -MAX_NUMBER * MILLIMETRES)
+    # Version 7 of the format calls positionX what earlier ones call xPosition.
+    for old, new in (("xPosition", "positionX"), ("yPosition", "positionY")):
+        key = new if new in item.attributes and old not in item.attributes else old
+        metres = item.read_metres(key, -MAX_NUMBER * MILLIMETRES)
         if metres is None:
-            said = f"{item.where}.{item.find(*names)}: missing, taken as 0"
-            draft.warnings.add("positions", said)
-            metres = 0.0
-        position.append(metres)
+            draft.warnings.add("positions", f"{item.where}.{key}: missing, taken as 0")
+        position.append(metres or 0.0)
     draft.add_point(item.where, name, position[0], position[1])
-    kind = item.first("type") or ""
-    if kind.upper().startswith("PARK"):
+    if item.attributes.get("type", "").upper().startswith("PARK"):
         draft.kinds[name] = "parking"
 
 
 def _read_path(draft: Draft, item: _Element) -> None:
     """Add a path's edges."""
     warnings = draft.warnings
-    a = read_name(item.first("sourcePoint"), f"{item.where}.sourcePoint", warnings)
-    b = read_name(item.first("destinationPoint"), f"{item.where}.destinationPoint", warnings)
-    title = shorten(item.first("name") or "")
-    forward = _read_millimetres(item, ("maxVelocity",), 0.0)
-    backward = _read_millimetres(item, ("maxReverseVelocity",), 0.0, 0.0)
-    length = _read_millimetres(item, ("length",), -MAX_NUMBER * MILLIMETRES)
-    if read_flag(item.first("locked")):
+    a, b = item.read_name("sourcePoint"), item.read_name("destinationPoint")
+    title = shorten(item.attributes.get("name", ""))
+    forward = item.read_metres("maxVelocity", 0.0)
+    backward = item.read_metres("maxReverseVelocity", 0.0, 0.0)
+    length = item.read_metres("length", -MAX_NUMBER * MILLIMETRES)
+    if read_flag(item.attributes.get("locked")):
         warnings.add("locked paths", f"{item.where}: {title} is locked, left out")
         return
     if not draft.can_join(item.where, a, b):
@@ -229,18 +210,12 @@ def _read_path(draft: Draft, item: _Element) -> None:
 
 
 def _read_location(draft: Draft, item: _Element) -> None:
-    name = read_name(item.first("name"), f"{item.where}.name", draft.warnings)
-    points: dict[str, None] = {}
-    for k, link in enumerate(item.links):
-        where = f"{item.where}.link[{k + 1}].point"
-        point = read_name(link, where, draft.warnings)
-        if point in draft.points:
-            points[point] = None
-        else:
-            draft.warnings.add("links", f"{where}: unknown point '{point}', left out")
-    if read_flag(item.first("locked")):
+    name = item.read_name()
+    places = [(f"{item.where}.link[{k}].point", link) for k, link in enumerate(item.links, 1)]
+    points = draft.find_nodes("links", "point", places, {})
+    if read_flag(item.attributes.get("locked")):
         draft.warnings.add("locked locations", f"{item.where}: '{name}' is locked, kept as a site")
-    draft.stations.append(Station(name, tuple(points), (item.first("type") or "").strip()))
+    draft.stations.append(Station(name, points, item.attributes.get("type", "").strip()))
 
 
 def _read_vehicles(draft: Draft, items: list[_Element]) -> None:
@@ -251,11 +226,11 @@ def _read_vehicles(draft: Draft, items: list[_Element]) -> None:
     parking = [name for name, kind in draft.kinds.items() if kind == "parking"]
     seen: set[str] = set()
     for k, item in enumerate(items):
-        name = read_name(item.first("name"), f"{item.where}.name", draft.warnings)
+        name = item.read_name()
         if name in seen:
             raise LayoutError(f"{item.where}.name: '{name}' again; expected each name once")
         seen.add(name)
-        speed = _read_millimetres(item, ("maxVelocity",), 0.0)
+        speed = item.read_metres("maxVelocity", 0.0)
         if speed is None or speed < MIN_SPEED:
             found = item.describe("maxVelocity")
             draft.warnings.add("speeds", f"{item.where}.maxVelocity: {found}, taken as 1 m/s")
