@@ -117,6 +117,6 @@ def summarise(
         "return_mean": float(known_returns.mean()) if n else math.nan,
         "return_std": float(known_returns.std()) if n else math.nan,
         "cost_mean": float(known_costs.mean()) if n else math.nan,
-        "satisfied": float(within.sum() / len(returns)),
-        "failed": len(returns) - n,
+        "satisfied": float(within.sum() / max(1, good.size)),
+        "failed": good.size - n,
     }

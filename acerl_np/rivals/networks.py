@@ -25,11 +25,6 @@ from acerl_np.policies.network import initial_parameters
 Start = Literal["torch", "orthogonal"]
 
 
-def number_seed(seed: int, number: int) -> int:
-    """Return the seed of a learner's network of this number: each has a stream of its own."""
-    return (seed + number * 2**56) % 2**63
-
-
 class Perceptron:
     """A ReLU multilayer perceptron and its optimiser, Adam.
 

@@ -37,26 +37,19 @@ class Sample(NamedTuple):
 
 
 class Replay:
-    """The latest steps of B episodes side by side, in a ring.
-
-    Parameters
-    ----------
-    capacity : int
-        Steps, of all episodes together.
-    n_episodes, batch : int
-    task : Task
-    """
+    """The latest steps of B episodes side by side, `capacity` of all together, in a ring."""
 
     def __init__(self, capacity: int, n_episodes: int, batch: int, task: Task) -> None:
-        self.n_episodes, self._batch = n_episodes, batch
+        self.n_episodes = n_episodes
         self._capacity = max(1, capacity // n_episodes)
-        n_slots = self._capacity + 1  # the last one holds what is seen now
-        shape = (n_slots, n_episodes)
-        self._seen = np.zeros((*shape, task.n_features), np.float32)
-        self._mask = np.zeros((*shape, task.n_actions), np.bool_)
-        self._action = np.zeros(shape, np.int64)
-        self._reward = np.zeros(shape)
-        self._over = np.zeros(shape, np.bool_)
+        shape = (self._capacity + 1, n_episodes)  # the last one holds what is seen now
+        self._kept = {
+            "seen": np.zeros((*shape, task.n_features), np.float32),
+            "mask": np.zeros((*shape, task.n_actions), np.bool_),
+            "action": np.zeros(shape, np.int64),
+            "reward": np.zeros(shape),
+            "over": np.zeros(shape, np.bool_),
+        }
         self._inputs = allocate_inputs(2 * batch, task.n_features)
         self._now = 0
         self._n_steps = 0
@@ -65,76 +58,47 @@ class Replay:
         self, seen: Seen, actions: np.ndarray, reward: np.ndarray, over: np.ndarray, now: Seen
     ) -> None:
         """Append a step of all episodes, over the oldest if there is no room."""
-        slot = self._now
-        self._seen[slot], self._mask[slot] = seen.observation, seen.mask
-        self._action[slot], self._reward[slot], self._over[slot] = actions, reward, over
-        self._now = (slot + 1) % (self._capacity + 1)
-        self._seen[self._now], self._mask[self._now] = now.observation, now.mask
+        step = seen.observation, seen.mask, actions, reward, over
+        for array, own in zip(self._kept.values(), step, strict=True):
+            array[self._now] = own
+        self._now = (self._now + 1) % (self._capacity + 1)
+        self._kept["seen"][self._now], self._kept["mask"][self._now] = now.observation, now.mask
         self._n_steps = min(self._n_steps + 1, self._capacity)
 
     def sample(self, uniforms: np.ndarray, n_steps: int, discount: float) -> Sample:
         """Return steps drawn with replacement, and their returns of at most `n_steps`.
 
-        A return also ends with the episode, and with what is known so far.
-
-        Parameters
-        ----------
-        uniforms : ndarray(float64, (m,)), in [0, 1)
-        n_steps : int
-        discount : float
+        A return also ends with the episode, and with what is known so far. A step is drawn by each of the
+        `uniforms`, ndarray(float64, (m,)) in [0, 1).
         """
-        m, n_slots = len(uniforms), self._capacity + 1
+        seen, mask, action, reward, over = self._kept.values()
+        m = len(uniforms)
         drawn = (uniforms * (self._n_steps * self.n_episodes)).astype(np.int64)
         ago, episodes = np.divmod(drawn, self.n_episodes)
         ago += 1
-        slots = (self._now - ago) % n_slots
+        slots = (self._now - ago) % (self._capacity + 1)
         total, factor, end = np.empty(m), np.empty(m), np.empty(m, np.int64)
-        sum_rewards(
-            self._reward,
-            self._over,
-            slots,
-            episodes,
-            ago,
-            n_steps,
-            discount,
-            total,
-            end,
-            factor,
-        )
-        seen = np.concatenate([self._seen[slots, episodes], self._seen[end, episodes]])
-        list_inputs(seen, self._inputs)
+        sum_rewards(reward, over, slots, episodes, ago, n_steps, discount, total, end, factor)
+        list_inputs(np.concatenate([seen[slots, episodes], seen[end, episodes]]), self._inputs)
         return Sample(
             self._inputs,
-            self._mask[slots, episodes],
-            self._mask[end, episodes],
-            self._action[slots, episodes],
+            mask[slots, episodes],
+            mask[end, episodes],
+            action[slots, episodes],
             total,
             factor,
         )
 
     def pack(self) -> dict[str, np.ndarray]:
         """Return what `restore` needs as arrays of a checkpoint."""
-        counts = np.array([self._now, self._n_steps], np.int64)
-        return {
-            "seen": self._seen,
-            "mask": self._mask,
-            "action": self._action,
-            "reward": self._reward,
-            "over": self._over,
-            "counts": counts,
-        }
+        return {**self._kept, "counts": np.array([self._now, self._n_steps], np.int64)}
 
     def restore(self, found: dict[str, np.ndarray]) -> None:
-        """Take over what `pack` returned.
-
-        Raises
-        ------
-        CheckpointError
-            If there is no such action.
-        """
-        if (found["action"] >= self._mask.shape[2]).any():
-            raise CheckpointError(f"replay.action: expected actions below {self._mask.shape[2]}")
-        for name, own in self.pack().items():
+        """Take over what `pack` returned; a `CheckpointError` if there is no such action."""
+        n_actions = self._kept["mask"].shape[2]
+        if (found["action"] >= n_actions).any():
+            raise CheckpointError(f"replay.action: expected actions below {n_actions}")
+        for name, own in self._kept.items():
             own[:] = found[name]
         now, n_steps = found["counts"].tolist()
         self._now, self._n_steps = now % (self._capacity + 1), min(n_steps, self._capacity)

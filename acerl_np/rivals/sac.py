@@ -9,75 +9,45 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from acerl_np.kernels.losses import (
-    find_soft_values,
-    sample_actions,
-    soften_policy,
-    square_errors,
-)
-from acerl_np.kernels.perceptron import allocate_inputs, blend, list_inputs
+from acerl_np.kernels.losses import find_soft_values, soften_policy, square_errors
+from acerl_np.kernels.perceptron import blend, list_inputs
 from acerl_np.policies.network import Policy
-from acerl_np.rivals.episodes import Ended, Seen
-from acerl_np.rivals.learner import Task, reward_outcome
-from acerl_np.rivals.networks import Perceptron, number_seed
+from acerl_np.rivals.episodes import Seen
+from acerl_np.rivals.learner import Learner, Task
+from acerl_np.rivals.networks import Perceptron
 from acerl_np.rivals.replay import Replay, Sample
 from acerl_np.rivals.settings import OffPolicySettings, Settings
 from acerl_np.support.errors import CheckpointError
 
 
-class SAC:
-    """Soft actor-critic with two critics and their targets.
-
-    Parameters
-    ----------
-    task : Task
-    settings : OffPolicySettings
-    """
+class SAC(Learner):
+    """Soft actor-critic with two critics and their targets."""
 
     settings_class: ClassVar[type[Settings]] = OffPolicySettings
 
     def __init__(self, task: Task, settings: OffPolicySettings) -> None:
-        self.task, self.settings = task, settings
-        self.interval = 1
-        self.replay = Replay(settings.capacity, settings.episodes, settings.batch, task)
-        self._inputs = allocate_inputs(settings.episodes, task.n_features)
-        self._every = np.arange(settings.episodes)
+        super().__init__(task, settings)
+        self.memory: Replay = Replay(settings.capacity, settings.episodes, settings.batch, task)
+        self._zeros = np.zeros(settings.episodes, np.int64)
         self._batch = np.arange(settings.batch)
         self._next = self._batch + settings.batch
-        self._rounds = 0
-        self._updates = 0
-        self.actor, *critics = (self._make(number) for number in range(3))
-        self.critics = critics
-        self.targets = [self._make(number) for number in (1, 2)]
-
-    def _make(self, number: int) -> Perceptron:
-        task, settings = self.task, self.settings
-        sizes = [task.n_features, *settings.hidden, task.n_actions]
         n_rows = max(settings.batch, settings.episodes)
-        return Perceptron(sizes, n_rows=n_rows, seed=number_seed(task.seed, number))
+        self.actor, *pairs = (
+            self.make_network(task.n_actions, n_rows, number) for number in (0, 1, 2, 1, 2)
+        )
+        self.critics, self.targets = pairs[:2], pairs[2:]
 
     @property
-    def multiplier(self) -> float:
-        """Weight of the cost in the reward: none."""
-        return 0.0
+    def networks(self) -> dict[str, Perceptron]:
+        """Actor, critics and targets."""
+        names = ("actor", "critic1", "critic2", "target1", "target2")
+        return dict(zip(names, [self.actor, *self.critics, *self.targets], strict=True))
 
     def act(self, seen: Seen) -> np.ndarray:
         """Draw actions from the policy."""
         list_inputs(seen.observation, self._inputs)
-        logits = self.actor.forward(self._inputs, self._every)
-        actions = np.zeros(len(self._every), np.int64)
-        uniforms = self.task.draw_actions(len(actions), self._rounds)
-        sample_actions(logits, np.zeros_like(actions), seen.mask, uniforms, actions)
-        return actions
-
-    def remember(self, seen: Seen, actions: np.ndarray, ended: Ended, now: Seen) -> None:
-        """Take in a step."""
-        self._rounds += 1
-        self.replay.add(seen, actions, self.reward(ended), ended.over, now)
-
-    def reward(self, ended: Ended) -> np.ndarray:
-        """Return the reward of a step; the tardiness does not count."""
-        return reward_outcome(self.settings, self.task, ended)[0]
+        uniforms = self.task.draw_actions(len(self._every), self._rounds)
+        return self.sample(self.actor, seen.mask, uniforms, self._zeros)
 
     def update(self) -> None:
         """Learn from batches of what is remembered."""
@@ -85,7 +55,7 @@ class SAC:
         while self._updates < self._count_due():
             uniforms = self.task.draw_batch(settings.batch, self._updates)
             self._updates += 1
-            sample = self.replay.sample(uniforms, settings.n_steps, settings.discount)
+            sample = self.memory.sample(uniforms, settings.n_steps, settings.discount)
             self.learn_values(sample, self.find_targets(sample))
             self.learn_policy(sample)
             for target, critic in zip(self.targets, self.critics, strict=True):
@@ -127,28 +97,14 @@ class SAC:
         return Policy(self.actor.read_parameters(), **shape)
 
     def pack(self) -> dict[str, Any]:
-        """Return what `restore` needs as arrays of a checkpoint."""
-        counts = np.array([self._rounds, self._updates], np.int64)
-        networks = {name: network.pack() for name, network in self._named()}
-        return {"learner": {"counts": counts}, **networks, "replay": self.replay.pack()}
+        """Return what `restore` needs, the replay buffer too."""
+        return {**super().pack(), "replay": self.memory.pack()}
 
     def restore(self, found: dict[str, Any]) -> None:
-        """Take over what `pack` returned.
-
-        Raises
-        ------
-        CheckpointError
-            If no training has such numbers.
-        """
-        self._rounds, self._updates = found["learner"]["counts"].tolist()
+        """Take over what `pack` returned."""
+        super().restore(found)
         if self._updates != self._count_due():
             raise CheckpointError(
                 f"learner.counts: read {self._updates} updates; expected {self._count_due()}"
             )
-        for name, network in self._named():
-            network.restore(found[name])
-        self.replay.restore(found["replay"])
-
-    def _named(self) -> list[tuple[str, Perceptron]]:
-        names = ("actor", "critic1", "critic2", "target1", "target2")
-        return list(zip(names, [self.actor, *self.critics, *self.targets], strict=True))
+        self.memory.restore(found["replay"])

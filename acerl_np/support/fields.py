@@ -64,7 +64,8 @@ class Field:
         if self.high >= MOST:
             noun = f"finite {noun}" if self.high == MOST else noun
             return f"a {noun} {'above' if self.above else 'of at least'} {self.low:g}"
-        return f"a {noun} {'above' if self.above else 'from'} {self.low:g} to {self.high:,g}"
+        high = f"{self.high:,}" if self.kind is int else f"{self.high:,g}"
+        return f"a {noun} {'above' if self.above else 'from'} {self.low:g} to {high}"
 
     def read(self, name: str, value: Any, error: type[Exception] = ConfigError) -> Any:
         """Return a value as Python's own kind.

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from acerl_np.evolution.sampler import make_sampler
 from acerl_np.evolution.search import Search
 from acerl_np.kernels.state import Outcome, allocate_outcome
 from acerl_np.kernels.update import Noise
@@ -61,8 +60,7 @@ class Place:
     def __init__(self, world: bytes) -> None:
         instances, config = pickle.loads(world)
         self.form = make_form(instances, config, Workers(1))
-        sampler = make_sampler("random", len(instances))
-        self.records = TrainingRecords(self.form.problem, sampler, config)
+        self.records = TrainingRecords(self.form.problem, config)
 
 
 class _Kept(threading.local):

@@ -352,7 +352,7 @@ def test_rcpoms_multiplier_follows_the_violation():
         before = learner.multiplier
         learner.remember(seen, np.zeros(2, np.int64), ended, now)
         shaping = -learner.potential(seen)
-        charged = learner.rollout.reward[0] - shaping
+        charged = learner.memory.reward[0] - shaping
         assert charged == pytest.approx(-before * own.reward_scale * np.array(costs) / 100.0)
         learner.update()
         expected = max(0.0, expected + 0.01 * (np.mean(costs) - 50.0))
@@ -371,7 +371,7 @@ def test_sacs_targets_are_soft_values_of_the_targets_and_follow_softly():
         ended = Ended(over, 100.0 * over, 0.0 * over, np.zeros(0, int), over[:0])
         learner.remember(seen, np.zeros(2, np.int64), ended, now)
         seen = now
-    sample = learner.replay.sample(rng.random(4), own.n_steps, own.discount)
+    sample = learner.memory.sample(rng.random(4), own.n_steps, own.discount)
     found = learner.find_targets(sample)
     observation = np.zeros((4, 5), np.float32)
     for row in range(4):
@@ -418,11 +418,11 @@ def test_an_episode_that_cannot_end_counts_as_twice_its_time():
     "values, message",
     [
         ({"clip": 2.0}, "clip: read 2.0; expected a number from 0 to 1"),
-        ({"batch": 0}, "batch: read 0; expected a whole number from 1 to 65536"),
+        ({"batch": 0}, "batch: read 0; expected a whole number from 1 to 65,536"),
         ({"batch": 1.5}, "batch: read 1.5"),
         ({"hidden": (0,)}, "hidden: read"),
         ({"hidden": ()}, "hidden: read"),
-        ({"alpha": 0.1}, "alpha: no such setting; expected one of hidden"),
+        ({"alpha": 0.1}, "alpha: unknown setting; expected one of hidden"),
         ({"discount": float("nan")}, "discount: read nan"),
         (
             {"collect": 19},
@@ -437,7 +437,7 @@ def test_settings_are_checked(values, message):
 
 
 def test_other_misuse():
-    with pytest.raises(ConfigError, match="algorithm: read dqn; expected one of ppo, sac"):
+    with pytest.raises(ConfigError, match="algorithm: read 'dqn'; expected one of ppo, sac"):
         acerl_np.rivals.train("dqn", conflict())
     for steps in (0, 2.5, "many", None, 10**13):
         with pytest.raises(ConfigError, match="steps: read"):

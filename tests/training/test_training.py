@@ -647,9 +647,10 @@ def test_a_last_look_that_is_missing_is_made_up(tmp_path):
     straight = train(seed=5, **options)
     trainer = ACERL(load_instances(), make_config(**options), seed=5, threads=1)
     trainer.step()
-    curve = copy.copy(trainer._curve)
+    before = copy.deepcopy(trainer)
     trainer.step()
-    trainer._curve = curve
+    trainer.curve, trainer._best = before.curve, before._best
+    trainer._best_theta = before._best_theta
     trainer.save(tmp_path / "run.npz")
     resumed = ACERL.resume(tmp_path / "run.npz", threads=1)
     assert [point.generation for point in resumed.curve] == [0]
