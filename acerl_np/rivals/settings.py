@@ -48,7 +48,7 @@ def _shift(default: float) -> Any:
 class Settings(Options):
     """What all algorithms have."""
 
-    noun: ClassVar[str] = "setting"
+    unknown: ClassVar[str] = "no such setting"
 
     hidden: tuple[int, ...] = _setting((128, 128), PAPER, "hidden layers", 1, 4096)
     discount: float = _setting(0.97, PAPER, "discount per decision, gamma", 0, 1)

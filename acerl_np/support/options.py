@@ -43,7 +43,7 @@ class Options:
     The type is bool, or a Literal of names.
     """
 
-    noun: ClassVar[str] = "option"
+    unknown: ClassVar[str] = "unknown option"
 
     def __post_init__(self) -> None:
         """Read every value; a `ConfigError` names the first that is unusable."""
@@ -74,7 +74,7 @@ class Options:
         for key in options:
             if key not in known:
                 expected = f"expected one of {', '.join(known)}"
-                raise ConfigError(f"{describe(key)}: unknown {cls.noun}; {expected}")
+                raise ConfigError(f"{describe(key)}: {cls.unknown}; {expected}")
         return cls(**options)
 
     def to_dict(self) -> dict[str, Any]:

@@ -422,7 +422,7 @@ def test_an_episode_that_cannot_end_counts_as_twice_its_time():
         ({"batch": 1.5}, "batch: read 1.5"),
         ({"hidden": (0,)}, "hidden: read"),
         ({"hidden": ()}, "hidden: read"),
-        ({"alpha": 0.1}, "alpha: unknown setting; expected one of hidden"),
+        ({"alpha": 0.1}, "alpha: no such setting; expected one of hidden"),
         ({"discount": float("nan")}, "discount: read nan"),
         (
             {"collect": 19},
