@@ -1,4 +1,4 @@
-"""When a search is over, and why: limits, and the record of generations that they look at.
+"""When a search is over, and why.
 
 The conditions are those of Hansen, "The CMA evolution strategy: a tutorial", arXiv:1604.00772, B.3, and bear
 the names that pycma gives them.
@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from acerl_np.evolution.covariance import Covariance, FullCovariance
+from acerl_np.evolution.progress import Record
 from acerl_np.evolution.search import Search
 from acerl_np.support.errors import ConfigError
 from acerl_np.support.fields import refuse
-
-MOST = 2_000
-"""Generations that are remembered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,50 +74,6 @@ def read_limits(limits: Stops | None) -> Stops:
     if not isinstance(limits, Stops):
         refuse("limits", limits, "Stops", ConfigError)
     return limits
-
-
-class Record(NamedTuple):
-    """The last generations: return and excess of the best member, and their medians.
-
-    Attributes
-    ----------
-    rows : ndarray(float64, (k, 4))
-        The newest last, at most `MOST`.
-    spans : ndarray(float64, (2,))
-        Range of the returns and of the excesses of the last generation; infinite before one.
-    """
-
-    rows: np.ndarray = np.empty((0, 4))
-    spans: np.ndarray = np.full(2, np.inf)
-
-    def add(self, returns: np.ndarray, excess: np.ndarray, good: np.ndarray, first: int) -> Record:
-        """Return the record after a generation, of which `first` is the best member."""
-        ordered, beyond = np.sort(returns[good]), np.sort(excess[good])
-        middle = len(ordered) // 2
-        row = returns[first], excess[first], ordered[middle], beyond[middle]
-        spans = np.array([ordered[-1] - ordered[0], beyond[-1] - beyond[0]])
-        return Record(np.concatenate((self.rows[1 - MOST :], [row])), spans)
-
-    def is_flat(self, tolerance: float, generations: int) -> bool:
-        """Whether returns and excesses have ranged within the tolerance."""
-        if len(self.rows) < generations or not (self.spans < tolerance).all():
-            return False
-        last = self.rows[-generations:, :2]
-        with np.errstate(over="ignore"):
-            return bool((last.max(axis=0) - last.min(axis=0) < tolerance).all())
-
-    def stagnates(self, least: int) -> bool:
-        """Whether neither the best nor the median members have become better of late."""
-        count = max(least, len(self.rows) // 5)
-        if len(self.rows) < count:
-            return False
-        rows = self.rows[-count:]
-        third = math.ceil(0.3 * count)
-        for column, sign in ((0, 1.0), (2, 1.0), (1, -1.0), (3, -1.0)):
-            early, late = rows[:third, column], rows[-third:, column]
-            if sign * np.sort(late)[third // 2] > sign * np.sort(early)[third // 2]:
-                return False
-        return True
 
 
 def find_reasons(

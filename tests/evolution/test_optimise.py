@@ -13,8 +13,7 @@ from hypothesis.extra.numpy import arrays
 from searches import hill, many_draws, play, state_bytes
 
 from acerl_np.evolution import Evolution, Stops, optimize
-from acerl_np.evolution.stop import Record
-from acerl_np.evolution.violations import SHARE, SHRINK, Tolerance
+from acerl_np.evolution.progress import SHARE, SHRINK, Record, Tolerance
 from acerl_np.support.errors import ConfigError, InputError
 
 
