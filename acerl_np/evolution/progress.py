@@ -245,9 +245,10 @@ class Progress(NamedTuple):
         found: dict[str, Any] = {name: int(read[name]) for name in COUNTS}
         for name in MEMBERS:
             instance, generation = read[f"{name}.source"].tolist()
-            values = read[f"{name}.values"].tolist()
+            return_, cost = read[f"{name}.values"].tolist()
             if generation > 0:
-                found[name] = Best(read[f"{name}.parameters"], *values, instance, generation)
+                parameters = read[f"{name}.parameters"]
+                found[name] = Best(parameters, return_, cost, instance, generation)
         record = Record(read["history"], read["spans"])
         return cls(
             **found, record=record, tolerance=Tolerance(read["scales"], float(read["level"]))

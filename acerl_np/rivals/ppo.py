@@ -21,7 +21,7 @@ from acerl_np.rivals.settings import OnPolicySettings, Settings
 
 
 class PPO(Learner):
-    """Proximal policy optimisation."""
+    """Proximal policy optimisation, of one agent or several."""
 
     settings_class: ClassVar[type[Settings]] = OnPolicySettings
 
@@ -32,30 +32,31 @@ class PPO(Learner):
         n = len(self.memory.rows)
         self.n_rows = max(settings.episodes, min(n, 2 * settings.batch))
         self._zeros = np.zeros(n, np.int64)  # where each row's logits begin
-        self._log = np.zeros(n)
         self.make_networks()
+        self._heads = np.full(n, self.head)
+        self._logs = [np.zeros(n) for _ in self.agents]
 
     def make_networks(self) -> None:
-        """Begin with first parameters."""
-        n = self.task.n_actions
-        self.network = self.make_network(n + 1, self.n_rows, start="orthogonal")
-        self._head = np.full(len(self.memory.rows), n)
+        """Begin with first parameters: of those who act, and of the critic and its output, the value."""
+        self.head = self.task.n_actions
+        self.critic = self.make_network(self.head + 1, self.n_rows, start="orthogonal")
+        self.agents = [self.critic]
 
     @property
     def networks(self) -> dict[str, Perceptron]:
         """The one network."""
-        return {"network": self.network}
+        return {"network": self.critic}
 
     def act(self, seen: Seen) -> np.ndarray:
         """Draw actions from the policy."""
         list_inputs(seen.observation, self._inputs)
         uniforms = self.task.draw_actions(len(self._every), self._rounds)
-        return self.sample(self.network, seen.mask, uniforms, self._zeros)
+        return self.sample(self.critic, seen.mask, uniforms, self._zeros)
 
     def value(self, rows: np.ndarray) -> np.ndarray:
         """Return the values of some rows of the rollout."""
-        head = self.network.forward(self.memory.inputs, rows)[: len(rows), self.task.n_actions]
-        return head.astype(np.float64)
+        out = self.critic.forward(self.memory.inputs, rows)
+        return out[: len(rows), self.head].astype(np.float64)
 
     def update(self) -> None:
         """Learn from the rollout, several times over."""
@@ -68,33 +69,34 @@ class PPO(Learner):
             for rows in rollout.deal(settings.batch, order):
                 self.learn(rows)
 
+    def list_choices(self) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Return what each agent chose in each row: where its logits begin, their mask, and its choice."""
+        return [(self._zeros, self.memory.mask, self.memory.action)]
+
     def recall(self) -> None:
-        """Find how probable the actions were when they were taken."""
-        rollout = self.memory
-        for rows in cut(rollout.rows, self.n_rows):
-            logits = self.network.forward(rollout.inputs, rows)
-            find_logs(logits, self._zeros, rollout.mask, rows, rollout.action, self._log)
+        """Find how probable the choices were when they were made."""
+        rollout, self._choices = self.memory, self.list_choices()
+        for agent, choice, log in zip(self.agents, self._choices, self._logs, strict=True):
+            first, mask, action = choice
+            for rows in cut(rollout.rows, self.n_rows):
+                logits = agent.forward(rollout.inputs, rows)
+                find_logs(logits, first, mask, rows, action, log)
 
     def learn(self, rows: np.ndarray) -> None:
         """Take one step of gradient descent on a batch: Eq. 9, to be minimised."""
-        rollout, settings, network = self.memory, self.settings, self.network
-        out = network.forward(rollout.inputs, rows)
-        clip_surrogate(
-            out,
-            self._zeros,
-            rollout.mask,
-            rows,
-            rollout.action,
-            self._log,
-            rollout.advantage,
-            settings.clip,
-            settings.entropy_factor,
-            network.delta,
-        )
-        square_errors(out, self._head, rows, rollout.target, settings.value_factor, network.delta)
-        network.backward(rollout.inputs, rows)
-        network.step(settings.learning_rate, settings.max_norm)
+        rollout, settings, critic = self.memory, self.settings, self.critic
+        factors = settings.clip, settings.entropy_factor
+        for agent, choice, log in zip(self.agents, self._choices, self._logs, strict=True):
+            first, mask, action = choice
+            logits = agent.forward(rollout.inputs, rows)
+            own = rows, action, log, rollout.advantage
+            clip_surrogate(logits, first, mask, *own, *factors, agent.delta)
+        out = critic.out if critic in self.agents else critic.forward(rollout.inputs, rows)
+        square_errors(out, self._heads, rows, rollout.target, settings.value_factor, critic.delta)
+        for network in self.networks.values():
+            network.backward(rollout.inputs, rows)
+            network.step(settings.learning_rate, settings.max_norm)
 
     def make_policy(self, shape: dict[str, Any]) -> Policy | AgentPair:
         """Return the policy so far."""
-        return Policy(self.network.read_parameters(self.task.n_actions), **shape)
+        return Policy(self.critic.read_parameters(self.task.n_actions), **shape)
