@@ -85,18 +85,12 @@ class Tolerance(NamedTuple):
 
 
 class Record(NamedTuple):
-    """The last generations: return and excess of the best member, and their medians.
-
-    Attributes
-    ----------
-    rows : ndarray(float64, (k, 4))
-        The newest last, at most `MOST`.
-    spans : ndarray(float64, (2,))
-        Range of the returns and of the excesses of the last generation; infinite before one.
-    """
+    """The last generations, at most `MOST`, the newest last."""
 
     rows: np.ndarray = np.empty((0, 4))
+    """Return and excess of the best member, and their medians."""
     spans: np.ndarray = np.full(2, np.inf)
+    """Range of the returns and of the excesses of the last generation; infinite before one."""
 
     def add(self, returns: np.ndarray, excess: np.ndarray, good: np.ndarray, first: int) -> Record:
         """Return the record after a generation, of which `first` is the best member."""
@@ -126,25 +120,18 @@ class Record(NamedTuple):
 
 
 class Told(NamedTuple):
-    """A generation's returns and costs, float64 (population,).
-
-    Attributes
-    ----------
-    returns, costs : ndarray
-    ranked : ndarray
-        The costs that are ranked: of constraints, their violation beyond the tolerance.
-    tolerance : Tolerance
-        After this generation.
-    good, feasible : ndarray of bool
-        Members that did not fail, and those of them that keep the limit.
-    """
+    """A generation's returns and costs, (population,)."""
 
     returns: np.ndarray
     costs: np.ndarray
     ranked: np.ndarray
+    """The costs that are ranked: of constraints, their violation beyond the tolerance."""
     tolerance: Tolerance
+    """After this generation."""
     good: np.ndarray
+    """Members that did not fail."""
     feasible: np.ndarray
+    """Those of them that keep the limit."""
 
 
 def read_told(
@@ -174,20 +161,7 @@ MEMBERS = ("best", "closest")
 
 
 class Progress(NamedTuple):
-    """The outcome of all generations that were told.
-
-    Attributes
-    ----------
-    best, closest : Best, optional
-        The best feasible member, and the one of the least cost.
-    evaluations, restarts : int
-    failed : int
-        Members of the last generation whose return or cost was not finite.
-    record : Record
-        Since the last restart.
-    tolerance : Tolerance
-        Of the constraints, since the last restart.
-    """
+    """The outcome of all generations that were told; record and tolerance since the last restart."""
 
     best: Best | None = None
     closest: Best | None = None

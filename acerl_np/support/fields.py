@@ -87,7 +87,7 @@ class Field:
         if isinstance(self.kind, tuple):
             if isinstance(value, str) and value in self.kind:
                 return value
-            value = f"'{value}'"
+            value = f"'{describe(value)}'"
         elif self.kind is bool:
             if isinstance(value, bool | np.bool_):
                 return bool(value)
