@@ -350,10 +350,6 @@ class Evolution(CopiedWhole):
 
         The options are recorded, to be compared by `set_state`. Members asked for and not yet told are
         not: after `set_state`, `ask` returns the same ones again.
-
-        Returns
-        -------
-        dict of str to ndarray
         """
         n = self._start.size
         return {

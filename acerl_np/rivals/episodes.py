@@ -18,41 +18,30 @@ from acerl_np.support.fields import refuse
 
 
 class Seen(NamedTuple):
-    """What B episodes show at their decisions.
-
-    Attributes
-    ----------
-    observation : ndarray(float32, (B, n_features))
-    mask : ndarray(bool, (B, n_actions))
-    waiting : ndarray(int64, (B,))
-        Tasks that wait.
-    """
+    """What B episodes show at their decisions."""
 
     observation: np.ndarray
     mask: np.ndarray
     waiting: np.ndarray
+    """Number of tasks that wait."""
 
 
 class Ended(NamedTuple):
     """Which episodes a step ended, and how.
 
-    Attributes
-    ----------
-    over : ndarray(bool, (B,))
-    makespan, tardiness : ndarray(float64, (B,)), s
-        0 where an episode goes on. One that cannot end counts as if everything were done, and late, at
-        twice the second at which it stood still.
-    records : ndarray(int64, (n_over,))
-        Training records of those that are over, in the order of their episodes.
-    finished : ndarray(bool, (n_over,))
-        Whether all their tasks were served.
+    An episode that cannot end counts as if everything were done, and late, at twice the second at which it
+    stood still.
     """
 
     over: np.ndarray
+    """bool (B,)."""
     makespan: np.ndarray
     tardiness: np.ndarray
+    """s, (B,), 0 where an episode goes on."""
     records: np.ndarray
+    """Training records of the episodes that are over, in their order."""
     finished: np.ndarray
+    """Whether all tasks of these were served."""
 
 
 class Episodes:

@@ -25,25 +25,16 @@ BASELINE_TRIALS = 30
 
 @dataclass(frozen=True)
 class Task:
-    """What is to be learned: sizes, draws, and the unit of rewards.
-
-    Attributes
-    ----------
-    n_features, n_vehicles, n_rules : int
-        n_actions = n_vehicles * n_rules.
-    seed : int
-    unit : float
-        s, what makespan and tardiness are divided by.
-    n_tasks : float
-        Mean number of tasks of a training record.
-    """
+    """What is to be learned: sizes, draws, and the unit of rewards."""
 
     n_features: int
     n_vehicles: int
     n_rules: int
     seed: int
     unit: float
+    """s, what makespan and tardiness are divided by."""
     n_tasks: float
+    """Mean number of tasks of a training record."""
 
     @property
     def n_actions(self) -> int:
@@ -93,7 +84,7 @@ class Learner(ABC):
     multiplier = 0.0
     """Weight of the cost in the reward."""
     memory: Any
-    """A `Rollout` or a `Replay`."""
+    """What `remember` adds steps to."""
 
     def __init__(self, task: Task, settings: Any) -> None:
         self.task, self.settings = task, settings

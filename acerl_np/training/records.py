@@ -15,21 +15,15 @@ from acerl_np.training.config import Config
 
 
 class Dealt(NamedTuple):
-    """The records of a generation.
-
-    Attributes
-    ----------
-    problem : Problem
-    rows : ndarray(int64, (population, K)), row of `problem` that each member plays
-    records : ndarray(int64, (population, K)), the training record that each row was made of
-    drawn : ndarray(int64, (n,)) or None
-        The training records that `problem` has variants of; None if it has the records themselves.
-    """
+    """The records of a generation."""
 
     problem: Problem
     rows: np.ndarray
+    """int64 (population, K): rows of the problem that each member plays."""
     records: np.ndarray
+    """The training record that each of them was made of."""
     drawn: np.ndarray | None
+    """The training records that the problem has variants of; None if it has the records themselves."""
 
 
 ENOUGH_GENERATIONS = 150
@@ -50,15 +44,7 @@ def count_records_per_member(problem: Problem, config: Config) -> int:
 
 
 class TrainingRecords:
-    """Deals the training records, or variants of them, to the members of each generation.
-
-    Parameters
-    ----------
-    problem : Problem
-        The training records.
-    config : Config
-        `records_per_member`, `perturb` and `synthetic` are read.
-    """
+    """Deals the training records, or variants of them, to the members of each generation."""
 
     def __init__(self, problem: Problem, config: Config) -> None:
         self.problem = problem

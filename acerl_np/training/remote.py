@@ -91,13 +91,7 @@ class Split:
         self._seconds: list[float] = []
 
     def play(self, search: Search[Any], noise: Noise, dealt: Dealt) -> Outcome:
-        """Let every member play its records, as `Form.play`.
-
-        Raises
-        ------
-        WorkerError
-            If workers are lost or fail.
-        """
+        """Let every member play its records, as `Form.play`; a `WorkerError` if workers are lost or fail."""
         started = time.perf_counter()
         population, each = dealt.rows.shape
         ahead = AHEAD if search.mean.nbytes <= LIGHT else 1

@@ -18,10 +18,9 @@ from acerl_np.rivals import ALGORITHMS, RivalTrainer
 from acerl_np.rivals.episodes import Ended, Episodes, Seen
 from acerl_np.rivals.learner import Task, measure_unit, reward_outcome
 from acerl_np.rivals.networks import Perceptron
+from acerl_np.rivals.ppo import Rollout
 from acerl_np.rivals.rcpom import RCPOM
-from acerl_np.rivals.replay import Replay
-from acerl_np.rivals.rollout import Rollout
-from acerl_np.rivals.sac import SAC
+from acerl_np.rivals.sac import SAC, Replay
 from acerl_np.rivals.settings import OffPolicySettings, RewardConstrainedSettings, Settings
 from acerl_np.rivals.training import LEARNERS
 from acerl_np.support.files import read_arrays, write_arrays
