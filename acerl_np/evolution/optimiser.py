@@ -183,11 +183,7 @@ class Evolution(CopiedWhole):
         self.n_instances: int = options["n_instances"]
         self.seed: int = options["seed"]
         self.sampler = make_sampler(
-            sampler,
-            self.n_instances,
-            self.seed,
-            alpha_u=options["alpha_u"],
-            advantage=advantage,
+            sampler, self.n_instances, self.seed, alpha_u=options["alpha_u"], advantage=advantage
         )
         self._rank = Ranker(ranking, shaping, self.cost_limit, options["p_f"])
         self._options = {

@@ -260,11 +260,7 @@ BEST: dict[str, Any] = {
 }
 """The preset "best" below `LARGE_BUDGET`."""
 
-BEST_LARGE: dict[str, Any] = {
-    "hidden": (8,),
-    "spread": "diagonal",
-    "population": 24,
-}
+BEST_LARGE: dict[str, Any] = {"hidden": (8,), "spread": "diagonal", "population": 24}
 """What it has otherwise from there on."""
 
 CHOICES: dict[str, tuple[str, ...]] = {

@@ -86,10 +86,7 @@ def test_each_finds_the_known_answer_of_a_conflict(name):
     more = {"cost_limit": 5.0}
     if base == "rcpom":
         trainer = RivalTrainer(
-            name,
-            conflict(),
-            steps=60_000,
-            settings=settings_of(name, multiplier_rate=0.1, **more),
+            name, conflict(), steps=60_000, settings=settings_of(name, multiplier_rate=0.1, **more)
         )
         trainer.run()
         # It begins at 0.001; at 2 the ten seconds of tardiness weigh as much as the detour.

@@ -674,20 +674,6 @@ def small_policy(seed=0):
     return train(generations=0, seed=seed).policy
 
 
-def test_evaluation_has_a_row_per_instance_and_a_column_per_trial():
-    instances, policy = load_instances(), small_policy()
-    trials = evaluate_policy(policy, instances, trials=TRIALS)
-    assert trials.instances == ("DMH-01", "DMH-02")
-    for array in (trials.makespan, trials.tardiness):
-        assert array.shape == (2, TRIALS)
-        assert array.dtype == np.float64
-        assert np.isfinite(array).all()
-    assert len(np.unique(trials.makespan)) > 2
-    assert len(np.unique(trials.makespan[0])) > 1
-    assert trials.decisions > 0
-    assert trials.cost_limit == 50.0
-
-
 def test_an_evaluated_episode_is_its_episode_in_the_simulator():
     instances, trained = load_instances(), small_policy()
     # The features are scaled by the policy's constants, not by those of the floor.
