@@ -11,7 +11,7 @@ import numpy as np
 
 from acerl_np.evaluation.trials import evaluate_policy
 from acerl_np.kernels.losses import sample_actions
-from acerl_np.kernels.perceptron import allocate_inputs
+from acerl_np.kernels.perceptron import allocate_inputs, list_inputs
 from acerl_np.kernels.random import ACTION, BATCH, derive_key, fill_uniforms
 from acerl_np.policies.agent_pair import AgentPair
 from acerl_np.policies.network import Policy
@@ -85,16 +85,19 @@ class Learner(ABC):
     """Weight of the cost in the reward."""
     memory: Any
     """What `remember` adds steps to."""
+    actor: Perceptron
+    """Its first outputs are the logits of the actions."""
 
     def __init__(self, task: Task, settings: Any) -> None:
         self.task, self.settings = task, settings
+        self._zeros = np.zeros(settings.episodes, np.int64)
         self._inputs = allocate_inputs(settings.episodes, task.n_features)
         self._every = np.arange(settings.episodes)
         self._rounds = 0
         self._updates = 0
 
     def make_network(
-        self, n_out: int, n_rows: int, number: int = 0, start: Start = "torch"
+        self, n_out: int, n_rows: int, number: int, start: Start = "torch"
     ) -> Perceptron:
         """Return a network with so many outputs, for batches of at most so many rows.
 
@@ -113,9 +116,11 @@ class Learner(ABC):
         sample_actions(logits, first, mask, uniforms, actions)
         return actions
 
-    @abstractmethod
     def act(self, seen: Seen) -> np.ndarray:
-        """Return the actions to take, ndarray(int64, (B,))."""
+        """Draw the actions to take from the policy, ndarray(int64, (B,))."""
+        list_inputs(seen.observation, self._inputs)
+        uniforms = self.task.draw_actions(len(self._every), self._rounds)
+        return self.sample(self.actor, seen.mask, uniforms, self._zeros)
 
     def reward(self, seen: Seen, ended: Ended, now: Seen) -> np.ndarray:
         """Return the reward of a step, less the multiplier times its cost."""
@@ -136,9 +141,9 @@ class Learner(ABC):
     def networks(self) -> dict[str, Perceptron]:
         """The networks that learn, by their names in a checkpoint."""
 
-    @abstractmethod
     def make_policy(self, shape: dict[str, Any]) -> Policy | AgentPair:
         """Return the policy so far; `shape` is what `Policy` takes beside its parameters."""
+        return Policy(self.actor.read_parameters(self.task.n_actions), **shape)
 
     def pack(self) -> dict[str, Any]:
         """Return all that it has learned and remembers as arrays of a checkpoint."""

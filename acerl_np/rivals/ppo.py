@@ -6,15 +6,13 @@ One network of two heads: the logits of the actions, and the value as one more o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from acerl_np.kernels.losses import clip_surrogate, find_logs, square_errors
 from acerl_np.kernels.perceptron import allocate_inputs, list_inputs
 from acerl_np.kernels.returns import find_advantages
-from acerl_np.policies.agent_pair import AgentPair
-from acerl_np.policies.network import Policy
 from acerl_np.rivals.episodes import Seen
 from acerl_np.rivals.learner import Learner, Task
 from acerl_np.rivals.networks import Perceptron
@@ -104,19 +102,13 @@ class PPO(Learner):
     def make_networks(self) -> None:
         """Begin with first parameters: of those who act, and of the critic and its output, the value."""
         self.head = self.task.n_actions
-        self.critic = self.make_network(self.head + 1, self.n_rows, start="orthogonal")
-        self.agents = [self.critic]
+        self.actor = self.critic = self.make_network(self.head + 1, self.n_rows, 0, "orthogonal")
+        self.agents = [self.actor]
 
     @property
     def networks(self) -> dict[str, Perceptron]:
         """The one network."""
-        return {"network": self.critic}
-
-    def act(self, seen: Seen) -> np.ndarray:
-        """Draw actions from the policy."""
-        list_inputs(seen.observation, self._inputs)
-        uniforms = self.task.draw_actions(len(self._every), self._rounds)
-        return self.sample(self.critic, seen.mask, uniforms, self._zeros)
+        return {"network": self.actor}
 
     def value(self, rows: np.ndarray) -> np.ndarray:
         """Return the values of some rows of the rollout."""
@@ -161,7 +153,3 @@ class PPO(Learner):
         for network in self.networks.values():
             network.backward(rollout.inputs, rows)
             network.step(settings.learning_rate, settings.max_norm)
-
-    def make_policy(self, shape: dict[str, Any]) -> Policy | AgentPair:
-        """Return the policy so far."""
-        return Policy(self.critic.read_parameters(self.task.n_actions), **shape)

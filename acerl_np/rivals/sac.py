@@ -12,7 +12,6 @@ import numpy as np
 from acerl_np.kernels.losses import find_soft_values, soften_policy, square_errors
 from acerl_np.kernels.perceptron import Inputs, allocate_inputs, blend, list_inputs
 from acerl_np.kernels.returns import sum_rewards
-from acerl_np.policies.network import Policy
 from acerl_np.rivals.episodes import Seen
 from acerl_np.rivals.learner import Learner, Task
 from acerl_np.rivals.networks import Perceptron
@@ -110,7 +109,6 @@ class SAC(Learner):
     def __init__(self, task: Task, settings: OffPolicySettings) -> None:
         super().__init__(task, settings)
         self.memory: Replay = Replay(settings.capacity, settings.episodes, settings.batch, task)
-        self._zeros = np.zeros(settings.episodes, np.int64)
         self._batch = np.arange(settings.batch)
         self._next = self._batch + settings.batch
         n_rows = max(settings.batch, settings.episodes)
@@ -124,12 +122,6 @@ class SAC(Learner):
         """Actor, critics and targets."""
         names = ("actor", "critic1", "critic2", "target1", "target2")
         return dict(zip(names, [self.actor, *self.critics, *self.targets], strict=True))
-
-    def act(self, seen: Seen) -> np.ndarray:
-        """Draw actions from the policy."""
-        list_inputs(seen.observation, self._inputs)
-        uniforms = self.task.draw_actions(len(self._every), self._rounds)
-        return self.sample(self.actor, seen.mask, uniforms, self._zeros)
 
     def update(self) -> None:
         """Learn from batches of what is remembered."""
@@ -173,10 +165,6 @@ class SAC(Learner):
         soften_policy(logits, sample.mask, q1, q2, self.settings.alpha, actor.delta)
         actor.backward(sample.inputs, self._batch)
         actor.step(self.settings.actor_rate)
-
-    def make_policy(self, shape: dict[str, Any]) -> Policy:
-        """Return the policy so far."""
-        return Policy(self.actor.read_parameters(), **shape)
 
     def pack(self) -> dict[str, Any]:
         """Return what `restore` needs, the replay buffer too."""

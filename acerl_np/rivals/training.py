@@ -103,11 +103,11 @@ class RivalTrainer(Trainer[Round]):
         settings: Settings | Mapping[str, Any] | None = None,
     ) -> None:
         learner, adaptive = find_learner(algorithm)
-        kind = learner.settings_class
+        own_class = learner.settings_class
         if not isinstance(settings, Settings):
-            settings = kind.from_dict(settings or {})
-        if type(settings) is not kind:
-            expected = f"{kind.__name__} for {algorithm}"
+            settings = own_class.from_dict(settings or {})
+        if type(settings) is not own_class:
+            expected = f"{own_class.__name__} for {algorithm}"
             refuse("settings", type(settings).__name__, expected, ConfigError)
         own: Any = settings  # of the algorithm's own class
         super().__init__(instances, seed, own.look_trials, Workers(1))
