@@ -16,8 +16,7 @@ from numpy.typing import ArrayLike
 from acerl_np.evolution.arguments import can_restart, check_restart, read_bounds, read_point
 from acerl_np.evolution.covariance import MAX_MATRIX
 from acerl_np.evolution.optimiser import Evolution
-from acerl_np.evolution.records import Result
-from acerl_np.evolution.stop import Stops, read_limits
+from acerl_np.evolution.records import Result, Stops, read_limits
 from acerl_np.support.errors import ConfigError
 from acerl_np.support.fields import SEED, Field, refuse
 

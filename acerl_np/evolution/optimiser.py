@@ -30,15 +30,15 @@ from acerl_np.evolution.progress import (
     Record,
     Tolerance,
     check_mapping,
+    find_reasons,
     read_state,
     read_told,
 )
 from acerl_np.evolution.ranking import Ranker, Ranking, Shaping
-from acerl_np.evolution.records import Best, Report, Result, summarise
+from acerl_np.evolution.records import Best, Report, Result, Stops, read_limits, summarise
 from acerl_np.evolution.sampler import Advantage, Sampler, check_ids, make_sampler
 from acerl_np.evolution.search import Search
 from acerl_np.evolution.spreads import Adapt, PerParameter, Step
-from acerl_np.evolution.stop import Stops, find_reasons, read_limits
 from acerl_np.support.errors import InputError
 from acerl_np.support.numbers import Whole
 from acerl_np.support.sharing import CopiedWhole

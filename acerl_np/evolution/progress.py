@@ -1,4 +1,7 @@
-"""What an `Evolution` was told of its generations, and what came of them, as values that never change."""
+"""What an `Evolution` was told of its generations, what came of them, and whether it is over.
+
+All are values that never change.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.evolution.arguments import read_floats
-from acerl_np.evolution.records import Best
+from acerl_np.evolution.covariance import Covariance, FullCovariance
+from acerl_np.evolution.records import Best, Stops
+from acerl_np.evolution.search import Search
 from acerl_np.support.arrays import take_arrays
 from acerl_np.support.fields import refuse
 
@@ -276,3 +281,41 @@ def _is_member(name: str, read: dict[str, np.ndarray]) -> bool:
     values = np.append(read[f"{name}.parameters"], read[f"{name}.values"])
     known = 0 <= instance < read["option.n_instances"] and 0 < since <= read["generation"]
     return (instance, since) == (-1, -1) or bool(known and np.isfinite(values).all())
+
+
+def find_reasons(
+    limits: Stops, search: Search[Any], record: Record, *, evaluations: int, best: float
+) -> dict[str, float]:
+    """Return the limits that a search has reached, as `Evolution.stop` does.
+
+    Its spread is a `PerParameter` or a `Covariance`; `best` is the largest return of a feasible member, minus
+    infinity without one.
+    """
+    n, spread, sigma, mean = search.mean.size, search.spread, search.sigma, search.mean
+    some = 30 * n / search.population
+    long = (
+        math.ceil(max(limits.tolstagnation, 120 + some)) if limits.tolstagnation < math.inf else 0
+    )
+    reached = {
+        "maxfevals": evaluations + search.population > limits.maxfevals,
+        "target": best >= limits.target,
+        "tolfun": record.is_flat(limits.tolfun, 10 + math.ceil(some)),
+        "tolstagnation": long > 0 and record.stagnates(long),
+    }
+    longest = sigma / spread.first
+    if isinstance(spread, Covariance):
+        # Of a given covariance sigma is large at once, of a floor on sigma the matrix: only both tell growth.
+        reached["tolfacupx"] = min(spread.state.size, float(longest.max())) > limits.tolfacupx
+        longest = np.maximum(longest, spread.state.size * np.abs(spread.state.shape_path))
+    reached["tolx"] = bool((longest < limits.tolx).all())
+    reached["noeffectcoord"] = bool((mean + 0.2 * sigma == mean).any())
+    if isinstance(spread, FullCovariance):
+        steps = 0.1 * spread.list_axes(search.generation)
+        reached["noeffectaxis"] = bool((mean + steps == mean).all(axis=1).any())
+        reached["conditioncov"] = spread.condition > limits.conditioncov
+    values = {"noeffectcoord": 0.2, "noeffectaxis": 0.1}
+    return {
+        name: values[name] if name in values else getattr(limits, name)
+        for name, is_so in reached.items()
+        if is_so
+    }
