@@ -70,11 +70,6 @@ class Episodes:
         self._actions: list[list[int]] = [[] for _ in range(n_episodes)]
         self._start(np.arange(n_episodes))
 
-    @property
-    def n_episodes(self) -> int:
-        """Number of episodes side by side, B."""
-        return self.sim.n_episodes
-
     def see(self) -> Seen:
         """Return what the episodes show now."""
         waiting = self.sim.state.episode[:, EPISODE_POOL_SIZE].copy()
@@ -87,7 +82,7 @@ class Episodes:
             own.append(action)
         over = self.sim.done
         rows = np.flatnonzero(over)
-        makespan, tardiness = np.zeros((2, self.n_episodes))
+        makespan, tardiness = np.zeros((2, len(actions)))
         if not len(rows):
             return Ended(over, makespan, tardiness, rows, over[rows])
         finished = np.isfinite(self.sim.makespan[rows])
@@ -132,7 +127,7 @@ class Episodes:
         self._rounds, self._n_started = own["counts"].tolist()
         self._numbers = own["numbers"].astype(np.int64)
         taken = np.split(actions, np.cumsum(lengths)[:-1])
-        self._restart(np.arange(self.n_episodes), own["records"])
+        self._restart(np.arange(len(lengths)), own["records"])
         for step in range(int(lengths.max(initial=0))):
             rows = np.flatnonzero(lengths > step)
             if self.sim.done[rows].any():

@@ -12,7 +12,7 @@ import numpy as np
 from acerl_np.evaluation.trials import evaluate_policy
 from acerl_np.kernels.losses import sample_actions
 from acerl_np.kernels.perceptron import allocate_inputs, list_inputs
-from acerl_np.kernels.random import ACTION, BATCH, derive_key, fill_uniforms
+from acerl_np.kernels.random import ACTION, derive_key, fill_uniforms
 from acerl_np.policies.agent_pair import AgentPair
 from acerl_np.policies.network import Policy
 from acerl_np.problem.instance import Instance
@@ -41,15 +41,8 @@ class Task:
         """Number of actions, legal or not."""
         return self.n_vehicles * self.n_rules
 
-    def draw_actions(self, n: int, count: int) -> np.ndarray:
-        """Return `n` uniform numbers in [0, 1) for the actions of round number `count`."""
-        return self._draw(ACTION, n, count)
-
-    def draw_batch(self, n: int, count: int) -> np.ndarray:
-        """Return `n` uniform numbers in [0, 1) for batch number `count`."""
-        return self._draw(BATCH, n, count)
-
-    def _draw(self, purpose: np.int64, n: int, count: int) -> np.ndarray:
+    def draw(self, purpose: np.int64, n: int, count: int) -> np.ndarray:
+        """Return `n` uniform numbers in [0, 1) for round number `count` of actions, or of batches."""
         key = np.empty(4, np.uint32)
         derive_key(self.seed, purpose, count, 0, key)
         drawn = np.empty(n)
@@ -119,7 +112,7 @@ class Learner(ABC):
     def act(self, seen: Seen) -> np.ndarray:
         """Draw the actions to take from the policy, ndarray(int64, (B,))."""
         list_inputs(seen.observation, self._inputs)
-        uniforms = self.task.draw_actions(len(self._every), self._rounds)
+        uniforms = self.task.draw(ACTION, len(self._every), self._rounds)
         return self.sample(self.actor, seen.mask, uniforms, self._zeros)
 
     def reward(self, seen: Seen, ended: Ended, now: Seen) -> np.ndarray:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from acerl_np.kernels.perceptron import list_inputs
+from acerl_np.kernels.random import ACTION
 from acerl_np.policies.agent_pair import AgentPair
 from acerl_np.policies.network import Policy
 from acerl_np.rivals.episodes import Seen
@@ -43,7 +44,7 @@ class MAPPO(PPO):
         """Draw vehicles, and rules for them."""
         n, n_rules = len(self._every), self.task.n_rules
         list_inputs(seen.observation, self._inputs)
-        uniforms = self.task.draw_actions(2 * n, self._rounds)
+        uniforms = self.task.draw(ACTION, 2 * n, self._rounds)
         by_vehicle = seen.mask.reshape(n, -1, n_rules)
         any_rule = np.any(by_vehicle, axis=2)
         first = n_rules * self.sample(self.agents[0], any_rule, uniforms[:n], self._zeros)

@@ -12,6 +12,7 @@ import numpy as np
 
 from acerl_np.kernels.losses import clip_surrogate, find_logs, square_errors
 from acerl_np.kernels.perceptron import allocate_inputs, list_inputs
+from acerl_np.kernels.random import BATCH
 from acerl_np.kernels.returns import find_advantages
 from acerl_np.rivals.episodes import Seen
 from acerl_np.rivals.learner import Learner, Task
@@ -121,7 +122,7 @@ class PPO(Learner):
         rollout.judge(self.value, self.n_rows, settings.discount, settings.decay)
         self.recall()
         for _ in range(settings.repeats):
-            order = self.task.draw_batch(len(rollout.rows), self._updates)
+            order = self.task.draw(BATCH, len(rollout.rows), self._updates)
             self._updates += 1
             for rows in rollout.deal(settings.batch, order):
                 self.learn(rows)

@@ -11,6 +11,7 @@ import numpy as np
 
 from acerl_np.kernels.losses import find_soft_values, soften_policy, square_errors
 from acerl_np.kernels.perceptron import Inputs, allocate_inputs, blend, list_inputs
+from acerl_np.kernels.random import BATCH
 from acerl_np.kernels.returns import sum_rewards
 from acerl_np.rivals.episodes import Seen
 from acerl_np.rivals.learner import Learner, Task
@@ -127,7 +128,7 @@ class SAC(Learner):
         """Learn from batches of what is remembered."""
         settings = self.settings
         while self._updates < self._count_due():
-            uniforms = self.task.draw_batch(settings.batch, self._updates)
+            uniforms = self.task.draw(BATCH, settings.batch, self._updates)
             self._updates += 1
             sample = self.memory.sample(uniforms, settings.n_steps, settings.discount)
             self.learn_values(sample, self.find_targets(sample))

@@ -179,7 +179,7 @@ class RivalTrainer(Trainer[Round]):
                 now = episodes.see()
                 learner.remember(seen, actions, happened, now)
                 seen = now
-                self.taken += episodes.n_episodes
+                self.taken += len(actions)
                 if happened.over.any():
                     ended.append(happened)
             learner.update()
