@@ -54,20 +54,18 @@ class Order(NamedTuple):
     members: tuple[int, int]
 
 
-class Place:
-    """What a worker keeps of a training."""
-
-    def __init__(self, world: bytes) -> None:
-        instances, config = pickle.loads(world)
-        self.form = make_form(instances, config, Workers(1))
-        self.records = TrainingRecords(self.form.problem, config)
+def open_world(world: bytes) -> tuple[Form, TrainingRecords]:
+    """Return what a worker keeps of a training."""
+    instances, config = pickle.loads(world)
+    form = make_form(instances, config, Workers(1))
+    return form, TrainingRecords(form.problem, config)
 
 
 class _Kept(threading.local):
-    """The latest places; each thread has its own, as a place draws its records anew each generation."""
+    """The latest worlds; each thread has its own, as one draws its records anew each generation."""
 
     def __init__(self) -> None:
-        self.find = lru_cache(KEPT)(Place)
+        self.find = lru_cache(KEPT)(open_world)
 
 
 _KEPT = _Kept()
@@ -75,10 +73,10 @@ _KEPT = _Kept()
 
 def play_order(order: Order) -> Outcome:
     """Play a range of members."""
-    place = _KEPT.find(order.world)
+    form, records = _KEPT.find(order.world)
     rows = order.rows.astype(np.int64)
-    dealt = place.records.repeat(order.drawn, rows, rows, order.noise)
-    return place.form.play_range(order.state, order.noise, dealt, order.members)
+    dealt = records.repeat(order.drawn, rows, rows, order.noise)
+    return form.play_range(order.state, order.noise, dealt, order.members)
 
 
 class Split:
