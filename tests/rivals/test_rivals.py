@@ -444,14 +444,18 @@ def test_a_callback_stops():
     assert trainer.taken == 10_000 and not trainer.done
 
 
+def save_short_run(name, path, steps):
+    """The arrays of a checkpoint."""
+    trainer = small_run(name, steps=steps)
+    trainer.run()
+    trainer.save(path)
+    return read_arrays(path, CheckpointError)
+
+
 @pytest.mark.parametrize("name", ["ppo", "sac", "mappo", "rcpom"])
 def test_damaged_checkpoints_are_refused(name, tmp_path):
     path = tmp_path / "run.npz"
-    trainer = small_run(name, steps=400)
-    trainer.run()
-    trainer.save(path)
-    arrays = dict(read_arrays(path, CheckpointError))
-    arrays.pop("checksum", None)
+    arrays = save_short_run(name, path, 400)
     for key in [key for key in arrays if key.startswith("state.")]:
         for broken in (arrays[key][:-1], arrays[key].astype(np.complex128), None):
             damaged = {k: v for k, v in arrays.items() if k != key}
@@ -476,13 +480,8 @@ def test_damaged_checkpoints_are_refused(name, tmp_path):
 )
 def test_checkpoints_with_impossible_numbers_are_refused(name, key, value, message, tmp_path):
     path = tmp_path / "run.npz"
-    trainer = small_run(name, steps=404)
-    trainer.run()
-    trainer.save(path)
-    arrays = dict(read_arrays(path, CheckpointError))
-    arrays.pop("checksum", None)
-    arrays[key] = np.full_like(arrays[key], value)
-    write_arrays(path, arrays)
+    arrays = save_short_run(name, path, 404)
+    write_arrays(path, {**arrays, key: np.full_like(arrays[key], value)})
     with pytest.raises(CheckpointError, match=message):
         RivalTrainer.resume(path)
 

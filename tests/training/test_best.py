@@ -5,7 +5,7 @@ import json
 import numba
 import numpy as np
 import pytest
-from trainings import history_without_seconds, load_instances, shorten
+from trainings import damage, edit_json, history_without_seconds, load_instances, put, shorten
 
 from acerl_np import (
     ACERL,
@@ -16,7 +16,7 @@ from acerl_np import (
     Instance,
     evaluate_policy,
 )
-from acerl_np.support.files import read_arrays, write_arrays
+from acerl_np.support.files import read_arrays
 from acerl_np.training.config import LARGE_BUDGET
 from acerl_np.training.forms import find_index_shape
 
@@ -336,24 +336,10 @@ def checkpoint(tmp_path_factory):
 
 
 def refuse(source, path, changes, message):
-    arrays = read_arrays(source, CheckpointError)
-    for name, change in changes.items():
-        if change is None:
-            del arrays[name]
-        else:
-            arrays[name] = change(arrays[name].copy()) if callable(change) else change
-    write_arrays(path, arrays)
+    damage(source, path, changes)
     with pytest.raises(CheckpointError, match=message) as caught:
         ACERL.resume(path, threads=1)
     assert "\n" not in str(caught.value)
-
-
-def put(value, where=0):
-    def change(array):
-        array.reshape(-1)[where] = value
-        return array
-
-    return change
 
 
 @pytest.mark.parametrize("spread", SPREADS)
@@ -413,8 +399,5 @@ def test_other_thetas_are_refused(spread, checkpoint, tmp_path):
 
 
 def test_a_checkpoint_of_another_spread_is_refused(checkpoint, tmp_path):
-    own = read_arrays(checkpoint / "full.npz", CheckpointError)["settings"]
-    settings = json.loads(own.tobytes())
-    settings["config"]["spread"] = "diagonal"
-    changes = {"settings": np.frombuffer(json.dumps(settings).encode(), np.uint8)}
+    changes = {"settings": edit_json(lambda own: own["config"].update(spread="diagonal"))}
     refuse(checkpoint / "full.npz", tmp_path / "run.npz", changes, "not a usable checkpoint")

@@ -12,7 +12,14 @@ import naive_evolution as naive
 import numba
 import numpy as np
 import pytest
-from trainings import history_without_seconds, load_instances, same_trials
+from trainings import (
+    damage,
+    edit_json,
+    history_without_seconds,
+    load_instances,
+    put,
+    same_trials,
+)
 
 from acerl_np import (
     ACERL,
@@ -35,7 +42,6 @@ from acerl_np.problem.scaling import find_scaling
 from acerl_np.problem.slots import find_slots
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.arena import play_members, stream_keys
-from acerl_np.support.files import read_arrays, write_arrays
 from acerl_np.support.workers import Workers
 from acerl_np.training.curves import CurvePoint
 
@@ -169,46 +175,46 @@ def test_seconds_go_on_after_a_stop(tmp_path):
     trainer = train(generations=1)
     trainer.save(path)
     assert ACERL.resume(path).history[0].seconds == trainer.history[0].seconds > 0
-    arrays = read_arrays(path, CheckpointError)
-    arrays["state.history"][0, 2] = 5000.0
-    write_arrays(path, arrays)
+    damage(path, path, {"state.history": put(5000.0, where=2)})
     resumed = ACERL.resume(path, generations=2, threads=1)
     resumed.run()
     first, second = (record.seconds for record in resumed.history)
     assert first == 5000.0 < second
 
 
+def settle(**values):
+    return edit_json(lambda settings: settings.update(values))
+
+
+def hurry(data):
+    data["instances"][1]["tasks"][0]["expiry_time"] += 1
+
+
 @pytest.mark.parametrize(
-    ("changed", "message"),
+    ("changes", "message"),
     [
-        ({"kind": "policy"}, "holds policy; expected a checkpoint"),
-        ({"format": 99}, "format 99; this version reads format 4"),
+        ({"kind": np.array("policy")}, "holds policy; expected a checkpoint"),
+        ({"format": np.array(99)}, "format 99; this version reads format 4"),
         ({"settings": None}, "not a usable checkpoint"),
         ({"settings": np.frombuffer(b"{", np.uint8)}, "not a usable checkpoint"),
         ({"settings": np.frombuffer(b"{}", np.uint8)}, "not a usable checkpoint"),
+        ({"settings": settle(decisions=-1)}, "decisions: read -1; expected a count from 0 to"),
+        ({"settings": settle(decisions=2**53 + 1)}, "decisions: read .*; expected a count from"),
+        ({"settings": settle(decisions=10**400)}, "decisions: read .*; expected a count from"),
         ({"instances": None}, "not a usable checkpoint"),
+        ({"instances": edit_json(hurry)}, "content hash"),
         ({"state.theta": None}, "not a usable checkpoint"),
         ({"state.theta": np.zeros(3, np.float32)}, "theta: read shape"),
-        ({"state.history": np.zeros((0, 8))}, "history: read shape"),
+        ({"settings": settle(generation=1)}, "history: read shape"),
         ({"state.counts": np.zeros((1, 5), np.int64)}, "counts: read shape"),
         ({"state.sampler.count": np.zeros(5, np.int64)}, "sampler.count: read shape"),
         ({"state.sampler.total": None}, "not a usable checkpoint"),
     ],
 )
-def test_files_that_hold_no_checkpoint_are_refused(changed, message, tmp_path):
+def test_files_that_hold_no_checkpoint_are_refused(changes, message, tmp_path):
     path = tmp_path / "run.npz"
     ACERL(load_instances(), make_config(), threads=1).save(path)
-    arrays = read_arrays(path, CheckpointError)
-    for name, array in changed.items():
-        if array is None:
-            del arrays[name]
-        else:
-            arrays[name] = array
-    if "state.history" in changed:
-        settings = json.loads(arrays["settings"].tobytes())
-        settings["generation"] = 1
-        arrays["settings"] = np.frombuffer(json.dumps(settings).encode(), np.uint8)
-    write_arrays(path, arrays)
+    damage(path, path, changes)
     with pytest.raises(CheckpointError, match=message) as caught:
         ACERL.resume(path)
     assert "\n" not in str(caught.value)
@@ -220,42 +226,15 @@ def test_what_is_wrong_with_an_option_is_not_blamed_on_the_file(tmp_path):
         ACERL.resume(tmp_path / "run.npz", threads=0)
 
 
-@pytest.mark.parametrize("decisions", [-1, 2**53 + 1, 10**400])
-def test_decisions_that_cannot_be_counted_are_refused(decisions, tmp_path):
-    path = tmp_path / "run.npz"
-    ACERL(load_instances(), make_config(), threads=1).save(path)
-    arrays = read_arrays(path, CheckpointError)
-    settings = json.loads(arrays["settings"].tobytes()) | {"decisions": decisions}
-    arrays["settings"] = np.frombuffer(json.dumps(settings).encode(), np.uint8)
-    write_arrays(path, arrays)
-    with pytest.raises(CheckpointError, match=r"decisions: read .*; expected a count from 0 to"):
-        ACERL.resume(path)
-
-
 def test_means_may_be_missing_only_where_members_did_not_finish(tmp_path):
     path = tmp_path / "run.npz"
     trainer = train(generations=1)
     trainer.save(path)
-    arrays = read_arrays(path, CheckpointError)
-    arrays["state.history"][0, 3] = np.nan
-    write_arrays(path, arrays)
+    damage(path, path, {"state.history": put(np.nan, where=3)})
     with pytest.raises(CheckpointError, match="history: not finite"):
         ACERL.resume(path)
-    arrays["state.failed"][0] = trainer.config.population
-    write_arrays(path, arrays)
+    damage(path, path, {"state.failed": put(trainer.config.population)})
     assert np.isnan(ACERL.resume(path).history[0].return_mean)
-
-
-def test_an_instance_that_was_changed_in_the_checkpoint_is_refused(tmp_path):
-    path = tmp_path / "run.npz"
-    ACERL(load_instances(), make_config(), threads=1).save(path)
-    arrays = read_arrays(path, CheckpointError)
-    data = json.loads(arrays["instances"].tobytes())
-    data["instances"][1]["tasks"][0]["expiry_time"] += 1
-    arrays["instances"] = np.frombuffer(json.dumps(data).encode(), np.uint8)
-    write_arrays(path, arrays)
-    with pytest.raises(CheckpointError, match="content hash"):
-        ACERL.resume(path)
 
 
 # A generation by hand
