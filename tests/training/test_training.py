@@ -205,6 +205,8 @@ def hurry(data):
         ({"instances": edit_json(hurry)}, "content hash"),
         ({"state.theta": None}, "not a usable checkpoint"),
         ({"state.theta": np.zeros(3, np.float32)}, "theta: read shape"),
+        ({"state.theta": put(1e31)}, "theta: expected numbers of at most"),
+        ({"state.sampler.count": put(-1)}, "sampler.count: expected counts from 0"),
         ({"settings": settle(generation=1)}, "history: read shape"),
         ({"state.counts": np.zeros((1, 5), np.int64)}, "counts: read shape"),
         ({"state.sampler.count": np.zeros(5, np.int64)}, "sampler.count: read shape"),
