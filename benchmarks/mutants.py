@@ -422,8 +422,7 @@ MUTANTS = [
     Mutant(
         "files: a resumed run forgets its average",
         "training/acerl.py",
-        '"theta": self.search.mean, **pack_search(self.search), **self._average.pack(),',
-        '"theta": self.search.mean, **pack_search(self.search), '
+        "**self._average.pack(),",
         '"average": self.search.mean.astype(np.float64),',
         f"{TRAINING} tests/training/test_best.py tests/evolution/test_average.py",
     ),
@@ -542,21 +541,21 @@ MUTANTS = [
     Mutant(
         "evolution: a penalty begins beyond the limit",
         "evolution/ranking.py",
-        "costs - (limits.cost_limit - limits.margin)",
-        "costs - (limits.cost_limit + limits.margin)",
+        "costs - (self.cost_limit - self.margin)",
+        "costs - (self.cost_limit + self.margin)",
         RANKING,
     ),
     Mutant(
         "evolution: failed members rank with the last",
         "evolution/ranking.py",
-        '(len(bad) if ranking in ("isr", "r") else 0)',
+        "(len(bad) if counts else 0)",
         "0",
         RANKING,
     ),
     Mutant(
         "evolution: utilities are shaped once",
         "evolution/ranking.py",
-        'return standardise(utilities) if shaping == "standardised" else utilities',
+        "return self._shape(utilities) if len(utilities) else utilities",
         "return utilities",
         RANKING,
     ),

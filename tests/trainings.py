@@ -1,5 +1,6 @@
 """Short trainings and evaluations, here or in a child process, and what must be the same of them."""
 
+import json
 import multiprocessing
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,7 @@ import numpy as np
 from acerl_np import ACERL, CheckpointError, Config, Instance, Policy, evaluate_policy, load_suite
 from acerl_np.policies.network import initial_parameters
 from acerl_np.problem.layout import RandomBreakdowns
-from acerl_np.support.files import read_arrays
+from acerl_np.support.files import read_arrays, write_arrays
 
 JIT = not numba.config.DISABLE_JIT
 GENERATIONS = 3 if JIT else 2
@@ -73,6 +74,37 @@ def same_trials(a, b):
         and a.instances == b.instances
         and a.decisions == b.decisions
     )
+
+
+# Checkpoints with something else in them
+
+
+def damage(source, path, changes):
+    """Write a checkpoint with arrays that are taken out, others, or changed by a function."""
+    arrays = read_arrays(source, CheckpointError)
+    for name, change in changes.items():
+        if change is None:
+            del arrays[name]
+        else:
+            arrays[name] = change(arrays[name].copy()) if callable(change) else change
+    write_arrays(path, arrays)
+
+
+def put(value, where=0):
+    def change(array):
+        array.reshape(-1)[where] = value
+        return array
+
+    return change
+
+
+def edit_json(edit):
+    def change(array):
+        data = json.loads(array.tobytes())
+        edit(data)
+        return np.frombuffer(json.dumps(data).encode(), np.uint8)
+
+    return change
 
 
 # In a child process, which imports what it runs by the name of its module

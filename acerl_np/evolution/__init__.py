@@ -6,11 +6,10 @@ Nothing here knows vehicles or tasks, so it serves any constrained black-box pro
 from acerl_np.evolution.optimise import optimize
 from acerl_np.evolution.optimiser import Evolution
 from acerl_np.evolution.ranking import Ranker, Ranking, penalise, rank_utilities, sum_violations
-from acerl_np.evolution.records import Best, Report, Result
+from acerl_np.evolution.records import Best, Report, Result, Stops
 from acerl_np.evolution.sampler import InstanceSampler, make_sampler
 from acerl_np.evolution.search import Search, Spread
 from acerl_np.evolution.spreads import Adapt
-from acerl_np.evolution.stop import Stops
 from acerl_np.evolution.strategy import Strategy
 
 __all__ = [

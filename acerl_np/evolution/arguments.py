@@ -61,10 +61,7 @@ def check_restart(adapt: str, noise_decay: float) -> None:
 
 
 def read_floats(
-    name: str,
-    values: ArrayLike,
-    *shapes: tuple[int, ...],
-    error: type[InputError] = InputError,
+    name: str, values: ArrayLike, *shapes: tuple[int, ...], error: type[InputError] = InputError
 ) -> np.ndarray:
     """Return the values as a new float64 array, of one of these shapes if there are any."""
     try:
@@ -140,9 +137,7 @@ def read_whole(integers: ArrayLike | None, lower: np.ndarray, upper: np.ndarray)
 
 
 def make_spread(
-    options: dict[str, Any],
-    first: np.ndarray,
-    limits: tuple[np.ndarray, np.ndarray] | None,
+    options: dict[str, Any], first: np.ndarray, limits: tuple[np.ndarray, np.ndarray] | None
 ) -> PerParameter | Covariance:
     """Return the spread of a search's start, its sigmas within these limits."""
     decay = options["noise_decay"], options["noise_decay_every"]

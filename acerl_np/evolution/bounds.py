@@ -18,16 +18,8 @@ class Box:
     """How what a search draws becomes members inside the bounds: here the nearest point of the box.
 
     Whole numbers are rounded, after the map onto a box that is half a number wider, so that the last ones are
-    as likely as the others.
-
-    Parameters
-    ----------
-    lower, upper : ndarray(float64, (n_parameters,))
-        Infinities leave a side open.
-    sigma : ndarray(float64, (n_parameters,))
-        Standard deviations of the start.
-    whole : ndarray(bool, (n_parameters,))
-        Parameters that are whole numbers.
+    as likely as the others. Infinite bounds leave a side open; `sigma` are the standard deviations of the
+    start, `whole` the parameters that are whole numbers; all (n_parameters,).
     """
 
     def __init__(
@@ -63,7 +55,7 @@ class Smooth(Box):
     A bound b becomes the vertex of a parabola, so an optimum on it is one that a normal distribution
     can settle on: x = b + (y - b + r)^2 / (4 r) where |y - b + r| < 2 r, for a lower bound b and a rim r.
     This form is that of BoundTransform in pycma (Hansen, Akimoto and Baudis). The rim is `SHARE` of the
-    distance between the bounds; if a side is open, the first sigma. Parameters are those of `Box`.
+    distance between the bounds; if a side is open, the first sigma.
     """
 
     def __init__(

@@ -16,13 +16,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from acerl_np.evolution.rates import (
-    Rates,
-    find_places,
-    find_rates,
-    measure_variance,
-    weigh_places,
-)
+from acerl_np.evolution.rates import Rates, find_places, find_rates, measure_variance, weigh_places
 from acerl_np.evolution.search import Search
 from acerl_np.evolution.spreads import MAX_SIGMA, MIN_SIGMA, Scaled
 from acerl_np.kernels.update import Noise
@@ -38,44 +32,26 @@ MAX_GROWTH = 1.0
 
 
 class State(NamedTuple):
-    """What a generation hands on to the next.
-
-    Attributes
-    ----------
-    size : float
-        sigma, in units of the first.
-    covariance : ndarray(float64, (n_parameters, n_parameters) or (n_parameters,))
-        C, or its diagonal.
-    size_path, shape_path : ndarray(float64, (n_parameters,))
-        p_sigma and p_c.
-    updates : int
-        Generations that changed it.
-    """
+    """What a generation hands on to the next."""
 
     size: float
+    """sigma, in units of the first."""
     covariance: np.ndarray
+    """C (n_parameters, n_parameters), or its diagonal."""
     size_path: np.ndarray
+    """p_sigma."""
     shape_path: np.ndarray
+    """p_c."""
     updates: int
+    """Generations that changed it."""
 
 
 class Covariance(Scaled):
     """N(mean, sigma^2 C) in units of the first sigma: what the full and the diagonal form share.
 
-    Parameters
-    ----------
-    first, decay, every
-        As `Scaled`; each first sigma from `MIN_SIGMA` to `MAX_SIGMA`.
-    limits : (ndarray(float64, (n_parameters,)), ndarray(float64, (n_parameters,))), optional
-        Least and largest sigma of each parameter after a generation: beyond them its row and column of C
-        are stretched or shrunk.
-    state : State, optional
-        By default that of the start: C is the identity, the paths are zeros.
-
-    Raises
-    ------
-    InputError, ConfigError
-        If the state is not usable, or a full matrix has more than `MAX_MATRIX` parameters.
+    Each first sigma is from `MIN_SIGMA` to `MAX_SIGMA`. `limits` are the least and the largest sigma of each
+    parameter after a generation: beyond them its row and column of C are stretched or shrunk. At the start C
+    is the identity, and the paths are zeros. An `InputError` refuses a state that is not usable.
     """
 
     most: int = sys.maxsize

@@ -16,8 +16,7 @@ from numpy.typing import ArrayLike
 from acerl_np.evolution.arguments import can_restart, check_restart, read_bounds, read_point
 from acerl_np.evolution.covariance import MAX_MATRIX
 from acerl_np.evolution.optimiser import Evolution
-from acerl_np.evolution.records import Result
-from acerl_np.evolution.stop import Stops, read_limits
+from acerl_np.evolution.records import Result, Stops, read_limits
 from acerl_np.support.errors import ConfigError
 from acerl_np.support.fields import SEED, Field, refuse
 
@@ -103,7 +102,12 @@ def optimize(
     >>> found.x.round(3), found.feasible
     (array([1., 1.]), True)
     """
-    _check_functions(function, constraints, callback, executor)
+    functions = {"function": function, "constraints": constraints, "callback": callback}
+    for name, given in functions.items():
+        if not callable(given) and (given is not None or name == "function"):
+            refuse(name, given, "a function", ConfigError)
+    if executor is not None and not hasattr(executor, "map"):
+        refuse("executor", executor, "a concurrent.futures.Executor", ConfigError)
     for name in ("n_instances", "sampler", "alpha_u", "advantage"):
         if name in options:
             expected = "none, as a function of x knows no instances; see Evolution"
@@ -113,18 +117,15 @@ def optimize(
     start, first = _find_start(x0, sigma, bounds, SEED.read("seed", seed))
     n = start.size
     most = Field(int, 1).read("evaluations", 10_000 * n if evaluations is None else evaluations)
-    given: dict[str, Any] = {
-        "population": 4 + int(3 * math.log(n)),
-        "adapt": "matrix" if n <= MAX_MATRIX else "sigma",
-    }
+    chosen: dict[str, Any] = {"population": 4 + int(3 * math.log(n))}
     if constraints is not None:  # chosen on twelve functions, see examples/evolution_cec2006.py
-        given |= {"population": 20 + 2 * n, "p_f": 0.1}
-    given |= options
+        chosen = {"population": 20 + 2 * n, "p_f": 0.1}
+    chosen = {"adapt": "matrix" if n <= MAX_MATRIX else "sigma", **chosen, **options}
     sign = 1.0 if maximise else -1.0
     target = sign * stops.target if math.isfinite(stops.target) else math.inf
     stops = replace(stops, target=target, maxfevals=min(stops.maxfevals, most))
-    search = Evolution(start, sigma=first, bounds=bounds, seed=seed, **given)
-    schedule = given["adapt"], given.get("noise_decay") or 1.0
+    search = Evolution(start, sigma=first, bounds=bounds, seed=seed, **chosen)
+    schedule = chosen["adapt"], chosen.get("noise_decay") or 1.0
     if restarts:
         check_restart(*schedule)
     insists = constraints is not None and can_restart(*schedule)
@@ -153,18 +154,6 @@ def optimize(
             over = search.stop(stops)
     result = search.result(stops)
     return replace(result, value=sign * result.value, reasons=tuple(over))
-
-
-def _check_functions(
-    function: object, constraints: object, callback: object, executor: object
-) -> None:
-    if not callable(function):
-        refuse("function", function, "a function", ConfigError)
-    for name, given in (("constraints", constraints), ("callback", callback)):
-        if given is not None and not callable(given):
-            refuse(name, given, "a function", ConfigError)
-    if executor is not None and not hasattr(executor, "map"):
-        refuse("executor", executor, "a concurrent.futures.Executor", ConfigError)
 
 
 def evaluate_member(
@@ -200,16 +189,17 @@ def _find_start(
     seed: int,
 ) -> tuple[np.ndarray, ArrayLike]:
     """Return the first mean and sigma, from the bounds where they are not given."""
-    shape = _find_shape(bounds) if x0 is None else read_point(x0).shape
-    lower, upper = read_bounds(bounds, shape)
-    if x0 is None and len(shape) != 1:
-        refuse("x0", "none", "a point, or bounds with a number per parameter")
+    start = None if x0 is None else read_point(x0)
+    lower, upper = read_bounds(bounds, _find_shape(bounds) if start is None else start.shape)
     closed = np.isfinite(lower).all() and np.isfinite(upper).all()
-    if x0 is None and not closed:
-        refuse("x0", "none", "a point, as a side of the bounds is open")
+    if start is None:
+        if lower.ndim != 1:
+            refuse("x0", "none", "a point, or bounds with a number per parameter")
+        if not closed:
+            refuse("x0", "none", "a point, as a side of the bounds is open")
+        start = np.random.default_rng(seed).uniform(lower, upper)
     if sigma is None and not closed:
         refuse("sigma", "none", "one, or finite bounds on every side", ConfigError)
-    start = np.random.default_rng(seed).uniform(lower, upper) if x0 is None else read_point(x0)
     return start, (upper - lower) / 5 if sigma is None else sigma
 
 

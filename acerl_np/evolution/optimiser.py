@@ -25,14 +25,20 @@ from acerl_np.evolution.arguments import (
 )
 from acerl_np.evolution.bounds import limit_sigma, make_box
 from acerl_np.evolution.covariance import Covariance, FullCovariance
-from acerl_np.evolution.progress import Progress, check_mapping, read_state, read_told
+from acerl_np.evolution.progress import (
+    Progress,
+    Record,
+    Tolerance,
+    check_mapping,
+    find_reasons,
+    read_state,
+    read_told,
+)
 from acerl_np.evolution.ranking import Ranker, Ranking, Shaping
-from acerl_np.evolution.records import Best, Report, Result, summarise
+from acerl_np.evolution.records import Best, Report, Result, Stops, read_limits, summarise
 from acerl_np.evolution.sampler import Advantage, Sampler, check_ids, make_sampler
 from acerl_np.evolution.search import Search
 from acerl_np.evolution.spreads import Adapt, PerParameter, Step
-from acerl_np.evolution.stop import Record, Stops, find_reasons, read_limits
-from acerl_np.evolution.violations import Tolerance
 from acerl_np.support.errors import InputError
 from acerl_np.support.numbers import Whole
 from acerl_np.support.sharing import CopiedWhole
@@ -177,11 +183,7 @@ class Evolution(CopiedWhole):
         self.n_instances: int = options["n_instances"]
         self.seed: int = options["seed"]
         self.sampler = make_sampler(
-            sampler,
-            self.n_instances,
-            self.seed,
-            alpha_u=options["alpha_u"],
-            advantage=advantage,
+            sampler, self.n_instances, self.seed, alpha_u=options["alpha_u"], advantage=advantage
         )
         self._rank = Ranker(ranking, shaping, self.cost_limit, options["p_f"])
         self._options = {
@@ -253,7 +255,7 @@ class Evolution(CopiedWhole):
         costs : array_like of float, (population,) or (population, n_constraints), optional
             J_C, feasible up to `cost_limit`; without, all members are feasible. Or the constraints g_j <= 0,
             each brought to its scale and ranked beyond a tolerance that shrinks, see
-            `acerl_np.evolution.violations.Tolerance`; reported costs are the plain sums of max(0, g_j).
+            `acerl_np.evolution.progress.Tolerance`; reported costs are the plain sums of max(0, g_j).
         instance_ids : array_like of int, (population,), optional
             The instance that each member was evaluated on, by default the one that `ask` dealt.
 
@@ -344,10 +346,6 @@ class Evolution(CopiedWhole):
 
         The options are recorded, to be compared by `set_state`. Members asked for and not yet told are
         not: after `set_state`, `ask` returns the same ones again.
-
-        Returns
-        -------
-        dict of str to ndarray
         """
         n = self._start.size
         return {

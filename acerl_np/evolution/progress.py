@@ -1,40 +1,141 @@
-"""What an `Evolution` was told of a generation, and what it has done so far, as values that never change."""
+"""What an `Evolution` was told of its generations, what came of them, and whether it is over.
+
+All are values that never change.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.evolution.arguments import read_floats
-from acerl_np.evolution.records import Best
-from acerl_np.evolution.stop import Record
-from acerl_np.evolution.violations import Tolerance
+from acerl_np.evolution.covariance import Covariance, FullCovariance
+from acerl_np.evolution.records import Best, Stops
+from acerl_np.evolution.search import Search
 from acerl_np.support.fields import refuse, take_arrays
 
+SHARE = 0.5
+"""Of a generation's members, those that the next tolerance lets pass."""
+SHRINK = 0.98
+"""Factor on the tolerance in every generation, at most."""
+REACH = 2.0
+"""Of the tolerance, at most, over the distance between those members' violations."""
 
-class Told(NamedTuple):
-    """A generation's returns and costs.
+MOST = 2_000
+"""Generations that are remembered."""
+
+
+class Tolerance(NamedTuple):
+    """What counts as feasible for now: the level that a member's violation may have.
+
+    Several constraints become one cost, brought to one scale: a member's violation is
+    v = sqrt(sum_j (max(0, g_j) / s_j)^2). The scale s_j is the median of the positive violations in the first
+    generation that has any, so constraints in different units count alike. A plain sum has ridges where two
+    constraints meet, which members follow slowly. Members are ranked by max(0, v - e). In each generation the
+    level e becomes the least of
+
+    - `SHRINK` e, infinite at first;
+    - q, the `SHARE` quantile of v, so it ends at 0 once so many members are feasible;
+    - `REACH` (q - least v): a cloud that settles where it violates more than it varies, as in a corner of
+      the bounds, is to move on.
+
+    Without a level, a search for equalities falls onto the first points that keep them, where the cloud of
+    members is too flat to follow them to the optimum. With one, they are a wide road at first. The level is
+    that of the epsilon-constrained method (Takahama and Sakai, "Constrained optimization by the epsilon
+    constrained differential evolution with gradient-based mutation and feasible elites", CEC 2006; with an
+    evolution strategy Hellwig and Beyer, "A matrix adaptation evolution strategy for constrained
+    real-parameter optimization", CEC 2018). Theirs follows a schedule of generations; the three rules are
+    this package's.
 
     Attributes
     ----------
-    returns, costs : ndarray(float64, (population,))
-    ranked : ndarray(float64, (population,))
-        The costs that are ranked: of constraints, their violation beyond the tolerance.
-    tolerance : Tolerance
-        After this generation.
-    good, feasible : ndarray(bool, (population,))
-        Members that did not fail, and those of them that keep the limit.
+    scales : ndarray(float64, (n_constraints,))
+        s_j, 0 for constraints that no member has violated; empty before the first generation.
+    level : float
+        e; infinite before the first generation.
     """
+
+    scales: np.ndarray = np.zeros(0)
+    level: float = math.inf
+
+    def relax(self, positive: np.ndarray) -> tuple[np.ndarray, Tolerance]:
+        """Return the members' costs beyond the level, and the tolerance after them.
+
+        `positive` is max(0, g), (population, n_constraints), nan or infinite where a member failed.
+        """
+        scales = (self.scales if len(self.scales) else np.zeros(positive.shape[1])).copy()
+        for j in np.flatnonzero(scales == 0.0):
+            column = positive[:, j]
+            violated = np.sort(column[np.isfinite(column) & (column > 0.0)])
+            if len(violated):
+                scales[j] = violated[len(violated) // 2]
+        # Before a violation there is nothing to divide: any scale will do.
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            shares = positive / np.where(scales > 0.0, scales, 1.0)
+            # Squares of very small or large shares would be 0 or infinite.
+            most = shares.max(axis=1)
+            unit = np.where(most > 0.0, most, 1.0)
+            violations = most * np.sqrt(np.square(shares / unit[:, np.newaxis]).sum(axis=1))
+        known = np.sort(violations[np.isfinite(violations)])
+        level = SHRINK * self.level
+        if len(known):
+            middle = float(known[int(SHARE * (len(known) - 1))])
+            level = min(level, middle, REACH * (middle - float(known[0])))
+        return np.maximum(0.0, violations - level), Tolerance(scales, level)
+
+
+class Record(NamedTuple):
+    """The last generations, at most `MOST`, the newest last."""
+
+    rows: np.ndarray = np.empty((0, 4))
+    """Return and excess of the best member, and their medians."""
+    spans: np.ndarray = np.full(2, np.inf)
+    """Range of the returns and of the excesses of the last generation; infinite before one."""
+
+    def add(self, returns: np.ndarray, excess: np.ndarray, good: np.ndarray, first: int) -> Record:
+        """Return the record after a generation, of which `first` is the best member."""
+        ordered, beyond = np.sort(returns[good]), np.sort(excess[good])
+        middle = len(ordered) // 2
+        row = returns[first], excess[first], ordered[middle], beyond[middle]
+        spans = np.array([ordered[-1] - ordered[0], beyond[-1] - beyond[0]])
+        return Record(np.concatenate((self.rows[1 - MOST :], [row])), spans)
+
+    def is_flat(self, tolerance: float, generations: int) -> bool:
+        """Whether returns and excesses have ranged within the tolerance."""
+        if len(self.rows) < generations or not (self.spans < tolerance).all():
+            return False
+        with np.errstate(over="ignore"):
+            return bool((np.ptp(self.rows[-generations:, :2], axis=0) < tolerance).all())
+
+    def stagnates(self, least: int) -> bool:
+        """Whether neither the best nor the median members have become better of late."""
+        count = max(least, len(self.rows) // 5)
+        if len(self.rows) < count:
+            return False
+        third = math.ceil(0.3 * count)
+        rows = self.rows[-count:]
+        early, late = (np.sort(x, axis=0)[third // 2] for x in (rows[:third], rows[-third:]))
+        better = np.array([1.0, -1.0, 1.0, -1.0])  # a larger return, a smaller excess
+        return not (better * late > better * early).any()
+
+
+class Told(NamedTuple):
+    """A generation's returns and costs, (population,)."""
 
     returns: np.ndarray
     costs: np.ndarray
     ranked: np.ndarray
+    """The costs that are ranked: of constraints, their violation beyond the tolerance."""
     tolerance: Tolerance
+    """After this generation."""
     good: np.ndarray
+    """Members that did not fail."""
     feasible: np.ndarray
+    """Those of them that keep the limit."""
 
 
 def read_told(
@@ -46,36 +147,25 @@ def read_told(
     j_c = np.full(members, min(0.0, limit)) if costs is None else read_floats("costs", costs)
     ranked = j_c
     if j_c.ndim == 2:
-        m = len(tolerance.scales) or j_c.shape[1]
-        if j_c.shape != (*members, m) or m == 0:
-            refuse("costs", f"shape {j_c.shape}", f"{(*members, m or 1)}")
+        m = len(tolerance.scales) or max(1, j_c.shape[1])
+        read_floats("costs", j_c, (population, m))
         if limit != 0.0:
             refuse("costs", "a matrix", f"cost_limit 0 with it, not {limit:g}")
         positive = np.maximum(0.0, j_c)
         with np.errstate(over="ignore"):
             ranked, tolerance = tolerance.relax(positive)
             j_c = positive.sum(axis=1)
-    elif j_c.shape != members:
-        refuse("costs", f"shape {j_c.shape}", f"{members}")
+    read_floats("costs", j_c, members)
     good = np.isfinite(j_r) & np.isfinite(ranked) & np.isfinite(j_c)
     return Told(j_r, j_c, ranked, tolerance, good, good & (j_c <= limit))
 
 
-class Progress(NamedTuple):
-    """The outcome of all generations that were told.
+COUNTS = ("evaluations", "restarts", "failed")
+MEMBERS = ("best", "closest")
 
-    Attributes
-    ----------
-    best, closest : Best, optional
-        The best feasible member, and the one of the least cost.
-    evaluations, restarts : int
-    failed : int
-        Members of the last generation whose return or cost was not finite.
-    record : Record
-        Since the last restart.
-    tolerance : Tolerance
-        Of the constraints, since the last restart.
-    """
+
+class Progress(NamedTuple):
+    """The outcome of all generations that were told; record and tolerance since the last restart."""
 
     best: Best | None = None
     closest: Best | None = None
@@ -113,12 +203,14 @@ class Progress(NamedTuple):
 
     def pack(self, n: int) -> dict[str, np.ndarray]:
         """Return all as arrays, of a search for n parameters."""
+        packed = {name: np.array(getattr(self, name), np.int64) for name in COUNTS}
+        for name in MEMBERS:
+            member = getattr(self, name) or Best(np.full(n, np.nan), np.nan, np.nan, -1, -1)
+            packed[f"{name}.parameters"] = member.parameters.copy()
+            packed[f"{name}.values"] = np.array([member.return_, member.cost], np.float64)
+            packed[f"{name}.source"] = np.array([member.instance, member.generation], np.int64)
         return {
-            "evaluations": np.array(self.evaluations, np.int64),
-            "restarts": np.array(self.restarts, np.int64),
-            "failed": np.array(self.failed, np.int64),
-            **_pack_member("best", self.best, n),
-            **_pack_member("closest", self.closest, n),
+            **packed,
             "history": self.record.rows.copy(),
             "spans": self.record.spans.copy(),
             "scales": self.tolerance.scales.copy(),
@@ -128,37 +220,21 @@ class Progress(NamedTuple):
     @classmethod
     def unpack(cls, read: dict[str, np.ndarray]) -> Progress:
         """Return what `pack` packed."""
+        found: dict[str, Any] = {name: int(read[name]) for name in COUNTS}
+        for name in MEMBERS:
+            instance, generation = read[f"{name}.source"].tolist()
+            return_, cost = read[f"{name}.values"].tolist()
+            if generation > 0:
+                parameters = read[f"{name}.parameters"]
+                found[name] = Best(parameters, return_, cost, instance, generation)
+        record = Record(read["history"], read["spans"])
         return cls(
-            _unpack_member("best", read),
-            _unpack_member("closest", read),
-            int(read["evaluations"]),
-            int(read["restarts"]),
-            int(read["failed"]),
-            Record(read["history"], read["spans"]),
-            Tolerance(read["scales"], float(read["level"])),
+            **found, record=record, tolerance=Tolerance(read["scales"], float(read["level"]))
         )
 
 
-def _pack_member(name: str, member: Best | None, n: int) -> dict[str, np.ndarray]:
-    if member is None:
-        member = Best(np.full(n, np.nan), np.nan, np.nan, -1, -1)
-    return {
-        f"{name}.parameters": member.parameters.copy(),
-        f"{name}.values": np.array([member.return_, member.cost], np.float64),
-        f"{name}.source": np.array([member.instance, member.generation], np.int64),
-    }
-
-
-def _unpack_member(name: str, read: dict[str, np.ndarray]) -> Best | None:
-    instance, generation = read[f"{name}.source"].tolist()
-    if generation <= 0:
-        return None
-    return_, cost = read[f"{name}.values"].tolist()
-    return Best(read[f"{name}.parameters"], return_, cost, instance, generation)
-
-
-COUNTS = ("generation", "failed", "evaluations", "restarts", "sampler.count")
-LEAST = {"population": 2, **dict.fromkeys((*COUNTS, "level", "spans", "scales"), 0)}
+LEAST = {"population": 2, **dict.fromkeys(("generation", *COUNTS, "sampler.count"), 0)}
+LEAST |= dict.fromkeys(("level", "spans", "scales"), 0)
 FINITE = ("mean", "start", "history", "scales")
 
 
@@ -171,10 +247,8 @@ def check_mapping(state: object) -> None:
 def read_state(state: Mapping[str, ArrayLike], own: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Return a state's arrays, checked against those of the search that is to take them.
 
-    Raises
-    ------
-    InputError
-        If an array is missing or has another shape, an option differs, or a value cannot be.
+    An `InputError` names an array that is missing or has another shape, an option that differs, or a value
+    that cannot be.
     """
     check_mapping(state)
     for key, mine in own.items():
@@ -189,7 +263,7 @@ def read_state(state: Mapping[str, ArrayLike], own: dict[str, np.ndarray]) -> di
     wrong = [name for name, least in LEAST.items() if not (read[name] >= least).all()]
     wrong += [name for name in FINITE if not np.isfinite(read[name]).all()]
     wrong += [name for name in read if name.startswith("sampler.") and np.isnan(read[name]).any()]
-    wrong += [name for name in ("best", "closest") if not _is_member(name, read)]
+    wrong += [name for name in MEMBERS if not _is_member(name, read)]
     low, high = read["option.bounds[0]"], read["option.bounds[1]"]
     outside = ((read["mean"] < low) | (read["mean"] > high)).any()
     if outside and read["option.adapt"] == "none" and not read["option.integers"].any():
@@ -206,3 +280,41 @@ def _is_member(name: str, read: dict[str, np.ndarray]) -> bool:
     values = np.append(read[f"{name}.parameters"], read[f"{name}.values"])
     known = 0 <= instance < read["option.n_instances"] and 0 < since <= read["generation"]
     return (instance, since) == (-1, -1) or bool(known and np.isfinite(values).all())
+
+
+def find_reasons(
+    limits: Stops, search: Search[Any], record: Record, *, evaluations: int, best: float
+) -> dict[str, float]:
+    """Return the limits that a search has reached, as `Evolution.stop` does.
+
+    Its spread is a `PerParameter` or a `Covariance`; `best` is the largest return of a feasible member, minus
+    infinity without one.
+    """
+    n, spread, sigma, mean = search.mean.size, search.spread, search.sigma, search.mean
+    some = 30 * n / search.population
+    long = (
+        math.ceil(max(limits.tolstagnation, 120 + some)) if limits.tolstagnation < math.inf else 0
+    )
+    reached = {
+        "maxfevals": evaluations + search.population > limits.maxfevals,
+        "target": best >= limits.target,
+        "tolfun": record.is_flat(limits.tolfun, 10 + math.ceil(some)),
+        "tolstagnation": long > 0 and record.stagnates(long),
+    }
+    longest = sigma / spread.first
+    if isinstance(spread, Covariance):
+        # Of a given covariance sigma is large at once, of a floor on sigma the matrix: only both tell growth.
+        reached["tolfacupx"] = min(spread.state.size, float(longest.max())) > limits.tolfacupx
+        longest = np.maximum(longest, spread.state.size * np.abs(spread.state.shape_path))
+    reached["tolx"] = bool((longest < limits.tolx).all())
+    reached["noeffectcoord"] = bool((mean + 0.2 * sigma == mean).any())
+    if isinstance(spread, FullCovariance):
+        steps = 0.1 * spread.list_axes(search.generation)
+        reached["noeffectaxis"] = bool((mean + steps == mean).all(axis=1).any())
+        reached["conditioncov"] = spread.condition > limits.conditioncov
+    values = {"noeffectcoord": 0.2, "noeffectaxis": 0.1}
+    return {
+        name: values[name] if name in values else getattr(limits, name)
+        for name, is_so in reached.items()
+        if is_so
+    }

@@ -15,27 +15,21 @@ import numpy as np
 class Rates(NamedTuple):
     """Strategy parameters of a population and a number of parameters (Table 1 of the tutorial).
 
-    Attributes
-    ----------
-    mean_weights, shape_weights : ndarray(float64, (population,))
-        By place, the best first: of the mean's step, where the worse half has none, and of the
-        covariance, where it has negative ones.
-    c_sigma, d_sigma : float
-        Of the step size.
-    c_c, c_1, c_mu : float
-        Of the covariance's path, its rank-one and its rank-mu update.
-    length : float
-        Expected length of n_parameters standard normals.
+    Weights stand by place, the best first. Of the mean's step the worse half has none, of the covariance it
+    has negative ones.
     """
 
     mean_weights: np.ndarray
     shape_weights: np.ndarray
     c_sigma: float
     d_sigma: float
+    """Damping of the step size."""
     c_c: float
     c_1: float
     c_mu: float
+    """Of the covariance's path, its rank-one and its rank-mu update."""
     length: float
+    """Expected length of n_parameters standard normals."""
 
 
 @lru_cache(maxsize=16)

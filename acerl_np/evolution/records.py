@@ -1,12 +1,15 @@
-"""What a generation did: the numbers that both faces of the search record, and `Evolution`'s report."""
+"""What a search gives and takes: its best members, reports of generations, its result, and limits."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
+
+from acerl_np.support.errors import ConfigError
+from acerl_np.support.fields import refuse
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,6 +107,66 @@ class Result:
     reasons: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Stops:
+    """Limits at which a search is over; `math.inf`, or 0 for the tolerances, switches one off.
+
+    The conditions are those of Hansen, "The CMA evolution strategy: a tutorial", arXiv:1604.00772, B.3, and
+    bear the names that pycma gives them.
+
+    Attributes
+    ----------
+    maxfevals : float
+        Evaluations: no generation begins that would need more.
+    target : float
+        Return of a feasible member that is good enough.
+    tolfun : float
+        Range of the returns, and of the violations: of all members of the last generation, and of the best
+        ones of the last 10 + 30 n_parameters / population.
+    tolx : float
+        Every sigma, and the path of the covariance, in units of the first sigma.
+    tolfacupx : float
+        Growth of an adapted sigma since the start: the problem has no optimum. Infinity switches it off.
+        pycma's is 1e3, which also ends searches whose first sigma was small.
+    tolstagnation : float
+        Generations before the search may count as stagnating: medians of the latest 30 % of the last fifth
+        of all generations are then no better than those of its first 30 %. At least 120 + 30 n_parameters /
+        population.
+    conditioncov : float
+        Condition of the matrix, with all its variances brought to 1.
+    """
+
+    maxfevals: float = math.inf
+    target: float = math.inf
+    tolfun: float = 1e-11
+    tolx: float = 1e-11
+    tolfacupx: float = 1e10
+    tolstagnation: float = 0.0
+    conditioncov: float = 1e12
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value: Any = getattr(self, field.name)
+            try:
+                number = float(value)
+            except (TypeError, ValueError, OverflowError):
+                number = math.nan
+            least = -math.inf if field.name == "target" else 0.0
+            if not number >= least:
+                expected = "a number" if field.name == "target" else "a number of at least 0"
+                refuse(field.name, repr(value), expected, ConfigError)
+            object.__setattr__(self, field.name, number)
+
+
+def read_limits(limits: Stops | None) -> Stops:
+    """Return the limits, by default those of `Stops()`; refuse what are none."""
+    if limits is None:
+        return Stops()
+    if not isinstance(limits, Stops):
+        refuse("limits", limits, "Stops", ConfigError)
+    return limits
+
+
 def summarise(
     returns: np.ndarray, costs: np.ndarray, good: np.ndarray, within: np.ndarray
 ) -> dict[str, Any]:
@@ -117,6 +180,6 @@ def summarise(
         "return_mean": float(known_returns.mean()) if n else math.nan,
         "return_std": float(known_returns.std()) if n else math.nan,
         "cost_mean": float(known_costs.mean()) if n else math.nan,
-        "satisfied": float(within.sum() / len(returns)),
-        "failed": len(returns) - n,
+        "satisfied": float(within.sum() / max(1, good.size)),
+        "failed": good.size - n,
     }

@@ -174,12 +174,8 @@ class Average:
 
     One mean is as good as the noise of the last generation's ranking; the late ones together are better.
     No end need be known (Shamir and Zhang, "Stochastic gradient descent for non-smooth optimization:
-    convergence results and optimal averaging schemes", ICML 2013, polynomial-decay averaging).
-
-    Parameters
-    ----------
-    mean : ndarray(float32 or float64, (n_parameters,))
-        The first mean, which stands until one is added.
+    convergence results and optimal averaging schemes", ICML 2013, polynomial-decay averaging). The first mean
+    stands until one is added.
     """
 
     def __init__(self, mean: np.ndarray) -> None:

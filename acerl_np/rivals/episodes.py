@@ -14,61 +14,41 @@ from acerl_np.problem.scaling import find_scaling
 from acerl_np.problem.slots import SlotKind
 from acerl_np.simulation.simulator import Simulator
 from acerl_np.support.errors import CheckpointError
+from acerl_np.support.fields import refuse
 
 
 class Seen(NamedTuple):
-    """What B episodes show at their decisions.
-
-    Attributes
-    ----------
-    observation : ndarray(float32, (B, n_features))
-    mask : ndarray(bool, (B, n_actions))
-    waiting : ndarray(int64, (B,))
-        Tasks that wait.
-    """
+    """What B episodes show at their decisions."""
 
     observation: np.ndarray
     mask: np.ndarray
     waiting: np.ndarray
+    """Number of tasks that wait."""
 
 
 class Ended(NamedTuple):
     """Which episodes a step ended, and how.
 
-    Attributes
-    ----------
-    over : ndarray(bool, (B,))
-    makespan, tardiness : ndarray(float64, (B,)), s
-        0 where an episode goes on. One that cannot end counts as if everything were done, and late, at
-        twice the second at which it stood still.
-    records : ndarray(int64, (n_over,))
-        Training records of those that are over, in the order of their episodes.
-    finished : ndarray(bool, (n_over,))
-        Whether all their tasks were served.
+    An episode that cannot end counts as if everything were done, and late, at twice the second at which it
+    stood still.
     """
 
     over: np.ndarray
+    """bool (B,)."""
     makespan: np.ndarray
     tardiness: np.ndarray
+    """s, (B,), 0 where an episode goes on."""
     records: np.ndarray
+    """Training records of the episodes that are over, in their order."""
     finished: np.ndarray
+    """Whether all tasks of these were served."""
 
 
 class Episodes:
     """B episodes in lockstep that never run out.
 
-    Parameters
-    ----------
-    instances : sequence of Instance
-        The training records.
-    n_episodes : int
-        B.
-    sampler : InstanceSampler
-        Deals the records; it is told each finished episode's return, minus the makespan in s.
-    seed : int
-        Of random breakdowns.
-    slots : str
-        Of the observation.
+    The sampler deals the training records, and is told each finished episode's return, minus the makespan
+    in s; the seed is that of random breakdowns, and `slots` those of the observation.
     """
 
     def __init__(
@@ -90,46 +70,29 @@ class Episodes:
         self._actions: list[list[int]] = [[] for _ in range(n_episodes)]
         self._start(np.arange(n_episodes))
 
-    @property
-    def n_episodes(self) -> int:
-        """Number of episodes side by side, B."""
-        return self.sim.n_episodes
-
     def see(self) -> Seen:
         """Return what the episodes show now."""
         waiting = self.sim.state.episode[:, EPISODE_POOL_SIZE].copy()
         return Seen(self.sim.observation, self.sim.action_mask, waiting)
 
     def step(self, actions: np.ndarray) -> Ended:
-        """Take a decision in every episode; start another where one is over by it.
-
-        Parameters
-        ----------
-        actions : ndarray(int64, (B,))
-        """
+        """Take a decision (int64 (B,)) in every episode; start another where one is over by it."""
         self.sim.step(actions)
         for own, action in zip(self._actions, actions.tolist(), strict=True):
             own.append(action)
         over = self.sim.done
-        none = np.zeros(self.n_episodes)
-        if not over.any():
-            empty = np.zeros(0, np.int64)
-            return Ended(over, none, none, empty, np.zeros(0, np.bool_))
-        makespan, tardiness = self.sim.makespan, self.sim.tardiness
-        finished = np.isfinite(makespan)
-        makespan = np.where(finished, makespan, 2.0 * self.sim.time)
-        tardiness = np.where(finished, tardiness, 2.0 * self.sim.time)
         rows = np.flatnonzero(over)
+        makespan, tardiness = np.zeros((2, len(actions)))
+        if not len(rows):
+            return Ended(over, makespan, tardiness, rows, over[rows])
+        finished = np.isfinite(self.sim.makespan[rows])
+        late = 2.0 * self.sim.time[rows]
+        makespan[rows] = np.where(finished, self.sim.makespan[rows], late)
+        tardiness[rows] = np.where(finished, self.sim.tardiness[rows], late)
         records = self.sim.choices[rows]
-        self.sampler.update(records, np.where(finished, -makespan, np.nan)[rows])
+        self.sampler.update(records, np.where(finished, -makespan[rows], np.nan))
         self._start(rows)
-        return Ended(
-            over,
-            np.where(over, makespan, 0.0),
-            np.where(over, tardiness, 0.0),
-            records,
-            finished[rows],
-        )
+        return Ended(over, makespan, tardiness, records, finished)
 
     def _start(self, rows: np.ndarray) -> None:
         dealt = self.sampler.assign(len(rows), self._rounds)
@@ -156,25 +119,15 @@ class Episodes:
         return {"episodes": own, "sampler": self.sampler.get_state()}
 
     def restore(self, found: dict[str, Any]) -> None:
-        """Play the episodes of `pack` up to where they were.
-
-        Raises
-        ------
-        CheckpointError
-            If no training has such numbers.
-        ActionError, InputError
-            If a record or an action is not there.
-        """
+        """Play the episodes of `pack` up to where they were; an `InputError` if there are none such."""
         own = found["episodes"]
         lengths, actions = own["lengths"], own["actions"]
         if len(actions) != lengths.sum():
-            raise CheckpointError(
-                f"episodes.actions: read {len(actions)}; expected {lengths.sum()}"
-            )
+            refuse("episodes.actions", len(actions), str(lengths.sum()), CheckpointError)
         self._rounds, self._n_started = own["counts"].tolist()
         self._numbers = own["numbers"].astype(np.int64)
         taken = np.split(actions, np.cumsum(lengths)[:-1])
-        self._restart(np.arange(self.n_episodes), own["records"])
+        self._restart(np.arange(len(lengths)), own["records"])
         for step in range(int(lengths.max(initial=0))):
             rows = np.flatnonzero(lengths > step)
             if self.sim.done[rows].any():

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
+from acerl_np.evolution.records import summarise
 from acerl_np.rivals.episodes import Ended
 
 
@@ -50,32 +52,15 @@ HISTORY_COLUMNS = tuple(item.name for item in fields(Round))[:-1]
 """All but the counts, which the columns of the training records hold."""
 
 
-def sum_up(
-    ended: Sequence[Ended],
-    *,
-    steps: int,
-    seconds: float,
-    cost_limit: float,
-    multiplier: float,
-    n_records: int,
-) -> Round:
-    """Return the line of the episodes that have ended since the last one."""
+def sum_up(ended: Sequence[Ended], cost_limit: float, n_records: int) -> dict[str, Any]:
+    """Return what a line says of the episodes that have ended since the last one."""
     nothing = [np.zeros(0)]
     makespan = np.concatenate([x.makespan[x.over] for x in ended] or nothing)
     tardiness = np.concatenate([x.tardiness[x.over] for x in ended] or nothing)
     finished = np.concatenate([x.finished for x in ended] or nothing).astype(np.bool_)
     records = np.concatenate([x.records for x in ended] or nothing).astype(np.int64)
-    known, costs = makespan[finished], tardiness[finished]
-    some = len(known) > 0
-    return Round(
-        steps=steps,
-        seconds=seconds,
-        episodes=len(makespan),
-        return_mean=float(-known.mean()) if some else float("nan"),
-        return_std=float(known.std()) if some else float("nan"),
-        cost_mean=float(costs.mean()) if some else float("nan"),
-        satisfied=int((costs < cost_limit).sum()) / max(1, len(makespan)),
-        multiplier=multiplier,
-        failed=int((~finished).sum()),
-        counts=tuple(np.bincount(records, minlength=n_records).tolist()),
-    )
+    return {
+        "episodes": len(makespan),
+        "counts": tuple(np.bincount(records, minlength=n_records).tolist()),
+        **summarise(-makespan, tardiness, finished, finished & (tardiness < cost_limit)),
+    }

@@ -25,30 +25,12 @@ from acerl_np.policies.network import initial_parameters
 Start = Literal["torch", "orthogonal"]
 
 
-def number_seed(seed: int, number: int) -> int:
-    """Return the seed of a learner's network of this number: each has a stream of its own."""
-    return (seed + number * 2**56) % 2**63
-
-
 class Perceptron:
-    """A ReLU multilayer perceptron and its optimiser, Adam.
+    """A ReLU multilayer perceptron and its optimiser, Adam, for batches of at most `n_rows`.
 
-    Parameters
-    ----------
-    sizes : sequence of int
-        Layer sizes, n_features first.
-    n_rows : int
-        Rows of the largest batch.
-    seed : int
-        Of the first parameters.
-    start : {"torch", "orthogonal"}
-        "torch": uniform within 1 / sqrt(n_in), the default of PyTorch's linear layers; "orthogonal":
-        orthogonal weights of gain 1 and no biases.
-
-    Attributes
-    ----------
-    theta, gradient : ndarray(float32, (n_parameters,))
-        Padded: see `kernels.perceptron`.
+    It starts with parameters "torch": uniform within 1 / sqrt(n_in), the default of PyTorch's linear layers;
+    or "orthogonal": orthogonal weights of gain 1 and no biases. Theta and gradient are float32 and padded,
+    see `kernels.perceptron`.
     """
 
     def __init__(
@@ -103,16 +85,9 @@ class Perceptron:
         step_adam(self.theta, self.gradient, self._mean, self._square, self._steps, rate, scale)
 
     def read_parameters(self, n_columns: int | None = None) -> np.ndarray:
-        """Return the parameters as a policy holds them, without padding.
+        """Return the parameters as a policy of `n_columns` outputs holds them, without padding.
 
-        Parameters
-        ----------
-        n_columns : int, optional
-            Outputs of the policy: the first ones of this network, and zero if it has fewer.
-
-        Returns
-        -------
-        ndarray(float32, (n_parameters,))
+        These are the first ones of this network, and zero if it has fewer.
         """
         sizes = [*self.sizes[:-1], n_columns or self.sizes[-1]]
         found = []

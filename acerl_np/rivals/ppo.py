@@ -5,135 +5,152 @@ One network of two heads: the logits of the actions, and the value as one more o
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterator
+from typing import ClassVar
 
 import numpy as np
 
-from acerl_np.kernels.losses import clip_surrogate, find_logs, sample_actions, square_errors
+from acerl_np.kernels.losses import clip_surrogate, find_logs, square_errors
 from acerl_np.kernels.perceptron import allocate_inputs, list_inputs
-from acerl_np.policies.network import Policy
-from acerl_np.rivals.episodes import Ended, Seen
-from acerl_np.rivals.learner import Task, reward_outcome
+from acerl_np.kernels.random import BATCH
+from acerl_np.kernels.returns import find_advantages
+from acerl_np.rivals.episodes import Seen
+from acerl_np.rivals.learner import Learner, Task
 from acerl_np.rivals.networks import Perceptron
-from acerl_np.rivals.rollout import Rollout, in_pieces
 from acerl_np.rivals.settings import OnPolicySettings, Settings
 
 
-class PPO:
-    """Proximal policy optimisation.
+def cut(rows: np.ndarray, n: int) -> list[np.ndarray]:
+    """Return the rows in pieces of n, the last one of what is left."""
+    return [rows[first : first + n] for first in range(0, len(rows), n)]
 
-    Parameters
-    ----------
-    task : Task
-    settings : OnPolicySettings
+
+class Rollout:
+    """T steps of B episodes; row t B + b is step t of episode b.
+
+    The last B rows of the inputs are what is seen after the last step. `judge` finds the generalised
+    advantages, and the targets, what the values should have been.
     """
+
+    def __init__(self, n_steps: int, n_episodes: int, task: Task) -> None:
+        self.n_steps, self.n_episodes = n_steps, n_episodes
+        n = n_steps * n_episodes
+        self.rows = np.arange(n)
+        self._seen = np.zeros((n + n_episodes, task.n_features), np.float32)
+        self.inputs = allocate_inputs(n + n_episodes, task.n_features)
+        self.mask = np.zeros((n, task.n_actions), np.bool_)
+        self.action = np.zeros(n, np.int64)
+        self.reward = np.zeros((n_steps, n_episodes))
+        self.over = np.zeros((n_steps, n_episodes), np.bool_)
+        self.advantage = np.zeros(n)
+        self.target = np.zeros(n)
+        self._filled = 0
+
+    def add(
+        self, seen: Seen, actions: np.ndarray, reward: np.ndarray, over: np.ndarray, now: Seen
+    ) -> None:
+        """Append a step of all episodes."""
+        t, b = self._filled % self.n_steps, self.n_episodes
+        own, later = slice(t * b, (t + 1) * b), slice((t + 1) * b, (t + 2) * b)
+        self._seen[own], self._seen[later] = seen.observation, now.observation
+        self.mask[own], self.action[own] = seen.mask, actions
+        self.reward[t], self.over[t] = reward, over
+        self._filled = t + 1
+
+    def judge(
+        self,
+        value_of: Callable[[np.ndarray], np.ndarray],
+        n_rows: int,
+        discount: float,
+        decay: float,
+    ) -> None:
+        """Compute advantages and targets of all steps, by the values of at most `n_rows` rows at a time."""
+        list_inputs(self._seen, self.inputs)
+        pieces = cut(np.arange(len(self._seen)), n_rows)
+        value = np.concatenate([value_of(rows) for rows in pieces])
+        shape = self.n_steps + 1, self.n_episodes
+        advantage = self.advantage.reshape(self.reward.shape)
+        find_advantages(self.reward, self.over, value.reshape(shape), discount, decay, advantage)
+        self.target[:] = self.advantage + value[: len(self.rows)]
+
+    def deal(self, size: int, uniforms: np.ndarray) -> Iterator[np.ndarray]:
+        """Return batches of rows, each row once, in the order of `uniforms` (float64 (T B,)).
+
+        What is left at the end joins the last batch.
+        """
+        order = np.argsort(uniforms, kind="stable")
+        n_batches = max(1, len(order) // size)
+        for k in range(n_batches):
+            yield order[k * size : (k + 1) * size if k < n_batches - 1 else None]
+
+
+class PPO(Learner):
+    """Proximal policy optimisation, of one agent or several."""
 
     settings_class: ClassVar[type[Settings]] = OnPolicySettings
 
     def __init__(self, task: Task, settings: OnPolicySettings) -> None:
-        self.task, self.settings = task, settings
+        super().__init__(task, settings)
         self.interval = max(1, settings.collect // settings.episodes)
-        self.rollout = Rollout(self.interval, settings.episodes, task)
-        n = len(self.rollout.rows)
+        self.memory: Rollout = Rollout(self.interval, settings.episodes, task)
+        n = len(self.memory.rows)
         self.n_rows = max(settings.episodes, min(n, 2 * settings.batch))
-        self._inputs = allocate_inputs(settings.episodes, task.n_features)
-        self._every = np.arange(settings.episodes)
         self._zeros = np.zeros(n, np.int64)  # where each row's logits begin
-        self._log = np.zeros(n)
-        self._rounds = 0
-        self._batches = 0
         self.make_networks()
+        self._heads = np.full(n, self.head)
+        self._logs = [np.zeros(n) for _ in self.agents]
 
     def make_networks(self) -> None:
-        """Begin with first parameters."""
-        task, settings = self.task, self.settings
-        sizes = [task.n_features, *settings.hidden, task.n_actions + 1]
-        self.network = Perceptron(sizes, n_rows=self.n_rows, seed=task.seed, start="orthogonal")
-        self._head = np.full(len(self.rollout.rows), task.n_actions)
+        """Begin with first parameters: of those who act, and of the critic and its output, the value."""
+        self.head = self.task.n_actions
+        self.actor = self.critic = self.make_network(self.head + 1, self.n_rows, 0, "orthogonal")
+        self.agents = [self.actor]
 
     @property
-    def multiplier(self) -> float:
-        """Weight of the cost in the reward: none."""
-        return 0.0
-
-    def act(self, seen: Seen) -> np.ndarray:
-        """Draw actions from the policy."""
-        list_inputs(seen.observation, self._inputs)
-        logits = self.network.forward(self._inputs, self._every)
-        actions = np.zeros(len(self._every), np.int64)
-        uniforms = self.task.draw_actions(len(actions), self._rounds)
-        sample_actions(logits, self._zeros, seen.mask, uniforms, actions)
-        return actions
-
-    def remember(self, seen: Seen, actions: np.ndarray, ended: Ended, now: Seen) -> None:
-        """Take in a step."""
-        self._rounds += 1
-        self.rollout.add(seen, actions, self.reward(seen, ended, now), ended.over, now)
-
-    def reward(self, seen: Seen, ended: Ended, now: Seen) -> np.ndarray:
-        """Return the reward of a step; the tardiness does not count."""
-        return reward_outcome(self.settings, self.task, ended)[0]
+    def networks(self) -> dict[str, Perceptron]:
+        """The one network."""
+        return {"network": self.actor}
 
     def value(self, rows: np.ndarray) -> np.ndarray:
         """Return the values of some rows of the rollout."""
-        head = self.network.forward(self.rollout.inputs, rows)[: len(rows), self.task.n_actions]
-        return head.astype(np.float64)
+        out = self.critic.forward(self.memory.inputs, rows)
+        return out[: len(rows), self.head].astype(np.float64)
 
     def update(self) -> None:
         """Learn from the rollout, several times over."""
-        rollout, settings = self.rollout, self.settings
-        rollout.judge(in_pieces(self.value, self.n_rows), settings.discount, settings.decay)
+        rollout, settings = self.memory, self.settings
+        rollout.judge(self.value, self.n_rows, settings.discount, settings.decay)
         self.recall()
         for _ in range(settings.repeats):
-            order = self.task.draw_batch(len(rollout.rows), self._batches)
-            self._batches += 1
+            order = self.task.draw(BATCH, len(rollout.rows), self._updates)
+            self._updates += 1
             for rows in rollout.deal(settings.batch, order):
                 self.learn(rows)
 
+    def list_choices(self) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Return what each agent chose in each row: where its logits begin, their mask, and its choice."""
+        return [(self._zeros, self.memory.mask, self.memory.action)]
+
     def recall(self) -> None:
-        """Find how probable the actions were when they were taken."""
-        rollout = self.rollout
-        for first in range(0, len(rollout.rows), self.n_rows):
-            rows = rollout.rows[first : first + self.n_rows]
-            logits = self.network.forward(rollout.inputs, rows)
-            find_logs(logits, self._zeros, rollout.mask, rows, rollout.action, self._log)
+        """Find how probable the choices were when they were made."""
+        rollout, self._choices = self.memory, self.list_choices()
+        for agent, choice, log in zip(self.agents, self._choices, self._logs, strict=True):
+            first, mask, action = choice
+            for rows in cut(rollout.rows, self.n_rows):
+                logits = agent.forward(rollout.inputs, rows)
+                find_logs(logits, first, mask, rows, action, log)
 
     def learn(self, rows: np.ndarray) -> None:
         """Take one step of gradient descent on a batch: Eq. 9, to be minimised."""
-        rollout, settings, network = self.rollout, self.settings, self.network
-        out = network.forward(rollout.inputs, rows)
-        clip_surrogate(
-            out,
-            self._zeros,
-            rollout.mask,
-            rows,
-            rollout.action,
-            self._log,
-            rollout.advantage,
-            settings.clip,
-            settings.entropy_factor,
-            network.delta,
-        )
-        square_errors(out, self._head, rows, rollout.target, settings.value_factor, network.delta)
-        network.backward(rollout.inputs, rows)
-        network.step(settings.learning_rate, settings.max_norm)
-
-    def make_policy(self, shape: dict[str, Any]) -> Policy:
-        """Return the policy so far."""
-        return Policy(self.network.read_parameters(self.task.n_actions), **shape)
-
-    def pack(self) -> dict[str, Any]:
-        """Return what `restore` needs; between two updates the rollout is empty."""
-        counts = np.array([self._rounds, self._batches], np.int64)
-        networks = {name: network.pack() for name, network in self.list_networks()}
-        return {"learner": {"counts": counts}, **networks}
-
-    def restore(self, found: dict[str, Any]) -> None:
-        """Take over what `pack` returned."""
-        self._rounds, self._batches = found["learner"]["counts"].tolist()
-        for name, network in self.list_networks():
-            network.restore(found[name])
-
-    def list_networks(self) -> list[tuple[str, Perceptron]]:
-        """Return the networks that learn, with their names in a checkpoint."""
-        return [("network", self.network)]
+        rollout, settings, critic = self.memory, self.settings, self.critic
+        factors = settings.clip, settings.entropy_factor
+        for agent, choice, log in zip(self.agents, self._choices, self._logs, strict=True):
+            first, mask, action = choice
+            logits = agent.forward(rollout.inputs, rows)
+            own = rows, action, log, rollout.advantage
+            clip_surrogate(logits, first, mask, *own, *factors, agent.delta)
+        out = critic.out if critic in self.agents else critic.forward(rollout.inputs, rows)
+        square_errors(out, self._heads, rows, rollout.target, settings.value_factor, critic.delta)
+        for network in self.networks.values():
+            network.backward(rollout.inputs, rows)
+            network.step(settings.learning_rate, settings.max_norm)

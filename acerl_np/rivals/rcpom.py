@@ -12,37 +12,25 @@ that keeps the queue short is told so at its next decision, not at the end.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from acerl_np.rivals.episodes import Ended, Seen
 from acerl_np.rivals.learner import Task, reward_outcome
 from acerl_np.rivals.ppo import PPO
-from acerl_np.rivals.settings import RewardConstrainedSettings, Settings
+from acerl_np.rivals.settings import RewardConstrainedSettings
 
 
 class RCPOM(PPO):
-    """Reward-constrained policy optimisation with shaping.
+    """Reward-constrained policy optimisation with shaping."""
 
-    Parameters
-    ----------
-    task : Task
-    settings : RewardConstrainedSettings
-    """
-
-    settings_class: ClassVar[type[Settings]] = RewardConstrainedSettings
+    settings_class = RewardConstrainedSettings
 
     def __init__(self, task: Task, settings: RewardConstrainedSettings) -> None:
         super().__init__(task, settings)
-        self.constrained = settings
-        self._multiplier = settings.multiplier
+        self.multiplier = settings.multiplier
         self._costs: list[float] = []
-
-    @property
-    def multiplier(self) -> float:
-        """Weight of the tardiness in the reward, lambda."""
-        return self._multiplier
 
     def potential(self, seen: Seen) -> np.ndarray:
         """Return Phi of what is seen, ndarray(float64, (B,))."""
@@ -54,22 +42,22 @@ class RCPOM(PPO):
         reward, cost = reward_outcome(self.settings, self.task, ended)
         later = np.where(ended.over, 0.0, self.potential(now))
         shaping = self.settings.discount * later - self.potential(seen)
-        return np.asarray(reward + shaping - self._multiplier * cost)
+        return np.asarray(reward + shaping - self.multiplier * cost)
 
     def update(self) -> None:
         """Learn from the rollout, then move lambda, the slowest of all."""
         super().update()
         if self._costs:
             excess = float(np.mean(self._costs)) - self.settings.cost_limit
-            step = self.constrained.multiplier_rate * excess
-            self._multiplier = max(0.0, self._multiplier + step)
+            step = self.settings.multiplier_rate * excess
+            self.multiplier = max(0.0, self.multiplier + step)
             self._costs = []
 
     def pack(self) -> dict[str, Any]:
         """Return what `restore` needs; between two updates no cost is waiting."""
-        return {**super().pack(), "learner.multiplier": np.array([self._multiplier])}
+        return {**super().pack(), "learner.multiplier": np.array([self.multiplier])}
 
     def restore(self, found: dict[str, Any]) -> None:
         """Take over what `pack` returned."""
         super().restore(found)
-        self._multiplier = float(found["learner.multiplier"][0])
+        self.multiplier = float(found["learner.multiplier"][0])

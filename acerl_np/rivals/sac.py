@@ -5,87 +5,132 @@ Sources: Haarnoja et al. 2018 (arXiv:1801.01290), Christodoulou 2019 (arXiv:1910
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from acerl_np.kernels.losses import (
-    find_soft_values,
-    sample_actions,
-    soften_policy,
-    square_errors,
-)
-from acerl_np.kernels.perceptron import allocate_inputs, blend, list_inputs
-from acerl_np.policies.network import Policy
-from acerl_np.rivals.episodes import Ended, Seen
-from acerl_np.rivals.learner import Task, reward_outcome
-from acerl_np.rivals.networks import Perceptron, number_seed
-from acerl_np.rivals.replay import Replay, Sample
+from acerl_np.kernels.losses import find_soft_values, soften_policy, square_errors
+from acerl_np.kernels.perceptron import Inputs, allocate_inputs, blend, list_inputs
+from acerl_np.kernels.random import BATCH
+from acerl_np.kernels.returns import sum_rewards
+from acerl_np.rivals.episodes import Seen
+from acerl_np.rivals.learner import Learner, Task
+from acerl_np.rivals.networks import Perceptron
 from acerl_np.rivals.settings import OffPolicySettings, Settings
 from acerl_np.support.errors import CheckpointError
 
 
-class SAC:
-    """Soft actor-critic with two critics and their targets.
+class Sample(NamedTuple):
+    """A batch of m steps."""
 
-    Parameters
-    ----------
-    task : Task
-    settings : OffPolicySettings
-    """
+    inputs: Inputs
+    """2 m rows: before the steps, and after the last step of each return."""
+    mask: np.ndarray
+    next_mask: np.ndarray
+    action: np.ndarray
+    total: np.ndarray
+    """Discounted rewards of the return's steps."""
+    factor: np.ndarray
+    """Discount of the value after them, 0 if the episode was over."""
+
+
+class Replay:
+    """The latest steps of B episodes side by side, `capacity` of all together, in a ring."""
+
+    def __init__(self, capacity: int, n_episodes: int, batch: int, task: Task) -> None:
+        self.n_episodes = n_episodes
+        self._capacity = max(1, capacity // n_episodes)
+        shape = (self._capacity + 1, n_episodes)  # the last one holds what is seen now
+        self._kept = {
+            "seen": np.zeros((*shape, task.n_features), np.float32),
+            "mask": np.zeros((*shape, task.n_actions), np.bool_),
+            "action": np.zeros(shape, np.int64),
+            "reward": np.zeros(shape),
+            "over": np.zeros(shape, np.bool_),
+        }
+        self._inputs = allocate_inputs(2 * batch, task.n_features)
+        self._now = 0
+        self._n_steps = 0
+
+    def add(
+        self, seen: Seen, actions: np.ndarray, reward: np.ndarray, over: np.ndarray, now: Seen
+    ) -> None:
+        """Append a step of all episodes, over the oldest if there is no room."""
+        step = seen.observation, seen.mask, actions, reward, over
+        for array, own in zip(self._kept.values(), step, strict=True):
+            array[self._now] = own
+        self._now = (self._now + 1) % (self._capacity + 1)
+        self._kept["seen"][self._now], self._kept["mask"][self._now] = now.observation, now.mask
+        self._n_steps = min(self._n_steps + 1, self._capacity)
+
+    def sample(self, uniforms: np.ndarray, n_steps: int, discount: float) -> Sample:
+        """Return steps drawn with replacement, and their returns of at most `n_steps`.
+
+        A return also ends with the episode, and with what is known so far. A step is drawn by each of the
+        `uniforms`, ndarray(float64, (m,)) in [0, 1).
+        """
+        seen, mask, action, reward, over = self._kept.values()
+        m = len(uniforms)
+        drawn = (uniforms * (self._n_steps * self.n_episodes)).astype(np.int64)
+        ago, episodes = np.divmod(drawn, self.n_episodes)
+        ago += 1
+        slots = (self._now - ago) % (self._capacity + 1)
+        total, factor, end = np.empty(m), np.empty(m), np.empty(m, np.int64)
+        sum_rewards(reward, over, slots, episodes, ago, n_steps, discount, total, end, factor)
+        list_inputs(np.concatenate([seen[slots, episodes], seen[end, episodes]]), self._inputs)
+        return Sample(
+            self._inputs,
+            mask[slots, episodes],
+            mask[end, episodes],
+            action[slots, episodes],
+            total,
+            factor,
+        )
+
+    def pack(self) -> dict[str, np.ndarray]:
+        """Return what `restore` needs as arrays of a checkpoint."""
+        return {**self._kept, "counts": np.array([self._now, self._n_steps], np.int64)}
+
+    def restore(self, found: dict[str, np.ndarray]) -> None:
+        """Take over what `pack` returned; a `CheckpointError` if there is no such action."""
+        n_actions = self._kept["mask"].shape[2]
+        if (found["action"] >= n_actions).any():
+            raise CheckpointError(f"replay.action: expected actions below {n_actions}")
+        for name, own in self._kept.items():
+            own[:] = found[name]
+        now, n_steps = found["counts"].tolist()
+        self._now, self._n_steps = now % (self._capacity + 1), min(n_steps, self._capacity)
+
+
+class SAC(Learner):
+    """Soft actor-critic with two critics and their targets."""
 
     settings_class: ClassVar[type[Settings]] = OffPolicySettings
 
     def __init__(self, task: Task, settings: OffPolicySettings) -> None:
-        self.task, self.settings = task, settings
-        self.interval = 1
-        self.replay = Replay(settings.capacity, settings.episodes, settings.batch, task)
-        self._inputs = allocate_inputs(settings.episodes, task.n_features)
-        self._every = np.arange(settings.episodes)
+        super().__init__(task, settings)
+        self.memory: Replay = Replay(settings.capacity, settings.episodes, settings.batch, task)
         self._batch = np.arange(settings.batch)
         self._next = self._batch + settings.batch
-        self._rounds = 0
-        self._updates = 0
-        self.actor, *critics = (self._make(number) for number in range(3))
-        self.critics = critics
-        self.targets = [self._make(number) for number in (1, 2)]
-
-    def _make(self, number: int) -> Perceptron:
-        task, settings = self.task, self.settings
-        sizes = [task.n_features, *settings.hidden, task.n_actions]
         n_rows = max(settings.batch, settings.episodes)
-        return Perceptron(sizes, n_rows=n_rows, seed=number_seed(task.seed, number))
+        self.actor, *pairs = (
+            self.make_network(task.n_actions, n_rows, number) for number in (0, 1, 2, 1, 2)
+        )
+        self.critics, self.targets = pairs[:2], pairs[2:]
 
     @property
-    def multiplier(self) -> float:
-        """Weight of the cost in the reward: none."""
-        return 0.0
-
-    def act(self, seen: Seen) -> np.ndarray:
-        """Draw actions from the policy."""
-        list_inputs(seen.observation, self._inputs)
-        logits = self.actor.forward(self._inputs, self._every)
-        actions = np.zeros(len(self._every), np.int64)
-        uniforms = self.task.draw_actions(len(actions), self._rounds)
-        sample_actions(logits, np.zeros_like(actions), seen.mask, uniforms, actions)
-        return actions
-
-    def remember(self, seen: Seen, actions: np.ndarray, ended: Ended, now: Seen) -> None:
-        """Take in a step."""
-        self._rounds += 1
-        self.replay.add(seen, actions, self.reward(ended), ended.over, now)
-
-    def reward(self, ended: Ended) -> np.ndarray:
-        """Return the reward of a step; the tardiness does not count."""
-        return reward_outcome(self.settings, self.task, ended)[0]
+    def networks(self) -> dict[str, Perceptron]:
+        """Actor, critics and targets."""
+        names = ("actor", "critic1", "critic2", "target1", "target2")
+        return dict(zip(names, [self.actor, *self.critics, *self.targets], strict=True))
 
     def update(self) -> None:
         """Learn from batches of what is remembered."""
         settings = self.settings
         while self._updates < self._count_due():
-            uniforms = self.task.draw_batch(settings.batch, self._updates)
+            uniforms = self.task.draw(BATCH, settings.batch, self._updates)
             self._updates += 1
-            sample = self.replay.sample(uniforms, settings.n_steps, settings.discount)
+            sample = self.memory.sample(uniforms, settings.n_steps, settings.discount)
             self.learn_values(sample, self.find_targets(sample))
             self.learn_policy(sample)
             for target, critic in zip(self.targets, self.critics, strict=True):
@@ -122,33 +167,15 @@ class SAC:
         actor.backward(sample.inputs, self._batch)
         actor.step(self.settings.actor_rate)
 
-    def make_policy(self, shape: dict[str, Any]) -> Policy:
-        """Return the policy so far."""
-        return Policy(self.actor.read_parameters(), **shape)
-
     def pack(self) -> dict[str, Any]:
-        """Return what `restore` needs as arrays of a checkpoint."""
-        counts = np.array([self._rounds, self._updates], np.int64)
-        networks = {name: network.pack() for name, network in self._named()}
-        return {"learner": {"counts": counts}, **networks, "replay": self.replay.pack()}
+        """Return what `restore` needs, the replay buffer too."""
+        return {**super().pack(), "replay": self.memory.pack()}
 
     def restore(self, found: dict[str, Any]) -> None:
-        """Take over what `pack` returned.
-
-        Raises
-        ------
-        CheckpointError
-            If no training has such numbers.
-        """
-        self._rounds, self._updates = found["learner"]["counts"].tolist()
+        """Take over what `pack` returned."""
+        super().restore(found)
         if self._updates != self._count_due():
             raise CheckpointError(
                 f"learner.counts: read {self._updates} updates; expected {self._count_due()}"
             )
-        for name, network in self._named():
-            network.restore(found[name])
-        self.replay.restore(found["replay"])
-
-    def _named(self) -> list[tuple[str, Perceptron]]:
-        names = ("actor", "critic1", "critic2", "target1", "target2")
-        return list(zip(names, [self.actor, *self.critics, *self.targets], strict=True))
+        self.memory.restore(found["replay"])

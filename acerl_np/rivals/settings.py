@@ -7,13 +7,13 @@ version 0.4.6, `test/discrete/test_ppo.py` and `test_sac.py`. What neither says 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any, get_args
+from dataclasses import dataclass
+from typing import Any, ClassVar, get_args
 
 from acerl_np.problem.slots import SlotKind
-from acerl_np.support.errors import ConfigError, describe
-from acerl_np.support.numbers import is_real, is_whole
+from acerl_np.support.errors import ConfigError
+from acerl_np.support.fields import Field, refuse
+from acerl_np.support.options import Options, Several, option
 
 PAPER = "paper"
 TIANSHOU = "Tianshou 0.4.6"
@@ -26,8 +26,13 @@ MAX_LAYERS = 100
 
 
 def _setting(default: Any, source: str, meaning: str, low: float, high: float) -> Any:
-    about = {"source": source, "meaning": meaning, "low": low, "high": high}
-    return field(default=default, metadata=about)
+    """Return a setting of its default's kind within a range; of several numbers, each within it."""
+    if isinstance(default, tuple):
+        words = f"1 to {MAX_LAYERS} whole numbers from {low:g} to {high:,g}"
+        kind: Field = Several(int, low, high, expected=words, fewest=1, most=MAX_LAYERS)
+    else:
+        kind = Field(type(default), low, high)
+    return option(default, kind, source=source, meaning=meaning)
 
 
 def _scale(default: float) -> Any:
@@ -40,8 +45,10 @@ def _shift(default: float) -> Any:
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(Options):
     """What all algorithms have."""
+
+    unknown: ClassVar[str] = "no such setting"
 
     hidden: tuple[int, ...] = _setting((128, 128), PAPER, "hidden layers", 1, 4096)
     discount: float = _setting(0.97, PAPER, "discount per decision, gamma", 0, 1)
@@ -49,70 +56,16 @@ class Settings:
     reward_scale: float = _scale(30.0)
     reward_shift: float = _shift(1.0)
     batch: int = _setting(64, TIANSHOU, "rows of a batch", 1, 65536)
-    slots: str = field(
-        default="task",
-        metadata={
-            "source": INFERRED,
-            "meaning": "slots of waiting tasks: each its own, or their places in the pool",
-            "choices": get_args(SlotKind),
-        },
+    slots: str = option(
+        "task",
+        Field(get_args(SlotKind)),
+        source=INFERRED,
+        meaning="slots of waiting tasks: each its own, or their places in the pool",
     )
     look_every: int = _setting(
         50_000, CHOSEN, "steps between two looks of a training curve, 0 for none", 0, 10**12
     )
     look_trials: int = _setting(5, CHOSEN, "episodes per record and look", 1, 10_000)
-
-    def __post_init__(self) -> None:
-        """Check every setting.
-
-        Raises
-        ------
-        ConfigError
-            If one is of another kind or out of its range.
-        """
-        for item in fields(self):
-            value, about = getattr(self, item.name), item.metadata
-            if "choices" in about:
-                if value not in about["choices"]:
-                    expected = ", ".join(about["choices"])
-                    raise ConfigError(
-                        f"{item.name}: read {describe(value)}; expected one of {expected}"
-                    )
-                continue
-            low, high = about["low"], about["high"]
-            whole = isinstance(item.default, int | tuple)
-            values = value if isinstance(item.default, tuple) else (value,)
-            fits = isinstance(values, tuple | list) and 0 < len(values) <= MAX_LAYERS
-            kind = is_whole if whole else is_real
-            if not fits or not all(kind(x) and low <= x <= high for x in values):
-                number = "whole numbers" if isinstance(item.default, tuple) else "a number"
-                number = "a whole number" if whole and not isinstance(value, tuple) else number
-                raise ConfigError(
-                    f"{item.name}: read {describe(value)}; expected {number} from {low:g} to {high:g}"
-                )
-            if isinstance(item.default, tuple):
-                object.__setattr__(self, item.name, tuple(int(x) for x in values))
-            else:
-                object.__setattr__(self, item.name, int(value) if whole else float(value))
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Settings:
-        """Return settings with some changed.
-
-        Raises
-        ------
-        ConfigError
-            If a name is unknown or a value unusable.
-        """
-        known = [item.name for item in fields(cls)]
-        for name in values:
-            if name not in known:
-                raise ConfigError(f"{name}: no such setting; expected one of {', '.join(known)}")
-        return cls(**values)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return all settings as plain values."""
-        return {name: list(x) if isinstance(x, tuple) else x for name, x in asdict(self).items()}
 
 
 @dataclass(frozen=True)
@@ -132,19 +85,11 @@ class OnPolicySettings(Settings):
     max_norm: float = _setting(0.5, TIANSHOU, "largest norm of a gradient", 1e-9, 1e9)
 
     def __post_init__(self) -> None:
-        """Check every setting.
-
-        Raises
-        ------
-        ConfigError
-            If one is of another kind or out of its range.
-        """
+        """Check every setting; a `ConfigError` names the first that is unusable."""
         super().__post_init__()
         if self.collect < self.episodes:
-            raise ConfigError(
-                f"collect: read {self.collect}; expected at least one step of each of the "
-                f"{self.episodes} episodes"
-            )
+            expected = f"at least one step of each of the {self.episodes} episodes"
+            refuse("collect", self.collect, expected, ConfigError)
 
 
 @dataclass(frozen=True)

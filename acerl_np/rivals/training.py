@@ -6,17 +6,15 @@ import copy
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
 
 from acerl_np.evolution.sampler import make_sampler
-from acerl_np.kernels.random import CURVE
 from acerl_np.kernels.rules import N_RULES
 from acerl_np.policies.agent_pair import AgentPair
 from acerl_np.policies.network import Policy
-from acerl_np.problem.instance import Instance, check_names, list_instances
-from acerl_np.problem.scaling import find_scaling
+from acerl_np.problem.instance import Instance
 from acerl_np.problem.tables import build_problem
 from acerl_np.rivals.episodes import Ended, Episodes
 from acerl_np.rivals.history import HISTORY_COLUMNS, Round, sum_up
@@ -27,21 +25,16 @@ from acerl_np.rivals.ppo import PPO
 from acerl_np.rivals.rcpom import RCPOM
 from acerl_np.rivals.sac import SAC
 from acerl_np.rivals.settings import Settings
-from acerl_np.simulation.arena import play_list, stream_keys
-from acerl_np.support.errors import CheckpointError, ConfigError, InputError, describe
-from acerl_np.support.files import write_atomically
-from acerl_np.support.numbers import Whole, check_seed, is_real, is_whole
-from acerl_np.support.sharing import CopiedWhole, whole
+from acerl_np.support.errors import CheckpointError, ConfigError
+from acerl_np.support.fields import Field, refuse
+from acerl_np.support.numbers import Whole, is_real
+from acerl_np.support.sharing import whole
 from acerl_np.support.workers import Workers
-from acerl_np.training.checkpoint import (
-    load_checkpoint,
-    refuse_unusable,
-    save_checkpoint,
-    unpack,
-)
-from acerl_np.training.curves import CurvePoint, format_curves, pack_curve, unpack_curve
+from acerl_np.training.checkpoint import load_checkpoint, refuse_unusable, unpack
+from acerl_np.training.curves import pack_curve, unpack_curve
 from acerl_np.training.forms import describe_network
-from acerl_np.training.history import format_history, pack_history, unpack_history
+from acerl_np.training.history import pack_history, unpack_history
+from acerl_np.training.trainer import Trainer
 
 LEARNERS: dict[str, type[Learner]] = {
     "ppo": PPO,
@@ -58,25 +51,15 @@ MAX_STEPS = 10**12
 ROUND = 10_000
 """Steps of a line of the history."""
 
-KIND = "rival checkpoint"
-
 
 def find_learner(algorithm: str) -> tuple[type[Learner], bool]:
-    """Return an algorithm's class, and whether records are dealt adaptively.
-
-    Raises
-    ------
-    ConfigError
-        If there is no such algorithm.
-    """
-    if not isinstance(algorithm, str) or algorithm not in ALGORITHMS:
-        expected = ", ".join(ALGORITHMS)
-        raise ConfigError(f"algorithm: read {describe(algorithm)}; expected one of {expected}")
-    adaptive = algorithm not in LEARNERS
-    return LEARNERS[algorithm[1:] if adaptive else algorithm], adaptive
+    """Return an algorithm's class, and whether records are dealt adaptively; refuse what is none."""
+    name = Field(ALGORITHMS).read("algorithm", algorithm)
+    adaptive = name not in LEARNERS
+    return LEARNERS[name[1:] if adaptive else name], adaptive
 
 
-class RivalTrainer(CopiedWhole):
+class RivalTrainer(Trainer[Round]):
     """Trains one of the learners that the paper compares with.
 
     A trainer can be pickled and copied between two steps: the copy goes on to the same bytes.
@@ -107,6 +90,9 @@ class RivalTrainer(CopiedWhole):
         If there is no instance, or two share a name.
     """
 
+    kind = "rival checkpoint"
+    columns = HISTORY_COLUMNS
+
     def __init__(
         self,
         algorithm: str,
@@ -117,42 +103,29 @@ class RivalTrainer(CopiedWhole):
         settings: Settings | Mapping[str, Any] | None = None,
     ) -> None:
         learner, adaptive = find_learner(algorithm)
-        self.algorithm = algorithm
-        self.instances = list_instances(instances)
-        if not self.instances:
-            raise InputError("no instances; expected at least one")
-        check_names(self.instances)
+        own_class = learner.settings_class
+        if not isinstance(settings, Settings):
+            settings = own_class.from_dict(settings or {})
+        if type(settings) is not own_class:
+            expected = f"{own_class.__name__} for {algorithm}"
+            refuse("settings", type(settings).__name__, expected, ConfigError)
+        own: Any = settings  # of the algorithm's own class
+        super().__init__(instances, seed, own.look_trials, Workers(1))
         for instance in self.instances:
             instance.check_servable()  # an episode that cannot end has no reward
+        self.algorithm, self.settings = algorithm, own
         self.steps = _check_steps(steps)
-        self.seed = check_seed(seed)
-        kind = learner.settings_class
-        if not isinstance(settings, Settings):
-            settings = kind.from_dict(settings or {})
-        if type(settings) is not kind:
-            raise ConfigError(
-                f"settings: read {type(settings).__name__}; expected {kind.__name__} for {algorithm}"
-            )
-        self.settings: Any = settings
-        own = cast(Any, settings)  # of the algorithm's own class
         self._shape = describe_network(self.instances, own.hidden, slots=own.slots)
         sampler = make_sampler("ais" if adaptive else "random", len(self.instances), self.seed)
         self.episodes = Episodes(self.instances, own.episodes, sampler, self.seed, own.slots)
         sim = self.episodes.sim
-        n_vehicles = sim.n_actions // N_RULES
         unit = measure_unit(self.instances)
         n_tasks = float(np.mean([instance.n_tasks for instance in self.instances]))
-        task = Task(sim.n_features, n_vehicles, N_RULES, self.seed, unit, n_tasks)
+        task = Task(sim.n_features, sim.n_actions // N_RULES, N_RULES, self.seed, unit, n_tasks)
         self.learner = learner(task, own)
         self.taken = 0
-        self.history: list[Round] = []
-        self.curve: list[CurvePoint] = []
-        self._seconds = 0.0
-        self._workers = Workers(1)
-        self._problem = build_problem(self.instances, scaling=find_scaling(self.instances))
-        trials = self.settings.look_trials
-        self._keys = stream_keys(self.instances, trials, self.seed, purpose=CURVE)
-        self._rows = np.repeat(np.arange(len(self.instances)), trials)
+        self._problem = build_problem(self.instances, scaling=self._shape["scaling"])
+        self._cost_limit = own.cost_limit
 
     @property
     def done(self) -> bool:
@@ -163,6 +136,19 @@ class RivalTrainer(CopiedWhole):
     def policy(self) -> Policy | AgentPair:
         """The policy as trained so far; it samples its actions unless told otherwise."""
         return self.learner.make_policy(self._shape)
+
+    def _show(self) -> Policy | AgentPair:
+        return self.policy
+
+    @property
+    def _when(self) -> tuple[int, int]:
+        return len(self.history), self.taken
+
+    def _is_due(self) -> bool:
+        every = self.settings.look_every
+        return every > 0 and (
+            not self.curve or self.taken // every > self.curve[-1].decisions // every
+        )
 
     def _draft(self) -> Self:
         """Return a trainer for a step: it shares with this one what no step changes."""
@@ -193,101 +179,35 @@ class RivalTrainer(CopiedWhole):
                 now = episodes.see()
                 learner.remember(seen, actions, happened, now)
                 seen = now
-                self.taken += episodes.n_episodes
+                self.taken += len(actions)
                 if happened.over.any():
                     ended.append(happened)
             learner.update()
         self._seconds += time.perf_counter() - started
-        self.history.append(
-            sum_up(
-                ended,
-                steps=self.taken,
-                seconds=self._seconds,
-                cost_limit=self.settings.cost_limit,
-                multiplier=self.learner.multiplier,
-                n_records=len(self.instances),
-            )
+        record = Round(
+            steps=self.taken,
+            seconds=self._seconds,
+            multiplier=learner.multiplier,
+            **sum_up(ended, self._cost_limit, len(self.instances)),
         )
+        self.history = [*self.history, record]
         self._observe()
-        return self.history[-1]
+        return record
 
-    def _observe(self) -> None:
-        """Look at the policy if a look is due: before the first step, then every so many."""
-        every = self.settings.look_every
-        if every and (not self.curve or self.taken // every > self.curve[-1].decisions // every):
-            self.curve.append(self._look())
-
-    def _look(self) -> CurvePoint:
-        problem, make = self.policy.prepare(self._problem, self.instances)
-        played = play_list(problem, make, self._rows, self._keys, self._workers)
-        limit = self.settings.cost_limit
-        return CurvePoint.of(len(self.history), self.taken, played, len(self.instances), limit)
-
-    def run(self, callback: Callable[[Round], object] | None = None) -> None:
-        """Train until all steps are taken.
-
-        Parameters
-        ----------
-        callback : callable, optional
-            Called with every line of the history; training stops early if what it returns is true.
-        """
-        while not self.done:
-            record = self.step()
-            if callback is not None and callback(record):
-                return
-
-    def write_history(self, path: str | os.PathLike[str]) -> None:
-        """Write `history` as CSV, atomically.
-
-        Raises
-        ------
-        StorageError
-            If the file cannot be written.
-        """
-        names = [instance.name for instance in self.instances]
-        write_atomically(path, format_history(self.history, names, HISTORY_COLUMNS).encode())
-
-    def write_curves(self, path: str | os.PathLike[str]) -> None:
-        """Write `curve` as CSV, one line per look and record, the present policy last; atomically.
-
-        Raises
-        ------
-        StorageError
-            If the file cannot be written.
-        """
-        points = list(self.curve)
-        if points and points[-1].decisions != self.taken:
-            points.append(self._look())
-        names = [instance.name for instance in self.instances]
-        write_atomically(path, format_curves(points, names).encode())
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a checkpoint that `resume` continues from.
-
-        Raises
-        ------
-        StorageError
-            If the file cannot be written; an older checkpoint stays as it was.
-        """
-        save_checkpoint(
-            path,
-            kind=KIND,
-            settings={
-                "algorithm": self.algorithm,
-                "steps": self.steps,
-                "seed": self.seed,
-                "taken": self.taken,
-                "settings": self.settings.to_dict(),
-            },
-            instances=self.instances,
-            parts=self._pack(),
-        )
+    def _describe(self) -> dict[str, Any]:
+        return {
+            "algorithm": self.algorithm,
+            "steps": self.steps,
+            "seed": self.seed,
+            "taken": self.taken,
+            "settings": self.settings.to_dict(),
+        }
 
     def _pack(self) -> dict[str, Any]:
         n = len(self.instances)
         when, looks = pack_curve(self.curve, n)
         return {
-            **pack_history(self.history, n, HISTORY_COLUMNS),
+            **pack_history(self.history, n, self.columns),
             "curve.when": when,
             "curve": looks,
             **self.episodes.pack(),
@@ -311,7 +231,7 @@ class RivalTrainer(CopiedWhole):
         ConfigError
             If `steps` is no usable number.
         """
-        stored, instances, arrays = load_checkpoint(path, kind=KIND)
+        stored, instances, arrays = load_checkpoint(path, cls.kind)
         with refuse_unusable(path):
             trainer = cls(
                 stored["algorithm"],
@@ -332,24 +252,19 @@ class RivalTrainer(CopiedWhole):
         return trainer
 
     def _restore(self, taken: int, arrays: dict[str, np.ndarray]) -> None:
-        if not 0 <= taken <= 2 * MAX_STEPS:
-            raise CheckpointError(f"taken: read {taken}; expected a number of steps")
+        words = Field(int, 0, 2 * MAX_STEPS, expected="a number of steps")
+        self.taken = words.read("taken", taken, CheckpointError)
         found = unpack(self._pack(), arrays, unknown=("history", "curve"))
-        self.history = unpack_history(Round, found, HISTORY_COLUMNS)
+        self.history = unpack_history(Round, found, self.columns)
+        self._seconds = self.history[-1].seconds if self.history else 0.0
         self.curve = unpack_curve(found["curve.when"], found["curve"])
         self.episodes.restore(found)
         self.learner.restore(found)
-        self.taken = taken
-        self._seconds = self.history[-1].seconds if self.history else 0.0
 
 
-def _check_steps(steps: object) -> int:
-    whole = is_whole(steps) or (is_real(steps) and float(steps).is_integer())  # type: ignore[arg-type]
-    if not whole or not 1 <= int(steps) <= MAX_STEPS:  # type: ignore[call-overload]
-        raise ConfigError(
-            f"steps: read {describe(steps)}; expected a whole number from 1 to {MAX_STEPS:,}"
-        )
-    return int(steps)  # type: ignore[call-overload, no-any-return]
+def _check_steps(steps: Any) -> int:
+    whole = int(steps) if is_real(steps) and float(steps).is_integer() else steps
+    return int(Field(int, 1, MAX_STEPS).read("steps", whole))
 
 
 def train(

@@ -51,9 +51,10 @@ class Field:
             return "true or false"
         noun = "whole number" if self.kind is int else "number"
         if self.high >= MOST:
-            finite = "finite " if self.high == MOST else ""
-            return f"a {finite}{noun} {'above' if self.above else 'of at least'} {self.low:g}"
-        return f"a {noun} {'above' if self.above else 'from'} {self.low:g} to {self.high:,g}"
+            noun = f"finite {noun}" if self.high == MOST else noun
+            return f"a {noun} {'above' if self.above else 'of at least'} {self.low:g}"
+        high = f"{self.high:,}" if self.kind is int else f"{self.high:,g}"
+        return f"a {noun} {'above' if self.above else 'from'} {self.low:g} to {high}"
 
     def read(self, name: str, value: Any, error: type[Exception] = ConfigError) -> Any:
         """Return an option's value as Python's own kind; refuse one of another kind or out of range."""
@@ -62,7 +63,7 @@ class Field:
         if isinstance(self.kind, tuple):
             if isinstance(value, str) and value in self.kind:
                 return value
-            value = f"'{value}'"
+            value = f"'{describe(value)}'"
         elif self.kind is bool:
             if isinstance(value, bool | np.bool_):
                 return bool(value)

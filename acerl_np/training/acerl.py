@@ -17,43 +17,37 @@ from acerl_np.evolution.records import summarise
 from acerl_np.evolution.search import Average, Search
 from acerl_np.policies.index import IndexPolicy
 from acerl_np.policies.network import Policy
-from acerl_np.problem.instance import Instance, check_names, list_instances
-from acerl_np.support.errors import CheckpointError, describe
-from acerl_np.support.files import write_atomically
-from acerl_np.support.numbers import Whole, check_seed
-from acerl_np.support.sharing import CopiedWhole, whole
+from acerl_np.problem.instance import Instance
+from acerl_np.support.errors import CheckpointError
+from acerl_np.support.fields import Field
+from acerl_np.support.numbers import Whole
+from acerl_np.support.sharing import whole
 from acerl_np.support.team import Team, find_team
 from acerl_np.support.workers import THREADS, Workers
 from acerl_np.training.checkpoint import (
     MAX_COUNT,
     check_parameters,
+    check_shape,
     load_checkpoint,
     refuse_unusable,
-    save_checkpoint,
     unpack,
 )
 from acerl_np.training.config import Config, check_config
-from acerl_np.training.curves import VALUES, Curve, CurvePoint, format_curves
-from acerl_np.training.forms import (
-    count_form_parameters,
-    make_form,
-    make_search,
-    pack_search,
-    restore_search,
-)
+from acerl_np.training.curves import VALUES, CurvePoint, pack_curve, unpack_curve
+from acerl_np.training.forms import make_form, make_search, restore_search
 from acerl_np.training.history import (
     HISTORY_COLUMNS,
     MEANS,
     Generation,
-    format_history,
     pack_history,
     unpack_history,
 )
 from acerl_np.training.records import TrainingRecords
 from acerl_np.training.remote import Split
+from acerl_np.training.trainer import Trainer
 
 
-class ACERL(CopiedWhole):
+class ACERL(Trainer[Generation]):
     """Adaptive constrained evolutionary reinforcement learning (Algorithm 1).
 
     A trainer can be pickled and copied between two generations: the copy goes on to the same bytes, on
@@ -97,6 +91,9 @@ class ACERL(CopiedWhole):
     Policy(219-128-128-12, 46,220 parameters)
     """
 
+    kind = "checkpoint"
+    columns = HISTORY_COLUMNS
+
     def __init__(
         self,
         instances: Instance | Sequence[Instance],
@@ -107,50 +104,40 @@ class ACERL(CopiedWhole):
         tile: int | None = None,
         executor: Executor | Team | None = None,
     ) -> None:
-        self.instances = list_instances(instances)
-        self.config = Config() if config is None else check_config(config)
-        seed = self.seed = check_seed(seed)
-        check_names(self.instances)
-        self.history: list[Generation] = []
-        self._seconds = 0.0
-        self._decisions = 0
-
+        config = self.config = Config() if config is None else check_config(config)
+        super().__init__(instances, seed, config.curve_trials, Workers(threads))
         self.watch: Callable[[], object] | None = None
-        self._workers = Workers(threads)
-        self._form = make_form(self.instances, self.config, self._workers, tile)
-        start = self._form.start(seed)
-        self.search = make_search(start, self.config, seed, self._workers)
-        self._curve = Curve(self.instances, self._form, self.config, seed)
+        self._decisions = 0
+        self._form = make_form(self.instances, config, self._workers, tile)
+        self._problem, self._cost_limit = self._form.problem, config.cost_limit
+        self.search = make_search(self._form.start(self.seed), config, self.seed, self._workers)
         self._average = Average(self.search.mean)
+        self._best: CurvePoint | None = None
+        self._best_theta = np.empty(0, np.float32)
         self.sampler = make_sampler(
-            self.config.sampler,
+            config.sampler,
             len(self.instances),
-            seed,
-            alpha_u=self.config.alpha_u,
-            advantage=self.config.advantage,
+            self.seed,
+            alpha_u=config.alpha_u,
+            advantage=config.advantage,
         )
-        self._records = TrainingRecords(self._form.problem, self.sampler, self.config)
+        self._records = TrainingRecords(self._problem, config)
         self._split: Split | None = None
         if executor is not None:
-            team = find_team(executor)
-            config = replace(self.config, records_per_member=self._records.each)
-            self._split = Split(team, self._form, self.instances, config)
+            played = replace(config, records_per_member=self._records.each)
+            self._split = Split(find_team(executor), self._form, self.instances, played)
         self._rank = Ranker(
-            self.config.ranking,
-            self.config.shaping,
-            self.config.cost_limit,
-            self.config.p_f,
-            self.config.penalty,
-            self.config.margin,
+            config.ranking,
+            config.shaping,
+            config.cost_limit,
+            config.p_f,
+            config.penalty,
+            config.margin,
         )
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the executor out: it belongs to whoever gave it."""
         return {**vars(self), "_split": None}
-
-    @property
-    def _names(self) -> list[str]:
-        return [instance.name for instance in self.instances]
 
     @property
     def strategy(self) -> Search[Any]:
@@ -170,36 +157,36 @@ class ACERL(CopiedWhole):
         return self.generation >= self.config.generations
 
     @property
-    def curve(self) -> list[CurvePoint]:
-        """Looks at theta, before the first generation and after every `curve_every`."""
-        return self._curve.points
-
-    @property
     def policy(self) -> Policy | IndexPolicy:
         """The policy as trained so far: `Config.outcome` says of which generations."""
-        return self._form.make_policy(self._choose())
+        if self._best is not None and not self._look().beats(self._best):
+            return self._form.make_policy(self._best_theta)
+        return self._show()
 
-    def _choose(self) -> np.ndarray:
-        if self.config.outcome == "average":
-            return self._average.theta
-        return self._curve.choose(self.search.mean, self.generation, self._decisions)
-
-    def _observe(self) -> None:
-        self._curve.observe(self._present(), self.generation, self._decisions)
-
-    def _present(self) -> np.ndarray:
-        """Return the parameters that a look shows."""
+    def _show(self) -> Policy | IndexPolicy:
         is_average = self.config.outcome == "average"
-        return self._average.theta if is_average else self.search.mean
+        return self._form.make_policy(self._average.theta if is_average else self.search.mean)
+
+    @property
+    def _when(self) -> tuple[int, int]:
+        return self.generation, self._decisions
+
+    def _is_due(self) -> bool:
+        every = self.config.curve_every
+        is_new = not self.curve or self.curve[-1].generation != self.generation
+        return every > 0 and self.generation % every == 0 and is_new
+
+    def _keep(self, latest: CurvePoint) -> None:
+        super()._keep(latest)
+        if self.config.outcome == "best" and (self._best is None or latest.beats(self._best)):
+            self._best, self._best_theta = latest, self.search.mean.copy()
 
     def _draft(self) -> Self:
         """Return a trainer for a step: it shares with this one what no step changes."""
         draft = object.__new__(type(self))
         vars(draft).update(vars(self))
         draft.search, draft._average = copy.copy(self.search), copy.copy(self._average)
-        draft._curve, draft.history = copy.copy(self._curve), list(self.history)
-        draft._records = copy.copy(self._records)
-        draft.sampler = draft._records.sampler = copy.deepcopy(self.sampler)
+        draft.sampler = copy.deepcopy(self.sampler)
         return draft
 
     @whole
@@ -214,7 +201,7 @@ class ACERL(CopiedWhole):
         started = time.perf_counter()
         search, sigma = self.search, float(self.search.sigma.max())
         noise = search.noise()  # line 6
-        dealt = self._records.deal(noise)  # line 9
+        dealt = self._records.deal(self.sampler, noise)  # line 9
         self._workers.watch = self.watch
         try:
             outcome = (self._split or self._form).play(search, noise, dealt)  # lines 8 and 10
@@ -228,92 +215,39 @@ class ACERL(CopiedWhole):
         self._average.add(search.mean, self.generation)
         self._decisions += int(outcome.decisions.sum())
         self._seconds += time.perf_counter() - started
-        self._record(returns.ravel(), costs.ravel(), dealt.records.ravel(), sigma)
+        counts = np.bincount(dealt.records.ravel(), minlength=len(self.instances))
+        record = Generation(
+            generation=self.generation,
+            decisions=self._decisions,
+            seconds=self._seconds,
+            noise_std=sigma,
+            counts=tuple(counts.tolist()),
+            **summarise(returns, costs, np.isfinite(returns), costs < self._cost_limit),
+        )
+        self.history = [*self.history, record]
         self._observe()
-        return self.history[-1]
+        return record
 
-    def _record(
-        self, returns: np.ndarray, costs: np.ndarray, instances: np.ndarray, noise_std: float
-    ) -> None:
-        summary = summarise(returns, costs, np.isfinite(returns), costs < self.config.cost_limit)
-        self.history.append(
-            Generation(
-                generation=self.generation,
-                decisions=self._decisions,
-                seconds=self._seconds,
-                noise_std=noise_std,
-                counts=tuple(np.bincount(instances, minlength=len(self.instances)).tolist()),
-                **summary,
-            )
-        )
-
-    def run(self, callback: Callable[[Generation], object] | None = None) -> None:
-        """Train until `config.generations` are finished, or `config.decisions` taken.
-
-        Parameters
-        ----------
-        callback : callable, optional
-            Called with the record of every finished generation; training stops early if what it returns is
-            true, so a callback that only looks returns nothing.
-        """
-        while not self.done:
-            record = self.step()
-            if callback is not None and callback(record):
-                return
-
-    def write_history(self, path: str | os.PathLike[str]) -> None:
-        """Write `history` as CSV, one line per generation, atomically.
-
-        Raises
-        ------
-        StorageError
-            If the file cannot be written.
-        """
-        write_atomically(path, format_history(self.history, self._names).encode())
-
-    def write_curves(self, path: str | os.PathLike[str]) -> None:
-        """Write `curve` as CSV, one line per look and record, the present theta last; atomically.
-
-        Raises
-        ------
-        StorageError
-            If the file cannot be written.
-        """
-        points = list(self.curve)
-        if points and points[-1].generation != self.generation:
-            points.append(self._curve.look(self._present(), self.generation, self._decisions))
-        write_atomically(path, format_curves(points, self._names).encode())
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a checkpoint that `resume` continues from.
-
-        Raises
-        ------
-        StorageError
-            If the file cannot be written; an older checkpoint stays as it was.
-        """
-        save_checkpoint(
-            path,
-            settings={
-                "config": self.config.to_dict(),
-                "seed": self.seed,
-                "generation": self.generation,
-                "noise_std": float(self.search.sigma.max()),
-                "decisions": self._decisions,
-            },
-            instances=self.instances,
-            parts=self._pack(),
-        )
+    def _describe(self) -> dict[str, Any]:
+        return {
+            "config": self.config.to_dict(),
+            "seed": self.seed,
+            "generation": self.generation,
+            "noise_std": float(self.search.sigma.max()),
+            "decisions": self._decisions,
+        }
 
     def _pack(self) -> dict[str, Any]:
-        failed = [record.failed for record in self.history]
+        n = len(self.instances)
+        when, looks = pack_curve(self.curve, n)
+        columns = {name: looks[:, k].copy() for k, name in enumerate(VALUES)}
         return {
             "theta": self.search.mean,
-            "spread": pack_search(self.search),
+            "spread": self.search.spread.pack(),
             **self._average.pack(),
-            **pack_history(self.history, len(self.instances)),
-            "failed": np.array(failed, np.int64),
-            "curve": self._curve.pack(),
+            **pack_history(self.history, n),
+            "failed": np.array([record.failed for record in self.history], np.int64),
+            "curve": {"when": when, **columns, "best_theta": self._best_theta},
             "sampler": self.sampler.get_state(),
         }
 
@@ -348,62 +282,58 @@ class ACERL(CopiedWhole):
             If `generations`, `decisions` or `threads` is no usable number.
         """
         THREADS.read("threads", threads)
-        settings, instances, arrays = load_checkpoint(path)
+        settings, instances, arrays = load_checkpoint(path, cls.kind)
         with refuse_unusable(path):
             stored = settings["config"]
             if stored.get("form") != "index":  # from before there was another kind
                 stored.setdefault("slots", "pool")
-            config = Config.from_dict({**stored, "hidden": tuple(stored["hidden"])})
+            config = Config.from_dict(stored)
             # Before anything is allocated for the network that the settings describe.
-            expected = count_form_parameters(instances, config)
-            if arrays["theta"].shape != (expected,):
-                raise CheckpointError(
-                    f"theta: read shape {arrays['theta'].shape}; expected ({expected},)"
-                )
+            form = make_form(instances, config, Workers(1))
+            check_shape("theta", arrays["theta"], (form.n_parameters,))
             trainer = cls(
                 instances, config, seed=settings["seed"], threads=threads, executor=executor
             )
             trainer._restore(int(settings["generation"]), int(settings["decisions"]), arrays)
-        # Steps may be taken beyond the last generation, if it is the end.
-        beyond = config.decisions is None and trainer.generation > config.generations
-        if config.records_per_member is None and (
-            beyond or (generations, decisions) != (None, None)
-        ):
-            # Another end must not change what is played from here on, nor after the next stop.
-            config = trainer.config = replace(config, records_per_member=trainer._records.each)
-        if generations is not None:
-            trainer.config = replace(config, generations=generations, decisions=None)
-        elif beyond:
-            trainer.config = replace(config, generations=trainer.generation)
-        if generations is not None and trainer.generation > generations:
-            raise CheckpointError(
-                f"{path}: has {trainer.generation} generations already; "
-                f"expected at least as many (--generations), read {trainer.config.generations}"
-            )
-        if decisions is not None:
-            trainer.config = replace(trainer.config, decisions=decisions)
-            # The last generation goes beyond the number that it was trained to.
-            if decisions < trainer._decisions and decisions != config.decisions:
-                raise CheckpointError(
-                    f"{path}: has {trainer._decisions} decisions already; "
-                    f"expected at least as many (--decisions), read {decisions}"
-                )
+        trainer._extend(path, generations, decisions)
         return trainer
 
+    def _extend(
+        self, path: str | os.PathLike[str], generations: int | None, decisions: int | None
+    ) -> None:
+        """Set another end of a resumed training."""
+        stored = self.config
+        # Steps may be taken beyond the last generation, if it is the end.
+        beyond = stored.decisions is None and self.generation > stored.generations
+        changes: dict[str, Any] = {"generations": self.generation} if beyond else {}
+        if generations is not None:
+            changes = {"generations": generations, "decisions": None}
+        if decisions is not None:
+            changes["decisions"] = decisions
+        if not changes:
+            return
+        # Another end must not change what is played from here on, nor after the next stop.
+        self.config = replace(stored, records_per_member=self._records.each, **changes)
+        refused = "{}: has {} {} already; expected at least as many (--{}), read {}"
+        if generations is not None and self.generation > self.config.generations:
+            what = path, self.generation, "generations", "generations", generations
+            raise CheckpointError(refused.format(*what))
+        # The last generation goes beyond the number that it was trained to.
+        if decisions is not None and self._decisions > decisions != stored.decisions:
+            what = path, self._decisions, "decisions", "decisions", decisions
+            raise CheckpointError(refused.format(*what))
+
     def _restore(self, generation: int, decisions: int, arrays: dict[str, np.ndarray]) -> None:
-        if not 0 <= decisions <= MAX_COUNT:
-            raise CheckpointError(
-                f"decisions: read {describe(decisions)}; expected a count from 0 to {MAX_COUNT:,}"
-            )
+        expected = f"a count from 0 to {MAX_COUNT:,}"
+        count = Field(int, 0, MAX_COUNT, expected=expected)
+        self._decisions = count.read("decisions", decisions, CheckpointError)
         template = self._pack()
         template["curve"]["best_theta"] = self.search.mean[:0]  # where a look is the best
         unknown = ["history", *(f"curve.{name}" for name in VALUES)]
         found = unpack(template, arrays, unknown=unknown)
         for name in ("theta", "average"):
             check_parameters(name, found[name])
-        shape, expected = found["history"].shape, (generation, len(HISTORY_COLUMNS))
-        if shape != expected:
-            raise CheckpointError(f"history: read shape {shape}; expected {expected}")
+        check_shape("history", found["history"], (generation, len(HISTORY_COLUMNS)))
         missing = np.isnan(found["history"])
         # A generation in which no member finished has no means.
         missing[:, MEANS] &= (found["failed"] == 0)[:, np.newaxis]
@@ -414,9 +344,25 @@ class ACERL(CopiedWhole):
             replace(record, failed=failed)
             for record, failed in zip(records, found["failed"].tolist(), strict=True)
         ]
-        self._curve.restore(found["curve"], generation, found["theta"].size)
+        self._seconds = self.history[-1].seconds if self.history else 0.0
         restore_search(self.search, found["theta"], generation, found["spread"])
+        self._restore_curve(found["curve"])
         self._average.restore(found["average"])
         self.sampler.set_state(found["sampler"])
-        self._decisions = decisions
-        self._seconds = self.history[-1].seconds if self.history else 0.0
+
+    def _restore_curve(self, found: dict[str, np.ndarray]) -> None:
+        """Take over the looks; a `CheckpointError` where no training has had them."""
+        every = self.config.curve_every
+        due = list(range(0, self.generation + 1, every)) if every else []
+        when, best_theta = found["when"], found["best_theta"]
+        # A stop between a step and its look may have left the last one out; the next step makes it up.
+        if when[:, 0].tolist() not in (due, due[:-1]):
+            raise CheckpointError(
+                f"curve.when: read generations {when[:5, 0].tolist()}; expected {due[:5]}"
+            )
+        is_kept = self.config.outcome == "best" and len(when) > 0
+        check_shape("curve.best_theta", best_theta, (self.search.mean.size * is_kept,))
+        check_parameters("curve.best_theta", best_theta)
+        for point in unpack_curve(when, np.stack([found[name] for name in VALUES], axis=1)):
+            self._keep(point)
+        self._best_theta = best_theta

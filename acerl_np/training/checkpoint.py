@@ -18,6 +18,7 @@ from acerl_np.problem.packing import (
     unpack_json,
 )
 from acerl_np.support.errors import CheckpointError, make_printable
+from acerl_np.support.fields import refuse
 from acerl_np.support.files import read_arrays, take_kind, write_arrays
 
 FORMAT = 4
@@ -50,11 +51,6 @@ def unpack(
     The template is what a new object packs. Shape and dtype must be the same, numbers finite, and counts
     from 0 to `MAX_COUNT`. Where an array of the template has no rows, there may be any number of them; where
     it has infinite numbers, all but nan are taken; and those of the `unknown` names may hold nan.
-
-    Raises
-    ------
-    CheckpointError
-        If an array is missing, or is another one's.
     """
     found: dict[str, Any] = {}
     for name, own in template.items():
@@ -68,9 +64,9 @@ def unpack(
         free = own.ndim > 0 and len(own) == 0
         if array.shape[free:] != own.shape[free:] or array.ndim != own.ndim:
             expected = str(own.shape).replace("0", "n", free)
-            raise CheckpointError(f"{full}: read shape {array.shape}; expected {expected}")
+            refuse(full, f"shape {array.shape}", expected, CheckpointError)
         if array.dtype != own.dtype and array.size:
-            raise CheckpointError(f"{full}: read {array.dtype}; expected {own.dtype}")
+            refuse(full, array.dtype, str(own.dtype), CheckpointError)
         usable = np.isfinite(array) | (full in unknown and np.isnan(array))
         if np.isinf(own).any():
             usable = ~np.isnan(array)
@@ -82,9 +78,15 @@ def unpack(
 
 
 def check_parameters(name: str, array: np.ndarray) -> None:
-    """Refuse parameters beyond `MAX_PARAMETER` with a `CheckpointError`."""
+    """Refuse parameters beyond `MAX_PARAMETER`."""
     if (np.abs(array) > MAX_PARAMETER).any():
         raise CheckpointError(f"{name}: expected numbers of at most {MAX_PARAMETER:g}")
+
+
+def check_shape(name: str, array: np.ndarray, shape: tuple[int, ...]) -> None:
+    """Refuse an array of another shape."""
+    if array.shape != shape:
+        refuse(name, f"shape {array.shape}", str(shape), CheckpointError)
 
 
 @contextmanager
@@ -99,19 +101,12 @@ def refuse_unusable(path: str | os.PathLike[str]) -> Iterator[None]:
 
 def save_checkpoint(
     path: str | os.PathLike[str],
-    *,
+    kind: str,
     settings: dict[str, Any],
     instances: Sequence[Instance],
     parts: Mapping[str, Any],
-    kind: str = "checkpoint",
 ) -> None:
-    """Write a checkpoint of a kind of training: plain settings, instances and nested arrays; atomically.
-
-    Raises
-    ------
-    StorageError
-        If the file cannot be written; an older checkpoint stays as it was.
-    """
+    """Write a checkpoint of a kind of training: plain settings, instances and nested arrays; atomically."""
     write_arrays(
         path,
         {
@@ -125,25 +120,12 @@ def save_checkpoint(
 
 
 def load_checkpoint(
-    path: str | os.PathLike[str], *, kind: str = "checkpoint"
+    path: str | os.PathLike[str], kind: str
 ) -> tuple[dict[str, Any], list[Instance], dict[str, np.ndarray]]:
-    """Return settings and instances of a checkpoint of this kind, and arrays for `unpack`.
-
-    Raises
-    ------
-    CheckpointError
-        If the file is missing, damaged, of another format version, or holds no checkpoint.
-    """
+    """Return settings and instances of a checkpoint of this kind, and arrays for `unpack`."""
     stored = read_arrays(path, CheckpointError)
-    take_kind(
-        path,
-        stored,
-        kind,
-        FORMAT,
-        CheckpointError,
-        noun=f"a {kind}",
-        advice=" (resume with the version that wrote it, or train anew)",
-    )
+    advice = " (resume with the version that wrote it, or train anew)"
+    take_kind(path, stored, kind, FORMAT, CheckpointError, noun=f"a {kind}", advice=advice)
     with refuse_unusable(path):
         settings = unpack_json(stored.pop("settings"))
         instances = unpack_instances(stored.pop("instances"))

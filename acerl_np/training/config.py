@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from acerl_np.evolution.ranking import Ranking, Shaping
+from acerl_np.evolution.ranking import FIELDS, Ranking, Shaping
 from acerl_np.evolution.sampler import Advantage, Sampler
 from acerl_np.evolution.spreads import MIN_NOISE_STD
-from acerl_np.policies.index import FEATURES, KNOWLEDGE, MAX_HIDDEN
+from acerl_np.policies.index import FEATURES, KNOWLEDGE, MAX_HIDDEN, Knowledge
 from acerl_np.policies.network import Initialisation
 from acerl_np.problem.slots import SlotKind
 from acerl_np.problem.tables import MAX_HORIZON
-from acerl_np.support.errors import ConfigError, describe, make_printable
+from acerl_np.support.errors import ConfigError, make_printable
+from acerl_np.support.fields import Field, refuse
 from acerl_np.support.files import read_text
-from acerl_np.support.numbers import is_real, is_whole
+from acerl_np.support.numbers import is_whole
+from acerl_np.support.options import Options, Several, option
 
 Form = Literal["network", "index"]
 SpreadName = Literal["one", "diagonal", "full"]
@@ -27,8 +29,31 @@ LARGE_BUDGET = 5_000_000
 """Decisions from which the preset "best" takes hidden units."""
 
 
+SIZES = Several(
+    int, 1, 4096, optional=True, expected="at most 10 layer sizes from 1 to 4096", most=10
+)
+KINDS = Several(KNOWLEDGE, optional=True, expected=f"some of {', '.join(KNOWLEDGE)}")
+NAMES = tuple(feature.name for feature in FEATURES)
+FEATURE_NAMES = Several(NAMES, expected=f"some of {', '.join(NAMES)}")
+TO_HORIZON = f"seconds above 0 to {MAX_HORIZON:g}"
+SECONDS = Field(float, 0.0, MAX_HORIZON, above=True, optional=True, expected=TO_HORIZON)
+
+INDEX_ALONE = {
+    "spread": ("one", "one"),
+    "knowledge": (None, "none"),
+    "without": ((), "no features"),
+}
+NETWORK_ALONE = {
+    "slots": ("task", "none"),
+    "initialisation": ("he", "he"),
+    "biases": (True, "True"),
+    "standardise": (True, "True"),
+}
+"""Options that the other form of policy does not have: the default, which it may be given, and its name."""
+
+
 @dataclass(frozen=True)
-class Config:
+class Config(Options):
     """Options of a training run; the defaults are the paper's, or where it is silent the released code's.
 
     Attributes
@@ -118,116 +143,58 @@ class Config:
     """
 
     form: Form = "network"
-    generations: int = 128
-    decisions: int | None = None
-    population: int = 256
-    learning_rate: float = 0.06
-    noise_std: float = 0.1
-    noise_decay: float = 0.99
-    noise_decay_every: int = 50
-    cost_limit: float = 50.0
-    p_f: float = 0.5
-    alpha_u: float = 1.0
+    generations: int = option(128, Field(int, 0, 10_000_000))
+    decisions: int | None = option(None, Field(int, 1, 10**15, optional=True))
+    population: int = option(256, Field(int, 2, 1_000_000))
+    learning_rate: float = option(0.06, Field(float, 0.0, 1e6))
+    noise_std: float = option(0.1, Field(float, MIN_NOISE_STD, 1e3))
+    noise_decay: float = option(0.99, Field(float, 0.0, 1.0, above=True))
+    noise_decay_every: int = option(50, Field(int, 1, 10_000_000))
+    cost_limit: float = option(50.0, Field(float, 0.0, 1e9))
+    p_f: float = option(0.5, FIELDS["p_f"])
+    alpha_u: float = option(1.0, Field(float, 0.0, 1e6))
     ranking: Ranking = "isr"
-    penalty: float = 3.0
-    margin: float = 5.0
+    penalty: float = option(3.0, Field(float, 0.0, 1e6))
+    margin: float = option(5.0, Field(float, 0.0, 1e9))
     sampler: Sampler = "ais"
-    records_per_member: int | None = 1
-    perturb: int = 0
-    synthetic: float = 0.0
+    records_per_member: int | None = option(1, Field(int, 1, 100_000, optional=True))
+    perturb: int = option(0, Field(int, 0, 1_000_000))
+    synthetic: float = option(0.0, Field(float, 0.0, 1.0))
     spread: SpreadName = "one"
-    knowledge: tuple[str, ...] | None = None
-    without: tuple[str, ...] = ()
+    knowledge: tuple[Knowledge, ...] | None = option(None, KINDS)
+    without: tuple[str, ...] = option((), FEATURE_NAMES)
     shaping: Shaping = "standardised"
     antithetic: bool = False
-    hidden: tuple[int, ...] = None  # type: ignore[assignment]  # by the form
+    hidden: tuple[int, ...] = option(None, SIZES)
     advantage: Advantage = "paper"
     initialisation: Initialisation = "he"
     biases: bool = True
     standardise: bool = True
     slots: SlotKind = "task"
-    curve_every: int = 8
-    curve_trials: int = 3
+    curve_every: int = option(8, Field(int, 0, 10_000_000))
+    curve_trials: int = option(3, Field(int, 1, 100_000))
     outcome: Outcome = "last"
-    horizon: float | None = None
+    horizon: float | None = option(None, SECONDS)
 
     def __post_init__(self) -> None:
-        for name, (least, most) in WHOLE_RANGES.items():
-            value = getattr(self, name)
-            if value is None and name in OPTIONAL:
-                continue
-            if not is_whole(value) or not least <= value <= most:
-                _fail(name, value, f"a whole number from {least} to {most:,}")
-            object.__setattr__(self, name, int(value))
-        for name, (low, high, open_below) in REAL_RANGES.items():
-            value = getattr(self, name)
-            if not is_real(value) or not low <= value <= high or (open_below and value == low):
-                _fail(
-                    name, value, f"a number {'above' if open_below else 'from'} {low:g} to {high:g}"
-                )
-            object.__setattr__(self, name, float(value))
-        for name, choices in CHOICES.items():
-            if getattr(self, name) not in choices:
-                _fail(name, getattr(self, name), f"one of {', '.join(choices)}")
-        for name in SWITCHES:
-            if not isinstance(getattr(self, name), bool):
-                _fail(name, getattr(self, name), "true or false")
-        if self.antithetic and self.population % 2:
-            _fail("population", self.population, "an even number with antithetic")
-        if self.outcome == "best" and self.curve_every == 0:
-            _fail("curve_every", 0, "at least 1 with outcome best")
-        horizon: object = self.horizon
-        if horizon is not None:
-            if not is_real(horizon) or not 0.0 < self.horizon <= MAX_HORIZON:  # type: ignore[operator]
-                _fail("horizon", horizon, f"seconds above 0 to {MAX_HORIZON:g}")
-            object.__setattr__(self, "horizon", float(self.horizon))  # type: ignore[arg-type]
+        super().__post_init__()
+        is_index = self.form == "index"
         hidden: Any = self.hidden
         if hidden is None:
-            hidden = () if self.form == "index" else (128, 128)
-        if (
-            not isinstance(hidden, tuple | list)
-            or len(hidden) > 10
-            or not all(is_whole(n) and 1 <= n <= 4096 for n in hidden)
-        ):
-            _fail("hidden", hidden, "at most 10 layer sizes from 1 to 4096")
-        object.__setattr__(self, "hidden", tuple(int(n) for n in hidden))
-        self._check_form()
-
-    def _check_form(self) -> None:
-        """Refuse what does not fit the form of the policy."""
+            object.__setattr__(self, "hidden", () if is_index else (128, 128))
         if self.knowledge is not None:
-            given = self.knowledge
-            if not isinstance(given, tuple | list) or not all(kind in KNOWLEDGE for kind in given):
-                _fail("knowledge", given, f"some of {', '.join(KNOWLEDGE)}")
-            kinds = tuple(kind for kind in KNOWLEDGE if kind in given)
+            kinds = tuple(kind for kind in KNOWLEDGE if kind in self.knowledge)
             object.__setattr__(self, "knowledge", kinds)
-        known = [feature.name for feature in FEATURES]
-        left_out = self.without
-        if not isinstance(left_out, tuple | list) or not all(name in known for name in left_out):
-            _fail("without", left_out, f"some of {', '.join(known)}")
-        object.__setattr__(self, "without", tuple(left_out))
-        if self.form == "network":
-            if self.spread != "one":
-                _fail("spread", self.spread, "one with form network")
-            if self.knowledge is not None:
-                _fail("knowledge", self.knowledge, "none with form network")
-            if self.without:
-                _fail("without", self.without, "no features with form network")
-            return
-        if self.slots != "task":
-            _fail("slots", self.slots, "none with form index")
-        for name, usual in NETWORK_ALONE.items():
+        if self.antithetic and self.population % 2:
+            refuse("population", self.population, "an even number with antithetic", ConfigError)
+        if self.outcome == "best" and self.curve_every == 0:
+            refuse("curve_every", 0, "at least 1 with outcome best", ConfigError)
+        for name, (usual, expected) in (NETWORK_ALONE if is_index else INDEX_ALONE).items():
             if getattr(self, name) != usual:
-                _fail(name, getattr(self, name), f"{usual} with form index")
-        if len(self.hidden) > 1 or any(n > MAX_HIDDEN for n in self.hidden):
-            _fail("hidden", self.hidden, f"at most one layer of {MAX_HIDDEN} with form index")
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the options as plain values, ready for JSON."""
-        data = {**asdict(self), "hidden": list(self.hidden), "without": list(self.without)}
-        if self.knowledge is not None:
-            data["knowledge"] = list(self.knowledge)
-        return data
+                refuse(name, getattr(self, name), f"{expected} with form {self.form}", ConfigError)
+        if is_index and (len(self.hidden) > 1 or any(n > MAX_HIDDEN for n in self.hidden)):
+            expected = f"at most one layer of {MAX_HIDDEN} with form index"
+            refuse("hidden", self.hidden, expected, ConfigError)
 
     @classmethod
     def preset(cls, name: Preset, **options: Any) -> Config:
@@ -255,7 +222,7 @@ class Config:
         (8,)
         """
         if name not in get_args(Preset):
-            _fail("preset", name, f"one of {', '.join(get_args(Preset))}")
+            refuse("preset", name, f"one of {', '.join(get_args(Preset))}", ConfigError)
         if name == "paper":
             return cls.from_dict(options)
         if "generations" in options:
@@ -264,35 +231,12 @@ class Config:
         is_large = is_whole(budget) and budget >= LARGE_BUDGET
         return cls.from_dict({**BEST, **(BEST_LARGE if is_large else {}), **options})
 
-    @classmethod
-    def from_dict(cls, options: Mapping[str, Any]) -> Config:
-        """Build a configuration from options, defaults for those not given.
-
-        Raises
-        ------
-        ConfigError
-            If a key is unknown or a value is not usable.
-        """
-        known = [field.name for field in fields(cls)]
-        for key in options:
-            if key not in known:
-                raise ConfigError(
-                    f"{describe(key)}: unknown option; expected one of {', '.join(known)}"
-                )
-        return cls(**options)
-
 
 def check_config(config: object) -> Config:
-    """Return a configuration.
-
-    Raises
-    ------
-    ConfigError
-        If it is something else, such as a dict of options.
-    """
+    """Return a configuration; a `ConfigError` if it is something else, such as a dict of options."""
     if not isinstance(config, Config):
         how = "Config(**options)" if isinstance(config, Mapping) else "Config()"
-        raise ConfigError(f"config: read {describe(config)}; expected a Config: {how}")
+        refuse("config", config, f"a Config: {how}", ConfigError)
     return config
 
 
@@ -316,65 +260,19 @@ BEST: dict[str, Any] = {
 }
 """The preset "best" below `LARGE_BUDGET`."""
 
-BEST_LARGE: dict[str, Any] = {
-    "hidden": (8,),
-    "spread": "diagonal",
-    "population": 24,
-}
+BEST_LARGE: dict[str, Any] = {"hidden": (8,), "spread": "diagonal", "population": 24}
 """What it has otherwise from there on."""
 
-WHOLE_RANGES = {
-    "generations": (0, 10_000_000),
-    "decisions": (1, 10**15),
-    "population": (2, 1_000_000),
-    "noise_decay_every": (1, 10_000_000),
-    "curve_every": (0, 10_000_000),
-    "curve_trials": (1, 100_000),
-    "records_per_member": (1, 100_000),
-    "perturb": (0, 1_000_000),
-}
-OPTIONAL = ("decisions", "records_per_member")
-"""Whole numbers that may be None."""
-
-REAL_RANGES = {
-    "learning_rate": (0.0, 1e6, False),
-    "noise_std": (MIN_NOISE_STD, 1e3, False),
-    "noise_decay": (0.0, 1.0, True),
-    "cost_limit": (0.0, 1e9, False),
-    "p_f": (0.0, 1.0, False),
-    "alpha_u": (0.0, 1e6, False),
-    "penalty": (0.0, 1e6, False),
-    "margin": (0.0, 1e9, False),
-    "synthetic": (0.0, 1.0, False),
-}
 CHOICES: dict[str, tuple[str, ...]] = {
-    "form": get_args(Form),
-    "spread": get_args(SpreadName),
-    "ranking": get_args(Ranking),
-    "sampler": get_args(Sampler),
-    "shaping": get_args(Shaping),
-    "advantage": get_args(Advantage),
-    "initialisation": get_args(Initialisation),
-    "outcome": get_args(Outcome),
-    "slots": get_args(SlotKind),
+    name: field.kind
+    for name, field in Config.list_fields().items()
+    if isinstance(field.kind, tuple) and not isinstance(field, Several)
 }
-NETWORK_ALONE = {"initialisation": "he", "biases": True, "standardise": True}
-"""Options that an index policy does not have, and the defaults that it may be given all the same."""
-SWITCHES = ("antithetic", "biases", "standardise")
-
-
-def _fail(name: str, value: object, expected: str) -> None:
-    raise ConfigError(f"{name}: read {describe(value)}; expected {expected}")
+"""Options that are one of several names, and the names."""
 
 
 def read_toml(path: str) -> dict[str, Any]:
-    """Read a TOML file of options.
-
-    Raises
-    ------
-    ConfigError
-        If the file cannot be read or is not TOML.
-    """
+    """Return the options of a TOML file; a `ConfigError` if it cannot be read or is not TOML."""
     text = read_text(path, ConfigError)
     try:
         return tomllib.loads(text)

@@ -15,21 +15,15 @@ from acerl_np.training.config import Config
 
 
 class Dealt(NamedTuple):
-    """The records of a generation.
-
-    Attributes
-    ----------
-    problem : Problem
-    rows : ndarray(int64, (population, K)), row of `problem` that each member plays
-    records : ndarray(int64, (population, K)), the training record that each row was made of
-    drawn : ndarray(int64, (n,)) or None
-        The training records that `problem` has variants of; None if it has the records themselves.
-    """
+    """The records of a generation."""
 
     problem: Problem
     rows: np.ndarray
+    """int64 (population, K): rows of the problem that each member plays."""
     records: np.ndarray
+    """The training record that each of them was made of."""
     drawn: np.ndarray | None
+    """The training records that the problem has variants of; None if it has the records themselves."""
 
 
 ENOUGH_GENERATIONS = 150
@@ -50,21 +44,10 @@ def count_records_per_member(problem: Problem, config: Config) -> int:
 
 
 class TrainingRecords:
-    """Deals the training records, or variants of them, to the members of each generation.
+    """Deals the training records, or variants of them, to the members of each generation."""
 
-    Parameters
-    ----------
-    problem : Problem
-        The training records.
-    sampler : InstanceSampler
-        Chooses among them.
-    config : Config
-        `records_per_member`, `perturb` and `synthetic` are read.
-    """
-
-    def __init__(self, problem: Problem, sampler: InstanceSampler, config: Config) -> None:
+    def __init__(self, problem: Problem, config: Config) -> None:
         self.problem = problem
-        self.sampler = sampler
         self.config = config
         self._varies = config.perturb > 0 or config.synthetic > 0.0
         self.each = count_records_per_member(problem, config)
@@ -72,34 +55,22 @@ class TrainingRecords:
         self._drawn = allocate_variants(problem, n) if self._varies else problem
         self._key = np.empty(4, np.uint32)
 
-    def deal(self, noise: Noise) -> Dealt:
+    def deal(self, sampler: InstanceSampler, noise: Noise) -> Dealt:
         """Return what the members of a generation play (Algorithm 1, line 9)."""
-        each = self.each
-        if each == 1:
+        if self.each == 1:
             # The paper's way: a record for each member. All members of a record play the same variant.
-            records = self.sampler.deal(noise)[:, np.newaxis]
-            every = np.arange(len(self.problem.instance)) if self._varies else None
-            return self.repeat(every, records, records, noise)
-        chosen = self.sampler.assign(each, noise.generation)
-        everyone = (noise.population, each)
-        records = np.ascontiguousarray(np.broadcast_to(chosen, everyone))
-        if not self._varies:
-            return self.repeat(None, records, records, noise)
-        rows = np.ascontiguousarray(np.broadcast_to(np.arange(each), everyone))
-        return self.repeat(chosen, rows, records, noise)
+            records = rows = sampler.deal(noise)[:, np.newaxis]
+            drawn = np.arange(len(self.problem.instance))
+        else:
+            drawn, everyone = sampler.assign(self.each, noise.generation), (noise.population, 1)
+            records = np.tile(drawn, everyone)
+            rows = np.tile(np.arange(self.each), everyone) if self._varies else records
+        return self.repeat(drawn if self._varies else None, rows, records, noise)
 
     def repeat(
         self, drawn: np.ndarray | None, rows: np.ndarray, records: np.ndarray, noise: Noise
     ) -> Dealt:
-        """Return what has been dealt before, elsewhere: the variants are drawn as they were there.
-
-        Parameters
-        ----------
-        drawn, rows, records
-            As `Dealt`.
-        noise : Noise
-            That generation's.
-        """
+        """Return what has been dealt before, elsewhere: the variants are drawn as they were there."""
         if drawn is None:
             return Dealt(self.problem, rows, records, None)
         draw_records(

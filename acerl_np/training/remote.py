@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from acerl_np.evolution.sampler import make_sampler
 from acerl_np.evolution.search import Search
 from acerl_np.kernels.state import Outcome, allocate_outcome
 from acerl_np.kernels.update import Noise
@@ -55,21 +54,18 @@ class Order(NamedTuple):
     members: tuple[int, int]
 
 
-class Place:
-    """What a worker keeps of a training."""
-
-    def __init__(self, world: bytes) -> None:
-        instances, config = pickle.loads(world)
-        self.form = make_form(instances, config, Workers(1))
-        sampler = make_sampler("random", len(instances))
-        self.records = TrainingRecords(self.form.problem, sampler, config)
+def open_world(world: bytes) -> tuple[Form, TrainingRecords]:
+    """Return what a worker keeps of a training."""
+    instances, config = pickle.loads(world)
+    form = make_form(instances, config, Workers(1))
+    return form, TrainingRecords(form.problem, config)
 
 
 class _Kept(threading.local):
-    """The latest places; each thread has its own, as a place draws its records anew each generation."""
+    """The latest worlds; each thread has its own, as one draws its records anew each generation."""
 
     def __init__(self) -> None:
-        self.find = lru_cache(KEPT)(Place)
+        self.find = lru_cache(KEPT)(open_world)
 
 
 _KEPT = _Kept()
@@ -77,10 +73,10 @@ _KEPT = _Kept()
 
 def play_order(order: Order) -> Outcome:
     """Play a range of members."""
-    place = _KEPT.find(order.world)
+    form, records = _KEPT.find(order.world)
     rows = order.rows.astype(np.int64)
-    dealt = place.records.repeat(order.drawn, rows, rows, order.noise)
-    return place.form.play_range(order.state, order.noise, dealt, order.members)
+    dealt = records.repeat(order.drawn, rows, rows, order.noise)
+    return form.play_range(order.state, order.noise, dealt, order.members)
 
 
 class Split:
@@ -93,13 +89,7 @@ class Split:
         self._seconds: list[float] = []
 
     def play(self, search: Search[Any], noise: Noise, dealt: Dealt) -> Outcome:
-        """Let every member play its records, as `Form.play`.
-
-        Raises
-        ------
-        WorkerError
-            If workers are lost or fail.
-        """
+        """Let every member play its records, as `Form.play`; a `WorkerError` if workers are lost or fail."""
         started = time.perf_counter()
         population, each = dealt.rows.shape
         ahead = AHEAD if search.mean.nbytes <= LIGHT else 1

@@ -73,7 +73,7 @@ BAD_TOML = {
     "p_f = 1.5": "p_f: read 1.5; expected a number from 0 to 1",
     'p_f = "half"': "p_f: read half; expected a number",
     "noise_std = nan": "noise_std: read nan; expected a number from 1e-09",
-    'ranking = "best"': "ranking: read best; expected one of isr, cf, r, f",
+    'ranking = "best"': "ranking: read 'best'; expected one of isr, cf, r, f",
     "hidden = [0]": "hidden: read [0]; expected at most 10 layer sizes",
     "seed = -1": "seed: read -1; expected a whole number from 0",
     'seeds = "0:2"\nseed = 1': "seed: given besides seeds; expected one of the two",

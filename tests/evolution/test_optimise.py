@@ -13,8 +13,7 @@ from hypothesis.extra.numpy import arrays
 from searches import hill, many_draws, play, state_bytes
 
 from acerl_np.evolution import Evolution, Stops, optimize
-from acerl_np.evolution.stop import Record
-from acerl_np.evolution.violations import SHARE, SHRINK, Tolerance
+from acerl_np.evolution.progress import SHARE, SHRINK, Record, Tolerance
 from acerl_np.support.errors import ConfigError, InputError
 
 
@@ -327,13 +326,6 @@ def test_a_wide_warm_start_and_a_floor_on_sigma_are_no_growth():
         assert evolution.stop() == {}
 
 
-def test_limits_are_numbers():
-    evolution = Evolution(np.zeros(2), sigma=0.5)
-    assert evolution.stop(Stops(maxfevals="10")) == {"maxfevals": 10.0}
-    with pytest.raises(ConfigError, match=r"limits: read .*expected Stops"):
-        evolution.stop({"maxfevals": 10})
-
-
 def test_stagnation_is_medians_that_do_not_rise():
     noise = np.random.default_rng(0).normal(size=(2_500, 6))
     good = np.ones(6, bool)
@@ -361,10 +353,14 @@ def test_a_collapsed_cloud_warns_once():
     assert "noeffectcoord" in evolution.stop()
 
 
-@pytest.mark.parametrize("options", [{"tolfun": -1.0}, {"tolx": math.nan}, {"target": "low"}])
-def test_unusable_limits_are_refused(options):
-    with pytest.raises(ConfigError, match=f"{next(iter(options))}: read"):
-        Stops(**options)
+def test_limits_are_numbers():
+    evolution = Evolution(np.zeros(2), sigma=0.5)
+    assert evolution.stop(Stops(maxfevals="10")) == {"maxfevals": 10.0}
+    with pytest.raises(ConfigError, match=r"limits: read .*expected Stops"):
+        evolution.stop({"maxfevals": 10})
+    for name, value in (("tolfun", -1.0), ("tolx", math.nan), ("target", "low")):
+        with pytest.raises(ConfigError, match=f"{name}: read"):
+            Stops(**{name: value})
 
 
 # Restarts

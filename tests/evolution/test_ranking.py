@@ -164,33 +164,6 @@ def test_with_full_tolerance_only_the_return_counts(rows):
     )
 
 
-@given(members, st.lists(st.tuples(quarter_returns, quarter_costs), min_size=1), seeds, st.data())
-def test_ranks_do_not_depend_on_members_of_other_instances(rows, others, seed, data):
-    returns, costs, ids = columns(rows)
-    other_returns, other_costs = columns(others)
-    own = rank_utilities(returns, costs, ids, shaping="rank", seed=seed)
-    # The others are strewn between the members, whose order stays.
-    n = len(rows) + len(others)
-    at = np.sort(data.draw(st.permutations(range(n)))[: len(rows)])
-    mixed = [np.empty(n), np.empty(n), np.full(n, 9)]
-    for column, mine, theirs in zip(
-        mixed, (returns, costs, ids), (other_returns, other_costs, 9), strict=True
-    ):
-        column[np.setdiff1d(np.arange(n), at)] = theirs
-        column[at] = mine
-    together = rank_utilities(*mixed, shaping="rank", seed=seed)
-    assert together[at].tolist() == own.tolist()
-
-
-def test_seed_generation_and_instance_each_key_the_order():
-    rng = np.random.default_rng(0)
-    n = 40 if JIT else 12
-    returns, penalties = rng.normal(size=n), rng.uniform(1, 2, n)
-    keys = [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1), (2**32, 0, 0)]
-    orders = {tuple(sort_members(returns, penalties, 0.45, *key)) for key in keys}
-    assert len(orders) == len(keys)
-
-
 @pytest.mark.parametrize("bad", [(np.nan, 0.0), (0.0, np.nan), (np.inf, 0.0), (0.0, np.inf)])
 @pytest.mark.parametrize("shaping", ["standardised", "rank"])
 @pytest.mark.parametrize("ranking", RANKINGS)

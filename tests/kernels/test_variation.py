@@ -258,8 +258,8 @@ def deal(generation, instances=None, **options):
     form = make_form(instances, config, workers)
     workers.close()
     sampler = make_sampler(config.sampler, len(instances), 9)
-    records = TrainingRecords(form.problem, sampler, config)
-    return records.deal(Noise(9, generation, 6, False))
+    records = TrainingRecords(form.problem, config)
+    return records.deal(sampler, Noise(9, generation, 6, False))
 
 
 def test_members_share_their_records():

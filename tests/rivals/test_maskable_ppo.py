@@ -100,7 +100,7 @@ def train_theirs(seed):
             "optimizer_kwargs": {"eps": 1e-8},
         },
     )
-    theta = torch.tensor(twin.learner.network.read_parameters())
+    theta = torch.tensor(twin.learner.actor.read_parameters())
     linear = [*model.policy.features_extractor.layers[::2]]
     heads = [model.policy.action_net, model.policy.value_net]
     sizes, offset = [219, *own.hidden, 13], 0

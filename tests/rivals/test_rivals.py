@@ -18,10 +18,9 @@ from acerl_np.rivals import ALGORITHMS, RivalTrainer
 from acerl_np.rivals.episodes import Ended, Episodes, Seen
 from acerl_np.rivals.learner import Task, measure_unit, reward_outcome
 from acerl_np.rivals.networks import Perceptron
+from acerl_np.rivals.ppo import Rollout
 from acerl_np.rivals.rcpom import RCPOM
-from acerl_np.rivals.replay import Replay
-from acerl_np.rivals.rollout import Rollout
-from acerl_np.rivals.sac import SAC
+from acerl_np.rivals.sac import SAC, Replay
 from acerl_np.rivals.settings import OffPolicySettings, RewardConstrainedSettings, Settings
 from acerl_np.rivals.training import LEARNERS
 from acerl_np.support.files import read_arrays, write_arrays
@@ -87,10 +86,7 @@ def test_each_finds_the_known_answer_of_a_conflict(name):
     more = {"cost_limit": 5.0}
     if base == "rcpom":
         trainer = RivalTrainer(
-            name,
-            conflict(),
-            steps=60_000,
-            settings=settings_of(name, multiplier_rate=0.1, **more),
+            name, conflict(), steps=60_000, settings=settings_of(name, multiplier_rate=0.1, **more)
         )
         trainer.run()
         # It begins at 0.001; at 2 the ten seconds of tardiness weigh as much as the detour.
@@ -131,7 +127,7 @@ def test_learning_on_the_benchmark_beats_chance():
 
 @pytest.mark.parametrize("name", [*BASE, "appo", "asac"])
 def test_a_resumed_run_ends_in_the_same_bytes(name, tmp_path):
-    more = {"look_every": 800, "look_trials": 1}
+    more = {"look_every": 800, "look_trials": 1, "seed": 2**63 - 1}
     whole = small_run(name, steps=12_000, **more)
     whole.run()
     parts = small_run(name, steps=12_000, **more)
@@ -142,6 +138,7 @@ def test_a_resumed_run_ends_in_the_same_bytes(name, tmp_path):
     resumed.run()
     assert equal(learned(resumed), learned(whole))
     assert equal(resumed.policy.to_arrays(), whole.policy.to_arrays())
+    assert not equal(learned(small_run(name, steps=4)), learned(small_run(name, steps=4, seed=4)))
     for kind in ("history", "curves"):
         texts = []
         for trainer in (whole, resumed):
@@ -163,22 +160,6 @@ def test_updates_per_step_are_what_was_asked_for(share, episodes):
     trainer = small_run("sac", steps=600, updates_per_step=share, episodes=episodes)
     trainer.run()
     assert trainer.learner._updates == int(share * trainer.taken + 1e-6)
-
-
-@pytest.mark.parametrize("name", BASE)
-def test_the_largest_seed(name):
-    trainer = small_run(name, steps=400, seed=2**63 - 1)
-    trainer.run()
-    assert np.isfinite(trainer.policy.theta).all()
-
-
-def test_seeds_differ_and_repeat():
-    runs = [small_run("ppo", seed=seed) for seed in (3, 3, 4)]
-    for run in runs:
-        run.run()
-    thetas = [run.policy.theta for run in runs]
-    assert np.array_equal(thetas[0], thetas[1])
-    assert not np.array_equal(thetas[0], thetas[2])
 
 
 def test_episodes_with_random_breakdowns_go_on_where_they_were():
@@ -352,7 +333,7 @@ def test_rcpoms_multiplier_follows_the_violation():
         before = learner.multiplier
         learner.remember(seen, np.zeros(2, np.int64), ended, now)
         shaping = -learner.potential(seen)
-        charged = learner.rollout.reward[0] - shaping
+        charged = learner.memory.reward[0] - shaping
         assert charged == pytest.approx(-before * own.reward_scale * np.array(costs) / 100.0)
         learner.update()
         expected = max(0.0, expected + 0.01 * (np.mean(costs) - 50.0))
@@ -371,7 +352,7 @@ def test_sacs_targets_are_soft_values_of_the_targets_and_follow_softly():
         ended = Ended(over, 100.0 * over, 0.0 * over, np.zeros(0, int), over[:0])
         learner.remember(seen, np.zeros(2, np.int64), ended, now)
         seen = now
-    sample = learner.replay.sample(rng.random(4), own.n_steps, own.discount)
+    sample = learner.memory.sample(rng.random(4), own.n_steps, own.discount)
     found = learner.find_targets(sample)
     observation = np.zeros((4, 5), np.float32)
     for row in range(4):
@@ -418,7 +399,7 @@ def test_an_episode_that_cannot_end_counts_as_twice_its_time():
     "values, message",
     [
         ({"clip": 2.0}, "clip: read 2.0; expected a number from 0 to 1"),
-        ({"batch": 0}, "batch: read 0; expected a whole number from 1 to 65536"),
+        ({"batch": 0}, "batch: read 0; expected a whole number from 1 to 65,536"),
         ({"batch": 1.5}, "batch: read 1.5"),
         ({"hidden": (0,)}, "hidden: read"),
         ({"hidden": ()}, "hidden: read"),
@@ -437,7 +418,7 @@ def test_settings_are_checked(values, message):
 
 
 def test_other_misuse():
-    with pytest.raises(ConfigError, match="algorithm: read dqn; expected one of ppo, sac"):
+    with pytest.raises(ConfigError, match="algorithm: read 'dqn'; expected one of ppo, sac"):
         acerl_np.rivals.train("dqn", conflict())
     for steps in (0, 2.5, "many", None, 10**13):
         with pytest.raises(ConfigError, match="steps: read"):
@@ -463,20 +444,18 @@ def test_a_callback_stops():
     assert trainer.taken == 10_000 and not trainer.done
 
 
-def test_every_setting_has_a_source_and_a_meaning():
-    for kind in {learner.settings_class for learner in LEARNERS.values()}:
-        for item in fields(kind):
-            assert item.metadata["source"] and item.metadata["meaning"]
+def save_short_run(name, path, steps):
+    """The arrays of a checkpoint."""
+    trainer = small_run(name, steps=steps)
+    trainer.run()
+    trainer.save(path)
+    return read_arrays(path, CheckpointError)
 
 
 @pytest.mark.parametrize("name", ["ppo", "sac", "mappo", "rcpom"])
 def test_damaged_checkpoints_are_refused(name, tmp_path):
     path = tmp_path / "run.npz"
-    trainer = small_run(name, steps=400)
-    trainer.run()
-    trainer.save(path)
-    arrays = dict(read_arrays(path, CheckpointError))
-    arrays.pop("checksum", None)
+    arrays = save_short_run(name, path, 400)
     for key in [key for key in arrays if key.startswith("state.")]:
         for broken in (arrays[key][:-1], arrays[key].astype(np.complex128), None):
             damaged = {k: v for k, v in arrays.items() if k != key}
@@ -501,13 +480,8 @@ def test_damaged_checkpoints_are_refused(name, tmp_path):
 )
 def test_checkpoints_with_impossible_numbers_are_refused(name, key, value, message, tmp_path):
     path = tmp_path / "run.npz"
-    trainer = small_run(name, steps=404)
-    trainer.run()
-    trainer.save(path)
-    arrays = dict(read_arrays(path, CheckpointError))
-    arrays.pop("checksum", None)
-    arrays[key] = np.full_like(arrays[key], value)
-    write_arrays(path, arrays)
+    arrays = save_short_run(name, path, 404)
+    write_arrays(path, {**arrays, key: np.full_like(arrays[key], value)})
     with pytest.raises(CheckpointError, match=message):
         RivalTrainer.resume(path)
 

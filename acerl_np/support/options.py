@@ -1,0 +1,82 @@
+"""Options as a frozen dataclass that declares, field by field, what each may be."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from functools import cache
+from typing import Any, ClassVar, Self, get_args, get_type_hints
+
+from acerl_np.support.errors import ConfigError, describe
+from acerl_np.support.fields import Field, refuse
+
+
+@dataclass(frozen=True)
+class Several(Field):
+    """A list of values, `fewest` to `most`, each as a `Field` of this kind; read as a tuple."""
+
+    fewest: int = 0
+    most: int = sys.maxsize
+
+    def read(self, name: str, value: Any, error: type[Exception] = ConfigError) -> Any:
+        """Return the values as a tuple of Python's own kind; parameters and errors as `Field`."""
+        if value is None and self.optional:
+            return None
+        if isinstance(value, tuple | list) and self.fewest <= len(value) <= self.most:
+            one = Field(self.kind, self.low, self.high)
+            try:
+                return tuple(one.read(name, each) for each in value)
+            except ConfigError:
+                pass  # the whole list is shown
+        refuse(name, value, self.words, error)
+
+
+def option(default: Any, kind: Field, **about: str) -> Any:
+    """Return a field of `Options`: its default, what it may be, and what else is said of it."""
+    return field(default=default, metadata={"field": kind, **about})
+
+
+class Options:
+    """Base of frozen dataclasses that declare what their fields may be, by `option` or by a type.
+
+    The type is bool, or a Literal of names.
+    """
+
+    unknown: ClassVar[str] = "unknown option"
+
+    def __post_init__(self) -> None:
+        """Read every value; a `ConfigError` names the first that is unusable."""
+        for name, kind in self.list_fields().items():
+            object.__setattr__(self, name, kind.read(name, getattr(self, name)))
+
+    @classmethod
+    @cache
+    def list_fields(cls) -> dict[str, Field]:
+        """Return what each option may be."""
+        types = get_type_hints(cls)
+        return {
+            item.name: item.metadata.get("field")
+            or Field(get_args(types[item.name]) or types[item.name])
+            for item in fields(cls)  # type: ignore[arg-type]
+        }
+
+    @classmethod
+    def from_dict(cls, options: Mapping[str, Any]) -> Self:
+        """Return these options, and defaults for those not given.
+
+        Raises
+        ------
+        ConfigError
+            If a key is unknown or a value is not usable.
+        """
+        known = cls.list_fields()
+        for key in options:
+            if key not in known:
+                expected = f"expected one of {', '.join(known)}"
+                raise ConfigError(f"{describe(key)}: {cls.unknown}; {expected}")
+        return cls(**options)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the options as plain values, ready for JSON."""
+        return {name: list(x) if isinstance(x, tuple) else x for name, x in vars(self).items()}

@@ -1,0 +1,157 @@
+"""What every training here has: its records, looks at what it has learned, a history, and files."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Generic
+
+import numpy as np
+
+from acerl_np.kernels.random import CURVE
+from acerl_np.kernels.state import Problem
+from acerl_np.policies.agent_pair import AgentPair
+from acerl_np.policies.index import IndexPolicy
+from acerl_np.policies.network import Policy
+from acerl_np.problem.instance import Instance, check_names, list_instances
+from acerl_np.simulation.arena import play_list, stream_keys
+from acerl_np.support.errors import InputError
+from acerl_np.support.files import write_atomically
+from acerl_np.support.numbers import check_seed
+from acerl_np.support.sharing import CopiedWhole
+from acerl_np.support.workers import Workers
+from acerl_np.training.checkpoint import save_checkpoint
+from acerl_np.training.curves import CurvePoint, format_curves
+from acerl_np.training.history import Line, format_history
+
+
+class Trainer(CopiedWhole, ABC, Generic[Line]):
+    """A training: steps that each add a line to the history, and looks at the policy now and then.
+
+    A look plays every training record, with the same draws each time. They are keyed by (seed, the record's
+    content, trial) under a purpose of their own, so a generation chosen by its looks is not chosen on the
+    trials that judge it.
+    """
+
+    kind: ClassVar[str]
+    """Of its checkpoints."""
+    columns: ClassVar[Sequence[str]]
+    """Of its history."""
+    _problem: Problem
+    """The training records."""
+    _cost_limit: float
+
+    def __init__(
+        self, instances: Instance | Sequence[Instance], seed: Any, trials: int, workers: Workers
+    ) -> None:
+        self.instances = list_instances(instances)
+        self.seed = check_seed(seed)
+        if not self.instances:
+            raise InputError("no instances; expected at least one")
+        check_names(self.instances)
+        self.history: list[Line] = []
+        self.curve: list[CurvePoint] = []
+        self._seconds = 0.0
+        self._workers = workers
+        self._rows = np.repeat(np.arange(len(self.instances)), trials)
+        self._keys = stream_keys(self.instances, trials, self.seed, purpose=CURVE)
+
+    @property
+    @abstractmethod
+    def done(self) -> bool:
+        """Whether the training is over."""
+
+    @abstractmethod
+    def step(self) -> Line:
+        """Train to the next line of the history."""
+
+    @property
+    @abstractmethod
+    def _when(self) -> tuple[int, int]:
+        """Generations, or lines of the history, and decisions so far."""
+
+    @abstractmethod
+    def _is_due(self) -> bool:
+        """Whether it is time for a look."""
+
+    @abstractmethod
+    def _show(self) -> Policy | IndexPolicy | AgentPair:
+        """Return the policy that a look shows."""
+
+    @abstractmethod
+    def _pack(self) -> dict[str, Any]:
+        """Return all that has been learned as nested arrays of a checkpoint."""
+
+    @abstractmethod
+    def _describe(self) -> dict[str, Any]:
+        """Return the settings of a checkpoint, as plain values."""
+
+    def _look(self) -> CurvePoint:
+        """Return how the policy does; the look of now if there is one."""
+        generation, decisions = self._when
+        if self.curve and (self.curve[-1].generation, self.curve[-1].decisions) == self._when:
+            return self.curve[-1]
+        problem, make = self._show().prepare(self._problem, self.instances)
+        played = play_list(problem, make, self._rows, self._keys, self._workers)
+        n, limit = len(self.instances), self._cost_limit
+        return CurvePoint.of(generation, decisions, played, n, limit)
+
+    def _observe(self) -> None:
+        """Look at the policy if a look is due."""
+        if self._is_due():
+            self._keep(self._look())
+
+    def _keep(self, latest: CurvePoint) -> None:
+        self.curve = [*self.curve, latest]  # copies of this trainer share the old list
+
+    def run(self, callback: Callable[[Line], object] | None = None) -> None:
+        """Train to the end.
+
+        Parameters
+        ----------
+        callback : callable, optional
+            Called with every line of the history; training stops early if what it returns is true, so a
+            callback that only looks returns nothing.
+        """
+        while not self.done:
+            record = self.step()
+            if callback is not None and callback(record):
+                return
+
+    @property
+    def _names(self) -> list[str]:
+        return [instance.name for instance in self.instances]
+
+    def write_history(self, path: str | os.PathLike[str]) -> None:
+        """Write `history` as CSV, atomically.
+
+        Raises
+        ------
+        StorageError
+            If the file cannot be written.
+        """
+        write_atomically(path, format_history(self.history, self._names, self.columns).encode())
+
+    def write_curves(self, path: str | os.PathLike[str]) -> None:
+        """Write `curve` as CSV, one line per look and record, the present policy last; atomically.
+
+        Raises
+        ------
+        StorageError
+            If the file cannot be written.
+        """
+        points = list(self.curve)
+        if points and points[-1] is not (latest := self._look()):
+            points.append(latest)
+        write_atomically(path, format_curves(points, self._names).encode())
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a checkpoint that `resume` continues from.
+
+        Raises
+        ------
+        StorageError
+            If the file cannot be written; an older checkpoint stays as it was.
+        """
+        save_checkpoint(path, self.kind, self._describe(), self.instances, self._pack())
