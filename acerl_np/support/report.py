@@ -19,10 +19,6 @@ FORMATS = ("text", "csv", "json", "markdown", "latex")
 DATA_FORMATS = ("csv", "json")
 """Those for programs."""
 
-FORMAT_HELP = (
-    "form of the table; csv and json: plain numbers, units in the columns' names (default: text)"
-)
-
 
 def _show(cell: Cell) -> str:
     return "" if cell is None else str(cell)
