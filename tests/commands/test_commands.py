@@ -150,6 +150,8 @@ def test_evaluate_compares_policies_and_writes_every_trial(empty, run):
     assert list(trials[0])[:6] == [
         *("policy", "instance", "trial", "makespan", "tardiness", "satisfied"),
     ]
+    for row in trials:
+        assert int(row["satisfied"]) == (float(row["tardiness"]) < 50.0)
     for name in ("late", "utilisation", "empty"):
         assert all(0.0 <= float(row[f"{name}_share"]) <= 1.0 for row in trials)
     assert float(trials[-1]["waiting_s"]) == played.waiting[0, 0]
