@@ -61,7 +61,7 @@ from acerl_np import (
     load_policy,
 )
 from acerl_np.commands.main import build_parser, main
-from acerl_np.commands.train_options import check_options, merge_options
+from acerl_np.commands.train_options import merge_options
 from acerl_np.evaluation.references import load_references, save_references
 from acerl_np.live.audit import read_audit
 from acerl_np.policies.network import initial_parameters
@@ -999,8 +999,7 @@ def check_dispatcher(path: Path) -> None:
 def check_config(path: Path) -> None:
     os.chdir(path.parent)
     try:
-        options, settings = merge_options({"config": str(path)})
-        check_options(options)
+        _, settings = merge_options({"config": str(path)})
         config = Config.from_dict(settings)
     except InputError:
         status, _, err = run_main(["train", "--config", path.name])

@@ -6,13 +6,12 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from acerl_np.support.errors import InputError, MissingExtraError, make_printable
 
 if TYPE_CHECKING:
-    from acerl_np.pictures.runs import Line
-    from acerl_np.pictures.trainings import Beside, Levels
+    from acerl_np.pictures.trainings import Beside
 
 RULES = ("FCFS", "EDD", "NVF", "STD")
 """Rules whose figures the paper prints, beside the curves of its records."""
@@ -20,24 +19,12 @@ RULES = ("FCFS", "EDD", "NVF", "STD")
 PICTURE = "curves.png"
 
 
-def load_lines(paths: Sequence[str | Path]) -> list[Line]:
-    """Return the lines of all folders; what has the same name is called by its path."""
-    from acerl_np.pictures.runs import read_lines
-
-    lines: list[Line] = []
-    found = [(str(path), line) for path in paths for line in read_lines(path)]
-    labels = [line.label for _, line in found]
-    for path, line in found:
-        alike = labels.count(line.label) > 1
-        lines.append(line._replace(label=f"{path}: {line.label}") if alike else line)
-    return lines
-
-
 def find_beside(paths: Sequence[str | Path]) -> Beside:
     """Return what is drawn beside the lines of these folders, as their config.json tell.
 
     Studies are always of bundled records, with the paper's limit.
     """
+    from acerl_np.commands.tables import is_published
     from acerl_np.experiments.published import find_row
     from acerl_np.experiments.study_tables import COST_LIMIT
     from acerl_np.pictures.runs import find_limit, find_study, read_facts
@@ -45,7 +32,7 @@ def find_beside(paths: Sequence[str | Path]) -> Beside:
 
     limits: set[float | None] = set()
     algorithms: set[str] = set()
-    records: list[dict[str, Any]] = []
+    published = True
     for path in paths:
         if find_study(path) is not None:
             limits.add(COST_LIMIT)
@@ -53,38 +40,34 @@ def find_beside(paths: Sequence[str | Path]) -> Beside:
             continue
         facts = read_facts(Path(path))
         named = facts.get("instances")
-        records.append(named if isinstance(named, dict) else {})
+        records = named if isinstance(named, dict) else {}
+        published &= bool(records) and all(is_published(*item) for item in records.items())
         limits.add(find_limit(facts))
         algorithms.add(str(facts.get("algorithm", "ACERL")).upper())
     limit = limits.pop() if len(limits) == 1 else None
-    if not all(_are_published(named) for named in records):
+    if not published:
         return Beside({}, None, limit)
     algorithm = algorithms.pop() if len(algorithms) == 1 else "ACERL"
-
-    def find_levels(policy: str) -> Levels:
+    levels = {}
+    for policy in (*RULES, algorithm):
         row = find_row("comparison-train", policy)
         cells = {} if row is None else row.cells
-        return {name: (cell.makespan, cell.tardiness) for name, cell in cells.items()}
-
-    rules = {f"{rule} (paper)": find_levels(rule) for rule in RULES}
-    return Beside(rules, (f"{algorithm} (paper)", find_levels(algorithm)), limit)
-
-
-def _are_published(named: dict[str, Any]) -> bool:
-    """Whether these records, content hashes by name, are among those of the paper's figures."""
-    from acerl_np.commands.tables import is_published
-
-    return bool(named) and all(is_published(*item) for item in named.items())
+        levels[f"{policy} (paper)"] = {name: cell[:2] for name, cell in cells.items()}
+    paper = f"{algorithm} (paper)"
+    return Beside(levels, (paper, levels.pop(paper)), limit)
 
 
 def draw_runs(paths: Sequence[str | Path], out: str | Path, only: Sequence[str] = ()) -> None:
-    """Draw the curves of runs.
-
-    `only` are labels of those to draw; by default all are.
-    """
+    """Draw the curves of runs, or only those with these labels; one label twice is told by its path."""
+    from acerl_np.pictures.runs import read_lines
     from acerl_np.pictures.trainings import draw_curves
 
-    lines = load_lines(paths)
+    found = [(path, line) for path in paths for line in read_lines(path)]
+    labels = [line.label for _, line in found]
+    lines = [
+        line._replace(label=f"{path}: {line.label}") if labels.count(line.label) > 1 else line
+        for path, line in found
+    ]
     labels = [line.label for line in lines]
     for label in only:
         if label not in labels:

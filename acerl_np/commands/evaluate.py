@@ -39,59 +39,47 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from acerl_np.commands import options as opt
-from acerl_np.commands.common import load_instances, report_unfinished
+from acerl_np.commands.inputs import read_past, take_names
 from acerl_np.commands.outputs import declare_outputs
-from acerl_np.commands.players import (
-    find_policy,
-    look_ahead,
-    play_rows,
-    read_past,
-    read_playing,
-    seat_policies,
-    take_names,
-)
+from acerl_np.commands.players import look_ahead, play_rows, read_playing, seat_named
+from acerl_np.commands.progress import report_unfinished
 from acerl_np.commands.tables import list_standings, render_standings, show_below, write_trials
 from acerl_np.commands.teams import open_team
 from acerl_np.support.errors import make_printable
 
 if TYPE_CHECKING:
-    from acerl_np.evaluation.margin import Comparison
     from acerl_np.evaluation.references import Reference
-    from acerl_np.evaluation.trials import Playing
     from acerl_np.problem.instance import Instance
+
+OWN = (
+    opt.CommandOption(
+        "--references FILE.json",
+        "hindsight references of your own records, written by acerl-np hindsight --out",
+    ),
+    opt.PAST.but(help=f"{opt.PAST.help}: adds the row 'replay'", aliases=("replay",)),
+    opt.CommandOption("--trials-csv FILE.csv", "write every single trial"),
+    opt.FORCE,
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     opt.declare(parser, *opt.NAMES, *opt.READING, opt.FIT, opt.RANDOM_BREAKDOWNS)
     opt.declare(parser.add_argument_group("lookahead"), *opt.LOOKAHEAD)
-    opt.declare(parser, *opt.PLAYING, *opt.list_team("play"), opt.MORE, opt.FORMAT)
-    references = "hindsight references of your own records, written by acerl-np hindsight --out"
-    opt.declare(parser, opt.CommandOption("references", references, metavar="FILE.json"))
-    opt.declare(parser, opt.PAST.but(help=f"{opt.PAST.help}: adds the row 'replay'"))
-    opt.declare(
-        parser,
-        opt.CommandOption("trials-csv", "write every single trial", metavar="FILE.csv"),
-        opt.FORCE,
-    )
+    opt.declare(parser, *opt.PLAYING, *opt.list_team("play"), opt.MORE, opt.FORMAT, *OWN)
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Evaluate, show and write; return the exit status."""
-    from acerl_np.evaluation.margin import compare_trials
+def run(arguments: argparse.Namespace) -> None:
+    """Evaluate, show and write."""
+    from acerl_np.evaluation.margin import compare_trials, measure_margin, play_best_rule
     from acerl_np.evaluation.past import play_past
     from acerl_np.policies.static import StaticPlan
-    from acerl_np.problem.instance import check_names
 
     names = take_names(arguments)
-    if arguments.trials_csv is not None:
-        declare_outputs(arguments, [arguments.trials_csv], option="--trials-csv")
-    policies = [find_policy(name) for name in names]
-    instances = load_instances(arguments, "dmh-train")
-    check_names(instances)
-    rows = seat_policies(arguments, policies, list(map(make_printable, names)), instances)
+    declare_outputs(arguments, [arguments.trials_csv], option="--trials-csv")
+    rows, instances = seat_named(arguments, names)
     references = gather_references(arguments, instances)
-    past = read_past(arguments, instances)
+    past = [] if arguments.past is None else read_past(arguments, arguments.past, instances)
     plans = {row.label: row.policy.describe() for row in rows if isinstance(row.policy, StaticPlan)}
     rows = look_ahead(arguments, rows, instances)
     with open_team(vars(arguments)) as team:
@@ -112,11 +100,14 @@ def run(arguments: argparse.Namespace) -> int:
         fleet = [vehicle.id for vehicle in instances[0].layout.vehicles]
         plan = comparison.static.plan.describe(fleet)
         below.append(f"best static plan for these very records: {plan}")
-    below += [*times, *describe_margin(read_playing(arguments), instances, comparison)]
+    below += times
+    if comparison.hindsight:
+        best = play_best_rule(instances, read_playing(arguments))
+        margin = measure_margin(*best, comparison.hindsight)
+        below += [margin.sentence()] if margin.is_little else []
     show_below(arguments.format, below)
     for label, trials in zip(labels, results, strict=True):
         report_unfinished(label, trials)
-    return 0
 
 
 def gather_references(
@@ -125,14 +116,12 @@ def gather_references(
     """Return bundled references and those of --references; say what the latter lack."""
     from acerl_np.evaluation.references import bundled_references, find_known, load_references
 
-    references = dict(bundled_references())
+    references, limit = dict(bundled_references()), arguments.cost_limit
     if arguments.references is None:
         return references
     own = load_references(arguments.references)
-    references.update(
-        {item.content_hash: item for item in own if item.cost_limit == arguments.cost_limit}
-    )
-    known = find_known(instances, references, arguments.cost_limit)
+    references |= {item.content_hash: item for item in own if item.cost_limit == limit}
+    known = find_known(instances, references, limit)
     for instance, reference in zip(instances, known, strict=True):
         if reference is None:
             print(
@@ -141,15 +130,3 @@ def gather_references(
                 file=sys.stderr,
             )
     return references
-
-
-def describe_margin(
-    playing: Playing, instances: Sequence[Instance], comparison: Comparison
-) -> list[str]:
-    """Return one line if there is little to win, none if there is more or hindsight is not known."""
-    from acerl_np.evaluation.margin import measure_margin, play_best_rule
-
-    if not comparison.hindsight:
-        return []
-    margin = measure_margin(*play_best_rule(instances, playing), comparison.hindsight)
-    return [margin.sentence()] if margin.is_little else []

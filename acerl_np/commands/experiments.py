@@ -22,14 +22,12 @@ import argparse
 import importlib
 import re
 import sys
-import time
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from acerl_np.commands import options as opt
-from acerl_np.commands.common import compile_ahead, make_folder
-from acerl_np.commands.outputs import declare_outputs
+from acerl_np.commands.outputs import declare_outputs, make_folder
+from acerl_np.commands.progress import compile_ahead, make_report
 from acerl_np.commands.teams import open_team
 from acerl_np.support.errors import InputError
 from acerl_np.support.files import write_atomically
@@ -59,70 +57,55 @@ PAPER = ("comparison", "robustness", "leave-one-out", "ablation")
 """What "all" repeats."""
 
 
-def list_options(study: str) -> list[opt.CommandOption]:
+def list_options(study: str) -> tuple[opt.CommandOption, ...]:
     """Return the options of a study."""
     default = 10 if study in ("learning", "generalisation") else 20
-    seeds = opt.CommandOption("seeds", "trainings per row", int, default, range=(1, 1000))
+    seeds = opt.CommandOption("--seeds", "trainings per row", int, default, range=(1, 1000))
+    what = "fewer generations, for a quick look (default: 128)"
     options = [
         seeds,
         opt.TRIALS.but(help="episodes per instance and seed", range=(1, 100_000)),
-        opt.CommandOption(
-            "generations",
-            "fewer generations, for a quick look (default: 128)",
-            int,
-            range=(1, 1_000_000),
-        ),
+        opt.CommandOption("--generations", what, int, range=(1, 1_000_000)),
     ]
     if study in WITH_RIVALS:
         names = "compared learners to train as well, such as ppo,asac; all or none"
         usual = "none" if study == "leave-one-out" else "all"
-        options.append(opt.CommandOption("rivals", names, default=usual, metavar="NAMES"))
+        options.append(opt.CommandOption("--rivals NAMES", names, default=usual))
         searched = study == "rival-settings"
         what = "steps of a training, at most" if searched else "steps of a training"
         steps = 200_000 if searched else 1_000_000
-        options.append(opt.CommandOption("rival-steps", what, int, steps, range=(1, 10**12)))
+        options.append(opt.CommandOption("--rival-steps", what, int, steps, range=(1, 10**12)))
         if not searched:
-            options.append(seeds.but(name="rival-seeds", help="trainings of each", default=5))
+            options.append(seeds.but(usage="--rival-seeds", help="trainings of each", default=5))
     form = (
         "form of the printed tables; csv and json: plain numbers, units in the columns' names, all tables in "
         "one; Markdown and CSV files are written in any case"
     )
-    return [
+    return (
         *options,
         opt.THREADS.but(help="trainings at a time (default: one per core)"),
         *opt.list_team("train", "never"),
-        opt.CommandOption(
-            "out", "folder of runs and tables", default="runs/experiments", metavar="DIR"
-        ),
+        opt.CommandOption("--out DIR", "folder of runs and tables", default="runs/experiments"),
         opt.FORCE,
         opt.FORMAT.but(help=form),
-    ]
+    )
+
+
+PAGES = (
+    opt.CommandOption("--runs DIR", "folder of finished trainings to store first"),
+    opt.CommandOption("--root DIR", "the repository", default="."),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    studies = parser.add_subparsers(dest="study", metavar="STUDY", required=True)
-    for name, summary in STUDIES.items():
-        study = studies.add_parser(
-            name,
-            help=summary,
-            description=f"{summary}\n\n{parser.description}",
-            allow_abbrev=False,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-        opt.declare(study, *list_options(name))
-    pages = studies.add_parser(
-        "pages",
-        help="the repository's pages of results, from its stored studies",
-        description="Write the tables and verdicts of docs/ and README.md anew from the studies stored in "
-        "docs/results. With --runs, first store there what this code has trained in that folder.",
-        allow_abbrev=False,
-    )
-    opt.declare(
-        pages,
-        opt.CommandOption("runs", "folder of finished trainings to store first", metavar="DIR"),
-        opt.CommandOption("root", "the repository", default=".", metavar="DIR"),
-    )
+    actions = {
+        name: opt.Action(summary, run, list_options(name), f"{summary}\n\n{parser.description}")
+        for name, summary in STUDIES.items()
+    }
+    what = "the repository's pages of results, from its stored studies"
+    actions["pages"] = opt.Action(what, write_pages, PAGES)
+    opt.add_actions(parser, actions, "study")
 
 
 def read_rivals(text: str) -> tuple[str, ...]:
@@ -139,63 +122,35 @@ def read_rivals(text: str) -> tuple[str, ...]:
     return names
 
 
-class Progress:
-    """A line every two seconds on the standard error stream; trainings that were kept cost no time."""
-
-    def restart(self) -> None:
-        """Begin a study."""
-        self.started = self.shown = time.perf_counter()
-        self.trained = 0
-
-    def report(self, done: int, total: int, label: str, trained: bool) -> None:
-        """Say that another training is finished, now or by an earlier study."""
-        now = time.perf_counter()
-        self.trained += trained
-        if done < total and now - self.shown < 2.0:
-            return
-        self.shown, elapsed = now, now - self.started
-        each = elapsed / self.trained if self.trained else None
-        left = "" if each is None else f", about {each * (total - done):.0f} s left"
-        line = f"{done}/{total} trainings, {label}, {elapsed:.0f} s{left}"
-        print(line, file=sys.stderr, flush=True)
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Run the study; return the exit status."""
+def run(arguments: argparse.Namespace) -> None:
+    """Run the study."""
     from acerl_np.support.workers import count_cores
 
-    if arguments.study == "pages":
-        return write_pages(arguments)
     # A study without compared learners has no such options.
-    rivals = read_rivals(getattr(arguments, "rivals", "none"))
+    given = {"rivals": "none", **vars(arguments)}
+    rivals = read_rivals(given["rivals"])
     from acerl_np.experiments.study import Study
 
-    declare_study(arguments)
+    names = PAPER if arguments.study == "all" else (arguments.study,)
+    declare_study(arguments, names)
     folder = make_folder(arguments.out)
-    progress = Progress()
     own = arguments.threads or count_cores()
-    with open_team(vars(arguments), usual=None, own=own) as team:
+    with open_team(given, usual=None, own=own) as team:
         # What works elsewhere finds the kernels compiled if it shares this machine.
         forms = ["best"] if arguments.study == "generalisation" else []
         compile_ahead("training", *forms, *(["rivals"] if rivals else []))
-        study = Study(
-            folder,
-            seeds=arguments.seeds,
-            trials=arguments.trials,
-            generations=arguments.generations,
-            threads=arguments.threads,
-            report=progress.report,
-            rivals=rivals,
-            rival_seeds=getattr(arguments, "rival_seeds", 5),
-            rival_steps=getattr(arguments, "rival_steps", 1_000_000),
-            team=team,
-        )
-        show_tables(arguments, study, progress)
-    return 0
+        fields = ("seeds", "trials", "generations", "threads", "rival_seeds", "rival_steps")
+        how = {name: given[name] for name in fields if name in given}
+        study = Study(folder, rivals=rivals, team=team, **how)
+        show_tables(arguments, study, names)
 
 
-def write_pages(arguments: argparse.Namespace) -> int:
-    """Store finished trainings where they are named, and write the pages of results anew."""
+def write_pages(arguments: argparse.Namespace) -> None:
+    """Store finished trainings where they are named, and write the pages of results anew.
+
+    Write the tables and verdicts of docs/ and README.md anew from the studies stored in docs/results. With
+    --runs, first store there what this code has trained in that folder.
+    """
     from acerl_np.experiments import pages
 
     root = Path(arguments.root)
@@ -204,35 +159,29 @@ def write_pages(arguments: argparse.Namespace) -> int:
             print(f"not finished, and not stored: {row}", file=sys.stderr)
     for path in pages.write_pages(root):
         print(path)
-    return 0
 
 
-def declare_study(arguments: argparse.Namespace) -> None:
+def declare_study(arguments: argparse.Namespace, names: tuple[str, ...]) -> None:
     """Refuse a folder with tables of a study's name that holds no trainings of studies."""
     folder = Path(arguments.out)
     try:
         begun = any(RUN.fullmatch(path.name) for path in (folder / "runs").glob("*.npz"))
-        names = PAPER if arguments.study == "all" else [arguments.study]
-        tables = [
-            path
-            for name in names
-            for form in ("csv", "md")
-            for path in folder.glob(f"{name}*.{form}")
-        ]
+        patterns = [f"{name}*.{form}" for name in names for form in ("csv", "md")]
+        tables = [path for pattern in patterns for path in folder.glob(pattern)]
     except (OSError, ValueError):
         return  # no such folder can be
     declare_outputs(arguments, tables, force=begun or bool(arguments.force))
 
 
-def show_tables(arguments: argparse.Namespace, study: Study, progress: Progress) -> None:
+def show_tables(arguments: argparse.Namespace, study: Study, names: tuple[str, ...]) -> None:
     """Run one study or several, write their tables and print them."""
     folder, rivals = study.folder, study.rivals
     documents: list[dict[str, Any]] = []
-    for name in PAPER if arguments.study == "all" else [arguments.study]:
+    for name in names:
         # Eight folds of ten learners take half a day: only who names the study means that.
         study.rivals = () if arguments.study == "all" and name == "leave-one-out" else rivals
         module = importlib.import_module(f"acerl_np.experiments.{name.replace('-', '_')}")
-        progress.restart()
+        study.report = make_report()
         results = study.run(module.trainings(study))
         files = study.write_records(results, name)
         for table in module.tables(study, results):
@@ -249,15 +198,9 @@ def show_tables(arguments: argparse.Namespace, study: Study, progress: Progress)
     if arguments.format == "json":
         print(render_json(documents), end="")
     elif documents:
-        print(join_tables(documents), end="")
-
-
-def join_tables(documents: Sequence[Mapping[str, Any]]) -> str:
-    """Return several tables as one of CSV: the name of the table first, then the columns of all."""
-    names = dict.fromkeys(name for item in documents for row in item["rows"] for name in row)
-    rows = [
-        {"table": item["table"], **dict.fromkeys(names), **row}
-        for item in documents
-        for row in item["rows"]
-    ]
-    return render_data(rows, "csv")
+        # One table of CSV: the name of the table first, then the columns of all.
+        known = dict.fromkeys(x for item in documents for row in item["rows"] for x in row)
+        joined = [
+            {"table": item["table"], **known, **row} for item in documents for row in item["rows"]
+        ]
+        print(render_data(joined, "csv"), end="")

@@ -1,4 +1,16 @@
-"""`acerl-np floor`: import floors from other formats, check them, show them."""
+r"""`acerl-np floor`: import floors from other formats, check them, show them.
+
+Import floors from other formats, check them, show them.
+
+Examples
+--------
+  acerl-np floor import plant.xml --out layout.json
+  acerl-np floor import hall.lif.json --vehicles 4 --start parking --speed 1.2 --out layout.json
+  acerl-np floor import tower.lif.json --join --lift ground/lift:upper/lift:20 --vehicles 4 --start dock \
+      --out layout.json
+  acerl-np floor check layout.json week1.csv week2.csv
+  acerl-np floor show layout.json --out floor.png
+"""
 
 from __future__ import annotations
 
@@ -10,15 +22,10 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from acerl_np.commands.common import (
-    OFFERED_LOAD,
-    add_breakdowns,
-    add_date_format,
-    drop_breakdowns,
-    report_ignored,
-)
-from acerl_np.commands.outputs import add_force, declare_outputs
-from acerl_np.commands.ranges import Range, check_ranges
+from acerl_np.commands import options as opt
+from acerl_np.commands.inputs import drop_breakdowns, report_ignored
+from acerl_np.commands.outputs import declare_outputs
+from acerl_np.commands.tables import count
 from acerl_np.problem.limits import LIFT_LENGTH, MAX_NUMBER, MAX_VEHICLES, MIN_SPEED
 from acerl_np.support.errors import InputError, LayoutError, make_printable
 
@@ -36,141 +43,35 @@ MOST_TIMES = 5
 
 MARK = "*"
 
-DESCRIPTION = """\
-Import floors from other formats, check them, show them.
-"""
 
-IMPORT = """\
-Turn a VDMA LIF file (JSON) or an openTCS plant model (XML) into a layout for acerl-np.
+def import_layout(arguments: argparse.Namespace) -> None:
+    """Write the layout that a file of another system describes.
 
-Nodes or points become sites; a station or location alone on its only node gives that site its name, and
-records may go on using the node's. Records may name a station with several nodes, too.
-The levels of a LIF file become one floor by --join, with --lift between nodes of two of them.
-A layout needs a fleet: the plant model's vehicles, or --vehicles with --start. What could not be
-carried over is said on the standard error stream, one line each.
-"""
+    Turn a VDMA LIF file (JSON) or an openTCS plant model (XML) into a layout for acerl-np.
 
-CHECK = f"""\
-Say how large a floor is, what cannot be reached on it, and whether its fleet can keep up with records.
-
-{OFFERED_LOAD}"""
-
-SHOW = """\
-Show a floor: as text, or with --out as a picture (needs the extra: pip install 'acerl_np[plot]').
-"""
-
-EPILOG = """\
-examples:
-  acerl-np floor import plant.xml --out layout.json
-  acerl-np floor import hall.lif.json --vehicles 4 --start parking --speed 1.2 --out layout.json
-  acerl-np floor import tower.lif.json --join --lift ground/lift:upper/lift:20 --vehicles 4 --start dock \\
-      --out layout.json
-  acerl-np floor check layout.json week1.csv week2.csv
-  acerl-np floor show layout.json --out floor.png
-"""
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
-    parser.description = DESCRIPTION
-    parser.epilog = EPILOG
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-
-    def add_action(name: str, summary: str, description: str) -> argparse.ArgumentParser:
-        return actions.add_parser(
-            name,
-            help=summary,
-            description=description,
-            epilog=EPILOG,
-            allow_abbrev=False,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-
-    _add_import(add_action("import", "make a layout from LIF or openTCS", IMPORT))
-    action = add_action("check", "reach, and load against capacity", CHECK)
-    action.add_argument("layout", metavar="LAYOUT.json", help="a layout, or 'dmh'")
-    action.add_argument(
-        "tasks", nargs="*", metavar="TASKS.csv", help="task records to be served on it"
-    )
-    add_breakdowns(action)
-    add_date_format(action)
-    action = add_action("show", "a picture of a floor", SHOW)
-    action.add_argument("layout", metavar="LAYOUT.json", help="a layout, or 'dmh'")
-    action.add_argument("--out", metavar="FILE", help="picture to write: png, svg or pdf")
-    add_force(action)
-
-
-def _add_import(action: argparse.ArgumentParser) -> None:
-    action.add_argument("file", metavar="FILE", help="a LIF file or an openTCS plant model")
-    action.add_argument("--out", required=True, metavar="LAYOUT.json", help="layout to write")
-    add_force(action)
-    kinds = ("lif", "opentcs")
-    action.add_argument(
-        "--from", dest="kind", choices=kinds, help="format of FILE (default: by its content)"
-    )
-    action.add_argument(
-        "--layout-id",
-        metavar="ID",
-        help="which layout of a LIF file with several to take: its layoutId, its layoutLevelId, or both "
-        "as ID/LEVEL",
-    )
-    action.add_argument(
-        "--join",
-        action="store_true",
-        help="take all layouts of a LIF file as the levels of one floor; an id of several levels becomes "
-        "LEVEL/ID",
-    )
-    action.add_argument(
-        "--lift",
-        action="append",
-        default=[],
-        metavar="A:B[:LENGTH]",
-        help="add a two-way edge between two nodes, LENGTH m long, the seconds that the lift takes times the "
-        f"vehicles' speed (default: {LIFT_LENGTH:g}); may be given several times",
-    )
-    action.add_argument(
-        "--two-way",
-        action="store_true",
-        help="every edge without an opposite one leads both ways (for files that list each way once)",
-    )
-    action.add_argument(
-        "--vehicles", type=int, metavar="N", help="a fleet of N vehicles instead of the file's"
-    )
-    action.add_argument(
-        "--start", metavar="SITE", help="where every vehicle starts (default: the file's starts)"
-    )
-    action.add_argument(
-        "--speed",
-        type=float,
-        metavar="S",
-        help="speed of every vehicle, m/s (default: the file's; of a fleet by --vehicles: 1)",
-    )
-    action.add_argument(
-        "--capacity",
-        type=float,
-        metavar="C",
-        help="capacity of every vehicle in units of load, 0 for unlimited (default: 0)",
-    )
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Import, check or show a floor; return the exit status."""
-    {"import": _import, "check": _check, "show": _show}[arguments.action](arguments)
-    return 0
-
-
-def _import(arguments: argparse.Namespace) -> None:
+    Nodes or points become sites; a station or location alone on its only node gives that site its name, and
+    records may go on using the node's. Records may name a station with several nodes, too.
+    The levels of a LIF file become one floor by --join, with --lift between nodes of two of them.
+    A layout needs a fleet: the plant model's vehicles, or --vehicles with --start. What could not be
+    carried over is said on the standard error stream, one line each.
+    """
     from acerl_np.problem.importers.files import import_floor
     from acerl_np.problem.layout import Layout
     from acerl_np.support.files import write_atomically
 
     declare_outputs(arguments, [arguments.out])
     data, warnings = import_floor(
-        arguments.file, kind=arguments.kind, layout_id=arguments.layout_id, join=arguments.join
+        arguments.file,
+        kind=vars(arguments)["from"],
+        layout_id=arguments.layout_id,
+        join=arguments.join,
     )
+    edges = data["edges"]
     if arguments.two_way:
-        _open_both_ways(data["edges"])
-    data["edges"] += [_read_lift(text, data) for text in arguments.lift]
+        ways = {(edge["a"], edge["b"]) for edge in edges}
+        for edge in edges:
+            edge["one_way"] = edge["one_way"] and (edge["b"], edge["a"]) in ways
+    edges += [_read_lift(text, data) for text in arguments.lift]
     _set_fleet(arguments, data)
     try:
         layout = Layout.from_dict(data)
@@ -181,13 +82,6 @@ def _import(arguments: argparse.Namespace) -> None:
     for line in warnings:
         print(f"{make_printable(arguments.file)}: warning: {line}", file=sys.stderr)
     print(f"{make_printable(arguments.out)}: {_sizes(layout)}")
-
-
-def _open_both_ways(edges: list[dict[str, Any]]) -> None:
-    """Make an imported layout's one-way edges two-way where no edge leads back."""
-    ways = {(edge["a"], edge["b"]) for edge in edges}
-    for edge in edges:
-        edge["one_way"] = edge["one_way"] and (edge["b"], edge["a"]) in ways
 
 
 def _read_lift(text: str, data: dict[str, Any]) -> dict[str, Any]:
@@ -227,13 +121,6 @@ def _set_fleet(arguments: argparse.Namespace, data: dict[str, Any]) -> None:
         raise InputError(
             f"--start: read '{arguments.start}'; expected one of the sites {some}{hint}"
         )
-    most = f"to {MAX_NUMBER:g}"
-    ranges = {
-        "speed": Range(MIN_SPEED, MAX_NUMBER, f"a number from {MIN_SPEED:g} {most} m/s", "g"),
-        "capacity": Range(0.0, MAX_NUMBER, f"a number from 0 {most}", "g"),
-        "vehicles": Range(1, MAX_VEHICLES, f"1 to {MAX_VEHICLES:,}"),
-    }
-    check_ranges(arguments, ranges)
     if arguments.vehicles is not None:
         if arguments.start is None:
             raise InputError(
@@ -269,48 +156,47 @@ def _format(layout: Layout) -> str:
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' if number > 1 else ''}"
-
-
 def _sizes(layout: Layout) -> str:
     one_way = sum(edge.one_way for edge in layout.edges)
     return (
         f"{len(layout.sites)} sites, {len(layout.edges)} edges ({one_way} one-way), "
-        f"{_count(len(layout.vehicles), 'vehicle')}"
+        f"{count(len(layout.vehicles), 'vehicle')}"
     )
 
 
-def _check(arguments: argparse.Namespace) -> None:
+def check(arguments: argparse.Namespace) -> None:
+    """Print what a floor is, what cannot be reached on it, and the load of records.
+
+    Say how large a floor is, what cannot be reached on it, and whether its fleet can keep up with records.
+    """
     from acerl_np.problem.bundled import load_instance, load_layout
     from acerl_np.problem.importers.common import list_first
     from acerl_np.problem.servable import find_no_return, find_unreachable, measure_load
     from acerl_np.problem.stations import find_stations, find_type
 
-    layout = load_layout(arguments.layout)
+    layout, tasks = load_layout(arguments.layout), arguments.tasks
     # Too large demands are counted here, not refused.
     floor = layout.with_fleet(replace(vehicle, capacity=0.0) for vehicle in layout.vehicles)
-    if arguments.breakdowns is not None and not arguments.tasks:
+    if arguments.breakdowns is not None and not tasks:
         raise InputError("--breakdowns: given without records; expected task records")
     with report_ignored():
         files = {"breakdowns": arguments.breakdowns, "date_format": arguments.date_format}
-        instances = [
-            load_instance(task, layout=floor, **files) for task in drop_breakdowns(arguments.tasks)
-        ]
+        names = drop_breakdowns(tasks)
+        instances = [load_instance(name, layout=floor, **files) for name in names]
     print(f"{layout.name}: {_sizes(layout)}")
     types: dict[str, list[str]] = {}
-    for name, places in find_stations(layout).items():
-        types.setdefault(find_type(layout, places), []).append(name)
-    for kind, names in types.items():
-        print(f"{_count(len(names), 'station')} of type {kind}: {list_first(names)}")
+    for name, served in find_stations(layout).items():
+        types.setdefault(find_type(layout, served), []).append(name)
+    for kind, own in types.items():
+        print(f"{count(len(own), 'station')} of type {kind}: {list_first(own)}")
     n_pairs, pairs = find_unreachable(floor, SHOWN + 1)
     if n_pairs:
         print(f"unreachable pairs: {n_pairs} ({list_first([f'{a} -> {b}' for a, b in pairs])})")
     else:
         print("every site can be reached from every other")
     for vehicle, sites in find_no_return(floor).items():
-        count = _count(len(sites), "site")
-        print(f"vehicle {vehicle}: cannot return to its start from {count}: {list_first(sites)}")
+        places = f"{count(len(sites), 'site')}: {list_first(sites)}"
+        print(f"vehicle {vehicle}: cannot return to its start from {places}")
     for instance in instances:
         fleet = [
             replace(vehicle, capacity=own.capacity)
@@ -322,10 +208,10 @@ def _check(arguments: argparse.Namespace) -> None:
             f"offered load {load.offered:.2f} ({load.loaded:.2f} without approaches)"
         )
         if load.too_heavy:
-            tasks = [f"{instance.tasks[k]} ({instance.demand[k]:g})" for k in load.too_heavy]
+            heavy = [f"{instance.tasks[k]} ({instance.demand[k]:g})" for k in load.too_heavy]
             print(
-                f"{instance.name}: demand above every capacity ({layout.largest_load:g}) in {len(tasks)} "
-                f"tasks: {list_first(tasks)}; no vehicle can carry them"
+                f"{instance.name}: demand above every capacity ({layout.largest_load:g}) in {len(heavy)} "
+                f"tasks: {list_first(heavy)}; no vehicle can carry them"
             )
         if load.loaded > 1.0:
             print(f"{instance.name}: this fleet cannot keep up with these records")
@@ -354,11 +240,14 @@ def _show_stations(layout: Layout) -> None:
         print(line)
 
 
-def _show(arguments: argparse.Namespace) -> None:
+def show(arguments: argparse.Namespace) -> None:
+    """Print a floor, or draw it.
+
+    Show a floor: as text, or with --out as a picture (needs the extra: pip install 'acerl_np[plot]').
+    """
     from acerl_np.problem.bundled import load_layout
 
-    if arguments.out is not None:
-        declare_outputs(arguments, [arguments.out])
+    declare_outputs(arguments, [arguments.out])
     layout = load_layout(arguments.layout)
     if arguments.out is not None:
         from acerl_np.pictures.maps import draw_layout
@@ -415,20 +304,83 @@ def draw_text(layout: Layout) -> tuple[str, list[int]]:
     unnamed = []
     taken: set[tuple[int, int]] = set()
     for k, ((row, column), site) in enumerate(zip(places, layout.sites, strict=True)):
-        length = len(site.id)
-        line = grid[row]
-        room = [
-            at
-            for at in (column + 1, column - length)
-            if at >= 0
-            and at + length <= WIDTH
-            and all(letter == " " for letter in line[at : at + length])
-            and (at > column or line[max(at - 1, 0)] == " ")
-            and (at < column or line[at + length : at + length + 1] in ([" "], []))
-        ]
+        line, length = grid[row], len(site.id)
+        # At its right or at its left, a blank between it and what stands there.
+        right, left = line[column + 1 : column + length + 2], line[:column][-length - 1 :]
+        room = [column + 1] if column + length < WIDTH and set(right) == {" "} else []
+        room += [column - length] if column >= length and set(left) == {" "} else []
         if (row, column) in taken or not room:
             unnamed.append(k)
             continue
         taken.add((row, column))
         line[room[0] : room[0] + length] = site.id
     return "\n".join("".join(line).rstrip() for line in grid), unnamed
+
+
+FLOOR = opt.CommandOption("layout LAYOUT.json", "a layout, or 'dmh'")
+IMPORT = (
+    opt.CommandOption("file FILE", "a LIF file or an openTCS plant model"),
+    opt.CommandOption("--out LAYOUT.json", "layout to write", required=True),
+    opt.FORCE,
+    opt.CommandOption(
+        "--from", "format of FILE (default: by its content)", choices=("lif", "opentcs")
+    ),
+    opt.CommandOption(
+        "--layout-id ID",
+        "which layout of a LIF file with several to take: its layoutId, its layoutLevelId, or both "
+        "as ID/LEVEL",
+    ),
+    opt.CommandOption(
+        "--join",
+        "take all layouts of a LIF file as the levels of one floor; an id of several levels becomes LEVEL/ID",
+        bool,
+        default=False,
+    ),
+    opt.CommandOption(
+        "--lift A:B[:LENGTH]",
+        "add a two-way edge between two nodes, LENGTH m long, the seconds that the lift takes times the "
+        f"vehicles' speed (default: {LIFT_LENGTH:g}); may be given several times",
+        list,
+        default=[],
+    ),
+    opt.CommandOption(
+        "--two-way",
+        "every edge without an opposite one leads both ways (for files that list each way once)",
+        bool,
+    ),
+    opt.CommandOption(
+        "--vehicles N",
+        "a fleet of N vehicles instead of the file's",
+        int,
+        range=(1, MAX_VEHICLES),
+    ),
+    opt.CommandOption("--start SITE", "where every vehicle starts (default: the file's starts)"),
+    opt.CommandOption(
+        "--speed S",
+        "speed of every vehicle, m/s (default: the file's; of a fleet by --vehicles: 1)",
+        float,
+        range=(MIN_SPEED, MAX_NUMBER),
+    ),
+    opt.CommandOption(
+        "--capacity C",
+        "capacity of every vehicle in units of load, 0 for unlimited (default: 0)",
+        float,
+        range=(0.0, MAX_NUMBER),
+    ),
+)
+CHECK = (
+    FLOOR,
+    opt.CommandOption("tasks TASKS.csv*", "task records to be served on it", default=[]),
+    *(opt.BREAKDOWNS, opt.DATE_FORMAT),
+)
+PICTURE = opt.CommandOption("--out FILE", "picture to write: png, svg or pdf")
+ACTIONS = {
+    "import": opt.Action("make a layout from LIF or openTCS", import_layout, IMPORT),
+    "check": opt.Action("reach, and load against capacity", check, CHECK, opt.OFFERED_LOAD),
+    "show": opt.Action("a picture of a floor", show, (FLOOR, PICTURE, opt.FORCE)),
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    opt.add_actions(parser, ACTIONS)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from acerl_np.commands.inputs import is_bundled
 from acerl_np.commands.tables import list_verdict, render_verdict
-from acerl_np.support.errors import AcerlError, InputError, describe, make_printable
+from acerl_np.support.errors import InputError, describe, make_printable
 from acerl_np.support.numbers import is_real
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 FILE = "held-back.npz"
 PLAN_FILE = "static.npz"
 FORMAT = 1
+PLAYED = ("trials", "seed", "cost_limit", "horizon", "threads")
 
 JudgedOn = Literal["held-back records", "noised copies", "nothing"]
 
@@ -57,21 +58,13 @@ def part_records(
 
     check_names(instances)
     share = options["hold_out"]
-    own = are_own(options["tasks"])
+    own = not all(map(is_bundled, options["tasks"]))
     if share is None and own and len(instances) >= LEAST_RECORDS:
         share = SHARE if len({item.content_hash for item in instances}) > 1 else None
     if share is None or share == "none":
         return list(instances), Judges("noised copies" if own else "nothing")
     training, held_back = hold_out(instances, share, seed=options["seed"])
     return training, Judges("held-back records", tuple(held_back), float(share))
-
-
-def are_own(tasks: Sequence[str]) -> bool:
-    """Whether any of these names is a file and no bundled instance."""
-    from acerl_np.problem.bundled import bundled_instances
-    from acerl_np.support.files import path_exists
-
-    return any(task not in bundled_instances() or path_exists(task) for task in tasks)
 
 
 def write_judges(folder: Path, judges: Judges) -> None:
@@ -87,22 +80,12 @@ def write_judges(folder: Path, judges: Judges) -> None:
     (folder / PLAN_FILE).unlink(missing_ok=True)
 
 
-def read_facts(folder: Path) -> dict[str, Any]:
-    """Return what config.json in the folder of a checkpoint tells; nothing where there is none to read."""
-    from acerl_np.support.files import read_text
-
-    try:
-        facts = json.loads(read_text(str(folder / "config.json"), InputError))
-    except (AcerlError, ValueError, RecursionError):
-        return {}
-    return facts if isinstance(facts, dict) else {}
-
-
 def read_judges(folder: Path, training: Sequence[Instance]) -> Judges:
     """Return what judges a training that goes on: as recorded in the folder of its checkpoint."""
+    from acerl_np.pictures.runs import read_config
     from acerl_np.problem.bundled import bundled_instances
 
-    facts = read_facts(folder)
+    facts = read_config(folder)
     known = {item.content_hash for item in training}
     held_back = read_held_back(folder / FILE) if (folder / FILE).exists() else []
     named = facts.get("held_back")
@@ -122,8 +105,8 @@ def read_judges(folder: Path, training: Sequence[Instance]) -> Judges:
         )
         return Judges("noised copies")
     bundled = all(item.name in bundled_instances() for item in training)
-    default: JudgedOn = "nothing" if bundled else "noised copies"
-    return Judges(default if facts.get("judged_on") != "noised copies" else "noised copies")
+    judged = facts.get("judged_on") == "noised copies"
+    return Judges("nothing" if bundled and not judged else "noised copies")
 
 
 def read_held_back(path: Path) -> list[Instance]:
@@ -143,13 +126,12 @@ def read_held_back(path: Path) -> list[Instance]:
 def check_judges(path: str, judges: Judges, options: dict[str, Any]) -> None:
     """Refuse a --hold-out that differs from the one recorded beside a checkpoint."""
     asked = options["hold_out"]
-    if asked is None or asked == (judges.share if judges.held_back else "none"):
-        return
-    found = "none" if not judges.held_back else judges.share
-    raise InputError(
-        f"{path}: trained with hold_out {found}; read {asked}, expected the same (leave the option out, "
-        "or train anew)"
-    )
+    found = judges.share if judges.held_back else "none"
+    if asked not in (None, found):
+        raise InputError(
+            f"{path}: trained with hold_out {found}; read {asked}, expected the same (leave the option "
+            "out, or train anew)"
+        )
 
 
 def show_verdict(
@@ -159,16 +141,8 @@ def show_verdict(
     from acerl_np.evaluation.verdict import judge
 
     try:
-        verdict = judge(
-            trainer.policy,
-            trainer.instances,
-            judges.held_back,
-            trials=playing.trials,
-            seed=playing.seed,
-            cost_limit=playing.cost_limit,
-            horizon=playing.horizon,
-            threads=playing.threads,
-        )
+        how = {name: getattr(playing, name) for name in PLAYED}
+        verdict = judge(trainer.policy, trainer.instances, judges.held_back, **how)
     except InputError as error:
         # The training is done and saved; floors of several sizes may not take one policy.
         print(f"no verdict: {error}", file=sys.stderr)

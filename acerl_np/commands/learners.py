@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from acerl_np.commands.common import load_instances, names_records, vary_breakdowns
-from acerl_np.commands.judging import (
-    NOTHING,
-    Judges,
-    check_judges,
-    part_records,
-    read_facts,
-    read_judges,
-)
+from acerl_np.commands.inputs import load_instances, names_records, vary_breakdowns
+from acerl_np.commands.judging import NOTHING, Judges, check_judges, part_records, read_judges
+from acerl_np.commands.progress import open_meter
 from acerl_np.commands.train_options import ACERL
 from acerl_np.support.errors import ConfigError, InputError, describe
 from acerl_np.support.numbers import check_seed
@@ -39,14 +35,23 @@ class Asked:
     options: dict[str, Any]
     settings: Mapping[str, Any]
 
+    @property
+    def named(self) -> argparse.Namespace:
+        """The options as those of other commands."""
+        return argparse.Namespace(**self.options)
+
+    @property
+    def command(self) -> str:
+        """The words of the command that trains this."""
+        return "train" if self.algorithm == ACERL else f"rivals {self.algorithm}"
+
     def load(self) -> list[Instance]:
         """Return the records that the options name."""
-        return load_instances(argparse.Namespace(**self.options), "dmh-train")
+        return load_instances(self.named, "dmh-train")
 
     def name(self) -> str:
         """Return what a new folder's name says of the records and of the algorithm."""
-        options = self.options
-        what = "tasks" if options["tasks"] else options["suite"] or "dmh-train"
+        what = "tasks" if self.options["tasks"] else self.options["suite"] or "dmh-train"
         return what if self.algorithm == ACERL else f"{what}-{self.algorithm}"
 
 
@@ -79,27 +84,27 @@ class AcerlLearner(Asked):
         """Return a trainer, new or resumed, and what judges it."""
         from acerl_np.training import acerl
 
-        threads = self.options["threads"]
+        seed, workers = self.options["seed"], {"threads": self.options["threads"], "executor": team}
         path = self.given.get("resume")
         if path is not None:
             longer = {name: self.settings.get(name) for name in ("generations", "decisions")}
-            trainer = acerl.ACERL.resume(path, **longer, threads=threads, executor=team)
+            trainer = acerl.ACERL.resume(path, **longer, **workers)
             judges = read_judges(Path(path).parent, trainer.instances)
             self.check_resumed(path, trainer, judges)
             return trainer, judges
         config = self.configure()
         self.options["preset"] = self.options["preset"] or "paper"
-        training, judges = self.part(self.load(), self.options["seed"])
-        seed = self.options["seed"]
-        return acerl.ACERL(training, config, seed=seed, threads=threads, executor=team), judges
+        training, judges = self.part(self.load(), seed)
+        return acerl.ACERL(training, config, seed=seed, **workers), judges
 
     def check_resumed(self, path: str, trainer: Any, judges: Judges) -> None:
         """Refuse options that differ from the checkpoint's, and records that have changed since."""
+        from acerl_np.pictures.runs import read_config
         from acerl_np.training.config import Config
 
         options = self.options
         check_judges(path, judges, options)
-        preset = read_facts(Path(path).parent).get("preset")
+        preset = read_config(Path(path).parent).get("preset")
         if None not in (options["preset"], preset) and options["preset"] != preset:
             raise InputError(
                 f"{path}: trained with preset {describe(preset)}; read {options['preset']}, {EXPECTED}"
@@ -110,19 +115,17 @@ class AcerlLearner(Asked):
         if "seed" in self.given or options["seed"] != 0:
             asked["seed"], stored["seed"] = options["seed"], trainer.seed
         check_same(path, asked, stored)
-        named = argparse.Namespace(**options)
-        if names_records(named) or options["breakdowns"] is not None:
+        if names_records(self.named) or options["breakdowns"] is not None:
             held_back = {item.content_hash for item in judges.held_back}
-            found = load_instances(named)
+            found = load_instances(self.named)
             instances = [item for item in found if item.content_hash not in held_back]
         else:
             instances = vary_breakdowns(trainer.instances, options["random_breakdowns"])
-        names = [instance.name for instance in trainer.instances]
-        if [instance.name for instance in instances] != names:
+        names, known = ([item.name for item in some] for some in (instances, trainer.instances))
+        if names != known:
             raise InputError(
-                f"{path}: trained on {', '.join(names)}; read "
-                f"{', '.join(instance.name for instance in instances)}, expected the same records (leave "
-                "them out: the checkpoint holds its own)"
+                f"{path}: trained on {', '.join(known)}; read {', '.join(names)}, expected the same "
+                "records (leave them out: the checkpoint holds its own)"
             )
         for now, then in zip(instances, trainer.instances, strict=True):
             if now.content_hash != then.content_hash:
@@ -133,12 +136,8 @@ class AcerlLearner(Asked):
                 )
 
     def describe(self, trainer: Any) -> dict[str, Any]:
-        """Return preset and fields of `Config`."""
+        """Return what config.json tells of the options."""
         return {"preset": self.options["preset"], "config": trainer.config.to_dict()}
-
-    def parts(self, trainer: Any) -> list[str]:
-        """Return what this form of policy compiles."""
-        return [name_part(trainer.config)]
 
     def place(self, trainer: Any) -> tuple[int, int]:
         """Return the generation or the decisions, and how many there will be."""
@@ -180,8 +179,8 @@ class RivalLearner(Asked):
             own = {"steps": config.steps, "settings": config.settings}
             seed = check_seed(options["seed"], "--seed")
             return RivalTrainer(self.algorithm, self.load(), seed=seed, **own), NOTHING
-        named = ("breakdowns", "random_breakdowns")
-        if names_records(argparse.Namespace(**options)) or any(options[x] for x in named):
+        breakdowns = options["breakdowns"] or options["random_breakdowns"]
+        if names_records(self.named) or breakdowns:
             raise InputError(
                 f"{path}: records given besides a checkpoint; expected none, it holds its own"
             )
@@ -196,12 +195,8 @@ class RivalLearner(Asked):
         return trainer, NOTHING
 
     def describe(self, trainer: Any) -> dict[str, Any]:
-        """Return the settings."""
+        """Return what config.json tells of the settings."""
         return {"settings": trainer.settings.to_dict()}
-
-    def parts(self, trainer: Any) -> list[str]:
-        """Return what a training compiles."""
-        return [name_part(trainer.settings)]
 
     def place(self, trainer: Any) -> tuple[int, int]:
         """Return the steps taken, and how many there will be."""
@@ -283,3 +278,29 @@ def count_decisions(trainer: Any) -> int:
     """Return the decisions or steps that a training has taken."""
     last = trainer.history[-1] if trainer.history else None
     return int(getattr(last, "decisions", getattr(last, "steps", 0)))
+
+
+@contextmanager
+def show_progress(
+    learner: Learner, trainer: Any, *, quiet: bool
+) -> Iterator[Callable[[Any], None]]:
+    """Return a function that shows how far it is, the episodes' means, speed and time left."""
+    if quiet or trainer.done:
+        yield lambda record: None
+        return
+    before, started = count_decisions(trainer), time.perf_counter()
+    first, total = learner.place(trainer)
+    with open_meter(first, total, learner.form) as meter:
+
+        def show(record: Any) -> None:
+            rate = (count_decisions(trainer) - before) / max(time.perf_counter() - started, 1e-9)
+            text = (
+                f"return {record.return_mean:.1f}, tardiness {record.cost_mean:.1f}, "
+                f"satisfied {record.satisfied:.0%}, {rate / 1e3:,.{learner.digits}f}k {learner.noun}/s"
+            )
+            if record.failed:
+                text += f", {record.failed} {learner.failed}"
+            # The last generation or update goes beyond a budget.
+            meter(min(learner.place(trainer)[0], total), text)
+
+        yield show

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import inspect
 import io
 import os
 import sys
@@ -13,6 +12,7 @@ from typing import NoReturn
 
 import acerl_np
 from acerl_np.commands.interruption import Terminated
+from acerl_np.commands.options import part_help
 from acerl_np.support.errors import AcerlError, make_printable
 from acerl_np.support.files import remember_streams
 
@@ -32,7 +32,10 @@ COMMANDS = {
 }
 
 
-MODULES = {"list": "listing", "warm": "warming"}
+MODULES = {
+    **{"replay": "replaying", "hindsight": "searching", "records": "recording"},
+    **{"list": "listing", "warm": "warming"},
+}
 """Modules that are not called like their commands."""
 
 
@@ -56,19 +59,6 @@ class Parser(argparse.ArgumentParser):
         return found
 
 
-def print_error(prog: str, message: str) -> None:
-    """Print one line on the standard error stream."""
-    line = " ".join(str(message).split())
-    print(f"{prog}: error: {make_printable(line)}", file=sys.stderr)
-
-
-def part_help(text: str | None) -> tuple[str, str]:
-    """Return what a docstring says below its first line: description, and examples."""
-    _, _, below = inspect.cleandoc(text or "").partition("\n\n")
-    description, _, examples = below.partition("Examples\n--------\n")
-    return description, f"examples:\n{examples}" if examples else ""
-
-
 def build_parser(command: str | None) -> argparse.ArgumentParser:
     """Return the program's parser; only the module of `command` is imported."""
     parser = Parser(
@@ -89,23 +79,15 @@ def build_parser(command: str | None) -> argparse.ArgumentParser:
         if name == command:
             module = importlib.import_module(f"acerl_np.commands.{MODULES.get(name, name)}")
             subparser.description, subparser.epilog = part_help(module.__doc__)
+            subparser.set_defaults(run=getattr(module, "run", None))
             module.add_arguments(subparser)
-            subparser.set_defaults(run=module.run)
     return parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the program.
+    """Run the program with these words, by default those of the command line.
 
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        By default those of the command line.
-
-    Returns
-    -------
-    int
-        Exit status: 0 done, 1 the machine failed, 2 bad input or arguments, 130 or 143 interrupted.
+    Returns the exit status: 0 done, 1 the machine failed, 2 bad input or arguments, 130 or 143 interrupted.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
         # Names of files need not be text, and not every terminal knows every letter.
@@ -117,25 +99,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = build_parser(command).parse_args(words)
     except SystemExit as stop:
         return int(stop.code or 0)
-    prog = f"acerl-np {options.command}"
     try:
         with remember_streams():
-            status: int = options.run(options)
+            status: int | None = options.run(options)
         sys.stdout.flush()
-        return status
+        return status or 0
     except AcerlError as error:
-        print_error(prog, str(error))
-        return error.exit_status
+        message, status = str(error), error.exit_status
     except KeyboardInterrupt as stop:
-        print_error(prog, "interrupted")
-        return 143 if isinstance(stop, Terminated) else 130
+        message, status = "interrupted", 143 if isinstance(stop, Terminated) else 130
     except BrokenPipeError:
         # The reader of our output has gone, as in `acerl-np ... | head`; say nothing more.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except MemoryError:
-        print_error(prog, "not enough memory for these sizes")
-        return 1
+        message, status = "not enough memory for these sizes", 1
     except OSError as error:
-        print_error(prog, f"{error.filename or 'the machine'}: {error.strerror or error}")
-        return 1
+        message, status = f"{error.filename or 'the machine'}: {error.strerror or error}", 1
+    line = make_printable(" ".join(message.split()))
+    print(f"acerl-np {options.command}: error: {line}", file=sys.stderr)
+    return status

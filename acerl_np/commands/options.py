@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import inspect
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from acerl_np.support.errors import ConfigError, describe
 from acerl_np.support.numbers import MAX_SEED, is_real, is_whole
@@ -22,47 +24,54 @@ class CommandOption:
 
     Attributes
     ----------
-    name : str
-        As in the shell, without dashes before it.
+    usage : str
+        As the help shows it, such as "--out DIR"; "names NAME+" stands without a name in the shell. Several
+        words are several values; "+", "*" or "?" at the end is what argparse calls nargs.
     help : str
         The default is added to it, if there is one.
     kind : type or callable
-        int, float, str, bool (a switch), or a function of the text.
+        int, float, str, bool (a switch), list (texts, as the option may be given several times), or a
+        function of the text.
     default : object
     range : (float, float), optional
         Least and most of a number.
-    metavar : str, optional
-    nargs : str, optional
-        As argparse takes it; values are lists of texts then. "append": the option may be given several times.
     choices : tuple of str
-    positional : bool
-        Without a name in the shell.
     required : bool
     aliases : tuple of str
         Older names, which the help does not show.
     """
 
-    name: str
+    usage: str
     help: str = ""
     kind: Any = str
     default: Any = None
     range: tuple[float, float] | None = None
-    metavar: str | None = None
-    nargs: str | None = None
     choices: tuple[str, ...] = ()
-    positional: bool = False
     required: bool = False
     aliases: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
         """Its name in files, and of the value."""
-        return self.name.replace("-", "_")
+        return self.usage.split()[0].removeprefix("--").replace("-", "_")
+
+    @property
+    def nargs(self) -> str | int | None:
+        """How many values it takes, as argparse has it."""
+        if self.usage[-1] in "+*?":
+            return self.usage[-1]
+        return len(self.usage.split()) - 1 if self.usage.count(" ") > 1 else None
+
+    @property
+    def metavar(self) -> Any:
+        """What the help calls its value or values."""
+        words = tuple(self.usage.rstrip("+*?").split()[1:])
+        return words if len(words) > 1 else next(iter(words), None)
 
     def refuse(self, value: Any) -> str:
         """Return what is wrong with a value; nothing if it is usable."""
         expected = f"one of {', '.join(self.choices)}" if self.choices else NOUNS.get(self.kind, "")
-        if self.nargs not in (None, "?"):
+        if self.kind is list or self.nargs not in (None, "?"):
             usable = isinstance(value, list) and all(isinstance(item, str) for item in value)
             expected = "a list of texts"
         elif self.kind in (int, float):
@@ -78,36 +87,49 @@ class CommandOption:
 
     def check(self, value: object) -> None:
         """Refuse a value from a file that is given and unusable."""
+        if value is None:
+            return
         try:
-            wrong = ""
-            if isinstance(self.kind, type) or self.nargs is not None:
-                wrong = "" if value is None else self.refuse(value)
-            elif value is not None:
+            wrong = self.refuse(value)
+            if not isinstance(self.kind, type):
                 self.kind(value)
         except argparse.ArgumentTypeError as error:
             wrong = str(error)
         if wrong:
             raise ConfigError(f"{self.key}: {wrong}")
 
+    def read(self, text: str) -> Any:
+        """Return the value that a text of the shell stands for."""
+        try:
+            value = self.kind(text)
+        except ValueError as error:
+            expected = f"invalid {self.kind.__name__} value: {text!r}"
+            raise argparse.ArgumentTypeError(expected) from error
+        wrong = self.refuse(value) if self.kind in (int, float) and self.nargs is None else ""
+        if wrong:
+            raise argparse.ArgumentTypeError(wrong)
+        return value
+
     def declare(self, parser: Parser, *, given: bool = False) -> None:
         """Tell argparse; with `given`, what is not given is no attribute of what it returns."""
         has_default = self.default is not None and self.default is not False and self.default != []
         shown = f" (default: {_show(self.default)})" if has_default else ""
-        words: dict[str, Any] = {"help": f"{self.help}{shown}", "metavar": self.metavar}
-        if self.help == argparse.SUPPRESS:
-            words["help"] = argparse.SUPPRESS  # that very object
-        words["default"] = argparse.SUPPRESS if given else self.default
+        words: dict[str, Any] = {
+            "help": f"{self.help}{shown}" if self.help != argparse.SUPPRESS else argparse.SUPPRESS,
+            "default": argparse.SUPPRESS if given else self.default,
+        }
         if self.kind is bool:
-            words = {**words, "action": "store_const", "const": True}
-            del words["metavar"]
+            words |= {"action": "store_const", "const": True}
         elif self.kind is argparse.BooleanOptionalAction:
             words["action"] = self.kind
-        elif self.nargs == "append":
-            words["action"] = "append"
+        elif self.kind is list:
+            words |= {"action": "append", "metavar": self.metavar}
         else:
-            words.update(type=self._read, nargs=self.nargs, choices=self.choices or None)
-        if not self.positional:
-            parser.add_argument(f"--{self.name}", required=self.required, **words)
+            words |= {"type": self.read, "nargs": self.nargs, "metavar": self.metavar}
+            words["choices"] = self.choices or None
+        name = self.usage.split()[0]
+        if name.startswith("--"):
+            parser.add_argument(name, required=self.required, **words)
         elif self.nargs == "*" and not given:
             # Nothing in its place says nothing of what an older name gives.
             parser.set_defaults(**{self.key: []})
@@ -118,18 +140,6 @@ class CommandOption:
         for alias in self.aliases:
             nargs = "+" if self.nargs == "*" else self.nargs
             parser.add_argument(f"--{alias}", **{**words, **hidden, "nargs": nargs})
-
-    @property
-    def _read(self) -> Any:
-        def read(text: str) -> Any:
-            value = self.kind(text)
-            wrong = self.refuse(value) if self.kind in (int, float) else ""
-            if wrong:
-                raise argparse.ArgumentTypeError(wrong)
-            return value
-
-        read.__name__ = getattr(self.kind, "__name__", "")  # which argparse shows
-        return read
 
     def but(self, **changes: Any) -> CommandOption:
         """Return the option as a command has it that differs a little."""
@@ -148,6 +158,42 @@ def declare(parser: Parser, *options: CommandOption, given: bool = False) -> Non
         option.declare(parser, given=given)
 
 
+class Action(NamedTuple):
+    """What stands below a command: `run` does it, and its docstring below the first line is its help."""
+
+    summary: str
+    run: Callable[[argparse.Namespace], object]
+    options: tuple[CommandOption, ...]
+    below: str = ""
+    """Ends the help."""
+
+
+def part_help(text: str | None) -> tuple[str, str]:
+    """Return what a docstring says below its first line: description, and examples."""
+    _, _, below = inspect.cleandoc(text or "").partition("\n\n")
+    description, _, examples = below.partition("Examples\n--------\n")
+    return description, f"examples:\n{examples}" if examples else ""
+
+
+def add_actions(
+    parser: argparse.ArgumentParser, actions: Mapping[str, Action], what: str = "action"
+) -> None:
+    """Declare what stands below a command; one without examples of its own shows the command's."""
+    choices = parser.add_subparsers(dest=what, metavar=what.upper(), required=True)
+    for name, action in actions.items():
+        description, examples = part_help(action.run.__doc__)
+        choice = choices.add_parser(
+            name,
+            help=action.summary,
+            description="\n\n".join(filter(None, (description, action.below))),
+            epilog=examples or parser.epilog,
+            allow_abbrev=False,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        declare(choice, *action.options)
+        choice.set_defaults(run=action.run)
+
+
 def read_name(text: object) -> object:
     """Return a name that is not empty."""
     if not isinstance(text, str) or not text:
@@ -160,57 +206,68 @@ def read_name(text: object) -> object:
 # Records
 
 TASKS = CommandOption(
-    "tasks",
+    "tasks TASKS*",
     "task records (CSV; '-' for the standard input) or bundled instances such as DMH-01",
     default=[],
-    metavar="TASKS",
-    nargs="*",
-    positional=True,
 )
-SUITE = CommandOption("suite", "a bundled suite such as dmh-test")
+SUITE = CommandOption("--suite", "a bundled suite such as dmh-test")
 LAYOUT = CommandOption(
-    "layout",
+    "--layout LAYOUT.json",
     "floor and fleet of the records: a JSON file or 'dmh' (default: layout.json beside each)",
-    metavar="LAYOUT.json",
 )
 BREAKDOWNS = CommandOption(
-    "breakdowns",
+    "--breakdowns FILE.csv",
     "listed breakdowns (vehicle,time,repair_time) of every record in the place of the layout's, or 'none', "
     "then no random ones either (default: breakdowns.csv beside a record, else the layout's)",
-    kind=read_name,
-    metavar="FILE.csv",
+    read_name,
 )
 DATE_FORMAT = CommandOption(
-    "date-format",
+    "--date-format FORMAT",
     "how the records write dates, such as '%%d.%%m.%%Y %%H:%%M' for 06.05.2024 07:30 (%%Y year, %%m month, "
     "%%d day, %%H hour, %%M minute, %%S second). Seconds, seconds since 1970, times of day (07:30) and ISO "
     "8601 timestamps need none",
-    metavar="FORMAT",
 )
 RANDOM_BREAKDOWNS = CommandOption(
-    "random-breakdowns",
+    "--random-breakdowns MTBF,MTTR",
     "every vehicle also breaks down at random: mean seconds between failures and to repair, such as "
     "3600,300; 'none': no random breakdowns (default: as the layout says)",
-    metavar="MTBF,MTTR",
 )
 READING = (LAYOUT, BREAKDOWNS, DATE_FORMAT)
 """What records are read with."""
+
+ONE_FLOOR = LAYOUT.but(help="floor and fleet: a JSON file or 'dmh'", required=True)
+ONE_LAYOUT = LAYOUT.but(help=f"{ONE_FLOOR.help} (default: layout.json beside the record)")
+
+
+OFFERED_LOAD = """\
+offered load: the time that the tasks take (mean approach, way from pickup to delivery, handling), by the
+time that the fleet has from the first arrival to the last due time, repairs taken off (random ones by
+their mean times). A task that only some vehicles may carry counts against these alone: the load is that
+of the worst such group. Above 1 the fleet keeps up only with approaches shorter than the mean, and not
+at all if the load without approaches is above 1. A little below 1 tasks may still be late.
+"""
+"""Ends the help of what tells it."""
+
+
+def list_data(default: str = "") -> tuple[CommandOption, ...]:
+    """Return TASKS, --suite (`default` says of which if none is named), and what they are read with."""
+    usual = f" (default: {default})" if default else ""
+    return TASKS, SUITE.but(help=f"{SUITE.help}{usual}"), *READING
+
 
 BEHIND = TASKS.but(
     help="records to play (default: the training records in the file)", aliases=("tasks",)
 )
 """Records behind the file of a policy."""
 
+OLDER_TASKS = CommandOption("--tasks TASKS+", argparse.SUPPRESS, default=[])
 NAMES = (
     CommandOption(
-        "names",
+        "names NAME+",
         "policies: policy.npz or a name; behind them task records: CSV files ('-' for the standard input) "
         "or bundled instances",
-        metavar="NAME",
-        nargs="+",
-        positional=True,
     ),
-    CommandOption("tasks", argparse.SUPPRESS, default=[], nargs="+"),
+    OLDER_TASKS,
     SUITE.but(help="a bundled suite (default: dmh-train)"),
 )
 """Policies and records that judge them."""
@@ -221,82 +278,69 @@ EPISODE = NAMES[0].but(
 )
 """Whose episode of what."""
 
-PAST = CommandOption(
-    "past",
-    "past assignments (task,vehicle,start), one file per record",
-    metavar="ASSIGNMENTS.csv",
-    nargs="+",
-    aliases=("replay",),
-)
-ONE_PAST = PAST.but(nargs=None, help="past assignments (task,vehicle,start)", aliases=())
+ONE_PAST = CommandOption("--past ASSIGNMENTS.csv", "past assignments (task,vehicle,start)")
+PAST = CommandOption("--past ASSIGNMENTS.csv+", f"{ONE_PAST.help}, one file per record")
 PAIRS = (
-    TASKS.but(name="names", help="task records or bundled instances"),
-    PAST.but(help=f"{PAST.help}, in their order", aliases=()),
-    CommandOption("tasks", argparse.SUPPRESS, default=[], nargs="+"),
+    TASKS.but(usage="names TASKS*", help="task records or bundled instances"),
+    PAST.but(help=f"{PAST.help}, in their order"),
+    OLDER_TASKS,
 )
 """Records and what was assigned in each."""
 
 FIT = CommandOption(
-    "fit",
+    "--fit TASKS+",
     "records that Static is fitted on, or a bundled suite (default for bundled records of the DMH floor: "
     "dmh-train); --layout and breakdowns hold for them, too",
-    metavar="TASKS",
-    nargs="+",
 )
 
 # Playing
 
-SEED = CommandOption("seed", "seed of every draw", int, 0, (0, MAX_SEED))
-TRIALS = CommandOption("trials", "episodes per instance", int, 30, (1, 1_000_000))
+SEED = CommandOption("--seed", "seed of every draw", int, 0, (0, MAX_SEED))
+TRIALS = CommandOption("--trials", "episodes per instance", int, 30, (1, 1_000_000))
 TRIAL = CommandOption(
-    "trial", "which of the trials of acerl-np evaluate, from 0 on", int, 0, (0, 9_999_999)
+    "--trial", "which of the trials of acerl-np evaluate, from 0 on", int, 0, (0, 9_999_999)
 )
 # None, not False: how a policy was trained decides.
 GREEDY = CommandOption(
-    "greedy",
+    "--greedy",
     "take what a trained policy likes best (default: as in its training: networks sample, as in the paper, "
     "index policies do not)",
     bool,
 )
-COST_LIMIT = CommandOption("cost-limit", "xi, limit on the tardiness, s", float, 50.0, (0, 10**9))
+COST_LIMIT = CommandOption("--cost-limit", "xi, limit on the tardiness, s", float, 50.0, (0, 10**9))
 HORIZON = CommandOption(
-    "horizon",
+    "--horizon SECONDS",
     "stop an episode after so many seconds, finished or not (default: never)",
     float,
-    metavar="SECONDS",
 )
 THREADS = CommandOption(
-    "threads", "worker threads (default: one per core)", int, range=(1, MAX_THREADS)
+    "--threads", "worker threads (default: one per core)", int, range=(1, MAX_THREADS)
 )
 PLAYING = (TRIALS, SEED, GREEDY, COST_LIMIT, HORIZON, THREADS)
 
 LOOKAHEAD = (
     CommandOption(
-        "lookahead",
+        "--lookahead N",
         "add to each trained policy and rule one that tries its best assignments on N sampled futures "
         "before each decision, such as 32",
         int,
         range=(1, 100_000),
-        metavar="N",
     ),
     CommandOption(
-        "history",
+        "--history RECORDS+",
         "records that futures are made of: files, bundled instances or a suite (default: the training "
         "records in a policy's file; rules have none). A judged record is never among its own futures",
-        metavar="RECORDS",
-        nargs="+",
     ),
     CommandOption(
-        "weights",
+        "--weights",
         "match: a record weighs by how well it agrees with the day so far; even: all alike (default: match)",
         choices=("match", "even"),
     ),
     CommandOption(
-        "bases",
+        "--bases N",
         "index policies: look ahead with N - 1 noised copies of the policy, too (default: 1)",
         int,
         range=(1, 64),
-        metavar="N",
     ),
 )
 
@@ -308,7 +352,6 @@ SILENT = 3600.0
 
 def list_team(what: str, silence: str = f"{SILENT:g}") -> tuple[CommandOption, ...]:
     """Return the options that say whose workers do the work, `what`; and the default of one in words."""
-    processes = f"{what} in so many processes of one thread each"
     dask = (
         f"{what} on the workers of a Dask scheduler such as tcp://host:8786; they execute what they are "
         "sent, so use trusted networks only (docs/scaling.md)"
@@ -318,21 +361,21 @@ def list_team(what: str, silence: str = f"{SILENT:g}") -> tuple[CommandOption, .
         f"elsewhere the work ends (default: {silence})"
     )
     return (
-        CommandOption("processes", processes, int, metavar="N"),
-        CommandOption("dask", dask, metavar="ADDRESS"),
-        CommandOption("silence", late, float, range=(1e-3, 10**9), metavar="SECONDS"),
+        CommandOption("--processes N", f"{what} in so many processes of one thread each", int),
+        CommandOption("--dask ADDRESS", dask),
+        CommandOption("--silence SECONDS", late, float, range=(1e-3, 10**9)),
     )
 
 
-FORCE = CommandOption("force", "replace what exists; a file that is read is never written", bool)
+FORCE = CommandOption("--force", "replace what exists; a file that is read is never written", bool)
 FORMAT = CommandOption(
-    "format",
+    "--format",
     "form of the table; csv and json: plain numbers, units in the columns' names",
     default="text",
     choices=FORMATS,
 )
 MORE = CommandOption(
-    "more",
+    "--more",
     "show late share, waiting, utilisation, empty travel and standard errors, too",
     bool,
     default=False,

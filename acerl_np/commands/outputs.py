@@ -1,63 +1,49 @@
-"""What a command may not write: what it reads, and what exists and is not meant to be replaced."""
+"""What a command may not write: what it reads, and what exists and is not meant to be replaced; folders."""
 
 from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from acerl_np.commands.options import FORCE, Parser
-from acerl_np.support.errors import AcerlError, InputError, make_printable
-from acerl_np.support.files import STDIN, TEMPORARY, has_mark, path_exists
+from acerl_np.support.errors import AcerlError, InputError, StorageError, make_printable
+from acerl_np.support.files import (
+    STDIN,
+    TEMPORARY,
+    claim_folder,
+    describe_os_error,
+    has_mark,
+    path_exists,
+)
 
 WRITTEN = ("out", "schedule_csv", "trials_csv")
 """Options that name what is written; all others may name what is read."""
 
 RUN_FILES = (
-    "policy.npz",
-    "run.npz",
-    "config.json",
-    "history.csv",
-    "curves.csv",
-    "curves.png",
-    "results.csv",
-    "held-back.npz",
-    "static.npz",
+    *("policy.npz", "run.npz", "config.json", "history.csv", "curves.csv", "curves.png"),
+    *("results.csv", "held-back.npz", "static.npz"),
 )
 """What a training leaves in its folder."""
 
 
-def add_force(parser: Parser) -> None:
-    """Declare --force."""
-    FORCE.declare(parser)
-
-
 def declare_outputs(
     arguments: argparse.Namespace,
-    outputs: Iterable[str | os.PathLike[str]],
+    outputs: Iterable[str | os.PathLike[str] | None],
     *,
     option: str = "--out",
     own: bool = False,
     force: bool | None = None,
 ) -> None:
-    """Refuse what must not be written, before any work.
+    """Refuse what must not be written, before any work; an output of None is none.
 
     Files are written beside their names and moved there, so what is read under another name stays as it is;
     only a name that is read itself is refused, also with --force.
 
-    Parameters
-    ----------
-    arguments : argparse.Namespace
-        With `force`; whatever it names may be read.
-    outputs : iterable of path-like
-    option : str
-        What names the outputs, for the error.
-    own : bool
-        Whether what this package made (`has_mark`) may be replaced unasked: for default names, nobody chose
-        them.
-    force : bool, optional
-        In the place of the arguments'.
+    Whatever the arguments name may be read; `option` names the outputs, for the error, and `force` stands in
+    the place of the arguments'. With `own` what this package made (`has_mark`) may be replaced unasked: for
+    default names, nobody chose them.
     """
     from acerl_np.problem.bundled import bundled_instances, bundled_suites
 
@@ -72,8 +58,7 @@ def declare_outputs(
     bundled, suites = bundled_instances(), bundled_suites()
     for name in read.copy():
         read += [str(bundled[item]) for item in suites.get(name, [name]) if item in bundled]
-    for output in outputs:
-        path = os.fspath(output)
+    for path in (os.fspath(output) for output in outputs if output is not None):
         shown = make_printable(path)
         source = next((name for name in read if _are_same(name, path)), None)
         if source is not None:
@@ -99,22 +84,49 @@ def _are_same(one: str, other: str) -> bool:
         return False
 
 
-def declare_run(arguments: argparse.Namespace) -> None:
-    """Refuse the folder of a training if it holds another run; a resumed one goes on in its own.
+def make_folder(path: str | Path, *, new: bool = False) -> Path:
+    """Make a folder for results if need be; with `new` one that did not exist, with the first free number."""
+    folder, k = Path(path), 1
+    while True:
+        try:
+            folder.mkdir(parents=True, exist_ok=not new)
+            return folder
+        except OSError as error:
+            if not isinstance(error, FileExistsError) or not folder.is_dir():
+                reason = describe_os_error(error)
+                raise StorageError(f"{folder}: cannot make the folder: {reason}") from error
+        except ValueError as error:
+            name = make_printable(str(folder))
+            raise InputError(f"{name}: {error}; expected the name of a folder") from error
+        k += 1
+        folder = Path(f"{path}-{k}")
 
-    Parameters
-    ----------
-    arguments : argparse.Namespace
-        With `out`, `resume` and `force`. Without the first two a new folder is made.
+
+@contextmanager
+def open_results(arguments: argparse.Namespace, name: str) -> Iterator[Path]:
+    """Make the folder of a training's results if need be, and hold it for this run alone.
+
+    Without `out` it is that of the checkpoint `resume`, or a new one below runs/ with this name.
     """
+    out, resume = arguments.out, arguments.resume
+    if out is None and resume is None:
+        folder = make_folder(Path("runs") / name, new=True)
+    else:
+        folder = make_folder(Path(resume).parent if out is None else out)
+    with claim_folder(folder):
+        declare_run(arguments)
+        yield folder
+
+
+def declare_run(arguments: argparse.Namespace) -> None:
+    """Refuse the folder of a training if it holds another run; a resumed one goes on in its own."""
     out, resume = arguments.out, arguments.resume
     if out is None and resume is None:
         return
     folder = Path(resume).parent if out is None else Path(out)
-    if resume is not None and _are_same(resume, str(folder / "run.npz")):
-        return
-    force = bool(arguments.force) or is_killed_start(folder)
-    declare_outputs(arguments, [folder / name for name in RUN_FILES], force=force)
+    if resume is None or not _are_same(resume, str(folder / "run.npz")):
+        force = bool(arguments.force) or is_killed_start(folder)
+        declare_outputs(arguments, [folder / name for name in RUN_FILES], force=force)
 
 
 def is_killed_start(folder: Path) -> bool:
@@ -122,19 +134,16 @@ def is_killed_start(folder: Path) -> bool:
 
     That is config.json, and the held-back records that it names: nothing was trained there.
     """
-    from acerl_np.commands.judging import FILE, read_facts, read_held_back
+    from acerl_np.commands.judging import FILE, read_held_back
+    from acerl_np.pictures.runs import read_config
 
     try:
-        names = {item.name for item in folder.iterdir()}
-    except (OSError, ValueError):
-        return False
-    names = {name for name in names if not TEMPORARY.fullmatch(name)}
-    facts = read_facts(folder)
-    # The folder of --seeds has a config.json with "seeds", and of a study none of these.
-    if not names <= {"config.json", FILE} or not {"acerl_np", "seed"} <= facts.keys():
-        return False
-    try:
+        names = {item.name for item in folder.iterdir() if not TEMPORARY.fullmatch(item.name)}
+        facts = read_config(folder)
+        # The folder of --seeds has a config.json with "seeds", and of a study none of these.
+        if not names <= {"config.json", FILE} or not {"acerl_np", "seed"} <= facts.keys():
+            return False
         held_back = read_held_back(folder / FILE) if FILE in names else []
-    except AcerlError:
+    except (AcerlError, OSError, ValueError):
         return False
     return not held_back or {x.name: x.content_hash for x in held_back} == facts.get("held_back")

@@ -17,109 +17,48 @@ Examples
 from __future__ import annotations
 
 import argparse
-import inspect
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acerl_np.commands import options as opt
-from acerl_np.commands.common import load_instances, report_ignored, report_unfinished
 from acerl_np.commands.curves import PICTURE, draw_runs
+from acerl_np.commands.inputs import load_episode, read_past, take_names
 from acerl_np.commands.outputs import declare_outputs
 from acerl_np.commands.players import (
+    Seat,
     check_fit,
     find_policy,
-    load_episode,
     play_rows,
     read_playing,
-    seat_policies,
-    take_names,
+    seat_named,
 )
 from acerl_np.commands.policy import MEASURING, measure
+from acerl_np.commands.progress import report_unfinished
 from acerl_np.support.errors import InputError, PolicyError, make_printable
 
 if TYPE_CHECKING:
     from acerl_np.simulation.trace import Trace
 
-DEFAULTS = {
-    "curves": f"{PICTURE} in the run's folder, of several in this one",
-    "gantt": "gantt.png",
-    "floor": "traffic.png",
-    "compare": "compare.png",
-    "sampler": "sampler.png in the run's folder",
-    "weights": "weights.png beside the policy",
-}
 
+@contextmanager
+def _picture(arguments: argparse.Namespace, default: str | Path) -> Iterator[Path]:
+    """Return the picture's name, and print it when it is drawn.
 
-EPISODES = (
-    opt.EPISODE,
-    opt.ONE_PAST,
-    *opt.READING,
-    opt.RANDOM_BREAKDOWNS,
-    opt.TRIAL,
-    opt.SEED,
-    opt.GREEDY,
-)
-RUN_FOLDER = opt.CommandOption(
-    "folder", "of a run, or of --seeds", metavar="RUN_FOLDER", positional=True
-)
-OPTIONS: dict[str, tuple[opt.CommandOption, ...]] = {
-    "curves": (
-        RUN_FOLDER.but(name="runs", help="folders, or a study's curves", nargs="+"),
-        opt.CommandOption(
-            "only", "lines to draw (default: all)", metavar="LABEL", nargs="+", default=[]
-        ),
-    ),
-    "gantt": EPISODES,
-    "floor": EPISODES,
-    "compare": (*opt.NAMES, *opt.READING, opt.RANDOM_BREAKDOWNS, opt.FIT, *opt.PLAYING),
-    "sampler": (RUN_FOLDER,),
-    "weights": (
-        opt.CommandOption("file", "an index policy", metavar="POLICY.npz", positional=True),
-        *MEASURING,
-    ),
-}
-"""Of each kind."""
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
-    kinds = parser.add_subparsers(dest="kind", metavar="KIND", required=True)
-    for name, draw in KINDS.items():
-        help, _, description = inspect.cleandoc(draw.__doc__ or "").partition("\n\n")
-        kind = kinds.add_parser(
-            name,
-            help=help.removeprefix("Draw ").rstrip("."),
-            description=description,
-            epilog=parser.epilog,
-            allow_abbrev=False,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-        out = (
-            f"picture to write: png, svg or pdf (default: {DEFAULTS[name]}, in the place of an earlier "
-            "picture)"
-        )
-        opt.declare(kind, *OPTIONS[name], opt.CommandOption("out", out, metavar="FILE"), opt.FORCE)
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Draw; return the exit status."""
-    print(make_printable(str(KINDS[arguments.kind](arguments))))
-    return 0
-
-
-def _choose_out(arguments: argparse.Namespace, default: Path) -> Path:
-    """Return the picture's name, unless it must not be written; nothing is played in vain."""
+    What must not be written, or cannot be, is refused: nothing is played in vain.
+    """
     from acerl_np.pictures.drawing import check_extra, check_form
 
-    out = default if arguments.out is None else Path(arguments.out)
+    out = Path(default if arguments.out is None else arguments.out)
     check_form(out)
     declare_outputs(arguments, [out], own=arguments.out is None)
     check_extra()
-    return out
+    yield out
+    print(make_printable(str(out)))
 
 
-def draw_curves(arguments: argparse.Namespace) -> Path:
+def draw_curves(arguments: argparse.Namespace) -> None:
     """Draw makespan and tardiness as training went on.
 
     Draw makespan and tardiness against decisions, the mean of the records and each of them: from
@@ -134,12 +73,11 @@ def draw_curves(arguments: argparse.Namespace) -> Path:
     if len(arguments.runs) == 1:
         study = find_study(arguments.runs[0])
         default = Path(arguments.runs[0]) / PICTURE if study is None else study.with_suffix(".png")
-    out = _choose_out(arguments, default)
-    draw_runs(arguments.runs, out, arguments.only)
-    return out
+    with _picture(arguments, default) as out:
+        draw_runs(arguments.runs, out, arguments.only)
 
 
-def draw_vehicles(arguments: argparse.Namespace) -> Path:
+def draw_vehicles(arguments: argparse.Namespace) -> None:
     """Draw what each vehicle did in an episode.
 
     Draw a row of bars for each vehicle: ways to pickups, loaded ways, those of late tasks, breakdowns.
@@ -147,12 +85,11 @@ def draw_vehicles(arguments: argparse.Namespace) -> Path:
     """
     from acerl_np.pictures.gantt import draw_gantt
 
-    out = _choose_out(arguments, Path("gantt.png"))
-    draw_gantt(out, _trace_episode(arguments))
-    return out
+    with _picture(arguments, "gantt.png") as out:
+        draw_gantt(out, _trace_episode(arguments))
 
 
-def draw_floor(arguments: argparse.Namespace) -> Path:
+def draw_floor(arguments: argparse.Namespace) -> None:
     """Draw traffic on the floor in an episode.
 
     Draw the floor with each edge as wide and as dark as it was busy in an episode. The episode is a trial
@@ -160,32 +97,28 @@ def draw_floor(arguments: argparse.Namespace) -> Path:
     """
     from acerl_np.pictures.maps import draw_traffic
 
-    out = _choose_out(arguments, Path("traffic.png"))
-    draw_traffic(out, _trace_episode(arguments))
-    return out
+    with _picture(arguments, "traffic.png") as out:
+        draw_traffic(out, _trace_episode(arguments))
 
 
 def _trace_episode(arguments: argparse.Namespace) -> Trace:
     from acerl_np.evaluation.tracing import trace_past, trace_policy
-    from acerl_np.problem.assignments import read_assignments
 
     names, instance = load_episode(arguments)
     own = {"trial": arguments.trial, "seed": arguments.seed}
-    past = arguments.past
-    if past is not None:
+    if arguments.past is not None:
         if names:
             shown = ", ".join(map(make_printable, arguments.names))
             raise InputError(f"read {len(arguments.names)} names ({shown}); expected INSTANCE")
-        with report_ignored():
-            assignments = read_assignments(past, instance, date_format=arguments.date_format)
-        return trace_past(assignments, **own)
+        [past] = read_past(arguments, [arguments.past], [instance])
+        return trace_past(past, **own)
     policy = find_policy(names[0])
     label = policy if isinstance(policy, str) else names[0]
-    check_fit([label], [policy], [instance])
+    check_fit([Seat(label, policy)], [instance])
     return trace_policy(policy, instance, **own, greedy=arguments.greedy, label=label)
 
 
-def compare(arguments: argparse.Namespace) -> Path:
+def compare(arguments: argparse.Namespace) -> None:
     """Draw policies beside each other on the same records.
 
     Draw makespan and tardiness of policies, a row each: every record's mean, joined from policy to
@@ -194,25 +127,19 @@ def compare(arguments: argparse.Namespace) -> Path:
     """
     from acerl_np.pictures.compare import draw_comparison
     from acerl_np.pictures.drawing import MAX_LINES
-    from acerl_np.problem.instance import check_names
 
     names = take_names(arguments)
     if len(names) > MAX_LINES:
         raise InputError(f"{len(names)} policies; expected 1 to {MAX_LINES}")
-    out = _choose_out(arguments, Path("compare.png"))
-    policies = [find_policy(name) for name in names]
-    instances = load_instances(arguments, "dmh-train")
-    check_names(instances)
-    rows = seat_policies(arguments, policies, list(map(make_printable, names)), instances)
-    results, _ = play_rows(read_playing(arguments), rows, instances)
-    shown = [row.label for row in rows]
-    draw_comparison(out, shown, results)
-    for label, trials in zip(shown, results, strict=True):
-        report_unfinished(label, trials)
-    return out
+    with _picture(arguments, "compare.png") as out:
+        rows, instances = seat_named(arguments, names)
+        results, _ = play_rows(read_playing(arguments), rows, instances)
+        draw_comparison(out, [row.label for row in rows], results)
+    for row, trials in zip(rows, results, strict=True):
+        report_unfinished(row.label, trials)
 
 
-def draw_shares(arguments: argparse.Namespace) -> Path:
+def draw_shares(arguments: argparse.Namespace) -> None:
     """Draw which records the sampler chose.
 
     Draw each record's share of the episodes over the generations, beside the even share: from
@@ -222,13 +149,12 @@ def draw_shares(arguments: argparse.Namespace) -> Path:
     from acerl_np.pictures.trainings import draw_sampler
 
     folder = Path(arguments.folder)
-    out = _choose_out(arguments, folder / "sampler.png")
-    runs = [read_counts(own) for own in find_runs(folder)]
-    draw_sampler(out, folder.resolve().name, runs)
-    return out
+    with _picture(arguments, folder / "sampler.png") as out:
+        runs = [read_counts(own) for own in find_runs(folder)]
+        draw_sampler(out, folder.resolve().name, runs)
 
 
-def draw_learned(arguments: argparse.Namespace) -> Path:
+def draw_learned(arguments: argparse.Namespace) -> None:
     """Draw what an index policy has learned.
 
     Draw the weights of a linear index policy, the largest first. With hidden units a weight alone means
@@ -240,25 +166,48 @@ def draw_learned(arguments: argparse.Namespace) -> Path:
     from acerl_np.policies.index import IndexPolicy
 
     file = arguments.file
-    out = _choose_out(arguments, Path(file).parent / "weights.png")
-    policy = load_policy(file)
-    if not isinstance(policy, IndexPolicy):
-        raise PolicyError(
-            f"{make_printable(file)}: read a policy of form {policy.form}, whose weights have no names; "
-            "expected an index policy (acerl-np train --preset best)"
-        )
-    # The weights of a linear policy speak for themselves.
-    importance = measure(arguments, policy) if policy.shape.hidden else measure_importance(policy)
-    draw_weights(out, file, importance)
-    return out
+    with _picture(arguments, Path(file).parent / "weights.png") as out:
+        policy = load_policy(file)
+        if not isinstance(policy, IndexPolicy):
+            raise PolicyError(
+                f"{make_printable(file)}: read a policy of form {policy.form}, whose weights have no "
+                "names; expected an index policy (acerl-np train --preset best)"
+            )
+        # The weights of a linear policy speak for themselves.
+        hidden = policy.shape.hidden
+        importance = measure(arguments, policy) if hidden else measure_importance(policy)
+        draw_weights(out, file, importance)
 
 
-KINDS: dict[str, Callable[[argparse.Namespace], Path]] = {
-    "curves": draw_curves,
-    "gantt": draw_vehicles,
-    "floor": draw_floor,
-    "compare": compare,
-    "sampler": draw_shares,
-    "weights": draw_learned,
+EPISODES = (
+    *(opt.EPISODE, opt.ONE_PAST, *opt.READING, opt.RANDOM_BREAKDOWNS),
+    *(opt.TRIAL, opt.SEED, opt.GREEDY),
+)
+RUNS = opt.CommandOption("runs RUN_FOLDER+", "folders, or a study's curves")
+FOLDER = opt.CommandOption("folder RUN_FOLDER", "of a run, or of --seeds")
+ONLY = opt.CommandOption("--only LABEL+", "lines to draw (default: all)", default=[])
+COMPARED = (*opt.NAMES, *opt.READING, opt.RANDOM_BREAKDOWNS, opt.FIT, *opt.PLAYING)
+LEARNED = (opt.CommandOption("file POLICY.npz", "an index policy"), *MEASURING)
+
+KINDS = {
+    "curves": (draw_curves, (RUNS, ONLY), f"{PICTURE} in the run's folder, of several in this one"),
+    "gantt": (draw_vehicles, EPISODES, "gantt.png"),
+    "floor": (draw_floor, EPISODES, "traffic.png"),
+    "compare": (compare, COMPARED, "compare.png"),
+    "sampler": (draw_shares, (FOLDER,), "sampler.png in the run's folder"),
+    "weights": (draw_learned, LEARNED, "weights.png beside the policy"),
 }
-"""Their docstrings are their help."""
+"""Of each kind: what draws it, whose docstring is its help, its options, and the picture's default name."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    actions = {}
+    for name, (draw, options, default) in KINDS.items():
+        summary = (draw.__doc__ or "").partition(".")[0].removeprefix("Draw ")
+        out = opt.CommandOption(
+            "--out FILE",
+            f"picture to write: png, svg or pdf (default: {default}, in the place of an earlier picture)",
+        )
+        actions[name] = opt.Action(summary, draw, (*options, out, opt.FORCE))
+    opt.add_actions(parser, actions, "kind")

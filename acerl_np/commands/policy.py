@@ -1,10 +1,6 @@
 """`acerl-np policy`: show what a policy file holds.
 
-Show a policy of any form: its sizes or its plan, and where it comes from (floor, fleet, records, version).
-
-Of a linear index policy each weight is shown, what it does, and what leaving it out would cost: makespan
-and share within the limit when it is set to 0, played on noised copies of the training records (arrivals
-moved by up to 5 s). With hidden units a weight alone means little, so that only the cost is shown.
+Show what a policy file holds.
 
 Examples
 --------
@@ -22,8 +18,8 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from acerl_np.commands import options as opt
-from acerl_np.commands.common import load_instances, names_records
-from acerl_np.commands.players import check_fit
+from acerl_np.commands.inputs import load_instances, names_records
+from acerl_np.commands.players import Seat, check_fit
 from acerl_np.commands.tables import Column, render
 from acerl_np.support.errors import PolicyWarning, list_some, make_printable
 from acerl_np.support.report import render_data, render_table
@@ -32,30 +28,10 @@ if TYPE_CHECKING:
     from acerl_np.evaluation.importance import Importance
     from acerl_np.policies.files import AnyPolicy
     from acerl_np.policies.index import IndexPolicy
-    from acerl_np.policies.origin import Origin
     from acerl_np.problem.instance import Instance
 
 SHOWN = 8
 """Most names in a line."""
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    show = actions.add_parser(
-        "show",
-        help="what a file holds, and what each weight does",
-        description=parser.description,
-        epilog=parser.epilog,
-        allow_abbrev=False,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.description = "Show what a policy file holds.\n"
-    opt.declare(
-        show, opt.CommandOption("file", "policy.npz, of any form", metavar="FILE", positional=True)
-    )
-    opt.declare(show, *MEASURING, opt.FORMAT)
-
 
 MEASURING = (
     opt.BEHIND,
@@ -68,8 +44,25 @@ MEASURING = (
 """On what `measure` plays, and how."""
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Show the policy; return the exit status."""
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    file = opt.CommandOption("file FILE", "policy.npz, of any form")
+    show = opt.Action(
+        "what a file holds, and what each weight does", run, (file, *MEASURING, opt.FORMAT)
+    )
+    opt.add_actions(parser, {"show": show})
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Show the policy.
+
+    Show a policy of any form: its sizes or its plan, and where it comes from (floor, fleet, records,
+    version).
+
+    Of a linear index policy each weight is shown, what it does, and what leaving it out would cost: makespan
+    and share within the limit when it is set to 0, played on noised copies of the training records (arrivals
+    moved by up to 5 s). With hidden units a weight alone means little, so that only the cost is shown.
+    """
     from acerl_np.policies.files import load_policy
     from acerl_np.policies.index import IndexPolicy
 
@@ -79,31 +72,27 @@ def run(arguments: argparse.Namespace) -> int:
     if isinstance(policy, IndexPolicy):
         importance = measure(arguments, policy)
     elif names_records(arguments):
-        check_fit([arguments.file], [policy], load_instances(arguments))
+        check_fit([Seat(arguments.file, policy)], load_instances(arguments))
     form = arguments.format
     if form == "json":
         print(render_json(facts, importance), end="")
-        return 0
+        return
     shown = [[make_printable(name), make_printable(text)] for name, text in facts]
     if importance is None and form != "text":
         print(render_table(["policy", make_printable(arguments.file)], shown, form), end="")
-        return 0
+        return
     # A table for another program stays one.
     below = sys.stdout if form in ("text", "markdown") else sys.stderr
     for name, text in shown:
         print(f"{name}: {text}{'  ' if form == 'markdown' else ''}", file=below)
     if importance is None:
-        return 0
+        return
     print(file=below)
-    if form == "csv":
-        print(render_data(list_data(importance), form), end="")
-    else:
-        print(render_features(importance, form), end="")
+    print(render_features(importance, form), end="")
     if form == "markdown":
         print()
     for line in explain(importance):
         print(line, file=below)
-    return 0
 
 
 def measure(arguments: argparse.Namespace, policy: IndexPolicy) -> Importance:
@@ -113,15 +102,10 @@ def measure(arguments: argparse.Namespace, policy: IndexPolicy) -> Importance:
     records: list[Instance] = list(policy.origin.history) if policy.origin is not None else []
     if names_records(arguments):
         records = load_instances(arguments)
+    how = {name: getattr(arguments, name) for name in ("seed", "cost_limit", "threads")}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PolicyWarning)  # where it was trained is shown
-        return measure_importance(
-            policy,
-            records,
-            seed=arguments.seed,
-            cost_limit=arguments.cost_limit,
-            threads=arguments.threads,
-        )
+        return measure_importance(policy, records, **how)
 
 
 def list_facts(policy: AnyPolicy) -> list[tuple[str, str]]:
@@ -133,31 +117,24 @@ def list_facts(policy: AnyPolicy) -> list[tuple[str, str]]:
     facts = [("form", policy.form)]
     if isinstance(policy, IndexPolicy):
         kind = f"{policy.shape.hidden} hidden units" if policy.shape.hidden else "linear"
+        knows = ", ".join(policy.shape.knowledge) or "nothing that not every floor knows"
         facts.append(("function", f"{len(policy.features)} features, {kind}"))
-        facts.append(("parameters", f"{policy.n_parameters:,}"))
-        facts.append(
-            ("knows", ", ".join(policy.shape.knowledge) or "nothing that not every floor knows")
-        )
+        facts += [("parameters", f"{policy.n_parameters:,}"), ("knows", knows)]
     elif isinstance(policy, Policy):
         pair = " each: one chooses the vehicle, one its rule" if policy.form == "agents" else ""
-        facts.append(("layers", "-".join(str(size) for size in policy.sizes.tolist()) + pair))
-        facts.append(("parameters", f"{policy.n_parameters:,}"))
+        layers = "-".join(str(size) for size in policy.sizes.tolist()) + pair
+        facts += [("layers", layers), ("parameters", f"{policy.n_parameters:,}")]
         facts.append(("serves", f"{policy.n_vehicles} vehicles, {policy.task_slots} tasks seen"))
         own = f"each of {len(policy.task_ids)} tasks its own, by id"
         facts.append(("slots", own if policy.task_ids else "by place in the pool"))
     elif isinstance(policy, StaticPlan):
         facts.append(("plan", policy.describe()))
-    return facts + list_origin(policy.origin)
-
-
-def list_origin(origin: Origin | None) -> list[tuple[str, str]]:
-    """Return where a policy comes from."""
+    origin = policy.origin
     if origin is None:
-        return [("origin", "not known")]
-    facts = []
+        return [*facts, ("origin", "not known")]
     for place in origin.places:
-        facts.append(("floor", f"{place.floor} (hash {place.floor_hash[:12]})"))
         fleet = f"{list_some(list(place.vehicles), SHOWN)} (hash {place.fleet_hash[:12]})"
+        facts.append(("floor", f"{place.floor} (hash {place.floor_hash[:12]})"))
         facts.append(("fleet", fleet))
     names = list_some([record.name for record in origin.records], SHOWN)
     kept = "" if origin.history else "; names and hashes alone"
@@ -166,32 +143,8 @@ def list_origin(origin: Origin | None) -> list[tuple[str, str]]:
     return facts
 
 
-def render_features(importance: Importance, form: str) -> str:
-    """Return the table of features for people."""
-    is_linear = any(part.weight is not None for part in importance.parts)
-    whole = importance.makespan
-    columns = [
-        Column("feature", "feature"),
-        *([Column("weight", "weight", ".3f")] if is_linear else []),
-    ]
-    if whole is not None:
-        columns.append(Column("makespan_without_s", "makespan without", ".1f"))
-        columns.append(Column("more", "more", "+.1f"))
-        columns.append(Column("satisfied_without_share", "within without", ".0%"))
-    columns.append(Column("effect", "effect" if is_linear else "what it is", words=True))
-    rows = [
-        {
-            **row,
-            "feature": make_printable(part.name),
-            "more": None if whole is None or part.makespan is None else part.makespan - whole,
-        }
-        for row, part in zip(list_data(importance), importance.parts, strict=True)
-    ]
-    return render(columns, rows, form)
-
-
-def list_data(importance: Importance) -> list[dict[str, object]]:
-    """Return the table of features for programs."""
+def list_features(importance: Importance) -> list[dict[str, object]]:
+    """Return the rows of the table of features."""
     return [
         {
             "feature": part.name,
@@ -204,23 +157,39 @@ def list_data(importance: Importance) -> list[dict[str, object]]:
     ]
 
 
+def render_features(importance: Importance, form: str) -> str:
+    """Return the table of features."""
+    rows = list_features(importance)
+    if form == "csv":
+        return render_data(rows, form)
+    is_linear = any(part.weight is not None for part in importance.parts)
+    whole = importance.makespan
+    columns = [Column("feature", "feature")]
+    columns += [Column("weight", "weight", ".3f")] if is_linear else []
+    if whole is not None:
+        columns.append(Column("makespan_without_s", "makespan without", ".1f"))
+        columns.append(Column("more", "more", "+.1f"))
+        columns.append(Column("satisfied_without_share", "within without", ".0%"))
+    columns.append(Column("effect", "effect" if is_linear else "what it is", words=True))
+    for row, part in zip(rows, importance.parts, strict=True):
+        row["feature"] = make_printable(part.name)
+        row["more"] = part.makespan - whole if part.makespan is not None and whole else None
+    return render(columns, rows, form)
+
+
 def explain(importance: Importance) -> list[str]:
     """Return what stands below the table of features."""
     lines = []
     if any(part.weight is not None for part in importance.parts):
-        lines.append(
-            "weight: per typical difference of the feature between the pairs of a decision"
+        what = "per typical difference of the feature between the pairs of a decision"
+        lines.append(f"weight: {what}")
+    without = "no records in the file; TASKS or --suite name some, to tell what each is worth"
+    if importance.makespan is not None:
+        without = (
+            f"without: set to 0, on {importance.n_records} noised copies of the records; with all of them "
+            f"{importance.makespan:.1f} s, {importance.satisfied:.0%} within {importance.cost_limit:g} s"
         )
-    if importance.makespan is None:
-        lines.append(
-            "no records in the file; TASKS or --suite name some, to tell what each is worth"
-        )
-        return lines
-    lines.append(
-        f"without: set to 0, on {importance.n_records} noised copies of the records; with all of them "
-        f"{importance.makespan:.1f} s, {importance.satisfied:.0%} within {importance.cost_limit:g} s"
-    )
-    return lines
+    return [*lines, without]
 
 
 def render_json(facts: list[tuple[str, str]], importance: Importance | None) -> str:
@@ -234,5 +203,5 @@ def render_json(facts: list[tuple[str, str]], importance: Importance | None) -> 
             data[name] = int(text.replace(",", "")) if name == "parameters" else text
     if importance is not None:
         data["makespan_s"], data["satisfied_share"] = importance.makespan, importance.satisfied
-        data["features"] = list_data(importance)
+        data["features"] = list_features(importance)
     return json.dumps(data, indent=1) + "\n"

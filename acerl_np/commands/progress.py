@@ -1,4 +1,4 @@
-"""What a training shows while it runs."""
+"""What a command says on the standard error stream while it works."""
 
 from __future__ import annotations
 
@@ -6,26 +6,61 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
-
-from acerl_np.commands.learners import count_decisions
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from acerl_np.commands.learners import Learner
+    from acerl_np.evaluation.trials import Trials
+
+
+def compile_ahead(*parts: str, quiet: bool = False) -> None:
+    """Compile or load parts of `acerl_np.warm.PARTS` before a command begins; say how long that took."""
+    from acerl_np.support.machine_code import count_compiled
+    from acerl_np.warm import warm_up
+
+    started, before = time.perf_counter(), count_compiled()
+    for part in parts:
+        warm_up(part, quiet=quiet)
+    if count_compiled() > before and not quiet:
+        print(f"compiled in {time.perf_counter() - started:.0f} s", file=sys.stderr, flush=True)
+
+
+def report_unfinished(name: str, trials: Trials) -> None:
+    """Say how many episodes did not finish, if any."""
+    if trials.unfinished:
+        print(
+            f"{name}: {trials.unfinished} of {trials.makespan.size} episodes did not finish; "
+            "means are over the others",
+            file=sys.stderr,
+        )
+
+
+def make_report() -> Callable[[int, int, str, bool], None]:
+    """Return what says how many trainings of all are done, in a line every two seconds, and the time left.
+
+    Those that were trained earlier cost no time.
+    """
+    started = shown = time.perf_counter()
+    trained = 0
+
+    def report(done: int, total: int, label: str, is_new: bool) -> None:
+        nonlocal shown, trained
+        now = time.perf_counter()
+        trained += is_new
+        if done < total and now - shown < 2.0:
+            return
+        shown, elapsed = now, now - started
+        left = f", about {elapsed / trained * (total - done):.0f} s left" if trained else ""
+        line = f"{done}/{total} trainings, {label}, {elapsed:.0f} s{left}"
+        print(line, file=sys.stderr, flush=True)
+
+    return report
 
 
 @contextmanager
 def open_meter(first: int, total: int, form: str) -> Iterator[Callable[[int, str], None]]:
-    """Return a function that shows how far it is, a text and the time left on the standard error stream.
+    """Return a function that shows how far it is from `first` to `total`, a text, and the time left.
 
-    On a terminal that is a bar, else eight lines in all.
-
-    Parameters
-    ----------
-    first, total : int
-        Where it begins and where it ends.
-    form : str
-        How a place is written, of n and total: "{n:,}/{total:,} steps".
+    On a terminal that is a bar, else eight lines in all; `form` writes a place: "{n:,}/{total:,} steps".
     """
     from tqdm import tqdm
 
@@ -51,33 +86,5 @@ def open_meter(first: int, total: int, form: str) -> Iterator[Callable[[int, str
             place = form.format(n=now, total=total)
             print(f"{place}: {text}, {left:.0f} s left", file=sys.stderr, flush=True)
 
-    try:
-        yield show
-    finally:
-        bar.close()
-
-
-@contextmanager
-def show_progress(
-    learner: Learner, trainer: Any, *, quiet: bool
-) -> Iterator[Callable[[Any], None]]:
-    """Show how far it is, the episodes' means, speed and time left on the standard error stream."""
-    if quiet or trainer.done:
-        yield lambda record: None
-        return
-    before, started = count_decisions(trainer), time.perf_counter()
-    first, total = learner.place(trainer)
-    with open_meter(first, total, learner.form) as meter:
-
-        def show(record: Any) -> None:
-            rate = (count_decisions(trainer) - before) / max(time.perf_counter() - started, 1e-9)
-            text = (
-                f"return {record.return_mean:.1f}, tardiness {record.cost_mean:.1f}, "
-                f"satisfied {record.satisfied:.0%}, {rate / 1e3:,.{learner.digits}f}k {learner.noun}/s"
-            )
-            if record.failed:
-                text += f", {record.failed} {learner.failed}"
-            # The last generation or update goes beyond a budget.
-            meter(min(learner.place(trainer)[0], total), text)
-
+    with bar:
         yield show

@@ -28,18 +28,22 @@ from __future__ import annotations
 import argparse
 
 from acerl_np.commands import train
-from acerl_np.commands.common import add_data_arguments
-from acerl_np.commands.options import RANDOM_BREAKDOWNS, CommandOption, declare, list_team
+from acerl_np.commands.options import (
+    RANDOM_BREAKDOWNS,
+    CommandOption,
+    declare,
+    list_data,
+    list_team,
+)
 from acerl_np.commands.train_options import LEARNERS, OTHERS, RUN
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    algorithm = CommandOption("algorithm", ", ".join(LEARNERS), choices=LEARNERS, positional=True)
-    declare(parser, algorithm.but(metavar="ALGORITHM"))
+    names = ", ".join(LEARNERS)
+    declare(parser, CommandOption("algorithm ALGORITHM", names, choices=LEARNERS))
     data = parser.add_argument_group("what to train on")
-    add_data_arguments(data, "dmh-train, that is DMH-01 to -08", given=True)
-    declare(data, RANDOM_BREAKDOWNS, given=True)
+    declare(data, *list_data(train.DEFAULT), RANDOM_BREAKDOWNS, given=True)
     run = parser.add_argument_group("the run")
     team = list_team("with --seeds, train", "never")
     declare(run, *OTHERS, *RUN, *team, given=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from acerl_np.support.files import write_atomically
 from acerl_np.support.report import DATA_FORMATS, Cell, render_data, render_table
@@ -13,8 +13,7 @@ from acerl_np.support.report import DATA_FORMATS, Cell, render_data, render_tabl
 if TYPE_CHECKING:
     from acerl_np.evaluation.margin import Comparison
     from acerl_np.evaluation.trials import Trials
-    from acerl_np.evaluation.verdict import Verdict, VerdictRow
-    from acerl_np.experiments.published import PublishedCell
+    from acerl_np.evaluation.verdict import Verdict
     from acerl_np.problem.instance import Instance
 
 Values = Mapping[str, object]
@@ -22,31 +21,20 @@ Values = Mapping[str, object]
 
 
 class Column(NamedTuple):
-    """A column of a table: one declaration for people and for programs.
-
-    Attributes
-    ----------
-    name : str
-        Of the value, with its unit, for programs; where `title` stands alone, for this package alone.
-    title : str
-        For people; they are not shown a column without one.
-    form : str
-        Format of the value for people.
-    none, unknown : str
-        What they are shown for None and for nan.
-    meaning : str
-        What stands below the table.
-    words : bool
-        Values are words that begin below each other.
-    """
+    """A column of a table: one declaration for people and for programs."""
 
     name: str
+    """Of the value, with its unit, for programs; where `title` stands alone, for this package alone."""
     title: str = ""
+    """For people; they are not shown a column without one."""
     form: str = ""
     none: str = ""
     unknown: str = "-"
+    """What people are shown for None and for nan."""
     meaning: str = ""
+    """What stands below the table."""
     words: bool = False
+    """Values are words that begin below each other."""
 
     def show(self, value: object) -> str:
         """Return a value as people are shown it."""
@@ -74,9 +62,9 @@ def render(
     return render_table(header, cells, form, rules=rules)
 
 
-def explain(columns: Sequence[Column]) -> list[str]:
-    """Return what stands below a table of these columns."""
-    return [f"{column.meaning}." for column in columns if column.meaning]
+def count(number: int, noun: str) -> str:
+    """Return so many of something in words."""
+    return f"{number} {noun}{'s' if number > 1 else ''}"
 
 
 def show_below(form: str, lines: Sequence[str]) -> None:
@@ -104,6 +92,11 @@ FIGURES = (
     Column("satisfied_share", "satisfied", ".0%"),
 )
 ERROR = Column("error", "error")
+COLUMN_OF = {
+    **{"makespan": "makespan_s", "tardiness": "tardiness_s", "late": "late_share"},
+    **{"waiting": "waiting_s", "utilisation": "utilisation_share", "empty": "empty_share"},
+}
+"""Names of what trials hold of each episode."""
 
 
 def list_figures(label: str, trials: Trials) -> list[dict[str, object]]:
@@ -116,14 +109,7 @@ def list_figures(label: str, trials: Trials) -> list[dict[str, object]]:
     from acerl_np.evaluation.metrics import satisfied_share, standard_error
 
     n = len(trials.instances)
-    figures = {
-        "makespan_s": trials.mean_makespan(),
-        "tardiness_s": trials.mean_tardiness(),
-        "late_share": trials.mean_late(),
-        "waiting_s": trials.mean_waiting(),
-        "utilisation_share": trials.mean_utilisation(),
-        "empty_share": trials.mean_empty(),
-    }
+    figures = {column: getattr(trials, f"mean_{name}")() for name, column in COLUMN_OF.items()}
     rows: list[dict[str, object]] = []
     for i, name in enumerate([*trials.instances, "mean"]):
         part = slice(None) if i == n else slice(i, i + 1)
@@ -189,13 +175,10 @@ def list_standings(
     for k, (label, trials) in enumerate(zip(labels, results, strict=True)):
         for row in list_figures(label, trials):
             whole = row["record"] == "mean"
-            for name, values in (
-                ("m", comparison.m),
-                ("c", comparison.c),
-                ("above_hindsight_share", comparison.above_hindsight),
-                ("of_the_way_share", comparison.of_the_way),
-            ):
-                row[name] = values[k] if whole else None
+            beside = {"m": comparison.m, "c": comparison.c}
+            beside["above_hindsight_share"] = comparison.above_hindsight
+            beside["of_the_way_share"] = comparison.of_the_way
+            row |= {name: values[k] if whole else None for name, values in beside.items()}
             rows.append({**row, "plan": plans.get(label)})
     best = [(item.makespan, item.tardiness) for item in comparison.hindsight]
     if best:
@@ -239,30 +222,22 @@ def render_standings(
         mean = rows[k + n]
         error = None if mean["makespan_error_s"] is None else show_error(mean)
         shown.append({**mean, **cells, "error": error})
-    meanings = ["Cells: mean makespan/tardiness, s.", *explain(columns)]
-    return render(columns, shown, form), meanings
+    meanings = ["Cells: mean makespan/tardiness, s"]
+    meanings += [column.meaning for column in columns if column.meaning]
+    return render(columns, shown, form), [f"{meaning}." for meaning in meanings]
 
 
 def write_trials(path: str, labels: Sequence[str], results: Sequence[Trials]) -> None:
     """Write every single trial as CSV."""
-    names = {
-        "makespan": "makespan",
-        "tardiness": "tardiness",
-        "late_share": "late",
-        "waiting_s": "waiting",
-        "utilisation_share": "utilisation",
-        "empty_share": "empty",
-    }
     rows = []
     for label, trials in zip(labels, results, strict=True):
         for i, name in enumerate(trials.instances):
             for k in range(trials.makespan.shape[1]):
-                row: dict[str, object] = {"policy": label, "instance": name, "trial": k}
-                values = {key: float(getattr(trials, x)[i, k]) for key, x in names.items()}
-                inside = int(values["tardiness"] < trials.cost_limit)
-                for key in ("makespan", "tardiness"):
-                    row[key] = str(values.pop(key))
-                rows.append({**row, "satisfied": inside, **values})
+                values = {key: float(getattr(trials, x)[i, k]) for x, key in COLUMN_OF.items()}
+                makespan, tardiness = values.pop("makespan_s"), values.pop("tardiness_s")
+                row = {"policy": label, "instance": name, "trial": k, "makespan": str(makespan)}
+                within = int(tardiness < trials.cost_limit)
+                rows.append({**row, "tardiness": str(tardiness), "satisfied": within, **values})
     write_atomically(path, render_data(rows, "csv").encode())
 
 
@@ -282,16 +257,6 @@ def is_published(name: str, content: str) -> bool:
     return known and load_instance(name).content_hash == content
 
 
-def find_published(instance: Instance, policy: str = "ACERL") -> PublishedCell | None:
-    """Return what the paper prints of a policy on this instance, None if it prints nothing."""
-    from acerl_np.experiments.published import find_row
-
-    row = find_row("comparison-train", policy)
-    if row is None or not is_published(instance.name, instance.content_hash):
-        return None
-    return row.cells[instance.name]
-
-
 def summarise(
     instances: Sequence[Instance],
     trials: Trials,
@@ -300,21 +265,19 @@ def summarise(
     policy: str = "ACERL",
     more: bool = False,
 ) -> str:
-    """Return the table of a trained policy beside the paper's figures.
+    """Return the table of a trained policy, `policy` by the paper's name, beside the paper's figures.
 
-    Parameters
-    ----------
-    instances : sequence of Instance
-    trials : Trials
-    on : str
-        Which records these are.
-    policy : str
-        The paper's name of what was trained.
-    more : bool
-        Show what `USAGE` holds, and standard errors.
+    `on` says which records these are, and `more` shows what `USAGE` holds, and standard errors.
     """
-    found = [find_published(instance, policy) for instance in instances]
-    paper = [(cell.makespan, cell.tardiness) if cell else None for cell in found]
+    from acerl_np.experiments.published import find_row
+
+    printed = find_row("comparison-train", policy)
+    paper: list[Any] = [
+        printed.cells[item.name][:2]
+        if printed is not None and is_published(item.name, item.content_hash)
+        else None
+        for item in instances
+    ]
     known = [pair for pair in paper if pair is not None]
     every = len(known) == len(paper)
     paper.append(tuple(sum(x) / len(known) for x in zip(*known, strict=True)) if every else None)
@@ -345,15 +308,8 @@ def list_verdict(verdict: Verdict) -> list[dict[str, object]]:
     """Return the figures of a verdict's rows, as those of `list_figures`."""
     return [
         {
-            "policy": row.label,
-            "record": "mean",
-            "trials": row.trials,
-            "makespan_s": row.makespan,
-            "tardiness_s": row.tardiness,
-            "late_share": row.late,
-            "waiting_s": row.waiting,
-            "utilisation_share": row.utilisation,
-            "empty_share": row.empty,
+            **{"policy": row.label, "record": "mean", "trials": row.trials},
+            **{column: getattr(row, name) for name, column in COLUMN_OF.items()},
             "satisfied_share": row.satisfied,
         }
         for row in verdict.rows
@@ -370,31 +326,22 @@ def render_verdict(verdict: Verdict, *, more: bool = False) -> str:
         f"a\ntardiness below {verdict.cost_limit:g} s; beside {best}, the best rule on the training records: "
         "makespan less\nthat of the rule, record by record, and its standard error"
     )
-    columns = [
-        Column("policy", "policy"),
-        *FIGURES[:2],
-        USAGE[0],
-        FIGURES[2]._replace(title="within"),
-    ]
+    within = FIGURES[2]._replace(title="within")
+    columns = [Column("policy", "policy"), *FIGURES[:2], USAGE[0], within]
     columns += [Column("seconds", f"beside {best}, s"), Column("percent", f"beside {best}, %")]
     if more:
         title += f"\n{USAGE_MEANING}"
         columns += USAGE[1:]
-    rows = [
-        {**row, **_show_difference(own)}
-        for row, own in zip(list_verdict(verdict), verdict.rows, strict=True)
-    ]
+    rows = []
+    for row, own in zip(list_verdict(verdict), verdict.rows, strict=True):
+        known: dict[str, Cell] = {"seconds": None, "percent": None}
+        if own.difference is not None:
+            seconds, error, percent, percent_error = own.difference
+            if math.isnan(error):
+                show = Column("", form="+.1f").show
+                known = {"seconds": f"{show(seconds)} (too few to tell)", "percent": show(percent)}
+            else:
+                known["seconds"] = f"{seconds:+.1f} ± {error:.1f}"
+                known["percent"] = f"{percent:+.1f} ± {percent_error:.1f}"
+        rows.append({**row, **known})
     return f"{title}\n{render(columns, rows, 'text')}"
-
-
-def _show_difference(row: VerdictRow) -> dict[str, Cell]:
-    if row.difference is None:
-        return {"seconds": None, "percent": None}
-    seconds, error, percent, percent_error = row.difference
-    if math.isnan(error):
-        show = Column("", form="+.1f").show
-        return {"seconds": f"{show(seconds)} (too few to tell)", "percent": show(percent)}
-    return {
-        "seconds": f"{seconds:+.1f} ± {error:.1f}",
-        "percent": f"{percent:+.1f} ± {percent_error:.1f}",
-    }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from acerl_np.commands.interruption import raise_on_sigterm
@@ -31,14 +31,8 @@ def open_team(
 ) -> Iterator[Team | None]:
     """Return the workers that the options name, and end them with the block, Ctrl-C or SIGTERM.
 
-    Parameters
-    ----------
-    options : mapping
-        With those of `list_team`.
-    usual : float, optional
-        The silence where none is named; None is for tasks that may take any time.
-    own : int, optional
-        Processes where none are named; by default there is no team then.
+    `usual` is the silence where none is named, None for tasks that may take any time, and `own` the
+    processes where none are named: by default there is no team then.
     """
     processes, dask, silence = options["processes"], options["dask"], options["silence"]
     if processes is not None and dask is not None:
@@ -54,12 +48,8 @@ def open_team(
         return
     from acerl_np.support.processes import ProcessTeam
 
-    with raise_on_sigterm():
-        workers = ProcessTeam(processes, time_limit=silence)
-        try:
-            yield workers
-        finally:
-            workers.close()
+    with raise_on_sigterm(), closing(ProcessTeam(processes, time_limit=silence)) as workers:
+        yield workers
 
 
 @contextmanager
@@ -68,23 +58,8 @@ def connect_dask(
 ) -> Iterator[Team]:
     """Return the workers of a Dask scheduler, until the end of the block.
 
-    Parameters
-    ----------
-    address : str
-        Such as "tcp://host:8786"; a TLS address takes its certificates from Dask's configuration.
-    patience : float
-        s to wait for the scheduler, and for a worker.
-    time_limit : float, optional
-        s, as of `Team`.
-
-    Raises
-    ------
-    MissingExtraError
-        If Dask is not installed.
-    ConfigError
-        If the address is none.
-    WorkerError
-        If there is no scheduler, or no worker.
+    A TLS address takes its certificates from Dask's configuration. For the scheduler, and for a worker, it is
+    waited `patience` seconds; `time_limit` is that of `Team`.
     """
     try:
         from distributed import Client
@@ -108,13 +83,11 @@ def connect_dask(
         raise ConfigError(
             f"--dask: read {describe(address)}; expected an address such as tcp://host:8786"
         ) from error
-    try:
+    with ExitStack() as stack:
+        stack.callback(client.close, timeout=1.0)
         try:
             client.wait_for_workers(1, timeout=patience)
         except TimeoutError as error:
-            raise WorkerError(
-                f"{shown}: the scheduler has no worker; expected at least one"
-            ) from error
+            found = "the scheduler has no worker; expected at least one"
+            raise WorkerError(f"{shown}: {found}") from error
         yield Team(client.get_executor(pure=False, retries=2), time_limit=time_limit)
-    finally:
-        client.close(timeout=1.0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -14,26 +14,17 @@ if TYPE_CHECKING:
     from acerl_np.rivals.history import Round
     from acerl_np.rivals.training import RivalTrainer
     from acerl_np.training.acerl import ACERL
-    from acerl_np.training.curves import CurvePoint
     from acerl_np.training.history import Generation
 
 FOLDER = "tensorboard"
 
-STEPS = ("decisions", "steps")
-"""Columns that say how far a training is."""
-
-NO_SCALARS = (*STEPS, "generation", "seconds")
+NO_SCALARS = ("decisions", "steps", "generation", "seconds")
 
 LOOKS = ("makespan", "tardiness", "satisfied")
 
 
-def check_tensorboard(wanted: bool) -> None:
-    """Refuse --tensorboard where its library is missing."""
-    if wanted:
-        _find_writer()
-
-
-def _find_writer() -> Any:
+def find_writer() -> Any:
+    """Return the library's writer; refuse to go on without it."""
     try:
         from tensorboardX import SummaryWriter
     except ImportError as error:
@@ -55,39 +46,31 @@ def open_tensorboard(
         yield lambda record: None
         return
     names = [instance.name for instance in trainer.instances]
-    first = _read_step(asdict(trainer.history[-1])) + 1 if trainer.history else 0
+
+    def find_step(record: Generation | Round) -> int:
+        return int(getattr(record, "decisions", getattr(record, "steps", 0)))
+
+    first = find_step(trainer.history[-1]) + 1 if trainer.history else 0
     seen = len(trainer.curve)
     # Files are named by the second; a run that is resumed within it must not overwrite its own.
     options = {"purge_step": first, "filename_suffix": f".{first}"}
-    with _find_writer()(str(folder / FOLDER), **options) as writer:
+    with find_writer()(str(folder / FOLDER), **options) as writer:
 
         def log(record: Generation | Round) -> None:
             nonlocal seen
-            _log_line(writer, record, names)
+            row, step = asdict(record), find_step(record)
+            counts = row.pop("counts")
+            for name, value in row.items():
+                if name not in NO_SCALARS:
+                    writer.add_scalar(f"population/{name}", value, step)
+            for name, count in zip(names, counts, strict=True):
+                writer.add_scalar(f"sampler/{name}", count / max(1, sum(counts)), step)
             for point in trainer.curve[seen:]:
-                _log_look(writer, point, names)
+                for look in LOOKS:
+                    values = getattr(point, look)
+                    writer.add_scalar(f"policy/{look}", float(values.mean()), point.decisions)
+                    for name, value in zip(names, values.tolist(), strict=True):
+                        writer.add_scalar(f"policy/{look}/{name}", value, point.decisions)
             seen = len(trainer.curve)
 
         yield log
-
-
-def _read_step(row: dict[str, Any]) -> int:
-    return int(next(row[name] for name in STEPS if name in row))
-
-
-def _log_line(writer: Any, record: Generation | Round, names: Sequence[str]) -> None:
-    row = asdict(record)
-    step, counts = _read_step(row), row.pop("counts")
-    for name, value in row.items():
-        if name not in NO_SCALARS:
-            writer.add_scalar(f"population/{name}", value, step)
-    for name, count in zip(names, counts, strict=True):
-        writer.add_scalar(f"sampler/{name}", count / max(1, sum(counts)), step)
-
-
-def _log_look(writer: Any, point: CurvePoint, names: Sequence[str]) -> None:
-    for look in LOOKS:
-        values = getattr(point, look)
-        writer.add_scalar(f"policy/{look}", float(values.mean()), point.decisions)
-        for name, value in zip(names, values.tolist(), strict=True):
-            writer.add_scalar(f"policy/{look}/{name}", value, point.decisions)

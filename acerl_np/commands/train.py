@@ -39,24 +39,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from acerl_np.commands import options as opt
-from acerl_np.commands.common import (
-    add_data_arguments,
-    compile_ahead,
-    make_folder,
-    open_results,
-    report_unfinished,
-)
 from acerl_np.commands.curves import draw_training, remove_picture
 from acerl_np.commands.interruption import catch_signals
 from acerl_np.commands.judging import Judges, show_verdict, write_judges
-from acerl_np.commands.learners import AcerlLearner, Learner, RivalLearner, name_part
-from acerl_np.commands.outputs import declare_run
+from acerl_np.commands.learners import (
+    AcerlLearner,
+    Learner,
+    RivalLearner,
+    name_part,
+    show_progress,
+)
+from acerl_np.commands.outputs import declare_run, make_folder, open_results
 from acerl_np.commands.players import play_quietly
-from acerl_np.commands.progress import show_progress
-from acerl_np.commands.seeds import declare_seeds, read_seeds, run_seeds
+from acerl_np.commands.progress import compile_ahead, report_unfinished
+from acerl_np.commands.several import declare_seeds, read_seeds, run_seeds
 from acerl_np.commands.tables import list_figures, summarise
 from acerl_np.commands.teams import open_team
-from acerl_np.commands.tensorboard import check_tensorboard, open_tensorboard
+from acerl_np.commands.tensorboard import find_writer, open_tensorboard
 from acerl_np.commands.train_options import (
     ACERL,
     ALGORITHM,
@@ -66,8 +65,8 @@ from acerl_np.commands.train_options import (
     PRESET,
     RUN,
     check_algorithm,
-    check_options,
     format_options,
+    format_settings,
     list_config_options,
     merge_options,
 )
@@ -78,26 +77,26 @@ from acerl_np.support.report import render_data
 if TYPE_CHECKING:
     from acerl_np.support.team import Team
 
+DEFAULT = "dmh-train, that is DMH-01 to -08"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    what = parser.add_argument_group("what to train")
-    opt.declare(what, PRESET, ALGORITHM, given=True)
-    data = parser.add_argument_group("what to train on")
-    add_data_arguments(data, "dmh-train, that is DMH-01 to -08", given=True)
-    opt.declare(data, opt.RANDOM_BREAKDOWNS, HOLD_OUT, given=True)
-    acerl = parser.add_argument_group(
-        "ACERL (defaults: the paper's, else the released code's; best: those of --preset best)"
-    )
-    opt.declare(acerl, *list_config_options(), given=True)
-    opt.declare(parser.add_argument_group("other algorithms"), *OTHERS, given=True)
-    run = parser.add_argument_group("the run")
-    team = "train with --seeds, or play the members of one training,"
-    team_options = opt.list_team(team, f"{opt.SILENT:g}; with --seeds: never")
     threads = opt.THREADS.but(
         help="worker threads; no result depends on them (default: one per core)"
     )
-    opt.declare(run, *RUN, CHECKPOINT_GENERATIONS, *team_options, threads, given=True)
+    team = "train with --seeds, or play the members of one training,"
+    workers = (*opt.list_team(team, f"{opt.SILENT:g}; with --seeds: never"), threads)
+    acerl = "ACERL (defaults: the paper's, else the released code's; best: those of --preset best)"
+    groups: dict[str, tuple[opt.CommandOption, ...]] = {
+        "what to train": (PRESET, ALGORITHM),
+        "what to train on": (*opt.list_data(DEFAULT), opt.RANDOM_BREAKDOWNS, HOLD_OUT),
+        acerl: tuple(list_config_options()),
+        "other algorithms": OTHERS,
+        "the run": (*RUN, CHECKPOINT_GENERATIONS, *workers),
+    }
+    for title, options in groups.items():
+        opt.declare(parser.add_argument_group(title), *options, given=True)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -108,7 +107,6 @@ def run(arguments: argparse.Namespace) -> int:
         if name not in ("command", "run") and value != []
     }
     options, settings = merge_options(given)
-    check_options(options)
     algorithm = check_algorithm(options, settings, given)
     kind = AcerlLearner if algorithm == ACERL else RivalLearner
     learner = kind(algorithm, given, options, settings)
@@ -118,14 +116,14 @@ def run(arguments: argparse.Namespace) -> int:
     if "print_config" in given:
         print_config(learner)
         return 0
-    check_tensorboard(options["tensorboard"])
+    if options["tensorboard"]:
+        find_writer()
     if options["quiet"]:
         from acerl_np.support.machine_code import silence
 
         silence()
     if options["seeds"] is not None:
         return train_several(learner)
-    team = {name: options[name] for name in ("processes", "dask", "silence")}
     if isinstance(learner, RivalLearner):
         if options["processes"] is not None or options["dask"] is not None:
             raise InputError(
@@ -133,7 +131,7 @@ def run(arguments: argparse.Namespace) -> int:
             )
         learner.read_settings()
     declare_run(name_files(learner))
-    with open_team(team) as workers:
+    with open_team(options) as workers:
         return train_one(learner, workers)
 
 
@@ -143,11 +141,7 @@ def print_config(learner: Learner) -> None:
     config = learner.configure().to_dict()
     values.update(config.pop("config", config))
     if learner.algorithm != ACERL:
-        own = values.pop("settings")
-        values["set"] = [
-            f"{name}={','.join(map(str, x)) if isinstance(x, list) else x}"
-            for name, x in own.items()
-        ]
+        values["set"] = format_settings(values.pop("settings"))
     elif values["decisions"] is not None:
         values["generations"] = None
     if learner.options["seeds"] is not None:
@@ -191,9 +185,10 @@ def train_one(learner: Learner, team: Team | None) -> int:
     """Train with one seed, on the threads of this process or with a team; return the exit status."""
     options = learner.options
     trainer, judges = learner.begin(team)
+    settings = trainer.config if isinstance(learner, AcerlLearner) else trainer.settings
     judged = judges.on != "nothing" and options["trials"] > 0
     parts = ["rules", "static", "lookahead"] if judged else []
-    compile_ahead(*learner.parts(trainer), *parts, quiet=options["quiet"])
+    compile_ahead(name_part(settings), *parts, quiet=options["quiet"])
     with open_results(name_files(learner), f"{learner.name()}-seed{trainer.seed}") as folder:
         # First: what it names tells a killed start from a run (`outputs.is_killed_start`).
         write_config(folder / "config.json", learner, trainer, judges)
@@ -208,9 +203,13 @@ def train_one(learner: Learner, team: Team | None) -> int:
         else:
             remove_picture(folder)
     if stopped is not None:
+        done, total = learner.place(trainer)
+        unit = learner.form.rpartition(" ")[2]
+        how_far = f"{done:,} of {total:,} {unit}"
+        if learner.form.startswith("generation"):
+            how_far = f"generation {done} of {total}"
         print(
-            f"acerl-np {name_command(learner)[0]}: stopped after {describe_stop(learner, trainer)}; "
-            f"go on with: {go_on(learner, folder)}",
+            f"acerl-np {learner.command.split()[0]}: stopped after {how_far}; {go_on(learner, folder)}",
             file=sys.stderr,
         )
         return 128 + stopped
@@ -242,30 +241,16 @@ def show_results(learner: Learner, trainer: Any, judges: Judges, folder: Path) -
     policy = learner.algorithm.upper()
     print(summarise(trainer.instances, trials, on=on, policy=policy, more=options["more"]))
     report_unfinished("policy", trials)
-    figures = list_figures("policy", trials)
-    rows = [{"records_of": "training", **row} for row in figures]
+    rows = [{"records_of": "training", **row} for row in list_figures("policy", trials)]
     if judged:
         found = show_verdict(trainer, judges, playing, options, folder)
         rows += [{**dict.fromkeys(rows[0]), "records_of": judges.on, **row} for row in found]
     write_atomically(folder / "results.csv", render_data(rows, "csv").encode())
 
 
-def name_command(learner: Learner) -> tuple[str, ...]:
-    """Return the words of the command that trains this."""
-    return ("train",) if learner.algorithm == ACERL else ("rivals", learner.algorithm)
-
-
 def go_on(learner: Learner, folder: Path) -> str:
     """Return the command that goes on with a run."""
-    return f"acerl-np {' '.join(name_command(learner))} --resume {folder / 'run.npz'}"
-
-
-def describe_stop(learner: Learner, trainer: Any) -> str:
-    """Return how far a training has come, such as "generation 7 of 128"."""
-    done, total = learner.place(trainer)
-    if learner.form.startswith("generation"):
-        return f"generation {done} of {total}"
-    return f"{done:,} of {total:,} {learner.form.rpartition(' ')[2]}"
+    return f"go on with: acerl-np {learner.command} --resume {folder / 'run.npz'}"
 
 
 def write_config(path: Path, learner: Learner, trainer: Any, judges: Judges) -> None:
@@ -349,5 +334,5 @@ def train(learner: Learner, trainer: Any, folder: Path, team: Team | None) -> in
         policy.save(folder / "policy.npz")
         if failure is not None:
             remove_picture(folder)
-            raise WorkerError(f"{failure}; go on with: {go_on(learner, folder)}") from failure
+            raise WorkerError(f"{failure}; {go_on(learner, folder)}") from failure
         return None if trainer.done else caught()

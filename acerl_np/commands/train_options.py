@@ -51,95 +51,88 @@ def read_share(given: Any) -> float | str:
 
 
 HOLD_OUT = CommandOption(
-    "hold-out",
+    "--hold-out SHARE",
     "share of the records that is not trained on and judges the policy, such as 0.25; 'none': train on all "
     "(default: 0.25 of four own records or more, none of bundled ones). The seed and the records' contents "
     "decide which",
     read_share,
-    metavar="SHARE",
 )
 PRESET = CommandOption(
-    "preset",
+    "--preset",
     "paper: the network and the search of the paper; best: an index function and a search that do better on "
     "unseen days (docs/learning.md). Options given beside it win (default: paper)",
     choices=get_args(Preset),
 )
 ALGORITHM = CommandOption(
-    "algorithm",
+    "--algorithm NAME",
     "acerl, or a learner that the paper compares with: ppo, sac, lsac, rcpom, mappo; an a before its name: "
     "its records dealt by the adaptive instance sampler (default: acerl)",
     choices=(ACERL, *LEARNERS),
-    metavar="NAME",
 )
 OTHERS = (
     CommandOption(
-        "steps",
+        "--steps",
         "decisions to train, in all episodes together; training ends with the update that reaches them "
         "(default: 1,000,000)",
         int,
         range=(1, 10**12),
     ),
     CommandOption(
-        "set",
+        "--set NAME=VALUE",
         "a setting of the algorithm that is not its default; may be repeated (--settings lists them)",
-        metavar="NAME=VALUE",
-        nargs="append",
+        list,
     ),
     CommandOption(
-        "settings", "show the algorithm's settings and where each comes from, and stop", bool
+        "--settings", "show the algorithm's settings and where each comes from, and stop", bool
     ),
 )
 """Options of the other learners."""
 
 CHECKPOINT_GENERATIONS = CommandOption(
-    "checkpoint-generations",
+    "--checkpoint-generations N",
     "also save a checkpoint every N generations (default: no)",
     int,
     range=(1, 10_000_000),
-    metavar="N",
 )
 RUN = (
     SEED.but(help="seed of every random draw"),
     CommandOption(
-        "seeds",
+        "--seeds FIRST:LAST",
         "train with several seeds, such as 0:5 for 0 to 4: a folder each below --out, and a summary; what is "
         "finished is kept, so that the same command goes on where it stopped",
-        metavar="FIRST:LAST",
     ),
     TRIALS.but(
         help="episodes per instance for the final tables, 0 for no tables", range=(0, 1_000_000)
     ),
     MORE.but(help=f"{MORE.help}; with --seeds all but the errors"),
-    CommandOption("out", "folder for the results (default: a new one below runs/)", metavar="DIR"),
+    CommandOption("--out DIR", "folder for the results (default: a new one below runs/)"),
     FORCE,
     CommandOption(
-        "resume",
+        "--resume RUN.npz",
         "go on from a checkpoint; needs nothing else, and what else is given must agree with it",
-        metavar="RUN.npz",
     ),
     CommandOption(
-        "checkpoint-every", "time between checkpoints", float, 10.0, (0, 10**9), "SECONDS"
+        "--checkpoint-every SECONDS", "time between checkpoints", float, 10.0, (0, 10**9)
     ),
     CommandOption(
-        "no-records",
+        "--no-records",
         "leave the training records out of policy.npz and static.npz; their names and fingerprints stay",
         bool,
         default=False,
     ),
     CommandOption(
-        "tensorboard",
+        "--tensorboard",
         "also write what history.csv and curves.csv tell as event files, into tensorboard/ beside them "
         "(needs the extra: pip install 'acerl_np[tensorboard]'); show them with: tensorboard --logdir runs",
         bool,
         default=False,
     ),
     CommandOption(
-        "config",
+        "--config FILE",
         "options as TOML, or the config.json of a run; the command line comes first",
-        metavar="FILE",
     ),
-    CommandOption("print-config", "print all options as --config reads them, and stop", bool),
-    CommandOption("quiet", "no progress, only the table", bool, default=False),
+    CommandOption("--print-config", "print all options as --config reads them, and stop", bool),
+    CommandOption("--quiet", "no progress, only the table", bool, default=False),
 )
 """Options of every training."""
 
@@ -176,17 +169,6 @@ TIPS = {
 """What the shell is told beside the docstring of `Config`."""
 
 
-def read_help() -> dict[str, str]:
-    """Return the help of each field: what the docstring of `Config` says of it, and `TIPS`."""
-    _, _, below = (inspect.getdoc(Config) or "").partition("Attributes\n----------\n")
-    found = dict(re.findall(r"^(\w+) :.*\n((?: .*\n)*)", below, re.MULTILINE))
-    for name, text in found.items():
-        said = " ".join(text.split()).rstrip(".").replace("%", "%%")
-        said = re.sub(r"`(\w+)`", lambda field: f"--{field[1].replace('_', '-')}", said)
-        found[name] = said[:1].lower() + said[1:] if said[1:2].islower() else said
-    return {name: found.get(name, "") + TIPS.get(name, "") for name in FIELDS}
-
-
 def parse_sizes(text: str) -> tuple[int, ...]:
     """Parse "128,128"; an empty text is a network without hidden layers."""
     try:
@@ -204,11 +186,11 @@ def parse_names(text: str) -> tuple[str, ...]:
 
 
 KINDS: dict[str, tuple[Callable[[str], Any], str]] = {
-    "hidden": (parse_sizes, "N,N"),
-    "knowledge": (parse_names, "WHAT,WHAT"),
-    "without": (parse_names, "NAME,NAME"),
-    "decisions": (int, "N"),
-    "horizon": (float, "X"),
+    "hidden": (parse_sizes, " N,N"),
+    "knowledge": (parse_names, " WHAT,WHAT"),
+    "without": (parse_names, " NAME,NAME"),
+    "decisions": (int, " N"),
+    "horizon": (float, " X"),
 }
 """How options are read whose default does not tell, and what the help calls their value."""
 
@@ -220,53 +202,45 @@ UNSET = {
 """What a default of None means where it is not "none"."""
 
 
-def show_default(name: str, default: object) -> str:
-    """Return an option's default, and that of the preset "best" where it is another."""
-
-    def show(value: object) -> str:
-        if isinstance(value, bool):
-            return "on" if value else "off"
-        if isinstance(value, tuple):
-            return ",".join(map(str, value)) or "none"
-        return UNSET.get(name, "none") if value is None else str(value)
-
-    text = f"(default: {show(default)})"
-    best = BEST.get(name, default)
-    return text if best == default else f"{text}, best: {show(best)}"
-
-
 def list_config_options() -> list[CommandOption]:
-    """Return one option per field of `Config`, which looks at their values itself."""
-    options, help = [], read_help()
+    """Return one option per field of `Config`, which looks at their values itself.
+
+    The help is what its docstring says of the field, `TIPS`, and the defaults.
+    """
+    _, _, below = (inspect.getdoc(Config) or "").partition("Attributes\n----------\n")
+    said = dict(re.findall(r"^(\w+) :.*\n((?: .*\n)*)", below, re.MULTILINE))
+    options = []
     for field in fields(Config):
-        kind = type(field.default)
-        read, metavar = KINDS.get(field.name, (kind, "N" if kind is int else "X"))
-        choices = CHOICES.get(field.name, ())
-        option = CommandOption(
-            field.name.replace("_", "-"),
-            f"{help[field.name]} {show_default(field.name, field.default)}",
-            argparse.BooleanOptionalAction if kind is bool else read,
-            metavar=None if choices or kind is bool else metavar,
-            choices=choices,
+        name, kind, choices = field.name, type(field.default), CHOICES.get(field.name, ())
+        help = " ".join(said.get(name, "").split()).rstrip(".").replace("%", "%%")
+        help = re.sub(r"`(\w+)`", lambda found: f"--{found[1].replace('_', '-')}", help)
+        help = help[:1].lower() + help[1:] if help[1:2].islower() else help
+        usual, best = (
+            show_default(name, x) for x in (field.default, BEST.get(name, field.default))
         )
-        options.append(option)
+        read, metavar = KINDS.get(name, (kind, " N" if kind is int else " X"))
+        if choices or kind is bool:
+            read, metavar = argparse.BooleanOptionalAction if kind is bool else kind, ""
+        usage = f"--{name.replace('_', '-')}{metavar}"
+        text = f"{help}{TIPS.get(name, '')} (default: {usual})"
+        text += f", best: {best}" if best != usual else ""
+        options.append(CommandOption(usage, text, read, choices=choices))
     return options
 
 
+def show_default(name: str, value: object) -> str:
+    """Return a field's value as the help shows it."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, tuple):
+        return ",".join(map(str, value)) or "none"
+    return UNSET.get(name, "none") if value is None else str(value)
+
+
 def merge_options(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Merge command line, file and defaults, in this order of precedence.
+    """Merge what the command line gives, file and defaults, in this order; refuse unusable values.
 
-    Parameters
-    ----------
-    given : mapping
-        Options of the command line that were given.
-
-    Returns
-    -------
-    options : dict
-        The command's options.
-    settings : dict
-        Fields of `Config` that were given.
+    Returns the command's options, and the fields of `Config` that were given.
     """
     merged: dict[str, Any] = {}
     if "config" in given:
@@ -293,6 +267,8 @@ def merge_options(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, A
     if "generations" in merged:
         merged["decisions"] = None
     options = {name: merged.get(name, option.default) for name, option in OWN.items()}
+    for name, option in OWN.items():
+        option.check(options[name])
     return options, {name: merged[name] for name in FIELDS if name in merged}
 
 
@@ -311,6 +287,8 @@ def read_file(path: str, given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _read_facts(path: str, facts: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of the run that a config.json tells of; --seed and --seeds go before its own."""
+    from acerl_np.problem.bundled import bundled_instances, load_instance
+
     names = ("algorithm", "preset", "steps", "seed")
     found = {name: facts[name] for name in names if facts.get(name) is not None}
     if "seeds" in facts:
@@ -326,27 +304,26 @@ def _read_facts(path: str, facts: dict[str, Any], given: Mapping[str, Any]) -> d
         # How long to train is said once.
         config.pop("decisions" if config.get("decisions") is None else "generations", None)
     if "settings" in facts:
-        found["set"] = [
-            f"{name}={','.join(map(str, x)) if isinstance(x, list) else x}"
-            for name, x in facts["settings"].items()
-        ]
+        found["set"] = format_settings(facts["settings"])
     if not any(name in given for name in ("tasks", "suite", "resume")):
-        found["tasks"] = _find_records(path, {**facts["instances"], **held_back})
+        named, bundled = {**facts["instances"], **held_back}, bundled_instances()
+        for name, content in named.items():
+            # Fingerprints alone name no files.
+            if name not in bundled or load_instance(name).content_hash != content:
+                raise InputError(
+                    f"{path}: the run was of {list_some(list(named), 3)}, whose files it does not name; "
+                    "expected TASKS as well"
+                )
+        found["tasks"] = list(named)
     return {**found, **config}
 
 
-def _find_records(path: str, named: Mapping[str, str]) -> list[str]:
-    """Return the names of a run's records if they are bundled ones; fingerprints alone name no files."""
-    from acerl_np.problem.bundled import bundled_instances, load_instance
-
-    bundled = bundled_instances()
-    for name, content in named.items():
-        if name not in bundled or load_instance(name).content_hash != content:
-            raise InputError(
-                f"{path}: the run was of {list_some(list(named), 3)}, whose files it does not name; "
-                "expected TASKS as well"
-            )
-    return list(named)
+def format_settings(settings: Mapping[str, Any]) -> list[str]:
+    """Return settings as --set takes them."""
+    return [
+        f"{name}={','.join(map(str, x)) if isinstance(x, list) else x}"
+        for name, x in settings.items()
+    ]
 
 
 def _check_fields(path: str, merged: Mapping[str, Any], given: Mapping[str, Any]) -> None:
@@ -359,12 +336,6 @@ def _check_fields(path: str, merged: Mapping[str, Any], given: Mapping[str, Any]
         # What the command line alone has wrong is no fault of the file.
         Config.preset(given.get("preset") or "paper", **own)
         raise ConfigError(f"{path}: {error}") from error
-
-
-def check_options(options: Mapping[str, Any]) -> None:
-    """Refuse values that are unusable, whoever gave them."""
-    for name, option in OWN.items():
-        option.check(options[name])
 
 
 def check_algorithm(

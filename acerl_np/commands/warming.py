@@ -26,11 +26,11 @@ PARTS = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    CommandOption("parts", metavar="PART", nargs="*", default=[], positional=True).declare(parser)
+    CommandOption("parts PART*", default=[]).declare(parser)
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Compile; return the exit status."""
+def run(arguments: argparse.Namespace) -> None:
+    """Compile."""
     from acerl_np.support.machine_code import count_compiled
     from acerl_np.warm import check_part, warm_up
 
@@ -43,4 +43,3 @@ def run(arguments: argparse.Namespace) -> int:
         n = count_compiled() - before
         what = f"{n} kernels compiled" if n else "compiled already, loaded"
         print(f"{part}: {what} in {time.perf_counter() - started:.1f} s", flush=True)
-    return 0

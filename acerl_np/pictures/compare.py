@@ -13,11 +13,14 @@ from acerl_np.pictures.drawing import (
     BLACK,
     BLUE,
     GREY,
+    GROUND,
     MAX_LINES,
     PALE,
+    Style,
     clear_rows,
     cut_path,
     open_figure,
+    write_beside,
     write_title,
 )
 from acerl_np.support.errors import InputError
@@ -30,19 +33,25 @@ WIDTH, ROW, AROUND = 9.0, 0.5, 1.75
 
 LONGEST_NAME = 30
 
+RECORD: Style = {
+    **{"color": GREY, "linewidth": 0.6, "zorder": 2},
+    **{"marker": "o", "markersize": 3.5, "markerfacecolor": "white"},
+}
+MEAN: Style = {
+    "fmt": "D",
+    "color": BLUE,
+    "markersize": 7,
+    "elinewidth": 2.0,
+    "capsize": 4.0,
+    "zorder": 4,
+}
+"""Looks of a record's line, and of a policy's mean."""
+
 
 def compare_records(by_record: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return mean and standard error of policies' differences to the first, record by record.
 
-    Parameters
-    ----------
-    by_record : ndarray(float64, (n_policies, n_records)), s
-        Means over the finished trials; nan where none finished.
-
-    Returns
-    -------
-    difference, error : ndarray(float64, (n_policies,)), s
-        The errors of fewer than two records are nan.
+    Of means of shape (n_policies, n_records); the errors of fewer than two records are nan.
     """
     paired = by_record - by_record[0]
     n = by_record.shape[1]
@@ -53,22 +62,7 @@ def compare_records(by_record: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def draw_comparison(
     path: str | os.PathLike[str], labels: Sequence[str], results: Sequence[Trials]
 ) -> None:
-    """Draw makespan and tardiness of policies on the same records, a row for each policy.
-
-    Parameters
-    ----------
-    path : path-like
-    labels : sequence of str
-    results : sequence of Trials
-        Of the same records, in the order of the labels.
-
-    Raises
-    ------
-    MissingExtraError, StorageError
-        As `open_figure`.
-    InputError
-        As there, or if there are too many policies.
-    """
+    """Draw makespan and tardiness of policies on the same records, a row for each policy."""
     if not 1 <= len(results) <= MAX_LINES:
         raise InputError(f"{len(results)} policies; expected 1 to {MAX_LINES}")
     with open_figure(path, WIDTH, AROUND + ROW * len(results)) as figure:
@@ -78,15 +72,12 @@ def draw_comparison(
         limit = results[0].cost_limit
         if np.isfinite(limit):
             right.axvline(limit, color=BLACK, linewidth=1.2, linestyle="--", zorder=1)
-            right.text(
-                limit,
-                1.01,
-                f"limit {limit:g} s",
-                transform=right.get_xaxis_transform(),
-                ha="center",
-                va="bottom",
-                fontsize=8,
-            )
+            above: Style = {
+                "transform": right.get_xaxis_transform(),
+                "ha": "center",
+                "va": "bottom",
+            }
+            right.text(limit, 1.01, f"limit {limit:g} s", fontsize=8, **above)
         n, trials = results[0].makespan.shape
         within = [
             f"{cut_path(x, LONGEST_NAME)}\n{y.satisfied:.0%} within"
@@ -104,31 +95,12 @@ def _plot_measure(axes: Axes, by_record: np.ndarray, what: str) -> None:
     means, rows = by_record.mean(axis=1), np.arange(len(by_record))
     difference, error = compare_records(by_record)
     for k, record in enumerate(by_record.T):
-        axes.plot(
-            record,
-            rows,
-            color=GREY,
-            linewidth=0.6,
-            marker="o",
-            markersize=3.5,
-            markerfacecolor="white",
-            zorder=2,
-            label="a record" if k == 0 else None,
-        )
+        axes.plot(record, rows, **RECORD, label="a record" if k == 0 else None)
     for row in rows.tolist():
         axes.axhline(row, color=PALE, linewidth=0.6, zorder=0)
-    axes.errorbar(
-        means,
-        rows,
-        xerr=np.where(np.isfinite(error), error, 0.0),
-        fmt="D",
-        color=BLUE,
-        markersize=7,
-        elinewidth=2.0,
-        capsize=4.0,
-        zorder=4,
-        label="mean; bar: standard error of the difference to the first, record by record",
-    )
+    what_bars = "bar: standard error of the difference to the first, record by record"
+    bars = np.where(np.isfinite(error), error, 0.0)
+    axes.errorbar(means, rows, xerr=bars, **MEAN, label=f"mean; {what_bars}")
     for row, mean in enumerate(means):
         if np.isnan(mean):
             continue
@@ -136,17 +108,8 @@ def _plot_measure(axes: Axes, by_record: np.ndarray, what: str) -> None:
         if row > 0:
             text += f" ({difference[row]:+,.1f}".replace("-", "−")
             text += ")" if np.isnan(error[row]) else f" ± {error[row]:,.1f})"
-        axes.annotate(
-            text,
-            (mean, row),
-            xytext=(0, 8),
-            textcoords="offset points",
-            ha="center",
-            va="bottom",
-            fontsize=8,
-            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.85},
-            zorder=5,
-        )
+        ground: Style = {**GROUND, "pad": 0.5, "alpha": 0.85}
+        write_beside(axes, text, (mean, row), (0, 8), va="bottom", bbox=ground, zorder=5)
     axes.set_xlabel(what)
     axes.margins(x=0.12)
     clear_rows(axes)

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,40 +19,33 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+Style = dict[str, Any]
+"""How something is drawn, as matplotlib takes it."""
+
 FORMATS = ("png", "svg", "pdf")
 
 DPI = 120
 
 BLACK, GREY, PALE = "#000000", "#767676", "#d9d9d9"
-BLUE, SKY, GREEN, ORANGE, RED, PURPLE = (
-    "#0072b2",
-    "#56b4e9",
-    "#009e73",
-    "#e69f00",
-    "#d55e00",
-    "#cc79a7",
-)
+BLUE, SKY, GREEN = "#0072b2", "#56b4e9", "#009e73"
+ORANGE, RED, PURPLE = "#e69f00", "#d55e00", "#cc79a7"
 """Colours that people tell apart who see fewer of them (M. Okabe and K. Ito, "Color Universal Design")."""
 
 SETTINGS = {
-    "font.size": 9.0,
-    "axes.titlesize": 10.0,
+    **{"font.size": 9.0, "axes.titlesize": 10.0, "axes.labelsize": 9.0, "legend.fontsize": 9.0},
+    **{"xtick.labelsize": 8.0, "ytick.labelsize": 8.0, "hatch.linewidth": 0.8},
+    **{"axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False},
     "axes.titley": 1.0,  # looked for in the axes' surroundings else, which takes its time
-    "axes.labelsize": 9.0,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
     "figure.facecolor": "white",
-    "hatch.linewidth": 0.8,
-    "legend.frameon": False,
     # What a fixed seed would be elsewhere: the same picture is the same file.
     "svg.hashsalt": "acerl_np",
     # Names of sites and files are no mathematics.
     "text.parse_math": False,
-    "xtick.labelsize": 8.0,
-    "ytick.labelsize": 8.0,
-    "legend.fontsize": 9.0,
 }
 
+BESIDE: Style = {"textcoords": "offset points", "fontsize": 8, "ha": "center"}
+GROUND: Style = {"facecolor": "white", "edgecolor": "none"}
+"""Looks of a text beside a place, and of the ground that lets one be read."""
 
 COLOURS = (BLUE, RED, GREEN, PURPLE, ORANGE, SKY, BLACK)
 DASHES = ("-", "--", "-.", ":")
@@ -69,13 +62,7 @@ def choose_style(k: int) -> dict[str, str]:
 
 
 def check_form(path: str | os.PathLike[str]) -> str:
-    """Return the format that a picture's name asks for.
-
-    Raises
-    ------
-    InputError
-        If it ends in none that is known.
-    """
+    """Return the format that a picture's name asks for; refuse another ending."""
     form = Path(path).suffix.lower().removeprefix(".")
     if form not in FORMATS:
         raise InputError(
@@ -86,13 +73,7 @@ def check_form(path: str | os.PathLike[str]) -> str:
 
 
 def check_extra() -> None:
-    """Refuse to draw without matplotlib.
-
-    Raises
-    ------
-    MissingExtraError
-        If it is not installed.
-    """
+    """Refuse to draw without matplotlib."""
     try:
         import matplotlib.figure  # noqa: F401
     except ImportError as error:
@@ -105,22 +86,10 @@ def check_extra() -> None:
 def open_figure(
     path: str | os.PathLike[str], width: float, height: float, *, tidy: bool = True
 ) -> Iterator[Figure]:
-    """Open a white figure, whatever the user's settings, and write it at the end of the block.
+    """Open a white figure of so many inches, whatever the user's settings, and write it after the block.
 
-    The same drawing gives the same bytes.
-
-    Parameters
-    ----------
-    path : path-like
-        Picture to write; its ending, png, svg or pdf, says in which format.
-    width, height : float
-        Inches.
-    tidy : bool
-        Let matplotlib find room for what stands around the axes; else they stay where they are put.
-
-    Yields
-    ------
-    matplotlib.figure.Figure
+    The name's ending, png, svg or pdf, says in which format; the same drawing gives the same bytes. With
+    `tidy` matplotlib finds room for what stands around the axes; else they stay where they are put.
 
     Raises
     ------
@@ -196,6 +165,13 @@ def cut_path(text: str, most: int) -> str:
 def write_title(figure: Figure, text: str) -> None:
     """Write what a picture shows above it, from its left edge on."""
     figure.suptitle(text, fontsize=10, x=0.01, ha="left")
+
+
+def write_beside(
+    axes: Axes, text: str, at: tuple[float, float], shift: tuple[float, float], **look: Any
+) -> None:
+    """Write a small text so many points beside a place of the axes."""
+    axes.annotate(text, at, xytext=shift, **{**BESIDE, **look})
 
 
 def clear_rows(axes: Axes) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -13,9 +13,11 @@ from acerl_np.pictures.drawing import (
     BLACK,
     BLUE,
     GREY,
+    GROUND,
     ORANGE,
     PALE,
     SKY,
+    Style,
     clear_rows,
     cut,
     cut_path,
@@ -41,21 +43,14 @@ LONGEST_ID, LONGEST_NAME = 16, 50
 
 
 class Look(NamedTuple):
-    """How a kind of bar looks.
-
-    Attributes
-    ----------
-    label, face, hatch : str
-    height : float
-        As a share of a row.
-    """
+    """How a kind of bar looks; its height is a share of a row."""
 
     label: str
     face: str
     hatch: str
     height: float
 
-    def style(self) -> dict[str, Any]:
+    def style(self) -> Style:
         """Return it as matplotlib's patches take it."""
         face = {"facecolor": self.face, "hatch": self.hatch}
         return {**face, "edgecolor": BLACK, "linewidth": 0.5}
@@ -72,18 +67,7 @@ LOOKS = {
 
 
 class Bar(NamedTuple):
-    """What a vehicle did for a while.
-
-    Attributes
-    ----------
-    kind : str
-        One of `LOOKS`.
-    vehicle : int
-        Position in the fleet.
-    start, end : float, s
-    task : int or None
-        Position in the record.
-    """
+    """What a vehicle did for a while: a kind of `LOOKS`, positions in fleet and record, times in s."""
 
     kind: str
     vehicle: int
@@ -111,18 +95,7 @@ def list_bars(trace: Trace) -> list[Bar]:
 
 
 def draw_gantt(path: str | os.PathLike[str], trace: Trace) -> None:
-    """Draw a row of bars for each vehicle; empty stretches of a row are idle.
-
-    Parameters
-    ----------
-    path : path-like
-    trace : Trace
-
-    Raises
-    ------
-    MissingExtraError, InputError, StorageError
-        As `open_figure`.
-    """
+    """Draw a row of bars for each vehicle; empty stretches of a row are idle."""
     names = [cut(vehicle.id, LONGEST_ID) for vehicle in trace.instance.layout.vehicles]
     trips = Counter(trip.vehicle for trip in trace.trips)
     width = min(WIDE, max(NARROW, PER_TASK * max(trips.values(), default=0)))
@@ -133,9 +106,8 @@ def draw_gantt(path: str | os.PathLike[str], trace: Trace) -> None:
         from matplotlib.ticker import FuncFormatter, MaxNLocator
 
         left = 0.25 + 0.085 * max(map(len, names))
-        axes = figure.add_axes(
-            (left / width, 0.85 / height, 1.0 - (left + 0.2) / width, 1.0 - (0.85 + 0.45) / height)
-        )
+        wide, tall = 1.0 - (left + 0.2) / width, 1.0 - (0.85 + 0.45) / height
+        axes = figure.add_axes((left / width, 0.85 / height, wide, tall))
         end = max(1.0, float(trace.end))
         axes.set_xlim(0.0, end)
         axes.set_ylim(len(names) - 0.5, -0.5)
@@ -145,34 +117,22 @@ def draw_gantt(path: str | os.PathLike[str], trace: Trace) -> None:
             for v in range(len(names)):
                 own = [bar for bar in bars if bar.kind == kind and bar.vehicle == v]
                 if own:
-                    axes.broken_barh(
-                        [(bar.start, bar.end - bar.start) for bar in own],
-                        (v - look.height / 2, look.height),
-                        **look.style(),
-                        zorder=2,
-                        gid=kind,
-                    )
+                    spans = [(bar.start, bar.end - bar.start) for bar in own]
+                    rows = (v - look.height / 2, look.height)
+                    axes.broken_barh(spans, rows, **look.style(), zorder=2, gid=kind)
         _write_ids(figure, axes, trace, bars)
         axes.set_yticks(range(len(names)), names)
         clear_rows(axes)
         axes.xaxis.set_major_locator(MaxNLocator(max(4, int(width))))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
         axes.set_xlabel("time (s)")
-        figure.text(
-            0.1 / width, 1.0 - 0.12 / height, _describe(trace), va="top", fontsize=10, gid="title"
-        )
-        used = {bar.kind for bar in bars}
-        handles = [
-            Patch(label=look.label, **look.style()) for kind, look in LOOKS.items() if kind in used
-        ]
-        figure.legend(
-            handles=handles,
-            loc="lower left",
-            bbox_to_anchor=(0.1 / width, 0.04 / height),
-            ncols=len(LOOKS),
-            borderaxespad=0.0,
-            columnspacing=1.4,
-        )
+        title: Style = {"va": "top", "fontsize": 10, "gid": "title"}
+        figure.text(0.1 / width, 1.0 - 0.12 / height, _describe(trace), **title)
+        used = [LOOKS[kind] for kind in LOOKS if any(bar.kind == kind for bar in bars)]
+        handles = [Patch(label=look.label, **look.style()) for look in used]
+        place: Style = {"loc": "lower left", "bbox_to_anchor": (0.1 / width, 0.04 / height)}
+        spaces: Style = {"ncols": len(LOOKS), "borderaxespad": 0.0, "columnspacing": 1.4}
+        figure.legend(handles=handles, **place, **spaces)
 
 
 def _write_ids(figure: Figure, axes: Axes, trace: Trace, bars: list[Bar]) -> None:
@@ -186,30 +146,21 @@ def _write_ids(figure: Figure, axes: Axes, trace: Trace, bars: list[Bar]) -> Non
         # Letters of DejaVu Sans are at most about 0.65 of their size wide on average.
         if len(text) * 0.65 * ID_SIZE / 72.0 + 0.03 > (bar.end - bar.start) * inches:
             continue
-        plain = not LOOKS[bar.kind].hatch
-        ground = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
-        axes.text(
-            (bar.start + bar.end) / 2,
-            bar.vehicle,
-            text,
-            ha="center",
-            va="center",
-            fontsize=ID_SIZE,
-            color="white" if plain else BLACK,
-            bbox=None if plain else ground,
-            zorder=3,
-            gid="id",
-        )
+        middle = (bar.start + bar.end) / 2
+        look: Style = {"color": "white", "bbox": None}
+        if LOOKS[bar.kind].hatch:
+            look = {"color": BLACK, "bbox": {**GROUND, "pad": 0.6}}
+        centre: Style = {"ha": "center", "va": "center", "fontsize": ID_SIZE}
+        axes.text(middle, bar.vehicle, text, **centre, **look, zorder=3, gid="id")
 
 
 def _describe(trace: Trace) -> str:
     """Return the picture's title."""
-    late = int(np.sum(trace.delay > 0.0))
     text = f"{cut_path(trace.label, LONGEST_NAME)} on {cut(trace.instance.name, LONGEST_NAME)}: "
     if math.isnan(trace.makespan):
         delivered = int(np.isfinite(trace.finish).sum())
         return text + f"not finished; {delivered} of {trace.instance.n_tasks} tasks delivered"
     return (
         f"{text}makespan {trace.makespan:,.1f} s, tardiness {trace.tardiness:,.1f} s, "
-        f"{late} of {trace.instance.n_tasks} tasks late"
+        f"{int(np.sum(trace.delay > 0.0))} of {trace.instance.n_tasks} tasks late"
     )

@@ -15,11 +15,14 @@ from acerl_np.pictures.drawing import (
     BLUE,
     GREEN,
     GREY,
+    GROUND,
     ORANGE,
     PURPLE,
     RED,
+    Style,
     cut,
     open_figure,
+    write_beside,
 )
 from acerl_np.problem.layout import Layout
 from acerl_np.simulation.trace import Trace
@@ -47,6 +50,13 @@ COLOURS, LIGHTEST = "viridis_r", 0.1
 """From light to dark, also in grey and for those who see fewer colours; what is lighter is lost on white."""
 
 
+ARROW: Style = {
+    **{"angles": "xy", "scale": 60, "pivot": "mid", "width": 0.002, "color": "0.4", "zorder": 2},
+    **{"headwidth": 5, "headlength": 5, "headaxislength": 5},
+}
+"""Look of a one-way edge's arrow."""
+
+
 @contextmanager
 def _open_map(
     path: str | os.PathLike[str], layout: Layout, width: float, tall: float, above: float
@@ -66,16 +76,6 @@ def draw_layout(layout: Layout, path: str | os.PathLike[str]) -> None:
     """Draw a floor: sites with their names, edges (arrows where one-way), starts of the fleet.
 
     On a small floor every edge shows its length.
-
-    Parameters
-    ----------
-    layout : Layout
-    path : path-like
-
-    Raises
-    ------
-    MissingExtraError, InputError, StorageError
-        As `open_figure`.
     """
     with _open_map(path, layout, 8.0, 8.0, 0.8) as (_, axes):
         _plot_edges(axes, layout)
@@ -89,10 +89,7 @@ def draw_layout(layout: Layout, path: str | os.PathLike[str]) -> None:
 def count_traffic(trace: Trace) -> np.ndarray:
     """Return how often each edge of the floor was taken in an episode, either way; half of one counts half.
 
-    Returns
-    -------
-    ndarray(float64, (2, n_edges))
-        With and without a task on the vehicle; of edges between the same two sites the first has all.
+    Two rows, with and without a task on the vehicle; of edges between the same two sites the first has all.
     """
     layout = trace.instance.layout
     index = layout.site_index
@@ -109,18 +106,7 @@ def count_traffic(trace: Trace) -> np.ndarray:
 
 
 def draw_traffic(path: str | os.PathLike[str], trace: Trace) -> None:
-    """Draw a floor with its edges as wide and as dark as they were busy.
-
-    Parameters
-    ----------
-    path : path-like
-    trace : Trace
-
-    Raises
-    ------
-    MissingExtraError, InputError, StorageError
-        As `open_figure`.
-    """
+    """Draw a floor with its edges as wide and as dark as they were busy."""
     layout, instance = trace.instance.layout, trace.instance
     loaded, empty = count_traffic(trace)
     passes = loaded + empty
@@ -142,13 +128,10 @@ def draw_traffic(path: str | os.PathLike[str], trace: Trace) -> None:
         order = busy[np.argsort(share[busy], kind="stable")]  # the busiest lie on top
         widest = WIDEST if small else WIDEST_OF_MANY
         colours = matplotlib.colormaps[COLOURS](np.linspace(LIGHTEST, 1.0, 256))
-        lines = LineCollection(
-            [[place[layout.edges[k].a], place[layout.edges[k].b]] for k in order],
-            linewidths=NARROWEST + (widest - NARROWEST) * share[order] / busiest,
-            cmap=ListedColormap(colours),
-            capstyle="round",
-            zorder=1.8,
-        )
+        ways = [[place[layout.edges[k].a], place[layout.edges[k].b]] for k in order]
+        widths = NARROWEST + (widest - NARROWEST) * share[order] / busiest
+        look: Style = {"cmap": ListedColormap(colours), "capstyle": "round", "zorder": 1.8}
+        lines = LineCollection(ways, linewidths=widths, **look)
         lines.set_array(share[order])
         lines.set_clim(0.0, busiest)
         axes.add_collection(lines)
@@ -179,20 +162,13 @@ def _plot_edges(axes: Axes, layout: Layout, *, labels: Mapping[int, str] | None 
     arrows = [(*place[edge.a], *place[edge.b]) for edge in layout.edges if edge.one_way]
     if arrows:
         lengths = [math.hypot(c - a, d - b) or 1.0 for a, b, c, d in arrows]
+        both = [(*arrow, length) for arrow, length in zip(arrows, lengths, strict=True)]
         axes.quiver(
-            [(a + c) / 2 for a, b, c, d in arrows],
-            [(b + d) / 2 for a, b, c, d in arrows],
-            [(c - a) / length for (a, b, c, d), length in zip(arrows, lengths, strict=True)],
-            [(d - b) / length for (a, b, c, d), length in zip(arrows, lengths, strict=True)],
-            angles="xy",
-            scale=60,
-            pivot="mid",
-            width=0.002,
-            headwidth=5,
-            headlength=5,
-            headaxislength=5,
-            color="0.4",
-            zorder=2,
+            [(a + c) / 2 for a, _, c, _, _ in both],
+            [(b + d) / 2 for _, b, _, d, _ in both],
+            [(c - a) / length for a, _, c, _, length in both],
+            [(d - b) / length for _, b, _, d, length in both],
+            **ARROW,
         )
     if len(layout.edges) > SMALL:
         return
@@ -204,19 +180,15 @@ def _plot_edges(axes: Axes, layout: Layout, *, labels: Mapping[int, str] | None 
         if label is None:
             continue
         (a, b), (c, d) = place[edge.a], place[edge.b]
-        axes.annotate(
-            label,
-            ((a + c) / 2, (b + d) / 2),
-            # Beside the arrow of a one-way edge, on the line of another.
-            xytext=(0, -9 if edge.one_way else 0),
-            textcoords="offset points",
-            ha="center",
-            va="center",
-            fontsize=8,
-            color="0.35",
-            bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.0},
-            zorder=2.5,
-        )
+        # Beside the arrow of a one-way edge, on the line of another.
+        shift = (0, -9 if edge.one_way else 0)
+        look: Style = {
+            "va": "center",
+            "color": "0.35",
+            "bbox": {**GROUND, "pad": 1.0},
+            "zorder": 2.5,
+        }
+        write_beside(axes, label, ((a + c) / 2, (b + d) / 2), shift, **look)
 
 
 def _plot_sites(axes: Axes, layout: Layout) -> None:
@@ -229,42 +201,22 @@ def _plot_sites(axes: Axes, layout: Layout) -> None:
         kinds = []
     for kind, (colour, marker) in zip(kinds or [""], KINDS.items(), strict=False):
         sites = [site for site in layout.sites if not kinds or site.kind == kind]
-        axes.scatter(
-            [site.x for site in sites],
-            [site.y for site in sites],
-            s=70 if small else 28,
-            color=colour,
-            edgecolors="white",
-            linewidths=0.8,
-            marker=marker,
-            zorder=3,
-            label=cut(kind.lstrip("_ "), LONGEST_KIND) or "site",
-        )
-    starts = sorted({layout.site_index[vehicle.start] for vehicle in layout.vehicles})
-    axes.scatter(
-        [layout.sites[k].x for k in starts],
-        [layout.sites[k].y for k in starts],
-        s=220 if small else 70,
-        marker="s",
-        facecolors="none",
-        edgecolors=RED,
-        linewidths=1.5,
-        zorder=4,
-        label="start of a vehicle",
-    )
+        look: Style = {"color": colour, "edgecolors": "white", "linewidths": 0.8, "marker": marker}
+        label = cut(kind.lstrip("_ "), LONGEST_KIND) or "site"
+        places = [site.x for site in sites], [site.y for site in sites]
+        axes.scatter(*places, s=70 if small else 28, **look, zorder=3, label=label)
+    starts = [
+        layout.sites[k] for k in sorted({layout.site_index[v.start] for v in layout.vehicles})
+    ]
+    look = {"marker": "s", "facecolors": "none", "edgecolors": RED, "linewidths": 1.5}
+    places = [site.x for site in starts], [site.y for site in starts]
+    axes.scatter(*places, s=220 if small else 70, **look, zorder=4, label="start of a vehicle")
     # Names stay readable on whatever lies below them.
-    halo = [withStroke(linewidth=2.0, foreground="white")]
-    names = layout.sites if len(layout.sites) <= MAX_LABELS else ()
-    for site in names:
-        axes.annotate(
-            cut(site.id, LONGEST_ID),
-            (site.x, site.y),
-            xytext=(8, 8) if small else (4, 4),
-            textcoords="offset points",
-            fontsize=11 if small else 8,
-            path_effects=halo,
-            zorder=5,
-        )
+    halo: Style = {"path_effects": [withStroke(linewidth=2.0, foreground="white")], "ha": "left"}
+    for site in layout.sites if len(layout.sites) <= MAX_LABELS else ():
+        shift, size = ((8, 8), 11) if small else ((4, 4), 8)
+        name = cut(site.id, LONGEST_ID)
+        write_beside(axes, name, (site.x, site.y), shift, fontsize=size, **halo, zorder=5)
     axes.set_aspect("equal", adjustable="datalim")
     axes.margins(0.09)
     axes.set(xlabel="x (m)", ylabel="y (m)")

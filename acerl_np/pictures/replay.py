@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
-from acerl_np.problem.instance import Instance
-from acerl_np.simulation.trace import Decision, Reason, Step, Trace, Trip
+from acerl_np.simulation.trace import Decision, Step, Trace
 from acerl_np.support.errors import InputError
 from acerl_np.support.files import MARK, write_atomically
 
@@ -30,18 +29,7 @@ ESCAPES = str.maketrans({c: f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"})
 def write_replay(traces: Trace | Sequence[Trace], path: str | os.PathLike[str]) -> None:
     """Write the page that replays an episode, or two side by side.
 
-    Parameters
-    ----------
-    traces : Trace or sequence of Trace
-        From `trace_policy` or `trace_past`: one, or two of the same instance.
-    path : path-like
-
-    Raises
-    ------
-    InputError
-        As `make_replay`, or if no file can have this name.
-    StorageError
-        If the page cannot be written.
+    `traces` are from `trace_policy` or `trace_past`: one, or two of the same instance.
     """
     write_atomically(path, make_replay(traces).encode())
 
@@ -50,20 +38,6 @@ def make_replay(traces: Trace | Sequence[Trace]) -> str:
     """Return the page that replays an episode, or two side by side, as HTML.
 
     The page holds all that it shows, as JSON, and its policy (CSP) forbids it every access to a network.
-
-    Parameters
-    ----------
-    traces : Trace or sequence of Trace
-        From `trace_policy` or `trace_past`: one, or two of the same instance.
-
-    Returns
-    -------
-    str
-
-    Raises
-    ------
-    InputError
-        If there are none or more than two, or they are of different instances.
     """
     shown = [traces] if isinstance(traces, Trace) else list(traces)
     if not 1 <= len(shown) <= MOST:
@@ -114,43 +88,28 @@ def describe_episodes(traces: Sequence[Trace]) -> dict[str, Any]:
     """Return what the page shows, as it is written into it; `page/episode.js` reads it.
 
     Rows are lists, not objects, and sites, vehicles and tasks are positions: names stand once.
-
-    Parameters
-    ----------
-    traces : sequence of Trace
-        Of one instance.
-
-    Returns
-    -------
-    dict
     """
     instance = traces[0].instance
     layout = instance.layout
     index = layout.site_index
     # Clocks show the record's own zone, wherever the page is read.
-    epoch = instance.epoch and instance.epoch.replace(tzinfo=None).isoformat(
-        timespec="milliseconds"
-    )
+    zone = instance.epoch and instance.epoch.replace(tzinfo=None)
+    columns = (instance.tasks, instance.pickup, instance.delivery, instance.arrival)
     return {
         "name": instance.name,
         "layout": layout.name,
-        "epoch": epoch,
+        "epoch": zone and zone.isoformat(timespec="milliseconds"),
         "sites": [[s.id, _round(s.x), _round(s.y), s.kind] for s in layout.sites],
         "edges": [[index[e.a], index[e.b], int(e.one_way)] for e in layout.edges],
         "vehicles": [[v.id, index[v.start]] for v in layout.vehicles],
-        "tasks": _list_tasks(instance),
+        # The tick from which a task waits, and when it is due: rounding must not make it late, which counts
+        # from 1e-9 s on.
+        "tasks": [
+            [name, int(a), int(b), math.ceil(arrival), _round(arrival + expiry, 9)]
+            for name, a, b, arrival, expiry in zip(*columns, instance.expiry, strict=True)
+        ],
         "runs": [_describe_run(trace) for trace in traces],
     }
-
-
-def _list_tasks(instance: Instance) -> list[list[Any]]:
-    """Return of each task: id, pickup, delivery, the tick from which it waits, and when it is due."""
-    columns = (instance.tasks, instance.pickup, instance.delivery, instance.arrival)
-    return [
-        # A rounded due time must not make a task late: lateness counts from 1e-9 s on.
-        [name, int(a), int(b), math.ceil(arrival), _round(arrival + expiry, 9)]
-        for name, a, b, arrival, expiry in zip(*columns, instance.expiry, strict=True)
-    ]
 
 
 def _describe_run(trace: Trace) -> dict[str, Any]:
@@ -179,24 +138,22 @@ def _describe_run(trace: Trace) -> dict[str, Any]:
         "texts": list(texts),
         "decisions": decisions,
         # The trip of each decision, in their order.
-        "trips": [_list_trip(trip) for trip in trace.trips],
+        "trips": [
+            [trip.end, trip.pickup, int(trip.delivered), [_list_step(step) for step in trip.steps]]
+            for trip in trace.trips
+        ],
         "stops": [[stop.vehicle, stop.start, stop.end] for stop in trace.stops],
     }
 
 
 def find_chosen(decision: Decision) -> int:
     """Return the position of the chosen one among a decision's alternatives, -1 if it is not there."""
-    reason: Reason = decision.reason
-    for k, item in enumerate(reason.alternatives):
+    for k, item in enumerate(decision.reason.alternatives):
         same = (item.vehicle, item.task) == (decision.vehicle, decision.task)
         # "network, EDD": two rules may pick one task, and only one of them was followed.
-        if same and (not item.rule or reason.by.split(", ")[-1] == item.rule):
+        if same and (not item.rule or decision.reason.by.split(", ")[-1] == item.rule):
             return k
     return -1
-
-
-def _list_trip(trip: Trip) -> list[Any]:
-    return [trip.end, trip.pickup, int(trip.delivered), [_list_step(step) for step in trip.steps]]
 
 
 def _list_step(step: Step) -> list[Any]:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from acerl_np.support.errors import AcerlError, InputError, describe, list_some
-from acerl_np.support.files import read_text
+from acerl_np.support.files import path_exists, read_text
 from acerl_np.support.numbers import is_real
 from acerl_np.training.curves import CURVE_COLUMNS, VALUES
 
@@ -36,14 +36,9 @@ MEMBERS = "the search's members"
 
 
 class Looks(NamedTuple):
-    """How one training went.
+    """How one training went: generations and decisions of its looks, and values by record.
 
-    Attributes
-    ----------
-    generations : ndarray(int64, (n_looks,))
-    decisions : ndarray(float64, (n_looks,))
-    values : dict of ndarray(float64, (2, n_looks)), s
-        Makespan and tardiness by record; nan where an episode did not finish.
+    Values are makespan and tardiness, s, of shape (2, n_looks); nan where an episode did not finish.
     """
 
     generations: np.ndarray
@@ -52,27 +47,14 @@ class Looks(NamedTuple):
 
 
 class Line(NamedTuple):
-    """Trainings of one kind, with one seed or several.
-
-    Attributes
-    ----------
-    label : str
-    looks : tuple of Looks
-        One for each seed.
-    """
+    """Trainings of one kind, with one seed or several."""
 
     label: str
     looks: tuple[Looks, ...]
 
 
 class Counts(NamedTuple):
-    """Which records the members of each generation played.
-
-    Attributes
-    ----------
-    names : tuple of str
-    members : ndarray(float64, (n_generations, n_records))
-    """
+    """Which records the members of each generation played, of shape (n_generations, n_records)."""
 
     names: tuple[str, ...]
     members: np.ndarray
@@ -103,13 +85,7 @@ class _Table(NamedTuple):
 
 
 def _read_table(path: Path, required: Sequence[str], expected: str = "") -> _Table:
-    """Read a CSV file that has at least these columns; with `expected`, at least a row as well.
-
-    Raises
-    ------
-    InputError
-        With the file and the line.
-    """
+    """Read a CSV file that has at least these columns; with `expected`, at least a row as well."""
     reader = csv.reader(io.StringIO(read_text(path, InputError), newline=""), strict=True)
     rows, lines = [], []
     try:
@@ -181,30 +157,18 @@ def _read_run(folder: Path) -> Looks:
 
 
 def find_runs(path: str | os.PathLike[str]) -> list[Path]:
-    """Return the folders of the runs that a folder holds: itself, or one for each seed.
-
-    Parameters
-    ----------
-    path : path-like
-        Folder of a run, or of `--seeds`; of the latter those seeds that its config.json names.
-
-    Raises
-    ------
-    InputError
-        If it is no folder, or holds none.
-    """
+    """Return the folders of the runs that a folder holds: itself, or one for each seed of its config.json."""
     folder = Path(path)
-    if not _exists(folder):
-        raise InputError(f"{describe(path)}: not there; expected the folder of a run")
-    if not folder.is_dir():
-        raise InputError(f"{describe(path)}: not a folder; expected the folder of a run")
+    if not path_exists(folder) or not folder.is_dir():
+        found = "not a folder" if path_exists(folder) else "not there"
+        raise InputError(f"{describe(path)}: {found}; expected the folder of a run")
     if _is_run(folder):
         return [folder]
-    seeds = {}
-    for own in folder.iterdir():
-        match = SEED_FOLDER.fullmatch(own.name)
-        if match and _is_run(own):
-            seeds[int(match[1])] = own
+    seeds = {
+        int(match[1]): own
+        for own in folder.iterdir()
+        if (match := SEED_FOLDER.fullmatch(own.name)) and _is_run(own)
+    }
     named = read_facts(folder).get("seeds")
     if isinstance(named, list):
         seeds = {seed: own for seed, own in seeds.items() if seed in named}
@@ -216,23 +180,10 @@ def find_runs(path: str | os.PathLike[str]) -> list[Path]:
     return [seeds[seed] for seed in sorted(seeds)]
 
 
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except (OSError, ValueError):
-        return False
-
-
 def find_study(path: str | os.PathLike[str]) -> Path | None:
-    """Return the file with the curves of a study that `path` is or holds, None if it holds none.
-
-    Raises
-    ------
-    InputError
-        If it holds several.
-    """
+    """Return the file with the curves of a study that `path` is or holds, None if it holds none."""
     folder = Path(path)
-    if not _exists(folder) or _is_run(folder):
+    if not path_exists(folder) or _is_run(folder):
         return None
     if folder.is_file():
         return folder
@@ -246,20 +197,8 @@ def find_study(path: str | os.PathLike[str]) -> Path | None:
 def read_lines(path: str | os.PathLike[str]) -> list[Line]:
     """Read what there is to draw of a run, of several seeds, or of a study.
 
-    Parameters
-    ----------
-    path : path-like
-        Folder of a run, of `--seeds`, or of a study; or the CSV file of a study's curves.
-
-    Returns
-    -------
-    list of Line
-        A study has one for each of its policies, all else one, which bears the folder's name.
-
-    Raises
-    ------
-    InputError
-        If there is nothing to draw, or a file cannot be read: with its name and the line.
+    A study, a folder or its file of curves, has a line for each of its policies, all else one with the
+    folder's name. What cannot be read is refused with its file and line.
     """
     study = find_study(path)
     if study is None:
@@ -273,13 +212,7 @@ def read_lines(path: str | os.PathLike[str]) -> list[Line]:
 
 
 def read_counts(folder: Path) -> Counts:
-    """Read which records the members of each generation of a run played.
-
-    Raises
-    ------
-    InputError
-        With the file and the line.
-    """
+    """Read which records the members of each generation of a run played."""
     path = folder / HISTORY
     table = _read_table(path, ("return_mean", "cost_mean"))
     header = list(table.columns)
@@ -295,19 +228,20 @@ def read_counts(folder: Path) -> Counts:
     return Counts(names, np.stack([table.numbers(name) for name in names], axis=1))
 
 
-def read_facts(folder: Path) -> dict[str, Any]:
-    """Return what config.json in the folder of a run tells; nothing where there is none to read.
-
-    What `--seeds` wrote holds for the folders of its seeds, too.
-    """
+def read_config(folder: Path) -> dict[str, Any]:
+    """Return what config.json in a folder tells; nothing where there is none to read."""
     try:
-        facts = json.loads(read_text(folder / CONFIG, InputError))
+        facts = json.loads(read_text(str(folder / CONFIG), InputError))
     except (AcerlError, ValueError, RecursionError):
-        facts = None
-    if isinstance(facts, dict) and facts:
-        return facts
+        return {}
+    return facts if isinstance(facts, dict) else {}
+
+
+def read_facts(folder: Path) -> dict[str, Any]:
+    """Return what config.json in the folder of a run tells; what `--seeds` wrote holds for its seeds, too."""
     whole = folder.resolve()
-    return read_facts(whole.parent) if SEED_FOLDER.fullmatch(whole.name) else {}
+    facts = read_config(folder)
+    return facts or (read_facts(whole.parent) if SEED_FOLDER.fullmatch(whole.name) else {})
 
 
 def find_limit(facts: Mapping[str, Any]) -> float | None:

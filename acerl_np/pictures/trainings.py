@@ -17,6 +17,7 @@ from acerl_np.pictures.drawing import (
     MARKERS,
     MAX_LINES,
     ORANGE,
+    Style,
     choose_style,
     cut,
     cut_path,
@@ -34,17 +35,7 @@ Levels = Mapping[str, tuple[float, float]]
 
 
 class Beside(NamedTuple):
-    """What is drawn beside the lines of curves.
-
-    Attributes
-    ----------
-    rules : mapping of Levels
-        Rules by name; only on records that they have.
-    paper : (str, Levels) or None
-        What a published level is called, and the level.
-    limit : float or None
-        xi on the tardiness, s.
-    """
+    """What is drawn beside the lines of curves: rules by name, a published level and its name, and xi, s."""
 
     rules: Mapping[str, Levels] = MappingProxyType({})
     paper: tuple[str, Levels] | None = None
@@ -70,17 +61,20 @@ RECORD_LETTERS, SHARE_LETTERS, LINE_LETTERS = 24, 20, 40
 
 WHAT = ("makespan (s)", "tardiness (s)")
 
+RULE: dict[str, Any] = {
+    **{"color": GREY, "linestyle": (0, (1, 1)), "linewidth": 0.8, "zorder": 5},
+    **{"markevery": [1], "markerfacecolor": "white", "clip_on": False},
+}
+MORE_OFTEN: Style = {"hatch": "////", "facecolor": ORANGE, "edgecolor": BLACK}
+LESS_OFTEN: Style = {"facecolor": BLUE, "alpha": 0.3}
+"""Looks of a rule's level, and of shares above and below the even one."""
+
 
 class Mean(NamedTuple):
-    """A line over its seeds.
+    """A line over its seeds, at each generation that all of them looked at.
 
-    Attributes
-    ----------
-    decisions : ndarray(float64, (n_looks,))
-        Mean over the seeds at each generation that all of them looked at.
-    centre, spread : ndarray(float64, (2, n_looks))
-        Mean and standard deviation over the seeds of makespan and tardiness, s; a single seed has no
-        spread: nan.
+    Mean decisions; mean and standard deviation of makespan and tardiness, s, of shape (2, n_looks). A single
+    seed has no spread: nan.
     """
 
     decisions: np.ndarray
@@ -89,14 +83,7 @@ class Mean(NamedTuple):
 
 
 def average_seeds(line: Line, records: Sequence[str]) -> Mean:
-    """Return mean and standard deviation over the seeds of the mean over these records.
-
-    Parameters
-    ----------
-    line : Line
-    records : sequence of str
-        Those that the line has not are left out.
-    """
+    """Return mean and deviation over the seeds of the mean over these records, those that the line has."""
     common = line.looks[0].generations
     for looks in line.looks[1:]:
         common = np.intersect1d(common, looks.generations)
@@ -123,19 +110,6 @@ def draw_curves(
     """Draw makespan and tardiness against decisions: the mean of the records, and each of them.
 
     Lines are means over seeds, bands one standard deviation to each side.
-
-    Parameters
-    ----------
-    path : path-like
-    lines : sequence of Line
-    beside : Beside
-
-    Raises
-    ------
-    MissingExtraError, StorageError
-        As `open_figure`.
-    InputError
-        As there, or if there is nothing to draw, or there are too many lines.
     """
     if not lines:
         raise InputError("no lines to draw; expected at least one")
@@ -162,9 +136,8 @@ def draw_curves(
             place = (left / WIDTH, 1.0 - (top + tall) / height, wide / WIDTH, tall / height)
             return figure.add_axes(place)
 
-        figure.text(
-            0.02, 1.0 - 0.12 / height, _describe(lines, records, shown), va="top", fontsize=10
-        )
+        title = _describe(lines, records, shown)
+        figure.text(0.02, 1.0 - 0.12 / height, title, va="top", fontsize=10)
         handles: dict[str, Any] = {}
         for which, what in enumerate(WHAT):
             axes = add_panel(0.65 + 4.4 * which, HEAD, 3.7, MEAN_HEIGHT)
@@ -175,25 +148,17 @@ def draw_curves(
             own, labels = axes.get_legend_handles_labels()
             handles.update(zip(labels, own, strict=True))
         top = HEAD + MEAN_HEIGHT + FOOT
-        figure.legend(
-            handles.values(),
-            handles.keys(),
-            loc="upper left",
-            bbox_to_anchor=(0.02, 1.0 - (top - 0.05) / height),
-            ncols=columns,
-            handlelength=3.5,
-            borderaxespad=0.0,
-            columnspacing=1.2,
-        )
+        place: Style = {"loc": "upper left", "bbox_to_anchor": (0.02, 1.0 - (top - 0.05) / height)}
+        spaces: Style = {"handlelength": 3.5, "borderaxespad": 0.0, "columnspacing": 1.2}
+        figure.legend(handles.values(), handles.keys(), ncols=columns, **place, **spaces)
         top += measure_legend(len(handles))
         wide = (WIDTH - 0.65 - 0.15 - 0.5 * (COLUMNS - 1)) / COLUMNS
         for k, record in enumerate(shown):
             block, column = divmod(k, COLUMNS)
             for which, what in enumerate(WHAT):
                 down = block * (2 * (PANEL_HEIGHT + 0.16) + GAP) + which * (PANEL_HEIGHT + 0.16)
-                axes = add_panel(
-                    0.65 + column * (wide + 0.5), top + down, wide, PANEL_HEIGHT - 0.12
-                )
+                left = 0.65 + column * (wide + 0.5)
+                axes = add_panel(left, top + down, wide, PANEL_HEIGHT - 0.12)
                 _plot_panel(axes, which, lines, [record], beside, small=True)
                 if which == 0:
                     axes.set_title(cut(record, RECORD_LETTERS), loc="left", fontsize=9, pad=3)
@@ -235,40 +200,25 @@ def _plot_panel(
         if not any(name in line.looks[0].values for name in records):
             continue
         mean = average_seeds(line, records)
-        look: dict[str, Any] = choose_style(k)
+        look: Style = choose_style(k)
         end = max(end, float(mean.decisions.max(initial=0.0)))
         axes.plot(
             mean.decisions,
             mean.centre[which],
-            **look,
-            markersize=2.5 if small else 4.0,
+            **{**look, "markersize": 2.5 if small else 4.0, "linewidth": 1.2 if small else 1.6},
             markevery=max(1, len(mean.decisions) // 8),
-            linewidth=1.2 if small else 1.6,
             label=cut_path(line.label, LINE_LETTERS),
             zorder=4,
         )
         low, high = (mean.centre[which] + sign * mean.spread[which] for sign in (-1, 1))
         if np.isfinite(low).any():
-            axes.fill_between(
-                mean.decisions, low, high, color=look["color"], alpha=0.25, linewidth=0, zorder=2
-            )
+            band: Style = {"color": look["color"], "alpha": 0.25, "linewidth": 0, "zorder": 2}
+            axes.fill_between(mean.decisions, low, high, **band)
     for k, (label, levels) in enumerate(beside.rules.items()):
         level = _find_level(levels, records, which)
         if level is not None:
-            axes.plot(
-                [0.0, 1.02 * end],
-                [level, level],
-                color=GREY,
-                linestyle=(0, (1, 1)),
-                linewidth=0.8,
-                marker=MARKERS[k + 1],
-                markevery=[1],
-                markerfacecolor="white",
-                markersize=4.5 if small else 6.0,
-                clip_on=False,
-                label=label,
-                zorder=5,
-            )
+            size: Style = {"marker": MARKERS[k + 1], "markersize": 4.5 if small else 6.0}
+            axes.plot([0.0, 1.02 * end], [level, level], **RULE, **size, label=label)
     thin: dict[str, Any] = {"color": BLACK, "zorder": 3}
     label, levels = beside.paper or ("", {})
     level = _find_level(levels, records, which)
@@ -294,20 +244,8 @@ def _find_level(levels: Levels, records: Sequence[str], which: int) -> float | N
 def find_shares(runs: Sequence[Counts]) -> np.ndarray:
     """Return each record's share of the episodes of each generation, over all runs together.
 
-    Parameters
-    ----------
-    runs : sequence of Counts
-        One for each seed; what some have more generations than others is left out.
-
-    Returns
-    -------
-    ndarray(float64, (n_generations, n_records))
-        nan where nobody played.
-
-    Raises
-    ------
-    InputError
-        If the runs are of different records.
+    Of shape (n_generations, n_records), nan where nobody played; what some have more generations than others
+    is left out.
     """
     for run in runs:
         if run.names != runs[0].names:
@@ -321,19 +259,7 @@ def find_shares(runs: Sequence[Counts]) -> np.ndarray:
 
 
 def average_blocks(shares: np.ndarray, most: int = POINTS) -> tuple[np.ndarray, np.ndarray]:
-    """Return the middle generation and the mean shares of blocks of generations, at most so many.
-
-    Parameters
-    ----------
-    shares : ndarray(float64, (n_generations, n_records))
-    most : int
-
-    Returns
-    -------
-    generations : ndarray(float64, (n_blocks,))
-        Counted from 1.
-    means : ndarray(float64, (n_blocks, n_records))
-    """
+    """Return the middle generation, from 1 on, and the mean shares of at most so many blocks."""
     blocks = np.array_split(np.arange(len(shares)), min(most, len(shares)))
     middle = [1.0 + block.mean() for block in blocks]
     return np.array(middle), np.array([shares[block].mean(axis=0) for block in blocks])
@@ -342,64 +268,35 @@ def average_blocks(shares: np.ndarray, most: int = POINTS) -> tuple[np.ndarray, 
 def draw_sampler(path: str | os.PathLike[str], label: str, runs: Sequence[Counts]) -> None:
     """Draw each record's share of the episodes over the generations, beside the uniform share.
 
-    Parameters
-    ----------
-    path : path-like
-    label : str
-        What the runs are called.
-    runs : sequence of Counts
-        One for each seed.
-
-    Raises
-    ------
-    MissingExtraError, StorageError
-        As `open_figure`.
-    InputError
-        As there, or if the runs are of different records.
+    `label` is what the runs, one for each seed, are called.
     """
     shares = find_shares(runs)
     names, uniform = runs[0].names, 100.0 / len(runs[0].names)
-    total = (
-        100.0 * np.nanmean(shares, axis=0) if np.isfinite(shares).any() else np.zeros(len(names))
-    )
+    known = np.isfinite(shares).any()
+    total = 100.0 * np.nanmean(shares, axis=0) if known else np.zeros(len(names))
     # Those that the sampler treats least like the others, in their order.
     chosen = sorted(np.argsort(-np.abs(total - uniform), kind="stable")[:MAX_RECORDS].tolist())
     generations, means = average_blocks(100.0 * shares)
     columns = min(COLUMNS, len(chosen))
     rows = math.ceil(len(chosen) / columns)
-    with open_figure(
-        path, WIDTH, AROUND + SHARE_HEIGHT * math.ceil(len(chosen) / COLUMNS)
-    ) as figure:
+    height = AROUND + SHARE_HEIGHT * math.ceil(len(chosen) / COLUMNS)
+    with open_figure(path, WIDTH, height) as figure:
         panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
         for axes in panels.flat[len(chosen) :]:
             axes.set_visible(False)
         for place, (axes, k) in enumerate(zip(panels.flat, chosen, strict=False)):
             line = means[:, k]
-            more = {"hatch": "////", "facecolor": ORANGE, "edgecolor": BLACK}
-            less = {"facecolor": BLUE, "alpha": 0.3}
-            for where, look in ((line >= uniform, more), (line <= uniform, less)):
-                own = "chosen more often" if look is more else "chosen less often"
-                axes.fill_between(
-                    generations,
-                    uniform,
-                    line,
-                    where=where,
-                    interpolate=True,
-                    linewidth=0.0,
-                    label=f"{own} than evenly",
-                    **look,
-                )
+            for where, own, look in (
+                (line >= uniform, "chosen more often than evenly", MORE_OFTEN),
+                (line <= uniform, "chosen less often than evenly", LESS_OFTEN),
+            ):
+                how: Style = {"where": where, "interpolate": True, "linewidth": 0.0, "label": own}
+                axes.fill_between(generations, uniform, line, **how, **look)
             axes.plot(generations, line, color=BLACK, linewidth=1.2, label="share of the episodes")
-            axes.axhline(
-                uniform,
-                color=GREY,
-                linestyle="--",
-                linewidth=1.2,
-                label=f"even share, {uniform:.1f}%",
-            )
-            axes.set_title(
-                f"{cut(names[k], SHARE_LETTERS)}: {total[k]:.1f}%", loc="left", fontsize=9
-            )
+            even: Style = {"color": GREY, "linestyle": "--", "linewidth": 1.2}
+            axes.axhline(uniform, **even, label=f"even share, {uniform:.1f}%")
+            title = f"{cut(names[k], SHARE_LETTERS)}: {total[k]:.1f}%"
+            axes.set_title(title, loc="left", fontsize=9)
             if place % columns == 0:
                 axes.set_ylabel("share (%)")
             if place + columns >= len(chosen):

@@ -14,6 +14,7 @@ from acerl_np.pictures.drawing import (
     BLUE,
     GREY,
     ORANGE,
+    Style,
     clear_rows,
     cut,
     cut_path,
@@ -33,13 +34,7 @@ LONGEST_NAME, LONGEST_LABEL, LONGEST_EFFECT = 26, 60, 72
 
 
 def sort_parts(importance: Importance) -> list[Part]:
-    """Return the parts of a policy by the sizes of their weights, or by what they are worth.
-
-    Raises
-    ------
-    InputError
-        If there are neither weights nor anything played.
-    """
+    """Return the parts of a policy by the sizes of their weights, or by what they are worth."""
     parts = list(importance.parts)
     if all(part.weight is not None for part in parts):
         return sorted(parts, key=lambda part: -abs(part.weight or 0.0))[:MAX_PARTS]
@@ -56,20 +51,6 @@ def draw_weights(path: str | os.PathLike[str], label: str, importance: Importanc
 
     A linear policy shows its weights; one with hidden units how much longer the makespan is without each
     feature, as hidden units mix the weights.
-
-    Parameters
-    ----------
-    path : path-like
-    label : str
-        What the policy is called.
-    importance : Importance
-
-    Raises
-    ------
-    MissingExtraError, StorageError
-        As `open_figure`.
-    InputError
-        As there, or if nothing was played and there are hidden units.
     """
     parts = sort_parts(importance)
     with open_figure(path, WIDTH, AROUND + ROW * len(parts)) as figure:
@@ -94,16 +75,8 @@ def _plot_bars(axes: Axes, values: np.ndarray, parts: Sequence[Part]) -> None:
     """Draw a bar for each part, and beside the axes what it does."""
     for sign, face, hatch in ((1.0, BLUE, ""), (-1.0, ORANGE, "////")):
         own = np.flatnonzero(values * sign >= 0.0 if sign > 0.0 else values < 0.0)
-        axes.barh(
-            own,
-            values[own],
-            height=0.7,
-            color=face,
-            edgecolor=BLACK,
-            linewidth=0.5,
-            hatch=hatch,
-            gid="bars",
-        )
+        look: Style = {"color": face, "hatch": hatch, "edgecolor": BLACK, "linewidth": 0.5}
+        axes.barh(own, values[own], height=0.7, **look, gid="bars")
     axes.axvline(0.0, color=GREY, linewidth=0.8)
     axes.set_yticks(range(len(parts)), [cut(part.name, LONGEST_NAME) for part in parts])
     axes.set_ylim(len(parts) - 0.4, -0.6)

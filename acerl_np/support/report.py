@@ -23,10 +23,6 @@ FORMATS = ("text", "csv", "json", "markdown", "latex")
 DATA_FORMATS = ("csv", "json")
 """Those for programs."""
 
-FORMAT_HELP = (
-    "form of the table; csv and json: plain numbers, units in the columns' names (default: text)"
-)
-
 
 def clear_cell(cell: object) -> Cell:
     """Return a cell for programs: nan and infinity are None, numbers of NumPy plain ones."""

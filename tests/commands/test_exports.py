@@ -5,19 +5,14 @@ import json
 import os
 import sys
 import threading
-from types import SimpleNamespace
 
 import pytest
-from worlds import straight_floor
+from small_files import FILES
 
 import acerl_np
-from acerl_np.commands.main import main
 
-HEADER = "task,pickup,delivery,arrival_time,expiry_time"
-FLEET = [{"id": "v", "start": "A"}, {"id": "w", "start": "C"}]
-LINES = [HEADER, "t0,A,B,0,20", "t1,B,C,3,20"]
-PAST = ["task,vehicle,start", "t0,v,0", "t1,w,3"]
-BROKEN = ["vehicle,time,repair_time", "v,1,5"]
+LINES = FILES["week.csv"].splitlines()
+PAST = FILES["past.csv"].splitlines()
 TRAIN = "--generations 1 --population 2 --trials 1 --hidden 2 --out run --force --quiet"
 
 pipes = pytest.mark.skipif(not os.path.isdir("/dev/fd"), reason="no /dev/fd")  # noqa: PTH112
@@ -27,23 +22,8 @@ def text_of(lines):
     return "\n".join([*lines, ""])
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "layout.json").write_text(json.dumps({"name": "hall", **straight_floor(FLEET)}))
-    (tmp_path / "week.csv").write_text(text_of(LINES))
-    (tmp_path / "past.csv").write_text(text_of(PAST))
-    (tmp_path / "broken.csv").write_text(text_of(BROKEN))
-    return tmp_path
-
-
 def feed(monkeypatch, lines):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text_of(lines).encode())))
-
-
-def run(capsys, words, status=0):
-    assert main(words.split()) == status, capsys.readouterr().err
-    return SimpleNamespace(**capsys.readouterr()._asdict())
 
 
 COMMANDS = {
@@ -64,22 +44,22 @@ def make_index():
 
 
 @pytest.mark.parametrize("words", COMMANDS)
-def test_a_dash_is_the_standard_input(folder, monkeypatch, capsys, words):
+def test_a_dash_is_the_standard_input(folder, monkeypatch, run, words):
     if "index.npz" in words:
         make_index()
     feed(monkeypatch, LINES)
-    assert COMMANDS[words] in run(capsys, words.replace("IN", "-")).out
+    assert COMMANDS[words] in run(words.replace("IN", "-")).out
 
 
 @pipes
 @pytest.mark.parametrize(
     "words", [words for words in COMMANDS if words.startswith(("records", "eval"))]
 )
-def test_pipes_are_read(folder, capsys, words):
+def test_pipes_are_read(folder, run, words):
     read, write = os.pipe()
     os.write(write, text_of(LINES).encode())
     os.close(write)
-    run(capsys, words.replace("IN", f"/dev/fd/{read} --layout layout.json"))
+    run(words.replace("IN", f"/dev/fd/{read} --layout layout.json"))
     os.close(read)
 
 
@@ -92,67 +72,65 @@ def test_named_pipes_are_read(folder):
     writer.join()
 
 
-def test_a_file_called_dash_is_named_by_its_folder(folder, monkeypatch, capsys):
+def test_a_file_called_dash_is_named_by_its_folder(folder, monkeypatch, run):
     (folder / "-").write_text(text_of(LINES))
     feed(monkeypatch, [])
-    assert "<stdin>: the file is empty" in run(capsys, "records check -", 2).err
-    assert "week" not in run(capsys, "records check ./-").out
+    assert "<stdin>: the file is empty" in run("records check -", 2).err
+    assert "week" not in run("records check ./-").out
 
 
-def test_what_is_wrong_on_the_standard_input_is_named(folder, monkeypatch, capsys):
+def test_what_is_wrong_on_the_standard_input_is_named(folder, monkeypatch, run):
     feed(monkeypatch, [*LINES, "t2,A,A,0,1"])
-    err = run(capsys, "records check -", 2).err
-    assert (
-        err.startswith("acerl-np records: error: <stdin>: line 4: delivery")
-        and err.count("\n") == 1
-    )
+    err = run("records check -", 2).err
+    assert err.startswith("acerl-np records: error: <stdin>: line 4: delivery")
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"task\n\xff")))
-    assert "<stdin>: line 2: byte 0xff" in run(capsys, "records check -", 2).err
+    assert "<stdin>: line 2: byte 0xff" in run("records check -", 2).err
     monkeypatch.setattr(sys, "stdin", None)
-    assert "<stdin>: the file is empty" in run(capsys, "records check -", 2).err
+    assert "<stdin>: the file is empty" in run("records check -", 2).err
 
 
-def test_breakdowns_and_assignments_from_the_standard_input(folder, monkeypatch, capsys):
+def test_breakdowns_and_assignments_from_the_standard_input(folder, monkeypatch, run):
     words = "records replay past.csv past.csv --tasks week.csv week.csv --breakdowns"
-    plain = run(capsys, f"{words} none").out
+    plain = run(f"{words} none").out
     # Two records, one stream: it is read once.
-    feed(monkeypatch, BROKEN)
-    assert run(capsys, f"{words} -").out == run(capsys, f"{words} broken.csv").out != plain
-    feed(monkeypatch, BROKEN)
-    run(capsys, "records perturb week.csv --magnitude 2 --breakdowns - --out new")
-    assert (folder / "new/breakdowns.csv").read_text() == text_of(BROKEN)
+    feed(monkeypatch, FILES["broken.csv"].splitlines())
+    assert run(f"{words} -").out == run(f"{words} broken.csv").out != plain
+    feed(monkeypatch, FILES["broken.csv"].splitlines())
+    run("records perturb week.csv --magnitude 2 --breakdowns - --out new")
+    assert (folder / "new/breakdowns.csv").read_text() == FILES["broken.csv"]
     feed(monkeypatch, PAST)
     words = "records replay past.csv --tasks week.csv"
-    assert run(capsys, words.replace("past.csv", "-")).out == run(capsys, words).out
+    assert run(words.replace("past.csv", "-")).out == run(words).out
     feed(monkeypatch, PAST)
-    assert "replay" in run(capsys, "evaluate EDD week.csv --trials 1 --past -").out
+    assert "replay" in run("evaluate EDD week.csv --trials 1 --past -").out
     feed(monkeypatch, PAST)
-    assert ": EDD 26.0/3.0, <stdin> 15.0/0.0" in run(capsys, "replay EDD week.csv --past -").out
+    assert ": EDD 26.0/3.0, <stdin> 15.0/0.0" in run("replay EDD week.csv --past -").out
 
 
 @pytest.mark.parametrize("words", [words for words in COMMANDS if not words.startswith("policy")])
-def test_ignored_columns_are_one_line(folder, capsys, words):
+def test_ignored_columns_are_one_line(folder, run, words):
     lines = [f"{line},{extra}" for line, extra in zip(LINES, ("Customer", "x", "y"), strict=True)]
     (folder / "in.csv").write_text(text_of(lines))
-    err = run(capsys, words.replace("IN", "in.csv")).err
+    err = run(words.replace("IN", "in.csv")).err
     assert [line for line in err.splitlines() if "ignored" in line] == [
         "in.csv: columns ignored: Customer"
     ]
 
 
-def test_ignored_columns_of_many_files_are_one_line(folder, capsys):
+def test_ignored_columns_of_many_files_are_one_line(folder, run):
     for k in range(5):
         names = ["comment", "weight"] if k else ["comment"]
         lines = [f"{line},{','.join(names)}" for line in LINES]
         (folder / f"day{k}.csv").write_text(text_of(lines))
-    err = run(capsys, "records check " + " ".join(f"day{k}.csv" for k in range(5))).err
+    err = run("records check " + " ".join(f"day{k}.csv" for k in range(5))).err
     expected = "day0.csv, day1.csv, day2.csv, ... (5): columns ignored: comment, weight\n"
     assert err == expected
     (folder / "past.csv").write_text(text_of(f"{line},x" for line in PAST))
-    err = run(capsys, "evaluate EDD week.csv --trials 1 --past past.csv").err
+    err = run("evaluate EDD week.csv --trials 1 --past past.csv").err
     assert "past.csv: columns ignored: x\n" in err
 
 
+FORMAT = "--date-format '%d.%m.%Y %H:%M'"
 DATED = [
     "Task;Pickup;Delivery;Arrival Time;Expiry Time;Order",
     "t1;B;C;06.05.2024 07:30;06.05.2024 07:40;4711",
@@ -160,7 +138,7 @@ DATED = [
 ]
 
 
-def test_the_date_format_is_an_option_of_every_command(folder, capsys):
+def test_the_date_format_is_an_option_of_every_command(folder, run):
     (folder / "dated.csv").write_text(text_of(DATED))
     (folder / "past.csv").write_text(
         text_of(["task;vehicle;start", "t0;v;06.05.2024 07:00", "t1;w;06.05.2024 07:31"])
@@ -169,37 +147,22 @@ def test_the_date_format_is_an_option_of_every_command(folder, capsys):
         if words.startswith("policy"):
             make_index()
         words = words.replace("IN", "dated.csv")
-        assert "--date-format" in run(capsys, words, 2).err
-        main([*words.split(), "--date-format", "%d.%m.%Y %H:%M"])
-        err = capsys.readouterr().err
-        assert "error" not in err, words
-    words = "evaluate EDD dated.csv --trials 1 --past past.csv --date-format"
-    assert main([*words.split(), "%d.%m.%Y %H:%M"]) == 0
-    assert "replay" in capsys.readouterr().out
-    words = "replay EDD dated.csv --past past.csv --date-format"
-    assert main([*words.split(), "%d.%m.%Y %H:%M"]) == 0
-    assert ", past.csv " in capsys.readouterr().out
+        assert "--date-format" in run(words, 2).err
+        run(f"{words} {FORMAT}")
+    words = "evaluate EDD dated.csv --trials 1 --past past.csv"
+    assert "replay" in run(f"{words} {FORMAT}").out
+    words = f"replay EDD dated.csv --past past.csv {FORMAT}"
+    assert ", past.csv " in run(words).out
     (folder / "options.toml").write_text('date-format = "%d.%m.%Y %H:%M"\ntasks = ["dated.csv"]\n')
-    run(capsys, f"train --config options.toml {TRAIN}")
+    run(f"train --config options.toml {TRAIN}")
     (folder / "options.toml").write_text("date-format = 3\n")
-    assert (
-        "date_format: read 3; expected a text" in run(capsys, "train --config options.toml", 2).err
-    )
+    assert "date_format: read 3; expected a text" in run("train --config options.toml", 2).err
 
 
-def test_convert_shows_what_was_understood(folder, capsys):
+def test_convert_shows_what_was_understood(folder, run):
     (folder / "dated.csv").write_text(text_of(DATED), encoding="utf-8-sig")
-    words = [
-        "records",
-        "convert",
-        "dated.csv",
-        "--out",
-        "new.csv",
-        "--date-format",
-        "%d.%m.%Y %H:%M",
-    ]
-    assert main([*words, "--format", "json"]) == 0
-    [row] = json.loads(capsys.readouterr().out)
+    words = f"records convert dated.csv --out new.csv {FORMAT} --format json"
+    [row] = json.loads(run(words).out)
     assert row == {
         "record": "dated",
         "columns_separated_by": "semicolon",
@@ -213,35 +176,30 @@ def test_convert_shows_what_was_understood(folder, capsys):
         "time_zero": "2024-05-06T07:00:00",
     }
     assert (folder / "new.csv").read_text() == text_of(
-        [HEADER, "t0,A,B,2024-05-06T07:00:00,600", "t1,B,C,2024-05-06T07:30:00,600"]
+        [LINES[0], "t0,A,B,2024-05-06T07:00:00,600", "t1,B,C,2024-05-06T07:30:00,600"]
     )
-    (folder / "clock.csv").write_text(text_of([HEADER, "t0,A,B,07:30,60", "t1,B,C,8:00:30,61"]))
-    out = run(capsys, "records convert clock.csv --out clock-new.csv").out
+    (folder / "clock.csv").write_text(text_of([LINES[0], "t0,A,B,07:30,60", "t1,B,C,8:00:30,61"]))
+    out = run("records convert clock.csv --out clock-new.csv").out
     for text in ("times of day; task t0: 07:30 -> 0 s", "1830 s", " 07:30:00\n", " none\n"):
         assert text in out
     assert "t1,B,C,08:00:30,61\n" in (folder / "clock-new.csv").read_text()
-    (folder / "unix.csv").write_text(text_of([HEADER, "t0,A,B,1714980600,60"]))
-    out = run(capsys, "records convert unix.csv --out unix-new.csv").out
+    (folder / "unix.csv").write_text(text_of([LINES[0], "t0,A,B,1714980600,60"]))
+    out = run("records convert unix.csv --out unix-new.csv").out
     assert "seconds since 1970; task t0: 1714980600 -> 0 s" in out
     assert "seconds; task t0: 60 -> 60 s" in out
-    assert "second 0" in run(capsys, "records convert week.csv --out week-new.csv").out
+    assert "second 0" in run("records convert week.csv --out week-new.csv").out
 
 
-def test_several_replays_and_their_mean(folder, capsys):
+def test_several_replays_and_their_mean(folder, run):
     later = text_of([*LINES[:2], "t1,B,C,30,20"])
     (folder / "late.csv").write_text(later)
     words = "records replay past.csv past.csv --tasks week.csv late.csv"
-    rows = json.loads(run(capsys, f"{words} --format json").out)
+    rows = json.loads(run(f"{words} --format json").out)
     assert [row["record"] for row in rows] == ["week", "late", "mean"]
-    [single] = json.loads(run(capsys, "records replay past.csv --tasks late.csv --format json").out)
+    [single] = json.loads(run("records replay past.csv --tasks late.csv --format json").out)
     assert rows[1] == single
     names = ("makespan_s", "tardiness_s", "late_tasks", "assignments", "start_behind_largest_s")
     for name in names:
         assert float(rows[2][name]) == pytest.approx(
             (float(rows[0][name]) + float(rows[1][name])) / 2, abs=0.051
         )
-    err = run(capsys, "records replay past.csv --tasks week.csv late.csv", 2).err
-    assert "--tasks: read 2 records for 1 files of assignments; expected one each" in err
-    err = run(capsys, f"{words} --schedule-csv times.csv", 2).err
-    assert "--schedule-csv: given with 2 files" in err
-    assert not (folder / "times.csv").exists()

@@ -2,13 +2,12 @@
 
 import json
 import os
-import shlex
 import shutil
 from pathlib import Path
 
 import numba
 import pytest
-from worlds import straight_floor
+from small_files import FILES
 
 import acerl_np
 from acerl_np.commands.main import main
@@ -18,15 +17,6 @@ from acerl_np.support.files import MARK, read_arrays, write_arrays
 
 pytestmark = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="trains")
 PLANT = Path(__file__).parent.parent / "data" / "plant.xml"
-FLEET = [{"id": "v", "start": "A"}, {"id": "w", "start": "C"}]
-HEADER = "task,pickup,delivery,arrival_time,expiry_time\n"
-TEXTS = {
-    "layout.json": json.dumps(straight_floor(FLEET)),
-    "week.csv": HEADER + "t0,A,B,0,20\nt1,B,C,3,20\n",
-    "other.csv": HEADER + "t0,A,C,0,20\nt1,C,B,3,20\n",
-    "past.csv": "task,vehicle,start\nt0,v,0\nt1,w,3\n",
-    "best.json": '{"format": 1, "references": []}',
-}
 TINY = "--generations 1 --population 2 --hidden 2 --trials 0 --quiet"
 RIVAL = "--steps 50 --trials 0 --quiet --set look_every=1000"
 
@@ -37,8 +27,8 @@ WRITES = {
         "made.csv",
         "past.csv week.csv",
     ),
-    "evaluate run/policy.npz EDD Static week.csv --fit other.csv --past past.csv --references best.json "
-    "--trials 1 --trials-csv OUT": ("made.csv", "run/policy.npz other.csv past.csv best.json"),
+    "evaluate run/policy.npz EDD Static week.csv --fit next.csv --past past.csv --references best.json "
+    "--trials 1 --trials-csv OUT": ("made.csv", "run/policy.npz next.csv past.csv best.json"),
     "hindsight week.csv --layout layout.json --effort 0.001 --out OUT": (
         "made.json",
         "layout.json",
@@ -56,7 +46,7 @@ WRITES = {
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory):
     folder = tmp_path_factory.mktemp("prepared")
-    for name, text in TEXTS.items():
+    for name, text in FILES.items():
         (folder / name).write_text(text)
     shutil.copy(PLANT, folder / "plant.xml")
     with pytest.MonkeyPatch.context() as patch:
@@ -73,60 +63,43 @@ def folder(prepared, tmp_path, monkeypatch):
     return tmp_path
 
 
-def read_all():
-    """The content of every file here; links are followed."""
-    return {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
-
-
-def refusal(capsys, words):
-    """Run a command that must end with status 2 and change nothing; return its only line of error."""
-    before = read_all()
-    capsys.readouterr()
-    assert main(shlex.split(words) if isinstance(words, str) else words) == 2
-    [line] = capsys.readouterr().err.splitlines()
-    assert read_all() == before
-    return line
-
-
 @pytest.mark.parametrize("words", [words for words, (_, read) in WRITES.items() if read])
-def test_what_is_read_is_never_written(folder, capsys, words):
+def test_what_is_read_is_never_written(folder, run, words):
     for name in WRITES[words][1].split():
         for out in (name, f"./{name}", f"{folder}/{name}"):
-            line = refusal(capsys, f"{words.replace('OUT', out)} --force")
+            line = run(f"{words.replace('OUT', out)} --force", 2).err
             same = "is" if out == name else f"is the same file as {name}, which is"
             assert f": {out} {same} read, and would be overwritten; expected another name" in line
 
 
 @pytest.mark.parametrize("link", [os.symlink, os.link])
-def test_a_link_to_what_is_read_is_refused_too(folder, capsys, link):
+def test_a_link_to_what_is_read_is_refused_too(folder, run, link):
     link("week.csv", "made.csv")
-    line = refusal(capsys, "records convert week.csv --out made.csv --force")
+    line = run("records convert week.csv --out made.csv --force", 2).err
     assert ": made.csv is the same file as week.csv, which is read, and would be over" in line
 
 
 @pytest.mark.parametrize("words", WRITES)
-def test_what_exists_is_replaced_with_force_alone(folder, capsys, words):
+def test_what_exists_is_replaced_with_force_alone(folder, run, words):
     out = Path(WRITES[words][0])
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_bytes(b"mine")
     given = words.replace("OUT", str(out))
-    line = refusal(capsys, given)
-    assert line.endswith(f": {out} exists; expected a new name, or --force to replace it")
-    assert main([*given.split(), "--force"]) == 0, capsys.readouterr().err
+    line = run(given, 2).err
+    assert line.endswith(f": {out} exists; expected a new name, or --force to replace it\n")
+    run(f"{given} --force")
     assert out.read_bytes() != b"mine"
 
 
-def test_a_link_that_leads_to_nothing_stays(folder, capsys):
+def test_a_link_that_leads_to_nothing_stays(folder, run):
     Path("made.json").symlink_to("nowhere")
-    assert "exists; expected a new name" in refusal(
-        capsys, "floor import plant.xml --out made.json"
-    )
+    assert "exists; expected a new name" in run("floor import plant.xml --out made.json", 2).err
     assert Path("made.json").is_symlink()
 
 
 @pytest.mark.parametrize("out", [".", "-", "/dev/null"])
-def test_what_is_no_file_is_not_replaced(folder, capsys, out):
-    line = refusal(capsys, f"floor import plant.xml --force --out {out}")
+def test_what_is_no_file_is_not_replaced(folder, run, out):
+    line = run(f"floor import plant.xml --force --out {out}", 2).err
     assert "expected the name of a file" in line
 
 
@@ -138,12 +111,12 @@ def test_what_is_no_file_is_not_replaced(folder, capsys, out):
         ("plot curves run", "run/curves.png"),
     ],
 )
-def test_default_names_replace_what_was_made_here_alone(folder, capsys, words, name):
+def test_default_names_replace_what_was_made_here_alone(folder, run, words, name):
     assert main(words.split()) == main(words.split()) == 0
     assert MARK.encode() in Path(name).read_bytes()
-    assert " exists; expected a new name" in refusal(capsys, f"{words} --out {name}")
+    assert " exists; expected a new name" in run(f"{words} --out {name}", 2).err
     Path(name).write_bytes(b"mine")
-    assert f": {Path(name)} exists; expected a new name" in refusal(capsys, words)
+    assert f": {Path(name)} exists; expected a new name" in run(words, 2).err
     assert main([*words.split(), "--force"]) == 0
 
 
@@ -154,9 +127,9 @@ def test_default_names_replace_what_was_made_here_alone(folder, capsys, words, n
         (f"rivals ppo week.csv {RIVAL}", "rivals ppo --steps 4000 --trials 0 --quiet"),
     ],
 )
-def test_a_run_goes_on_in_its_own_folder_alone(folder, capsys, begin, go_on):
+def test_a_run_goes_on_in_its_own_folder_alone(folder, run, begin, go_on):
     assert main([*begin.split(), "--out", "a"]) == 0
-    assert "policy.npz exists; expected a new name" in refusal(capsys, f"{begin} --out a")
+    assert "policy.npz exists; expected a new name" in run(f"{begin} --out a", 2).err
     Path("link.npz").symlink_to("a/run.npz")
     for more in ("a/run.npz --out ./a", "a/run.npz", "link.npz --out a"):
         assert main(f"{go_on} --resume {more}".split()) == 0
@@ -164,7 +137,7 @@ def test_a_run_goes_on_in_its_own_folder_alone(folder, capsys, begin, go_on):
     Path("b").mkdir()
     shutil.copy("a/run.npz", "b/saved.npz")
     Path("b/config.json").write_text("{}")
-    assert f"{Path('b/config.json')} exists" in refusal(capsys, f"{go_on} --resume b/saved.npz")
+    assert f"{Path('b/config.json')} exists" in run(f"{go_on} --resume b/saved.npz", 2).err
 
 
 class Killed(BaseException):
@@ -186,38 +159,38 @@ def kill(words, patch):
 
 STARTS = (
     f"train week.csv {TINY} --out new",
-    f"train week.csv other.csv --hold-out 0.5 {TINY} --out new",
+    f"train week.csv next.csv --hold-out 0.5 {TINY} --out new",
     f"rivals ppo week.csv {RIVAL} --out new",
 )
 
 
 @pytest.mark.parametrize("words", STARTS)
-def test_a_start_that_was_killed_may_be_made_again(folder, capsys, monkeypatch, words):
+def test_a_start_that_was_killed_may_be_made_again(folder, run, monkeypatch, words):
     kill(words, monkeypatch)
     left = {item.name for item in Path("new").iterdir()}
     assert left == {"config.json"} | ({"held-back.npz"} if "--hold-out" in words else set())
     for name in ("policy.npz", "curves.png", "static.npz", "notes.txt"):
         Path("new", name).write_text("mine")
-        assert "exists; expected a new name, or --force" in refusal(capsys, words)
+        assert "exists; expected a new name, or --force" in run(words, 2).err
         Path("new", name).unlink()
     Path("new/.run.npz.0123abcd.tmp").write_bytes(b"begun")
     assert main([*words.split(), "--seed", "1"]) == 0
     assert json.loads(Path("new/config.json").read_text())["seed"] == 1
 
 
-def test_no_killed_start(folder, capsys, monkeypatch):
+def test_no_killed_start(folder, run, monkeypatch):
     """A file of that name that no start has written, and records that it does not name."""
     Path("new").mkdir()
     for text in ("{}", "[]", "mine", json.dumps({"acerl_np": "1", "seeds": [0, 1]})):
         Path("new/config.json").write_text(text)
-        assert f"{Path('new/config.json')} exists" in refusal(capsys, STARTS[0])
+        assert f"{Path('new/config.json')} exists" in run(STARTS[0], 2).err
     shutil.rmtree("new")
     kill(STARTS[1], monkeypatch)
     held_back = Path("new/held-back.npz").read_bytes()
     kill(f"{STARTS[0]} --force", monkeypatch)
     for content in (held_back, b"mine"):
         Path("new/held-back.npz").write_bytes(content)
-        assert "exists" in refusal(capsys, STARTS[0])
+        assert "exists" in run(STARTS[0], 2).err
 
 
 def test_a_run_that_ends_before_the_folder_is_claimed_stays(folder, capsys, monkeypatch):
@@ -230,7 +203,7 @@ def test_a_run_that_ends_before_the_folder_is_claimed_stays(folder, capsys, monk
     assert Path("new/policy.npz").read_bytes() == Path("run/policy.npz").read_bytes()
 
 
-def test_seeds_go_on_in_their_own_folder_alone(folder, capsys):
+def test_seeds_go_on_in_their_own_folder_alone(folder, run):
     words = f"train week.csv {TINY} --processes 1 --out all --seeds"
     assert main(f"{words} 0:2".split()) == 0
     # Killed while a seed is kept: what says that it is whole is missing.
@@ -241,21 +214,21 @@ def test_seeds_go_on_in_their_own_folder_alone(folder, capsys):
     Path("all/summary.csv").unlink()
     assert main(f"{words} 0:2".split()) == 0
     assert Path("all/seed1/curves.csv").exists()
-    assert f"{Path('all/config.json')} exists" in refusal(capsys, f"{words} 0:2 --p-f 0.1")
-    assert f"{Path('all/seed0/policy.npz')} exists" in refusal(capsys, f"{words} 0:2 --trials 1")
-    assert "exists" in refusal(capsys, f"train week.csv {TINY} --out all")
+    assert f"{Path('all/config.json')} exists" in run(f"{words} 0:2 --p-f 0.1", 2).err
+    assert f"{Path('all/seed0/policy.npz')} exists" in run(f"{words} 0:2 --trials 1", 2).err
+    assert "exists" in run(f"train week.csv {TINY} --out all", 2).err
     # A single run's folder is none of a seed.
     shutil.copytree("run", "all/seed2")
-    assert f"{Path('all/seed2/policy.npz')} exists" in refusal(capsys, f"{words} 0:3")
+    assert f"{Path('all/seed2/policy.npz')} exists" in run(f"{words} 0:3", 2).err
 
 
-def test_a_study_goes_on_in_its_own_folder_alone(folder, capsys):
+def test_a_study_goes_on_in_its_own_folder_alone(folder, run):
     words = (
         "experiments leave-one-out --seeds 1 --trials 1 --generations 1 --threads 1 --out tables"
     )
     Path("tables").mkdir()
     Path("tables/leave-one-out-01.md").write_text("mine")
-    assert f"{Path('tables/leave-one-out-01.md')} exists" in refusal(capsys, words)
+    assert f"{Path('tables/leave-one-out-01.md')} exists" in run(words, 2).err
     Path("tables/runs").mkdir()
     Path("tables/runs/mine.npz").write_text("mine")
-    assert "exists" in refusal(capsys, words)
+    assert "exists" in run(words, 2).err

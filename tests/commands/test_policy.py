@@ -3,13 +3,13 @@
 import csv
 import io
 import json
+import re
 
 import numba
 import numpy as np
 import pytest
 
 import acerl_np
-from acerl_np.commands.main import main
 from acerl_np.evaluation.hold_out import make_noised
 from acerl_np.evaluation.importance import describe_effect, measure_importance
 from acerl_np.policies.index import FEATURES
@@ -104,11 +104,9 @@ def test_hidden_units_and_vehicles_are_left_out_whole(records):
 
 
 @needs_jit
-def test_an_index_policy_is_shown(records, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
+def test_an_index_policy_is_shown(records, empty, run):
     make_policy(records).save("policy.npz")
-    assert main(["policy", "show", "policy.npz"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = run("policy show policy.npz").out.splitlines()
     assert lines[:3] == ["form: index", "function: 18 features, linear", "parameters: 18"]
     assert "records: DMH-01, DMH-02" in lines
     assert f"trained by: acerl_np {acerl_np.__version__}" in lines
@@ -117,80 +115,59 @@ def test_an_index_policy_is_shown(records, tmp_path, monkeypatch, capsys):
     assert lines[-1].startswith(
         "without: set to 0, on 10 noised copies of the records; with all of"
     )
-    assert main(["policy", "show", "policy.npz", "--format", "csv"]) == 0
-    captured = capsys.readouterr()
-    rows = {row["feature"]: row for row in read_table(captured.out)}
+    found = run("policy show policy.npz --format csv")
+    rows = {row["feature"]: row for row in read_table(found.out)}
     assert len(rows) == 18 and rows["lateness"]["weight"] == "0.5"
-    assert "form: index" in captured.err
-    assert main(["policy", "show", "policy.npz", "--format", "json"]) == 0
-    data = json.loads(capsys.readouterr().out)
+    assert "form: index" in found.err
+    data = json.loads(run("policy show policy.npz --format json").out)
     assert data["form"] == "index" and len(data["features"]) == 18
     spans = [row["makespan_without_s"] for row in data["features"]]
     assert spans == sorted(spans, reverse=True)
-    assert main(["policy", "show", "policy.npz", "--format", "markdown"]) == 0
-    assert "| feature | weight | makespan without | more | within without | effect |" in (
-        capsys.readouterr().out
-    )
+    header = "| feature | weight | makespan without | more | within without | effect |"
+    assert header in run("policy show policy.npz --format markdown").out
 
 
 @needs_jit
-def test_without_records_nothing_is_played(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
+def test_without_records_nothing_is_played(empty, run):
     make_policy().save("policy.npz")
-    assert main(["policy", "show", "policy.npz"]) == 0
-    out = capsys.readouterr().out
+    out = run("policy show policy.npz").out
     assert "origin: not known" in out and "makespan without" not in out
     assert out.endswith(
         "no records in the file; TASKS or --suite name some, to tell what each is worth\n"
     )
-    assert main(["policy", "show", "policy.npz", "--tasks", "DMH-01", "--format", "csv"]) == 0
-    assert "makespan_without_s" in read_table(capsys.readouterr().out)[0]
+    out = run("policy show policy.npz --tasks DMH-01 --format csv").out
+    assert "makespan_without_s" in read_table(out)[0]
 
 
 @needs_jit
-def test_networks_and_plans_are_shown(records, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
+def test_networks_and_plans_are_shown(records, empty, run):
     trainer = acerl_np.ACERL(records, acerl_np.Config(generations=0, hidden=(4,)))
     trainer.policy.save("network.npz")
     acerl_np.fit_static(records).save("plan.npz")
-    assert main(["policy", "show", "network.npz"]) == 0
-    out = capsys.readouterr().out
+    out = run("policy show network.npz").out
     assert "layers: 219-4-12\nparameters: 940\nserves: 3 vehicles, 30 tasks seen\n" in out
     assert "fleet: v0, v1, v2 (hash " in out
-    assert main(["policy", "show", "plan.npz", "--format", "json"]) == 0
-    data = json.loads(capsys.readouterr().out)
+    data = json.loads(run("policy show plan.npz --format json").out)
     assert data["plan"] == acerl_np.load_policy("plan.npz").describe()
     assert data["floor"] == [f"dmh (hash {records[0].layout.floor_hash[:12]})"]
     for form in ("csv", "markdown", "latex"):
-        assert main(["policy", "show", "plan.npz", "--format", form]) == 0
-        assert "plan.npz" in capsys.readouterr().out
-    assert main(["policy", "show", "missing.npz"]) == 2
-    assert "expected a file, found nothing" in capsys.readouterr().err
-    assert main(["policy"]) == 2
+        assert "plan.npz" in run(f"policy show plan.npz --format {form}").out
     # Records that are named are looked for, also where no feature is measured on them.
-    assert main(["policy", "show", "plan.npz", "nowhere.csv"]) == 2
-    assert "nowhere.csv: no such task record" in capsys.readouterr().err
+    err = run("policy show plan.npz nowhere.csv", 2).err
+    assert "nowhere.csv: no such task record" in err
 
 
 # Lookahead in a table
 
 
-def evaluate(*words):
-    return main(["evaluate", *words, "--trials", "1"])
-
-
 @needs_jit
-def test_rows_that_look_ahead_stand_beside_the_plain_ones(records, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
+def test_rows_that_look_ahead_stand_beside_the_plain_ones(records, empty, run):
     policy = make_policy(acerl_np.load_suite("dmh-train")[:4])
     policy.save("policy.npz")
     acerl_np.fit_static(records).save("plan.npz")
-    judged = ["--tasks", "DMH-01", "DMH-05", "--seed", "3", "--format", "csv"]
-    assert (
-        evaluate("policy.npz", "plan.npz", *judged, "--lookahead", "2", "--cost-limit", "40") == 0
-    )
-    captured = capsys.readouterr()
-    rows = {(row["policy"], row["record"]): row for row in read_table(captured.out)}
+    judged = "--tasks DMH-01 DMH-05 --seed 3 --format csv --trials 1 --lookahead 2"
+    found = run(f"evaluate policy.npz plan.npz {judged} --cost-limit 40")
+    rows = {(row["policy"], row["record"]): row for row in read_table(found.out)}
     labels = ["policy.npz", "policy.npz, lookahead 2", "plan.npz"]
     assert list(dict.fromkeys(label for label, _ in rows)) == labels
     # The history is that of the file, DMH-01 itself left out by its content.
@@ -199,13 +176,10 @@ def test_rows_that_look_ahead_stand_beside_the_plain_ones(records, tmp_path, mon
     row = rows["policy.npz, lookahead 2", "DMH-05"]
     assert float(row["makespan_s"]) == trials.makespan[0, 0]
     assert float(row["tardiness_s"]) == pytest.approx(trials.tardiness[0, 0])
-    assert any(
-        line.startswith("policy.npz, lookahead 2: ") and line.endswith(" ms a decision")
-        for line in captured.err.splitlines()
-    )
-    words = ["--lookahead", "2", "--history", "dmh-train", "--weights", "even", "--bases", "2"]
-    assert evaluate("policy.npz", "std", *judged, *words) == 0
-    assert list({row["policy"]: row for row in read_table(capsys.readouterr().out)})[:4] == [
+    assert re.search(r"^policy.npz, lookahead 2: .* ms a decision$", found.err, re.MULTILINE)
+    words = "--history dmh-train --weights even --bases 2"
+    table = read_table(run(f"evaluate policy.npz std {judged} {words}").out)
+    assert list({row["policy"]: row for row in table})[:4] == [
         "policy.npz",
         "policy.npz, lookahead 2, even, 2 bases",
         "STD",
@@ -214,46 +188,14 @@ def test_rows_that_look_ahead_stand_beside_the_plain_ones(records, tmp_path, mon
 
 
 @needs_jit
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("EDD --lookahead 2", "EDD: lookahead: EDD has no records of its own; expected history="),
-        ("EDD --history DMH-02", "--history: given without --lookahead"),
-        ("EDD --weights even", "--weights: given without --lookahead"),
-        ("EDD --lookahead 0", "--lookahead: read 0; expected a whole number from 1"),
-        (
-            "Static --fit dmh-train --lookahead 2 --history DMH-02",
-            "--lookahead: no trained policy and no rule to look ahead with",
-        ),
-        (
-            "EDD --lookahead 2 --history DMH-02 --bases 2",
-            "--bases: read 2; expected an index policy among the policies",
-        ),
-        (
-            "EDD --lookahead 2 --history DMH-01",
-            "EDD, lookahead 2: DMH-01: no historical record but itself",
-        ),
-        ("EDD --lookahead 2 --history nothing.csv", "nothing.csv: no such task record"),
-    ],
-)
-def test_what_lookahead_lacks_is_one_line(words, message, capsys):
-    assert evaluate(*words.split(), "--tasks", "DMH-01") == 2
-    lines = [line for line in capsys.readouterr().err.splitlines() if "error: " in line]
-    assert len(lines) == 1 and message in lines[0]
-
-
-@needs_jit
-def test_index_policies_are_greedy_unless_told_otherwise_networks_are_not(
-    records, tmp_path, monkeypatch, capsys
-):
-    monkeypatch.chdir(tmp_path)
+def test_index_policies_are_greedy_unless_told_otherwise_networks_are_not(records, empty, run):
     trainer = acerl_np.ACERL(records, acerl_np.Config(generations=0, hidden=(4,)))
     trainer.policy.save("network.npz")
     make_policy().save("index.npz")
-    words = ["evaluate", "index.npz", "network.npz", "--tasks", "DMH-01", "--trials", "4"]
+    words = "evaluate index.npz network.npz --tasks DMH-01 --trials 4 --trials-csv all.csv --force"
     found = {}
-    for more in ([], ["--greedy"]):
-        assert main([*words, *more, "--trials-csv", "all.csv", "--force"]) == 0
+    for more in ("", "--greedy"):
+        run(f"{words} {more}")
         with open("all.csv", newline="") as file:
             for row in csv.DictReader(file):
                 found.setdefault((row["policy"], bool(more)), []).append(float(row["makespan"]))

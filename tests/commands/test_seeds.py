@@ -1,42 +1,23 @@
 """`--seeds`: a folder each, a summary, what is kept, processes, and what is refused."""
 
 import csv
-import json
-import shlex
 from concurrent.futures import Executor, Future
 from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
 import pytest
-from worlds import straight_floor
 
 import acerl_np
 from acerl_np.commands import train
 from acerl_np.commands.main import main
-from acerl_np.commands.seeds import read_seeds
+from acerl_np.commands.several import read_seeds
 from acerl_np.experiments.seeds import SeedTask, train_seeds
-from acerl_np.support.errors import InputError, StorageError
+from acerl_np.support.errors import StorageError
 from acerl_np.support.team import Team
 
 TINY = "week.csv --generations 1 --population 2 --hidden 2"
 RIVAL = "week.csv --steps 50 --set hidden=4 --set collect=20"
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    fleet = [{"id": "v", "start": "A"}, {"id": "w", "start": "C"}]
-    Path("layout.json").write_text(json.dumps(straight_floor(fleet)))
-    header = "task,pickup,delivery,arrival_time,expiry_time\n"
-    for name, later in (("week", 3), ("next", 5)):
-        Path(f"{name}.csv").write_text(f"{header}t0,A,B,0,20\nt1,B,C,{later},20\n")
-    return tmp_path
-
-
-def run(capsys, words, status=0):
-    assert main(shlex.split(words)) == status, capsys.readouterr().err
-    return capsys.readouterr()
 
 
 def read_summary():
@@ -47,11 +28,11 @@ def find_times():
     return {path: path.stat().st_mtime_ns for path in Path("all").rglob("policy.npz")}
 
 
-def test_seeds_are_what_single_runs_are(folder, capsys):
-    shown, err = run(capsys, f"train {TINY} --trials 2 --seeds 3:5 --out all")
+def test_seeds_are_what_single_runs_are(folder, run):
+    shown, err = run(f"train {TINY} --trials 2 --seeds 3:5 --out all")
     assert "2/2 trainings" in err and "standard deviation" in shown
     for seed in (3, 4):
-        run(capsys, f"train {TINY} --trials 0 --seed {seed} --quiet --out {seed}")
+        run(f"train {TINY} --trials 0 --seed {seed} --quiet --out {seed}")
         for name in ("policy.npz", "curves.csv"):
             assert (
                 Path(f"{seed}/{name}").read_bytes() == Path(f"all/seed{seed}/{name}").read_bytes()
@@ -69,12 +50,12 @@ def test_seeds_are_what_single_runs_are(folder, capsys):
     ("command", "other"),
     [(f"train {TINY}", "--p-f 0.2"), (f"rivals appo {RIVAL}", "--set clip=0.1")],
 )
-def test_what_is_finished_is_kept_and_what_differs_is_not(folder, capsys, command, other):
+def test_what_is_finished_is_kept_and_what_differs_is_not(folder, run, command, other):
     words = f"{command} --trials 2 --processes 1 --out all --seeds"
-    run(capsys, f"{words} 0:2")
+    run(f"{words} 0:2")
     before, plain = find_times(), read_summary()
     assert list(plain[0]) == ["seed", "makespan", "tardiness", "satisfied"]
-    shown, err = run(capsys, f"{words} 0:2 --more")
+    shown, err = run(f"{words} 0:2 --more")
     assert "2/2 trainings" in err and "waiting: from arrival to pickup" in shown
     rows = read_summary()
     assert [{name: row[name] for name in plain[0]} for row in rows] == plain
@@ -82,51 +63,27 @@ def test_what_is_finished_is_kept_and_what_differs_is_not(folder, capsys, comman
     trials = acerl_np.evaluate_policy(policy, acerl_np.load_instance("week.csv"), trials=2, seed=1)
     for name in ("late", "waiting", "utilisation", "empty"):
         assert float(rows[1][name]) == pytest.approx(getattr(trials, name).mean())
-    err = run(capsys, f"{words} 0 {other}", 2).err
+    err = run(f"{words} 0 {other}", 2).err
     assert "config.json exists; expected a new name, or --force" in err
     assert find_times() == before
-    run(capsys, f"{words} 0 {other} --force")
+    run(f"{words} 0 {other} --force")
     changed = {path.parent.name for path, when in find_times().items() if when != before[path]}
     assert changed == {"seed0"}
     thetas = [acerl_np.load_policy(f"all/seed{k}/policy.npz").theta for k in range(2)]
     assert not np.array_equal(*thetas)
 
 
-def test_records_held_back_judge_every_seed(folder, capsys):
+def test_records_held_back_judge_every_seed(folder, run):
     words = f"train next.csv {TINY} --trials 1 --seeds 0:2 --hold-out 0.5 --out all --quiet"
-    assert "unseen makespan" in run(capsys, words).out
+    assert "unseen makespan" in run(words).out
     own = [acerl_np.load_policy(f"all/seed{k}/policy.npz").origin for k in range(2)]
     assert own[0].records == own[1].records and len(own[0].records) == 1
 
 
-def test_one_training_on_processes_has_the_same_bytes(folder, capsys):
+def test_one_training_on_processes_has_the_same_bytes(folder, run):
     for name, more in (("a", ""), ("b", "--processes 2")):
-        run(capsys, f"train {TINY} --trials 0 {more} --quiet --out {name}")
+        run(f"train {TINY} --trials 0 {more} --quiet --out {name}")
     assert Path("a/policy.npz").read_bytes() == Path("b/policy.npz").read_bytes()
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("train --seeds x", "--seeds: read x; expected FIRST:LAST such as 0:5"),
-        ("train --seeds 5:5", "--seeds: read 5:5; expected 1 to 10,000 seeds"),
-        ("train --seeds=-1:2", "--seeds: read -1:2"),
-        ("train --seeds 0:20000", "--seeds: read 0:20000"),
-        ("train --seeds 0:2 --seed 1", "--seed: given besides --seeds"),
-        ("train --seeds 0:2 --resume x.npz", "--resume: given besides --seeds"),
-        ("train --seeds 0:2 --tensorboard", "--tensorboard: given besides --seeds"),
-        ("rivals ppo --seeds 0:2 --seed 1", "--seed: given besides --seeds"),
-        ("rivals ppo --processes 2", "--processes, --dask: one training runs on one"),
-        ("train --processes 0", "processes: read 0"),
-        ("train --processes 1 --silence 0", "--silence: read 0.0; expected a number from 0.001"),
-        ("train --seeds 0:2 --silence nan", "--silence: read nan; expected a number from 0.001"),
-    ],
-)
-def test_bad_arguments_are_one_line(words, message, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    err = run(capsys, words, 2).err
-    assert message in err and err.count("\n") == 1
-    assert list(tmp_path.iterdir()) == []
 
 
 class Here(Executor):
@@ -184,5 +141,3 @@ def test_a_folder_that_is_half_written_over_is_not_taken_for_whole(tmp_path, mon
 def test_seeds_are_read():
     assert read_seeds("3:5") == range(3, 5)
     assert read_seeds("7") == range(7, 8)
-    with pytest.raises(InputError):
-        read_seeds("1:2:3")

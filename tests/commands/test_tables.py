@@ -6,13 +6,13 @@ import csv
 import json
 import math
 import re
+from pathlib import Path
 
 import numba
 import pytest
 from worlds import make_task
 
 import acerl_np
-from acerl_np.commands.main import main
 from acerl_np.evaluation.margin import Margin
 from acerl_np.evaluation.verdict import judge
 from acerl_np.problem.records import write_record
@@ -37,26 +37,22 @@ COMMANDS = {
 
 
 @pytest.fixture
-def quiet(tmp_path, monkeypatch, capsys):
+def quiet(empty, run):
     """A record of three tasks far apart, so that every rule is as good as hindsight."""
-    monkeypatch.chdir(tmp_path)
     layout = acerl_np.load_layout("dmh").with_breakdowns({}).to_dict()
-    (tmp_path / "layout.json").write_text(json.dumps(layout))
+    Path("layout.json").write_text(json.dumps(layout))
     rows = [make_task(f"t{k}", "st3", "st2", 4000 * k, 900) for k in range(3)]
     record = acerl_np.Instance.from_rows("quiet", acerl_np.Layout.from_dict(layout), rows)
-    write_record(record, tmp_path / "quiet.csv")
-    (tmp_path / "past.csv").write_text("task,vehicle,start\nt0,v0,0\nt1,v0,4000\nt2,v1,8000\n")
-    assert main(["hindsight", "quiet.csv", "--effort", "0.001", "--out", "best.json"]) == 0
-    capsys.readouterr()
+    write_record(record, "quiet.csv")
+    Path("past.csv").write_text("task,vehicle,start\nt0,v0,0\nt1,v0,4000\nt2,v1,8000\n")
+    run("hindsight quiet.csv --effort 0.001 --out best.json")
     return record
 
 
 @needs_jit
 @pytest.mark.parametrize("command", COMMANDS)
-def test_programs_get_numbers_with_units_in_the_names(quiet, command, capsys):
-    words = command.split()
-    assert main([*words, "--format", "json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
+def test_programs_get_numbers_with_units_in_the_names(quiet, command, run):
+    rows = json.loads(run(f"{command} --format json").out)
     for row in rows:
         for name, cell in row.items():
             assert not isinstance(cell, list | dict)
@@ -65,20 +61,17 @@ def test_programs_get_numbers_with_units_in_the_names(quiet, command, capsys):
     for name in COMMANDS[command].split():
         numbers = [row[name] for row in rows if row[name] is not None]
         assert numbers and all(type(x) in (int, float) and math.isfinite(x) for x in numbers), name
-    assert main([*words, "--format", "csv"]) == 0
-    table = list(csv.DictReader(capsys.readouterr().out.splitlines()))
+    table = list(csv.DictReader(run(f"{command} --format csv").out.splitlines()))
     assert [list(row) for row in table] == [list(row) for row in rows]
     for row, other in zip(table, rows, strict=True):
         assert row == {key: "" if x is None else str(x) for key, x in other.items()}
 
 
 @needs_jit
-def test_more_columns_and_what_they_mean(quiet, capsys):
+def test_more_columns_and_what_they_mean(quiet, run):
     words = "evaluate EDD Static quiet.csv --fit quiet.csv --trials 2 --references best.json"
-    words = words.split()
     for form in ("text", "markdown"):
-        assert main([*words, "--format", form]) == 0
-        less = capsys.readouterr().out
+        less = run(f"{words} --format {form}").out
         assert "waiting" not in less and "utilisation" not in less
         assert "M, C: makespan and tardiness from 0, the worst policy" in less
         assert "of the way: share of the way, in makespan, from the best static plan" in less
@@ -86,31 +79,25 @@ def test_more_columns_and_what_they_mean(quiet, capsys):
             r"^best static plan for these very records: v\d \w+, v\d \w+, v\d \w+", less, re.M
         )
         assert re.search(r"^Static \(fitted on [^)]*\): v\d \w+", less, re.M)
-        assert main([*words, "--format", form, "--more"]) == 0
-        more = capsys.readouterr().out
+        more = run(f"{words} --format {form} --more").out
         header = more.splitlines()[0]
         for name in ("late", "waiting, s", "utilisation", "empty", "error"):
             assert name in header
         assert "waiting: from arrival to pickup" in more
         assert "standard error of the mean makespan/tardiness over the trials" in more
-    assert main(["records", "replay", "past.csv", "--tasks", "quiet.csv", "--more"]) == 0
-    assert "waiting, s  utilisation  empty" in capsys.readouterr().out
+    out = run("records replay past.csv --tasks quiet.csv --more").out
+    assert "waiting, s  utilisation  empty" in out
 
 
 @needs_jit
-def test_where_there_is_little_to_win_a_line_says_so(quiet, capsys):
+def test_where_there_is_little_to_win_a_line_says_so(quiet, run):
     line = "Little to win here: "
-    assert main(["hindsight", "quiet.csv", "--effort", "0.001"]) == 0
-    assert line in capsys.readouterr().out
+    assert line in run("hindsight quiet.csv --effort 0.001").out
     words = "evaluate EDD quiet.csv --trials 2 --references best.json"
-    words = words.split()
-    assert main(words) == 0
-    assert line in capsys.readouterr().out
-    assert main([*words, "--format", "csv"]) == 0
-    captured = capsys.readouterr()
-    assert line in captured.err and line not in captured.out
-    assert main(["evaluate", "EDD", "--tasks", "DMH-01", "--trials", "2"]) == 0
-    assert line not in capsys.readouterr().out
+    assert line in run(words).out
+    found = run(f"{words} --format csv")
+    assert line in found.err and line not in found.out
+    assert line not in run("evaluate EDD --tasks DMH-01 --trials 2").out
     policy = acerl_np.IndexPolicy.of_weights(approach=-1.0)
     verdict = judge(policy, quiet, trials=2, futures=0)
     assert verdict.margin.is_little
@@ -125,9 +112,8 @@ def test_little_is_a_percent_and_a_second():
 
 
 @needs_jit
-def test_a_training_tells_more_and_that_there_is_little_to_win(quiet, capsys):
-    words = ["train", "quiet.csv", "--generations", "1", "--population", "2", "--hidden", "2"]
-    assert main([*words, "--trials", "2", "--out", "run", "--quiet", "--more"]) == 0
-    out = capsys.readouterr().out
+def test_a_training_tells_more_and_that_there_is_little_to_win(quiet, run):
+    words = "train quiet.csv --generations 1 --population 2 --hidden 2 --trials 2"
+    out = run(f"{words} --out run --quiet --more").out
     assert out.count("waiting, s") == 2 and out.count("utilisation  empty") == 2
     assert "Little to win here: " in out and "static plan v" in out

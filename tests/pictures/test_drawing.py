@@ -1,7 +1,5 @@
 """What all pictures share: formats, bytes that repeat, users' settings left aside, names cut."""
 
-import sys
-
 import pytest
 
 from acerl_np.pictures.drawing import (
@@ -12,7 +10,7 @@ from acerl_np.pictures.drawing import (
     cut_path,
     open_figure,
 )
-from acerl_np.support.errors import InputError, MissingExtraError, StorageError
+from acerl_np.support.errors import InputError, StorageError
 
 STARTS = {"png": b"\x89PNG\r\n\x1a\n", "svg": b"<?xml", "pdf": b"%PDF-"}
 
@@ -51,13 +49,6 @@ def test_nothing_is_left_of_a_picture_that_fails(tmp_path):
     with pytest.raises(StorageError, match="cannot write"):
         draw(tmp_path / "nowhere" / "a.png")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_without_matplotlib_the_extra_is_named(tmp_path, monkeypatch):
-    for name in ("matplotlib", "matplotlib.figure"):
-        monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'acerl_np\[plot\]'"):
-        draw(tmp_path / "a.png")
 
 
 def test_lines_differ_in_more_than_colour():

@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from boxes import draw_figure, draw_texts, find_faults
+from worlds import make_task
 
 import acerl_np
 from acerl_np.evaluation.tracing import trace_policy
@@ -21,43 +22,23 @@ def make_hall(n_vehicles=20, n_tasks=1000, seed=0):
     rng = np.random.default_rng(seed)
     names = [f"s{row}-{column}" for row in range(10) for column in range(10)]
     edges = [(k, k + 1) for k in range(100) if k % 10 < 9] + [(k, k + 10) for k in range(90)]
-    layout = Layout.from_dict(
-        {
-            "format": 1,
-            "name": "hall",
-            "sites": [
-                {"id": name, "x": 20 * (k % 10), "y": 15 * (k // 10), "kind": "ab"[k % 2]}
-                for k, name in enumerate(names)
-            ],
-            "edges": [
-                {"a": names[a], "b": names[b], "length": 20, "one_way": 40 <= a == b - 1 < 49}
-                for a, b in edges
-            ],
-            "vehicles": [
-                {
-                    "id": f"agv-{k:02d}",
-                    "start": names[k % 4],
-                    "speed": 2,
-                    "breakdowns": [{"time": 300 + 50 * k, "repair_time": 200}]
-                    if k % 3 == 0
-                    else [],
-                }
-                for k in range(n_vehicles)
-            ],
-        }
-    )
+    fleet = [{"id": f"agv-{k:02d}", "start": names[k % 4], "speed": 2} for k in range(n_vehicles)]
+    for k in range(0, n_vehicles, 3):
+        fleet[k]["breakdowns"] = [{"time": 300 + 50 * k, "repair_time": 200}]
+    sites = [
+        {"id": name, "x": 20 * (k % 10), "y": 15 * (k // 10), "kind": "ab"[k % 2]}
+        for k, name in enumerate(names)
+    ]
+    ways = [
+        {"a": names[a], "b": names[b], "length": 20, "one_way": 40 <= a == b - 1 < 49}
+        for a, b in edges
+    ]
+    layout = {"format": 1, "name": "hall", "sites": sites, "edges": ways, "vehicles": fleet}
     places = [rng.choice(100, 2, replace=False) for _ in range(n_tasks)]
     rows = [
-        {
-            "task": f"task-{k}",
-            "pickup": names[a],
-            "delivery": names[b],
-            "arrival_time": 5 * k,
-            "expiry_time": 300,
-        }
-        for k, (a, b) in enumerate(places)
+        make_task(f"task-{k}", names[a], names[b], 5 * k, 300) for k, (a, b) in enumerate(places)
     ]
-    return Instance.from_rows("busy", layout, rows)
+    return Instance.from_rows("busy", Layout.from_dict(layout), rows)
 
 
 @pytest.fixture(scope="module")
@@ -172,20 +153,16 @@ def test_edges_are_as_busy_as_a_slow_count_says(traces):
 
 
 def test_edges_between_the_same_sites_count_once():
-    layout = Layout.from_dict(
-        {
-            "format": 1,
-            "name": "twice",
-            "sites": [{"id": name, "x": 10 * k, "y": 0} for k, name in enumerate("ab")],
-            "edges": [
-                {"a": "a", "b": "b", "length": 10, "one_way": True},
-                {"a": "b", "b": "a", "length": 10, "one_way": True},
-            ],
-            "vehicles": [{"id": "v", "start": "b", "speed": 1}],
-        }
-    )
-    row = {"task": "t", "pickup": "a", "delivery": "b", "arrival_time": 0, "expiry_time": 99}
-    traffic = count_traffic(trace_policy("EDD", Instance.from_rows("one", layout, [row])))
+    layout = {
+        "format": 1,
+        "name": "twice",
+        "sites": [{"id": name, "x": 10 * k, "y": 0} for k, name in enumerate("ab")],
+        "edges": [{"a": a, "b": b, "length": 10, "one_way": True} for a, b in ("ab", "ba")],
+        "vehicles": [{"id": "v", "start": "b", "speed": 1}],
+    }
+    row = make_task("t", "a", "b", 0, 99)
+    instance = Instance.from_rows("one", Layout.from_dict(layout), [row])
+    traffic = count_traffic(trace_policy("EDD", instance))
     assert traffic.tolist() == [[1.0, 0.0], [1.0, 0.0]]
 
 

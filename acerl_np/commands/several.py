@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from acerl_np.commands.curves import PICTURE, draw_training
 from acerl_np.commands.outputs import declare_outputs
+from acerl_np.commands.progress import make_report
 from acerl_np.commands.tables import USAGE_MEANING, Column, render
 from acerl_np.support.errors import InputError, describe
 from acerl_np.support.files import claim_folder, write_atomically
@@ -33,47 +32,30 @@ SHARES = ("satisfied", "late", "utilisation", "empty")
 def read_seeds(text: str) -> range:
     """Return the seeds that "0:5" means."""
     first, colon, last = text.partition(":")
+    wrong = f"--seeds: read {describe(text)}; expected"
     try:
         seeds = range(int(first), int(last) if colon else int(first) + 1)
     except ValueError as error:
-        raise InputError(
-            f"--seeds: read {describe(text)}; expected FIRST:LAST such as 0:5"
-        ) from error
+        raise InputError(f"{wrong} FIRST:LAST such as 0:5") from error
     if not 0 <= seeds.start < seeds.stop <= MAX_SEED or len(seeds) > MAX_SEEDS:
-        raise InputError(
-            f"--seeds: read {describe(text)}; expected 1 to {MAX_SEEDS:,} seeds from 0 on such as 0:5"
-        )
+        raise InputError(f"{wrong} 1 to {MAX_SEEDS:,} seeds from 0 on such as 0:5")
     return seeds
 
 
 def declare_seeds(arguments: argparse.Namespace, tasks: Sequence[SeedTask], folder: Path) -> None:
-    """Refuse a folder that holds another training; the same one goes on in its own."""
+    """Refuse a folder that holds another training; the same one, maybe of other seeds, goes on in its own."""
     from acerl_np.experiments.seeds import FILES, TRIALS_FILE, is_begun
+    from acerl_np.pictures.runs import read_config
 
     force = bool(arguments.force)
+    found, own = read_config(folder), json.loads(json.dumps(describe_tasks(tasks)))
+    same = (found.get(name) == x for name, x in own.items() if name not in ("acerl_np", "seeds"))
     shared = [folder / name for name in (CONFIG, SUMMARY, PICTURE)]
-    declare_outputs(arguments, shared, force=force or is_begun_here(folder / CONFIG, tasks))
+    declare_outputs(arguments, shared, force=force or ("seeds" in found and all(same)))
     for task in tasks:
         place = folder / f"seed{task.seed}"
         files = [place / name for name in (*FILES, TRIALS_FILE)]
         declare_outputs(arguments, files, force=force or is_begun(place, task))
-
-
-def is_begun_here(path: Path, tasks: Sequence[SeedTask]) -> bool:
-    """Whether a config.json is that of this training; its seeds may be others."""
-    from acerl_np.support.files import read_text
-
-    try:
-        found = json.loads(read_text(path, InputError))
-    except (InputError, ValueError, RecursionError):
-        return False
-    own = describe_tasks(tasks)
-    kept = [name for name in own if name not in ("acerl_np", "seeds")]
-    return (
-        isinstance(found, dict)
-        and "seeds" in found
-        and all(found.get(name) == json.loads(json.dumps(own[name])) for name in kept)
-    )
 
 
 def run_seeds(
@@ -83,7 +65,7 @@ def run_seeds(
     from acerl_np.experiments.seeds import summarise_seeds, train_seeds
     from acerl_np.support.team import lead
 
-    started, trained = time.perf_counter(), 0
+    report = make_report()
     results: dict[int, Any] = {}
     with claim_folder(folder), lead(team, 1) as workers:
         # First: it tells whose folder this is.
@@ -91,16 +73,8 @@ def run_seeds(
         write_atomically(folder / CONFIG, f"{data}\n".encode())
         for k, result, is_new in train_seeds(tasks, folder, workers):
             results[k] = result
-            trained += is_new
             if not quiet:
-                elapsed = time.perf_counter() - started
-                left = elapsed / trained * (len(tasks) - len(results)) if trained else 0.0
-                print(
-                    f"{len(results)}/{len(tasks)} trainings, seed {tasks[k].seed}, {elapsed:.0f} s, "
-                    f"about {left:.0f} s left",
-                    file=sys.stderr,
-                    flush=True,
-                )
+                report(len(results), len(tasks), f"seed {tasks[k].seed}", is_new)
         header, rows = summarise_seeds(tasks, [results[k] for k in range(len(tasks))], more=more)
         write_atomically(folder / SUMMARY, render_csv([header, *rows]).encode())
         picture = draw_training(folder, quiet=quiet)
@@ -124,13 +98,12 @@ def describe_tasks(tasks: Sequence[SeedTask]) -> dict[str, Any]:
     import acerl_np
     from acerl_np.training.config import Config
 
-    config = tasks[0].config
-    data: dict[str, Any] = {
+    first = tasks[0]
+    own = first.config.to_dict()
+    return {
         "acerl_np": acerl_np.__version__,
         "seeds": [task.seed for task in tasks],
-        "instances": {item.name: item.content_hash for item in tasks[0].instances},
-        "held_back": {item.name: item.content_hash for item in tasks[0].held_back},
+        "instances": {item.name: item.content_hash for item in first.instances},
+        "held_back": {item.name: item.content_hash for item in first.held_back},
+        **({"config": own} if isinstance(first.config, Config) else own),
     }
-    own = config.to_dict()
-    data.update({"config": own} if isinstance(config, Config) else own)
-    return data

@@ -28,15 +28,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acerl_np.commands import options as opt
-from acerl_np.commands.common import is_table, report_ignored
+from acerl_np.commands.inputs import is_table, load_episode, read_past
 from acerl_np.commands.outputs import declare_outputs
-from acerl_np.commands.players import (
-    compile_lookahead,
-    find_policy,
-    load_episode,
-    look_ahead,
-    seat_policies,
-)
+from acerl_np.commands.players import find_policy, look_ahead, seat_policies
 from acerl_np.support.errors import InputError, make_printable
 from acerl_np.support.files import show_path
 
@@ -47,25 +41,28 @@ if TYPE_CHECKING:
 DEFAULT_OUT = "replay.html"
 ENDINGS = (".html", ".htm")
 
+AGAINST = opt.CommandOption("--against POLICY", "a second one, beside the first")
+OUT = opt.CommandOption(
+    "--out FILE.html", f"the page (default: {DEFAULT_OUT}, in the place of an earlier page)"
+)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    page = f"the page (default: {DEFAULT_OUT}, in the place of an earlier page)"
-    opt.declare(
-        parser,
-        opt.EPISODE,
-        opt.CommandOption("against", "a second one, beside the first", metavar="POLICY"),
-        opt.ONE_PAST,
-        opt.CommandOption("out", page, metavar="FILE.html"),
-        *(opt.FORCE, *opt.READING, opt.FIT, opt.RANDOM_BREAKDOWNS),
-    )
+    opt.declare(parser, opt.EPISODE, AGAINST, opt.ONE_PAST, OUT, opt.FORCE, *opt.READING)
+    opt.declare(parser, opt.FIT, opt.RANDOM_BREAKDOWNS)
     opt.declare(parser.add_argument_group("lookahead"), *opt.LOOKAHEAD)
     opt.declare(parser, opt.TRIAL, opt.SEED, opt.GREEDY, opt.COST_LIMIT, opt.HORIZON)
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Play, write the page and print its name; return the exit status."""
-    out = choose_out(arguments)
+def run(arguments: argparse.Namespace) -> None:
+    """Play, write the page and print its name."""
+    out: str = DEFAULT_OUT if arguments.out is None else arguments.out
+    if Path(out).suffix.lower() not in ENDINGS:
+        raise InputError(
+            f"--out: read '{make_printable(out)}'; expected a name that ends in {ENDINGS[0]}"
+        )
+    declare_outputs(arguments, [out], own=arguments.out is None)
     names, instance = load_episode(arguments)
     names += [name for name in (arguments.against, arguments.past) if name is not None]
     arguments.tasks, arguments.suite = arguments.names[-1:], None
@@ -74,51 +71,32 @@ def run(arguments: argparse.Namespace) -> int:
 
     write_replay(traces, out)
     print(f"{make_printable(out)}: {', '.join(describe_end(item) for item in traces)}")
-    return 0
-
-
-def choose_out(arguments: argparse.Namespace) -> str:
-    """Return the page's name, unless it is none of a page or must not be written."""
-    out: str = DEFAULT_OUT if arguments.out is None else arguments.out
-    if Path(out).suffix.lower() not in ENDINGS:
-        raise InputError(
-            f"--out: read '{make_printable(out)}'; expected a name that ends in {ENDINGS[0]}"
-        )
-    declare_outputs(arguments, [out], own=arguments.out is None)
-    return out
 
 
 def play(arguments: argparse.Namespace, names: list[str], instance: Instance) -> list[Trace]:
     """Return the traces that the page shows, past assignments among them."""
     from acerl_np.evaluation.tracing import trace_past, trace_policy
     from acerl_np.pictures.replay import MOST
-    from acerl_np.problem.assignments import read_assignments
 
     recorded = {k: name for k, name in enumerate(names) if is_table(name)}
-    with report_ignored():
-        past = {
-            k: read_assignments(name, instance, date_format=arguments.date_format)
-            for k, name in recorded.items()
-        }
+    past = read_past(arguments, list(recorded.values()), [instance] * len(recorded))
     policies = [name for k, name in enumerate(names) if k not in recorded]
     found = [find_policy(name) for name in policies]
     rows = seat_policies(arguments, found, shorten_names(policies), [instance])
     rows = look_ahead(arguments, rows, [instance])
     episodes = len(rows) + len(past)
-    if episodes > MOST and arguments.lookahead is None:
-        raise InputError(f"--past: {episodes} episodes; expected at most {MOST}")
     if episodes > MOST:
-        raise InputError(
-            f"--lookahead: {episodes} episodes with those that look ahead; expected at most {MOST} (leave "
-            "out --against)"
-        )
-    compile_lookahead(rows)
+        option, more, advice = "past", "", ""
+        if arguments.lookahead is not None:
+            option, more = "lookahead", " with those that look ahead"
+            advice = " (leave out --against)"
+        raise InputError(f"--{option}: {episodes} episodes{more}; expected at most {MOST}{advice}")
     own = {name: getattr(arguments, name) for name in ("trial", "seed", "horizon")}
     traces = [
         trace_policy(row.policy, instance, **own, greedy=arguments.greedy, label=row.label)
         for row in rows
     ]
-    for k, assignments in past.items():
+    for k, assignments in zip(recorded, past, strict=True):
         label = shorten_names(names)[k]
         traces.insert(min(k, len(traces)), trace_past(assignments, **own, label=label))
     return traces

@@ -19,28 +19,33 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from acerl_np.commands import options as opt
-from acerl_np.commands.common import (
-    add_data_arguments,
-    compile_ahead,
-    load_instances,
-    names_records,
-    vary_breakdowns,
-)
+from acerl_np.commands.inputs import load_instances, names_records
 from acerl_np.commands.outputs import declare_outputs
+from acerl_np.commands.progress import compile_ahead
 from acerl_np.commands.tables import Column, render, show_below
 from acerl_np.commands.teams import open_team
 
 if TYPE_CHECKING:
-    from acerl_np.evaluation.margin import Hindsight
     from acerl_np.evaluation.references import Reference
     from acerl_np.problem.instance import Instance
 
-EFFORT = opt.CommandOption(
-    "effort",
-    "factor on the work; 1 is about seven seconds of a core a record, and 150 MB a thread",
-    float,
-    1.0,
-    (0.001, 10.0),
+OPTIONS = (
+    *opt.list_data("all bundled instances"),
+    opt.RANDOM_BREAKDOWNS,
+    opt.COST_LIMIT.but(help="xi, s; the tardiness is below it"),
+    opt.CommandOption(
+        "--effort",
+        "factor on the work; 1 is about seven seconds of a core a record, and 150 MB a thread",
+        float,
+        1.0,
+        (0.001, 10.0),
+    ),
+    opt.SEED.but(help="seed of the search"),
+    opt.THREADS.but(help="records at a time (default: one per core)"),
+    *opt.list_team("search"),
+    opt.CommandOption("--out FILE.json", "write the references with their actions"),
+    opt.FORCE,
+    opt.FORMAT,
 )
 
 COLUMNS = (
@@ -61,31 +66,22 @@ COLUMNS = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    add_data_arguments(parser, "all bundled instances")
-    limit = opt.COST_LIMIT.but(help="xi, s; the tardiness is below it")
-    threads = opt.THREADS.but(help="records at a time (default: one per core)")
-    seed = opt.SEED.but(help="seed of the search")
-    opt.declare(
-        parser, opt.RANDOM_BREAKDOWNS, limit, EFFORT, seed, threads, *opt.list_team("search")
-    )
-    opt.declare(
-        parser,
-        opt.CommandOption("out", "write the references with their actions", metavar="FILE.json"),
-    )
-    opt.declare(parser, opt.FORCE, opt.FORMAT)
+    opt.declare(parser, *OPTIONS)
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Search, verify, show and write the references; return the exit status."""
+def run(arguments: argparse.Namespace) -> None:
+    """Search, verify, show and write the references."""
     from acerl_np.evaluation.hindsight import check_future, find_references
     from acerl_np.evaluation.margin import compare_references, measure_margin, play_best_rule
     from acerl_np.evaluation.references import save_references
     from acerl_np.evaluation.trials import Playing
+    from acerl_np.problem.bundled import bundled_instances
     from acerl_np.support.workers import count_cores
 
-    if arguments.out is not None:
-        declare_outputs(arguments, [arguments.out])
-    instances = choose_instances(arguments)
+    declare_outputs(arguments, [arguments.out])
+    if not names_records(arguments):
+        arguments.tasks = list(bundled_instances())
+    instances = load_instances(arguments)
     for instance in instances:
         check_future(instance)
     compile_ahead("search", "static")
@@ -105,15 +101,19 @@ def run(arguments: argparse.Namespace) -> int:
     playing = Playing(seed=seed, cost_limit=limit, threads=arguments.threads)
     rule, played = play_best_rule(instances, playing)
     means = zip(played.mean_makespan(), played.mean_tardiness(), strict=True)
-    rows = [
-        {
-            **list_values(instance, item),
-            "rule": rule,
-            "rule_makespan_s": makespan,
-            "rule_tardiness_s": tardiness,
-        }
-        for instance, item, (makespan, tardiness) in zip(instances, known, means, strict=True)
-    ]
+    rows = []
+    for instance, item, values in zip(instances, known, means, strict=True):
+        found, static, stored = item.found, item.static, item.stored
+        fleet = [vehicle.id for vehicle in instance.layout.vehicles]
+        cells = (
+            instance.name,
+            *((found.makespan, found.tardiness, len(found.actions)) if found else [None] * 3),
+            *((static.makespan[0], static.tardiness[0]) if static else [None] * 2),
+            static.plan.describe(fleet) if static else None,
+            *((stored.makespan, stored.tardiness) if stored else [None] * 2),
+            *(rule, *values),
+        )
+        rows.append(dict(zip((column.name for column in COLUMNS), cells, strict=True)))
     print(render(COLUMNS, rows, arguments.format), end="")
     best = [item for item in references if item is not None]
     if best:
@@ -124,19 +124,6 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.out is not None:
         save_references(arguments.out, best)
         print(f"references {arguments.out}", file=sys.stderr)
-    return 0
-
-
-def choose_instances(arguments: argparse.Namespace) -> list[Instance]:
-    """Return the records that the arguments name, all bundled ones if they name none."""
-    from acerl_np.problem.bundled import bundled_instances, load_instance
-
-    if names_records(arguments):
-        return load_instances(arguments)
-    instances = [
-        load_instance(name, breakdowns=arguments.breakdowns) for name in bundled_instances()
-    ]
-    return vary_breakdowns(instances, arguments.random_breakdowns)
 
 
 def make_report(total: int) -> Callable[[Instance, Reference | None], None]:
@@ -153,20 +140,3 @@ def make_report(total: int) -> Callable[[Instance, Reference | None], None]:
         print(line, file=sys.stderr, flush=True)
 
     return report
-
-
-def list_values(instance: Instance, known: Hindsight) -> dict[str, object]:
-    """Return what is known of a record: found now, the best static plan, stored."""
-    found, static, stored = known.found, known.static, known.stored
-    fleet = [vehicle.id for vehicle in instance.layout.vehicles]
-    return {
-        "instance": instance.name,
-        "makespan_s": found.makespan if found else None,
-        "tardiness_s": found.tardiness if found else None,
-        "decisions": len(found.actions) if found else None,
-        "static_makespan_s": static.makespan[0] if static else None,
-        "static_tardiness_s": static.tardiness[0] if static else None,
-        "plan": static.plan.describe(fleet) if static else None,
-        "stored_makespan_s": stored.makespan if stored else None,
-        "stored_tardiness_s": stored.tardiness if stored else None,
-    }

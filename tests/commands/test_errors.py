@@ -1,0 +1,241 @@
+"""Whatever is wrong is said in one line with status 2 (1 if the machine fails), and nothing is written."""
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+import acerl_np
+from acerl_np.support.workers import MAX_THREADS
+
+DATA = Path(__file__).parents[1] / "data"
+LAUGHS = '<!DOCTYPE m [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]>\n<model name="&b;"/>'
+IMPORT = "floor import hall.json --out l.json"
+JUDGED = "--tasks DMH-01 --trials 1"
+
+GENERAL = {
+    "": "the following arguments are required: COMMAND",
+    "fly": "invalid choice: 'fly'",
+    "train --population 1": "population: read 1",
+    "train --population many": "argument --population: invalid int value: 'many'",
+    "train --generation 3": "unrecognized arguments: --generation",
+    "train --hidden 12,x": "read '12,x'; expected sizes such as 128,128",
+    "train --seed -3": "seed: read -3",
+    "train --trials -1": "trials: read -1",
+    "train --antithetic --population 7": "population: read 7; expected an even number",
+    "train --suite nowhere": "suite 'nowhere': unknown; expected one of dmh-train",
+    "train missing.csv": "missing.csv: no such task record",
+    "train DMH-01 DMH-01": "instance 'DMH-01' is given twice",
+    "train DMH-01 --suite dmh-train": "expected one of the two",
+    "train --layout dmh": "given without task records",
+    "train --config missing.toml": "missing.toml: expected a file, found nothing",
+    "train --resume missing.npz": "missing.npz: expected a file, found nothing",
+    "train --resume run.npz --population 8": "expected a file, found nothing",
+    "evaluate SPT": "policy 'SPT': unknown; expected one of FCFS",
+    "evaluate missing.npz": "missing.npz: expected a file, found nothing",
+    "evaluate EDD --tasks DMH-01 DMH-02 DMH-01": "instance 'DMH-01' is given twice; expected different",
+    "evaluate EDD --trials 0": "--trials: read 0",
+    "evaluate week.csv": "no policy; expected policy.npz",
+    "evaluate EDD week.csv --suite dmh-test": "--suite: read 'dmh-test' besides task records",
+    "evaluate EDD --tast week.csv": "unrecognized arguments: --tast",
+    "list rules week.csv": "unrecognized arguments: week.csv",
+    "warm all": "part: read all; expected one of training",
+    "hindsight DMH-01 --effort 0": "--effort: read 0.0",
+    "experiments comparison --seeds 0": "--seeds: read 0",
+    "experiments nothing": "invalid choice: 'nothing'",
+    "policy": "the following arguments are required: ACTION",
+    "policy show missing.npz": "expected a file, found nothing",
+    "records perturb DMH-01 --magnitude -1 --out x": "magnitude: read -1",
+    "records perturb DMH-01 DMH-02 --magnitude 1 --names same --out x": "gives one name twice",
+    "records generate --layout dmh --tasks 5 --count 0 --out x": "--count: read 0; expected a whole",
+    "records replay past.csv --tasks week.csv next.csv": "--tasks: read 2 records for 1 files of "
+    "assignments; expected one each",
+    "records replay past.csv past.csv --tasks week.csv next.csv --schedule-csv times.csv": "--schedule-csv: "
+    "given with 2 files",
+}
+
+SEEDS = {
+    "train --seeds x": "--seeds: read x; expected FIRST:LAST such as 0:5",
+    "train --seeds 5:5": "--seeds: read 5:5; expected 1 to 10,000 seeds",
+    "train --seeds=-1:2": "--seeds: read -1:2",
+    "train --seeds 0:20000": "--seeds: read 0:20000",
+    "train --seeds 1:2:3": "--seeds: read 1:2:3",
+    "train --seeds 0:2 --seed 1": "--seed: given besides --seeds",
+    "train --seeds 0:2 --resume x.npz": "--resume: given besides --seeds",
+    "train --seeds 0:2 --tensorboard": "--tensorboard: given besides --seeds",
+    "rivals ppo --seeds 0:2 --seed 1": "--seed: given besides --seeds",
+    "rivals ppo --processes 2": "--processes, --dask: one training runs on one",
+    "train --processes 0": "processes: read 0",
+    "train --processes 1 --silence 0": "--silence: read 0.0; expected a number from 0.001",
+    "train --seeds 0:2 --silence nan": "--silence: read nan; expected a number from 0.001",
+}
+
+RIVALS = {
+    "rivals dqn": "invalid choice: 'dqn'",
+    "rivals ppo --steps 0": "--steps: read 0; expected a whole number from 1",
+    "rivals ppo --set clip": "--set: read clip; expected NAME=VALUE",
+    "rivals ppo --set clip=x": "--set clip: read x; expected a number",
+    "rivals ppo --set batch=1.5": "--set batch: read 1.5; expected whole numbers",
+    "rivals sac --set clip=0.1": "clip: no such setting; expected one of hidden",
+    "rivals ppo --set clip=nan": "clip: read nan; expected a number from 0 to 1",
+    "rivals ppo --set foo=bar": "foo: no such setting",
+    "rivals ppo --seed -1": "--seed: read -1",
+    "rivals ppo --suite nowhere": "nowhere",
+    "rivals ppo --resume missing.npz": "missing.npz",
+    "train --set clip=1": "--set: given without --algorithm; expected one such as ppo",
+    "train --settings": "--settings: given without --algorithm",
+    "train --algorithm ppo --hold-out 0.5": "--hold-out: an option of ACERL",
+    "train --algorithm ppo --p-f 0.5": "--p-f: an option of ACERL; expected --set NAME=VALUE with",
+    "train --algorithm dqn": "invalid choice: 'dqn'",
+}
+
+FLOOR = {
+    "floor": "the following arguments are required: ACTION",
+    "floor import missing.xml --out l.json": "missing.xml: expected a file, found nothing",
+    "floor import bad.csv --out l.json": "bad.csv: begins with",
+    "floor import laughs.xml --out l.json": "laughs.xml: line 1: read a <!DOCTYPE> declaration",
+    "floor import hall.json": "the following arguments are required: --out",
+    IMPORT: "hall.json: no vehicles in it, and a layout needs a fleet; expected --vehicles N --start SITE "
+    "(one of n1, pick, n3, drop, n5, ...)",
+    f"{IMPORT} --vehicles 2": "--start: missing beside --vehicles",
+    f"{IMPORT} --vehicles 0 --start n1": "--vehicles: read 0; expected a whole number from 1 to",
+    f"{IMPORT} --vehicles 1 --start n2": "--start: read 'n2'; expected one of",
+    f"{IMPORT} --vehicles 1 --start n1 --speed 0": "--speed: read 0.0; expected",
+    f"{IMPORT} --vehicles 1 --start n1 --speed nan": "--speed: read nan",
+    f"{IMPORT} --vehicles 1 --start n1 --capacity -1": "--capacity: read -1",
+    f"{IMPORT} --layout-id cellar": '0 with layoutId "cellar"',
+    f"{IMPORT} --from opentcs": "hall.json: line 1 column 1: not XML",
+    f"{IMPORT} --from dxf": "invalid choice: 'dxf'",
+    "floor import plant.xml --out l.json --layout-id a": "plant.xml: --layout-id: given for a plant model",
+    "floor check nowhere": "nowhere: no such layout",
+    "floor check hall.json": 'hall.json: "metaInformation": unknown key',
+    "floor check dmh missing.csv": "missing.csv: no such task record",
+    "floor check dmh bad.csv": "bad.csv: line 1: missing column 'task'",
+    "floor show nowhere": "nowhere: no such layout",
+    "floor show dmh --out floor.txt": "floor.txt: ends in 'txt'; expected a picture's name in png, svg",
+}
+
+REPLAY = {
+    "replay XYZ week.csv": "policy 'XYZ': unknown; expected one of FCFS",
+    "replay none.npz week.csv": "none.npz: expected a file, found nothing",
+    "replay none.csv week.csv": "none.csv: expected a file, found nothing",
+    "replay week.csv week.csv": "week.csv: line 1: missing column 'vehicle'",
+    "replay EDD none.csv": "none.csv: no such task record",
+    "replay EDD": "read 1 names (EDD); expected POLICY and INSTANCE",
+    "replay EDD week.csv --out week.csv": "--out: read 'week.csv'; expected a name that ends in .html",
+    "replay EDD week.csv --out net": "--out: read 'net'; expected a name that ends in .html",
+    "replay EDD week.csv --trial -1": "--trial: read -1; expected a whole number from 0 to",
+    "replay EDD week.csv --seed x": "argument --seed: invalid int value",
+    "replay EDD week.csv --horizon -1": "horizon",
+    "replay EDD week.csv --past past.csv --against STD": "--past: 3 episodes; expected at most 2",
+    "replay EDD DMH-02 --against STD --lookahead 2 --history DMH-01": "--lookahead: 4 episodes",
+    "replay past.csv week.csv --against past.csv --lookahead 3": "--lookahead: no trained",
+    "replay EDD week.csv --weights even": "--weights: given without --lookahead",
+    "replay EDD week.csv --layout none.json": "none.json: no such layout",
+}
+
+LOOKAHEAD = {
+    "EDD --lookahead 2": "EDD: lookahead: EDD has no records of its own; expected history=",
+    "EDD --history DMH-02": "--history: given without --lookahead",
+    "EDD --weights even": "--weights: given without --lookahead",
+    "EDD --lookahead 0": "--lookahead: read 0; expected a whole number from 1",
+    "Static --fit dmh-train --lookahead 2 --history DMH-02": "--lookahead: no trained policy and no rule to "
+    "look ahead with",
+    "EDD --lookahead 2 --history DMH-02 --bases 2": "--bases: read 2; expected an index policy among the",
+    "EDD --lookahead 2 --history DMH-01": "EDD, lookahead 2: DMH-01: no historical record but itself",
+    "EDD --lookahead 2 --history nothing.csv": "nothing.csv: no such task record",
+}
+
+EVERYWHERE = {
+    "--threads 0": (
+        "train, evaluate EDD, hindsight DMH-01, experiments comparison",
+        "--threads: read 0; expected a whole number from 1 to",
+    ),
+    f"--threads {MAX_THREADS + 1}": (
+        "train, hindsight",
+        f"--threads: read {MAX_THREADS + 1}; expected",
+    ),
+    "--breakdowns=": (
+        "train, train --resume run.npz, evaluate EDD, hindsight, floor check dmh DMH-01, records check, "
+        "records perturb DMH-01 --magnitude 1 --out x, records replay past.csv --tasks DMH-01",
+        "argument --breakdowns: read ''; expected the name of a file, or none",
+    ),
+    "--suite=": (
+        "train, evaluate EDD, hindsight, records check",
+        "suite '': unknown; expected one of dmh-train",
+    ),
+}
+
+PLOT = {
+    "curves nowhere": "nowhere: not there; expected the folder of a run",
+    "curves .": "no curves.csv and no history.csv",
+    "curves run --only other": "--only: read 'other'; expected some of run",
+    "curves run --out a.jpg": "a.jpg: ends in 'jpg'; expected a picture's name",
+    "gantt EDD": "read 1 names (EDD); expected POLICY and INSTANCE",
+    "gantt EDD DMH-99": "DMH-99: no such task record",
+    "gantt EDD week.csv --past past.csv": "read 2 names (EDD, week.csv); expected INSTANCE",
+    "floor EDD DMH-01 --trial -1": "--trial: read -1",
+    "gantt index.png DMH-01 --out index.png": "index.png is read, and would",
+    "weights index.png --out ./index.png": "index.png is read, and would",
+    "compare index.png --out index.png": "index.png is read, and would",
+    "sampler run": "history.csv: expected a file, found nothing",
+    "weights EDD": "EDD: expected a file, found nothing",
+    f"compare {' '.join(['EDD'] * 15)}": "15 policies; expected 1 to 14",
+}
+
+WRONG = {
+    **{**GENERAL, **SEEDS, **RIVALS, **FLOOR, **REPLAY},
+    **{f"evaluate {words} {JUDGED}": message for words, message in LOOKAHEAD.items()},
+    **{
+        f"{words} {more}": message
+        for more, (several, message) in EVERYWHERE.items()
+        for words in several.split(", ")
+    },
+}
+
+
+@pytest.fixture
+def files(folder):
+    """Further files, some of them unusable."""
+    shutil.copy(DATA / "hall.lif.json", "hall.json")
+    shutil.copy(DATA / "plant.xml", "plant.xml")
+    Path("laughs.xml").write_text(LAUGHS)
+    Path("bad.csv").write_text("x,y\n1,2\n")
+    Path("run").mkdir()
+    header = "generation,decisions,instance,makespan,tardiness,satisfied\n"
+    Path("run/curves.csv").write_text(header + "0,0,A,9,1,1\n8,90,A,8,1,1\n")
+    acerl_np.IndexPolicy.of_weights(approach=-1.0, lateness=0.5).save("index.npz")
+    Path("index.npz").rename("index.png")
+
+
+@pytest.mark.parametrize("words", WRONG)
+def test_bad_arguments_are_one_line_and_status_2(files, run, words):
+    assert WRONG[words] in run(words, 2).err
+
+
+@pytest.mark.parametrize("words", PLOT)
+def test_what_cannot_be_drawn_is_refused_in_a_line(files, run, words):
+    pytest.importorskip("matplotlib", reason="pictures need matplotlib")
+    assert PLOT[words] in run(f"plot {words}", 2).err
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["floor show dmh --out a.png", "plot curves run", "plot gantt EDD DMH-01", "plot compare EDD"],
+)
+def test_without_matplotlib_the_extra_is_named(files, run, monkeypatch, words):
+    for name in ("matplotlib", "matplotlib.figure"):
+        monkeypatch.setitem(sys.modules, name, None)
+    assert "pip install 'acerl_np[plot]'" in run(words, 2).err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("train DMH-01 --generations 0 --out bad.csv/below", "make the folder: not a directory"),
+        ("floor import plant.xml --out none/l.json", "none/l.json: cannot write: no such file"),
+    ],
+)
+def test_an_unwritable_place_is_status_1(files, run, words, message):
+    assert message in run(words, 1).err
