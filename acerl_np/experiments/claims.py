@@ -94,6 +94,19 @@ class Evidence:
             self._rows[study, suite] = {row.label: row for row in found}
         return self._rows[study, suite]
 
+    def judge(self, claim: Claim) -> Verdict:
+        """Judge a claim; one about the learners by those that are stored."""
+        if set(LEARNERS) <= set(claim.others):
+            known = self.stored.stored[claim.study]
+            here = tuple(x for x in claim.others if x not in LEARNERS or x in known)
+            claim = claim._replace(others=here)
+        try:
+            if claim.others:
+                return JUDGES[claim.judge](self, claim)
+            return Verdict("not run", "no such row is stored")
+        except KeyError as missing:
+            return Verdict("not run", f"no row {missing} is stored")
+
 
 def read_claims() -> list[Claim]:
     """Return the paper's claims."""

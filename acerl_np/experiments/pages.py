@@ -16,7 +16,6 @@ import numpy as np
 from acerl_np.evaluation.metrics import rank_sum_p
 from acerl_np.experiments import comparison, learning
 from acerl_np.experiments.claims import (
-    JUDGES,
     LEARNERS,
     Evidence,
     measure_curves,
@@ -80,12 +79,12 @@ def build_pages(root: Path) -> dict[Path, str]:
     for name in STUDIES:
         module = importlib.import_module(f"acerl_np.experiments.{name.replace('-', '_')}")
         results = stored.load(name)
-        stored.rivals = RIVALS.get(name, ())
+        stored.rivals = tuple(x for x in ALGORITHMS if f"{x.upper()} without DMH-01" in results)
         tables |= {table.name: table for table in module.tables(stored, results)}
     for name, table in tables.items():
         if "M/C (P)" in table.header:  # too wide for a page among others
             found[root / DATA / f"{name}.md"] = table.render("markdown")
-    claims = [(x, JUDGES[x.judge](evidence, x)) for x in read_claims()]
+    claims = [(x, evidence.judge(x)) for x in read_claims()]
     header = ["claim", "section", "verdict", "figures", "p", "seeds", "table"]
     lines = [[x.claim, x.section, *verdict, x.table] for x, verdict in claims]
     found[root / DATA / "claims.csv"] = render_csv([header, *lines])

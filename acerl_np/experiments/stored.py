@@ -12,7 +12,7 @@ import io
 import json
 import lzma
 import platform
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,7 @@ HEADERS = {
     "curves": ("row", "seed", "decisions", "record", "makespan", "tardiness", "satisfied"),
     "sampler": ("row", "seed", "generation", "record", "probability"),
 }
-CURVED = "comparison"
+CURVED, MAIN = "comparison", "ACERL"
 """The study whose training curves are kept, and ACERL's choices of records."""
 DIGITS = 4
 """Decimals of times, s."""
@@ -51,26 +51,29 @@ def store_study(
     trainings: Sequence[Training],
     results: Mapping[str, Sequence[Finished]],
 ) -> None:
-    """Write what a study has found; of rows that another study has stored only where they are."""
-    rows = {study: own for study, own in read_rows(folder).items() if study != name}
+    """Write what a study has found; of rows that another study has stored only where they are.
+
+    Rows of the same study that were stored before and are not among these stay.
+    """
+    rows = read_rows(folder)
+    own = rows.setdefault(name, {})
     stored = {
         entry["content"]: (study, label, entry["seeds"])
-        for study, own in rows.items()
-        for label, entry in own.items()
-        if "at" not in entry
+        for study, entries in rows.items()
+        for label, entry in entries.items()
+        if "at" not in entry and study != name
     }
-    rows[name] = {}
     new: list[tuple[str, Finished]] = []
     for training in trainings:
         runs, content = results[training.label], training.content_key()
         seeds = [run.seed for run in runs]
         study, label, known = stored.get(content, ("", "", []))
         if set(seeds) <= set(known):
-            rows[name][training.label] = {"seeds": seeds, "at": [study, label]}
+            own[training.label] = {"seeds": seeds, "at": [study, label]}
             continue
         last = [dict(zip(HISTORY_COLUMNS, run.history[-1].tolist(), strict=True)) for run in runs]
         stored[content] = (name, training.label, seeds)
-        rows[name][training.label] = {
+        own[training.label] = {
             "seeds": seeds,
             "content": content,
             "settings": training.config.to_dict(),
@@ -82,20 +85,30 @@ def store_study(
         }
         new += ((training.label, run) for run in runs)
     suites = {suite: records for training in trainings for suite, records in training.suites}
-    if new:
-        trials = (line for label, run in new for line in _list_trials(label, run, suites))
-        _write(folder, name, "trials", trials)
+    told = {training.label for training in trainings}
+    trials = (line for label, run in new for line in _list_trials(label, run, suites))
+    _write(folder, name, "trials", [*_keep(folder, name, "trials", told), *trials])
     if name == CURVED:
-        lines = [(label, run.seed, run.list_lines()) for label, run in new]
-        curves = ([label, seed, *x[1:]] for label, seed, own in lines for x in own["curves"])
-        _write(folder, name, "curves", curves)
-        own = [(label, seed, x) for label, seed, tables in lines for x in tables["sampler"]]
-        main = trainings[0].label
-        dealt = ([label, seed, *x[:2], x[3]] for label, seed, x in own if label == main)
-        _write(folder, name, "sampler", dealt)
+        tables = [(label, run.seed, run.list_lines()) for label, run in new]
+        curves = ([label, seed, *x[1:]] for label, seed, table in tables for x in table["curves"])
+        _write(folder, name, "curves", [*_keep(folder, name, "curves", told), *curves])
+        dealt = (
+            [label, seed, *x[:2], x[3]]
+            for label, seed, table in tables
+            if label == MAIN
+            for x in table["sampler"]
+        )
+        _write(folder, name, "sampler", [*_keep(folder, name, "sampler", told), *dealt])
     write_atomically(
         folder / ROWS_FILE, (json.dumps(rows, indent=1, sort_keys=True) + "\n").encode()
     )
+
+
+def _keep(folder: Path, study: str, kind: str, told: Collection[str]) -> list[list[str]]:
+    """Return the lines of a stored table that are of other rows than these."""
+    if not (folder / f"{study}-{kind}.csv.xz").exists():
+        return []
+    return [[*x.values()] for x in read_table(folder, study, kind) if x["row"] not in told]
 
 
 def store_rules(folder: Path, played: Mapping[str, Sequence[Measured]]) -> None:
@@ -119,6 +132,9 @@ def _list_trials(label: str, run: Finished, suites: Mapping[str, Sequence[Instan
 
 
 def _write(folder: Path, study: str, kind: str, lines: Iterable[Sequence[object]]) -> None:
+    lines = list(lines)
+    if not lines:
+        return
     text = render_csv([HEADERS[kind], *lines])
     packed = lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME)
     folder.mkdir(parents=True, exist_ok=True)

@@ -10,7 +10,7 @@ from scipy.stats import mannwhitneyu
 from acerl_np import Config, InputError, load_suite
 from acerl_np.experiments import claims
 from acerl_np.experiments.claims import JUDGES, Evidence, compare, measure_curves, read_claims
-from acerl_np.experiments.jobs import GREEDY, Training
+from acerl_np.experiments.jobs import GREEDY, RivalConfig, Training
 from acerl_np.experiments.stored import ROWS_FILE, StoredStudy, read_table, store_rules, store_study
 from acerl_np.experiments.study import Finished
 from acerl_np.experiments.study_tables import Measured
@@ -176,3 +176,37 @@ def test_every_claim_can_be_judged():
     assert len(found) > 30
     assert {x.judge for x in found} == set(JUDGES)
     assert all(x.what in claims.WHAT for x in found if x.judge in ("better", "level"))
+
+
+def test_rows_of_an_earlier_time_stay(tmp_path):
+    """What is stored later replaces its own rows alone."""
+    other = replace(MAIN, label="PPO", config=RivalConfig("ppo", 1000))
+    store_study(tmp_path, "comparison", [MAIN], {"ACERL": [make_run(0)]})
+    store_study(tmp_path, "comparison", [other], {"PPO": [make_run(1)]})
+    store_study(tmp_path, "comparison", [MAIN], {"ACERL": [make_run(2)]})
+    found = StoredStudy(tmp_path).load("comparison")
+    assert {label: [run.seed for run in runs] for label, runs in found.items()} == {
+        "ACERL": [2],
+        "PPO": [1],
+    }
+    assert np.array_equal(found["PPO"][0].makespan["dmh-train"], make_run(1).makespan["dmh-train"])
+    assert np.array_equal(
+        found["ACERL"][0].makespan["dmh-train"], make_run(2).makespan["dmh-train"]
+    )
+    assert {x["row"] for x in read_table(tmp_path, "comparison", "curves")} == {"ACERL", "PPO"}
+
+
+def test_a_claim_is_judged_by_the_learners_that_are_stored(tmp_path):
+    other = replace(MAIN, label="PPO", config=RivalConfig("ppo", 1000))
+    store_study(
+        tmp_path,
+        "comparison",
+        [MAIN, other],
+        {"ACERL": [make_run(0), make_run(1)], "PPO": [make_run(2), make_run(3)]},
+    )
+    evidence = Evidence(StoredStudy(tmp_path))
+    store_rules(tmp_path, {"dmh-train": [make_row("STD", [1900, 1901])]})
+    claim = next(x for x in read_claims() if x.judge == "better" and x.others == claims.LEARNERS)
+    assert "PPO" in evidence.judge(claim).figures
+    assert evidence.judge(claim._replace(others=("STD",))).verdict == "not told apart"
+    assert evidence.judge(claim._replace(row="EDD")).verdict == "not run"
