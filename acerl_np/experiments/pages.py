@@ -192,8 +192,10 @@ def tabulate_short(evidence: Evidence) -> str:
     lines: list[list[Cell]] = [["paper, ACERL", 5, *_show_paper("ACERL")]]
     for key, name in names.items():
         study = "learning" if key in evidence.stored.stored["learning"] else "comparison"
-        own = [evidence.rows(study, suite)[key] for suite in ("dmh-train", "dmh-test")]
-        lines.append([name, own[0].n_seeds, *(show(row, k) for row in own for k in (0, 2))])
+        tables = [evidence.rows(study, suite) for suite in ("dmh-train", "dmh-test")]
+        own = [rows[key] for rows in tables if key in rows]
+        if own:
+            lines.append([name, own[0].n_seeds, *(show(row, k) for row in own for k in (0, 2))])
     return render_table(["", "seeds", *SUITE_COLUMNS], lines, "markdown")
 
 
