@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.evaluation.metrics import satisfied_share
-from acerl_np.kernels.deciders import make_rule_decider
 from acerl_np.kernels.state import Outcome, allocate_outcome, read_outcome
 from acerl_np.policies.agent import Agent, AgentFunction
 from acerl_np.policies.files import AnyPolicy
@@ -20,8 +19,8 @@ from acerl_np.policies.index import IndexPolicy
 from acerl_np.policies.lookahead import Lookahead
 from acerl_np.policies.network import Policy
 from acerl_np.policies.origin import warn_of_difference
-from acerl_np.policies.rules import RULES, STATIC, find_policy_name
-from acerl_np.policies.static import StaticPlan, fit_static, play_plan
+from acerl_np.policies.rules import STATIC, RulePolicy, find_policy_name
+from acerl_np.policies.static import StaticPlan, fit_static
 from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.arena import play_list, stream_keys
@@ -258,8 +257,8 @@ def evaluate_policy(
     training : Instance or sequence of Instance, optional
         Records that "Static" is fitted on, by `fit_static`; not those that judge it.
     executor : concurrent.futures.Executor or Team, optional
-        Whose workers play, worth it for lookaheads and large floors; by default threads. Static plans and
-        agents of your own are played here. No result depends on it.
+        Whose workers play, worth it for lookaheads and large floors; by default threads. Agents of your
+        own are played here. No result depends on it.
 
     Returns
     -------
@@ -310,9 +309,7 @@ def play_policy(
             policy.check_fits(instance)
         places = [(item.name, item.layout) for item in chosen]
         warn_of_difference(policy, places, stacklevel=4)  # the line that calls `evaluate_policy`
-    if isinstance(policy, StaticPlan):
-        return _evaluate_plan(policy, chosen, playing)
-    if not isinstance(policy, Policy | IndexPolicy | Lookahead | str):
+    if not isinstance(policy, Policy | IndexPolicy | StaticPlan | Lookahead | str):
         if not isinstance(policy, Agent):
             if not callable(policy):
                 raise PolicyError(
@@ -344,10 +341,8 @@ def _play(
     workers = Workers(threads)
     try:
         problem = build_problem(instances, horizon=horizon)
-        if isinstance(policy, str):
-            rule = RULES[policy]
-            return play_list(problem, lambda: make_rule_decider(rule), rows, keys, workers)
-        problem, prepare = policy.prepare(problem, instances, greedy)
+        player = RulePolicy(policy) if isinstance(policy, str) else policy
+        problem, prepare = player.prepare(problem, instances, greedy)
         return play_list(problem, prepare, rows, keys, workers)
     finally:
         workers.close()
@@ -427,19 +422,3 @@ def _fit_named(training: Instance | Sequence[Instance] | None, playing: Playing)
         )
     names = ("cost_limit", "seed", "horizon", "threads")
     return fit_static(training, **{name: getattr(playing, name) for name in names})
-
-
-def _evaluate_plan(plan: StaticPlan, instances: Sequence[Instance], playing: Playing) -> Trials:
-    """Evaluate a static plan; without random breakdowns all trials of an instance are equal."""
-    random = any(instance.layout.has_random_breakdowns for instance in instances)
-    different = playing.trials if random else 1
-    played = play_plan(
-        plan,
-        [instance for instance in instances for _ in range(different)],
-        keys=stream_keys(instances, different, playing.seed),
-        horizon=playing.horizon,
-        threads=playing.threads,
-    )
-    # Each stands there `trials` times where all are equal.
-    repeated = Outcome(*(np.repeat(values, playing.trials // different) for values in played))
-    return Trials.of(instances, repeated, playing.cost_limit)

@@ -12,7 +12,6 @@ import numpy as np
 
 from acerl_np.kernels import state as S
 from acerl_np.kernels.deciders import decide
-from acerl_np.kernels.observation import clear_view, write_view
 from acerl_np.support.compiled import kernel
 
 FAR_TICK = np.int64(2**40)
@@ -123,18 +122,3 @@ def decide_live(problem, state, clock, now, day, relative, decider, key, decisio
     """
     count_from(problem, state, clock, now, day, relative)
     return decide(problem, state, np.int64(0), decider, np.int64(0), key, decision)
-
-
-@kernel
-def look(problem, state, view):
-    """Write what is seen in row 0, and which actions are legal.
-
-    Parameters
-    ----------
-    problem : Problem
-    state : State
-    view : View
-        Output: row 0.
-    """
-    clear_view(view, 0)
-    write_view(problem, state, 0, view)

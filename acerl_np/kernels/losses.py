@@ -13,16 +13,12 @@ from acerl_np.support.compiled import inner_kernel, kernel
 
 @inner_kernel
 def find_probabilities(logits, first, mask, probability):
-    """Write the masked softmax of the logits from `first` on into `probability`; return its entropy, nats.
+    """Write the masked softmax of the logits from `first` on into `probability`, 0 where illegal.
 
-    Parameters
-    ----------
-    logits : ndarray(float, (at least first + n,))
-    first : int
-    mask : ndarray(bool, (n,))
-        At least one is True.
-    probability : ndarray(float64, (n,))
-        Output, 0 where illegal.
+    Returns
+    -------
+    tuple of (float, float, float)
+        Its entropy, nats; the largest legal logit, and the logarithm of the softmax's denominator beside it.
     """
     highest = -np.inf
     for j in range(len(mask)):
@@ -32,26 +28,13 @@ def find_probabilities(logits, first, mask, probability):
     for j in range(len(mask)):
         probability[j] = np.exp(np.float64(logits[first + j]) - highest) if mask[j] else 0.0
         total += probability[j]
+    log_total = np.log(total)
     entropy = 0.0
     for j in range(len(mask)):
         if mask[j]:
             probability[j] /= total
-            entropy -= probability[j] * (np.float64(logits[first + j]) - highest - np.log(total))
-    return entropy
-
-
-@inner_kernel
-def find_log(logits, first, mask, action):
-    """Return the logarithm of the masked softmax at a legal action."""
-    highest = -np.inf
-    for j in range(len(mask)):
-        if mask[j]:
-            highest = max(highest, np.float64(logits[first + j]))
-    total = 0.0
-    for j in range(len(mask)):
-        if mask[j]:
-            total += np.exp(np.float64(logits[first + j]) - highest)
-    return np.float64(logits[first + action]) - highest - np.log(total)
+            entropy -= probability[j] * (np.float64(logits[first + j]) - highest - log_total)
+    return entropy, highest, log_total
 
 
 @kernel
@@ -93,9 +76,11 @@ def find_logs(logits, first, mask, rows, action, log):
     log : ndarray(float64, (N,))
         Output.
     """
+    probability = np.empty(mask.shape[1])
     for s in range(len(rows)):
         row = rows[s]
-        log[row] = find_log(logits[s], first[row], mask[row], action[row])
+        _, highest, log_total = find_probabilities(logits[s], first[row], mask[row], probability)
+        log[row] = np.float64(logits[s, first[row] + action[row]]) - highest - log_total
 
 
 @kernel
@@ -133,8 +118,9 @@ def clip_surrogate(
         begin, taken, gain = first[row], action[row], advantage[row]
         for j in range(delta.shape[1]):
             delta[s, j] = 0.0
-        entropy = find_probabilities(logits[s], begin, mask[row], probability)
-        ratio = np.exp(find_log(logits[s], begin, mask[row], taken) - old_log[row])
+        entropy, highest, log_total = find_probabilities(logits[s], begin, mask[row], probability)
+        log = np.float64(logits[s, begin + taken]) - highest - log_total
+        ratio = np.exp(log - old_log[row])
         bounded = min(max(ratio, 1.0 - clip), 1.0 + clip)
         loss -= min(ratio * gain, bounded * gain) + entropy_factor * entropy
         slope = -gain * ratio if ratio * gain <= bounded * gain else 0.0
@@ -193,7 +179,7 @@ def find_soft_values(logits, mask, q1, q2, alpha, value):
     for s in range(len(mask)):
         value[s] = 0.0
         if mask[s].any():
-            value[s] = alpha * find_probabilities(logits[s], 0, mask[s], probability)
+            value[s] = alpha * find_probabilities(logits[s], 0, mask[s], probability)[0]
             for j in range(n):
                 if mask[s, j]:
                     value[s] += probability[j] * np.float64(min(q1[s, j], q2[s, j]))
@@ -220,7 +206,7 @@ def soften_policy(logits, mask, q1, q2, alpha, delta):
     for s in range(m):
         for j in range(delta.shape[1]):
             delta[s, j] = 0.0
-        entropy = find_probabilities(logits[s], 0, mask[s], probability)
+        entropy, _, _ = find_probabilities(logits[s], 0, mask[s], probability)
         value = 0.0
         for j in range(n):
             if mask[s, j]:

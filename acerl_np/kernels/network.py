@@ -218,6 +218,24 @@ def choose_greedy(logits, legal, n_legal):
     return best
 
 
+@inner_kernel
+def draw_softmax(weight, n, uniform):
+    """Draw one of n numbers by their softmax, by inversion with one uniform number; overwrite them."""
+    highest = -np.inf
+    for k in range(n):
+        highest = max(highest, weight[k])
+    total = 0.0
+    for k in range(n):
+        weight[k] = np.exp(weight[k] - highest)
+        total += weight[k]
+    remaining = uniform * total
+    for k in range(n):
+        remaining -= weight[k]
+        if remaining < 0.0:
+            return k
+    return n - 1
+
+
 @kernel
 def choose_sampled(logits, legal, n_legal, uniform, weight):
     """Sample a legal action from the masked softmax by inversion with one uniform number.
@@ -232,19 +250,9 @@ def choose_sampled(logits, legal, n_legal, uniform, weight):
     weight : ndarray(float64, (n_actions,))
         Scratch.
     """
-    highest = -np.inf
     for k in range(n_legal):
-        highest = max(highest, np.float64(logits[legal[k]]))
-    total = 0.0
-    for k in range(n_legal):
-        weight[k] = np.exp(np.float64(logits[legal[k]]) - highest)
-        total += weight[k]
-    remaining = uniform * total
-    for k in range(n_legal):
-        remaining -= weight[k]
-        if remaining < 0.0:
-            return legal[k]
-    return legal[n_legal - 1]
+        weight[k] = np.float64(logits[legal[k]])
+    return legal[draw_softmax(weight, n_legal, uniform)]
 
 
 @kernel

@@ -190,17 +190,14 @@ def list_actions(problem, state, b, legal):
 
 
 @inner_kernel
-def clear_view(view, b):
-    """Let nothing be seen in episode b."""
+def write_view(problem, state, b, view):
+    """Write what is seen in row b, and which actions are legal; nothing once the episode is over."""
     for k in range(view.observation.shape[1]):
         view.observation[b, k] = np.float32(0.0)
     for k in range(view.mask.shape[1]):
         view.mask[b, k] = False
-
-
-@inner_kernel
-def write_view(problem, state, b, view):
-    """Write what is seen in episode b, which runs, over a cleared row of `view`."""
+    if state.episode[b, S.EPISODE_PHASE] != S.RUNNING:
+        return
     n = list_features(problem, state, b, view.features, view.seen)
     for k in range(n):
         view.observation[b, view.features.position[k]] = view.features.value[k]

@@ -90,38 +90,15 @@ def _multiply(a, a_first, a_row, a_step, b, b_first, b_step, n, out, out_first, 
     """Add the product of two matrices to a third of `shape` (rows, columns), in strides of flat arrays."""
     n_rows, n_columns = shape
     row = np.int64(0)
-    while row + 4 <= n_rows:
-        for j in range(0, n_columns, LANES):
-            add_4_by_16(
-                a,
-                a_first + row * a_row,
-                a_row,
-                a_step,
-                b,
-                b_first + j,
-                b_step,
-                n,
-                out,
-                out_first + row * out_row + j,
-                out_row,
-            )
-        row += 4
     while row < n_rows:
+        four = row + 4 <= n_rows
+        at, to = a_first + row * a_row, out_first + row * out_row
         for j in range(0, n_columns, LANES):
-            add_1_by_16(
-                a,
-                a_first + row * a_row,
-                a_row,
-                a_step,
-                b,
-                b_first + j,
-                b_step,
-                n,
-                out,
-                out_first + row * out_row + j,
-                out_row,
-            )
-        row += 1
+            if four:
+                add_4_by_16(a, at, a_row, a_step, b, b_first + j, b_step, n, out, to + j, out_row)
+            else:
+                add_1_by_16(a, at, a_row, a_step, b, b_first + j, b_step, n, out, to + j, out_row)
+        row += 4 if four else 1
 
 
 @kernel
@@ -190,7 +167,7 @@ def backward(sizes, theta, inputs, rows, layers, gradient):
     m = len(rows)
     n_layers = len(sizes) - 1
     capacity, widest = layers.out.shape[1], layers.out.shape[2]
-    flat_out, flat_delta = layers.out.reshape(-1), layers.delta.reshape(-1)
+    outs, deltas = layers.out.reshape(-1), layers.delta.reshape(-1)
     one = np.int64(1)
     zero = theta.dtype.type(0.0)
     gradient[:] = zero
@@ -215,20 +192,8 @@ def backward(sizes, theta, inputs, rows, layers, gradient):
                         own[j] += x * delta[j]
             return
         below, here = (layer - 1) * capacity * widest, layer * capacity * widest
-        _multiply(
-            flat_out,
-            below,
-            one,
-            widest,
-            flat_delta,
-            here,
-            widest,
-            m,
-            gradient,
-            offset,
-            n_out,
-            (n_in, n_out),
-        )
+        shape = (n_in, n_out)
+        _multiply(outs, below, one, widest, deltas, here, widest, m, gradient, offset, n_out, shape)
         for i in range(n_in):
             for j in range(n_out):
                 layers.turned[j * n_in + i] = theta[offset + i * n_out + j]
@@ -237,20 +202,8 @@ def backward(sizes, theta, inputs, rows, layers, gradient):
             for i in range(n_in):
                 delta[i] = zero
         shape = (m, n_in)
-        _multiply(
-            flat_delta,
-            here,
-            widest,
-            one,
-            layers.turned,
-            0,
-            n_in,
-            n_out,
-            flat_delta,
-            below,
-            widest,
-            shape,
-        )
+        turned = layers.turned
+        _multiply(deltas, here, widest, one, turned, 0, n_in, n_out, deltas, below, widest, shape)
         for s in range(m):
             out, delta = layers.out[layer - 1, s], layers.delta[layer - 1, s]
             for i in range(n_in):

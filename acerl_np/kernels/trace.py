@@ -36,18 +36,18 @@ def list_steps(problem, state, b, spare, v, steps, offsets):
         Number of steps.
     """
     copy_row(state, b, state, spare)
-    row = state.vehicle[spare, v]
+    vehicle = state.vehicle[spare, v]
     n = 0
-    while row[S.VEHICLE_LEG] != S.ARRIVED and n < len(steps):
-        steps[n, STEP_FROM] = row[S.VEHICLE_EDGE_FROM]
-        steps[n, STEP_TO] = row[S.VEHICLE_EDGE_TO]
-        steps[n, STEP_START] = row[S.VEHICLE_EDGE_TICK]
-        steps[n, STEP_END] = row[S.VEHICLE_EDGE_END_TICK]
-        steps[n, STEP_LEG] = row[S.VEHICLE_LEG]
-        steps[n, STEP_REVERSED] = row[S.VEHICLE_REVERSED]
+    while vehicle[S.VEHICLE_LEG] != S.ARRIVED and n < len(steps):
+        steps[n, STEP_FROM] = vehicle[S.VEHICLE_EDGE_FROM]
+        steps[n, STEP_TO] = vehicle[S.VEHICLE_EDGE_TO]
+        steps[n, STEP_START] = vehicle[S.VEHICLE_EDGE_TICK]
+        steps[n, STEP_END] = vehicle[S.VEHICLE_EDGE_END_TICK]
+        steps[n, STEP_LEG] = vehicle[S.VEHICLE_LEG]
+        steps[n, STEP_REVERSED] = vehicle[S.VEHICLE_REVERSED]
         offsets[n] = state.place[spare, v, S.PLACE_EDGE_OFFSET]
         n += 1
-        locate_vehicle(problem, state, spare, v, row[S.VEHICLE_EDGE_END_TICK])
+        locate_vehicle(problem, state, spare, v, vehicle[S.VEHICLE_EDGE_END_TICK])
     return n
 
 

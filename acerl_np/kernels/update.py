@@ -78,8 +78,7 @@ def perturb_member(theta, noise_std, noise, member, key, bits, normals, out):
         fill_normals(key, block, bits, normals)
         first = block * BLOCK
         count = min(BLOCK, n - first)
-        source = theta[first : first + count]
-        target = out[first : first + count]
+        source, target = theta[first : first + count], out[first : first + count]
         for k in range(count):
             target[k] = source[k] + sigma * flat[k]
 
@@ -126,12 +125,11 @@ def fill_stream(seed, purpose, a, b, out):
     """Fill the vector `out` (ndarray(float32)) with the first normals of a stream."""
     key = np.empty(4, np.uint32)
     bits = np.empty((4, LANES), np.uint32)
-    noise = np.empty((4, LANES), np.float32)
-    flat = noise.reshape(BLOCK)
+    normals = np.empty((4, LANES), np.float32)
+    flat = normals.reshape(BLOCK)
     derive_key(seed, purpose, a, b, key)
     for block in range((len(out) + BLOCK - 1) // BLOCK):
-        fill_normals(key, block, bits, noise)
-        first = block * BLOCK
-        count = min(BLOCK, len(out) - first)
-        for k in range(count):
-            out[first + k] = flat[k]
+        fill_normals(key, block, bits, normals)
+        own = out[block * BLOCK : (block + 1) * BLOCK]
+        for k in range(len(own)):
+            own[k] = flat[k]

@@ -6,43 +6,35 @@ import numpy as np
 
 from acerl_np.kernels import state as S
 from acerl_np.kernels.random import RECORD, derive_key, draw_uniform
-from acerl_np.kernels.state import copy_floor, copy_table
+from acerl_np.kernels.state import copy_fields, copy_floor, copy_table
 from acerl_np.support.compiled import inner_kernel, kernel
 
 
 @inner_kernel
 def copy_task(source, i, task, target, k, position):
     """Copy a task of instance i of one Problem to a row of another one, arrival tick included."""
-    for field in range(S.N_RECORD_FIELDS):
-        target.record[k, position, field] = source.record[i, task, field]
-    target.ends[k, position, S.ENDS_PICKUP] = source.ends[i, task, S.ENDS_PICKUP]
-    target.ends[k, position, S.ENDS_DELIVERY] = source.ends[i, task, S.ENDS_DELIVERY]
+    copy_fields(source.record[i], task, target.record[k], position)
+    copy_fields(source.ends[i], task, target.ends[k], position)
     target.arrival_tick[k, position] = source.arrival_tick[i, task]
 
 
 @inner_kernel
-def find_tick(arrival):
-    """Return the tick at which a task of this arrival joins the pool."""
-    return np.int64(np.ceil(arrival))
+def swap_fields(array, i, j):
+    """Let rows i and j of an array (ndarray((n, k))) change places."""
+    for k in range(array.shape[1]):
+        array[i, k], array[j, k] = array[j, k], array[i, k]
 
 
 @inner_kernel
 def place_task(target, k, position, arrival):
     """Give the task at `position`, the last of row k so far, its arrival, and sort it in, stably."""
-    target.record[k, position, S.RECORD_ARRIVAL] = arrival
-    target.arrival_tick[k, position] = find_tick(arrival)
-    while position > 0 and target.record[k, position - 1, S.RECORD_ARRIVAL] > arrival:
-        for field in range(S.N_RECORD_FIELDS):
-            held = target.record[k, position, field]
-            target.record[k, position, field] = target.record[k, position - 1, field]
-            target.record[k, position - 1, field] = held
-        for field in range(target.ends.shape[2]):
-            end = target.ends[k, position, field]
-            target.ends[k, position, field] = target.ends[k, position - 1, field]
-            target.ends[k, position - 1, field] = end
-        tick = target.arrival_tick[k, position]
-        target.arrival_tick[k, position] = target.arrival_tick[k, position - 1]
-        target.arrival_tick[k, position - 1] = tick
+    record, ticks = target.record[k], target.arrival_tick[k]
+    record[position, S.RECORD_ARRIVAL] = arrival
+    ticks[position] = np.int64(np.ceil(arrival))
+    while position > 0 and record[position - 1, S.RECORD_ARRIVAL] > arrival:
+        swap_fields(record, position, position - 1)
+        swap_fields(target.ends[k], position, position - 1)
+        ticks[position], ticks[position - 1] = ticks[position - 1], ticks[position]
         position -= 1
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from acerl_np.kernels.deciders import Decider, make_rule_decider
+from acerl_np.kernels.deciders import Decider
 from acerl_np.kernels.futures import (
     PAST_CLOCK,
     PAST_DELAY,
@@ -18,12 +18,7 @@ from acerl_np.kernels.futures import (
     Ahead,
 )
 from acerl_np.kernels.live import count_from, decide_live
-from acerl_np.kernels.lookahead import (
-    begin_lookahead,
-    derive_decision_key,
-    pick_candidate,
-    rate_candidates,
-)
+from acerl_np.kernels.lookahead import begin_lookahead, pick_candidate, rate_candidates
 from acerl_np.kernels.random import ACTION, derive_key
 from acerl_np.kernels.state import ENDS_PICKUP, N_SCALING_FIELDS, Problem
 from acerl_np.live.board import FIRST_ROOM, Board, Day
@@ -33,7 +28,7 @@ from acerl_np.policies.index import IndexPolicy
 from acerl_np.policies.lookahead import Lookahead, are_apart
 from acerl_np.policies.network import Policy
 from acerl_np.policies.reasons import explain_choice
-from acerl_np.policies.rules import RULES
+from acerl_np.policies.rules import RULES, RulePolicy
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.slots import assign_slots
 from acerl_np.problem.tables import build_live_problem
@@ -110,7 +105,6 @@ class LiveDecider:
             )
         self.is_relative = isinstance(policy, IndexPolicy | Lookahead)
         self._key = np.empty(4, np.uint32)
-        self._own = np.empty(4, np.uint32)
         derive_key(seed, ACTION, 0, 0, self._key)
         self._room = 0
         self._layout = layout
@@ -206,10 +200,8 @@ class LiveDecider:
         return Explanation(reason.by, reason.measure, options)
 
     def _make(self, problem: Problem) -> Callable[[], Decider | Ahead]:
-        if isinstance(self.policy, str):
-            rule = RULES[self.policy]
-            return lambda: make_rule_decider(rule)
-        return self.policy.prepare(problem, [self._layout], self.greedy)[1]
+        player = RulePolicy(self.policy) if isinstance(self.policy, str) else self.policy
+        return player.prepare(problem, [self._layout], self.greedy)[1]
 
     def _look_ahead(
         self, ahead: Ahead, board: Board, decisions: int, day: Day, now: float
@@ -223,16 +215,15 @@ class LiveDecider:
         ahead.past[PAST_DELAY] = day.delay
         ahead.past[PAST_TASKS] = day.delivered
         ahead.past[PAST_HOLES] = board.room - len(board.tasks)
-        derive_decision_key(ahead, self._key, decisions, self._own)
         problem, state = board.problem, board.state
-        found = begin_lookahead(problem, state, 0, ahead, self._own)
+        found = begin_lookahead(problem, state, 0, ahead, self._key, decisions)
         # One candidate is taken without a look at any future.
         n, seen = ahead.n_futures if found > 1 else 0, 0
         # Nothing is passed over where there is nothing to decide: a dispatcher's first question, which has no
         # task, is to compile or load all that a later one needs.
         while True:
             last = min(n, seen + CHUNK)
-            rate_candidates(problem, state, 0, ahead, self._own, seen, last)
+            rate_candidates(problem, state, 0, ahead, seen, last)
             seen = last
             if seen == n or self._is_over(started):
                 break

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.kernels import state as S
-from acerl_np.kernels.deciders import Decider, decide_rows
-from acerl_np.kernels.futures import Ahead
-from acerl_np.kernels.lookahead import decide_ahead_rows
+from acerl_np.kernels.episodes import decide_rows
 from acerl_np.kernels.observation import allocate_view
 from acerl_np.kernels.rollout import advance_batch, assign_batch, find_impossible
 from acerl_np.kernels.state import Problem, allocate_state
@@ -37,7 +35,7 @@ class Chooser(Protocol):
 
     def prepare(
         self, problem: Problem, places: Sequence[Instance | Layout], greedy: bool | None = None
-    ) -> tuple[Problem, Callable[[], Decider | Ahead]]:
+    ) -> tuple[Problem, Callable[[], Any]]:
         """Return the tables as the policy sees them, and what makes a worker's decider."""
         ...
 
@@ -379,11 +377,9 @@ class Simulator(CopiedWhole):
         if rng is not None:
             keys = rng.integers(2**32, size=keys.shape, dtype=np.uint32)
         problem, prepare = policy.prepare(self.problem, self.pool, rng is None)
-        decider = prepare()
         chosen = np.empty((self.n_episodes, 3), np.int64)
-        decide = decide_ahead_rows if isinstance(decider, Ahead) else decide_rows
         with self._use:  # it brings positions of vehicles up to date
-            decide(problem, self.state, decider, keys, chosen)
+            decide_rows(problem, self.state, prepare(), keys, chosen)
         vehicles, positions = chosen[:, 0].copy(), chosen[:, 1]
         tasks = np.where(
             positions >= 0, self.state.pool[self._rows, np.maximum(0, positions)], np.int64(-1)
