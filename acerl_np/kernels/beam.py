@@ -246,16 +246,10 @@ def search_beam(problem, beam, instance, guide, cost_limit, found):
 
     Parameters
     ----------
-    problem : Problem
-    beam : Beam
-        From `allocate_beam`: the children of a level must fit.
-    instance : int
-        Row of `problem`.
-    guide : Guide
-    cost_limit : float
-        s; the tardiness of a kept sequence is below it.
-    found : Found
-        Output; as long as the beam has levels.
+    beam : Beam, from `allocate_beam`: the children of a level must fit
+    instance : int, row of `problem`
+    cost_limit : float, s; the tardiness of a kept sequence is below it
+    found : Found, output; as long as the beam has levels
     """
     clear_found(found)
     start_episode(problem, beam.parents, 0, instance)

@@ -70,8 +70,7 @@ class IndexDecider(NamedTuple):
 
     Attributes
     ----------
-    greedy : bool
-        Whether the pair of largest score is taken, or one is drawn.
+    greedy : bool, whether the pair of largest score is taken, or one is drawn
     indices : Index
     pairs : Pairs
     """
@@ -89,15 +88,13 @@ class NetworkDecider(NamedTuple):
 
     Attributes
     ----------
-    greedy : bool
-        Whether the most probable action is taken, or one is drawn.
+    greedy : bool, whether the most probable action is taken, or one is drawn
     network : Network
     theta : ndarray(float32, (N, at least n_parameters)), the networks' parameters
     column_sums : ndarray(float32, (N, at least n_first)), see `network.sum_columns`
     held : ndarray(int64, (N,)), the member in each row, -1 for none
     mean : ndarray(float32, (n_parameters,))
-    noise_std : float
-        sigma; 0 where the networks are no members.
+    noise_std : float, sigma; 0 where the networks are no members
     noise : Noise
     noise_key : ndarray(uint32, (4,))
     bits : ndarray(uint32, (4, LANES)); normals : ndarray(float32, (4, LANES))
@@ -321,10 +318,8 @@ def derive_keys(seed, purpose, a, first, keys):
 
     Parameters
     ----------
-    seed, purpose, a, first : int
-        As `random.derive_key`.
-    keys : ndarray(uint32, (n, 4))
-        Output.
+    seed, purpose, a, first : int, as `random.derive_key`
+    keys : ndarray(uint32, (n, 4)), output
     """
     for k in range(len(keys)):
         derive_key(seed, purpose, a, first + k, keys[k])

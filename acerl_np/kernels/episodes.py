@@ -36,16 +36,11 @@ def play_episodes(problem, state, decider, episodes, piece, begins, n_rounds, ou
 
     Parameters
     ----------
-    decider : Decider or Ahead
     episodes : Episodes
-    piece : tuple of int, (first, last + 1)
-        The episodes to play.
-    begins : bool
-        Whether the first of them begin; else those in `state` go on.
-    n_rounds : int
-        Most decisions in each row of `state`.
-    outcome : Outcome
-        Output: the entries of the episodes that are over.
+    piece : tuple of int, (first, last + 1), the episodes to play
+    begins : bool, whether the first of them begin; else those in `state` go on
+    n_rounds : int, most decisions in each row of `state`
+    outcome : Outcome, output: the entries of the episodes that are over
 
     Returns
     -------
@@ -89,10 +84,8 @@ def decide_rows(problem, state, decider, keys, chosen):
 
     Parameters
     ----------
-    decider : Decider or Ahead
-        Its first function decides.
-    keys : ndarray(uint32, (B, 4))
-        Streams of the draws.
+    decider : Decider or Ahead, its first function decides
+    keys : ndarray(uint32, (B, 4)), streams of the draws
     chosen : ndarray(int64, (B, 3))
         Output: vehicle, position of its task in the pool, rule; -1 in rows that are over.
     """

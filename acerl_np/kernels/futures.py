@@ -38,28 +38,19 @@ class Ahead(NamedTuple):
 
     Attributes
     ----------
-    decider : Decider
-        The bases, one in each of its first R rows.
-    pairs : Pairs
-        Scratch of index functions as bases, which holds the scores of all pairs after a decision.
-    ranks_pairs : bool
-        Whether the bases are index functions.
-    draws : bool
-        Whether the bases draw.
-    history : Problem
-        H instances, on the floor and with the fleet of the episodes.
+    decider : Decider, the bases, one in each of its first R rows
+    pairs : Pairs, scratch of index functions as bases, which holds the scores of all pairs after a decision
+    ranks_pairs : bool, whether the bases are index functions
+    draws : bool, whether the bases draw
+    history : Problem, H instances, on the floor and with the fleet of the episodes
     excluded : ndarray(bool, (I, H)), records that are no future of an instance: its own content, and those
         of another part of the floor
     n_futures : int
-    future : Problem
-        Scratch: one instance, the future at hand.
-    states : State
-        Scratch: row PRESENT is the situation in the future at hand, row PLAYED is played.
-    seed : int
-        Of the futures' draws, beside the episode's key.
+    future : Problem, scratch: one instance, the future at hand
+    states : State, scratch: row PRESENT is the situation in the future at hand, row PLAYED is played
+    seed : int, of the futures' draws, beside the episode's key
     key : ndarray(uint32, (4,)), stream of the present decision's draws
-    matches : bool
-        Whether records weigh by how well they agree with the day so far, or all the same.
+    matches : bool, whether records weigh by how well they agree with the day so far, or all the same
     cost_limit, penalty, margin : float
         A future's value is its makespan plus `penalty` times the tardiness beyond `cost_limit - margin`.
     past : ndarray(float64, (N_PAST_FIELDS,)), what the state does not hold

@@ -70,8 +70,7 @@ class Index(NamedTuple):
     parameters : ndarray(float32, (N, n_parameters))
     used : ndarray(int32, (n_used,)), features, ascending
     n_hidden : int
-    n_names : int
-        Vehicles that are told apart, 0 for none.
+    n_names : int, vehicles that are told apart, 0 for none
     knows_breakdowns, knows_rest : bool
         Whether listed breakdowns, and the number and times of tasks, are looked at.
     """
@@ -267,12 +266,9 @@ def write_features(problem, state, b, index, v, k, n_idle, busy, pairs):
 
     Parameters
     ----------
-    n_idle : int
-        Idle vehicles.
-    busy : tuple of (float, float, int)
-        From `find_soonest`.
-    pairs : Pairs
-        Input: what `find_soonest` and `compare_tasks` found, and `approach`. Output: `x`.
+    n_idle : int, idle vehicles
+    busy : tuple of (float, float, int), from `find_soonest`
+    pairs : Pairs, input: what `find_soonest` and `compare_tasks` found, and `approach`. Output: `x`.
     """
     i = state.episode[b, S.EPISODE_INSTANCE]
     layout = problem.instance[i, S.INSTANCE_LAYOUT]

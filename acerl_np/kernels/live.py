@@ -50,11 +50,8 @@ def count_from(problem, state, clock, now, day, relative):
 
     Parameters
     ----------
-    clock : Clock
-    now : float
-        s.
-    day : float
-        s, the day's start, from which planned breakdowns count.
+    now : float, s
+    day : float, s, the day's start, from which planned breakdowns count
     relative : bool
         Whether arrivals are counted from now, too. Rules compare sums of them, whose ties rounding would
         break, so they read them as they are.
@@ -101,19 +98,11 @@ def decide_live(problem, state, clock, now, day, relative, decider, key, decisio
 
     Parameters
     ----------
-    problem : Problem
-    state : State
-        Row 0 is read, once its times are counted from now.
-    clock : Clock
-    now, day : float
-    relative : bool
-        As `count_from` takes them.
-    decider : Decider
-        Its first function decides.
-    key : ndarray(uint32, (4,))
-        Stream of the draws.
-    decision : int
-        Number of decisions before this one.
+    state : State, row 0 is read, once its times are counted from now
+    relative : bool, as `count_from` takes them
+    decider : Decider, its first function decides
+    key : ndarray(uint32, (4,)), stream of the draws
+    decision : int, number of decisions before this one
 
     Returns
     -------

@@ -111,10 +111,8 @@ def begin_lookahead(problem, state, b, ahead, key, decision):
 
     Parameters
     ----------
-    key : ndarray(uint32, (4,))
-        Stream of the episode's draws.
-    decision : int
-        Number of decisions before this one.
+    key : ndarray(uint32, (4,)), stream of the episode's draws
+    decision : int, number of decisions before this one
 
     Returns
     -------

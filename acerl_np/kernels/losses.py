@@ -44,12 +44,10 @@ def sample_actions(logits, first, mask, uniforms, action):
     Parameters
     ----------
     logits : ndarray(float32, (B, W))
-    first : ndarray(int64, (B,))
-        Where a row's logits begin.
+    first : ndarray(int64, (B,)), where a row's logits begin
     mask : ndarray(bool, (B, n))
     uniforms : ndarray(float64, (B,)), in [0, 1)
-    action : ndarray(int64, (B,))
-        Output.
+    action : ndarray(int64, (B,)), output
     """
     probability = np.empty(mask.shape[1])
     for b in range(len(mask)):
@@ -73,8 +71,7 @@ def find_logs(logits, first, mask, rows, action, log):
     first, mask, action
         As `clip_surrogate`.
     rows : ndarray(int64, (m,))
-    log : ndarray(float64, (N,))
-        Output.
+    log : ndarray(float64, (N,)), output
     """
     probability = np.empty(mask.shape[1])
     for s in range(len(rows)):
@@ -94,20 +91,13 @@ def clip_surrogate(
 
     Parameters
     ----------
-    logits : ndarray(float, (at least m, W))
-        Of batch rows.
-    first : ndarray(int64, (N,))
-        Column of a row's first logit.
-    mask : ndarray(bool, (N, n))
-        Legal actions among the n that begin there.
-    rows : ndarray(int64, (m,))
-        Row of the other arrays that each batch row is.
-    action : ndarray(int64, (N,))
-        From 0 to n - 1.
+    logits : ndarray(float, (at least m, W)), of batch rows
+    first : ndarray(int64, (N,)), column of a row's first logit
+    mask : ndarray(bool, (N, n)), legal actions among the n that begin there
+    rows : ndarray(int64, (m,)), row of the other arrays that each batch row is
+    action : ndarray(int64, (N,)), from 0 to n - 1
     old_log, advantage : ndarray(float64, (N,))
-    clip, entropy_factor : float
-    delta : ndarray(float, (at least m, W))
-        Output: all columns of m rows.
+    delta : ndarray(float, (at least m, W)), output: all columns of m rows
     """
     m = len(rows)
     n = mask.shape[1]
@@ -141,13 +131,9 @@ def square_errors(out, column, rows, target, weight, delta):
     Parameters
     ----------
     out : ndarray(float, (at least m, W))
-    column : ndarray(int64, (N,))
-        Which output of a row is meant: the action taken, or the head of the value.
+    column : ndarray(int64, (N,)), which output of a row is meant: the action taken, or the head of the value
     rows : ndarray(int64, (m,))
-    target : ndarray(float64, (N,))
-    weight : float
-    delta : ndarray(float, (at least m, W))
-        Output: these columns alone.
+    delta : ndarray(float, (at least m, W)), output: these columns alone
     """
     m = len(rows)
     loss = 0.0
@@ -168,11 +154,8 @@ def find_soft_values(logits, mask, q1, q2, alpha, value):
     Parameters
     ----------
     logits, q1, q2 : ndarray(float, (at least m, W))
-    mask : ndarray(bool, (m, n))
-        Rows without a legal action are over and get 0.
-    alpha : float
-    value : ndarray(float64, (m,))
-        Output.
+    mask : ndarray(bool, (m, n)), rows without a legal action are over and get 0
+    value : ndarray(float64, (m,)), output
     """
     n = mask.shape[1]
     probability = np.empty(n)
@@ -193,12 +176,9 @@ def soften_policy(logits, mask, q1, q2, alpha, delta):
 
     Parameters
     ----------
-    logits, q1, q2 : ndarray(float, (at least m, W))
-        The critics are constants here.
+    logits, q1, q2 : ndarray(float, (at least m, W)), the critics are constants here
     mask : ndarray(bool, (m, n))
-    alpha : float
-    delta : ndarray(float, (at least m, W))
-        Output: all columns of m rows.
+    delta : ndarray(float, (at least m, W)), output: all columns of m rows
     """
     m, n = mask.shape
     probability = np.empty(n)

@@ -112,18 +112,9 @@ def list_features(problem, state, b, features, seen):
 
     Parameters
     ----------
-    problem : Problem
-    state : State
-        The positions of working vehicles are brought up to date.
-    b : int
-    features : Features
-        Output.
-    seen : ndarray(int32, (at least as many as slots, N_SEEN_FIELDS))
-        Output, see `list_seen`.
-
-    Returns
-    -------
-    int
+    state : State, the positions of working vehicles are brought up to date
+    features : Features, output
+    seen : ndarray(int32, (at least as many as slots, N_SEEN_FIELDS)), output, see `list_seen`
     """
     i = state.episode[b, S.EPISODE_INSTANCE]
     now = state.episode[b, S.EPISODE_TIME]
@@ -177,8 +168,7 @@ def list_actions(problem, state, b, legal):
 
     Parameters
     ----------
-    legal : ndarray(int32, (n_actions,))
-        Output.
+    legal : ndarray(int32, (n_actions,)), output
     """
     n = 0
     for v in range(problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_N_VEHICLES]):

@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from acerl_np.kernels.vector import add_1_by_16, add_4_by_16, add_16, add_64
+from acerl_np.kernels.network import Features, add_inputs
+from acerl_np.kernels.vector import add_1_by_16, add_4_by_16
 from acerl_np.support.compiled import inner_kernel, kernel
 
 F = np.float32
@@ -41,12 +42,10 @@ class Layers(NamedTuple):
 
     Attributes
     ----------
-    out : ndarray(float, (L, M, W))
-        Outputs, after ReLU but for the last layer's.
+    out : ndarray(float, (L, M, W)), outputs, after ReLU but for the last layer's
     delta : ndarray(float, (L, M, W))
         Derivatives of the loss for each layer's sums; a loss writes those of the last layer.
-    turned : ndarray(float, (W * W,))
-        Scratch: a layer's weights, output-major.
+    turned : ndarray(float, (W * W,)), scratch: a layer's weights, output-major
     """
 
     out: np.ndarray
@@ -95,9 +94,13 @@ def _multiply(a, a_first, a_row, a_step, b, b_first, b_step, n, out, out_first, 
         at, to = a_first + row * a_row, out_first + row * out_row
         for j in range(0, n_columns, LANES):
             if four:
-                add_4_by_16(a, at, a_row, a_step, b, b_first + j, b_step, n, out, to + j, out_row)
+                add_4_by_16(
+                    b, a, at, a_row, a_step, b, b_first + j, b_step, n, out, to + j, out_row
+                )
             else:
-                add_1_by_16(a, at, a_row, a_step, b, b_first + j, b_step, n, out, to + j, out_row)
+                add_1_by_16(
+                    b, a, at, a_row, a_step, b, b_first + j, b_step, n, out, to + j, out_row
+                )
         row += 4 if four else 1
 
 
@@ -110,10 +113,8 @@ def forward(sizes, theta, inputs, rows, layers):
     sizes : ndarray(int64, (L + 1,)), padded
     theta : ndarray(float, (n_parameters,))
     inputs : Inputs
-    rows : ndarray(int64, (m,))
-        At most as many as `layers` has.
-    layers : Layers
-        Output: `out`.
+    rows : ndarray(int64, (m,)), at most as many as `layers` has
+    layers : Layers, output: `out`
     """
     m = len(rows)
     n_layers = len(sizes) - 1
@@ -132,13 +133,7 @@ def forward(sizes, theta, inputs, rows, layers):
             if layer == 0:
                 row = rows[s]
                 position, value = inputs.position[row], inputs.value[row]
-                first = np.int64(0)
-                while first + 64 <= n_out:
-                    add_64(position, value, inputs.length[row], weights, n_out, first, out)
-                    first += 64
-                while first < n_out:
-                    add_16(position, value, inputs.length[row], weights, n_out, first, out)
-                    first += 16
+                add_inputs(Features(position, value), inputs.length[row], weights, n_out, out)
         if layer > 0:
             below, here = (layer - 1) * capacity * widest, layer * capacity * widest
             shape = (m, n_out)
@@ -159,10 +154,8 @@ def backward(sizes, theta, inputs, rows, layers, gradient):
     ----------
     sizes, theta, inputs, rows
         As of that call.
-    layers : Layers
-        Its outputs, and the derivatives in the last layer of `delta`, padding included.
-    gradient : ndarray(float, (n_parameters,))
-        Output.
+    layers : Layers, its outputs, and the derivatives in the last layer of `delta`, padding included
+    gradient : ndarray(float, (n_parameters,)), output
     """
     m = len(rows)
     n_layers = len(sizes) - 1
@@ -238,12 +231,9 @@ def step_adam(theta, gradient, mean, square, step, rate, scale):
     ----------
     theta, gradient, mean, square : ndarray(float32, (n_parameters,))
         `theta` and the two moments are changed.
-    step : int
-        1 for the first.
-    rate : float
-        The learning rate.
-    scale : float
-        Of the gradient, below 1 where it is clipped.
+    step : int, 1 for the first
+    rate : float, the learning rate
+    scale : float, of the gradient, below 1 where it is clipped
     """
     first = F(rate / (1.0 - 0.9**step))
     root = F(1.0 / np.sqrt(1.0 - 0.999**step))

@@ -26,9 +26,7 @@ def advance_batch(problem, state, rows, restart, choices, view):
 
     Parameters
     ----------
-    rows : ndarray(int64, (n,))
-        The rows concerned; the others, and what is seen in them, stay as they are.
-    restart : bool
+    rows : ndarray(int64, (n,)), the rows concerned; the others, and what is seen in them, stay as they are
     choices : ndarray(int64, (n,))
         Instances to restart on, or legal actions; those of rows that are over are ignored.
     """
@@ -47,10 +45,8 @@ def find_impossible(problem, state, rows, vehicles, tasks):
 
     Parameters
     ----------
-    rows : ndarray(int64, (n,))
-        The rows concerned.
-    vehicles, tasks : ndarray(int64, (n,))
-        Those of rows that are over are ignored.
+    rows : ndarray(int64, (n,)), the rows concerned
+    vehicles, tasks : ndarray(int64, (n,)), those of rows that are over are ignored
     """
     for k in range(len(rows)):
         b, v, task = rows[k], vehicles[k], tasks[k]
@@ -74,10 +70,8 @@ def assign_batch(problem, state, rows, vehicles, tasks, view):
 
     Parameters
     ----------
-    rows : ndarray(int64, (n,))
-        The rows concerned; the others, and what is seen in them, stay as they are.
-    vehicles, tasks : ndarray(int64, (n,))
-        Those of rows that are over are ignored.
+    rows : ndarray(int64, (n,)), the rows concerned; the others, and what is seen in them, stay as they are
+    vehicles, tasks : ndarray(int64, (n,)), those of rows that are over are ignored
     """
     for k in range(len(rows)):
         b = rows[k]

@@ -20,15 +20,11 @@ def list_steps(problem, state, b, spare, v, steps, offsets):
 
     Parameters
     ----------
-    problem : Problem
-    state : State
-        Row `spare` is overwritten.
-    b, spare, v : int
+    state : State, row `spare` is overwritten
     steps : ndarray(int64, (n, N_STEP_FIELDS))
         Output: sites of each edge, the ticks at which it is entered and left, the leg, whether it is
         driven backwards. Edges that take no tick are passed over.
-    offsets : ndarray(float64, (n,)), m
-        Output: where on its edge each step begins.
+    offsets : ndarray(float64, (n,)), m, output: where on its edge each step begins
 
     Returns
     -------
@@ -57,13 +53,9 @@ def rate_tasks(problem, state, b, v, rule, keys):
 
     Parameters
     ----------
-    problem : Problem
-    state : State
-    b, v : int
     rule : int
         FCFS to AHP of `rules.py`.
-    keys : ndarray(float64, (at least the pool's size,))
-        Output: the rule picks the first of the smallest.
+    keys : ndarray(float64, (at least the pool's size,)), output: the rule picks the first of the smallest
     """
     i = state.episode[b, S.EPISODE_INSTANCE]
     weights = weigh_ahp(problem, state, b, v, rule)

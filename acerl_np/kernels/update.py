@@ -24,8 +24,7 @@ class Noise(NamedTuple):
     ----------
     seed, generation : int
     population : int
-    antithetic : bool
-        Members 2 i and 2 i + 1 share a stream, with opposite signs.
+    antithetic : bool, members 2 i and 2 i + 1 share a stream, with opposite signs
     """
 
     seed: int
@@ -61,15 +60,10 @@ def perturb_member(theta, noise_std, noise, member, key, bits, normals, out):
     Parameters
     ----------
     theta : ndarray(float32, (n_parameters,))
-    noise_std : float
-        sigma.
-    noise : Noise
-    member : int
+    noise_std : float, sigma
     key : ndarray(uint32, (4,)); bits : ndarray(uint32, (4, LANES))
-    normals : ndarray(float32, (4, LANES))
-        Scratch.
-    out : ndarray(float32, (n_parameters,))
-        Output.
+    normals : ndarray(float32, (4, LANES)), scratch
+    out : ndarray(float32, (n_parameters,)), output
     """
     sigma = F(noise_std) * find_stream(noise, member, key)
     flat = normals.reshape(BLOCK)
@@ -93,10 +87,8 @@ def sum_noise(utilities, noise, first_block, last_block, total):
     ----------
     utilities : ndarray(float32, (population,))
         f; members of utility zero are skipped, and antithetic pairs share their noise.
-    noise : Noise
-        That of the members.
-    total : ndarray(float32, (n_parameters,))
-        Output; only the parameters of these blocks are written.
+    noise : Noise, that of the members
+    total : ndarray(float32, (n_parameters,)), output; only the parameters of these blocks are written
     """
     key = np.empty(4, np.uint32)
     bits = np.empty((4, LANES), np.uint32)

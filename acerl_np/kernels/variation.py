@@ -89,17 +89,11 @@ def draw_records(source, target, bases, magnitude, synthetic, seed, generation, 
 
     Parameters
     ----------
-    source : Problem
-    target : Problem
-        Output: the first len(bases) instances. It has the layouts of `source`.
+    target : Problem, output: the first len(bases) instances. It has the layouts of `source`.
     bases : ndarray(int64, (n,))
-    magnitude : int
-        s.
-    synthetic : float
-        Probability of a synthetic day.
-    seed, generation : int
-    key : ndarray(uint32, (4,))
-        Scratch.
+    magnitude : int, s
+    synthetic : float, probability of a synthetic day
+    key : ndarray(uint32, (4,)), scratch
     """
     for k in range(len(bases)):
         i = bases[k]

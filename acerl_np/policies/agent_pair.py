@@ -25,8 +25,7 @@ class AgentPair(Policy):
 
     Parameters
     ----------
-    vehicle : Policy
-        Its first n_vehicles outputs are the vehicles'; the others are never read.
+    vehicle : Policy, its first n_vehicles outputs are the vehicles'; the others are never read
     rule : Policy
         Of its outputs, those of the chosen vehicle's actions are read. Its sizes, its floor and its origin
         are the pair's.
@@ -80,22 +79,9 @@ class AgentPair(Policy):
     ) -> np.ndarray:
         """Choose one action per row, as `Policy.act`.
 
-        Parameters
-        ----------
-        observation : array_like of float32, (B, n_features) or (n_features,)
-            In the slots of this policy; nothing in it says which it shows.
-        action_mask : array_like of bool, (B, n_actions) or (n_actions,)
-        rng : numpy.random.Generator, optional
-            Sample with this generator; by default each agent takes what it likes best.
-
         Returns
         -------
         ndarray(int64, (B,))
-
-        Raises
-        ------
-        PolicyError
-            If the shapes do not fit this policy, or an entry is not finite.
         """
         mask = np.atleast_2d(np.asarray(action_mask, np.bool_))
         if mask.ndim != 2 or mask.shape[1] != self.n_actions:

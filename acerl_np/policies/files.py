@@ -189,12 +189,7 @@ class AnyPolicy(BasePolicy):
 
 
 def check_policy(policy: object) -> None:
-    """Refuse what no table can be prepared for: a function, or an `Agent`.
-
-    Raises
-    ------
-    PolicyError
-    """
+    """Refuse what no table can be prepared for: a function, or an `Agent`."""
     if not isinstance(policy, BasePolicy):
         raise PolicyError(
             f"policy: read {describe(policy)}; expected a trained policy, a static plan, a lookahead or a "
@@ -208,13 +203,7 @@ def pack_policy(policy: AnyPolicy) -> dict[str, np.ndarray]:
 
 
 def unpack_policy(arrays: Mapping[str, np.ndarray]) -> AnyPolicy:
-    """Return the policy that `pack_policy` stored.
-
-    Raises
-    ------
-    PolicyError
-        If its form is unknown, or the arrays hold no policy of that form.
-    """
+    """Return the policy that `pack_policy` stored."""
     form = arrays.get("form")
     text = str(form) if form is not None and form.dtype.kind == "U" and form.ndim == 0 else None
     if text not in FORMS:

@@ -47,8 +47,7 @@ class Feature(NamedTuple):
     scale : float
         Typical difference between the pairs of a decision, in the feature's unit: a weight counts per such
         difference, so that weights can be compared. Measured on DMH-01 to -08.
-    words : str
-        What the feature is; units are the floor's, see `kernels.state.Problem`.
+    words : str, what the feature is; units are the floor's, see `kernels.state.Problem`
     """
 
     name: str
@@ -123,14 +122,10 @@ class IndexShape(NamedTuple):
 
     Attributes
     ----------
-    knowledge : tuple of str
-        Kinds of `KNOWLEDGE`.
-    hidden : int
-        Hidden units, 0 for a linear function.
-    vehicles : tuple of str
-        Ids of the vehicles that are told apart, with the knowledge "vehicles".
-    without : tuple of str
-        Names of features that are left out.
+    knowledge : tuple of str, kinds of `KNOWLEDGE`
+    hidden : int, hidden units, 0 for a linear function
+    vehicles : tuple of str, ids of the vehicles that are told apart, with the knowledge "vehicles"
+    without : tuple of str, names of features that are left out
     """
 
     knowledge: tuple[Knowledge, ...] = ()

@@ -350,11 +350,6 @@ def move_record(record: Instance, layout: Layout) -> Instance:
     """Return a historical record on a floor: its tasks by their sites' ids, the breakdowns of its vehicles.
 
     Vehicles that the record's own fleet does not have break down by no list.
-
-    Raises
-    ------
-    RecordError
-        If the fleet cannot reach or carry one of its tasks.
     """
     own = {vehicle.id: vehicle.breakdowns for vehicle in record.layout.vehicles}
     listed = {vehicle.id: own.get(vehicle.id, ()) for vehicle in layout.vehicles}

@@ -43,17 +43,6 @@ def initial_parameters(
 ) -> np.ndarray:
     """Draw initial parameters.
 
-    Parameters
-    ----------
-    sizes : sequence of int
-        Layer sizes, n_features first, n_actions last.
-    seed : int
-    initialisation : {"he", "torch", "small"}
-        "he": normal weights of variance 2 / n_in, zero biases (He et al. 2015); "small": the same, the
-        last layer's a hundredth of it; "torch": weights and biases uniform within 1 / sqrt(n_in), the
-        default of PyTorch's linear layers.
-    has_biases : bool
-
     Returns
     -------
     ndarray(float32, (n_parameters,))

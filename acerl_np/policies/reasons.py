@@ -34,22 +34,7 @@ LOOKAHEAD = "mean makespan of the futures, with a penalty for tardiness, s"
 def explain_choice(
     decider: Decider | Ahead, problem: Problem, state: State, b: int, chosen: tuple[int, int, int]
 ) -> Reason:
-    """Return why an assignment was chosen, before it is carried out.
-
-    Parameters
-    ----------
-    decider : Decider or Ahead
-        What has just decided in row `b`; its scratch is read.
-    problem : Problem
-    state : State
-    b : int
-    chosen : tuple of int
-        Vehicle, position of its task in the pool, and the rule that picked it or -1.
-
-    Returns
-    -------
-    Reason
-    """
+    """Return why an assignment was chosen, before it is carried out."""
     v, position, rule = chosen
     if isinstance(decider, Ahead):
         return _compare_futures(decider, state, b, chosen)

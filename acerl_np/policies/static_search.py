@@ -36,10 +36,8 @@ class PositionPlan(NamedTuple):
 
     Attributes
     ----------
-    order : tuple of int
-        Vehicles, the preferred one first.
-    rules : tuple of int
-        Rule of each vehicle, by vehicle.
+    order : tuple of int, vehicles, the preferred one first
+    rules : tuple of int, rule of each vehicle, by vehicle
     """
 
     order: tuple[int, ...]
@@ -58,11 +56,9 @@ class StaticResult:
     Attributes
     ----------
     plan : PositionPlan
-    makespan, tardiness : ndarray(float64, (n_instances,)), s
-        nan where an episode did not finish.
+    makespan, tardiness : ndarray(float64, (n_instances,)), s, nan where an episode did not finish
     decisions : ndarray(int64, (n_instances,))
-    candidates : int
-        Plans that were tried.
+    candidates : int, plans that were tried
     """
 
     plan: PositionPlan
@@ -126,22 +122,6 @@ def find_static(
     All plans are tried where there are at most `MAX_CANDIDATES` (384 on DMH); for larger fleets a
     local search changes one rule or swaps two vehicles as long as that helps. None if no plan that was
     tried is within the limit.
-
-    Parameters
-    ----------
-    instances : Instance or sequence of Instance
-        One may stand there several times, with different keys.
-    cost_limit : float
-        s.
-    within_limit : bool
-        Only plans that keep the tardiness of every instance below the limit.
-    seed : int
-        Of the local search.
-    keys : ndarray(uint32, (n_instances, 4)), optional
-        Streams of the random breakdowns; by default all the same one.
-    horizon : float, optional
-        s after which an episode is stopped, finished or not; by default as `build_problem` says.
-    threads : int, optional
     """
     chosen = list_instances(instances)
     if not chosen:

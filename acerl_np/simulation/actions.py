@@ -106,12 +106,6 @@ class PairActions:
 def find_pairs(simulator: Simulator, slots: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the task in each slot, and which vehicle may take it, in every episode.
 
-    Parameters
-    ----------
-    simulator : Simulator
-    slots : int
-        Waiting tasks that are seen.
-
     Returns
     -------
     tasks : ndarray(int64, (B, slots))

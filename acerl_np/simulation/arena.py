@@ -96,28 +96,7 @@ def play_list(
     tile: int | None = None,
     unit: int = LIST_TILE,
 ) -> Outcome:
-    """Play every episode of a list by a decider.
-
-    Parameters
-    ----------
-    problem : Problem
-    prepare : callable
-        Returns the decider or the lookahead, with scratch of its own for each worker.
-    instances : ndarray(int64, (n_episodes,))
-    keys : ndarray(uint32, (n_episodes, 4))
-        Streams of the draws, random breakdowns included.
-    workers : Workers
-    rows : ndarray(int64, (n_episodes,)), optional
-        Which of the decider's functions plays each episode; by default the first.
-    tile : int, optional
-        Episodes that a worker plays side by side; no result depends on it.
-    unit : int
-        Episodes that a worker takes at least.
-
-    Returns
-    -------
-    Outcome
-    """
+    """Play every episode of a list by a decider."""
     n = len(instances)
     outcome = allocate_outcome(n)
     if n == 0:
@@ -168,23 +147,6 @@ def play_members(
 
     Member m uses theta + sigma eps_m. Its actions in its episode k, and the random breakdowns that it
     meets, are keyed by (seed, generation, m K + k). The outcome has K entries of each, member by member.
-
-    Parameters
-    ----------
-    problem : Problem
-    network : Network
-    theta : ndarray(float32, (n_parameters,))
-    noise_std : float
-        sigma, above 0.
-    noise : Noise
-        The generation's.
-    instances : ndarray(int64, (population, K))
-        Rows of `problem` that each member plays.
-    workers : Workers
-    members : tuple of int, (first, last + 1), optional
-        Members to play; by default all.
-    tile : int, optional
-        Episodes that a worker plays side by side; no result depends on it.
     """
     first, last = (0, len(instances)) if members is None else members
     each, tile = instances.shape[1], tile or TILE

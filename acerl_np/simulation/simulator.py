@@ -62,12 +62,6 @@ class Schedule(NamedTuple):
 def find_legal(mask: np.ndarray, actions: np.ndarray) -> np.ndarray:
     """Return which of the actions are legal.
 
-    Parameters
-    ----------
-    mask : ndarray(bool, (B, n_actions))
-    actions : ndarray(int, (B,))
-        Any integers.
-
     Returns
     -------
     ndarray(bool, (B,))
@@ -77,13 +71,7 @@ def find_legal(mask: np.ndarray, actions: np.ndarray) -> np.ndarray:
 
 
 def read_choices(name: str, values: ArrayLike, n: int) -> np.ndarray:
-    """Return what a caller chose for n episodes, int64 (n,).
-
-    Raises
-    ------
-    ActionError
-        If it has another shape or type.
-    """
+    """Return what a caller chose for n episodes, int64 (n,)."""
     try:
         read = np.asarray(values)
     except ValueError as error:

@@ -34,12 +34,9 @@ class Alternative(NamedTuple):
 
     Attributes
     ----------
-    vehicle, task : int
-        Positions in the layout's fleet and in the record.
-    rule : str
-        The rule that picks the task, empty without one.
-    value : float
-        What it is worth; `Reason.measure` says in which terms.
+    vehicle, task : int, positions in the layout's fleet and in the record
+    rule : str, the rule that picks the task, empty without one
+    value : float, what it is worth; `Reason.measure` says in which terms
     """
 
     vehicle: int
@@ -53,10 +50,8 @@ class Reason(NamedTuple):
 
     Attributes
     ----------
-    by : str
-        Who chose: a rule's name, "index", "network", "agents", "lookahead" or "recorded".
-    measure : str
-        What `Alternative.value` measures, with its unit; empty without alternatives.
+    by : str, who chose: a rule's name, "index", "network", "agents", "lookahead" or "recorded"
+    measure : str, what `Alternative.value` measures, with its unit; empty without alternatives
     alternatives : tuple of Alternative
         The best of what was thought of, the best first; the chosen one is among them.
     """
@@ -72,8 +67,7 @@ class Decision(NamedTuple):
     Attributes
     ----------
     time : int, s
-    vehicle, task : int
-        Positions in the layout's fleet and in the record.
+    vehicle, task : int, positions in the layout's fleet and in the record
     reason : Reason
     """
 
@@ -89,14 +83,10 @@ class Step(NamedTuple):
     Attributes
     ----------
     start, end : int, s
-    origin, target : int
-        Positions of the edge's sites in `layout.sites`; equal where a vehicle stands.
-    first, last : float
-        Share of the edge that is behind the vehicle at its start and at its end.
-    loaded : bool
-        Whether the vehicle carries its task.
-    pace : float, 1/s
-        Share of the edge that it drives in a second, until it has come to `last`.
+    origin, target : int, positions of the edge's sites in `layout.sites`; equal where a vehicle stands
+    first, last : float, share of the edge that is behind the vehicle at its start and at its end
+    loaded : bool, whether the vehicle carries its task
+    pace : float, 1/s, share of the edge that it drives in a second, until it has come to `last`
     """
 
     start: int
@@ -115,16 +105,11 @@ class Trip:
 
     Attributes
     ----------
-    decision : int
-        Position in `Trace.decisions`.
-    vehicle, task : int
-        Positions in the layout's fleet and in the record.
-    start, end : int, s
-        From the assignment to the delivery, or to the vehicle's breakdown.
-    pickup : int or None, s
-        When the task was on the vehicle; None if it never was.
-    delivered : bool
-        Whether it was carried through; else a breakdown undid it.
+    decision : int, position in `Trace.decisions`
+    vehicle, task : int, positions in the layout's fleet and in the record
+    start, end : int, s, from the assignment to the delivery, or to the vehicle's breakdown
+    pickup : int or None, s, when the task was on the vehicle; None if it never was
+    delivered : bool, whether it was carried through; else a breakdown undid it
     steps : tuple of Step
     """
 
@@ -144,12 +129,9 @@ class Stop(NamedTuple):
     Attributes
     ----------
     vehicle : int
-    start, end : int, s
-        From the breakdown until the vehicle is idle again, or until the episode is over.
-    origin, target : int
-        Sites of the edge on which it stands; equal at a site.
-    part : float
-        Share of the edge that is behind it.
+    start, end : int, s, from the breakdown until the vehicle is idle again, or until the episode is over
+    origin, target : int, sites of the edge on which it stands; equal at a site
+    part : float, share of the edge that is behind it
     """
 
     vehicle: int
@@ -166,21 +148,14 @@ class Trace:
 
     Attributes
     ----------
-    label : str
-        Who decided.
+    label : str, who decided
     instance : Instance
-    decisions : tuple of Decision
-        In their order.
-    trips : tuple of Trip
-        By decision.
-    stops : tuple of Stop
-        By their starts.
-    makespan, tardiness : float, s
-        nan if the episode did not finish.
-    status : str
-        As `Simulator.status`.
-    end : int, s
-        When the last thing happened.
+    decisions : tuple of Decision, in their order
+    trips : tuple of Trip, by decision
+    stops : tuple of Stop, by their starts
+    makespan, tardiness : float, s, nan if the episode did not finish
+    status : str, as `Simulator.status`
+    end : int, s, when the last thing happened
     """
 
     label: str
@@ -209,15 +184,7 @@ class Trace:
         return np.asarray(np.maximum(0.0, self.finish - due))
 
     def locate(self, vehicle: int, time: float) -> tuple[float, float]:
-        """Return where a vehicle is, as coordinates of the layout, m.
-
-        Parameters
-        ----------
-        vehicle : int
-            Position in the layout's fleet.
-        time : float
-            s; between ticks it drives on.
-        """
+        """Return where a vehicle is, as coordinates of the layout, m."""
         layout = self.instance.layout
         at = layout.site_index[layout.vehicles[vehicle].start]
         place = (at, at, 0.0)
@@ -263,23 +230,7 @@ class Player(Protocol):
 def trace_episode(
     label: str, instance: Instance, problem: Problem, key: np.ndarray, player: Player
 ) -> Trace:
-    """Play one episode and note all that happens.
-
-    Parameters
-    ----------
-    label : str
-        Who decides.
-    instance : Instance
-        The only one of `problem`.
-    problem : Problem
-    key : ndarray(uint32, (4,))
-        Stream of the random breakdowns.
-    player : Player
-
-    Returns
-    -------
-    Trace
-    """
+    """Play one episode and note all that happens."""
     state = allocate_state(problem, 2)
     state.breakdown_key[PLAYED] = key
     open_episode(problem, state, PLAYED, 0)
