@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -13,30 +11,10 @@ from acerl_np.simulation.simulator import Simulator, find_legal, read_choices
 ACTIONS = ("rules", "pairs")
 
 
-class Actions(Protocol):
-    """How the actions of B episodes are numbered, 0 to n - 1."""
+class Actions:
+    """How the actions of B episodes are numbered, 0 to n - 1.
 
-    n: int
-
-    def mask(self) -> np.ndarray:
-        """Return the legal actions, bool (B, n)."""
-        ...
-
-    def take(self, actions: ArrayLike, rows: np.ndarray | None = None) -> None:
-        """Take one in all episodes, or those of `rows`, that are not over; an `ActionError` changes none."""
-        ...
-
-    def begin(self) -> None:
-        """Note that episodes were started."""
-        ...
-
-
-class RuleActions:
-    """vehicle * 4 + rule: one of the vehicle's four favourite tasks, by the paper's rules.
-
-    Parameters
-    ----------
-    simulator : Simulator
+    vehicle * 4 + rule: one of the vehicle's four favourite tasks, by the paper's rules.
     """
 
     def __init__(self, simulator: Simulator) -> None:
@@ -55,7 +33,7 @@ class RuleActions:
         """Note that episodes were started."""
 
 
-class PairActions:
+class PairActions(Actions):
     """vehicle * task_slots + slot: any waiting task that is seen, by the slot that it is seen in.
 
     Where no slot holds a task that an idle vehicle may take, as more tasks wait than are seen, the first
@@ -73,7 +51,7 @@ class PairActions:
         self.begin()
 
     def mask(self) -> np.ndarray:
-        """Return the legal actions, bool (B, n)."""
+        """Return the legal actions, as of the others."""
         return self._mask.copy()
 
     def take(self, actions: ArrayLike, rows: np.ndarray | None = None) -> None:
@@ -147,4 +125,4 @@ def find_pairs(simulator: Simulator, slots: int) -> tuple[np.ndarray, np.ndarray
 
 def make_actions(kind: str, simulator: Simulator) -> Actions:
     """Return the actions that one of `ACTIONS` names."""
-    return PairActions(simulator) if kind == "pairs" else RuleActions(simulator)
+    return PairActions(simulator) if kind == "pairs" else Actions(simulator)

@@ -96,7 +96,12 @@ def play_list(
     tile: int | None = None,
     unit: int = LIST_TILE,
 ) -> Outcome:
-    """Play every episode of a list by a decider."""
+    """Play every episode of a list by what `prepare` returns, a decider or a lookahead for each worker.
+
+    `instances` are rows of `problem`, and `keys` the streams of the draws, random breakdowns included; `rows`
+    say which of the decider's functions plays each episode, by default the first. `tile` episodes are played
+    side by side, and a worker takes at least `unit`; no result depends on either.
+    """
     n = len(instances)
     outcome = allocate_outcome(n)
     if n == 0:
@@ -143,7 +148,7 @@ def play_members(
     members: tuple[int, int] | None = None,
     tile: int | None = None,
 ) -> Outcome:
-    """Let members of a generation play K episodes each (Algorithm 1, lines 6, 8 and 10; there K = 1).
+    """Let members, by default all, play K episodes each (Algorithm 1, lines 6, 8 and 10; there K = 1).
 
     Member m uses theta + sigma eps_m. Its actions in its episode k, and the random breakdowns that it
     meets, are keyed by (seed, generation, m K + k). The outcome has K entries of each, member by member.
