@@ -18,8 +18,8 @@ from acerl_np.problem.tables import build_problem
 from acerl_np.support.files import write_atomically
 
 SCHEDULE_COLUMNS = (
-    "task vehicle arrival due planned_start start planned_finish finish tardiness".split()
-)
+    "task", "vehicle", "arrival", "due", "planned_start", "start", "planned_finish", "finish", "tardiness",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
