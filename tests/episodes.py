@@ -9,6 +9,7 @@ from worlds import PAIRS
 
 from acerl_np import Simulator
 from acerl_np.kernels.lookahead import begin_lookahead, rate_candidates
+from acerl_np.kernels.state import EPISODE_POOL_SIZE
 from acerl_np.policies import static_search
 from acerl_np.problem.scaling import find_scaling
 from acerl_np.problem.tables import build_problem
@@ -87,6 +88,11 @@ def play_static(plans, instances, keys=None):
     with contextlib.closing(Workers(1)) as workers:
         rows = np.arange(len(instances))
         return static_search.play_static(plans, build_problem(instances), rows, keys, workers)
+
+
+def list_waiting(state):
+    """The tasks that wait in the first row, in pool order."""
+    return state.pool[0, : state.episode[0, EPISODE_POOL_SIZE]].copy()
 
 
 def begin(simulator, ahead, key=(0, 0, 0, 0), decision=0):

@@ -44,23 +44,18 @@ class Style(NamedTuple):
 
 
 @inner_kernel
-def has_alternatives(problem, state, b):
-    """Whether the decision of episode b could assign more than one (vehicle, task) pair."""
-    return state.episode[b, S.EPISODE_POOL_SIZE] > 1 or count_choices(problem, state, b) > 1
-
-
-@inner_kernel
 def play_genes(problem, state, b, instance, genes, actions, is_open):
     """Play row b by a gene string and write the actions taken; return their number.
 
     Gene k is the action that decision k would take; where its vehicle has no choice, the next
-    vehicle that has one acts by the same rule.
+    vehicle that has one acts by the same rule. A decision is open if it could assign several pairs.
     """
     start_episode(problem, state, b, instance)
     n_vehicles = problem.instance[instance, S.INSTANCE_N_VEHICLES]
     k = 0
     while state.episode[b, S.EPISODE_PHASE] == S.RUNNING and k < len(actions):
-        is_open[k] = has_alternatives(problem, state, b)
+        several = count_choices(problem, state, b) > 1
+        is_open[k] = several or state.episode[b, S.EPISODE_POOL_SIZE] > 1
         v = genes[k] // N_RULES
         while not has_choice(problem, state, b, v):
             v = (v + 1) % n_vehicles

@@ -60,23 +60,22 @@ def choose_task(problem, state, b, v, uniform):
 
 
 @inner_kernel
-def pick_by_rule(problem, state, b, rule, key, decision):
-    """Return what a rule would do: vehicle, position of its task in the pool, and the rule used.
+def decide_by_rule(problem, state, b, decider, row, key, decision):
+    """Decide as `deciders.decide`, by a rule.
 
     The vehicle is drawn uniformly from those that have a choice; draw (decision, 0) of the stream
-    picks it, draw (decision, 1) the rule of MIX and the task of RANDOM. -1 three times when no vehicle
-    has a choice.
+    picks it, draw (decision, 1) the rule of MIX and the task of RANDOM.
     """
-    v = choose_vehicle(problem, state, b, draw_uniform(key, decision, np.int64(0)))
+    v = np.int64(choose_vehicle(problem, state, b, draw_uniform(key, decision, np.int64(0))))
     if v < 0:
-        return np.int64(-1), np.int64(-1), np.int64(-1)
-    if rule == RANDOM:
+        return v, v, v
+    rule = np.int64(decider.rule)
+    if rule >= MIX:
         uniform = draw_uniform(key, decision, np.int64(1))
-        return np.int64(v), np.int64(choose_task(problem, state, b, v, uniform)), np.int64(rule)
-    used = np.int64(rule)
-    if rule == MIX:
-        used = np.int64(draw_uniform(key, decision, np.int64(1)) * N_RULES)
-    return np.int64(v), np.int64(select_task(problem, state, b, v, used)), used
+        if rule == RANDOM:
+            return v, np.int64(choose_task(problem, state, b, v, uniform)), rule
+        rule = np.int64(uniform * N_RULES)
+    return v, np.int64(select_task(problem, state, b, v, rule)), rule
 
 
 @inner_kernel

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from acerl_np.kernels import state as S
-from acerl_np.kernels.baselines import pick_by_rule
+from acerl_np.kernels.baselines import decide_by_rule
 from acerl_np.kernels.events import (
     advance_events,
     assign_task,
@@ -175,12 +175,6 @@ def make_index_decider(index: Index, problem: Problem, greedy: bool) -> IndexDec
 
 
 @inner_kernel
-def decide_by_rule(problem, state, b, decider, row, key, decision):
-    """Decide as `decide`, by a rule: a vehicle is drawn, and the rule picks its task."""
-    return pick_by_rule(problem, state, b, decider.rule, key, decision)
-
-
-@inner_kernel
 def decide_by_plan(problem, state, b, decider, row, key, decision):
     """Decide as `decide`, by a plan: the first vehicle of the order that has a choice acts by its rule."""
     i = state.episode[b, S.EPISODE_INSTANCE]
@@ -209,17 +203,15 @@ def find_network(decider, row):
         return row
     place = row % len(decider.held)
     if decider.held[place] != row:
-        perturb_member(
-            decider.mean,
-            decider.noise_std,
-            decider.noise,
-            row,
+        own, key, bits, normals = (
+            decider.theta[place],
             decider.noise_key,
             decider.bits,
             decider.normals,
-            decider.theta[place],
         )
-        sum_columns(decider.network, decider.theta[place], decider.column_sums[place])
+        mean, sigma = decider.mean, decider.noise_std
+        perturb_member(mean, sigma, decider.noise, row, key, bits, normals, own)
+        sum_columns(decider.network, own, decider.column_sums[place])
         decider.held[place] = row
     return place
 

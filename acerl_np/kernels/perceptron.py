@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from acerl_np.kernels.network import Features, add_inputs
+from acerl_np.kernels.network import Features, add_inputs, list_nonzero
 from acerl_np.kernels.vector import add_1_by_16, add_4_by_16
 from acerl_np.support.compiled import inner_kernel, kernel
 
@@ -75,13 +75,8 @@ def allocate_layers(sizes: np.ndarray, n_rows: int, dtype: type = np.float32) ->
 def list_inputs(observation, inputs):
     """List the entries of each row of `observation` (ndarray(float, (N, n_features))) that are not zero."""
     for row in range(len(observation)):
-        n = 0
-        for k in range(observation.shape[1]):
-            x = observation[row, k]
-            inputs.position[row, n] = k
-            inputs.value[row, n] = x
-            n += 1 if x != 0.0 else 0
-        inputs.length[row] = n
+        own = Features(inputs.position[row], inputs.value[row])
+        inputs.length[row] = list_nonzero(observation[row], own)
 
 
 @inner_kernel

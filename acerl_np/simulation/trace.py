@@ -99,8 +99,7 @@ class Step(NamedTuple):
     pace: float
 
 
-@dataclass(frozen=True)
-class Trip:
+class Trip(NamedTuple):
     """What became of an assignment.
 
     Attributes
@@ -297,10 +296,11 @@ class _Notes:
         for v in self.fleet:
             was, is_now = int(before[v, S.VEHICLE_STATUS]), int(after[v, S.VEHICLE_STATUS])
             if is_now == S.BROKEN and was != S.BROKEN:
-                stop = self._note_stop(v)
-                self.broken[v] = stop
+                self.broken[v] = stop = self._note_stop(v)
                 if v in self.open:
-                    self.trips.append(_cut_trip(self.open.pop(v), stop))
+                    # The vehicle stands where it was a tick before.
+                    trip = self.open.pop(v)
+                    self.trips.append(_cut_trip(trip, stop.start, stop.start - 1, stop))
             elif was == S.BROKEN and is_now != S.BROKEN:
                 self.stops.append(self.broken.pop(v)._replace(end=self.now))
             elif was == S.WORKING and is_now != S.WORKING:
@@ -323,10 +323,7 @@ class _Notes:
         for v, stop in self.broken.items():
             self.stops.append(stop._replace(vehicle=v, end=min(stop.end, now)))
         for trip in self.open.values():
-            steps = tuple(step for step in trip.steps if step.start <= now)
-            pickup = trip.pickup if trip.pickup is not None and trip.pickup <= now else None
-            own = (trip.decision, trip.vehicle, trip.task, trip.start, now, pickup, False, steps)
-            self.trips.append(Trip(*own))
+            self.trips.append(_cut_trip(trip, now, now))
         outcome = self.state.outcome[PLAYED]
         return Trace(
             label=label,
@@ -341,25 +338,16 @@ class _Notes:
         )
 
 
-def _cut_trip(trip: Trip, stop: Stop) -> Trip:
-    """Return a trip that ends with a breakdown: the vehicle stands where it was a tick before."""
-    last = stop.start - 1
+def _cut_trip(trip: Trip, end: int, last: int, stop: Stop | None = None) -> Trip:
+    """Return a trip that ends early, `last` the last moment of its way, where it comes to a stop if any."""
     steps = [step for step in trip.steps if step.start <= last]
-    if steps:
+    if steps and stop is not None and last < steps[-1].end:
         step = steps[-1]
         part = step.last
         if (step.origin, step.target) == (stop.origin, stop.target):
             part = stop.part
         elif (step.target, step.origin) == (stop.origin, stop.target):
             part = 1.0 - stop.part
-        if last < step.end:
-            steps[-1] = step._replace(end=last, last=part)
+        steps[-1] = step._replace(end=last, last=part)
     pickup = trip.pickup if trip.pickup is not None and trip.pickup <= last else None
-    return Trip(
-        trip.decision, trip.vehicle, trip.task, trip.start, stop.start, pickup, False, tuple(steps)
-    )
-
-
-def list_waiting(state: State) -> np.ndarray:
-    """Return the tasks that wait in row 0 of a traced episode, int32, in pool order."""
-    return state.pool[PLAYED, : state.episode[PLAYED, S.EPISODE_POOL_SIZE]].copy()
+    return trip._replace(end=end, pickup=pickup, delivered=False, steps=tuple(steps))

@@ -1,14 +1,13 @@
 """The simulator against the slow one on random floors, a hand-traced episode, illegal actions."""
 
 from collections import Counter
-from itertools import pairwise
 
 import naive
 import numba
 import numpy as np
 import pytest
 from episodes import WatchedEpisode, compare, play_and_compare, scaling_array, scaling_dict
-from hypothesis import Phase, event, given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from worlds import RAW, SCALED, floors, make_task, straight_floor, worlds
 
@@ -233,32 +232,6 @@ def test_padding_is_inert(batch, n_spare, twice):
                 alone[b].step(actions[b : b + 1])
         together.step(actions)
         k += 1
-
-
-@given(worlds())
-def test_invariants(world):
-    instance = world.instance()
-    simulator = Simulator(instance)
-    time = simulator.time[0]
-    k = 0
-    while not simulator.done[0]:
-        simulator.step([world.choose(np.flatnonzero(simulator.action_mask[0]), k)])
-        k += 1
-        assert simulator.time[0] >= time
-        time = simulator.time[0]
-    event(f"decisions: {k // 4 * 4} or more")
-    schedule = simulator.schedule(0)
-    assert sorted(schedule.task) == sorted(instance.tasks)
-    assert (schedule.finish >= schedule.start + 1).all()
-    arrival = dict(zip(instance.tasks, instance.arrival, strict=True))
-    assert all(
-        start >= arrival[task] for task, start in zip(schedule.task, schedule.start, strict=True)
-    )
-    assert simulator.makespan[0] == schedule.finish.max() == simulator.time[0]
-    for vehicle in instance.layout.vehicles:
-        own = [j for j, name in enumerate(schedule.vehicle) if name == vehicle.id]
-        services = sorted(zip(schedule.start[own], schedule.finish[own], strict=True))
-        assert all(later[0] >= earlier[1] for earlier, later in pairwise(services))
 
 
 # What the random worlds hold
