@@ -444,6 +444,7 @@ def test_breakdown_at_a_site_hides_the_next_trip():
     assert schedule.finish.tolist() == [21, 22, 81]
 
 
+@pytest.mark.oracle
 def test_turning_back_where_both_ways_are_equally_long():
     # P --10 m-- Q, and X 13 m from both
     layout = Layout.from_dict(
