@@ -40,22 +40,8 @@ class AgentPair(Policy):
     kinds: ClassVar[Mapping[str, tuple[str, int]]] = {**Policy.kinds, "vehicle_theta": ("f", 1)}
 
     def __init__(self, vehicle: Policy, rule: Policy) -> None:
-        super().__init__(
-            rule.theta,
-            hidden=rule.hidden,
-            task_slots=rule.task_slots,
-            n_vehicles=rule.n_vehicles,
-            scaling=rule.scaling,
-            smallest=rule.smallest,
-            has_biases=rule.network.has_biases,
-            standardises=rule.network.standardises,
-            origin=rule.origin,
-            slots=rule.slots,
-            task_ids=rule.task_ids,
-        )
-        own, other = (
-            {**one.to_arrays(with_origin=False), "theta": one.theta[:0]} for one in (vehicle, rule)
-        )
+        super().__init__(rule.theta, **rule.options, origin=rule.origin)
+        own, other = vehicle.options, rule.options
         if any(not np.array_equal(own[name], other[name]) for name in other):
             raise PolicyError("agents: two networks of different sizes; expected equal ones")
         self.vehicle = vehicle

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -176,6 +176,21 @@ class Policy(AnyPolicy):
         return self.network.sizes
 
     @property
+    def options(self) -> dict[str, Any]:
+        """What it takes beside its parameters and its origin."""
+        return {
+            "hidden": self.hidden,
+            "task_slots": self.task_slots,
+            "n_vehicles": self.n_vehicles,
+            "scaling": self.scaling,
+            "smallest": self.smallest,
+            "has_biases": self.network.has_biases,
+            "standardises": self.network.standardises,
+            "slots": self.slots,
+            "task_ids": self.task_ids,
+        }
+
+    @property
     def n_parameters(self) -> int:
         """Number of weights and biases."""
         return len(self.theta)
@@ -264,18 +279,9 @@ class Policy(AnyPolicy):
         return None
 
     def _pack(self) -> dict[str, np.ndarray]:
-        return {
-            "theta": self.theta,
-            "hidden": np.array(self.hidden, np.int64),
-            "task_slots": np.array(self.task_slots),
-            "n_vehicles": np.array(self.n_vehicles),
-            "scaling": self.scaling,
-            "smallest": np.array(self.smallest, np.int64),
-            "has_biases": np.array(self.network.has_biases),
-            "standardises": np.array(self.network.standardises),
-            "slots": np.array(self.slots),
-            "task_ids": np.array(self.task_ids, np.str_),
-        }
+        types = {"hidden": np.int64, "smallest": np.int64, "task_ids": np.str_}
+        own = {name: np.array(value, types.get(name)) for name, value in self.options.items()}
+        return {"theta": self.theta, **own}
 
     @classmethod
     def _unpack(cls, arrays: Mapping[str, np.ndarray], origin: Origin | None) -> Self:

@@ -395,25 +395,21 @@ class Simulator(CopiedWhole):
             If `episodes` are no indices, or one stands twice; no episode is changed.
         """
         rows = self._rows if episodes is None else self._read_rows(episodes)
-        chosen = np.stack(
-            [
-                read_choices("vehicles", vehicles, len(rows)),
-                read_choices("tasks", tasks, len(rows)),
-            ]
-        )
+        own = read_choices("vehicles", vehicles, len(rows))
+        its = read_choices("tasks", tasks, len(rows))
         with self._use:
-            k = find_impossible(self.problem, self.state, rows, chosen[0], chosen[1])
+            k = find_impossible(self.problem, self.state, rows, own, its)
             if k >= 0:
                 b = int(rows[k])
                 instance = self.pool[self.choices[b]]
                 waiting = self.state.pool[b, : self.state.episode[b, S.EPISODE_POOL_SIZE]]
                 raise ActionError(
-                    f"episode {b} at {self.state.episode[b, S.EPISODE_TIME]} s: vehicle {chosen[0, k]} with "
-                    f"task {chosen[1, k]} is impossible; expected an idle vehicle of "
+                    f"episode {b} at {self.state.episode[b, S.EPISODE_TIME]} s: vehicle {own[k]} with "
+                    f"task {its[k]} is impossible; expected an idle vehicle of "
                     f"{len(instance.layout.vehicles)} and one of the waiting tasks {waiting.tolist()} that "
                     "it may carry"
                 )
-            assign_batch(self.problem, self.state, rows, chosen[0], chosen[1], self._view)
+            assign_batch(self.problem, self.state, rows, own, its, self._view)
 
     def _read_rows(self, episodes: ArrayLike) -> np.ndarray:
         rows = _read_indices("episodes", episodes, self.n_episodes)
