@@ -108,29 +108,29 @@ def play_list(
         return outcome
     episodes = Episodes(instances, keys, np.zeros(n, np.int64) if rows is None else rows)
     deciders = [prepare() for _ in range(min(workers.threads, n))]
-    own = deciders[0]
+    kind = deciders[0]
     n_tasks = max(1, problem.record.shape[1])
     most, n_rounds = max(1, min(MAX_PIECE, MAX_TASKS // (unit * n_tasks))), int(NEVER)
-    if isinstance(own, Ahead):
+    if isinstance(kind, Ahead):
         tile = unit = most = 1
-        n_rounds = max(1, min(AHEAD_DECISIONS, MAX_TASKS // (own.n_futures * n_tasks)))
+        n_rounds = max(1, min(AHEAD_DECISIONS, MAX_TASKS // (kind.n_futures * n_tasks)))
     elif tile is None:
-        tile = TILE if isinstance(own, NetworkDecider | AgentsDecider) else 1
+        tile = TILE if isinstance(kind, NetworkDecider | AgentsDecider) else 1
     spaces: queue.SimpleQueue[tuple[State, Decider | Ahead]] = queue.SimpleQueue()
     for decider in deciders:
         spaces.put((allocate_state(problem, tile), decider))
 
     def play_piece(piece: tuple[int, int]) -> None:
-        state, decider = spaces.get()
+        space = spaces.get()
         first, last = piece
         begins = True
         try:
             while first < last and (begins or not workers.failed):
-                own = problem, state, decider, episodes, (first, last)
-                first = play_episodes(*own, begins, n_rounds, outcome)
+                rest = (first, last)
+                first = play_episodes(problem, *space, episodes, rest, begins, n_rounds, outcome)
                 begins = False
         finally:
-            spaces.put((state, decider))
+            spaces.put(space)
 
     workers.run(play_piece, deal_episodes(n, unit, workers.threads, most))
     return outcome
