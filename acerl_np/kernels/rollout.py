@@ -79,3 +79,31 @@ def assign_batch(problem, state, rows, vehicles, tasks, view):
             assign_task(problem, state, b, vehicles[k], find_waiting(state, b, tasks[k]))
             advance_events(problem, state, b)
             write_view(problem, state, b, view)
+
+
+@kernel
+def list_pairs(problem, state, tasks, pairs):
+    """Write the task in each slot of every row, and which vehicle may take it; none once a row is over.
+
+    Parameters
+    ----------
+    tasks : ndarray(int64, (B, slots)), output: 0 in empty slots
+    pairs : ndarray(bool, (B, n_vehicles, slots)), output
+    """
+    n_slots = tasks.shape[1]
+    tasks[:] = 0
+    pairs[:] = False
+    for b in range(len(tasks)):
+        i = state.episode[b, S.EPISODE_INSTANCE]
+        if state.episode[b, S.EPISODE_PHASE] != S.RUNNING:
+            continue
+        for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
+            is_idle = state.vehicle[b, v, S.VEHICLE_STATUS] == S.IDLE
+            priority = find_priority(problem, state, b, v)
+            for k in range(state.episode[b, S.EPISODE_POOL_SIZE]):
+                task = state.pool[b, k]
+                own = np.int64(problem.record[i, task, S.RECORD_SLOT])
+                slot = own - 1 if own > 0 else k
+                if slot < n_slots:
+                    tasks[b, slot] = task
+                    pairs[b, v, slot] = is_idle and is_offered(problem, i, v, task, priority)
