@@ -15,6 +15,7 @@ from acerl_np.kernels.baselines import play_assignments
 from acerl_np.kernels.state import Outcome, allocate_state, read_outcome
 from acerl_np.problem.assignments import Assignments
 from acerl_np.problem.tables import build_problem
+from acerl_np.simulation.simulator import find_served
 from acerl_np.support.files import write_atomically
 
 SCHEDULE_COLUMNS = (
@@ -86,15 +87,13 @@ def replay_assignments(
     as that is idle.
     """
     instance = assignments.instance
-    n, fleet = instance.n_tasks, len(instance.layout.vehicles)
+    n = instance.n_tasks
     problem = build_problem([instance], horizon=horizon)
     state = allocate_state(problem, 1)
     if key is not None:
         state.breakdown_key[0] = key
     play_assignments(problem, state, 0, *plan_replay(assignments))
-    served = state.task[0, :n, S.TASK_VEHICLE] >= 0
-    vehicles = state.vehicle[0, :fleet]
-    served[vehicles[vehicles[:, S.VEHICLE_STATUS] == S.WORKING, S.VEHICLE_TASK]] = False
+    served = find_served(state, 0, instance)
     return Replay(
         assignments=assignments,
         makespan=float(state.outcome[0, S.OUTCOME_MAKESPAN]),

@@ -12,7 +12,7 @@ from acerl_np.kernels import state as S
 from acerl_np.kernels.episodes import decide_rows
 from acerl_np.kernels.observation import allocate_view
 from acerl_np.kernels.rollout import advance_batch, assign_batch, find_impossible
-from acerl_np.kernels.state import Problem, allocate_state
+from acerl_np.kernels.state import Problem, State, allocate_state
 from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.slots import HasSlots, SlotKind, find_slots, refuse_other_slots
@@ -57,6 +57,14 @@ class Schedule(NamedTuple):
     vehicle: tuple[str, ...]
     start: np.ndarray
     finish: np.ndarray
+
+
+def find_served(state: State, b: int, instance: Instance) -> np.ndarray:
+    """Return which tasks of episode b, on an instance, were carried through by now (ndarray(bool))."""
+    served = np.asarray(state.task[b, : instance.n_tasks, S.TASK_VEHICLE] >= 0)
+    vehicles = state.vehicle[b, : len(instance.layout.vehicles)]
+    served[vehicles[vehicles[:, S.VEHICLE_STATUS] == S.WORKING, S.VEHICLE_TASK]] = False
+    return served
 
 
 def find_legal(mask: np.ndarray, actions: np.ndarray) -> np.ndarray:
@@ -455,20 +463,13 @@ class Simulator(CopiedWhole):
                 f"b: read {describe(b)}; expected the index of an episode, from 0 to {self.n_episodes - 1}"
             )
         instance = self.pool[self.choices[b]]
-        n = instance.n_tasks
-        vehicle = self.state.task[b, :n, S.TASK_VEHICLE]
-        start = self.state.task[b, :n, S.TASK_START]
-        fleet = len(instance.layout.vehicles)
-        vehicles = self.state.vehicle[b, :fleet]
-        working = vehicles[vehicles[:, S.VEHICLE_STATUS] == S.WORKING, S.VEHICLE_TASK]
-        served = [
-            task
-            for task in np.argsort(start, kind="stable")
-            if vehicle[task] >= 0 and task not in working
-        ]
+        start = self.state.task[b, :, S.TASK_START]
+        served = np.flatnonzero(find_served(self.state, b, instance))
+        served = served[np.argsort(start[served], kind="stable")]
+        vehicles = self.state.task[b, served, S.TASK_VEHICLE]
         return Schedule(
             task=tuple(instance.tasks[task] for task in served),
-            vehicle=tuple(instance.layout.vehicles[vehicle[task]].id for task in served),
+            vehicle=tuple(instance.layout.vehicles[v].id for v in vehicles),
             start=start[served].astype(np.float64),
             finish=self.state.task[b, served, S.TASK_FINISH].astype(np.float64),
         )
