@@ -111,7 +111,7 @@ def anneal_actions(problem, state, instance, key, style, n_steps, cost_limit, fo
     instance : int, row of `problem`
     key : ndarray(uint32, (4,)), stream of the draws
     n_steps : int, episodes to play
-    cost_limit : float, s; the tardiness of a kept sequence is below it
+    cost_limit : float, s, the tardiness of a kept sequence is below it
     found : Found, output
     """
     n_max = len(found.actions)

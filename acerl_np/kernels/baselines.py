@@ -66,16 +66,17 @@ def decide_by_rule(problem, state, b, decider, row, key, decision):
     The vehicle is drawn uniformly from those that have a choice; draw (decision, 0) of the stream
     picks it, draw (decision, 1) the rule of MIX and the task of RANDOM.
     """
-    v = np.int64(choose_vehicle(problem, state, b, draw_uniform(key, decision, np.int64(0))))
+    v = choose_vehicle(problem, state, b, draw_uniform(key, decision, np.int64(0)))
     if v < 0:
-        return v, v, v
-    rule = np.int64(decider.rule)
-    if rule >= MIX:
+        return np.int64(-1), np.int64(-1), np.int64(-1)
+    rule = decider.rule
+    if rule == RANDOM:
         uniform = draw_uniform(key, decision, np.int64(1))
-        if rule == RANDOM:
-            return v, np.int64(choose_task(problem, state, b, v, uniform)), rule
-        rule = np.int64(uniform * N_RULES)
-    return v, np.int64(select_task(problem, state, b, v, rule)), rule
+        return np.int64(v), np.int64(choose_task(problem, state, b, v, uniform)), np.int64(rule)
+    used = np.int64(rule)
+    if rule == MIX:
+        used = np.int64(draw_uniform(key, decision, np.int64(1)) * N_RULES)
+    return np.int64(v), np.int64(select_task(problem, state, b, v, used)), used
 
 
 @inner_kernel

@@ -248,8 +248,8 @@ def search_beam(problem, beam, instance, guide, cost_limit, found):
     ----------
     beam : Beam, from `allocate_beam`: the children of a level must fit
     instance : int, row of `problem`
-    cost_limit : float, s; the tardiness of a kept sequence is below it
-    found : Found, output; as long as the beam has levels
+    cost_limit : float, s, the tardiness of a kept sequence is below it
+    found : Found, output, as long as the beam has levels
     """
     clear_found(found)
     start_episode(problem, beam.parents, 0, instance)

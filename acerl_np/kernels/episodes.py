@@ -38,7 +38,7 @@ def play_episodes(problem, state, decider, episodes, piece, begins, n_rounds, ou
     ----------
     episodes : Episodes
     piece : tuple of int, (first, last + 1), the episodes to play
-    begins : bool, whether the first of them begin; else those in `state` go on
+    begins : bool, whether the first of them begin, or those in `state` go on
     n_rounds : int, most decisions in each row of `state`
     outcome : Outcome, output: the entries of the episodes that are over
 

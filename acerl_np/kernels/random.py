@@ -172,7 +172,7 @@ def fill_normals(key, block, bits, out):
     key : ndarray(uint32, (4,)), from `derive_key`
     block : int, block number, below 2**23
     bits : ndarray(uint32, (4, LANES)), scratch
-    out : ndarray(float32, (4, LANES)), output; the stream's order is row by row
+    out : ndarray(float32, (4, LANES)), output, row by row in the stream's order
     """
     k0, k1, k2, k3 = key[0], key[1], key[2], key[3]
     first = np.int64(block) * LANES

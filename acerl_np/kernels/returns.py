@@ -38,7 +38,7 @@ def sum_rewards(reward, over, slots, episodes, ahead, n_steps, discount, total, 
     reward : ndarray(float64, (K, B)), a ring
     over : ndarray(bool, (K, B))
     slots, episodes : ndarray(int64, (m,)), the sampled steps
-    ahead : ndarray(int64, (m,)), steps that the ring holds from each of them on, itself included; at least 1
+    ahead : ndarray(int64, (m,)), steps that the ring holds from each of them on, itself included, at least 1
     total : ndarray(float64, (m,)), output: the sum
     end : ndarray(int64, (m,)), output: slot of the state after the last step of the sum
     factor : ndarray(float64, (m,)), output: discount of that state's value, 0 if the episode was over before

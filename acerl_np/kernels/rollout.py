@@ -26,7 +26,7 @@ def advance_batch(problem, state, rows, restart, choices, view):
 
     Parameters
     ----------
-    rows : ndarray(int64, (n,)), the rows concerned; the others, and what is seen in them, stay as they are
+    rows : ndarray(int64, (n,)), the rows concerned, all else stays as it is
     choices : ndarray(int64, (n,))
         Instances to restart on, or legal actions; those of rows that are over are ignored.
     """
@@ -70,7 +70,7 @@ def assign_batch(problem, state, rows, vehicles, tasks, view):
 
     Parameters
     ----------
-    rows : ndarray(int64, (n,)), the rows concerned; the others, and what is seen in them, stay as they are
+    rows : ndarray(int64, (n,)), the rows concerned, all else stays as it is
     vehicles, tasks : ndarray(int64, (n,)), those of rows that are over are ignored
     """
     for k in range(len(rows)):

@@ -88,7 +88,7 @@ def sum_noise(utilities, noise, first_block, last_block, total):
     utilities : ndarray(float32, (population,))
         f; members of utility zero are skipped, and antithetic pairs share their noise.
     noise : Noise, that of the members
-    total : ndarray(float32, (n_parameters,)), output; only the parameters of these blocks are written
+    total : ndarray(float32, (n_parameters,)), output, only the parameters of these blocks
     """
     key = np.empty(4, np.uint32)
     bits = np.empty((4, LANES), np.uint32)

@@ -27,7 +27,7 @@ def make_block(n_rows, width, count, listed=False):
     Parameters
     ----------
     n_rows : int, rows of the block
-    width, count : int, columns of one vector; vectors of a row, each with a register of its own
+    width, count : int, columns of one vector, and vectors of a row, each with a register of its own
     """
 
     def add_plainly(

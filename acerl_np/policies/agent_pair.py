@@ -25,7 +25,7 @@ class AgentPair(Policy):
 
     Parameters
     ----------
-    vehicle : Policy, its first n_vehicles outputs are the vehicles'; the others are never read
+    vehicle : Policy, its first n_vehicles outputs are the vehicles', the others are never read
     rule : Policy
         Of its outputs, those of the chosen vehicle's actions are read. Its sizes, its floor and its origin
         are the pair's.

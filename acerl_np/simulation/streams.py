@@ -19,8 +19,8 @@ class BreakdownStreams:
     ----------
     n_episodes : int
     seed : int, episode b draws from seed + b
-    keys : array_like of int, (B, 4), optional, the same stream each time; then there are no seeds
-    draws : bool, whether any episode has random breakdowns; else no key is derived from a seed
+    keys : array_like of int, (B, 4), optional, the same stream each time, without seeds
+    draws : bool, whether any episode has random breakdowns, or no key is derived from a seed
 
     Raises
     ------
