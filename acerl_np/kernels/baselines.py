@@ -26,7 +26,8 @@ def count_choices(problem, state, b):
     """Return how many vehicles have a choice."""
     n = 0
     for v in range(problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_N_VEHICLES]):
-        n += has_choice(problem, state, b, v)
+        if has_choice(problem, state, b, v):
+            n += 1
     return n
 
 

@@ -305,10 +305,13 @@ def process_tick(problem, state, b, tick):
 @inner_kernel
 def has_choice(problem, state, b, v):
     """Whether vehicle v is idle and may carry one of the waiting tasks."""
-    if state.vehicle[b, v, S.VEHICLE_STATUS] != S.IDLE:
+    n_waiting = state.episode[b, S.EPISODE_POOL_SIZE]
+    if state.vehicle[b, v, S.VEHICLE_STATUS] != S.IDLE or n_waiting == 0:
         return False
     i = state.episode[b, S.EPISODE_INSTANCE]
-    for k in range(state.episode[b, S.EPISODE_POOL_SIZE]):
+    if problem.fleet[i, v, S.FLEET_CAPACITY] == 0.0:
+        return True
+    for k in range(n_waiting):
         if may_carry(problem, i, v, state.pool[b, k]):
             return True
     return False
@@ -317,6 +320,8 @@ def has_choice(problem, state, b, v):
 @inner_kernel
 def is_decision_due(problem, state, b):
     """Whether some vehicle of episode b has a choice."""
+    if state.episode[b, S.EPISODE_POOL_SIZE] == 0:
+        return False
     for v in range(problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_N_VEHICLES]):
         if has_choice(problem, state, b, v):
             return True
