@@ -6,22 +6,24 @@ import numpy as np
 
 from acerl_np.kernels import state as S
 from acerl_np.kernels.random import RECORD, derive_key, draw_uniform
-from acerl_np.kernels.state import copy_fields, copy_floor, copy_table
+from acerl_np.kernels.state import copy_floor, copy_table
 from acerl_np.support.compiled import inner_kernel, kernel
 
 
 @inner_kernel
 def copy_task(source, i, task, target, k, position):
     """Copy a task of instance i of one Problem to a row of another one, arrival tick included."""
-    copy_fields(source.record[i], task, target.record[k], position)
-    copy_fields(source.ends[i], task, target.ends[k], position)
+    for field in range(S.N_RECORD_FIELDS):
+        target.record[k, position, field] = source.record[i, task, field]
+    for field in range(S.N_ENDS_FIELDS):
+        target.ends[k, position, field] = source.ends[i, task, field]
     target.arrival_tick[k, position] = source.arrival_tick[i, task]
 
 
 @inner_kernel
-def swap_fields(array, i, j):
-    """Let rows i and j of an array (ndarray((n, k))) change places."""
-    for k in range(array.shape[1]):
+def swap_fields(array, n_fields, i, j):
+    """Let rows i and j of an array (ndarray((n, n_fields))) change places."""
+    for k in range(n_fields):
         array[i, k], array[j, k] = array[j, k], array[i, k]
 
 
@@ -32,8 +34,8 @@ def place_task(target, k, position, arrival):
     record[position, S.RECORD_ARRIVAL] = arrival
     ticks[position] = np.int64(np.ceil(arrival))
     while position > 0 and record[position - 1, S.RECORD_ARRIVAL] > arrival:
-        swap_fields(record, position, position - 1)
-        swap_fields(target.ends[k], position, position - 1)
+        swap_fields(record, S.N_RECORD_FIELDS, position, position - 1)
+        swap_fields(target.ends[k], S.N_ENDS_FIELDS, position, position - 1)
         ticks[position], ticks[position - 1] = ticks[position - 1], ticks[position]
         position -= 1
 
