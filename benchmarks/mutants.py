@@ -170,8 +170,8 @@ MUTANTS = [
     Mutant(
         "kernels: the shortest trip is the shortest approach",
         "kernels/rules.py",
-        "distance[site, pickup] + loaded, problem",
-        "distance[site, pickup], problem",
+        "distance[site, pickup] + loaded, truncates",
+        "distance[site, pickup], truncates",
         BASELINES,
     ),
     Mutant(
@@ -323,9 +323,9 @@ MUTANTS = [
     ),
     Mutant(
         "kernels: draws depend on the tile",
-        "kernels/rollout.py",
-        "entry = (first + b) * n_each + k",
-        "entry = b * n_each + k",
+        "kernels/episodes.py",
+        "row, key = episodes.rows[first + b], state.breakdown_key[b]",
+        "row, key = episodes.rows[b], state.breakdown_key[b]",
         f"{TRAINING} tests/test_determinism.py",
     ),
     Mutant(

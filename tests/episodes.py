@@ -1,12 +1,19 @@
 """Episodes of the simulator beside those of the slow one."""
 
+import contextlib
+
 import naive
 import numpy as np
 import pytest
 from worlds import PAIRS
 
 from acerl_np import Simulator
+from acerl_np.kernels.lookahead import begin_lookahead, rate_candidates
+from acerl_np.kernels.state import EPISODE_POOL_SIZE
+from acerl_np.policies import static_search
 from acerl_np.problem.scaling import find_scaling
+from acerl_np.problem.tables import build_problem
+from acerl_np.support.workers import Workers
 
 
 def scaling_array(scaling):
@@ -73,6 +80,31 @@ def play_and_compare(world, simulator=None, **options):
         k += 1
     compare(simulator, 0, slow)
     return slow
+
+
+def play_static(plans, instances, keys=None):
+    """Makespan, tardiness and decisions of every instance by every plan."""
+    keys = np.zeros((len(instances), 4), np.uint32) if keys is None else keys
+    with contextlib.closing(Workers(1)) as workers:
+        rows = np.arange(len(instances))
+        return static_search.play_static(plans, build_problem(instances), rows, keys, workers)
+
+
+def list_waiting(state):
+    """The tasks that wait in the first row, in pool order."""
+    return state.pool[0, : state.episode[0, EPISODE_POOL_SIZE]].copy()
+
+
+def begin(simulator, ahead, key=(0, 0, 0, 0), decision=0):
+    """Let a prepared lookahead list its candidates in the first episode."""
+    own = simulator.problem, simulator.state, np.int64(0), ahead
+    return begin_lookahead(*own, np.array(key, np.uint32), np.int64(decision))
+
+
+def rate(simulator, ahead, first, last):
+    """Let it rate them by some of its futures."""
+    own = simulator.problem, simulator.state, np.int64(0), ahead
+    rate_candidates(*own, np.int64(first), np.int64(last))
 
 
 class WatchedEpisode(naive.NaiveEpisode):

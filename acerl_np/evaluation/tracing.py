@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from acerl_np.kernels.baselines import assign_due
-from acerl_np.kernels.deciders import Decider, decide_rows, make_rule_decider
+from acerl_np.kernels.deciders import Decider
+from acerl_np.kernels.episodes import decide_rows
 from acerl_np.kernels.events import assign_task, is_decision_due
 from acerl_np.kernels.futures import Ahead
-from acerl_np.kernels.lookahead import decide_ahead_rows
 from acerl_np.kernels.state import IDLE, NEVER, VEHICLE_STATUS, Problem, State
-from acerl_np.policies.files import AnyPolicy, check_policy
+from acerl_np.policies.files import AnyPolicy, BasePolicy, check_policy
 from acerl_np.policies.lookahead import Lookahead
 from acerl_np.policies.reasons import explain_choice
-from acerl_np.policies.rules import RULES, find_policy_name
+from acerl_np.policies.rules import RULES, RulePolicy, find_policy_name
 from acerl_np.problem.assignments import Assignments
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.tables import build_problem
@@ -50,17 +50,18 @@ def trace_policy(
         If trial or horizon is unusable.
     """
     problem, key = _prepare(instance, trial, seed, horizon)
-    decider: Decider | Ahead
+    player: BasePolicy
     if isinstance(policy, str):
         policy = find_policy_name(policy)
         if policy not in RULES:
             raise PolicyError(f"{policy}: a plan is fitted on records; expected the plan itself")
-        decider = make_rule_decider(RULES[policy])
+        player = RulePolicy(policy)
     else:
         check_policy(policy)
-        policy.check_fits(instance)
-        problem, prepare = policy.prepare(problem, [instance], greedy)
-        decider = prepare()
+        player = policy
+    player.check_fits(instance)
+    problem, prepare = player.prepare(problem, [instance], greedy)
+    decider = prepare()
     if label is None:
         label = policy if isinstance(policy, str) else getattr(policy, "form", "lookahead")
     return trace_episode(label, instance, problem, key, _Policy(decider, key))
@@ -94,7 +95,6 @@ class _Policy:
     def __init__(self, decider: Decider | Ahead, key: np.ndarray) -> None:
         self.decider, self.keys = decider, key[np.newaxis]
         self.chosen = np.empty((1, 3), np.int64)
-        self.decide = decide_ahead_rows if isinstance(decider, Ahead) else decide_rows
 
     def assign(self, problem: Problem, state: State) -> tuple[list[tuple[int, Reason]], int]:
         """Give one assignment after the other while a vehicle has a choice."""
@@ -102,7 +102,7 @@ class _Policy:
         # Only the row that is played; the other is scratch.
         row = State(*(array[: PLAYED + 1] for array in state))
         while is_decision_due(problem, state, PLAYED):
-            self.decide(problem, row, self.decider, self.keys, self.chosen)
+            decide_rows(problem, row, self.decider, self.keys, self.chosen)
             v, position, rule = (int(x) for x in self.chosen[PLAYED])
             reason = explain_choice(self.decider, problem, state, PLAYED, (v, position, rule))
             given.append((v, reason))

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Executor
 from contextlib import closing
 from dataclasses import dataclass, field, fields, replace
-from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.evaluation.metrics import satisfied_share
-from acerl_np.kernels.deciders import make_rule_decider
 from acerl_np.kernels.state import Outcome, allocate_outcome, read_outcome
 from acerl_np.policies.agent import Agent, AgentFunction
 from acerl_np.policies.files import AnyPolicy
@@ -21,8 +19,8 @@ from acerl_np.policies.index import IndexPolicy
 from acerl_np.policies.lookahead import Lookahead
 from acerl_np.policies.network import Policy
 from acerl_np.policies.origin import warn_of_difference
-from acerl_np.policies.rules import RULES, STATIC, find_policy_name
-from acerl_np.policies.static import StaticPlan, fit_static, play_plan
+from acerl_np.policies.rules import STATIC, RulePolicy, find_policy_name
+from acerl_np.policies.static import StaticPlan, fit_static
 from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.arena import play_list, stream_keys
@@ -228,8 +226,8 @@ def evaluate_policy(
     training : Instance or sequence of Instance, optional
         Records that "Static" is fitted on, by `fit_static`; not those that judge it.
     executor : concurrent.futures.Executor or Team, optional
-        Whose workers play, worth it for lookaheads and large floors; by default threads. Static plans and
-        agents of your own are played here. No result depends on it.
+        Whose workers play, worth it for lookaheads and large floors; by default threads. Agents of your
+        own are played here. No result depends on it.
 
     Returns
     -------
@@ -284,9 +282,7 @@ def play_policy(
             policy.check_fits(instance)
         places = [(item.name, item.layout) for item in chosen]
         warn_of_difference(policy, places, stacklevel=4)  # the line that calls `evaluate_policy`
-    if isinstance(policy, StaticPlan):
-        played = _play_static(policy, chosen, playing)
-    elif not isinstance(policy, Policy | IndexPolicy | Lookahead | str):
+    if not isinstance(policy, Policy | IndexPolicy | StaticPlan | Lookahead | str):
         played = _play_agent(policy, chosen, playing)
     else:
         rows = np.repeat(np.arange(len(chosen)), playing.trials)
@@ -307,11 +303,8 @@ largest."""
 def _play(episodes: Episodes) -> Outcome:
     policy, instances, rows, keys, playing = episodes
     problem = build_problem(instances, horizon=playing.horizon)
-    prepare: Callable[[], Any]
-    if isinstance(policy, str):
-        prepare = partial(make_rule_decider, RULES[policy])
-    else:
-        problem, prepare = policy.prepare(problem, instances, playing.greedy)
+    player = RulePolicy(policy) if isinstance(policy, str) else policy
+    problem, prepare = player.prepare(problem, instances, playing.greedy)
     with closing(Workers(playing.threads)) as workers:
         return play_list(problem, prepare, rows, keys, workers)
 
@@ -367,17 +360,3 @@ def _play_agent(
         agent.play(simulator)
         played.append(read_outcome(simulator.state))
     return join_outcomes(played)
-
-
-def _play_static(plan: StaticPlan, instances: Sequence[Instance], playing: Playing) -> Outcome:
-    """Play a static plan; without random breakdowns all trials of an instance are equal."""
-    random = any(instance.layout.has_random_breakdowns for instance in instances)
-    different = playing.trials if random else 1
-    played = play_plan(
-        plan,
-        [instance for instance in instances for _ in range(different)],
-        keys=stream_keys(instances, different, playing.seed),
-        horizon=playing.horizon,
-        threads=playing.threads,
-    )
-    return Outcome(*(np.repeat(values, playing.trials // different) for values in played))

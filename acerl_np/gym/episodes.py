@@ -18,16 +18,12 @@ from acerl_np.gym.bounds import bound_durations, bound_observations
 from acerl_np.kernels.state import (
     EPISODE_TIME,
     TASK_FINISH,
-    TASK_VEHICLE,
-    VEHICLE_STATUS,
-    VEHICLE_TASK,
-    WORKING,
 )
 from acerl_np.problem.bundled import bundled_suites, load_instance, load_suite
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.slots import SlotKind
 from acerl_np.simulation.actions import ACTIONS, make_actions
-from acerl_np.simulation.simulator import Chooser, Simulator, find_legal
+from acerl_np.simulation.simulator import Chooser, Simulator, find_legal, find_served
 from acerl_np.simulation.view import describe_episode, draw_episode
 from acerl_np.support.errors import ActionError, InputError, describe
 from acerl_np.support.numbers import is_whole
@@ -259,11 +255,8 @@ class Episodes:
         """Return reward and cost of an episode that was stopped."""
         choice, state = int(self.simulator.choices[b]), self.simulator.state
         instance = self.simulator.pool[choice]
-        n, fleet = instance.n_tasks, len(instance.layout.vehicles)
-        served = state.task[b, :n, TASK_VEHICLE] >= 0
-        vehicles = state.vehicle[b, :fleet]
-        served[vehicles[vehicles[:, VEHICLE_STATUS] == WORKING, VEHICLE_TASK]] = False
-        finish = state.task[b, :n, TASK_FINISH].astype(np.float64)
+        served = find_served(state, b, instance)
+        finish = state.task[b, : instance.n_tasks, TASK_FINISH].astype(np.float64)
         end = float(state.episode[b, EPISODE_TIME])
         for task in np.flatnonzero(~served):
             end = max(end, float(np.ceil(instance.arrival[task])))

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from acerl_np.kernels import state as S
+from acerl_np.kernels.baselines import count_choices
 from acerl_np.kernels.events import has_choice, start_episode
 from acerl_np.kernels.random import draw_uniform
 from acerl_np.kernels.rollout import apply_action
@@ -43,29 +44,18 @@ class Style(NamedTuple):
 
 
 @inner_kernel
-def has_alternatives(problem, state, b):
-    """Whether the decision of episode b could assign more than one (vehicle, task) pair."""
-    if state.episode[b, S.EPISODE_POOL_SIZE] > 1:
-        return True
-    n = 0
-    for v in range(problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_N_VEHICLES]):
-        if has_choice(problem, state, b, v):
-            n += 1
-    return n > 1
-
-
-@inner_kernel
 def play_genes(problem, state, b, instance, genes, actions, is_open):
     """Play row b by a gene string and write the actions taken; return their number.
 
     Gene k is the action that decision k would take; where its vehicle has no choice, the next
-    vehicle that has one acts by the same rule.
+    vehicle that has one acts by the same rule. A decision is open if it could assign several pairs.
     """
     start_episode(problem, state, b, instance)
     n_vehicles = problem.instance[instance, S.INSTANCE_N_VEHICLES]
     k = 0
     while state.episode[b, S.EPISODE_PHASE] == S.RUNNING and k < len(actions):
-        is_open[k] = has_alternatives(problem, state, b)
+        several = count_choices(problem, state, b) > 1
+        is_open[k] = several or state.episode[b, S.EPISODE_POOL_SIZE] > 1
         v = genes[k] // N_RULES
         while not has_choice(problem, state, b, v):
             v = (v + 1) % n_vehicles
@@ -117,20 +107,12 @@ def anneal_actions(problem, state, instance, key, style, n_steps, cost_limit, fo
 
     Parameters
     ----------
-    problem : Problem
-    state : State
-        Row 0 is used.
-    instance : int
-        Row of `problem`.
-    key : ndarray(uint32, (4,))
-        Stream of the draws.
-    style : Style
-    n_steps : int
-        Episodes to play.
-    cost_limit : float
-        s; the tardiness of a kept sequence is below it.
-    found : Found
-        Output.
+    state : State, row 0 is used
+    instance : int, row of `problem`
+    key : ndarray(uint32, (4,)), stream of the draws
+    n_steps : int, episodes to play
+    cost_limit : float, s, the tardiness of a kept sequence is below it
+    found : Found, output
     """
     n_max = len(found.actions)
     n_genes = problem.instance[instance, S.INSTANCE_N_VEHICLES] * N_RULES

@@ -22,15 +22,20 @@ MIX, RANDOM = 6, 7
 
 
 @inner_kernel
-def choose_vehicle(problem, state, b, uniform):
-    """Return one of the vehicles that have a choice, each with the same probability."""
-    n_vehicles = problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_N_VEHICLES]
+def count_choices(problem, state, b):
+    """Return how many vehicles have a choice."""
     n = 0
-    for v in range(n_vehicles):
+    for v in range(problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_N_VEHICLES]):
         if has_choice(problem, state, b, v):
             n += 1
-    k = int(uniform * n)
-    for v in range(n_vehicles):
+    return n
+
+
+@inner_kernel
+def choose_vehicle(problem, state, b, uniform):
+    """Return one of the vehicles that have a choice, each with the same probability."""
+    k = int(uniform * count_choices(problem, state, b))
+    for v in range(problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_N_VEHICLES]):
         if has_choice(problem, state, b, v):
             if k == 0:
                 return v
@@ -45,8 +50,7 @@ def choose_task(problem, state, b, v, uniform):
     priority = find_priority(problem, state, b, v)
     n = 0
     for k in range(state.episode[b, S.EPISODE_POOL_SIZE]):
-        if is_offered(problem, i, v, state.pool[b, k], priority):
-            n += 1
+        n += is_offered(problem, i, v, state.pool[b, k], priority)
     k = int(uniform * n)
     for position in range(state.episode[b, S.EPISODE_POOL_SIZE]):
         if is_offered(problem, i, v, state.pool[b, position], priority):
@@ -57,16 +61,16 @@ def choose_task(problem, state, b, v, uniform):
 
 
 @inner_kernel
-def pick_by_rule(problem, state, b, rule, key, decision):
-    """Return what a rule would do: vehicle, position of its task in the pool, and the rule used.
+def decide_by_rule(problem, state, b, decider, row, key, decision):
+    """Decide as `deciders.decide`, by a rule.
 
     The vehicle is drawn uniformly from those that have a choice; draw (decision, 0) of the stream
-    picks it, draw (decision, 1) the rule of MIX and the task of RANDOM. -1 three times when no vehicle
-    has a choice.
+    picks it, draw (decision, 1) the rule of MIX and the task of RANDOM.
     """
     v = choose_vehicle(problem, state, b, draw_uniform(key, decision, np.int64(0)))
     if v < 0:
         return np.int64(-1), np.int64(-1), np.int64(-1)
+    rule = decider.rule
     if rule == RANDOM:
         uniform = draw_uniform(key, decision, np.int64(1))
         return np.int64(v), np.int64(choose_task(problem, state, b, v, uniform)), np.int64(rule)
@@ -115,19 +119,12 @@ def play_assignments(problem, state, instance, order, bounds, start_tick, head):
 
     Parameters
     ----------
-    problem : Problem
-    state : State
-        Output: row 0 holds the finished episode. Its breakdown key must be set.
-    instance : int
-        Row of `problem`.
-    order : ndarray(int32, (n_tasks,))
-        The tasks of vehicle 0 in its order, then those of vehicle 1, ...
-    bounds : ndarray(int64, (n_vehicles + 1,))
-        The tasks of vehicle v are order[bounds[v]:bounds[v + 1]].
-    start_tick : ndarray(int64, (n_tasks,))
-        Recorded start of each task.
-    head : ndarray(int64, (n_vehicles,))
-        Scratch: where each vehicle is in `order`.
+    state : State, output: row 0 holds the finished episode. Its breakdown key must be set.
+    instance : int, row of `problem`
+    order : ndarray(int32, (n_tasks,)), the tasks of vehicle 0 in its order, then those of vehicle 1, ..
+    bounds : ndarray(int64, (n_vehicles + 1,)), the tasks of vehicle v are order[bounds[v]:bounds[v + 1]]
+    start_tick : ndarray(int64, (n_tasks,)), recorded start of each task
+    head : ndarray(int64, (n_vehicles,)), scratch: where each vehicle is in `order`
     """
     for v in range(len(head)):
         head[v] = bounds[v]

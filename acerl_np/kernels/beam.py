@@ -11,11 +11,15 @@ from acerl_np.kernels.events import advance_events, assign_task, has_choice, sta
 from acerl_np.kernels.rollout import apply_action
 from acerl_np.kernels.rules import N_RULES, select_task
 from acerl_np.kernels.search import clear_found
-from acerl_np.kernels.state import Problem, State, allocate_state, copy_row
+from acerl_np.kernels.state import Problem, State, allocate_state, copy_row, find_due
 from acerl_np.support.compiled import inner_kernel, kernel
 
 PLACES = 4
 """Places of the table of hashes for each row of a beam: at a quarter full a probe or two suffice."""
+
+
+N_LASTING = S.VEHICLE_HIDDEN
+"""Fields of a vehicle that come first: they matter whether it works or not, the others on its way alone."""
 
 
 class Guide(NamedTuple):
@@ -83,58 +87,26 @@ def estimate_rest(problem, state, b, guide, most_delay):
     i = state.episode[b, S.EPISODE_INSTANCE]
     distance = problem.distance[problem.instance[i, S.INSTANCE_LAYOUT]]
     now = np.float64(state.episode[b, S.EPISODE_TIME])
-    estimate = 0.0
+    estimate, delay = 0.0, 0.0
     for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
         idle = state.vehicle[b, v, S.VEHICLE_STATUS] == S.IDLE
         estimate += now if idle else np.float64(state.vehicle[b, v, S.VEHICLE_EVENT_TICK])
-    delay = 0.0
     for task in range(problem.instance[i, S.INSTANCE_N_TASKS]):
+        ends = problem.ends[i, task]
+        rest = distance[ends[S.ENDS_PICKUP], ends[S.ENDS_DELIVERY]] + guide.approach
+        if task >= state.episode[b, S.EPISODE_N_ARRIVED]:
+            estimate += rest
+            continue
         v = state.task[b, task, S.TASK_VEHICLE]
-        rest = (
-            distance[problem.ends[i, task, S.ENDS_PICKUP], problem.ends[i, task, S.ENDS_DELIVERY]]
-            + guide.approach
-        )
         if v < 0:
             estimate += rest
-        if task < state.episode[b, S.EPISODE_N_ARRIVED]:
-            if v < 0:
-                finish = now + rest
-            elif state.vehicle[b, v, S.VEHICLE_TASK] == task:
-                finish = np.float64(state.vehicle[b, v, S.VEHICLE_EVENT_TICK])
-            else:
-                finish = np.float64(state.task[b, task, S.TASK_FINISH])
-            delay += max(
-                0.0,
-                finish
-                - (
-                    problem.record[i, task, S.RECORD_ARRIVAL]
-                    + problem.record[i, task, S.RECORD_EXPIRY]
-                ),
-            )
+            finish = now + rest
+        elif state.vehicle[b, v, S.VEHICLE_TASK] == task:
+            finish = np.float64(state.vehicle[b, v, S.VEHICLE_EVENT_TICK])
+        else:
+            finish = np.float64(state.task[b, task, S.TASK_FINISH])
+        delay += max(0.0, finish - find_due(problem, i, task))
     return np.inf if delay >= most_delay else estimate + guide.delay_weight * delay
-
-
-HASHED = (
-    S.VEHICLE_STATUS,
-    S.VEHICLE_SITE,
-    S.VEHICLE_TASK,
-    S.VEHICLE_EVENT_TICK,
-    S.VEHICLE_HALTED_TOWARDS,
-    S.VEHICLE_BREAKDOWN_AT,
-)
-"""Fields that decide what a vehicle can do next, and when. Some are left over from before, such as the last
-finish of an idle vehicle: they keep apart what is the same, but make nothing the same that differs."""
-
-HASHED_ON_THE_WAY = (
-    S.VEHICLE_HIDDEN,
-    S.VEHICLE_REVERSED,
-    S.VEHICLE_LEG,
-    S.VEHICLE_EDGE_FROM,
-    S.VEHICLE_EDGE_TO,
-    S.VEHICLE_EDGE_TICK,
-    S.VEHICLE_ROUTE_INDEX,
-)
-"""Fields that decide, besides, where a working vehicle is that will break down before it is done."""
 
 
 @inner_kernel
@@ -157,7 +129,8 @@ def hash_row(problem, state, b):
     """Hash what decides the rest of an episode: clock, waiting tasks, vehicles.
 
     The waiting tasks count in pool order, which settles the rules' ties. Since when they wait does not
-    count: no rule that is an action asks. Breakdowns are listed ones.
+    count: no rule that is an action asks. Breakdowns are listed ones. Some fields are left over from before:
+    they keep apart what is the same, but make nothing the same that differs.
     """
     n_waiting = state.episode[b, S.EPISODE_POOL_SIZE]
     h = mix_hash(np.uint64(1), state.episode[b, S.EPISODE_TIME])
@@ -166,16 +139,16 @@ def hash_row(problem, state, b):
         h = mix_hash(h, state.pool[b, k])
     for v in range(problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_N_VEHICLES]):
         vehicle, place = state.vehicle[b, v], state.place[b, v]
-        for field in HASHED:
-            h = mix_hash(h, vehicle[field])
         if vehicle[S.VEHICLE_HALTED_TOWARDS] >= 0:
             h = mix_hash(h, read_bits(place[S.PLACE_HALTED_AT]))
         breaks = vehicle[S.VEHICLE_BREAKDOWN_AT] <= vehicle[S.VEHICLE_EVENT_TICK]
+        n_fields = N_LASTING
         if vehicle[S.VEHICLE_STATUS] == S.WORKING and breaks:
             # Where it will halt follows from where it is.
-            for field in HASHED_ON_THE_WAY:
-                h = mix_hash(h, vehicle[field])
+            n_fields = S.N_VEHICLE_FIELDS
             h = mix_hash(h, read_bits(place[S.PLACE_EDGE_OFFSET]))
+        for k in range(n_fields):
+            h = mix_hash(h, vehicle[k])
     return h
 
 
@@ -218,10 +191,9 @@ def expand_parent(problem, beam, level, b, n, guide, cost_limit, found):
             continue
         for rule in range(N_RULES):
             position = select_task(problem, parents, b, v, rule)
-            repeated = False
+            repeated = 0
             for other in range(rule):
-                if select_task(problem, parents, b, v, other) == position:
-                    repeated = True
+                repeated += select_task(problem, parents, b, v, other) == position
             if repeated:
                 continue
             copy_row(parents, b, children, trial)
@@ -274,16 +246,10 @@ def search_beam(problem, beam, instance, guide, cost_limit, found):
 
     Parameters
     ----------
-    problem : Problem
-    beam : Beam
-        From `allocate_beam`: the children of a level must fit.
-    instance : int
-        Row of `problem`.
-    guide : Guide
-    cost_limit : float
-        s; the tardiness of a kept sequence is below it.
-    found : Found
-        Output; as long as the beam has levels.
+    beam : Beam, from `allocate_beam`: the children of a level must fit
+    instance : int, row of `problem`
+    cost_limit : float, s, the tardiness of a kept sequence is below it
+    found : Found, output, as long as the beam has levels
     """
     clear_found(found)
     start_episode(problem, beam.parents, 0, instance)

@@ -12,13 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from acerl_np.kernels import state as S
-from acerl_np.kernels.baselines import RANDOM, pick_by_rule
+from acerl_np.kernels.baselines import decide_by_rule
 from acerl_np.kernels.events import (
     advance_events,
     assign_task,
     has_choice,
     is_decision_due,
-    open_episode,
 )
 from acerl_np.kernels.index import Index, Pairs, allocate_pairs, choose_pair
 from acerl_np.kernels.network import (
@@ -35,10 +34,13 @@ from acerl_np.kernels.network import (
 )
 from acerl_np.kernels.observation import N_SEEN_FIELDS, list_actions, list_features
 from acerl_np.kernels.random import LANES, derive_key, draw_uniform
-from acerl_np.kernels.rules import AHP, FCFS, N_RULES, select_task
-from acerl_np.kernels.state import Problem, write_outcome
+from acerl_np.kernels.rules import N_RULES, select_task
+from acerl_np.kernels.state import Problem
 from acerl_np.kernels.update import Noise, perturb_member
 from acerl_np.support.compiled import choose_by_type, inner_kernel, kernel
+
+NOTHING = np.int64(-1), np.int64(-1), np.int64(-1)
+"""What is chosen where no vehicle has a choice."""
 
 NO_RULE = np.int64(-1)
 """In place of a rule where a task was chosen without one."""
@@ -55,8 +57,8 @@ class PlanDecider(NamedTuple):
 
     Attributes
     ----------
-    orders, rules : ndarray(int32, (N, n_vehicles))
-        Vehicles, the preferred one first, and the rule of each vehicle.
+    orders, rules : ndarray(int32, (N, I, n_vehicles))
+        Vehicles, the preferred one first, and the rule of each vehicle; by instance, or once for all.
     """
 
     orders: np.ndarray
@@ -68,8 +70,7 @@ class IndexDecider(NamedTuple):
 
     Attributes
     ----------
-    greedy : bool
-        Whether the pair of largest score is taken, or one is drawn.
+    greedy : bool, whether the pair of largest score is taken, or one is drawn
     indices : Index
     pairs : Pairs
     """
@@ -87,15 +88,13 @@ class NetworkDecider(NamedTuple):
 
     Attributes
     ----------
-    greedy : bool
-        Whether the most probable action is taken, or one is drawn.
+    greedy : bool, whether the most probable action is taken, or one is drawn
     network : Network
     theta : ndarray(float32, (N, at least n_parameters)), the networks' parameters
     column_sums : ndarray(float32, (N, at least n_first)), see `network.sum_columns`
     held : ndarray(int64, (N,)), the member in each row, -1 for none
     mean : ndarray(float32, (n_parameters,))
-    noise_std : float
-        sigma; 0 where the networks are no members.
+    noise_std : float, sigma; 0 where the networks are no members
     noise : Noise
     noise_key : ndarray(uint32, (4,))
     bits : ndarray(uint32, (4, LANES)); normals : ndarray(float32, (4, LANES))
@@ -129,34 +128,6 @@ class AgentsDecider(NamedTuple):
 
 
 Decider = RuleDecider | PlanDecider | IndexDecider | NetworkDecider | AgentsDecider
-
-
-def make_rule_decider(rule: int) -> RuleDecider:
-    """Return the decider that follows a rule of `rules.py`, MIX or RANDOM.
-
-    Raises
-    ------
-    ValueError
-        If there is no such rule.
-    """
-    if not FCFS <= rule <= RANDOM:
-        raise ValueError(f"rule: read {rule}; expected a number from {FCFS} to {RANDOM}")
-    return RuleDecider(int(rule))
-
-
-def make_plan_decider(orders: np.ndarray, rules: np.ndarray) -> PlanDecider:
-    """Return the decider that follows static plans, a row each (ndarray(int32, (N, n_vehicles))).
-
-    Raises
-    ------
-    ValueError
-        If a rule is none of `rules.py`.
-    """
-    if rules.size and not FCFS <= rules.min() <= rules.max() <= AHP:
-        raise ValueError(
-            f"rules: read {rules.min()} to {rules.max()}; expected numbers from {FCFS} to {AHP}"
-        )
-    return PlanDecider(orders, rules)
 
 
 def allocate_networks(network: Network, n_networks: int) -> NetworkDecider:
@@ -197,11 +168,6 @@ def make_network_decider(network: Network, thetas: np.ndarray, greedy: bool) -> 
     return decider._replace(greedy=greedy)
 
 
-def make_agents_decider(network: Network, thetas: np.ndarray, greedy: bool) -> AgentsDecider:
-    """Return the decider that follows pairs of networks, two rows of ndarray(float32, (2 N, n)) each."""
-    return AgentsDecider(make_network_decider(network, thetas, greedy))
-
-
 def make_index_decider(index: Index, problem: Problem, greedy: bool) -> IndexDecider:
     """Return the decider that follows index functions on instances of `problem`."""
     n_vehicles, n_tasks = problem.fleet.shape[1], problem.record.shape[1]
@@ -209,23 +175,16 @@ def make_index_decider(index: Index, problem: Problem, greedy: bool) -> IndexDec
 
 
 @inner_kernel
-def decide_by_rule(problem, state, b, decider, row, key, decision):
-    """Decide as `decide`, by a rule: a vehicle is drawn, and the rule picks its task."""
-    return pick_by_rule(problem, state, b, decider.rule, key, decision)
-
-
-@inner_kernel
 def decide_by_plan(problem, state, b, decider, row, key, decision):
     """Decide as `decide`, by a plan: the first vehicle of the order that has a choice acts by its rule."""
-    nothing = np.int64(-1)
-    for k in range(decider.orders.shape[1]):
-        v = np.int64(decider.orders[row, k])
-        if v < problem.instance[
-            state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_N_VEHICLES
-        ] and has_choice(problem, state, b, v):
-            rule = np.int64(decider.rules[row, v])
+    i = state.episode[b, S.EPISODE_INSTANCE]
+    own = i % decider.orders.shape[1]
+    for k in range(decider.orders.shape[2]):
+        v = np.int64(decider.orders[row, own, k])
+        if v < problem.instance[i, S.INSTANCE_N_VEHICLES] and has_choice(problem, state, b, v):
+            rule = np.int64(decider.rules[row, own, v])
             return v, np.int64(select_task(problem, state, b, v, rule)), rule
-    return nothing, nothing, nothing
+    return NOTHING
 
 
 @inner_kernel
@@ -244,17 +203,15 @@ def find_network(decider, row):
         return row
     place = row % len(decider.held)
     if decider.held[place] != row:
-        perturb_member(
-            decider.mean,
-            decider.noise_std,
-            decider.noise,
-            row,
+        own, key, bits, normals = (
+            decider.theta[place],
             decider.noise_key,
             decider.bits,
             decider.normals,
-            decider.theta[place],
         )
-        sum_columns(decider.network, decider.theta[place], decider.column_sums[place])
+        mean, sigma = decider.mean, decider.noise_std
+        perturb_member(mean, sigma, decider.noise, row, key, bits, normals, own)
+        sum_columns(decider.network, own, decider.column_sums[place])
         decider.held[place] = row
     return place
 
@@ -274,9 +231,8 @@ def choose_output(decider, row, n_features, n_legal, key, decision, draw):
 @inner_kernel
 def decide_by_network(problem, state, b, decider, row, key, decision):
     """Decide as `decide`, by a network: one output for each vehicle and rule."""
-    nothing = np.int64(-1)
     if not is_decision_due(problem, state, b):
-        return nothing, nothing, nothing
+        return NOTHING
     place = find_network(decider, row)
     n = list_features(problem, state, b, decider.features, decider.seen)
     n_legal = list_actions(problem, state, b, decider.legal)
@@ -292,9 +248,8 @@ def decide_by_agents(problem, state, b, decider, row, key, decision):
     The first outputs of the one are the vehicles'; of the other's, one per action, those of the chosen
     vehicle count.
     """
-    nothing = np.int64(-1)
     if not is_decision_due(problem, state, b):
-        return nothing, nothing, nothing
+        return NOTHING
     own = decider.networks
     n = list_features(problem, state, b, own.features, own.seen)
     n_legal = list_actions(problem, state, b, own.legal)
@@ -303,14 +258,11 @@ def decide_by_agents(problem, state, b, decider, row, key, decision):
         if own.legal[k] % N_RULES == 0:
             own.legal[n_choices] = own.legal[k] // N_RULES
             n_choices += 1
-    chosen = nothing
-    for agent in range(2):
-        chosen = choose_output(own, 2 * row + agent, n, n_choices, key, decision, agent)
-        if agent == 0:
-            n_choices = np.int64(N_RULES)
-            for k in range(N_RULES):
-                own.legal[k] = chosen * N_RULES + k
-    v, rule = np.int64(chosen // N_RULES), np.int64(chosen % N_RULES)
+    v = choose_output(own, 2 * row, n, n_choices, key, decision, 0)
+    for k in range(N_RULES):
+        own.legal[k] = v * N_RULES + k
+    action = choose_output(own, 2 * row + 1, n, np.int64(N_RULES), key, decision, 1)
+    rule = np.int64(action % N_RULES)
     return v, np.int64(select_task(problem, state, b, v, rule)), rule
 
 
@@ -333,10 +285,9 @@ def decide(problem, state, b, decider, row, key, decision):
     return KINDS[type(decider)](problem, state, b, decider, row, key, decision)
 
 
-def _find_kind(
-    problem: Any, state: Any, b: Any, decider: Any, row: Any, key: Any, decision: Any
-) -> Callable[..., tuple[int, int, int]] | None:
-    own = KINDS.get(getattr(decider, "instance_class", type(None)))
+def find_kind(decider: Any, kinds: dict[type, Callable[..., Any]]) -> Callable[..., Any] | None:
+    """Return what decides for numba's type of a decider, None if it is none of these kinds."""
+    own = kinds.get(getattr(decider, "instance_class", type(None)))
     if own is None:
         return None
 
@@ -346,7 +297,11 @@ def _find_kind(
     return decide_by_own
 
 
-choose_by_type(decide, _find_kind)
+def _find(problem, state, b, decider, row, key, decision):
+    return find_kind(decider, KINDS)
+
+
+choose_by_type(decide, _find)
 
 
 @kernel
@@ -355,10 +310,8 @@ def derive_keys(seed, purpose, a, first, keys):
 
     Parameters
     ----------
-    seed, purpose, a, first : int
-        As `random.derive_key`.
-    keys : ndarray(uint32, (n, 4))
-        Output.
+    seed, purpose, a, first : int, as `random.derive_key`
+    keys : ndarray(uint32, (n, 4)), output
     """
     for k in range(len(keys)):
         derive_key(seed, purpose, a, first + k, keys[k])
@@ -374,70 +327,3 @@ def play_on(problem, state, b, decider, row, key):
         decision = state.episode[b, S.EPISODE_N_DECISIONS]
         v, position, _ = decide(problem, state, b, decider, row, key, decision)
         assign_task(problem, state, b, v, position)
-
-
-@kernel
-def play_episodes(problem, state, decider, episodes, piece, outcome):
-    """Play a piece of a list of episodes, as many side by side as `state` has rows.
-
-    Parameters
-    ----------
-    problem : Problem
-    state : State
-    decider : Decider
-    episodes : Episodes
-    piece : tuple of int, (first, last + 1)
-        The episodes to play.
-    outcome : Outcome
-        Output: the entries of these episodes.
-    """
-    first, last = piece
-    while first < last:
-        n_tile = min(len(state.episode), last - first)
-        for b in range(n_tile):
-            for word in range(4):
-                state.breakdown_key[b, word] = episodes.keys[first + b, word]
-            open_episode(problem, state, b, episodes.instances[first + b])
-        running = True
-        while running:
-            running = False
-            for b in range(n_tile):
-                if state.episode[b, S.EPISODE_PHASE] != S.RUNNING:
-                    continue
-                advance_events(problem, state, b)
-                if state.episode[b, S.EPISODE_PHASE] != S.RUNNING:
-                    continue
-                row, key = episodes.rows[first + b], state.breakdown_key[b]
-                decision = state.episode[b, S.EPISODE_N_DECISIONS]
-                v, position, _ = decide(problem, state, b, decider, row, key, decision)
-                assign_task(problem, state, b, v, position)
-                running = True
-        for b in range(n_tile):
-            write_outcome(state, b, outcome, first + b)
-        first += n_tile
-
-
-@kernel
-def decide_rows(problem, state, decider, keys, chosen):
-    """Decide in every row of `state` that runs, and change nothing.
-
-    Parameters
-    ----------
-    problem : Problem
-    state : State
-    decider : Decider
-        Its first function decides.
-    keys : ndarray(uint32, (B, 4))
-        Streams of the draws.
-    chosen : ndarray(int64, (B, 3))
-        Output: vehicle, position of its task in the pool, rule; -1 in rows that are over.
-    """
-    row = np.int64(0)
-    for b in range(len(state.episode)):
-        for k in range(3):
-            chosen[b, k] = -1
-        if state.episode[b, S.EPISODE_PHASE] == S.RUNNING:
-            decision = state.episode[b, S.EPISODE_N_DECISIONS]
-            chosen[b, 0], chosen[b, 1], chosen[b, 2] = decide(
-                problem, state, b, decider, row, keys[b], decision
-            )

@@ -16,7 +16,7 @@ from acerl_np.kernels.deciders import Decider
 from acerl_np.kernels.events import plan_breakdown
 from acerl_np.kernels.index import Pairs
 from acerl_np.kernels.random import draw_uniform, draw_waiting_time
-from acerl_np.kernels.state import Problem, State, copy_floor, copy_situation, count_ticks
+from acerl_np.kernels.state import Problem, State, copy_floor, copy_row, count_ticks
 from acerl_np.kernels.variation import copy_task, perturb_arrival, place_task
 from acerl_np.support.compiled import inner_kernel, kernel
 
@@ -38,27 +38,19 @@ class Ahead(NamedTuple):
 
     Attributes
     ----------
-    decider : Decider
-        The bases, one in each of its first R rows.
-    pairs : Pairs
-        Scratch of index functions as bases, which holds the scores of all pairs after a decision.
-    ranks_pairs : bool
-        Whether the bases are index functions.
-    draws : bool
-        Whether the bases draw.
-    history : Problem
-        H instances, on the floor and with the fleet of the episodes.
+    decider : Decider, the bases, one in each of its first R rows
+    pairs : Pairs, scratch of index functions as bases, which holds the scores of all pairs after a decision
+    ranks_pairs : bool, whether the bases are index functions
+    draws : bool, whether the bases draw
+    history : Problem, H instances, on the floor and with the fleet of the episodes
     excluded : ndarray(bool, (I, H)), records that are no future of an instance: its own content, and those
         of another part of the floor
     n_futures : int
-    future : Problem
-        Scratch: one instance, the future at hand.
-    states : State
-        Scratch: row PRESENT is the situation in the future at hand, row PLAYED is played.
-    seed : int
-        Of the futures' draws, beside the episode's key.
-    matches : bool
-        Whether records weigh by how well they agree with the day so far, or all the same.
+    future : Problem, scratch: one instance, the future at hand
+    states : State, scratch: row PRESENT is the situation in the future at hand, row PLAYED is played
+    seed : int, of the futures' draws, beside the episode's key
+    key : ndarray(uint32, (4,)), stream of the present decision's draws
+    matches : bool, whether records weigh by how well they agree with the day so far, or all the same
     cost_limit, penalty, margin : float
         A future's value is its makespan plus `penalty` times the tardiness beyond `cost_limit - margin`.
     past : ndarray(float64, (N_PAST_FIELDS,)), what the state does not hold
@@ -87,6 +79,7 @@ class Ahead(NamedTuple):
     future: Problem
     states: State
     seed: int
+    key: np.ndarray
     matches: bool
     cost_limit: float
     penalty: float
@@ -142,8 +135,8 @@ def match_record(history, h, ends, record, n_seen, now, window, ahead):
             deviation = max(deviation, nearest)
     missed = 0
     for task in range(n):
-        due_by = history.record[h, task, S.RECORD_ARRIVAL] + deviation
-        missed += 1 if due_by < now and not ahead.matched[h, task] else 0
+        latest = history.record[h, task, S.RECORD_ARRIVAL] + deviation
+        missed += latest < now and not ahead.matched[h, task]
     # The largest of k deviations is a little below the largest possible one.
     ahead.deviation[h] = np.ceil(deviation * (found + 2) / (found + 1))
     ahead.agreement[h] = found / max(1, n_seen + missed)
@@ -165,11 +158,11 @@ def weigh_history(problem, state, b, ahead):
         ahead.agreement[h] = 0.0
         if ahead.matches and not ahead.excluded[i, h]:
             n = np.int64(ahead.past[PAST_SEEN])
-            if n >= 0:
-                match_record(history, h, ahead.seen_ends, ahead.seen_record, n, now, window, ahead)
-            else:
+            ends, record = ahead.seen_ends, ahead.seen_record
+            if n < 0:
                 n = state.episode[b, S.EPISODE_N_ARRIVED]
-                match_record(history, h, problem.ends[i], problem.record[i], n, now, window, ahead)
+                ends, record = problem.ends[i], problem.record[i]
+            match_record(history, h, ends, record, n, now, window, ahead)
             ahead.weight[h] = TRUST * n * max(0.0, 2.0 * ahead.agreement[h] - 1.0)
             highest = max(highest, ahead.weight[h])
         else:
@@ -206,12 +199,12 @@ def write_present(problem, state, b, ahead):
     copy_floor(problem, i, future, 0)
     for task in range(state.episode[b, S.EPISODE_N_ARRIVED]):
         copy_task(problem, i, task, future, 0, task)
-    copy_situation(state, b, ahead.states, PRESENT)
+    copy_row(state, b, ahead.states, PRESENT)
     ahead.states.episode[PRESENT, S.EPISODE_INSTANCE] = 0
 
 
 @inner_kernel
-def write_future(state, b, ahead, f, h, key):
+def write_future(state, b, ahead, f, h):
     """Write what record h makes of future f: its tasks that have not arrived, and its breakdowns.
 
     A record that agrees with the day leaves its tasks without a counterpart, moved by at most its
@@ -225,7 +218,7 @@ def write_future(state, b, ahead, f, h, key):
     is_copy = ahead.agreement[h] > 0.5
     for task in range(history.instance[h, S.INSTANCE_N_TASKS]):
         arrival = history.record[h, task, S.RECORD_ARRIVAL]
-        uniform = draw_uniform(key, task, f + 1)
+        uniform = draw_uniform(ahead.key, task, f + 1)
         if is_copy:
             if ahead.matched[h, task] or arrival + ahead.deviation[h] < now + clock:
                 continue
@@ -233,8 +226,7 @@ def write_future(state, b, ahead, f, h, key):
             arrival = max(arrival, now + 1.0)
         else:
             unit = np.floor(future.unit[0, S.UNIT_SECONDS])
-            arrival = perturb_arrival(arrival, unit, uniform)
-            arrival -= clock
+            arrival = perturb_arrival(arrival, unit, uniform) - clock
             if arrival <= now:
                 continue
         copy_task(history, h, task, future, 0, n)
@@ -254,7 +246,7 @@ def write_future(state, b, ahead, f, h, key):
 
 
 @inner_kernel
-def find_repair_end(problem, state, b, v, ahead, h, key, f):
+def find_repair_end(problem, state, b, v, ahead, f, h):
     """Return the tick at which the broken vehicle v may be back, as history knows it.
 
     Listed breakdowns last as long as the same vehicle's in record h, or as the history's in the mean;
@@ -264,7 +256,8 @@ def find_repair_end(problem, state, b, v, ahead, h, key, f):
     now = state.episode[b, S.EPISODE_TIME]
     mean = problem.fleet[i, v, S.FLEET_MEAN_REPAIR]
     if problem.fleet[i, v, S.FLEET_MEAN_UPTIME] > 0.0:
-        return now + max(np.int64(1), count_ticks(mean * draw_waiting_time(key, f, 2 * v + 1)))
+        seconds = mean * draw_waiting_time(ahead.key, f, 2 * v + 1)
+        return now + max(np.int64(1), count_ticks(seconds))
     history = ahead.history
     began = now
     k = state.vehicle[b, v, S.VEHICLE_NEXT_BREAKDOWN]
@@ -287,9 +280,9 @@ def find_repair_end(problem, state, b, v, ahead, h, key, f):
 
 
 @kernel
-def open_future(problem, state, b, ahead, f, h, key):
+def open_future(problem, state, b, ahead, f, h):
     """Make future f of record h the one at hand; `write_present` must have been called."""
-    write_future(state, b, ahead, f, h, key)
+    write_future(state, b, ahead, f, h)
     states, future = ahead.states, ahead.future
     now = state.episode[b, S.EPISODE_TIME]
     i = state.episode[b, S.EPISODE_INSTANCE]
@@ -299,19 +292,19 @@ def open_future(problem, state, b, ahead, f, h, key):
     )
     # Breakdowns to come must not be those that the true episode will draw.
     for word in range(4):
-        states.breakdown_key[PRESENT, word] = key[word] ^ np.uint32(f + 1)
+        states.breakdown_key[PRESENT, word] = ahead.key[word] ^ np.uint32(f + 1)
     for v in range(future.instance[0, S.INSTANCE_N_VEHICLES]):
         states.vehicle[PRESENT, v, S.VEHICLE_NEXT_BREAKDOWN] = 0
         plan_breakdown(future, states, PRESENT, v, now)
         if state.vehicle[b, v, S.VEHICLE_STATUS] == S.BROKEN:
-            back = find_repair_end(problem, state, b, v, ahead, h, key, f)
+            back = find_repair_end(problem, state, b, v, ahead, f, h)
             states.vehicle[PRESENT, v, S.VEHICLE_EVENT_TICK] = back
 
 
 @inner_kernel
-def pick_future(ahead, start, f):
+def pick_future(ahead, f):
     """Return the historical record of future f."""
-    place = start + f * GOLDEN
+    place = draw_uniform(ahead.key, np.int64(0), np.int64(0)) + f * GOLDEN
     return pick_record(ahead, place - np.floor(place))
 
 

@@ -12,8 +12,9 @@ import numpy as np
 
 from acerl_np.kernels import state as S
 from acerl_np.kernels.events import has_choice
+from acerl_np.kernels.network import draw_softmax
 from acerl_np.kernels.random import draw_uniform
-from acerl_np.kernels.state import count_ticks, find_priority, is_offered, may_carry
+from acerl_np.kernels.state import count_ticks, find_due, find_priority, is_offered, may_carry
 from acerl_np.kernels.ways import find_approach, find_slowdown
 from acerl_np.support.compiled import inner_kernel
 
@@ -69,8 +70,7 @@ class Index(NamedTuple):
     parameters : ndarray(float32, (N, n_parameters))
     used : ndarray(int32, (n_used,)), features, ascending
     n_hidden : int
-    n_names : int
-        Vehicles that are told apart, 0 for none.
+    n_names : int, vehicles that are told apart, 0 for none
     knows_breakdowns, knows_rest : bool
         Whether listed breakdowns, and the number and times of tasks, are looked at.
     """
@@ -228,15 +228,14 @@ def compare_tasks(problem, state, b, pairs):
         )
         loaded = distance[pickup, delivery] * seconds
         loaded += find_slowdown(problem, row, pickup, delivery)
-        due = problem.record[i, task, S.RECORD_ARRIVAL] + problem.record[i, task, S.RECORD_EXPIRY]
-        pairs.approach[k] = due - problem.record[i, task, S.RECORD_HANDLING] - loaded
+        latest = find_due(problem, i, task) - problem.record[i, task, S.RECORD_HANDLING]
+        pairs.approach[k] = latest - loaded
     for k in range(size):
         task = state.pool[b, k]
-        due = problem.record[i, task, S.RECORD_ARRIVAL] + problem.record[i, task, S.RECORD_EXPIRY]
+        due = find_due(problem, i, task)
         delivery = problem.ends[i, task, S.ENDS_DELIVERY]
         nearest, total, tightest = np.inf, 0.0, np.inf
-        earlier = 0
-        n = 0
+        earlier, n = 0, 0
         for j in range(most):
             if j == k:
                 continue
@@ -248,12 +247,7 @@ def compare_tasks(problem, state, b, pairs):
             total += metres
             way = metres * seconds + find_slowdown(problem, row, delivery, pickup)
             tightest = min(tightest, pairs.approach[j] - way)
-            if (
-                problem.record[i, other, S.RECORD_ARRIVAL]
-                + problem.record[i, other, S.RECORD_EXPIRY]
-                < due
-            ):
-                earlier += 1
+            earlier += 1 if find_due(problem, i, other) < due else 0
         pairs.nearest[k] = nearest if n > 0 else 0.0
         pairs.mean[k] = total / max(1, n)
         pairs.tightest[k] = tightest
@@ -272,12 +266,9 @@ def write_features(problem, state, b, index, v, k, n_idle, busy, pairs):
 
     Parameters
     ----------
-    n_idle : int
-        Idle vehicles.
-    busy : tuple of (float, float, int)
-        From `find_soonest`.
-    pairs : Pairs
-        Input: what `find_soonest` and `compare_tasks` found, and `approach`. Output: `x`.
+    n_idle : int, idle vehicles
+    busy : tuple of (float, float, int), from `find_soonest`
+    pairs : Pairs, input: what `find_soonest` and `compare_tasks` found, and `approach`. Output: `x`.
     """
     i = state.episode[b, S.EPISODE_INSTANCE]
     layout = problem.instance[i, S.INSTANCE_LAYOUT]
@@ -288,14 +279,13 @@ def write_features(problem, state, b, index, v, k, n_idle, busy, pairs):
     per_metre = 1.0 / problem.unit[i, S.UNIT_METRES]
     x = pairs.x
     task = state.pool[b, k]
-    pickup = problem.ends[i, task, S.ENDS_PICKUP]
-    due = problem.record[i, task, S.RECORD_ARRIVAL] + problem.record[i, task, S.RECORD_EXPIRY]
-    speed = problem.fleet[i, v, S.FLEET_SPEED]
+    pickup, delivery = problem.ends[i, task, S.ENDS_PICKUP], problem.ends[i, task, S.ENDS_DELIVERY]
+    due = find_due(problem, i, task)
     approach = pairs.approach[k]
-    delivery = problem.ends[i, task, S.ENDS_DELIVERY]
     metres = problem.distance[layout, pickup, delivery]
     handling = problem.record[i, task, S.RECORD_HANDLING]
     row = problem.fleet[i, v, S.FLEET_SLOWDOWN]
+    speed = problem.fleet[i, v, S.FLEET_SPEED]
     loaded = metres / speed + find_slowdown(problem, row, pickup, delivery) + handling
     finish = now + approach + loaded
     slack = (due - finish) * per_second
@@ -432,16 +422,7 @@ def choose_pair(problem, state, b, index, row, greedy, key, decision, pairs):
         if pairs.score[k] > pairs.score[best]:
             best = k
     if not greedy:
-        highest = pairs.score[best]
-        total = 0.0
         for k in range(n):
-            pairs.weight[k] = np.exp(pairs.score[k] - highest)
-            total += pairs.weight[k]
-        remaining = draw_uniform(key, decision, np.int64(0)) * total
-        best = n - 1
-        for k in range(n):
-            remaining -= pairs.weight[k]
-            if remaining < 0.0:
-                best = k
-                break
+            pairs.weight[k] = pairs.score[k]
+        best = draw_softmax(pairs.weight, n, draw_uniform(key, decision, np.int64(0)))
     return np.int64(pairs.vehicle[best]), np.int64(pairs.position[best])

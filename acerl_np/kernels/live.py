@@ -12,7 +12,6 @@ import numpy as np
 
 from acerl_np.kernels import state as S
 from acerl_np.kernels.deciders import decide
-from acerl_np.kernels.observation import clear_view, write_view
 from acerl_np.support.compiled import kernel
 
 FAR_TICK = np.int64(2**40)
@@ -51,11 +50,8 @@ def count_from(problem, state, clock, now, day, relative):
 
     Parameters
     ----------
-    clock : Clock
-    now : float
-        s.
-    day : float
-        s, the day's start, from which planned breakdowns count.
+    now : float, s
+    day : float, s, the day's start, from which planned breakdowns count
     relative : bool
         Whether arrivals are counted from now, too. Rules compare sums of them, whose ties rounding would
         break, so they read them as they are.
@@ -102,19 +98,11 @@ def decide_live(problem, state, clock, now, day, relative, decider, key, decisio
 
     Parameters
     ----------
-    problem : Problem
-    state : State
-        Row 0 is read, once its times are counted from now.
-    clock : Clock
-    now, day : float
-    relative : bool
-        As `count_from` takes them.
-    decider : Decider
-        Its first function decides.
-    key : ndarray(uint32, (4,))
-        Stream of the draws.
-    decision : int
-        Number of decisions before this one.
+    state : State, row 0 is read, once its times are counted from now
+    relative : bool, as `count_from` takes them
+    decider : Decider, its first function decides
+    key : ndarray(uint32, (4,)), stream of the draws
+    decision : int, number of decisions before this one
 
     Returns
     -------
@@ -123,18 +111,3 @@ def decide_live(problem, state, clock, now, day, relative, decider, key, decisio
     """
     count_from(problem, state, clock, now, day, relative)
     return decide(problem, state, np.int64(0), decider, np.int64(0), key, decision)
-
-
-@kernel
-def look(problem, state, view):
-    """Write what is seen in row 0, and which actions are legal.
-
-    Parameters
-    ----------
-    problem : Problem
-    state : State
-    view : View
-        Output: row 0.
-    """
-    clear_view(view, 0)
-    write_view(problem, state, 0, view)

@@ -8,14 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from acerl_np.kernels import state as S
-from acerl_np.kernels.deciders import decide, play_on
-from acerl_np.kernels.events import (
-    advance_events,
-    assign_task,
-    has_choice,
-    is_decision_due,
-    start_episode,
-)
+from acerl_np.kernels.deciders import NO_RULE, NOTHING, decide, play_on
+from acerl_np.kernels.events import assign_task, has_choice, is_decision_due
 from acerl_np.kernels.futures import (
     PAST_DELAY,
     PAST_HOLES,
@@ -30,7 +24,7 @@ from acerl_np.kernels.futures import (
 )
 from acerl_np.kernels.random import draw_uniform
 from acerl_np.kernels.rules import N_RULES, select_task
-from acerl_np.kernels.state import copy_situation, write_outcome
+from acerl_np.kernels.state import copy_row
 from acerl_np.support.compiled import inner_kernel, kernel
 
 UNFINISHED = 1e9
@@ -85,7 +79,7 @@ def list_candidates(ahead, row):
 def play_out(ahead, row, v, position):
     """Return the value of the future at hand after an assignment, if base `row` decides from then on."""
     states, future = ahead.states, ahead.future
-    copy_situation(states, PRESENT, states, PLAYED)
+    copy_row(states, PRESENT, states, PLAYED)
     assign_task(future, states, PLAYED, v, position)
     play_on(future, states, PLAYED, ahead.decider, row, states.breakdown_key[PLAYED])
     if states.episode[PLAYED, S.EPISODE_PHASE] != S.FINISHED:
@@ -112,31 +106,31 @@ def count_candidates(ahead):
 
 
 @kernel
-def begin_lookahead(problem, state, b, ahead, key):
-    """Weigh the history and list the candidates of episode b.
+def begin_lookahead(problem, state, b, ahead, key, decision):
+    """Derive a decision's key, weigh the history and list the candidates of episode b.
 
     Parameters
     ----------
-    problem : Problem
-    state : State
-    b : int
-    ahead : Ahead
-        Output: weights, candidates, sums of 0.
-    key : ndarray(uint32, (4,))
-        Stream of the draws, of this decision.
+    key : ndarray(uint32, (4,)), stream of the episode's draws
+    decision : int, number of decisions before this one
 
     Returns
     -------
     int
         0 if no decision is due, 1 if there is one candidate, 2 for more: then `rate_candidates` tells.
     """
+    for word in range(4):
+        uniform = draw_uniform(key, decision, np.int64(word + 2))
+        ahead.key[word] = np.uint32(uniform * 4294967296.0)
+    low = np.int64(0xFFFFFFFF)
+    ahead.key[0] ^= np.uint32(ahead.seed & low)
+    ahead.key[1] ^= np.uint32((ahead.seed >> np.int64(32)) & low)
     if not is_decision_due(problem, state, b):
         return 0
     weigh_history(problem, state, b, ahead)
     write_present(problem, state, b, ahead)
     f = np.int64(0)
-    h = pick_future(ahead, draw_uniform(key, f, f), f)
-    open_future(problem, state, b, ahead, f, h, key)
+    open_future(problem, state, b, ahead, f, pick_future(ahead, f))
     for row in range(len(ahead.candidate)):
         list_candidates(ahead, row)
         for k in range(ahead.candidate.shape[1]):
@@ -147,25 +141,12 @@ def begin_lookahead(problem, state, b, ahead, key):
 
 
 @kernel
-def rate_candidates(problem, state, b, ahead, key, first, last):
-    """Add the values of futures `first` to `last` - 1 of episode b to the candidates' sums.
-
-    Parameters
-    ----------
-    problem : Problem
-    state : State
-    b : int
-    ahead : Ahead
-        Output: `total`.
-    key : ndarray(uint32, (4,))
-        Stream of the draws, of this decision.
-    first, last : int
-    """
-    start = draw_uniform(key, np.int64(0), np.int64(0))
+def rate_candidates(problem, state, b, ahead, first, last):
+    """Add the values of futures `first` to `last` - 1 of episode b to the candidates' sums."""
     for f in range(first, last):
-        h = pick_future(ahead, start, f)
+        h = pick_future(ahead, f)
         if not ahead.known[h]:
-            open_future(problem, state, b, ahead, f, h, key)
+            open_future(problem, state, b, ahead, f, h)
             for row in range(len(ahead.candidate)):
                 for k in range(ahead.n_candidates[row]):
                     v, position = ahead.candidate[row, k, 0], ahead.candidate[row, k, 1]
@@ -195,87 +176,13 @@ def pick_candidate(ahead):
     return best_row, best_k, chosen[0], chosen[1]
 
 
-@inner_kernel
-def derive_decision_key(ahead, key, decision, own):
-    """Write the key of a decision's draws: from the episode's key, the decision and the lookahead's seed."""
-    for word in range(4):
-        own[word] = np.uint32(draw_uniform(key, decision, np.int64(word + 2)) * 4294967296.0)
-    low = np.int64(0xFFFFFFFF)
-    own[0] ^= np.uint32(ahead.seed & low)
-    own[1] ^= np.uint32((ahead.seed >> np.int64(32)) & low)
-
-
 @kernel
-def decide_ahead(problem, state, b, ahead, key, own):
-    """Return vehicle and pool position that a lookahead over all its futures chooses; -1 twice if none.
-
-    Parameters
-    ----------
-    problem : Problem
-    state : State
-    b : int
-    ahead : Ahead
-    key : ndarray(uint32, (4,))
-        Stream of the episode's draws.
-    own : ndarray(uint32, (4,))
-        Output: key of the decision's draws.
-    """
-    derive_decision_key(ahead, key, state.episode[b, S.EPISODE_N_DECISIONS], own)
-    found = begin_lookahead(problem, state, b, ahead, own)
+def decide_ahead(problem, state, b, ahead, row, key, decision):
+    """Decide as `deciders.decide`, by a lookahead over all its futures."""
+    found = begin_lookahead(problem, state, b, ahead, key, decision)
     if found == 0:
-        return np.int64(-1), np.int64(-1)
+        return NOTHING
     if found > 1:  # else there is nothing to compare
-        rate_candidates(problem, state, b, ahead, own, np.int64(0), np.int64(ahead.n_futures))
+        rate_candidates(problem, state, b, ahead, np.int64(0), np.int64(ahead.n_futures))
     _, _, v, position = pick_candidate(ahead)
-    return v, position
-
-
-@kernel
-def play_ahead(problem, state, ahead, episodes, episode, begins, n_decisions, outcome):
-    """Play some decisions of an episode of a list with lookahead, in row 0 of `state`.
-
-    A call cannot be interrupted, and an episode may take minutes.
-
-    Parameters
-    ----------
-    problem, state, ahead, episodes, outcome
-        As `deciders.play_episodes`, with a lookahead in place of the decider.
-    episode : int
-    begins : bool
-        Whether the episode begins; else it goes on.
-    n_decisions : int
-        Most decisions of this call.
-
-    Returns
-    -------
-    bool
-        Whether the episode is still running.
-    """
-    own = np.empty(4, np.uint32)
-    b = np.int64(0)
-    if begins:
-        for word in range(4):
-            state.breakdown_key[b, word] = episodes.keys[episode, word]
-        start_episode(problem, state, b, episodes.instances[episode])
-    for _ in range(n_decisions):
-        if state.episode[b, S.EPISODE_PHASE] != S.RUNNING:
-            break
-        v, position = decide_ahead(problem, state, b, ahead, episodes.keys[episode], own)
-        assign_task(problem, state, b, v, position)
-        advance_events(problem, state, b)
-    if state.episode[b, S.EPISODE_PHASE] == S.RUNNING:
-        return True
-    write_outcome(state, b, outcome, episode)
-    return False
-
-
-@kernel
-def decide_ahead_rows(problem, state, ahead, keys, chosen):
-    """Decide in every row of `state` that runs, and change nothing; as `deciders.decide_rows`."""
-    own = np.empty(4, np.uint32)
-    for b in range(len(state.episode)):
-        for k in range(3):
-            chosen[b, k] = -1
-        if state.episode[b, S.EPISODE_PHASE] == S.RUNNING:
-            v, position = decide_ahead(problem, state, b, ahead, keys[b], own)
-            chosen[b, 0], chosen[b, 1] = v, position
+    return v, position, NO_RULE

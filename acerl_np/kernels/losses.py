@@ -13,16 +13,12 @@ from acerl_np.support.compiled import inner_kernel, kernel
 
 @inner_kernel
 def find_probabilities(logits, first, mask, probability):
-    """Write the masked softmax of the logits from `first` on into `probability`; return its entropy, nats.
+    """Write the masked softmax of the logits from `first` on into `probability`, 0 where illegal.
 
-    Parameters
-    ----------
-    logits : ndarray(float, (at least first + n,))
-    first : int
-    mask : ndarray(bool, (n,))
-        At least one is True.
-    probability : ndarray(float64, (n,))
-        Output, 0 where illegal.
+    Returns
+    -------
+    tuple of (float, float, float)
+        Its entropy, nats; the largest legal logit, and the logarithm of the softmax's denominator beside it.
     """
     highest = -np.inf
     for j in range(len(mask)):
@@ -32,26 +28,13 @@ def find_probabilities(logits, first, mask, probability):
     for j in range(len(mask)):
         probability[j] = np.exp(np.float64(logits[first + j]) - highest) if mask[j] else 0.0
         total += probability[j]
+    log_total = np.log(total)
     entropy = 0.0
     for j in range(len(mask)):
         if mask[j]:
             probability[j] /= total
-            entropy -= probability[j] * (np.float64(logits[first + j]) - highest - np.log(total))
-    return entropy
-
-
-@inner_kernel
-def find_log(logits, first, mask, action):
-    """Return the logarithm of the masked softmax at a legal action."""
-    highest = -np.inf
-    for j in range(len(mask)):
-        if mask[j]:
-            highest = max(highest, np.float64(logits[first + j]))
-    total = 0.0
-    for j in range(len(mask)):
-        if mask[j]:
-            total += np.exp(np.float64(logits[first + j]) - highest)
-    return np.float64(logits[first + action]) - highest - np.log(total)
+            entropy -= probability[j] * (np.float64(logits[first + j]) - highest - log_total)
+    return entropy, highest, log_total
 
 
 @kernel
@@ -61,12 +44,10 @@ def sample_actions(logits, first, mask, uniforms, action):
     Parameters
     ----------
     logits : ndarray(float32, (B, W))
-    first : ndarray(int64, (B,))
-        Where a row's logits begin.
+    first : ndarray(int64, (B,)), where a row's logits begin
     mask : ndarray(bool, (B, n))
     uniforms : ndarray(float64, (B,)), in [0, 1)
-    action : ndarray(int64, (B,))
-        Output.
+    action : ndarray(int64, (B,)), output
     """
     probability = np.empty(mask.shape[1])
     for b in range(len(mask)):
@@ -90,12 +71,13 @@ def find_logs(logits, first, mask, rows, action, log):
     first, mask, action
         As `clip_surrogate`.
     rows : ndarray(int64, (m,))
-    log : ndarray(float64, (N,))
-        Output.
+    log : ndarray(float64, (N,)), output
     """
+    probability = np.empty(mask.shape[1])
     for s in range(len(rows)):
         row = rows[s]
-        log[row] = find_log(logits[s], first[row], mask[row], action[row])
+        _, highest, log_total = find_probabilities(logits[s], first[row], mask[row], probability)
+        log[row] = np.float64(logits[s, first[row] + action[row]]) - highest - log_total
 
 
 @kernel
@@ -109,20 +91,13 @@ def clip_surrogate(
 
     Parameters
     ----------
-    logits : ndarray(float, (at least m, W))
-        Of batch rows.
-    first : ndarray(int64, (N,))
-        Column of a row's first logit.
-    mask : ndarray(bool, (N, n))
-        Legal actions among the n that begin there.
-    rows : ndarray(int64, (m,))
-        Row of the other arrays that each batch row is.
-    action : ndarray(int64, (N,))
-        From 0 to n - 1.
+    logits : ndarray(float, (at least m, W)), of batch rows
+    first : ndarray(int64, (N,)), column of a row's first logit
+    mask : ndarray(bool, (N, n)), legal actions among the n that begin there
+    rows : ndarray(int64, (m,)), row of the other arrays that each batch row is
+    action : ndarray(int64, (N,)), from 0 to n - 1
     old_log, advantage : ndarray(float64, (N,))
-    clip, entropy_factor : float
-    delta : ndarray(float, (at least m, W))
-        Output: all columns of m rows.
+    delta : ndarray(float, (at least m, W)), output: all columns of m rows
     """
     m = len(rows)
     n = mask.shape[1]
@@ -133,8 +108,9 @@ def clip_surrogate(
         begin, taken, gain = first[row], action[row], advantage[row]
         for j in range(delta.shape[1]):
             delta[s, j] = 0.0
-        entropy = find_probabilities(logits[s], begin, mask[row], probability)
-        ratio = np.exp(find_log(logits[s], begin, mask[row], taken) - old_log[row])
+        entropy, highest, log_total = find_probabilities(logits[s], begin, mask[row], probability)
+        log = np.float64(logits[s, begin + taken]) - highest - log_total
+        ratio = np.exp(log - old_log[row])
         bounded = min(max(ratio, 1.0 - clip), 1.0 + clip)
         loss -= min(ratio * gain, bounded * gain) + entropy_factor * entropy
         slope = -gain * ratio if ratio * gain <= bounded * gain else 0.0
@@ -155,13 +131,9 @@ def square_errors(out, column, rows, target, weight, delta):
     Parameters
     ----------
     out : ndarray(float, (at least m, W))
-    column : ndarray(int64, (N,))
-        Which output of a row is meant: the action taken, or the head of the value.
+    column : ndarray(int64, (N,)), which output of a row is meant: the action taken, or the head of the value
     rows : ndarray(int64, (m,))
-    target : ndarray(float64, (N,))
-    weight : float
-    delta : ndarray(float, (at least m, W))
-        Output: these columns alone.
+    delta : ndarray(float, (at least m, W)), output: these columns alone
     """
     m = len(rows)
     loss = 0.0
@@ -182,18 +154,15 @@ def find_soft_values(logits, mask, q1, q2, alpha, value):
     Parameters
     ----------
     logits, q1, q2 : ndarray(float, (at least m, W))
-    mask : ndarray(bool, (m, n))
-        Rows without a legal action are over and get 0.
-    alpha : float
-    value : ndarray(float64, (m,))
-        Output.
+    mask : ndarray(bool, (m, n)), rows without a legal action are over and get 0
+    value : ndarray(float64, (m,)), output
     """
     n = mask.shape[1]
     probability = np.empty(n)
     for s in range(len(mask)):
         value[s] = 0.0
         if mask[s].any():
-            value[s] = alpha * find_probabilities(logits[s], 0, mask[s], probability)
+            value[s] = alpha * find_probabilities(logits[s], 0, mask[s], probability)[0]
             for j in range(n):
                 if mask[s, j]:
                     value[s] += probability[j] * np.float64(min(q1[s, j], q2[s, j]))
@@ -207,12 +176,9 @@ def soften_policy(logits, mask, q1, q2, alpha, delta):
 
     Parameters
     ----------
-    logits, q1, q2 : ndarray(float, (at least m, W))
-        The critics are constants here.
+    logits, q1, q2 : ndarray(float, (at least m, W)), the critics are constants here
     mask : ndarray(bool, (m, n))
-    alpha : float
-    delta : ndarray(float, (at least m, W))
-        Output: all columns of m rows.
+    delta : ndarray(float, (at least m, W)), output: all columns of m rows
     """
     m, n = mask.shape
     probability = np.empty(n)
@@ -220,7 +186,7 @@ def soften_policy(logits, mask, q1, q2, alpha, delta):
     for s in range(m):
         for j in range(delta.shape[1]):
             delta[s, j] = 0.0
-        entropy = find_probabilities(logits[s], 0, mask[s], probability)
+        entropy, _, _ = find_probabilities(logits[s], 0, mask[s], probability)
         value = 0.0
         for j in range(n):
             if mask[s, j]:

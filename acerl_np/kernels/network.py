@@ -24,11 +24,9 @@ class Network(NamedTuple):
 
     Attributes
     ----------
-    sizes : ndarray(int64, (n_layers + 1,))
-        Layer sizes, n_features first, n_actions last.
+    sizes : ndarray(int64, (n_layers + 1,)), layer sizes, n_features first, n_actions last
     has_biases : bool
-    standardises : bool
-        Whether an observation is standardised before the first layer.
+    standardises : bool, whether an observation is standardised before the first layer
     """
 
     sizes: np.ndarray
@@ -56,8 +54,7 @@ class Layers(NamedTuple):
     Attributes
     ----------
     hidden : ndarray(float32, (at least the widest layer,))
-    active : Features
-        The units that are not zero after ReLU, with room for the widest layer.
+    active : Features, the units that are not zero after ReLU, with room for the widest layer
     logits : ndarray(float32, (n_actions,))
     """
 
@@ -114,19 +111,19 @@ def sum_columns(network, theta, total):
 def add_inputs(features, n, weights, n_out, out):
     """Add the value of each of n features times its row of `weights` to `out`, in their order."""
     position, value = features.position, features.value
-    first = np.int64(0)
+    first, nil, one = np.int64(0), np.int64(0), np.int64(1)
     while first + 64 <= n_out:
-        add_64(position, value, n, weights, n_out, first, out)
+        add_64(position, value, nil, nil, one, weights, first, n_out, n, out, first, nil)
         first += 64
     while first + 16 <= n_out:
-        add_16(position, value, n, weights, n_out, first, out)
+        add_16(position, value, nil, nil, one, weights, first, n_out, n, out, first, nil)
         first += 16
     # The output layer has four columns for each vehicle, twelve on the DMH floor.
     while first + 12 <= n_out:
-        add_12(position, value, n, weights, n_out, first, out)
+        add_12(position, value, nil, nil, one, weights, first, n_out, n, out, first, nil)
         first += 12
     while first + 4 <= n_out:
-        add_4(position, value, n, weights, n_out, first, out)
+        add_4(position, value, nil, nil, one, weights, first, n_out, n, out, first, nil)
         first += 4
     for k in range(n):
         row = position[k] * n_out
@@ -144,15 +141,10 @@ def forward(network, theta, column_sums, features, n, layers):
 
     Parameters
     ----------
-    network : Network
     theta : ndarray(float32, (n_parameters,))
-    column_sums : ndarray(float32, (sizes[1],))
-        From `sum_columns`.
-    features : Features
-    n : int
-        Number of features that are listed.
-    layers : Layers
-        Output: the logits.
+    column_sums : ndarray(float32, (sizes[1],)), from `sum_columns`
+    n : int, number of features that are listed
+    layers : Layers, output: the logits
     """
     sizes = network.sizes
     shift = F(0.0)
@@ -218,6 +210,24 @@ def choose_greedy(logits, legal, n_legal):
     return best
 
 
+@inner_kernel
+def draw_softmax(weight, n, uniform):
+    """Draw one of n numbers by their softmax, by inversion with one uniform number; overwrite them."""
+    highest = -np.inf
+    for k in range(n):
+        highest = max(highest, weight[k])
+    total = 0.0
+    for k in range(n):
+        weight[k] = np.exp(weight[k] - highest)
+        total += weight[k]
+    remaining = uniform * total
+    for k in range(n):
+        remaining -= weight[k]
+        if remaining < 0.0:
+            return k
+    return n - 1
+
+
 @kernel
 def choose_sampled(logits, legal, n_legal, uniform, weight):
     """Sample a legal action from the masked softmax by inversion with one uniform number.
@@ -225,26 +235,13 @@ def choose_sampled(logits, legal, n_legal, uniform, weight):
     Parameters
     ----------
     logits : ndarray(float32, (n_actions,))
-    legal : ndarray(int32, (n_actions,))
-        Legal actions in the first `n_legal` entries.
-    uniform : float
-        In [0, 1).
-    weight : ndarray(float64, (n_actions,))
-        Scratch.
+    legal : ndarray(int32, (n_actions,)), legal actions in the first `n_legal` entries
+    uniform : float, in [0, 1)
+    weight : ndarray(float64, (n_actions,)), scratch
     """
-    highest = -np.inf
     for k in range(n_legal):
-        highest = max(highest, np.float64(logits[legal[k]]))
-    total = 0.0
-    for k in range(n_legal):
-        weight[k] = np.exp(np.float64(logits[legal[k]]) - highest)
-        total += weight[k]
-    remaining = uniform * total
-    for k in range(n_legal):
-        remaining -= weight[k]
-        if remaining < 0.0:
-            return legal[k]
-    return legal[n_legal - 1]
+        weight[k] = np.float64(logits[legal[k]])
+    return legal[draw_softmax(weight, n_legal, uniform)]
 
 
 @kernel
@@ -265,14 +262,11 @@ def act_batch(network, theta, column_sums, observation, mask, uniforms, actions)
 
     Parameters
     ----------
-    network : Network
     observation : ndarray(float32, (B, n_features))
-    mask : ndarray(bool, (B, n_actions))
-        Rows without a legal action get -1.
+    mask : ndarray(bool, (B, n_actions)), rows without a legal action get -1
     uniforms : ndarray(float64, (B,)) or ndarray(float64, (0,))
         Numbers in [0, 1) to sample with; none for the action of largest logit.
-    actions : ndarray(int64, (B,))
-        Output.
+    actions : ndarray(int64, (B,)), output
     """
     sizes = network.sizes
     n_features = sizes[0]

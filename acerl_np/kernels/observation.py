@@ -112,18 +112,9 @@ def list_features(problem, state, b, features, seen):
 
     Parameters
     ----------
-    problem : Problem
-    state : State
-        The positions of working vehicles are brought up to date.
-    b : int
-    features : Features
-        Output.
-    seen : ndarray(int32, (at least as many as slots, N_SEEN_FIELDS))
-        Output, see `list_seen`.
-
-    Returns
-    -------
-    int
+    state : State, the positions of working vehicles are brought up to date
+    features : Features, output
+    seen : ndarray(int32, (at least as many as slots, N_SEEN_FIELDS)), output, see `list_seen`
     """
     i = state.episode[b, S.EPISODE_INSTANCE]
     now = state.episode[b, S.EPISODE_TIME]
@@ -177,8 +168,7 @@ def list_actions(problem, state, b, legal):
 
     Parameters
     ----------
-    legal : ndarray(int32, (n_actions,))
-        Output.
+    legal : ndarray(int32, (n_actions,)), output
     """
     n = 0
     for v in range(problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_N_VEHICLES]):
@@ -190,17 +180,14 @@ def list_actions(problem, state, b, legal):
 
 
 @inner_kernel
-def clear_view(view, b):
-    """Let nothing be seen in episode b."""
+def write_view(problem, state, b, view):
+    """Write what is seen in row b, and which actions are legal; nothing once the episode is over."""
     for k in range(view.observation.shape[1]):
         view.observation[b, k] = np.float32(0.0)
     for k in range(view.mask.shape[1]):
         view.mask[b, k] = False
-
-
-@inner_kernel
-def write_view(problem, state, b, view):
-    """Write what is seen in episode b, which runs, over a cleared row of `view`."""
+    if state.episode[b, S.EPISODE_PHASE] != S.RUNNING:
+        return
     n = list_features(problem, state, b, view.features, view.seen)
     for k in range(n):
         view.observation[b, view.features.position[k]] = view.features.value[k]

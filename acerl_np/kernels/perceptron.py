@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from acerl_np.kernels.vector import add_1_by_16, add_4_by_16, add_16, add_64
+from acerl_np.kernels.network import Features, add_inputs, list_nonzero
+from acerl_np.kernels.vector import add_1_by_16, add_4_by_16
 from acerl_np.support.compiled import inner_kernel, kernel
 
 F = np.float32
@@ -41,12 +42,10 @@ class Layers(NamedTuple):
 
     Attributes
     ----------
-    out : ndarray(float, (L, M, W))
-        Outputs, after ReLU but for the last layer's.
+    out : ndarray(float, (L, M, W)), outputs, after ReLU but for the last layer's
     delta : ndarray(float, (L, M, W))
         Derivatives of the loss for each layer's sums; a loss writes those of the last layer.
-    turned : ndarray(float, (W * W,))
-        Scratch: a layer's weights, output-major.
+    turned : ndarray(float, (W * W,)), scratch: a layer's weights, output-major
     """
 
     out: np.ndarray
@@ -76,13 +75,8 @@ def allocate_layers(sizes: np.ndarray, n_rows: int, dtype: type = np.float32) ->
 def list_inputs(observation, inputs):
     """List the entries of each row of `observation` (ndarray(float, (N, n_features))) that are not zero."""
     for row in range(len(observation)):
-        n = 0
-        for k in range(observation.shape[1]):
-            x = observation[row, k]
-            inputs.position[row, n] = k
-            inputs.value[row, n] = x
-            n += 1 if x != 0.0 else 0
-        inputs.length[row] = n
+        own = Features(inputs.position[row], inputs.value[row])
+        inputs.length[row] = list_nonzero(observation[row], own)
 
 
 @inner_kernel
@@ -90,38 +84,19 @@ def _multiply(a, a_first, a_row, a_step, b, b_first, b_step, n, out, out_first, 
     """Add the product of two matrices to a third of `shape` (rows, columns), in strides of flat arrays."""
     n_rows, n_columns = shape
     row = np.int64(0)
-    while row + 4 <= n_rows:
-        for j in range(0, n_columns, LANES):
-            add_4_by_16(
-                a,
-                a_first + row * a_row,
-                a_row,
-                a_step,
-                b,
-                b_first + j,
-                b_step,
-                n,
-                out,
-                out_first + row * out_row + j,
-                out_row,
-            )
-        row += 4
     while row < n_rows:
+        four = row + 4 <= n_rows
+        at, to = a_first + row * a_row, out_first + row * out_row
         for j in range(0, n_columns, LANES):
-            add_1_by_16(
-                a,
-                a_first + row * a_row,
-                a_row,
-                a_step,
-                b,
-                b_first + j,
-                b_step,
-                n,
-                out,
-                out_first + row * out_row + j,
-                out_row,
-            )
-        row += 1
+            if four:
+                add_4_by_16(
+                    b, a, at, a_row, a_step, b, b_first + j, b_step, n, out, to + j, out_row
+                )
+            else:
+                add_1_by_16(
+                    b, a, at, a_row, a_step, b, b_first + j, b_step, n, out, to + j, out_row
+                )
+        row += 4 if four else 1
 
 
 @kernel
@@ -133,10 +108,8 @@ def forward(sizes, theta, inputs, rows, layers):
     sizes : ndarray(int64, (L + 1,)), padded
     theta : ndarray(float, (n_parameters,))
     inputs : Inputs
-    rows : ndarray(int64, (m,))
-        At most as many as `layers` has.
-    layers : Layers
-        Output: `out`.
+    rows : ndarray(int64, (m,)), at most as many as `layers` has
+    layers : Layers, output: `out`
     """
     m = len(rows)
     n_layers = len(sizes) - 1
@@ -155,13 +128,7 @@ def forward(sizes, theta, inputs, rows, layers):
             if layer == 0:
                 row = rows[s]
                 position, value = inputs.position[row], inputs.value[row]
-                first = np.int64(0)
-                while first + 64 <= n_out:
-                    add_64(position, value, inputs.length[row], weights, n_out, first, out)
-                    first += 64
-                while first < n_out:
-                    add_16(position, value, inputs.length[row], weights, n_out, first, out)
-                    first += 16
+                add_inputs(Features(position, value), inputs.length[row], weights, n_out, out)
         if layer > 0:
             below, here = (layer - 1) * capacity * widest, layer * capacity * widest
             shape = (m, n_out)
@@ -182,15 +149,13 @@ def backward(sizes, theta, inputs, rows, layers, gradient):
     ----------
     sizes, theta, inputs, rows
         As of that call.
-    layers : Layers
-        Its outputs, and the derivatives in the last layer of `delta`, padding included.
-    gradient : ndarray(float, (n_parameters,))
-        Output.
+    layers : Layers, its outputs, and the derivatives in the last layer of `delta`, padding included
+    gradient : ndarray(float, (n_parameters,)), output
     """
     m = len(rows)
     n_layers = len(sizes) - 1
     capacity, widest = layers.out.shape[1], layers.out.shape[2]
-    flat_out, flat_delta = layers.out.reshape(-1), layers.delta.reshape(-1)
+    outs, deltas = layers.out.reshape(-1), layers.delta.reshape(-1)
     one = np.int64(1)
     zero = theta.dtype.type(0.0)
     gradient[:] = zero
@@ -215,20 +180,8 @@ def backward(sizes, theta, inputs, rows, layers, gradient):
                         own[j] += x * delta[j]
             return
         below, here = (layer - 1) * capacity * widest, layer * capacity * widest
-        _multiply(
-            flat_out,
-            below,
-            one,
-            widest,
-            flat_delta,
-            here,
-            widest,
-            m,
-            gradient,
-            offset,
-            n_out,
-            (n_in, n_out),
-        )
+        shape = (n_in, n_out)
+        _multiply(outs, below, one, widest, deltas, here, widest, m, gradient, offset, n_out, shape)
         for i in range(n_in):
             for j in range(n_out):
                 layers.turned[j * n_in + i] = theta[offset + i * n_out + j]
@@ -237,20 +190,8 @@ def backward(sizes, theta, inputs, rows, layers, gradient):
             for i in range(n_in):
                 delta[i] = zero
         shape = (m, n_in)
-        _multiply(
-            flat_delta,
-            here,
-            widest,
-            one,
-            layers.turned,
-            0,
-            n_in,
-            n_out,
-            flat_delta,
-            below,
-            widest,
-            shape,
-        )
+        turned = layers.turned
+        _multiply(deltas, here, widest, one, turned, 0, n_in, n_out, deltas, below, widest, shape)
         for s in range(m):
             out, delta = layers.out[layer - 1, s], layers.delta[layer - 1, s]
             for i in range(n_in):
@@ -285,12 +226,9 @@ def step_adam(theta, gradient, mean, square, step, rate, scale):
     ----------
     theta, gradient, mean, square : ndarray(float32, (n_parameters,))
         `theta` and the two moments are changed.
-    step : int
-        1 for the first.
-    rate : float
-        The learning rate.
-    scale : float
-        Of the gradient, below 1 where it is clipped.
+    step : int, 1 for the first
+    rate : float, the learning rate
+    scale : float, of the gradient, below 1 where it is clipped
     """
     first = F(rate / (1.0 - 0.9**step))
     root = F(1.0 / np.sqrt(1.0 - 0.999**step))

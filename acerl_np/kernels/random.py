@@ -100,12 +100,9 @@ def derive_key(seed, purpose, a, b, key):
 
     Parameters
     ----------
-    seed, a, b : int
-        Taken modulo 2**64.
-    purpose : int
-        One of this module's constants, taken modulo 2**32.
-    key : ndarray(uint32, (4,))
-        Output.
+    seed, a, b : int, taken modulo 2**64
+    purpose : int, one of this module's constants, taken modulo 2**32
+    key : ndarray(uint32, (4,)), output
     """
     low = np.int64(0xFFFFFFFF)
     key[0], key[1], key[2], key[3] = mix_words(
@@ -134,10 +131,8 @@ def draw_uniform(key, i, j):
 
     Parameters
     ----------
-    key : ndarray(uint32, (4,))
-        From `derive_key`.
-    i, j : int
-        Counter, each below 2**32.
+    key : ndarray(uint32, (4,)), from `derive_key`
+    i, j : int, counter, each below 2**32
     """
     x0, x1, _, _ = mix_words(key[0], key[1], key[2], key[3], U(i), U(j), U(0), U(1))
     return make_uniform(x0, x1)
@@ -151,10 +146,8 @@ def draw_waiting_time(key, i, j):
 
     Parameters
     ----------
-    key : ndarray(uint32, (4,))
-        From `derive_key`.
-    i, j : int
-        Counter, each below 2**32.
+    key : ndarray(uint32, (4,)), from `derive_key`
+    i, j : int, counter, each below 2**32
     """
     x0, x1, _, _ = mix_words(key[0], key[1], key[2], key[3], U(i), U(j), U(0), U(2))
     return -math.log(1.0 - make_uniform(x0, x1))
@@ -176,14 +169,10 @@ def fill_normals(key, block, bits, out):
 
     Parameters
     ----------
-    key : ndarray(uint32, (4,))
-        From `derive_key`.
-    block : int
-        Block number, below 2**23.
-    bits : ndarray(uint32, (4, LANES))
-        Scratch.
-    out : ndarray(float32, (4, LANES))
-        Output; the stream's order is row by row.
+    key : ndarray(uint32, (4,)), from `derive_key`
+    block : int, block number, below 2**23
+    bits : ndarray(uint32, (4, LANES)), scratch
+    out : ndarray(float32, (4, LANES)), output, row by row in the stream's order
     """
     k0, k1, k2, k3 = key[0], key[1], key[2], key[3]
     first = np.int64(block) * LANES

@@ -18,13 +18,9 @@ def rank_members(returns, penalties, p_f, seed, generation, instance, order):
     Parameters
     ----------
     returns : ndarray(float64, (n,))
-    penalties : ndarray(float64, (n,))
-        phi >= 0, zero if and only if the member is feasible.
-    p_f : float
-        Probability of comparing by return although a member is infeasible.
-    seed, generation, instance : int
-    order : ndarray(int64, (n,))
-        Output: `order[0]` is the best member.
+    penalties : ndarray(float64, (n,)), phi >= 0, zero if and only if the member is feasible
+    p_f : float, probability of comparing by return although a member is infeasible
+    order : ndarray(int64, (n,)), output: `order[0]` is the best member
     """
     n = len(returns)
     key = np.empty(4, np.uint32)

@@ -14,14 +14,10 @@ def find_advantages(reward, over, value, discount, decay, advantage):
     Parameters
     ----------
     reward : ndarray(float64, (T, B))
-    over : ndarray(bool, (T, B))
-        Whether an episode was over with the step: what follows is another one.
-    value : ndarray(float64, (T + 1, B))
-        Of the states before each step, and of those after the last.
-    discount, decay : float
-        gamma, lambda.
-    advantage : ndarray(float64, (T, B))
-        Output.
+    over : ndarray(bool, (T, B)), whether an episode was over with the step: what follows is another one
+    value : ndarray(float64, (T + 1, B)), of the states before each step, and of those after the last
+    discount, decay : float, gamma, lambda
+    advantage : ndarray(float64, (T, B)), output
     """
     for b in range(reward.shape[1]):
         later = 0.0
@@ -41,18 +37,11 @@ def sum_rewards(reward, over, slots, episodes, ahead, n_steps, discount, total, 
     ----------
     reward : ndarray(float64, (K, B)), a ring
     over : ndarray(bool, (K, B))
-    slots, episodes : ndarray(int64, (m,))
-        The sampled steps.
-    ahead : ndarray(int64, (m,))
-        Steps that the ring holds from each of them on, itself included; at least 1.
-    n_steps : int
-    discount : float
-    total : ndarray(float64, (m,))
-        Output: the sum.
-    end : ndarray(int64, (m,))
-        Output: slot of the state after the last step of the sum.
-    factor : ndarray(float64, (m,))
-        Output: discount of that state's value, 0 if the episode was over before.
+    slots, episodes : ndarray(int64, (m,)), the sampled steps
+    ahead : ndarray(int64, (m,)), steps that the ring holds from each of them on, itself included, at least 1
+    total : ndarray(float64, (m,)), output: the sum
+    end : ndarray(int64, (m,)), output: slot of the state after the last step of the sum
+    factor : ndarray(float64, (m,)), output: discount of that state's value, 0 if the episode was over before
     """
     n_slots = len(reward)
     for s in range(len(slots)):

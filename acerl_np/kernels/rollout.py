@@ -6,7 +6,7 @@ import numpy as np
 
 from acerl_np.kernels import state as S
 from acerl_np.kernels.events import advance_events, assign_task, find_waiting, start_episode
-from acerl_np.kernels.observation import clear_view, write_view
+from acerl_np.kernels.observation import write_view
 from acerl_np.kernels.rules import N_RULES, select_task
 from acerl_np.kernels.state import find_priority, is_offered
 from acerl_np.support.compiled import inner_kernel, kernel
@@ -26,16 +26,9 @@ def advance_batch(problem, state, rows, restart, choices, view):
 
     Parameters
     ----------
-    problem : Problem
-    state : State
-        B rows.
-    rows : ndarray(int64, (n,))
-        The rows concerned; the others, and what is seen in them, stay as they are.
-    restart : bool
+    rows : ndarray(int64, (n,)), the rows concerned, all else stays as it is
     choices : ndarray(int64, (n,))
         Instances to restart on, or legal actions; those of rows that are over are ignored.
-    view : View
-        Output: these rows.
     """
     for k in range(len(rows)):
         b = rows[k]
@@ -43,9 +36,7 @@ def advance_batch(problem, state, rows, restart, choices, view):
             start_episode(problem, state, b, choices[k])
         elif state.episode[b, S.EPISODE_PHASE] == S.RUNNING:
             apply_action(problem, state, b, np.int32(choices[k]))
-        clear_view(view, b)
-        if state.episode[b, S.EPISODE_PHASE] == S.RUNNING:
-            write_view(problem, state, b, view)
+        write_view(problem, state, b, view)
 
 
 @kernel
@@ -54,28 +45,21 @@ def find_impossible(problem, state, rows, vehicles, tasks):
 
     Parameters
     ----------
-    problem : Problem
-    state : State
-        B rows.
-    rows : ndarray(int64, (n,))
-        The rows concerned.
-    vehicles, tasks : ndarray(int64, (n,))
-        Those of rows that are over are ignored.
+    rows : ndarray(int64, (n,)), the rows concerned
+    vehicles, tasks : ndarray(int64, (n,)), those of rows that are over are ignored
     """
     for k in range(len(rows)):
-        b = rows[k]
+        b, v, task = rows[k], vehicles[k], tasks[k]
         if state.episode[b, S.EPISODE_PHASE] != S.RUNNING:
             continue
         i = state.episode[b, S.EPISODE_INSTANCE]
-        v, task = vehicles[k], tasks[k]
-        if not 0 <= v < problem.instance[i, S.INSTANCE_N_VEHICLES]:
+        if (
+            not 0 <= v < problem.instance[i, S.INSTANCE_N_VEHICLES]
+            or find_waiting(state, b, task) < 0
+        ):
             return k
-        if not 0 <= task < problem.instance[i, S.INSTANCE_N_TASKS]:
-            return k
-        waits = find_waiting(state, b, task) >= 0
         is_idle = state.vehicle[b, v, S.VEHICLE_STATUS] == S.IDLE
-        priority = find_priority(problem, state, b, v)
-        if not (waits and is_idle and is_offered(problem, i, v, task, priority)):
+        if not is_idle or not is_offered(problem, i, v, task, find_priority(problem, state, b, v)):
             return k
     return -1
 
@@ -86,22 +70,40 @@ def assign_batch(problem, state, rows, vehicles, tasks, view):
 
     Parameters
     ----------
-    problem : Problem
-    state : State
-        B rows.
-    rows : ndarray(int64, (n,))
-        The rows concerned; the others, and what is seen in them, stay as they are.
-    vehicles, tasks : ndarray(int64, (n,))
-        Those of rows that are over are ignored.
-    view : View
-        Output: these rows.
+    rows : ndarray(int64, (n,)), the rows concerned, all else stays as it is
+    vehicles, tasks : ndarray(int64, (n,)), those of rows that are over are ignored
     """
     for k in range(len(rows)):
         b = rows[k]
+        if state.episode[b, S.EPISODE_PHASE] == S.RUNNING:
+            assign_task(problem, state, b, vehicles[k], find_waiting(state, b, tasks[k]))
+            advance_events(problem, state, b)
+            write_view(problem, state, b, view)
+
+
+@kernel
+def list_pairs(problem, state, tasks, pairs):
+    """Write the task in each slot of every row, and which vehicle may take it; none once a row is over.
+
+    Parameters
+    ----------
+    tasks : ndarray(int64, (B, slots)), output: 0 in empty slots
+    pairs : ndarray(bool, (B, n_vehicles, slots)), output
+    """
+    n_slots = tasks.shape[1]
+    tasks[:] = 0
+    pairs[:] = False
+    for b in range(len(tasks)):
+        i = state.episode[b, S.EPISODE_INSTANCE]
         if state.episode[b, S.EPISODE_PHASE] != S.RUNNING:
             continue
-        assign_task(problem, state, b, vehicles[k], find_waiting(state, b, tasks[k]))
-        advance_events(problem, state, b)
-        clear_view(view, b)
-        if state.episode[b, S.EPISODE_PHASE] == S.RUNNING:
-            write_view(problem, state, b, view)
+        for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
+            is_idle = state.vehicle[b, v, S.VEHICLE_STATUS] == S.IDLE
+            priority = find_priority(problem, state, b, v)
+            for k in range(state.episode[b, S.EPISODE_POOL_SIZE]):
+                task = state.pool[b, k]
+                own = np.int64(problem.record[i, task, S.RECORD_SLOT])
+                slot = own - 1 if own > 0 else k
+                if slot < n_slots:
+                    tasks[b, slot] = task
+                    pairs[b, v, slot] = is_idle and is_offered(problem, i, v, task, priority)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from acerl_np.kernels import state as S
-from acerl_np.kernels.state import find_priority, is_offered, measure_distance, round_sum
+from acerl_np.kernels.state import find_due, find_priority, is_offered, measure_distance, round_sum
 from acerl_np.support.compiled import inner_kernel
 
 FCFS, EDD, NVF, STD, LWT, AHP = 0, 1, 2, 3, 4, 5
@@ -20,8 +20,7 @@ N_RULES = 4
 @inner_kernel
 def weigh_ahp(problem, state, b, v, rule):
     """Return the weights of due times and loaded ways in AHP, from the tasks offered to v; else zeros."""
-    due_weight = 0.0
-    distance_weight = 0.0
+    due_weight, distance_weight = 0.0, 0.0
     if rule != AHP:
         return due_weight, distance_weight
     i = state.episode[b, S.EPISODE_INSTANCE]
@@ -32,9 +31,7 @@ def weigh_ahp(problem, state, b, v, rule):
         task = state.pool[b, k]
         if is_offered(problem, i, v, task, priority):
             count += 1
-            due_weight += (
-                problem.record[i, task, S.RECORD_ARRIVAL] + problem.record[i, task, S.RECORD_EXPIRY]
-            )
+            due_weight += find_due(problem, i, task)
             distance_weight += distance[
                 problem.ends[i, task, S.ENDS_PICKUP], problem.ends[i, task, S.ENDS_DELIVERY]
             ]
@@ -48,24 +45,22 @@ def rate_task(problem, state, b, v, rule, task, weights):
     """Return the key that `rule` gives a waiting task for vehicle v; `weights` are those of `weigh_ahp`."""
     i = state.episode[b, S.EPISODE_INSTANCE]
     distance = problem.distance[problem.instance[i, S.INSTANCE_LAYOUT]]
+    truncates = problem.instance[i, S.INSTANCE_TRUNCATES]
     site = state.vehicle[b, v, S.VEHICLE_SITE]
     pickup = problem.ends[i, task, S.ENDS_PICKUP]
     loaded = distance[pickup, problem.ends[i, task, S.ENDS_DELIVERY]]
     if rule == FCFS:
         return problem.record[i, task, S.RECORD_ARRIVAL]
     if rule == EDD:
-        return problem.record[i, task, S.RECORD_ARRIVAL] + problem.record[i, task, S.RECORD_EXPIRY]
+        return find_due(problem, i, task)
     if rule == NVF:
-        return measure_distance(distance[site, pickup], problem.instance[i, S.INSTANCE_TRUNCATES])
+        return measure_distance(distance[site, pickup], truncates)
     if rule == STD:
-        return measure_distance(
-            distance[site, pickup] + loaded, problem.instance[i, S.INSTANCE_TRUNCATES]
-        )
+        return measure_distance(distance[site, pickup] + loaded, truncates)
     if rule == LWT:
         now = np.float64(state.episode[b, S.EPISODE_TIME])
         return -round_sum(now - state.waiting_since[b, task])
-    due = problem.record[i, task, S.RECORD_ARRIVAL] + problem.record[i, task, S.RECORD_EXPIRY]
-    return -round_sum(weights[0] * due + weights[1] * loaded)
+    return -round_sum(weights[0] * find_due(problem, i, task) + weights[1] * loaded)
 
 
 @inner_kernel
@@ -77,8 +72,7 @@ def select_task(problem, state, b, v, rule):
     i = state.episode[b, S.EPISODE_INSTANCE]
     weights = weigh_ahp(problem, state, b, v, rule)
     priority = find_priority(problem, state, b, v)
-    best = -1
-    best_key = np.inf
+    best, best_key = -1, np.inf
     for k in range(state.episode[b, S.EPISODE_POOL_SIZE]):
         task = state.pool[b, k]
         if not is_offered(problem, i, v, task, priority):

@@ -316,13 +316,9 @@ class Outcome(NamedTuple):
 
 def allocate_outcome(n_episodes: int) -> Outcome:
     """Return an `Outcome` with room for `n_episodes`."""
-    counts = (np.empty(n_episodes, np.int64) for _ in range(2))
-    return Outcome(
-        np.empty(n_episodes),
-        np.empty(n_episodes),
-        *counts,
-        *(np.empty(n_episodes) for _ in range(4)),
-    )
+    counts = ("decisions", "late")
+    types = (np.int64 if name in counts else np.float64 for name in Outcome._fields)
+    return Outcome(*(np.empty(n_episodes, dtype) for dtype in types))
 
 
 @inner_kernel
@@ -332,31 +328,21 @@ def write_outcome(state, b, outcome, episode):
     outcome.tardiness[episode] = state.outcome[b, OUTCOME_TARDINESS]
     outcome.decisions[episode] = state.episode[b, EPISODE_N_DECISIONS]
     outcome.late[episode] = state.episode[b, EPISODE_N_LATE]
-    waiting, busy, driven, empty = 0.0, 0.0, 0.0, 0.0
+    outcome.waiting[episode] = outcome.busy[episode] = 0.0
+    outcome.driven[episode] = outcome.empty[episode] = 0.0
     for v in range(state.usage.shape[1]):
-        waiting += state.usage[b, v, USAGE_WAITING]
-        busy += state.usage[b, v, USAGE_BUSY]
-        driven += state.usage[b, v, USAGE_DRIVEN]
-        empty += state.usage[b, v, USAGE_EMPTY]
-    outcome.waiting[episode] = waiting
-    outcome.busy[episode] = busy
-    outcome.driven[episode] = driven
-    outcome.empty[episode] = empty
+        outcome.waiting[episode] += state.usage[b, v, USAGE_WAITING]
+        outcome.busy[episode] += state.usage[b, v, USAGE_BUSY]
+        outcome.driven[episode] += state.usage[b, v, USAGE_DRIVEN]
+        outcome.empty[episode] += state.usage[b, v, USAGE_EMPTY]
 
 
 def read_outcome(state: State) -> Outcome:
-    """Return how all rows of a State ended, as `write_outcome` does."""
-    usage = state.usage.sum(axis=1)
-    return Outcome(
-        state.outcome[:, OUTCOME_MAKESPAN].copy(),
-        state.outcome[:, OUTCOME_TARDINESS].copy(),
-        state.episode[:, EPISODE_N_DECISIONS].copy(),
-        state.episode[:, EPISODE_N_LATE].copy(),
-        usage[:, USAGE_WAITING],
-        usage[:, USAGE_BUSY],
-        usage[:, USAGE_DRIVEN],
-        usage[:, USAGE_EMPTY],
-    )
+    """Return how all rows of a State ended."""
+    outcome = allocate_outcome(len(state.episode))
+    for b in range(len(state.episode)):
+        write_outcome(state, b, outcome, b)
+    return outcome
 
 
 @inner_kernel
@@ -376,6 +362,12 @@ def measure_distance(metres, truncate):
 def count_ticks(seconds):
     """Return the whole ticks that `seconds` take, the last one begun."""
     return np.int64(np.ceil(seconds - 0.5e-9))
+
+
+@inner_kernel
+def find_due(problem, i, task):
+    """Return when a task of instance i should be delivered, s."""
+    return problem.record[i, task, RECORD_ARRIVAL] + problem.record[i, task, RECORD_EXPIRY]
 
 
 @inner_kernel
@@ -420,12 +412,16 @@ def copy_table(source, i, target, j, n):
 
 
 @inner_kernel
-def copy_tasks(source, i, target, j, n_waiting, n_tasks):
-    """Copy row i of a State to row j of another, with so many tasks of the pool and of the record."""
+def copy_row(source, i, target, j):
+    """Copy row i of the State `source` to row j of the State `target`, but for what belongs to tasks to come.
+
+    Nothing reads that before they arrive, so the rows' numbers of tasks may differ.
+    """
     copy_fields(source.episode, i, target.episode, j)
     copy_fields(source.outcome, i, target.outcome, j)
-    for position in range(n_waiting):
+    for position in range(source.episode[i, EPISODE_POOL_SIZE]):
         target.pool[j, position] = source.pool[i, position]
+    n_tasks = source.episode[i, EPISODE_N_ARRIVED]
     for task in range(n_tasks):
         target.waiting_since[j, task] = source.waiting_since[i, task]
     copy_table(source.task, i, target.task, j, n_tasks)
@@ -434,23 +430,6 @@ def copy_tasks(source, i, target, j, n_waiting, n_tasks):
     copy_table(source.place, i, target.place, j, n_vehicles)
     copy_table(source.usage, i, target.usage, j, n_vehicles)
     copy_fields(source.breakdown_key, i, target.breakdown_key, j)
-
-
-@inner_kernel
-def copy_row(source, i, target, j):
-    """Copy row i of the State `source` to row j of the State `target`."""
-    n_tasks = source.pool.shape[1]
-    copy_tasks(source, i, target, j, n_tasks, n_tasks)
-
-
-@inner_kernel
-def copy_situation(source, i, target, j):
-    """Copy row i of the State `source` to row j of `target`, but for what belongs to tasks to come.
-
-    Nothing reads that before they arrive, so the rows' numbers of tasks may differ.
-    """
-    n_waiting = source.episode[i, EPISODE_POOL_SIZE]
-    copy_tasks(source, i, target, j, n_waiting, source.episode[i, EPISODE_N_ARRIVED])
 
 
 @inner_kernel

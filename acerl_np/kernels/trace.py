@@ -20,15 +20,11 @@ def list_steps(problem, state, b, spare, v, steps, offsets):
 
     Parameters
     ----------
-    problem : Problem
-    state : State
-        Row `spare` is overwritten.
-    b, spare, v : int
+    state : State, row `spare` is overwritten
     steps : ndarray(int64, (n, N_STEP_FIELDS))
         Output: sites of each edge, the ticks at which it is entered and left, the leg, whether it is
         driven backwards. Edges that take no tick are passed over.
-    offsets : ndarray(float64, (n,)), m
-        Output: where on its edge each step begins.
+    offsets : ndarray(float64, (n,)), m, output: where on its edge each step begins
 
     Returns
     -------
@@ -36,18 +32,18 @@ def list_steps(problem, state, b, spare, v, steps, offsets):
         Number of steps.
     """
     copy_row(state, b, state, spare)
-    row = state.vehicle[spare, v]
+    vehicle = state.vehicle[spare, v]
     n = 0
-    while row[S.VEHICLE_LEG] != S.ARRIVED and n < len(steps):
-        steps[n, STEP_FROM] = row[S.VEHICLE_EDGE_FROM]
-        steps[n, STEP_TO] = row[S.VEHICLE_EDGE_TO]
-        steps[n, STEP_START] = row[S.VEHICLE_EDGE_TICK]
-        steps[n, STEP_END] = row[S.VEHICLE_EDGE_END_TICK]
-        steps[n, STEP_LEG] = row[S.VEHICLE_LEG]
-        steps[n, STEP_REVERSED] = row[S.VEHICLE_REVERSED]
+    while vehicle[S.VEHICLE_LEG] != S.ARRIVED and n < len(steps):
+        steps[n, STEP_FROM] = vehicle[S.VEHICLE_EDGE_FROM]
+        steps[n, STEP_TO] = vehicle[S.VEHICLE_EDGE_TO]
+        steps[n, STEP_START] = vehicle[S.VEHICLE_EDGE_TICK]
+        steps[n, STEP_END] = vehicle[S.VEHICLE_EDGE_END_TICK]
+        steps[n, STEP_LEG] = vehicle[S.VEHICLE_LEG]
+        steps[n, STEP_REVERSED] = vehicle[S.VEHICLE_REVERSED]
         offsets[n] = state.place[spare, v, S.PLACE_EDGE_OFFSET]
         n += 1
-        locate_vehicle(problem, state, spare, v, row[S.VEHICLE_EDGE_END_TICK])
+        locate_vehicle(problem, state, spare, v, vehicle[S.VEHICLE_EDGE_END_TICK])
     return n
 
 
@@ -57,13 +53,9 @@ def rate_tasks(problem, state, b, v, rule, keys):
 
     Parameters
     ----------
-    problem : Problem
-    state : State
-    b, v : int
     rule : int
         FCFS to AHP of `rules.py`.
-    keys : ndarray(float64, (at least the pool's size,))
-        Output: the rule picks the first of the smallest.
+    keys : ndarray(float64, (at least the pool's size,)), output: the rule picks the first of the smallest
     """
     i = state.episode[b, S.EPISODE_INSTANCE]
     weights = weigh_ahp(problem, state, b, v, rule)

@@ -24,8 +24,7 @@ class Noise(NamedTuple):
     ----------
     seed, generation : int
     population : int
-    antithetic : bool
-        Members 2 i and 2 i + 1 share a stream, with opposite signs.
+    antithetic : bool, members 2 i and 2 i + 1 share a stream, with opposite signs
     """
 
     seed: int
@@ -61,15 +60,10 @@ def perturb_member(theta, noise_std, noise, member, key, bits, normals, out):
     Parameters
     ----------
     theta : ndarray(float32, (n_parameters,))
-    noise_std : float
-        sigma.
-    noise : Noise
-    member : int
+    noise_std : float, sigma
     key : ndarray(uint32, (4,)); bits : ndarray(uint32, (4, LANES))
-    normals : ndarray(float32, (4, LANES))
-        Scratch.
-    out : ndarray(float32, (n_parameters,))
-        Output.
+    normals : ndarray(float32, (4, LANES)), scratch
+    out : ndarray(float32, (n_parameters,)), output
     """
     sigma = F(noise_std) * find_stream(noise, member, key)
     flat = normals.reshape(BLOCK)
@@ -78,8 +72,7 @@ def perturb_member(theta, noise_std, noise, member, key, bits, normals, out):
         fill_normals(key, block, bits, normals)
         first = block * BLOCK
         count = min(BLOCK, n - first)
-        source = theta[first : first + count]
-        target = out[first : first + count]
+        source, target = theta[first : first + count], out[first : first + count]
         for k in range(count):
             target[k] = source[k] + sigma * flat[k]
 
@@ -94,10 +87,8 @@ def sum_noise(utilities, noise, first_block, last_block, total):
     ----------
     utilities : ndarray(float32, (population,))
         f; members of utility zero are skipped, and antithetic pairs share their noise.
-    noise : Noise
-        That of the members.
-    total : ndarray(float32, (n_parameters,))
-        Output; only the parameters of these blocks are written.
+    noise : Noise, that of the members
+    total : ndarray(float32, (n_parameters,)), output, only the parameters of these blocks
     """
     key = np.empty(4, np.uint32)
     bits = np.empty((4, LANES), np.uint32)
@@ -126,12 +117,11 @@ def fill_stream(seed, purpose, a, b, out):
     """Fill the vector `out` (ndarray(float32)) with the first normals of a stream."""
     key = np.empty(4, np.uint32)
     bits = np.empty((4, LANES), np.uint32)
-    noise = np.empty((4, LANES), np.float32)
-    flat = noise.reshape(BLOCK)
+    normals = np.empty((4, LANES), np.float32)
+    flat = normals.reshape(BLOCK)
     derive_key(seed, purpose, a, b, key)
     for block in range((len(out) + BLOCK - 1) // BLOCK):
-        fill_normals(key, block, bits, noise)
-        first = block * BLOCK
-        count = min(BLOCK, len(out) - first)
-        for k in range(count):
-            out[first + k] = flat[k]
+        fill_normals(key, block, bits, normals)
+        own = out[block * BLOCK : (block + 1) * BLOCK]
+        for k in range(len(own)):
+            own[k] = flat[k]

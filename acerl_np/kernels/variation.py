@@ -15,34 +15,28 @@ def copy_task(source, i, task, target, k, position):
     """Copy a task of instance i of one Problem to a row of another one, arrival tick included."""
     for field in range(S.N_RECORD_FIELDS):
         target.record[k, position, field] = source.record[i, task, field]
-    target.ends[k, position, S.ENDS_PICKUP] = source.ends[i, task, S.ENDS_PICKUP]
-    target.ends[k, position, S.ENDS_DELIVERY] = source.ends[i, task, S.ENDS_DELIVERY]
+    for field in range(S.N_ENDS_FIELDS):
+        target.ends[k, position, field] = source.ends[i, task, field]
     target.arrival_tick[k, position] = source.arrival_tick[i, task]
 
 
 @inner_kernel
-def find_tick(arrival):
-    """Return the tick at which a task of this arrival joins the pool."""
-    return np.int64(np.ceil(arrival))
+def swap_fields(array, n_fields, i, j):
+    """Let rows i and j of an array (ndarray((n, n_fields))) change places."""
+    for k in range(n_fields):
+        array[i, k], array[j, k] = array[j, k], array[i, k]
 
 
 @inner_kernel
 def place_task(target, k, position, arrival):
     """Give the task at `position`, the last of row k so far, its arrival, and sort it in, stably."""
-    target.record[k, position, S.RECORD_ARRIVAL] = arrival
-    target.arrival_tick[k, position] = find_tick(arrival)
-    while position > 0 and target.record[k, position - 1, S.RECORD_ARRIVAL] > arrival:
-        for field in range(S.N_RECORD_FIELDS):
-            held = target.record[k, position, field]
-            target.record[k, position, field] = target.record[k, position - 1, field]
-            target.record[k, position - 1, field] = held
-        for field in range(target.ends.shape[2]):
-            end = target.ends[k, position, field]
-            target.ends[k, position, field] = target.ends[k, position - 1, field]
-            target.ends[k, position - 1, field] = end
-        tick = target.arrival_tick[k, position]
-        target.arrival_tick[k, position] = target.arrival_tick[k, position - 1]
-        target.arrival_tick[k, position - 1] = tick
+    record, ticks = target.record[k], target.arrival_tick[k]
+    record[position, S.RECORD_ARRIVAL] = arrival
+    ticks[position] = np.int64(np.ceil(arrival))
+    while position > 0 and record[position - 1, S.RECORD_ARRIVAL] > arrival:
+        swap_fields(record, S.N_RECORD_FIELDS, position, position - 1)
+        swap_fields(target.ends[k], S.N_ENDS_FIELDS, position, position - 1)
+        ticks[position], ticks[position - 1] = ticks[position - 1], ticks[position]
         position -= 1
 
 
@@ -97,17 +91,11 @@ def draw_records(source, target, bases, magnitude, synthetic, seed, generation, 
 
     Parameters
     ----------
-    source : Problem
-    target : Problem
-        Output: the first len(bases) instances. It has the layouts of `source`.
+    target : Problem, output: the first len(bases) instances. It has the layouts of `source`.
     bases : ndarray(int64, (n,))
-    magnitude : int
-        s.
-    synthetic : float
-        Probability of a synthetic day.
-    seed, generation : int
-    key : ndarray(uint32, (4,))
-        Scratch.
+    magnitude : int, s
+    synthetic : float, probability of a synthetic day
+    key : ndarray(uint32, (4,)), scratch
     """
     for k in range(len(bases)):
         i = bases[k]

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from acerl_np.kernels.deciders import make_rule_decider
 from acerl_np.kernels.futures import (
     PAST_CLOCK,
     PAST_DELAY,
@@ -18,12 +17,7 @@ from acerl_np.kernels.futures import (
     Ahead,
 )
 from acerl_np.kernels.live import count_from, decide_live
-from acerl_np.kernels.lookahead import (
-    begin_lookahead,
-    derive_decision_key,
-    pick_candidate,
-    rate_candidates,
-)
+from acerl_np.kernels.lookahead import begin_lookahead, pick_candidate, rate_candidates
 from acerl_np.kernels.random import ACTION, derive_key
 from acerl_np.kernels.state import ENDS_PICKUP, N_SCALING_FIELDS, Problem
 from acerl_np.live.board import FIRST_ROOM, Board
@@ -33,7 +27,7 @@ from acerl_np.policies.index import IndexPolicy
 from acerl_np.policies.lookahead import Lookahead, are_apart
 from acerl_np.policies.network import Policy
 from acerl_np.policies.reasons import explain_choice
-from acerl_np.policies.rules import RULES
+from acerl_np.policies.rules import RULES, RulePolicy
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.slots import assign_slots
 from acerl_np.problem.tables import build_live_problem
@@ -95,7 +89,6 @@ class LiveDecider:
             )
         self._is_relative = isinstance(policy, IndexPolicy | Lookahead)
         self._key = np.empty(4, np.uint32)
-        self._own = np.empty(4, np.uint32)
         derive_key(seed, ACTION, 0, 0, self._key)
         self._room = 0
         self._layout: Layout | None = None
@@ -142,10 +135,8 @@ class LiveDecider:
         """Return the next decision, after so many others, at `now`, s."""
         if self._room != board.room or self._layout is not board.layout:
             self._layout, self._room = board.layout, board.room
-            if isinstance(self.policy, str):
-                self._decider = make_rule_decider(RULES[self.policy])
-            else:
-                self._decider = self.policy.prepare(board.problem, [board.layout], self.greedy)[1]()
+            player = RulePolicy(self.policy) if isinstance(self.policy, str) else self.policy
+            self._decider = player.prepare(board.problem, [board.layout], self.greedy)[1]()
         if isinstance(self._decider, Ahead):
             self.tell(board, now)
             return self._look_ahead(self._decider, board, decisions, now)
@@ -189,16 +180,15 @@ class LiveDecider:
         ahead.past[PAST_DELAY] = day.delay
         ahead.past[PAST_TASKS] = day.delivered
         ahead.past[PAST_HOLES] = board.room - len(board.tasks)
-        derive_decision_key(ahead, self._key, decisions, self._own)
         problem, state = board.problem, board.state
-        found = begin_lookahead(problem, state, 0, ahead, self._own)
+        found = begin_lookahead(problem, state, 0, ahead, self._key, decisions)
         # One candidate is taken without a look at any future.
         n, seen = ahead.n_futures if found > 1 else 0, 0
         # Nothing is passed over where there is nothing to decide: a dispatcher's first question, which has no
         # task, is to compile or load all that a later one needs.
         while True:
             last = min(n, seen + CHUNK)
-            rate_candidates(problem, state, 0, ahead, self._own, seen, last)
+            rate_candidates(problem, state, 0, ahead, seen, last)
             seen = last
             is_late = self.budget is not None and time.perf_counter() - started >= self.budget
             if seen == n or is_late:

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from acerl_np.kernels.live import look
-from acerl_np.kernels.observation import allocate_view
+from acerl_np.kernels.observation import allocate_view, write_view
 from acerl_np.kernels.state import INSTANCE_TASK_SLOTS
 from acerl_np.live.audit import ASSIGNED, DAY_BEGAN, STARTED, AuditLog
 from acerl_np.live.board import OUT, LiveVehicle
@@ -340,7 +339,7 @@ class Dispatcher(CopiedWhole):
         slots = int(problem.instance[0, INSTANCE_TASK_SLOTS])
         n_features = count_features(slots, n_vehicles)
         view = allocate_view(1, n_features, count_actions(n_vehicles))
-        look(problem, self._floor.state, view)
+        write_view(problem, self._floor.state, 0, view)
         return view.observation[0], view.mask[0]
 
     @exclusive

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.kernels.deciders import Decider, make_agents_decider
+from acerl_np.kernels.deciders import AgentsDecider, Decider, make_network_decider
 from acerl_np.kernels.rules import N_RULES
 from acerl_np.kernels.state import Problem
 from acerl_np.policies.network import Policy
 from acerl_np.support.errors import PolicyError
 
 if TYPE_CHECKING:
+    from acerl_np.policies.origin import Origin
     from acerl_np.problem.instance import Instance
     from acerl_np.problem.layout import Layout
 
@@ -24,8 +25,7 @@ class AgentPair(Policy):
 
     Parameters
     ----------
-    vehicle : Policy
-        Its first n_vehicles outputs are the vehicles'; the others are never read.
+    vehicle : Policy, its first n_vehicles outputs are the vehicles', the others are never read
     rule : Policy
         Of its outputs, those of the chosen vehicle's actions are read. Its sizes, its floor and its origin
         are the pair's.
@@ -37,24 +37,11 @@ class AgentPair(Policy):
     """
 
     form: ClassVar[str] = "agents"
+    kinds: ClassVar[Mapping[str, tuple[str, int]]] = {**Policy.kinds, "vehicle_theta": ("f", 1)}
 
     def __init__(self, vehicle: Policy, rule: Policy) -> None:
-        super().__init__(
-            rule.theta,
-            hidden=rule.hidden,
-            task_slots=rule.task_slots,
-            n_vehicles=rule.n_vehicles,
-            scaling=rule.scaling,
-            smallest=rule.smallest,
-            has_biases=rule.network.has_biases,
-            standardises=rule.network.standardises,
-            origin=rule.origin,
-            slots=rule.slots,
-            task_ids=rule.task_ids,
-        )
-        own, other = (
-            {**one.to_arrays(with_origin=False), "theta": one.theta[:0]} for one in (vehicle, rule)
-        )
+        super().__init__(rule.theta, **rule.options, origin=rule.origin)
+        own, other = vehicle.options, rule.options
         if any(not np.array_equal(own[name], other[name]) for name in other):
             raise PolicyError("agents: two networks of different sizes; expected equal ones")
         self.vehicle = vehicle
@@ -78,22 +65,9 @@ class AgentPair(Policy):
     ) -> np.ndarray:
         """Choose one action per row, as `Policy.act`.
 
-        Parameters
-        ----------
-        observation : array_like of float32, (B, n_features) or (n_features,)
-            In the slots of this policy; nothing in it says which it shows.
-        action_mask : array_like of bool, (B, n_actions) or (n_actions,)
-        rng : numpy.random.Generator, optional
-            Sample with this generator; by default each agent takes what it likes best.
-
         Returns
         -------
         ndarray(int64, (B,))
-
-        Raises
-        ------
-        PolicyError
-            If the shapes do not fit this policy, or an entry is not finite.
         """
         mask = np.atleast_2d(np.asarray(action_mask, np.bool_))
         if mask.ndim != 2 or mask.shape[1] != self.n_actions:
@@ -107,43 +81,17 @@ class AgentPair(Policy):
         own[rows, chosen] = by_vehicle[rows, chosen]
         return self.rule.act(observation, own.reshape(mask.shape), rng=rng)
 
-    def prepare(
-        self, problem: Problem, places: Sequence[Instance | Layout], greedy: bool | None = None
+    def _prepare(
+        self, problem: Problem, places: Sequence[Instance | Layout], greedy: bool
     ) -> tuple[Problem, Callable[[], Decider]]:
-        """Return the tables with this policy's constants and slots, and what makes a worker's decider.
-
-        Parameters
-        ----------
-        problem : Problem
-        places : sequence of Instance or Layout
-        greedy : bool, optional
-            Take what each agent likes best, or sample, the default.
-
-        Returns
-        -------
-        Problem, callable
-        """
-        fitted = super().prepare(problem, places, greedy)[0]
+        fitted = super()._prepare(problem, places, greedy)[0]
         thetas = np.stack([self.vehicle.theta, self.rule.theta])
-        return fitted, lambda: make_agents_decider(self.network, thetas, bool(greedy))
+        return fitted, lambda: AgentsDecider(make_network_decider(self.network, thetas, greedy))
 
-    def to_arrays(self, *, with_origin: bool = True) -> dict[str, np.ndarray]:
-        """Return what `from_arrays` needs, as plain arrays, with or without the origin."""
-        arrays = super().to_arrays(with_origin=with_origin)
-        return {**arrays, "vehicle_theta": self.vehicle.theta}
+    def _pack(self) -> dict[str, np.ndarray]:
+        return {**super()._pack(), "vehicle_theta": self.vehicle.theta}
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, np.ndarray]) -> AgentPair:
-        """Build a policy from `to_arrays`.
-
-        Raises
-        ------
-        PolicyError
-            If an array is missing, of the wrong kind, or contradicts another.
-        """
-        own: dict[str, Any] = dict(arrays)
-        theta = own.pop("vehicle_theta", None)
-        if theta is None or theta.dtype.kind != "f" or theta.ndim != 1:
-            raise PolicyError("vehicle_theta: the file holds no pair of agents of this format")
-        rule = Policy.from_arrays(own)
-        return cls(Policy.from_arrays({**own, "theta": theta}), rule)
+    def _unpack(cls, arrays: Mapping[str, np.ndarray], origin: Origin | None) -> Self:
+        own = {**arrays, "theta": arrays["vehicle_theta"]}
+        return cls(Policy._unpack(own, origin), Policy._unpack(arrays, origin))

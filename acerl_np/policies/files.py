@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from acerl_np.policies.origin import Origin, pack_origin, unpack_origin
 from acerl_np.support.errors import PolicyError, describe
 from acerl_np.support.files import read_arrays, take_kind, write_arrays
 
 if TYPE_CHECKING:
     from acerl_np.kernels.state import Problem
-    from acerl_np.policies.origin import Origin
     from acerl_np.problem.instance import Instance
     from acerl_np.problem.layout import Layout
     from acerl_np.simulation.simulator import Simulator
@@ -39,7 +39,9 @@ class BasePolicy(ABC):
     origin: Origin | None
     """Where it comes from, if that is known."""
 
-    @abstractmethod
+    is_greedy: ClassVar[bool] = True
+    """Whether it takes what it likes best unless told otherwise."""
+
     def prepare(
         self, problem: Problem, places: Sequence[Instance | Layout], greedy: bool | None = None
     ) -> tuple[Problem, Callable[[], Any]]:
@@ -51,14 +53,25 @@ class BasePolicy(ABC):
         places : sequence of Instance or Layout
             What is played: the instances of `problem`, or a floor alone.
         greedy : bool, optional
-            Take what it likes best, or sample; by default as in its training.
+            Take what it likes best, or sample; by default as in its training: networks sample, index policies
+            do not. Static plans and lookaheads draw nothing but futures.
 
         Returns
         -------
         Problem, callable
+
+        Raises
+        ------
+        PolicyError
+            If a lookahead has no historical record for an instance, or the floors are different.
         """
+        return self._prepare(problem, places, self.is_greedy if greedy is None else bool(greedy))
 
     @abstractmethod
+    def _prepare(
+        self, problem: Problem, places: Sequence[Instance | Layout], greedy: bool
+    ) -> tuple[Problem, Callable[[], Any]]: ...
+
     def check_layout(self, layout: Layout, name: str) -> None:
         """Refuse a floor and fleet that it cannot serve.
 
@@ -72,15 +85,16 @@ class BasePolicy(ABC):
         ------
         PolicyError
         """
+        misfit = self._find_misfit(layout)
+        if misfit:
+            raise PolicyError(f"{name}: the layout '{layout.name}' {misfit}")
+
+    @abstractmethod
+    def _find_misfit(self, layout: Layout) -> str | None:
+        """Say what a layout has or lacks, and what was expected; None if it can be served."""
 
     def check_fits(self, instance: Instance) -> None:
-        """Refuse an instance that it cannot play.
-
-        Raises
-        ------
-        PolicyError
-            As `check_layout`.
-        """
+        """Refuse an instance that it cannot play, as `check_layout` refuses its layout."""
         self.check_layout(instance.layout, instance.name)
 
     def choose(
@@ -115,13 +129,18 @@ class AnyPolicy(BasePolicy):
 
     form: ClassVar[str]
 
-    @abstractmethod
+    kinds: ClassVar[Mapping[str, tuple[str, int]]]
+    """Kind of each array that a file must hold, and its number of dimensions."""
+
     def to_arrays(self, *, with_origin: bool = True) -> dict[str, np.ndarray]:
         """Return what `from_arrays` needs, as plain arrays, with or without the origin."""
+        return {**(pack_origin(self.origin) if with_origin else {}), **self._pack()}
+
+    @abstractmethod
+    def _pack(self) -> dict[str, np.ndarray]: ...
 
     @classmethod
-    @abstractmethod
-    def from_arrays(cls, arrays: dict[str, np.ndarray]) -> Self:
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self:
         """Build a policy from `to_arrays`.
 
         Raises
@@ -129,6 +148,16 @@ class AnyPolicy(BasePolicy):
         PolicyError
             If an array is missing, of the wrong kind, or contradicts another.
         """
+        for name, (kind, ndim) in cls.kinds.items():
+            array = arrays.get(name)
+            if array is None or array.dtype.kind != kind or array.ndim != ndim:
+                found = "nothing" if array is None else f"{array.dtype} of shape {array.shape}"
+                raise PolicyError(f"{name}: read {found}; the file holds no policy of this format")
+        return cls._unpack(arrays, unpack_origin(arrays))
+
+    @classmethod
+    @abstractmethod
+    def _unpack(cls, arrays: Mapping[str, np.ndarray], origin: Origin | None) -> Self: ...
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the policy to an `.npz` file, atomically.
@@ -150,26 +179,17 @@ class AnyPolicy(BasePolicy):
             If the file is missing, damaged, of another format version, or holds no policy or one of
             another form (`acerl_np.load_policy` reads every form).
         """
-        arrays = _read(path)
-        form = str(arrays.get("form"))
-        if form in FORMS and form != cls.form:
+        policy = load_policy(path)
+        if type(policy) is not cls:
             raise PolicyError(
-                f"{path}: holds a policy of form '{form}', expected '{cls.form}'; "
+                f"{path}: holds a policy of form '{policy.form}', expected '{cls.form}'; "
                 "acerl_np.load_policy reads every form"
             )
-        policy = _unpack(path, arrays)
-        if not isinstance(policy, cls):
-            raise PolicyError(f"{path}: holds no {cls.__name__}")
         return policy
 
 
 def check_policy(policy: object) -> None:
-    """Refuse what no table can be prepared for: a function, or an `Agent`.
-
-    Raises
-    ------
-    PolicyError
-    """
+    """Refuse what no table can be prepared for: a function, or an `Agent`."""
     if not isinstance(policy, BasePolicy):
         raise PolicyError(
             f"policy: read {describe(policy)}; expected a trained policy, a static plan, a lookahead or a "
@@ -183,27 +203,16 @@ def pack_policy(policy: AnyPolicy) -> dict[str, np.ndarray]:
 
 
 def unpack_policy(arrays: Mapping[str, np.ndarray]) -> AnyPolicy:
-    """Return the policy that `pack_policy` stored.
-
-    Raises
-    ------
-    PolicyError
-        If its form is unknown, or the arrays hold no policy of that form.
-    """
-    module, name = FORMS[_find_form(arrays)]
-    found = getattr(importlib.import_module(module), name)
-    own = {key: array for key, array in arrays.items() if key != "form"}
-    policy: AnyPolicy = found.from_arrays(own)
-    return policy
-
-
-def _find_form(arrays: Mapping[str, np.ndarray]) -> str:
+    """Return the policy that `pack_policy` stored."""
     form = arrays.get("form")
     text = str(form) if form is not None and form.dtype.kind == "U" and form.ndim == 0 else None
     if text not in FORMS:
         found = "nothing" if form is None else describe(form)
         raise PolicyError(f"form: read {found}; expected one of {', '.join(FORMS)}")
-    return text
+    module, name = FORMS[text]
+    own = {key: array for key, array in arrays.items() if key != "form"}
+    policy: AnyPolicy = getattr(importlib.import_module(module), name).from_arrays(own)
+    return policy
 
 
 def load_policy(path: str | os.PathLike[str]) -> Any:
@@ -215,7 +224,7 @@ def load_policy(path: str | os.PathLike[str]) -> Any:
 
     Returns
     -------
-    Policy or StaticPlan
+    Policy, IndexPolicy or StaticPlan
         Of the form that was saved.
 
     Raises
@@ -223,19 +232,11 @@ def load_policy(path: str | os.PathLike[str]) -> Any:
     PolicyError
         If the file is missing, damaged, of another format version, or holds no policy.
     """
-    return _unpack(path, _read(path))
-
-
-def _read(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     arrays = read_arrays(path, PolicyError)
     formats = (OLD_FORMAT, FORMAT)
     found = take_kind(path, arrays, "policy", formats, PolicyError, noun="a policy file")
     if found == OLD_FORMAT:
         arrays["form"] = np.array("network")
-    return arrays
-
-
-def _unpack(path: str | os.PathLike[str], arrays: dict[str, np.ndarray]) -> AnyPolicy:
     try:
         return unpack_policy(arrays)
     except PolicyError as error:

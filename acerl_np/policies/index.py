@@ -8,20 +8,19 @@ scheduling rules", Operations Research 25 (1977) 45-61); here the function is le
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, get_args
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.kernels import index as kernel
 from acerl_np.kernels.deciders import Decider, make_index_decider
 from acerl_np.kernels.index import Index
 from acerl_np.kernels.random import INITIAL
 from acerl_np.kernels.state import Problem
 from acerl_np.kernels.update import fill_stream
 from acerl_np.policies.files import AnyPolicy
-from acerl_np.policies.origin import Origin, pack_origin, unpack_origin
+from acerl_np.policies.origin import Origin
 from acerl_np.support.errors import PolicyError, describe
 from acerl_np.support.numbers import is_whole
 
@@ -43,54 +42,51 @@ class Feature(NamedTuple):
     Attributes
     ----------
     name : str
-    number : int
-        Its place among those of `kernels.index`.
     needs : str or None
         What must be known; "hidden" if only hidden units can use it, as all pairs of a decision share it.
     scale : float
         Typical difference between the pairs of a decision, in the feature's unit: a weight counts per such
         difference, so that weights can be compared. Measured on DMH-01 to -08.
-    words : str
-        What the feature is; units are the floor's, see `kernels.state.Problem`.
+    words : str, what the feature is; units are the floor's, see `kernels.state.Problem`
     """
 
     name: str
-    number: int
     needs: Knowledge | Literal["hidden"] | None
     scale: float
     words: str
 
 
+# In the order in which `kernels.index` numbers them.
 FEATURES = (
-    Feature("approach", kernel.APPROACH, None, 0.4, "way to the pickup"),
-    Feature("loaded", kernel.LOADED, None, 0.4, "way from pickup to delivery, handling included"),
-    Feature("slack", kernel.SLACK, None, 0.7, "time to spare if taken now, at most four units"),
-    Feature("urgency", kernel.URGENCY, None, 0.35, "what lacks to one unit of time to spare"),
-    Feature("lateness", kernel.LATENESS, None, 1.3, "lateness if taken now"),
-    Feature("waiting", kernel.WAITING, None, 0.9, "time that the task has waited"),
-    Feature("other_soonest", kernel.OTHER_SOONEST, None, 0.4, "time until another vehicle could fetch it"),
-    Feature("other_lateness", kernel.OTHER_LATENESS, None, 0.9, "lateness if left to that other vehicle"),
-    Feature("next_pickup", kernel.NEXT_PICKUP, None, 0.3, "way from the delivery to the nearest next pickup"),
-    Feature("mean_pickup", kernel.MEAN_PICKUP, None, 0.3, "mean way from the delivery to the other pickups"),
-    Feature("next_slack", kernel.NEXT_SLACK, None, 0.7, "least time to spare of the others after this trip"),
-    Feature("earlier_due", kernel.EARLIER_DUE, None, 0.4, "share of the other tasks that are due earlier"),
-    Feature("crowd_approach", kernel.CROWD_APPROACH, None, 0.3, "approach, the more tasks wait per vehicle"),
-    Feature("crowd_slack", kernel.CROWD_SLACK, None, 0.4, "slack, the more tasks wait per vehicle"),
-    Feature("crowd", kernel.CROWD, "hidden", 0.3, "tasks that wait per vehicle, at most two, halved"),
-    Feature("idle_share", kernel.IDLE_SHARE, "hidden", 0.3, "share of the vehicles that are idle"),
-    Feature("breaks", kernel.BREAKS, "breakdowns", 0.15, "whether a planned breakdown falls into the trip"),
-    Feature("wasted", kernel.WASTED, "breakdowns", 0.3, "time that such a trip lasts until the breakdown"),
-    Feature("margin", kernel.MARGIN, "breakdowns", 0.5, "time from the trip's end to the next breakdown"),
-    Feature("margin_loaded", kernel.MARGIN_LOADED, "breakdowns", 0.4, "loaded, the more of it is left"),
-    Feature("last_approach", kernel.LAST_APPROACH, "tasks", 0.2, "approach once all tasks have arrived"),
-    Feature("last_loaded", kernel.LAST_LOADED, "tasks", 0.15, "loaded once all tasks have arrived"),
+    Feature("approach", None, 0.4, "way to the pickup"),
+    Feature("loaded", None, 0.4, "way from pickup to delivery, handling included"),
+    Feature("slack", None, 0.7, "time to spare if taken now, at most four units"),
+    Feature("urgency", None, 0.35, "what lacks to one unit of time to spare"),
+    Feature("lateness", None, 1.3, "lateness if taken now"),
+    Feature("waiting", None, 0.9, "time that the task has waited"),
+    Feature("other_soonest", None, 0.4, "time until another vehicle could fetch it"),
+    Feature("other_lateness", None, 0.9, "lateness if left to that other vehicle"),
+    Feature("next_pickup", None, 0.3, "way from the delivery to the nearest next pickup"),
+    Feature("mean_pickup", None, 0.3, "mean way from the delivery to the other pickups"),
+    Feature("next_slack", None, 0.7, "least time to spare of the others after this trip"),
+    Feature("earlier_due", None, 0.4, "share of the other tasks that are due earlier"),
+    Feature("crowd_approach", None, 0.3, "approach, the more tasks wait per vehicle"),
+    Feature("crowd_slack", None, 0.4, "slack, the more tasks wait per vehicle"),
+    Feature("crowd", "hidden", 0.3, "tasks that wait per vehicle, at most two, halved"),
+    Feature("idle_share", "hidden", 0.3, "share of the vehicles that are idle"),
+    Feature("breaks", "breakdowns", 0.15, "whether a planned breakdown falls into the trip"),
+    Feature("wasted", "breakdowns", 0.3, "time that such a trip lasts until the breakdown"),
+    Feature("margin", "breakdowns", 0.5, "time from the trip's end to the next breakdown"),
+    Feature("margin_loaded", "breakdowns", 0.4, "loaded, the more of it is left"),
+    Feature("last_approach", "tasks", 0.2, "approach once all tasks have arrived"),
+    Feature("last_loaded", "tasks", 0.15, "loaded once all tasks have arrived"),
     Feature(
-        "last_overshoot", kernel.LAST_OVERSHOOT, "tasks", 0.2,
+        "last_overshoot", "tasks", 0.2,
         "time that the trip ends after all others, once all tasks have arrived",
     ),
-    Feature("arrived_approach", kernel.ARRIVED_APPROACH, "tasks", 0.3, "approach, the more have arrived"),
-    Feature("time_approach", kernel.TIME_APPROACH, "time", 0.3, "approach, the later it is"),
-    Feature("time_slack", kernel.TIME_SLACK, "time", 0.4, "slack, the later it is"),
+    Feature("arrived_approach", "tasks", 0.3, "approach, the more have arrived"),
+    Feature("time_approach", "time", 0.3, "approach, the later it is"),
+    Feature("time_slack", "time", 0.4, "slack, the later it is"),
 )  # fmt: skip
 
 START = {"approach": -1.0, "loaded": -1.0}
@@ -103,35 +99,22 @@ def list_features(knowledge: Iterable[str] = (), *, hidden: int = 0) -> tuple[Fe
     return tuple(feature for feature in FEATURES if feature.needs in known)
 
 
-def check_features(names: object) -> tuple[str, ...]:
-    """Return names of features in the order of `FEATURES`.
+def _choose(name: str, given: object, known: Sequence[str]) -> tuple[str, ...]:
+    """Return those of the known names that are given, in their order; refuse any other."""
+    names = (given,) if isinstance(given, str) else given
+    if not isinstance(names, Iterable) or not set(names := tuple(names)) <= set(known):
+        raise PolicyError(f"{name}: read {describe(given)}; expected some of {', '.join(known)}")
+    return tuple(one for one in known if one in names)
 
-    Raises
-    ------
-    PolicyError
-        If one is unknown.
-    """
-    known = [feature.name for feature in FEATURES]
-    given = (names,) if isinstance(names, str) else names
-    if not isinstance(given, Iterable) or not set(given := tuple(given)) <= set(known):
-        raise PolicyError(f"features: read {describe(names)}; expected some of {', '.join(known)}")
-    return tuple(name for name in known if name in given)
+
+def check_features(names: object) -> tuple[str, ...]:
+    """Return names of features in the order of `FEATURES`; refuse unknown ones with a `PolicyError`."""
+    return _choose("features", names, [feature.name for feature in FEATURES])
 
 
 def check_knowledge(knowledge: object) -> tuple[Knowledge, ...]:
-    """Return kinds of knowledge in the order of `KNOWLEDGE`.
-
-    Raises
-    ------
-    PolicyError
-        If one is unknown.
-    """
-    given = (knowledge,) if isinstance(knowledge, str) else knowledge
-    if not isinstance(given, Iterable) or not set(given := tuple(given)) <= set(KNOWLEDGE):
-        raise PolicyError(
-            f"knowledge: read {describe(knowledge)}; expected some of {', '.join(KNOWLEDGE)}"
-        )
-    return tuple(kind for kind in KNOWLEDGE if kind in given)
+    """Return kinds of knowledge in the order of `KNOWLEDGE`; refuse unknown ones with a `PolicyError`."""
+    return _choose("knowledge", knowledge, KNOWLEDGE)  # type: ignore[return-value]
 
 
 class IndexShape(NamedTuple):
@@ -139,14 +122,10 @@ class IndexShape(NamedTuple):
 
     Attributes
     ----------
-    knowledge : tuple of str
-        Kinds of `KNOWLEDGE`.
-    hidden : int
-        Hidden units, 0 for a linear function.
-    vehicles : tuple of str
-        Ids of the vehicles that are told apart, with the knowledge "vehicles".
-    without : tuple of str
-        Names of features that are left out.
+    knowledge : tuple of str, kinds of `KNOWLEDGE`
+    hidden : int, hidden units, 0 for a linear function
+    vehicles : tuple of str, ids of the vehicles that are told apart, with the knowledge "vehicles"
+    without : tuple of str, names of features that are left out
     """
 
     knowledge: tuple[Knowledge, ...] = ()
@@ -193,7 +172,7 @@ class IndexShape(NamedTuple):
         scale[n : n + n * self.hidden] = np.repeat(inverse, self.hidden)
         return Index(
             parameters=np.ascontiguousarray(thetas * scale, np.float32),
-            used=np.array([feature.number for feature in features], np.int32),
+            used=np.array([FEATURES.index(feature) for feature in features], np.int32),
             n_hidden=self.hidden,
             n_names=len(self.vehicles),
             knows_breakdowns="breakdowns" in self.knowledge,
@@ -238,6 +217,13 @@ class IndexPolicy(AnyPolicy):
     """
 
     form: ClassVar[str] = "index"
+    kinds: ClassVar[Mapping[str, tuple[str, int]]] = {
+        "theta": ("f", 1),
+        "hidden": ("i", 0),
+        "features": ("u", 1),
+        "knowledge": ("u", 1),
+        "vehicles": ("u", 1),
+    }
 
     @property
     def portable(self) -> bool:
@@ -300,14 +286,7 @@ class IndexPolicy(AnyPolicy):
 
     def replace(self, theta: ArrayLike) -> IndexPolicy:
         """Return this policy with other parameters."""
-        return IndexPolicy(
-            theta,
-            hidden=self.shape.hidden,
-            knowledge=self.shape.knowledge,
-            vehicles=self.shape.vehicles,
-            without=self.shape.without,
-            origin=self.origin,
-        )
+        return IndexPolicy(theta, **self.shape._asdict(), origin=self.origin)
 
     @property
     def features(self) -> tuple[Feature, ...]:
@@ -323,53 +302,23 @@ class IndexPolicy(AnyPolicy):
         kind = f"{self.shape.hidden} hidden units" if self.shape.hidden else "linear"
         return f"IndexPolicy({len(self.features)} features, {kind}, {self.n_parameters} parameters)"
 
-    def prepare(
-        self, problem: Problem, places: Sequence[Instance | Layout], greedy: bool | None = None
+    def _prepare(
+        self, problem: Problem, places: Sequence[Instance | Layout], greedy: bool
     ) -> tuple[Problem, Callable[[], Decider]]:
-        """Return the tables as this policy sees them, and what makes a worker's decider.
+        return problem, lambda: make_index_decider(self.index, problem, greedy)
 
-        It is greedy unless told otherwise.
-
-        Parameters
-        ----------
-        problem : Problem
-        places : sequence of Instance or Layout
-            What is played: the instances of `problem`, or a floor alone.
-        greedy : bool, optional
-            Take the pair of largest score, the default, or sample.
-
-        Returns
-        -------
-        Problem, callable
-        """
-        is_greedy = True if greedy is None else bool(greedy)
-        return problem, lambda: make_index_decider(self.index, problem, is_greedy)
-
-    def check_layout(self, layout: Layout, name: str) -> None:
-        """Refuse a floor whose vehicles this policy does not know, if it tells them apart.
-
-        Parameters
-        ----------
-        layout : Layout
-        name : str
-            What the message calls it.
-
-        Raises
-        ------
-        PolicyError
-        """
+    def _find_misfit(self, layout: Layout) -> str | None:
         own = self.shape.vehicles
         fleet = tuple(vehicle.id for vehicle in layout.vehicles)
-        if own and own != fleet:
-            raise PolicyError(
-                f"{name}: the layout '{layout.name}' has the vehicles {', '.join(fleet[:10])}; this policy "
-                f"tells apart {', '.join(own[:10])}, in this order"
-            )
+        if not own or own == fleet:
+            return None
+        return (
+            f"has the vehicles {', '.join(fleet[:10])}; this policy tells apart "
+            f"{', '.join(own[:10])}, in this order"
+        )
 
-    def to_arrays(self, *, with_origin: bool = True) -> dict[str, np.ndarray]:
-        """Return what `from_arrays` needs, as plain arrays, with or without the origin."""
+    def _pack(self) -> dict[str, np.ndarray]:
         return {
-            **(pack_origin(self.origin) if with_origin else {}),
             "theta": self.theta,
             "hidden": np.array(self.shape.hidden),
             "features": _pack_names(feature.name for feature in self.features),
@@ -378,27 +327,7 @@ class IndexPolicy(AnyPolicy):
         }
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, np.ndarray]) -> IndexPolicy:
-        """Build a policy from `to_arrays`.
-
-        Raises
-        ------
-        PolicyError
-            If an array is missing, of the wrong kind, contradicts another, or the features are not those of
-            this version.
-        """
-        expected = {
-            "theta": ("f", 1),
-            "hidden": ("i", 0),
-            "features": ("u", 1),
-            "knowledge": ("u", 1),
-            "vehicles": ("u", 1),
-        }
-        for name, (kind, ndim) in expected.items():
-            array = arrays.get(name)
-            if array is None or array.dtype.kind != kind or array.ndim != ndim:
-                found = "nothing" if array is None else f"{array.dtype} of shape {array.shape}"
-                raise PolicyError(f"{name}: read {found}; the file holds no policy of this format")
+    def _unpack(cls, arrays: Mapping[str, np.ndarray], origin: Origin | None) -> Self:
         features, knowledge, vehicles = (
             _unpack_names(name, arrays[name]) for name in ("features", "knowledge", "vehicles")
         )
@@ -410,7 +339,7 @@ class IndexPolicy(AnyPolicy):
             knowledge=knowledge,
             vehicles=vehicles,
             without=[item.name for item in all_features if item.name not in features],
-            origin=unpack_origin(arrays),
+            origin=origin,
         )
         own = [feature.name for feature in policy.features]
         if features != own:

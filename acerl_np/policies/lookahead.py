@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from acerl_np.kernels import state as S
-from acerl_np.kernels.deciders import Decider, IndexDecider, RuleDecider, make_rule_decider
+from acerl_np.kernels.deciders import Decider, IndexDecider, RuleDecider
 from acerl_np.kernels.futures import N_PAST_FIELDS, PAST_SEEN, Ahead
 from acerl_np.kernels.index import allocate_pairs
 from acerl_np.kernels.random import LOOKAHEAD
@@ -17,7 +17,7 @@ from acerl_np.kernels.update import fill_stream
 from acerl_np.policies.files import BasePolicy, pack_policy, unpack_policy
 from acerl_np.policies.index import IndexPolicy
 from acerl_np.policies.network import Policy
-from acerl_np.policies.rules import RULES, find_policy_name
+from acerl_np.policies.rules import RULES, RulePolicy, find_policy_name
 from acerl_np.policies.static import StaticPlan
 from acerl_np.problem.instance import Instance, find_layout, list_instances
 from acerl_np.problem.packing import (
@@ -38,9 +38,15 @@ if TYPE_CHECKING:
 
 Weights = Literal["match", "even"]
 
+Base = Policy | IndexPolicy | StaticPlan | RulePolicy
+
 MAX_FUTURES = 100_000
 MAX_BASES = 64
 MAX_CANDIDATES = 1_000
+
+OPTIONS = (
+    "futures", "seed", "weights", "bases", "candidates", "cost_limit", "penalty", "margin",
+)  # fmt: skip
 
 BASE_NOISE = 0.5
 """Noise of the copies of an index policy that serve as further bases, in shares of its weights' size."""
@@ -115,7 +121,8 @@ class Lookahead(BasePolicy):
                 "rule's name"
             )
         self.policy = policy
-        self.origin: Origin | None = getattr(policy, "origin", None)
+        self._base: Base = RulePolicy(policy) if isinstance(policy, str) else policy
+        self.origin: Origin | None = self._base.origin
         if history is None:
             kept = self.origin.history if self.origin is not None else None
             if not kept:
@@ -151,16 +158,13 @@ class Lookahead(BasePolicy):
         self.futures, self.bases, self.candidates = int(futures), int(bases), int(candidates)
         self.weights = weights
         self.seed = check_seed(seed)
-        self.cost_limit, self.penalty, self.margin = (
-            float(cost_limit),
-            float(penalty),
-            float(margin),
-        )
+        self.cost_limit, self.penalty = float(cost_limit), float(penalty)
+        self.margin = float(margin)
 
     @property
     def portable(self) -> bool:
         """Whether it serves any floor and fleet, as its base does."""
-        return isinstance(self.policy, str) or bool(getattr(self.policy, "portable", False))
+        return bool(getattr(self._base, "portable", False))
 
     @property
     def slots(self) -> str:
@@ -191,45 +195,23 @@ class Lookahead(BasePolicy):
         ------
         PolicyError
         """
-        if not isinstance(self.policy, str):
-            self.policy.check_layout(layout, name)
+        self._base.check_layout(layout, name)
+        super().check_layout(layout, name)
+
+    def _find_misfit(self, layout: Layout) -> str | None:
         for record in self.history:
             for ends in (record.pickup, record.delivery):
                 for site in np.unique(ends).tolist():
                     own = record.layout.sites[site].id
                     if own not in layout.site_index:
-                        raise PolicyError(
-                            f"{name}: the layout '{layout.name}' has no site '{own}', which the "
-                            f"historical record {record.name} names"
+                        return (
+                            f"has no site '{own}', which the historical record {record.name} names"
                         )
+        return None
 
-    def prepare(
-        self, problem: Problem, places: Sequence[Instance | Layout], greedy: bool | None = None
+    def _prepare(
+        self, problem: Problem, places: Sequence[Instance | Layout], greedy: bool
     ) -> tuple[Problem, Callable[[], Ahead]]:
-        """Return the tables as the base sees them, and what makes a worker's lookahead.
-
-        The base is greedy while it looks ahead. `greedy` is ignored: a lookahead draws nothing but futures.
-
-        Parameters
-        ----------
-        problem : Problem
-        places : sequence of Instance or Layout
-            What is played: the instances of `problem`, or a floor alone.
-        greedy : bool, optional
-            Changes nothing: a lookahead draws nothing but futures.
-
-        Returns
-        -------
-        Problem, callable
-
-        Raises
-        ------
-        PolicyError
-            If an instance has no historical record but itself, or none in its part of a floor, or the
-            instances' floors differ.
-        RecordError
-            If the fleet cannot serve a task of the history.
-        """
         layout = find_layout(places[0])
         for place in places:
             if not _same_floor(find_layout(place), layout):
@@ -246,10 +228,11 @@ class Lookahead(BasePolicy):
             raise PolicyError(
                 f"{places[k].name}: no historical record but itself{where}; expected other ones"
             )
-        problem, make_base = self._prepare_base(problem, places)
+        # The base is greedy while it looks ahead.
+        problem = self._base.prepare(problem, places, True)[0]
         slots = find_slots(self, history) if hasattr(self, "task_ids") else POOL
         tables = build_problem(history, n_vehicles=problem.fleet.shape[1], slots=slots)
-        return problem, lambda: self._allocate(problem, tables, excluded, make_base)
+        return problem, lambda: self._allocate(problem, tables, excluded, layout)
 
     def _move_history(self, layout: Layout) -> list[Instance]:
         """Return the history on a floor; that of the last one is kept, as `choose` asks at every decision."""
@@ -259,45 +242,29 @@ class Lookahead(BasePolicy):
             self._moved = moved
         return moved[1]
 
-    def _prepare_base(
-        self, problem: Problem, places: Sequence[Instance | Layout]
-    ) -> tuple[Problem, Callable[[Problem], Decider]]:
-        base = self.policy
-        if isinstance(base, str):
-            rule = RULES[base]
-            return problem, lambda tables: make_rule_decider(rule)
-        fitted = base.prepare(problem, places, True)[0]
-        several = [base, *self._copies()]
-
-        def make(tables: Problem) -> Decider:
-            # Tasks of a future keep the slots that they were drawn with.
-            decider: Decider = base.prepare(tables, [find_layout(places[0])], True)[1]()
-            if isinstance(decider, IndexDecider) and len(several) > 1:
-                parameters = np.concatenate([one.index.parameters for one in several])  # type: ignore[union-attr]
-                decider = decider._replace(indices=decider.indices._replace(parameters=parameters))
-            return decider
-
-        return fitted, make
-
-    def _copies(self) -> list[IndexPolicy]:
-        """Return noised copies of an index policy, as further bases."""
-        base = self.policy
-        if not isinstance(base, IndexPolicy):
-            return []
-        copies = []
-        size = float(np.sqrt(np.mean(np.square(base.theta))))
-        for k in range(1, self.bases):
-            noise = np.empty(base.n_parameters, np.float32)
-            fill_stream(self.seed, LOOKAHEAD, k, 0, noise)
-            copies.append(base.replace(base.theta + BASE_NOISE * size * noise))
-        return copies
+    def _make_base(self, future: Problem, layout: Layout) -> Decider:
+        """Return what decides in futures: the base, and noised copies of it as further ones."""
+        base = self._base
+        # Tasks of a future keep the slots that they were drawn with.
+        decider: Decider = base.prepare(future, [layout], True)[1]()
+        if isinstance(base, IndexPolicy) and isinstance(decider, IndexDecider):
+            parameters = [base.index.parameters]
+            size = float(np.sqrt(np.mean(np.square(base.theta))))
+            for k in range(1, self.bases):
+                noise = np.empty(base.n_parameters, np.float32)
+                fill_stream(self.seed, LOOKAHEAD, k, 0, noise)
+                copy = base.replace(base.theta + BASE_NOISE * size * noise)
+                parameters.append(copy.index.parameters)
+            indices = base.index._replace(parameters=np.concatenate(parameters))
+            decider = decider._replace(indices=indices)
+        return decider
 
     def _allocate(
         self,
         problem: Problem,
         history: Problem,
         excluded: np.ndarray,
-        make_base: Callable[[Problem], Decider],
+        layout: Layout,
     ) -> Ahead:
         n_tasks = problem.record.shape[1] + history.record.shape[1]
         n_breakdowns = history.breakdown.shape[2]
@@ -305,7 +272,7 @@ class Lookahead(BasePolicy):
         n_history = len(history.instance)
         # Room for more candidates than there can be pairs would be in vain.
         most = min(self.candidates, problem.record.shape[1] * problem.fleet.shape[1])
-        decider = make_base(future)
+        decider = self._make_base(future, layout)
         pairs = decider.pairs if isinstance(decider, IndexDecider) else None
         past = np.zeros(N_PAST_FIELDS)
         past[PAST_SEEN] = -1.0
@@ -320,6 +287,7 @@ class Lookahead(BasePolicy):
             future=future,
             states=allocate_state(future, 2),
             seed=self.seed,
+            key=np.empty(4, np.uint32),
             matches=self.weights == "match",
             cost_limit=self.cost_limit,
             penalty=self.penalty,
@@ -341,17 +309,8 @@ class Lookahead(BasePolicy):
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return what `from_arrays` needs, as plain arrays: the base, the history and the options."""
         base = {} if isinstance(self.policy, str) else pack_policy(self.policy)
-        options = {
-            "rule": self.policy if isinstance(self.policy, str) else None,
-            "futures": self.futures,
-            "seed": self.seed,
-            "weights": self.weights,
-            "bases": self.bases,
-            "candidates": self.candidates,
-            "cost_limit": self.cost_limit,
-            "penalty": self.penalty,
-            "margin": self.margin,
-        }
+        options = {name: getattr(self, name) for name in OPTIONS}
+        options["rule"] = self.policy if isinstance(self.policy, str) else None
         return {
             **{f"base.{name}": array for name, array in base.items()},
             "history": pack_instances(self.history),
@@ -391,11 +350,6 @@ def move_record(record: Instance, layout: Layout) -> Instance:
     """Return a historical record on a floor: its tasks by their sites' ids, the breakdowns of its vehicles.
 
     Vehicles that the record's own fleet does not have break down by no list.
-
-    Raises
-    ------
-    RecordError
-        If the fleet cannot reach or carry one of its tasks.
     """
     own = {vehicle.id: vehicle.breakdowns for vehicle in record.layout.vehicles}
     listed = {vehicle.id: own.get(vehicle.id, ()) for vehicle in layout.vehicles}
@@ -407,13 +361,7 @@ def move_record(record: Instance, layout: Layout) -> Instance:
 
 
 def find_same(places: Sequence[Instance | Layout], history: Sequence[Instance]) -> np.ndarray:
-    """Return which historical records have an instance's own content.
-
-    Returns
-    -------
-    ndarray(bool, (n_places, n_history))
-        Whether the tasks are the same, whatever their names; of a layout alone none are.
-    """
+    """Return which historical records have an instance's own tasks, whatever their names (ndarray(bool))."""
 
     def read(instance: Instance) -> list[tuple[Any, ...]]:
         ids = [site.id for site in instance.layout.sites]
@@ -434,21 +382,10 @@ def find_same(places: Sequence[Instance | Layout], history: Sequence[Instance]) 
 
 
 def find_apart(places: Sequence[Instance | Layout], history: Sequence[Instance]) -> np.ndarray:
-    """Return which historical records lie in another part of the floor than an instance.
+    """Return which historical records lie in another part of an instance's floor (ndarray(bool)).
 
     No vehicle could serve tasks of both in any order. A record that can be served lies in one such
-    part, so its first task tells which; decisions begin when that has arrived.
-
-    Parameters
-    ----------
-    places : sequence of Instance or Layout
-    history : sequence of Instance
-        On the same floor.
-
-    Returns
-    -------
-    ndarray(bool, (n_places, n_history))
-        Of a layout alone none are: the day's first task will tell (`live.decision`).
+    part, so its first task tells which; of a layout alone the day's first task will (`live.decision`).
     """
     first = np.array([record.pickup[0] for record in history])
     apart = np.zeros((len(places), len(history)), np.bool_)
@@ -459,16 +396,5 @@ def find_apart(places: Sequence[Instance | Layout], history: Sequence[Instance])
 
 
 def are_apart(distance: np.ndarray, site: int, others: np.ndarray) -> np.ndarray:
-    """Return which sites lie in another part of the floor: there or back no way leads.
-
-    Parameters
-    ----------
-    distance : ndarray(float64, (n_sites, n_sites)), m
-    site : int
-    others : ndarray(int, (n,))
-
-    Returns
-    -------
-    ndarray(bool, (n,))
-    """
+    """Return which sites lie in another part of the floor (ndarray(bool)): there or back no way leads."""
     return np.asarray(np.isinf(distance[site, others]) | np.isinf(distance[others, site]))

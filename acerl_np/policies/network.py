@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +16,7 @@ from acerl_np.kernels.random import INITIAL, derive_key, fill_uniforms
 from acerl_np.kernels.state import Problem
 from acerl_np.kernels.update import fill_stream
 from acerl_np.policies.files import AnyPolicy
-from acerl_np.policies.origin import Origin, pack_origin, unpack_origin
+from acerl_np.policies.origin import Origin
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.scaling import check_scaling
 from acerl_np.problem.slots import SlotKind, Slots, check_slots, place_tasks
@@ -42,17 +42,6 @@ def initial_parameters(
     has_biases: bool = True,
 ) -> np.ndarray:
     """Draw initial parameters.
-
-    Parameters
-    ----------
-    sizes : sequence of int
-        Layer sizes, n_features first, n_actions last.
-    seed : int
-    initialisation : {"he", "torch", "small"}
-        "he": normal weights of variance 2 / n_in, zero biases (He et al. 2015); "small": the same, the
-        last layer's a hundredth of it; "torch": weights and biases uniform within 1 / sqrt(n_in), the
-        default of PyTorch's linear layers.
-    has_biases : bool
 
     Returns
     -------
@@ -113,6 +102,17 @@ class Policy(AnyPolicy):
     """
 
     form: ClassVar[str] = "network"
+    is_greedy: ClassVar[bool] = False
+    kinds: ClassVar[Mapping[str, tuple[str, int]]] = {
+        "theta": ("f", 1),
+        "hidden": ("i", 1),
+        "task_slots": ("i", 0),
+        "n_vehicles": ("i", 0),
+        "scaling": ("f", 1),
+        "smallest": ("i", 1),
+        "has_biases": ("b", 0),
+        "standardises": ("b", 0),
+    }
 
     def __init__(
         self,
@@ -174,6 +174,21 @@ class Policy(AnyPolicy):
     def sizes(self) -> np.ndarray:
         """Layer sizes, ndarray(int64, (n_layers + 1,)): n_features first, n_actions last."""
         return self.network.sizes
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What it takes beside its parameters and its origin."""
+        return {
+            "hidden": self.hidden,
+            "task_slots": self.task_slots,
+            "n_vehicles": self.n_vehicles,
+            "scaling": self.scaling,
+            "smallest": self.smallest,
+            "has_biases": self.network.has_biases,
+            "standardises": self.network.standardises,
+            "slots": self.slots,
+            "task_ids": self.task_ids,
+        }
 
     @property
     def n_parameters(self) -> int:
@@ -238,25 +253,9 @@ class Policy(AnyPolicy):
         act_batch(self.network, self._theta, self.column_sums, x, mask, uniforms, actions)
         return actions
 
-    def prepare(
-        self, problem: Problem, places: Sequence[Instance | Layout], greedy: bool | None = None
+    def _prepare(
+        self, problem: Problem, places: Sequence[Instance | Layout], greedy: bool
     ) -> tuple[Problem, Callable[[], Decider]]:
-        """Return the tables with this policy's constants and slots, and what makes a worker's decider.
-
-        It samples unless told otherwise.
-
-        Parameters
-        ----------
-        problem : Problem
-        places : sequence of Instance or Layout
-            What is played: the instances of `problem`, or a floor alone.
-        greedy : bool, optional
-            Take the most probable action, or sample, the default.
-
-        Returns
-        -------
-        Problem, callable
-        """
         instance = problem.instance.copy()
         instance[:, S.INSTANCE_TASK_SLOTS] = self.task_slots
         fitted = problem._replace(
@@ -267,75 +266,25 @@ class Policy(AnyPolicy):
             self.task_ids or problem.record[0, 0, S.RECORD_SLOT]
         ):
             fitted = place_tasks(fitted, instances, Slots(self.slots, self.task_ids))
-        return fitted, lambda: make_network_decider(
-            self.network, self.theta[np.newaxis], bool(greedy)
-        )
+        return fitted, lambda: make_network_decider(self.network, self.theta[np.newaxis], greedy)
 
-    def check_layout(self, layout: Layout, name: str) -> None:
-        """Refuse a floor of another size.
-
-        Parameters
-        ----------
-        layout : Layout
-        name : str
-            What the message calls it.
-
-        Raises
-        ------
-        PolicyError
-            If the fleet or the task slots are not among those the policy was trained for.
-        """
+    def _find_misfit(self, layout: Layout) -> str | None:
         for what, size, low, high in (
             ("task slots", layout.task_slots, self.smallest[0], self.task_slots),
             ("vehicles", len(layout.vehicles), self.smallest[1], self.n_vehicles),
         ):
             if not low <= size <= high:
                 expected = str(high) if low == high else f"{low} to {high}"
-                raise PolicyError(
-                    f"{name}: the layout '{layout.name}' has {size} {what}; "
-                    f"this policy was trained for {expected}"
-                )
+                return f"has {size} {what}; this policy was trained for {expected}"
+        return None
 
-    def to_arrays(self, *, with_origin: bool = True) -> dict[str, np.ndarray]:
-        """Return what `from_arrays` needs, as plain arrays, with or without the origin."""
-        return {
-            **(pack_origin(self.origin) if with_origin else {}),
-            "theta": self.theta,
-            "hidden": np.array(self.hidden, np.int64),
-            "task_slots": np.array(self.task_slots),
-            "n_vehicles": np.array(self.n_vehicles),
-            "scaling": self.scaling,
-            "smallest": np.array(self.smallest, np.int64),
-            "has_biases": np.array(self.network.has_biases),
-            "standardises": np.array(self.network.standardises),
-            "slots": np.array(self.slots),
-            "task_ids": np.array(self.task_ids, np.str_),
-        }
+    def _pack(self) -> dict[str, np.ndarray]:
+        types = {"hidden": np.int64, "smallest": np.int64, "task_ids": np.str_}
+        own = {name: np.array(value, types.get(name)) for name, value in self.options.items()}
+        return {"theta": self.theta, **own}
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, np.ndarray]) -> Policy:
-        """Build a policy from `to_arrays`.
-
-        Raises
-        ------
-        PolicyError
-            If an array is missing, of the wrong kind, or contradicts another.
-        """
-        expected = {
-            "theta": ("f", 1),
-            "hidden": ("i", 1),
-            "task_slots": ("i", 0),
-            "n_vehicles": ("i", 0),
-            "scaling": ("f", 1),
-            "smallest": ("i", 1),
-            "has_biases": ("b", 0),
-            "standardises": ("b", 0),
-        }
-        for name, (kind, ndim) in expected.items():
-            array = arrays.get(name)
-            if array is None or array.dtype.kind != kind or array.ndim != ndim:
-                found = "nothing" if array is None else f"{array.dtype} of shape {array.shape}"
-                raise PolicyError(f"{name}: read {found}; the file holds no policy of this format")
+    def _unpack(cls, arrays: Mapping[str, np.ndarray], origin: Origin | None) -> Self:
         hidden = [int(size) for size in arrays["hidden"]]
         sizes = [int(arrays["task_slots"]), int(arrays["n_vehicles"]), *hidden]
         if len(hidden) > 100 or not all(1 <= size <= MAX_PARAMETERS for size in sizes):
@@ -353,5 +302,5 @@ class Policy(AnyPolicy):
             standardises=bool(arrays["standardises"]),
             slots=str(arrays.get("slots", "pool")),  # type: ignore[arg-type]
             task_ids=np.atleast_1d(arrays.get("task_ids", ())).tolist(),
-            origin=unpack_origin(arrays),
+            origin=origin,
         )

@@ -46,12 +46,10 @@ class Place:
 
     Attributes
     ----------
-    floor : str
-        Name of the layout, for messages.
+    floor : str, name of the layout, for messages
     floor_hash : str
         `Layout.floor_hash`.
-    vehicles : tuple of str
-        Ids, in the layout's order.
+    vehicles : tuple of str, ids, in the layout's order
     fleet_hash : str
         `Layout.fleet_hash`.
     """
@@ -91,12 +89,9 @@ class Origin:
 
     Attributes
     ----------
-    places : tuple of Place
-        The different floors and fleets of training; breakdowns are no part of them.
-    records : tuple of TrainingRecord
-        What it was trained on, in order.
-    version : str
-        Of acerl_np.
+    places : tuple of Place, the different floors and fleets of training; breakdowns are no part of them
+    records : tuple of TrainingRecord, what it was trained on, in order
+    version : str, of acerl_np
     history : tuple of Instance
         The training records themselves; empty if they were left out. Two origins are equal without them.
     """
@@ -108,19 +103,7 @@ class Origin:
 
     @classmethod
     def of(cls, instances: Instance | Sequence[Instance], keep_records: bool = True) -> Origin:
-        """Return the origin of a policy that is trained on these records by this version.
-
-        Parameters
-        ----------
-        instances : Instance or sequence of Instance
-        keep_records : bool
-            Keep the records themselves as `history`.
-
-        Raises
-        ------
-        InputError
-            If there is no instance.
-        """
+        """Return the origin of a policy that is trained on these records by this version."""
         chosen = list_instances(instances)
         if not chosen:
             raise InputError("no instances; expected at least one")
@@ -141,12 +124,6 @@ class Origin:
 
     def compare(self, layout: Layout, *, ordered: bool = True) -> list[str]:
         """Say in what a layout differs from those of training, by content and not by name.
-
-        Parameters
-        ----------
-        layout : Layout
-        ordered : bool
-            Whether the order of the vehicles matters.
 
         Returns
         -------
@@ -185,13 +162,7 @@ class Origin:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Origin:
-        """Build an origin from `to_arrays`.
-
-        Raises
-        ------
-        PolicyError
-            If an array is missing, holds something else, or does not fit the other.
-        """
+        """Build an origin from `to_arrays`."""
         try:
             if unknown := set(arrays) - {"facts", "history"}:
                 raise PolicyError(f"unknown entry '{describe(min(unknown))}'")
@@ -273,13 +244,7 @@ def pack_origin(origin: Origin | None) -> dict[str, np.ndarray]:
 
 
 def unpack_origin(arrays: Mapping[str, np.ndarray]) -> Origin | None:
-    """Return the origin among a policy's arrays, None if there is none.
-
-    Raises
-    ------
-    PolicyError
-        As `Origin.from_arrays`.
-    """
+    """Return the origin among a policy's arrays, None if there is none."""
     own = {
         name.removeprefix(PREFIX): array
         for name, array in arrays.items()
@@ -290,14 +255,6 @@ def unpack_origin(arrays: Mapping[str, np.ndarray]) -> Origin | None:
 
 def describe_difference(policy: object, layouts: Iterable[tuple[str, Layout]]) -> str | None:
     """Say in one line where a policy is used elsewhere than it was trained for.
-
-    Parameters
-    ----------
-    policy : object
-        One of any form; what has no origin differs in nothing. Its attribute `ordered` says whether the
-        order of the vehicles matters to it, it does by default; one that is `portable` serves any.
-    layouts : iterable of (str, Layout)
-        What is used, by the names that the line shows.
 
     Returns
     -------
@@ -323,15 +280,7 @@ def describe_difference(policy: object, layouts: Iterable[tuple[str, Layout]]) -
 def warn_of_difference(
     policy: object, layouts: Iterable[tuple[str, Layout]], *, stacklevel: int = 3
 ) -> None:
-    """Warn once where a policy is used elsewhere than it was trained for, as `describe_difference` says.
-
-    Parameters
-    ----------
-    policy : object
-    layouts : iterable of (str, Layout)
-    stacklevel : int
-        Whose line the warning names; by default that of the caller's caller.
-    """
+    """Warn once where a policy is used elsewhere than it was trained for, as `describe_difference` says."""
     line = describe_difference(policy, layouts)
     if line is not None:
         warnings.warn(f"policy: {line}", PolicyWarning, stacklevel=stacklevel)

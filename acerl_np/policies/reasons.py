@@ -34,37 +34,15 @@ LOOKAHEAD = "mean makespan of the futures, with a penalty for tardiness, s"
 def explain_choice(
     decider: Decider | Ahead, problem: Problem, state: State, b: int, chosen: tuple[int, int, int]
 ) -> Reason:
-    """Return why an assignment was chosen, before it is carried out.
-
-    Parameters
-    ----------
-    decider : Decider or Ahead
-        What has just decided in row `b`; its scratch is read.
-    problem : Problem
-    state : State
-    b : int
-    chosen : tuple of int
-        Vehicle, position of its task in the pool, and the rule that picked it or -1.
-
-    Returns
-    -------
-    Reason
-    """
+    """Return why an assignment was chosen, before it is carried out."""
     v, position, rule = chosen
     if isinstance(decider, Ahead):
         return _compare_futures(decider, state, b, chosen)
     if isinstance(decider, IndexDecider):
-        n = int(decider.pairs.n[0])
-        pairs, score = decider.pairs, decider.pairs.score[:n]
-        best = np.argsort(-score, kind="stable")[:MOST].tolist()
-        chosen_pair = (pairs.vehicle[:n] == v) & (pairs.position[:n] == position)
-        best = [*best, *np.flatnonzero(chosen_pair).tolist()]
-        found = [
-            Alternative(
-                int(pairs.vehicle[k]), int(state.pool[b, pairs.position[k]]), "", float(score[k])
-            )
-            for k in dict.fromkeys(best)
-        ]
+        pairs, n = decider.pairs, int(decider.pairs.n[0])
+        tasks = state.pool[b, pairs.position[:n]]
+        listed = zip(pairs.vehicle[:n].tolist(), tasks.tolist(), pairs.score[:n], strict=True)
+        found = [Alternative(w, task, "", float(score)) for w, task, score in listed]
         return Reason("index", "score", _best_with(found, v, int(state.pool[b, position]), ""))
     name = RULE_NAMES[rule]
     if isinstance(decider, NetworkDecider):

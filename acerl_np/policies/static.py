@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from acerl_np.kernels.deciders import Decider, make_plan_decider
-from acerl_np.kernels.state import Outcome, Problem
+from acerl_np.kernels.deciders import PlanDecider
+from acerl_np.kernels.state import Problem
 from acerl_np.policies.files import AnyPolicy
-from acerl_np.policies.origin import Origin, pack_origin, unpack_origin
+from acerl_np.policies.origin import Origin
 from acerl_np.policies.rules import find_policy_name
 from acerl_np.policies.static_search import RULE_NAMES, PositionPlan, find_static
 from acerl_np.problem.instance import Instance, find_layout, list_instances
 from acerl_np.problem.packing import UNUSABLE, pack_json, unpack_json
-from acerl_np.problem.tables import build_problem
-from acerl_np.simulation.arena import play_list, stream_keys
+from acerl_np.simulation.arena import stream_keys
 from acerl_np.support.errors import InputError, PolicyError, describe, list_some, make_printable
 from acerl_np.support.files import MAX_TEXT_BYTES
 from acerl_np.support.numbers import Whole, check_seed
-from acerl_np.support.workers import Workers
 
 if TYPE_CHECKING:
     from acerl_np.problem.layout import Layout
@@ -53,6 +51,7 @@ class StaticPlan(AnyPolicy):
     """
 
     form: ClassVar[str] = "static"
+    kinds: ClassVar[Mapping[str, tuple[str, int]]] = {"plan": ("u", 1)}
     # Vehicles go by their ids, in whatever order a layout lists them.
     ordered: ClassVar[bool] = False
 
@@ -85,136 +84,39 @@ class StaticPlan(AnyPolicy):
             rules[index[name]] = RULE_NAMES.index(rule)
         return PositionPlan(tuple(index[name] for name in self.order), tuple(rules))
 
-    def prepare(
-        self, problem: Problem, places: Sequence[Instance | Layout], greedy: bool | None = None
-    ) -> tuple[Problem, Callable[[], Decider]]:
-        """Return the tables as they are, and what makes a worker's decider; `greedy` changes nothing.
+    def _prepare(
+        self, problem: Problem, places: Sequence[Instance | Layout], greedy: bool
+    ) -> tuple[Problem, Callable[[], PlanDecider]]:
+        found = [self.positions(find_layout(place)) for place in places]
+        orders, rules = np.array([found], np.int32).transpose(2, 0, 1, 3).copy()
+        return problem, lambda: PlanDecider(orders, rules)
 
-        Parameters
-        ----------
-        problem : Problem
-        places : sequence of Instance or Layout
-            What is played: the instances of `problem`, or a floor alone.
-        greedy : bool, optional
-            Changes nothing.
-
-        Returns
-        -------
-        Problem, callable
-
-        Raises
-        ------
-        PolicyError
-            If the instances list the vehicles in different orders.
-        """
-        found = {self.positions(find_layout(place)) for place in places}
-        if len(found) > 1:
-            raise PolicyError(
-                "the records list the vehicles in different orders; expected the same in all of them"
-            )
-        plan = found.pop()
-        orders, rules = np.array([plan.order], np.int32), np.array([plan.rules], np.int32)
-        return problem, lambda: make_plan_decider(orders, rules)
-
-    def check_layout(self, layout: Layout, name: str) -> None:
-        """Refuse a fleet that lacks a vehicle of the plan or has others; their order does not matter.
-
-        Parameters
-        ----------
-        layout : Layout
-        name : str
-            What the message calls it.
-
-        Raises
-        ------
-        PolicyError
-            With the vehicles in which they differ.
-        """
+    def _find_misfit(self, layout: Layout) -> str | None:
         fleet = [vehicle.id for vehicle in layout.vehicles]
         missing = [f"'{describe(vehicle)}'" for vehicle in self.order if vehicle not in fleet]
         others = [f"'{describe(vehicle)}'" for vehicle in fleet if vehicle not in self.rules]
         parts = [f"lacks {list_some(missing, SHOWN)}"] if missing else []
         parts += [f"has {list_some(others, SHOWN)} besides"] if others else []
-        if parts:
-            raise PolicyError(
-                f"{name}: the layout '{layout.name}' {' and '.join(parts)}; "
-                "this static plan goes by the vehicles' ids"
-            )
+        if not parts:
+            return None
+        return f"{' and '.join(parts)}; this static plan goes by the vehicles' ids"
 
-    def to_arrays(self, *, with_origin: bool = True) -> dict[str, np.ndarray]:
-        """Return what `from_arrays` needs, as plain arrays, with or without the origin."""
-        plan = [[name, self.rules[name]] for name in self.order]
-        return {**(pack_origin(self.origin) if with_origin else {}), "plan": pack_json(plan)}
+    def _pack(self) -> dict[str, np.ndarray]:
+        return {"plan": pack_json([[name, self.rules[name]] for name in self.order])}
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> StaticPlan:
-        """Build a plan from `to_arrays`.
-
-        Raises
-        ------
-        PolicyError
-            If the arrays hold no plan.
-        """
-        origin = unpack_origin(arrays)
-        array = arrays.get("plan")
-        if array is None or array.dtype != np.uint8 or not 0 < array.size <= MAX_TEXT_BYTES:
-            found = "nothing" if array is None else f"{array.dtype} of shape {array.shape}"
-            raise PolicyError(f"plan: read {found}; expected a static plan")
+    def _unpack(cls, arrays: Mapping[str, np.ndarray], origin: Origin | None) -> Self:
+        array = arrays["plan"]
+        if not 0 < array.size <= MAX_TEXT_BYTES:
+            raise PolicyError(
+                f"plan: read {array.dtype} of shape {array.shape}; expected a static plan"
+            )
         try:
             plan: Any = [(name, rule) for name, rule in unpack_json(array)]
             return cls(tuple(name for name, _ in plan), dict(plan), origin)
         except UNUSABLE as error:
             reason = make_printable(str(error)[:400])
             raise PolicyError(f"plan: {reason}; expected a static plan") from error
-
-
-def play_plan(
-    plan: StaticPlan,
-    instances: Sequence[Instance],
-    *,
-    keys: np.ndarray,
-    horizon: float | None = None,
-    threads: int | None = None,
-) -> Outcome:
-    """Play every instance by a plan.
-
-    Parameters
-    ----------
-    plan : StaticPlan
-    instances : sequence of Instance
-        One may stand there several times, with different keys; the fleets may be listed in any order.
-    keys : ndarray(uint32, (n_instances, 4))
-        Streams of the random breakdowns.
-    horizon : float, optional
-        s after which an episode is stopped, finished or not; by default as `build_problem` says.
-    threads : int, optional
-
-    Returns
-    -------
-    Outcome
-        One entry for each instance.
-
-    Raises
-    ------
-    PolicyError
-        If an instance has other vehicles.
-    """
-    different = list({id(instance): instance for instance in instances}.values())
-    row_of = {id(instance): k for k, instance in enumerate(different)}
-    rows = np.array([row_of[id(instance)] for instance in instances], np.int64)
-    for instance in different:
-        plan.check_fits(instance)
-    found = [plan.positions(instance.layout) for instance in different]
-    orders = np.array([item.order for item in found], np.int32)
-    rules = np.array([item.rules for item in found], np.int32)
-    problem = build_problem(different, horizon=horizon)
-    workers = Workers(threads)
-    try:
-        return play_list(
-            problem, lambda: make_plan_decider(orders, rules), rows, keys, workers, rows=rows
-        )
-    finally:
-        workers.close()
 
 
 def fit_static(

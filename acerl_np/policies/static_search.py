@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
-from acerl_np.kernels.deciders import make_plan_decider
+from acerl_np.kernels.deciders import PlanDecider
 from acerl_np.kernels.random import SEARCH, derive_key, draw_uniform
 from acerl_np.kernels.rules import N_RULES
+from acerl_np.kernels.state import Problem
 from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.arena import play_list
@@ -28,33 +30,21 @@ MAX_CANDIDATES = 50_000
 MAX_EPISODES = 200_000
 """Episodes whose tables are held at a time while static plans are tried."""
 
-Played = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Makespan, tardiness and decisions, as `play_static` returns them."""
 
-
-@dataclass(frozen=True)
-class PositionPlan:
+class PositionPlan(NamedTuple):
     """A static plan by positions, for instances whose fleets stand in one order.
 
     Attributes
     ----------
-    order : tuple of int
-        Vehicles, the preferred one first.
-    rules : tuple of int
-        Rule of each vehicle, by vehicle.
+    order : tuple of int, vehicles, the preferred one first
+    rules : tuple of int, rule of each vehicle, by vehicle
     """
 
     order: tuple[int, ...]
     rules: tuple[int, ...]
 
     def describe(self, vehicles: Sequence[str] | None = None) -> str:
-        """Return the plan in words, such as "v1 STD, v2 STD, v0 EDD".
-
-        Parameters
-        ----------
-        vehicles : sequence of str, optional
-            Ids of the vehicles; by default "v" and their positions from 0.
-        """
+        """Return the plan in words, such as "v1 STD, v2 STD, v0 EDD"; by ids if they are given."""
         names = vehicles or [f"v{v}" for v in range(len(self.order))]
         return ", ".join(f"{names[v]} {RULE_NAMES[self.rules[v]]}" for v in self.order)
 
@@ -66,11 +56,9 @@ class StaticResult:
     Attributes
     ----------
     plan : PositionPlan
-    makespan, tardiness : ndarray(float64, (n_instances,)), s
-        nan where an episode did not finish.
+    makespan, tardiness : ndarray(float64, (n_instances,)), s, nan where an episode did not finish
     decisions : ndarray(int64, (n_instances,))
-    candidates : int
-        Plans that were tried.
+    candidates : int, plans that were tried
     """
 
     plan: PositionPlan
@@ -82,83 +70,39 @@ class StaticResult:
 
 def play_static(
     plans: Sequence[PositionPlan],
-    instances: Sequence[Instance],
-    *,
-    keys: np.ndarray | None = None,
-    horizon: float | None = None,
-    threads: int | None = None,
-) -> Played:
-    """Play every instance by every plan.
-
-    Parameters
-    ----------
-    plans : sequence of PositionPlan
-    instances : sequence of Instance
-        One may stand there several times, with different keys.
-    keys : ndarray(uint32, (n_instances, 4)), optional
-        Streams of the random breakdowns; by default all the same one.
-    horizon : float, optional
-        s after which an episode is stopped, finished or not; by default as `build_problem` says.
-    threads : int, optional
+    problem: Problem,
+    rows: np.ndarray,
+    keys: np.ndarray,
+    workers: Workers,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Play every episode of a list by every plan, as `play_list` does by one decider.
 
     Returns
     -------
-    makespan, tardiness : ndarray(float64, (n_plans, n_instances)), s
-        nan where an episode did not finish.
-    decisions : ndarray(int64, (n_plans, n_instances))
+    makespan, tardiness, decisions : ndarray((n_plans, n_episodes))
     """
-    with _open_stage(instances, keys, horizon, threads) as play:
-        return play(plans)
-
-
-@contextmanager
-def _open_stage(
-    instances: Sequence[Instance],
-    keys: np.ndarray | None,
-    horizon: float | None,
-    threads: int | None,
-) -> Iterator[Callable[[Sequence[PositionPlan]], Played]]:
-    """Give what plays plans, as `play_static` does, with tables that are built once."""
-    different = list({id(instance): instance for instance in instances}.values())
-    position = {id(instance): k for k, instance in enumerate(different)}
-    rows = np.array([position[id(instance)] for instance in instances], np.int64)
-    problem = build_problem(different, horizon=horizon)
-    n_vehicles = problem.fleet.shape[1]
-    n = len(instances)
-    streams = np.zeros((n, 4), np.uint32) if keys is None else keys
+    n_vehicles, n = problem.fleet.shape[1], len(rows)
     at_once = max(1, MAX_EPISODES // n)
-    workers = Workers(threads)
-
-    def play(plans: Sequence[PositionPlan]) -> Played:
-        orders = np.zeros((len(plans), n_vehicles), np.int32)
-        rules = np.zeros((len(plans), n_vehicles), np.int32)
-        for k, plan in enumerate(plans):
-            orders[k, : len(plan.order)] = plan.order
-            rules[k, : len(plan.rules)] = plan.rules
-        makespan, tardiness = np.empty((len(plans), n)), np.empty((len(plans), n))
-        decisions = np.empty((len(plans), n), np.int64)
-        for first in range(0, len(plans), at_once):
-            some = slice(first, first + at_once)
-            count = len(orders[some])
-            decider = make_plan_decider(orders[some], rules[some])
-            played = play_list(
-                problem,
-                lambda own=decider: own,  # type: ignore[misc]
-                np.tile(rows, count),
-                np.tile(streams, (count, 1)),
-                workers,
-                rows=np.repeat(np.arange(count), n),
-            )
-            makespan[some], tardiness[some], decisions[some] = (
-                values.reshape(count, n)
-                for values in (played.makespan, played.tardiness, played.decisions)
-            )
-        return makespan, tardiness, decisions
-
-    try:
-        yield play
-    finally:
-        workers.close()
+    tables = np.zeros((2, len(plans), 1, n_vehicles), np.int32)
+    for k, plan in enumerate(plans):
+        tables[:, k, 0, : len(plan.order)] = plan
+    parts = []
+    for first in range(0, len(plans), at_once):
+        orders, rules = tables[:, first : first + at_once].copy()
+        count = len(orders)
+        played = play_list(
+            problem,
+            partial(PlanDecider, orders, rules),
+            np.tile(rows, count),
+            np.tile(keys, (count, 1)),
+            workers,
+            rows=np.repeat(np.arange(count), n),
+        )
+        parts.append((played.makespan, played.tardiness, played.decisions))
+    makespan, tardiness, decisions = (
+        np.concatenate(values).reshape(-1, n) for values in zip(*parts, strict=True)
+    )
+    return makespan, tardiness, decisions
 
 
 def find_static(
@@ -176,62 +120,43 @@ def find_static(
     `policies.static.fit_static` makes a policy of the plan, to be judged on other records.
 
     All plans are tried where there are at most `MAX_CANDIDATES` (384 on DMH); for larger fleets a
-    local search changes one rule or swaps two vehicles as long as that helps.
-
-    Parameters
-    ----------
-    instances : Instance or sequence of Instance
-    cost_limit : float
-        s.
-    within_limit : bool
-        Only plans that keep the tardiness of every instance below the limit.
-    seed : int
-        Of the local search.
-    keys : ndarray(uint32, (n_instances, 4)), optional
-        Streams of the random breakdowns, as `play_static`.
-    horizon : float, optional
-        s after which an episode is stopped, finished or not; by default as `build_problem` says.
-    threads : int, optional
-
-    Returns
-    -------
-    StaticResult or None
-        None if no plan that was tried is within the limit.
-
-    Raises
-    ------
-    InputError
-        If there is no instance, or an option is unusable.
+    local search changes one rule or swaps two vehicles as long as that helps. None if no plan that was
+    tried is within the limit.
     """
     chosen = list_instances(instances)
     if not chosen:
         raise InputError("no instances; expected at least one")
     n_vehicles = max(len(instance.layout.vehicles) for instance in chosen)
+    streams = np.zeros((len(chosen), 4), np.uint32) if keys is None else keys
+    different = list({id(instance): instance for instance in chosen}.values())
+    position = {id(instance): k for k, instance in enumerate(different)}
+    rows = np.array([position[id(instance)] for instance in chosen], np.int64)
+    problem = build_problem(different, horizon=horizon)
+    workers = Workers(threads)
 
-    with _open_stage(chosen, keys, horizon, threads) as play:
+    def find_best(plans: Sequence[PositionPlan]) -> tuple[float, StaticResult]:
+        makespan, tardiness, decisions = play_static(plans, problem, rows, streams, workers)
+        value = makespan.mean(axis=1)
+        if within_limit:
+            # An excess outweighs any makespan, so that a local search first finds a way in.
+            value = value + 1e9 * np.maximum(0.0, tardiness - cost_limit).sum(axis=1)
+            value[(tardiness >= cost_limit).any(axis=1)] += 1e9
+        value[np.isnan(value)] = np.inf  # some episode did not finish
+        k = int(value.argmin())
+        result = StaticResult(plans[k], makespan[k], tardiness[k], decisions[k], len(plans))
+        return float(value[k]), result
 
-        def find_best(plans: Sequence[PositionPlan]) -> tuple[float, StaticResult]:
-            makespan, tardiness, decisions = play(plans)
-            value = makespan.mean(axis=1)
-            if within_limit:
-                # An excess outweighs any makespan, so that a local search first finds a way in.
-                value = value + 1e9 * np.maximum(0.0, tardiness - cost_limit).sum(axis=1)
-                value[(tardiness >= cost_limit).any(axis=1)] += 1e9
-            value[np.isnan(value)] = np.inf  # some episode did not finish
-            k = int(value.argmin())
-            result = StaticResult(plans[k], makespan[k], tardiness[k], decisions[k], len(plans))
-            return float(value[k]), result
-
+    try:
         if math.factorial(n_vehicles) * N_RULES**n_vehicles <= MAX_CANDIDATES:
+            orders = itertools.permutations(range(n_vehicles))
+            rules = itertools.product(range(N_RULES), repeat=n_vehicles)
             best = find_best(
-                [
-                    PositionPlan(order, rules)
-                    for order in itertools.permutations(range(n_vehicles))
-                    for rules in itertools.product(range(N_RULES), repeat=n_vehicles)
-                ]
+                list(itertools.starmap(PositionPlan, itertools.product(orders, rules)))
             )[1]
         else:
             best = _search_static(n_vehicles, find_best, seed)
+    finally:
+        workers.close()
     if within_limit and not (best.tardiness < cost_limit).all():
         return None
     return best
@@ -245,24 +170,21 @@ def _search_static(
     """Change one rule or swap two vehicles of the best plan so far until that helps no more."""
     key = np.empty(4, np.uint32)
     derive_key(seed, SEARCH, n_vehicles, 0, key)
-    order = tuple(range(n_vehicles))
-    value, best = find_best([PositionPlan(order, (rule,) * n_vehicles) for rule in range(N_RULES)])
+    every = tuple(range(n_vehicles))
+    value, best = find_best([PositionPlan(every, (rule,) * n_vehicles) for rule in range(N_RULES)])
     tried = best.candidates
     batch, idle, draw = 64, 0, 0
     while tried < MAX_CANDIDATES // 10 and idle < 6:
         neighbours = []
         for _ in range(batch):
             a, b = (int(draw_uniform(key, draw, k) * n_vehicles) for k in (0, 1))
-            kind = draw_uniform(key, draw, 2)
-            draw += 1
-            if kind < 0.5:
-                rules = list(best.plan.rules)
+            order, rules = map(list, best.plan)
+            if draw_uniform(key, draw, 2) < 0.5:
                 rules[a] = int(draw_uniform(key, draw, 3) * N_RULES)
-                neighbours.append(PositionPlan(best.plan.order, tuple(rules)))
             else:
-                swapped = list(best.plan.order)
-                swapped[a], swapped[b] = swapped[b], swapped[a]
-                neighbours.append(PositionPlan(tuple(swapped), best.plan.rules))
+                order[a], order[b] = order[b], order[a]
+            neighbours.append(PositionPlan(tuple(order), tuple(rules)))
+            draw += 1
         new_value, new = find_best(neighbours)
         tried += batch
         idle += 1

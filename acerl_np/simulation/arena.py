@@ -17,13 +17,13 @@ from acerl_np.kernels.deciders import (
     NetworkDecider,
     allocate_networks,
     derive_keys,
-    play_episodes,
 )
+from acerl_np.kernels.episodes import play_episodes
 from acerl_np.kernels.futures import Ahead
-from acerl_np.kernels.lookahead import play_ahead
 from acerl_np.kernels.network import Network
 from acerl_np.kernels.random import ACTION, EVALUATION
 from acerl_np.kernels.state import (
+    NEVER,
     Episodes,
     Outcome,
     Problem,
@@ -69,12 +69,6 @@ def deal_episodes(n: int, tile: int, threads: int, most: int = MAX_PIECE) -> lis
     return pieces
 
 
-def limit_tiles(problem: Problem, tile: int) -> int:
-    """Return how many tiles of episodes one call may play."""
-    n_tasks: int = problem.record.shape[1]
-    return max(1, min(MAX_PIECE, MAX_TASKS // (tile * max(1, n_tasks))))
-
-
 def stream_keys(
     instances: Sequence[Instance], trials: int, seed: Whole, *, purpose: np.int64 = EVALUATION
 ) -> np.ndarray:
@@ -82,14 +76,7 @@ def stream_keys(
 
     They draw actions and random breakdowns, so all policies meet the same breakdowns. Keyed by (seed,
     content of the instance, trial), so an episode does not depend on what else is played, nor in
-    which order.
-
-    Parameters
-    ----------
-    instances : sequence of Instance
-    trials, seed : int
-    purpose : int
-        A constant of `kernels.random`; trials of another purpose draw other numbers.
+    which order. Trials of another `purpose`, a constant of `kernels.random`, draw other numbers.
     """
     keys = np.empty((len(instances), trials, 4), np.uint32)
     for i, instance in enumerate(instances):
@@ -109,55 +96,42 @@ def play_list(
     tile: int | None = None,
     unit: int = LIST_TILE,
 ) -> Outcome:
-    """Play every episode of a list by a decider.
+    """Play every episode of a list by what `prepare` returns, a decider or a lookahead for each worker.
 
-    Parameters
-    ----------
-    problem : Problem
-    prepare : callable
-        Returns the decider or the lookahead, with scratch of its own for each worker.
-    instances : ndarray(int64, (n_episodes,))
-    keys : ndarray(uint32, (n_episodes, 4))
-        Streams of the draws, random breakdowns included.
-    workers : Workers
-    rows : ndarray(int64, (n_episodes,)), optional
-        Which of the decider's functions plays each episode; by default the first.
-    tile : int, optional
-        Episodes that a worker plays side by side; no result depends on it.
-    unit : int
-        Episodes that a worker takes at least.
-
-    Returns
-    -------
-    Outcome
+    `instances` are rows of `problem`, and `keys` the streams of the draws, random breakdowns included; `rows`
+    say which of the decider's functions plays each episode, by default the first. `tile` episodes are played
+    side by side, and a worker takes at least `unit`; no result depends on either.
     """
     n = len(instances)
     outcome = allocate_outcome(n)
     if n == 0:
         return outcome
-    if rows is None:
-        rows = np.zeros(n, np.int64)
-    episodes = Episodes(instances, keys, rows)
+    episodes = Episodes(instances, keys, np.zeros(n, np.int64) if rows is None else rows)
     deciders = [prepare() for _ in range(min(workers.threads, n))]
-    if isinstance(deciders[0], Ahead):
-        tile = unit = 1
+    kind = deciders[0]
+    n_tasks = max(1, problem.record.shape[1])
+    most, n_rounds = max(1, min(MAX_PIECE, MAX_TASKS // (unit * n_tasks))), int(NEVER)
+    if isinstance(kind, Ahead):
+        tile = unit = most = 1
+        n_rounds = max(1, min(AHEAD_DECISIONS, MAX_TASKS // (kind.n_futures * n_tasks)))
     elif tile is None:
-        tile = TILE if isinstance(deciders[0], NetworkDecider | AgentsDecider) else 1
+        tile = TILE if isinstance(kind, NetworkDecider | AgentsDecider) else 1
     spaces: queue.SimpleQueue[tuple[State, Decider | Ahead]] = queue.SimpleQueue()
     for decider in deciders:
         spaces.put((allocate_state(problem, tile), decider))
 
     def play_piece(piece: tuple[int, int]) -> None:
-        state, decider = spaces.get()
+        space = spaces.get()
+        first, last = piece
+        begins = True
         try:
-            if isinstance(decider, Ahead):
-                _play_ahead(problem, state, decider, episodes, piece[0], workers, outcome)
-            else:
-                play_episodes(problem, state, decider, episodes, piece, outcome)
+            while first < last and (begins or not workers.failed):
+                rest = (first, last)
+                first = play_episodes(problem, *space, episodes, rest, begins, n_rounds, outcome)
+                begins = False
         finally:
-            spaces.put((state, decider))
+            spaces.put(space)
 
-    most = 1 if isinstance(deciders[0], Ahead) else limit_tiles(problem, unit)
     workers.run(play_piece, deal_episodes(n, unit, workers.threads, most))
     return outcome
 
@@ -174,32 +148,10 @@ def play_members(
     members: tuple[int, int] | None = None,
     tile: int | None = None,
 ) -> Outcome:
-    """Let members of a generation play K episodes each (Algorithm 1, lines 6, 8 and 10; there K = 1).
+    """Let members, by default all, play K episodes each (Algorithm 1, lines 6, 8 and 10; there K = 1).
 
     Member m uses theta + sigma eps_m. Its actions in its episode k, and the random breakdowns that it
-    meets, are keyed by (seed, generation, m K + k).
-
-    Parameters
-    ----------
-    problem : Problem
-    network : Network
-    theta : ndarray(float32, (n_parameters,))
-    noise_std : float
-        sigma, above 0.
-    noise : Noise
-        The generation's.
-    instances : ndarray(int64, (population, K))
-        Rows of `problem` that each member plays.
-    workers : Workers
-    members : tuple of int, (first, last + 1), optional
-        Members to play; by default all.
-    tile : int, optional
-        Episodes that a worker plays side by side; no result depends on it.
-
-    Returns
-    -------
-    Outcome
-        K entries of each of them, member by member.
+    meets, are keyed by (seed, generation, m K + k). The outcome has K entries of each, member by member.
     """
     first, last = (0, len(instances)) if members is None else members
     each, tile = instances.shape[1], tile or TILE
@@ -220,21 +172,3 @@ def play_members(
         tile=tile,
         unit=tile * each,
     )
-
-
-def _play_ahead(
-    problem: Problem,
-    state: State,
-    ahead: Ahead,
-    episodes: Episodes,
-    episode: int,
-    workers: Workers,
-    outcome: Outcome,
-) -> None:
-    """Play an episode with lookahead, in calls that end soon."""
-    played = ahead.n_futures * max(1, problem.record.shape[1])
-    n_decisions = max(1, min(AHEAD_DECISIONS, MAX_TASKS // played))
-    own = problem, state, ahead, episodes, episode
-    begins = True
-    while play_ahead(*own, begins, n_decisions, outcome) and not workers.failed:
-        begins = False

@@ -15,19 +15,12 @@ from acerl_np.kernels.baselines import play_assignments
 from acerl_np.kernels.state import Outcome, allocate_state, read_outcome
 from acerl_np.problem.assignments import Assignments
 from acerl_np.problem.tables import build_problem
+from acerl_np.simulation.simulator import find_served
 from acerl_np.support.files import write_atomically
 
 SCHEDULE_COLUMNS = (
-    "task",
-    "vehicle",
-    "arrival",
-    "due",
-    "planned_start",
-    "start",
-    "planned_finish",
-    "finish",
-    "tardiness",
-)
+    "task", "vehicle", "arrival", "due", "planned_start", "start", "planned_finish", "finish", "tardiness",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,14 +30,11 @@ class Replay:
     Attributes
     ----------
     assignments : Assignments
-    makespan, tardiness : float, s
-        nan if the episode was stopped at its horizon.
+    makespan, tardiness : float, s, nan if the episode was stopped at its horizon
     start, finish : ndarray(float64, (n_tasks,)), s
         Per task, of the assignment that was carried through; nan where there is none.
-    decisions : int
-        Assignments in all, those that a breakdown undid included.
-    outcome : Outcome
-        The same and more of this one episode, as `kernels.state.Outcome` has it.
+    decisions : int, assignments in all, those that a breakdown undid included
+    outcome : Outcome, the same and more of this one episode, as `kernels.state.Outcome` has it
     """
 
     assignments: Assignments
@@ -74,16 +64,7 @@ class ReplayPlan(NamedTuple):
 
 
 def plan_replay(assignments: Assignments) -> ReplayPlan:
-    """Return recorded assignments vehicle by vehicle.
-
-    Parameters
-    ----------
-    assignments : Assignments
-
-    Returns
-    -------
-    ReplayPlan
-    """
+    """Return recorded assignments vehicle by vehicle."""
     fleet = len(assignments.instance.layout.vehicles)
     ordered = assignments.vehicle[assignments.order]
     bounds = np.searchsorted(np.sort(ordered), np.arange(fleet + 1)).astype(np.int64)
@@ -104,34 +85,15 @@ def replay_assignments(
     first moment, not before its recorded start, at which the vehicle is idle and the task has
     arrived. A task whose vehicle breaks down in mid-way is served again by the same vehicle as soon
     as that is idle.
-
-    Parameters
-    ----------
-    assignments : Assignments
-    horizon : float, optional
-        s after which the episode is stopped, finished or not; by default as `build_problem` says.
-    key : ndarray(uint32, (4,)), optional
-        Stream of the random breakdowns, if there are any; by default that of zeros.
-
-    Returns
-    -------
-    Replay
-
-    Raises
-    ------
-    InputError
-        If the horizon is unusable.
     """
     instance = assignments.instance
-    n, fleet = instance.n_tasks, len(instance.layout.vehicles)
+    n = instance.n_tasks
     problem = build_problem([instance], horizon=horizon)
     state = allocate_state(problem, 1)
     if key is not None:
         state.breakdown_key[0] = key
     play_assignments(problem, state, 0, *plan_replay(assignments))
-    served = state.task[0, :n, S.TASK_VEHICLE] >= 0
-    vehicles = state.vehicle[0, :fleet]
-    served[vehicles[vehicles[:, S.VEHICLE_STATUS] == S.WORKING, S.VEHICLE_TASK]] = False
+    served = find_served(state, 0, instance)
     return Replay(
         assignments=assignments,
         makespan=float(state.outcome[0, S.OUTCOME_MAKESPAN]),
@@ -147,16 +109,6 @@ def write_schedule(path: str | os.PathLike[str], replay: Replay) -> None:
     """Write a replay task by task as CSV; s, empty where unknown.
 
     `planned_start` and `planned_finish` are recorded, `start` and `finish` simulated.
-
-    Parameters
-    ----------
-    path : path-like
-    replay : Replay
-
-    Raises
-    ------
-    StorageError
-        If the file cannot be written.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

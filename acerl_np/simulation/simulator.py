@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.kernels import state as S
-from acerl_np.kernels.deciders import Decider, decide_rows
-from acerl_np.kernels.futures import Ahead
-from acerl_np.kernels.lookahead import decide_ahead_rows
+from acerl_np.kernels.episodes import decide_rows
 from acerl_np.kernels.observation import allocate_view
 from acerl_np.kernels.rollout import advance_batch, assign_batch, find_impossible
-from acerl_np.kernels.state import Problem, allocate_state
+from acerl_np.kernels.state import Problem, State, allocate_state
 from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.slots import HasSlots, SlotKind, find_slots, refuse_other_slots
@@ -37,7 +35,7 @@ class Chooser(Protocol):
 
     def prepare(
         self, problem: Problem, places: Sequence[Instance | Layout], greedy: bool | None = None
-    ) -> tuple[Problem, Callable[[], Decider | Ahead]]:
+    ) -> tuple[Problem, Callable[[], Any]]:
         """Return the tables as the policy sees them, and what makes a worker's decider."""
         ...
 
@@ -61,14 +59,16 @@ class Schedule(NamedTuple):
     finish: np.ndarray
 
 
+def find_served(state: State, b: int, instance: Instance) -> np.ndarray:
+    """Return which tasks of episode b, on an instance, were carried through by now (ndarray(bool))."""
+    served = np.asarray(state.task[b, : instance.n_tasks, S.TASK_VEHICLE] >= 0)
+    vehicles = state.vehicle[b, : len(instance.layout.vehicles)]
+    served[vehicles[vehicles[:, S.VEHICLE_STATUS] == S.WORKING, S.VEHICLE_TASK]] = False
+    return served
+
+
 def find_legal(mask: np.ndarray, actions: np.ndarray) -> np.ndarray:
     """Return which of the actions are legal.
-
-    Parameters
-    ----------
-    mask : ndarray(bool, (B, n_actions))
-    actions : ndarray(int, (B,))
-        Any integers.
 
     Returns
     -------
@@ -79,13 +79,7 @@ def find_legal(mask: np.ndarray, actions: np.ndarray) -> np.ndarray:
 
 
 def read_choices(name: str, values: ArrayLike, n: int) -> np.ndarray:
-    """Return what a caller chose for n episodes, int64 (n,).
-
-    Raises
-    ------
-    ActionError
-        If it has another shape or type.
-    """
+    """Return what a caller chose for n episodes, int64 (n,)."""
     try:
         read = np.asarray(values)
     except ValueError as error:
@@ -379,11 +373,9 @@ class Simulator(CopiedWhole):
         if rng is not None:
             keys = rng.integers(2**32, size=keys.shape, dtype=np.uint32)
         problem, prepare = policy.prepare(self.problem, self.pool, rng is None)
-        decider = prepare()
         chosen = np.empty((self.n_episodes, 3), np.int64)
-        decide = decide_ahead_rows if isinstance(decider, Ahead) else decide_rows
         with self._use:  # it brings positions of vehicles up to date
-            decide(problem, self.state, decider, keys, chosen)
+            decide_rows(problem, self.state, prepare(), keys, chosen)
         vehicles, positions = chosen[:, 0].copy(), chosen[:, 1]
         tasks = np.where(
             positions >= 0, self.state.pool[self._rows, np.maximum(0, positions)], np.int64(-1)
@@ -411,25 +403,21 @@ class Simulator(CopiedWhole):
             If `episodes` are no indices, or one stands twice; no episode is changed.
         """
         rows = self._rows if episodes is None else self._read_rows(episodes)
-        chosen = np.stack(
-            [
-                read_choices("vehicles", vehicles, len(rows)),
-                read_choices("tasks", tasks, len(rows)),
-            ]
-        )
+        own = read_choices("vehicles", vehicles, len(rows))
+        its = read_choices("tasks", tasks, len(rows))
         with self._use:
-            k = find_impossible(self.problem, self.state, rows, chosen[0], chosen[1])
+            k = find_impossible(self.problem, self.state, rows, own, its)
             if k >= 0:
                 b = int(rows[k])
                 instance = self.pool[self.choices[b]]
                 waiting = self.state.pool[b, : self.state.episode[b, S.EPISODE_POOL_SIZE]]
                 raise ActionError(
-                    f"episode {b} at {self.state.episode[b, S.EPISODE_TIME]} s: vehicle {chosen[0, k]} with "
-                    f"task {chosen[1, k]} is impossible; expected an idle vehicle of "
+                    f"episode {b} at {self.state.episode[b, S.EPISODE_TIME]} s: vehicle {own[k]} with "
+                    f"task {its[k]} is impossible; expected an idle vehicle of "
                     f"{len(instance.layout.vehicles)} and one of the waiting tasks {waiting.tolist()} that "
                     "it may carry"
                 )
-            assign_batch(self.problem, self.state, rows, chosen[0], chosen[1], self._view)
+            assign_batch(self.problem, self.state, rows, own, its, self._view)
 
     def _read_rows(self, episodes: ArrayLike) -> np.ndarray:
         rows = _read_indices("episodes", episodes, self.n_episodes)
@@ -475,20 +463,13 @@ class Simulator(CopiedWhole):
                 f"b: read {describe(b)}; expected the index of an episode, from 0 to {self.n_episodes - 1}"
             )
         instance = self.pool[self.choices[b]]
-        n = instance.n_tasks
-        vehicle = self.state.task[b, :n, S.TASK_VEHICLE]
-        start = self.state.task[b, :n, S.TASK_START]
-        fleet = len(instance.layout.vehicles)
-        vehicles = self.state.vehicle[b, :fleet]
-        working = vehicles[vehicles[:, S.VEHICLE_STATUS] == S.WORKING, S.VEHICLE_TASK]
-        served = [
-            task
-            for task in np.argsort(start, kind="stable")
-            if vehicle[task] >= 0 and task not in working
-        ]
+        start = self.state.task[b, :, S.TASK_START]
+        served = np.flatnonzero(find_served(self.state, b, instance))
+        served = served[np.argsort(start[served], kind="stable")]
+        vehicles = self.state.task[b, served, S.TASK_VEHICLE]
         return Schedule(
             task=tuple(instance.tasks[task] for task in served),
-            vehicle=tuple(instance.layout.vehicles[vehicle[task]].id for task in served),
+            vehicle=tuple(instance.layout.vehicles[v].id for v in vehicles),
             start=start[served].astype(np.float64),
             finish=self.state.task[b, served, S.TASK_FINISH].astype(np.float64),
         )

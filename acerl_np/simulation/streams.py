@@ -18,12 +18,9 @@ class BreakdownStreams:
     Parameters
     ----------
     n_episodes : int
-    seed : int
-        Episode b draws from seed + b.
-    keys : array_like of int, (B, 4), optional
-        The same stream each time; then there are no seeds.
-    draws : bool
-        Whether any episode has random breakdowns; else no key is derived from a seed.
+    seed : int, episode b draws from seed + b
+    keys : array_like of int, (B, 4), optional, the same stream each time, without seeds
+    draws : bool, whether any episode has random breakdowns, or no key is derived from a seed
 
     Raises
     ------
@@ -42,12 +39,7 @@ class BreakdownStreams:
         self.seed_all(seed)
 
     def check_seeds(self, seeds: Sequence[Whole | None]) -> None:
-        """Refuse seeds that are none, or any if there are keys; None passes.
-
-        Raises
-        ------
-        InputError
-        """
+        """Refuse seeds that are none, or any if there are keys; None passes."""
         given = [seed for seed in seeds if seed is not None]
         if given and self._keys is not None:
             raise InputError("seed: the random breakdowns have keys of their own; expected no seed")
@@ -67,14 +59,7 @@ class BreakdownStreams:
                 self._starts[b] = 0
 
     def begin(self, rows: np.ndarray, key: np.ndarray) -> None:
-        """Write the keys of episodes that are started.
-
-        Parameters
-        ----------
-        rows : ndarray(int64, (n,))
-        key : ndarray(uint32, (B, 4))
-            Output: the rows' own.
-        """
+        """Write the keys of episodes that are started."""
         if self._keys is not None:
             key[rows] = self._keys[rows]
         elif self._draws:

@@ -34,12 +34,9 @@ class Alternative(NamedTuple):
 
     Attributes
     ----------
-    vehicle, task : int
-        Positions in the layout's fleet and in the record.
-    rule : str
-        The rule that picks the task, empty without one.
-    value : float
-        What it is worth; `Reason.measure` says in which terms.
+    vehicle, task : int, positions in the layout's fleet and in the record
+    rule : str, the rule that picks the task, empty without one
+    value : float, what it is worth; `Reason.measure` says in which terms
     """
 
     vehicle: int
@@ -53,10 +50,8 @@ class Reason(NamedTuple):
 
     Attributes
     ----------
-    by : str
-        Who chose: a rule's name, "index", "network", "agents", "lookahead" or "recorded".
-    measure : str
-        What `Alternative.value` measures, with its unit; empty without alternatives.
+    by : str, who chose: a rule's name, "index", "network", "agents", "lookahead" or "recorded"
+    measure : str, what `Alternative.value` measures, with its unit; empty without alternatives
     alternatives : tuple of Alternative
         The best of what was thought of, the best first; the chosen one is among them.
     """
@@ -72,8 +67,7 @@ class Decision(NamedTuple):
     Attributes
     ----------
     time : int, s
-    vehicle, task : int
-        Positions in the layout's fleet and in the record.
+    vehicle, task : int, positions in the layout's fleet and in the record
     reason : Reason
     """
 
@@ -89,14 +83,10 @@ class Step(NamedTuple):
     Attributes
     ----------
     start, end : int, s
-    origin, target : int
-        Positions of the edge's sites in `layout.sites`; equal where a vehicle stands.
-    first, last : float
-        Share of the edge that is behind the vehicle at its start and at its end.
-    loaded : bool
-        Whether the vehicle carries its task.
-    pace : float, 1/s
-        Share of the edge that it drives in a second, until it has come to `last`.
+    origin, target : int, positions of the edge's sites in `layout.sites`; equal where a vehicle stands
+    first, last : float, share of the edge that is behind the vehicle at its start and at its end
+    loaded : bool, whether the vehicle carries its task
+    pace : float, 1/s, share of the edge that it drives in a second, until it has come to `last`
     """
 
     start: int
@@ -109,22 +99,16 @@ class Step(NamedTuple):
     pace: float
 
 
-@dataclass(frozen=True)
-class Trip:
+class Trip(NamedTuple):
     """What became of an assignment.
 
     Attributes
     ----------
-    decision : int
-        Position in `Trace.decisions`.
-    vehicle, task : int
-        Positions in the layout's fleet and in the record.
-    start, end : int, s
-        From the assignment to the delivery, or to the vehicle's breakdown.
-    pickup : int or None, s
-        When the task was on the vehicle; None if it never was.
-    delivered : bool
-        Whether it was carried through; else a breakdown undid it.
+    decision : int, position in `Trace.decisions`
+    vehicle, task : int, positions in the layout's fleet and in the record
+    start, end : int, s, from the assignment to the delivery, or to the vehicle's breakdown
+    pickup : int or None, s, when the task was on the vehicle; None if it never was
+    delivered : bool, whether it was carried through; else a breakdown undid it
     steps : tuple of Step
     """
 
@@ -144,12 +128,9 @@ class Stop(NamedTuple):
     Attributes
     ----------
     vehicle : int
-    start, end : int, s
-        From the breakdown until the vehicle is idle again, or until the episode is over.
-    origin, target : int
-        Sites of the edge on which it stands; equal at a site.
-    part : float
-        Share of the edge that is behind it.
+    start, end : int, s, from the breakdown until the vehicle is idle again, or until the episode is over
+    origin, target : int, sites of the edge on which it stands; equal at a site
+    part : float, share of the edge that is behind it
     """
 
     vehicle: int
@@ -166,21 +147,14 @@ class Trace:
 
     Attributes
     ----------
-    label : str
-        Who decided.
+    label : str, who decided
     instance : Instance
-    decisions : tuple of Decision
-        In their order.
-    trips : tuple of Trip
-        By decision.
-    stops : tuple of Stop
-        By their starts.
-    makespan, tardiness : float, s
-        nan if the episode did not finish.
-    status : str
-        As `Simulator.status`.
-    end : int, s
-        When the last thing happened.
+    decisions : tuple of Decision, in their order
+    trips : tuple of Trip, by decision
+    stops : tuple of Stop, by their starts
+    makespan, tardiness : float, s, nan if the episode did not finish
+    status : str, as `Simulator.status`
+    end : int, s, when the last thing happened
     """
 
     label: str
@@ -209,15 +183,7 @@ class Trace:
         return np.asarray(np.maximum(0.0, self.finish - due))
 
     def locate(self, vehicle: int, time: float) -> tuple[float, float]:
-        """Return where a vehicle is, as coordinates of the layout, m.
-
-        Parameters
-        ----------
-        vehicle : int
-            Position in the layout's fleet.
-        time : float
-            s; between ticks it drives on.
-        """
+        """Return where a vehicle is, as coordinates of the layout, m."""
         layout = self.instance.layout
         at = layout.site_index[layout.vehicles[vehicle].start]
         place = (at, at, 0.0)
@@ -263,23 +229,7 @@ class Player(Protocol):
 def trace_episode(
     label: str, instance: Instance, problem: Problem, key: np.ndarray, player: Player
 ) -> Trace:
-    """Play one episode and note all that happens.
-
-    Parameters
-    ----------
-    label : str
-        Who decides.
-    instance : Instance
-        The only one of `problem`.
-    problem : Problem
-    key : ndarray(uint32, (4,))
-        Stream of the random breakdowns.
-    player : Player
-
-    Returns
-    -------
-    Trace
-    """
+    """Play one episode and note all that happens."""
     state = allocate_state(problem, 2)
     state.breakdown_key[PLAYED] = key
     open_episode(problem, state, PLAYED, 0)
@@ -346,10 +296,11 @@ class _Notes:
         for v in self.fleet:
             was, is_now = int(before[v, S.VEHICLE_STATUS]), int(after[v, S.VEHICLE_STATUS])
             if is_now == S.BROKEN and was != S.BROKEN:
-                stop = self._note_stop(v)
-                self.broken[v] = stop
+                self.broken[v] = stop = self._note_stop(v)
                 if v in self.open:
-                    self.trips.append(_cut_trip(self.open.pop(v), stop))
+                    # The vehicle stands where it was a tick before.
+                    trip = self.open.pop(v)
+                    self.trips.append(_cut_trip(trip, stop.start, stop.start - 1, stop))
             elif was == S.BROKEN and is_now != S.BROKEN:
                 self.stops.append(self.broken.pop(v)._replace(end=self.now))
             elif was == S.WORKING and is_now != S.WORKING:
@@ -372,10 +323,7 @@ class _Notes:
         for v, stop in self.broken.items():
             self.stops.append(stop._replace(vehicle=v, end=min(stop.end, now)))
         for trip in self.open.values():
-            steps = tuple(step for step in trip.steps if step.start <= now)
-            pickup = trip.pickup if trip.pickup is not None and trip.pickup <= now else None
-            own = (trip.decision, trip.vehicle, trip.task, trip.start, now, pickup, False, steps)
-            self.trips.append(Trip(*own))
+            self.trips.append(_cut_trip(trip, now, now))
         outcome = self.state.outcome[PLAYED]
         return Trace(
             label=label,
@@ -390,25 +338,16 @@ class _Notes:
         )
 
 
-def _cut_trip(trip: Trip, stop: Stop) -> Trip:
-    """Return a trip that ends with a breakdown: the vehicle stands where it was a tick before."""
-    last = stop.start - 1
+def _cut_trip(trip: Trip, end: int, last: int, stop: Stop | None = None) -> Trip:
+    """Return a trip that ends early, `last` the last moment of its way, where it comes to a stop if any."""
     steps = [step for step in trip.steps if step.start <= last]
-    if steps:
+    if steps and stop is not None and last < steps[-1].end:
         step = steps[-1]
         part = step.last
         if (step.origin, step.target) == (stop.origin, stop.target):
             part = stop.part
         elif (step.target, step.origin) == (stop.origin, stop.target):
             part = 1.0 - stop.part
-        if last < step.end:
-            steps[-1] = step._replace(end=last, last=part)
+        steps[-1] = step._replace(end=last, last=part)
     pickup = trip.pickup if trip.pickup is not None and trip.pickup <= last else None
-    return Trip(
-        trip.decision, trip.vehicle, trip.task, trip.start, stop.start, pickup, False, tuple(steps)
-    )
-
-
-def list_waiting(state: State) -> np.ndarray:
-    """Return the tasks that wait in row 0 of a traced episode, int32, in pool order."""
-    return state.pool[PLAYED, : state.episode[PLAYED, S.EPISODE_POOL_SIZE]].copy()
+    return trip._replace(end=end, pickup=pickup, delivered=False, steps=tuple(steps))

@@ -27,12 +27,6 @@ COLOURS = {S.IDLE: (40, 160, 70), S.WORKING: (40, 90, 200), S.BROKEN: (205, 40, 
 def describe_episode(simulator: Simulator, b: int) -> str:
     """Return an episode as text: clock, each vehicle's status, site and task, the waiting tasks.
 
-    Parameters
-    ----------
-    simulator : Simulator
-    b : int
-        Index of the episode.
-
     Returns
     -------
     str
@@ -70,12 +64,6 @@ def draw_episode(simulator: Simulator, b: int) -> np.ndarray:
 
     Lines are edges, grey squares sites, orange squares above a site the tasks that wait there.
     Vehicles are dots: green idle, blue working, red broken, with an orange centre when loaded.
-
-    Parameters
-    ----------
-    simulator : Simulator
-    b : int
-        Index of the episode.
 
     Returns
     -------

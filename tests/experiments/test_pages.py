@@ -38,7 +38,12 @@ def test_pages_are_what_stored_results_make(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("name", "page", "content", "message"),
     [
-        ("a block", "docs/rivals.md", "<!-- experiments pages: x -->\n<!-- end -->", "the block 'x'"),
+        (
+            "a block",
+            "docs/rivals.md",
+            "<!-- experiments pages: x -->\n<!-- end -->",
+            "the block 'x'",
+        ),
         ("no rows", f"{DATA}/rows.json", "{}", "no study 'comparison'"),
     ],
 )

@@ -8,13 +8,12 @@ import worlds
 from hypothesis import given, settings
 
 from acerl_np import ActionError, Instance, Layout, Simulator, load_instance
-from acerl_np.kernels.rollout import find_impossible
+from acerl_np.kernels.rollout import find_impossible, list_pairs
 from acerl_np.kernels.state import EPISODE_POOL_SIZE
 
 gymnasium = pytest.importorskip("gymnasium")
 
 from acerl_np.gym import PAIRS_ENV_ID, DMHEnv, DMHVectorEnv  # noqa: E402
-from acerl_np.simulation.actions import find_pairs  # noqa: E402
 
 
 def ask_every_pair(simulator, b, slots):
@@ -44,10 +43,12 @@ def test_the_mask_is_what_the_simulator_takes(world):
     record = load_instance("DMH-01")
     simulator = Simulator([instance, record], n_episodes=2, slots="pool")
     slots = 3
+    tasks = np.zeros((2, slots), np.int64)
+    mask = np.zeros((2, simulator.problem.fleet.shape[1], slots), np.bool_)
     for k in range(12):
-        tasks, mask = find_pairs(simulator, slots)
+        list_pairs(simulator.problem, simulator.state, tasks, mask)
         for b in range(2):
-            assert mask[b].tolist() == ask_every_pair(simulator, b, slots).tolist()
+            assert mask[b].ravel().tolist() == ask_every_pair(simulator, b, slots).tolist()
             n = min(slots, simulator.state.episode[b, EPISODE_POOL_SIZE])
             assert np.array_equal(tasks[b, :n], simulator.state.pool[b, :n])
         if simulator.done.all():

@@ -4,7 +4,6 @@ import naive
 import naive_evolution
 import numba
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from worlds import World, make_task, straight_floor, worlds
@@ -13,13 +12,13 @@ from acerl_np import Simulator
 from acerl_np.kernels.baselines import MIX, RANDOM
 from acerl_np.kernels.deciders import (
     NO_RULE,
-    decide_rows,
-    make_agents_decider,
+    AgentsDecider,
+    PlanDecider,
+    RuleDecider,
     make_index_decider,
     make_network_decider,
-    make_plan_decider,
-    make_rule_decider,
 )
+from acerl_np.kernels.episodes import decide_rows
 from acerl_np.kernels.network import make_network
 from acerl_np.policies.index import IndexShape
 from acerl_np.policies.network import initial_parameters
@@ -58,23 +57,6 @@ def play_beside(world, decider, key, choose):
     assert played == (slow.makespan, simulator.tardiness[0], decision)
 
 
-def test_a_list_of_nothing_is_played_at_once():
-    problem = build_problem(
-        [
-            World(
-                straight_floor([{"id": "v", "start": "A", "speed": 1}]),
-                [make_task("a", "B", "C", 0)],
-                [0],
-            ).instance()
-        ]
-    )
-    workers = Workers(1)
-    nothing = np.empty((0, 4), np.uint32)
-    outcome = play_list(problem, lambda: make_rule_decider(0), np.empty(0, int), nothing, workers)
-    workers.close()
-    assert all(len(entries) == 0 for entries in outcome)
-
-
 def play_alone(problem, decider, key, row=0):
     """Outcome of one episode of a list."""
     workers = Workers(1)
@@ -94,7 +76,7 @@ def test_a_list_of_no_episodes_is_over_at_once():
     floor = straight_floor([{"id": "v", "start": "A"}])
     problem = build_problem([World(floor, [make_task("t", "A", "B", 0)], [0]).instance()])
     none, keys = np.zeros(0, np.int64), np.zeros((0, 4), np.uint32)
-    decider = make_rule_decider(MIX)
+    decider = RuleDecider(MIX)
     assert all(
         len(part) == 0 for part in play_list(problem, lambda: decider, none, keys, Workers(2))
     )
@@ -118,7 +100,7 @@ def test_rules_draw_a_vehicle_and_pick_its_task(world, key, rule):
         used = int(second * 4) if rule == MIX else rule
         return {(v, slow.select(v, naive.RULES[used]), used)}
 
-    play_beside(world, make_rule_decider(rule), key, choose)
+    play_beside(world, RuleDecider(rule), key, choose)
 
 
 @EXAMPLES
@@ -127,7 +109,7 @@ def test_plans_go_by_their_order_and_rules(world, data):
     n = len(world.layout["vehicles"])
     orders = [data.draw(st.permutations(range(n))) for _ in range(2)]
     rules = [data.draw(st.lists(st.integers(0, 3), min_size=n, max_size=n)) for _ in range(2)]
-    decider = make_plan_decider(np.array(orders, np.int32), np.array(rules, np.int32))
+    decider = PlanDecider(*np.array([orders, rules], np.int32)[:, :, np.newaxis])
 
     def choose(slow, _, decision):
         v = next(v for v in orders[0] if v in free_vehicles(slow))
@@ -137,7 +119,7 @@ def test_plans_go_by_their_order_and_rules(world, data):
     play_beside(world, decider, [0] * 4, choose)
     # A row of the table is a plan of its own.
     problem = build_problem([world.instance()])
-    alone = make_plan_decider(decider.orders[1:].copy(), decider.rules[1:].copy())
+    alone = PlanDecider(decider.orders[1:].copy(), decider.rules[1:].copy())
     assert play_alone(problem, decider, [0] * 4, 1) == play_alone(problem, alone, [0] * 4)
 
 
@@ -180,7 +162,7 @@ def test_agents_choose_the_vehicle_and_then_its_rule(world, key, seed, greedy):
     sizes = [simulator.n_features, 5, simulator.n_actions]
     network = make_network(sizes)
     thetas = np.stack([initial_parameters(sizes, seed + k) for k in range(4)])
-    decider = make_agents_decider(network, thetas, greedy)
+    decider = AgentsDecider(make_network_decider(network, thetas, greedy))
 
     def take(agent, mask, observation, draw):
         """What an agent may choose among the outputs that the mask allows."""
@@ -204,7 +186,7 @@ def test_agents_choose_the_vehicle_and_then_its_rule(world, key, seed, greedy):
         return found
 
     play_beside(world, decider, key, choose)
-    alone = make_agents_decider(network, thetas[2:], greedy)
+    alone = AgentsDecider(make_network_decider(network, thetas[2:], greedy))
     assert play_alone(problem, decider, key, 1) == play_alone(problem, alone, key)
 
 
@@ -222,15 +204,6 @@ def test_a_row_of_index_functions_is_a_function_of_its_own(world, key, seed, gre
     assert decide(simulator, together, key)[2] == NO_RULE
 
 
-@pytest.mark.parametrize("rule", [-1, RANDOM + 1])
-def test_an_unknown_rule_is_refused(rule):
-    with pytest.raises(ValueError, match=f"rule: read {rule}; expected a number from 0 to 7"):
-        make_rule_decider(rule)
-    rules = np.array([[0, rule]], np.int32)
-    with pytest.raises(ValueError, match="expected numbers from 0 to 5"):
-        make_plan_decider(np.zeros((1, 2), np.int32), rules)
-
-
 def test_rows_that_are_over_are_passed():
     """Beside a row that runs: nothing is chosen in them, and nothing is carried out."""
     layout = straight_floor([{"id": "v", "start": "A", "speed": 1}], task_slots=2)
@@ -241,7 +214,7 @@ def test_rows_that_are_over_are_passed():
     assert simulator.done.tolist() == [True, False]
     chosen = np.empty((2, 3), np.int64)
     key = np.zeros((2, 4), np.uint32)
-    decide_rows(simulator.problem, simulator.state, make_rule_decider(0), key, chosen)
+    decide_rows(simulator.problem, simulator.state, RuleDecider(0), key, chosen)
     assert chosen.tolist() == [[-1, -1, -1], [0, 0, 0]]
     simulator.assign([99, 0], [-5, 0])
     assert simulator.done.all()

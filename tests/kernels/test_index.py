@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from worlds import World, make_task, straight_floor, worlds
 
 from acerl_np import Simulator
-from acerl_np.kernels.deciders import decide_rows, make_index_decider
+from acerl_np.kernels.deciders import make_index_decider
+from acerl_np.kernels.episodes import decide_rows
 from acerl_np.policies.index import FEATURES, KNOWLEDGE, IndexPolicy, IndexShape
 
 JIT = not numba.config.DISABLE_JIT
@@ -132,7 +133,8 @@ def test_each_feature_is_what_its_words_say(world, knows_breakdowns, random):
     whole = IndexShape(kinds).build(np.zeros((1, IndexShape(kinds).n_parameters)))
     for feature in features:
         alone = whole._replace(
-            parameters=np.ones((1, 1), np.float32), used=np.array([feature.number], np.int32)
+            parameters=np.ones((1, 1), np.float32),
+            used=np.array([FEATURES.index(feature)], np.int32),
         )
         deciders[feature.name] = make_index_decider(alone, twins.fast.problem, True)
     while not twins.slow.done:
@@ -202,7 +204,7 @@ def look_at(twins, name):
     whole = shape.build(np.zeros((1, shape.n_parameters)))
     alone = whole._replace(
         parameters=np.ones((1, 1), np.float32),
-        used=np.array([feature.number], np.int32),
+        used=np.array([FEATURES.index(feature)], np.int32),
         n_hidden=0,
     )
     return twins.decide(make_index_decider(alone, twins.fast.problem, True))[1]

@@ -9,21 +9,24 @@ import naive_lookahead
 import numba
 import numpy as np
 import pytest
+from episodes import begin, rate
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from worlds import make_task, quarters, straight_floor, worlds
 
 from acerl_np import IndexPolicy, Instance, Layout, Lookahead, Simulator, load_instance, perturb
-from acerl_np.kernels.lookahead import begin_lookahead, pick_candidate, rate_candidates
+from acerl_np.kernels.lookahead import pick_candidate
 from acerl_np.kernels.random import derive_key
 from acerl_np.kernels.state import (
     ENDS_DELIVERY,
     ENDS_PICKUP,
+    EPISODE_N_DECISIONS,
     INSTANCE_N_TASKS,
     RECORD_ARRIVAL,
     RECORD_DEMAND,
     RECORD_EXPIRY,
     RECORD_HANDLING,
+    VEHICLE_EVENT_TICK,
 )
 from acerl_np.policies.lookahead import find_same, move_record
 from acerl_np.problem.layout import Breakdown, RandomBreakdowns
@@ -78,16 +81,16 @@ def compare_decision(simulator, slow, policy, base, instance, key):
         "margin": policy.margin,
     }
     layout = instance.layout
+    found = begin(simulator, ahead, key, simulator.state.episode[0, EPISODE_N_DECISIONS])
     expected = naive_lookahead.Lookahead(
         slow,
         [read_tasks(record, layout) for record in policy.history],
         [read_breakdowns(record, layout) for record in policy.history],
         find_same([instance], policy.history)[0].tolist(),
-        key,
+        ahead.key.copy(),
         base,
         options,
     )
-    found = begin_lookahead(simulator.problem, simulator.state, np.int64(0), ahead, key)
     assert found == min(2, len(expected.candidates))
     np.testing.assert_allclose(ahead.weight, expected.weights, rtol=1e-9, atol=1e-12)
     assert ahead.weight.sum() == pytest.approx(1.0, abs=1e-12)
@@ -97,15 +100,7 @@ def compare_decision(simulator, slow, policy, base, instance, key):
     assert [tuple(pair) for pair in ahead.candidate[0, :n].tolist()] == expected.candidates
     for f in range(policy.futures):
         ahead.known[:] = False  # so that each future is written
-        rate_candidates(
-            simulator.problem,
-            simulator.state,
-            np.int64(0),
-            ahead,
-            key,
-            np.int64(f),
-            np.int64(f + 1),
-        )
+        rate(simulator, ahead, f, f + 1)
         assert read_future(ahead, layout) == show([*expected.seen, *expected.tasks_to_come(f)])
     totals = expected.totals()
     np.testing.assert_allclose(ahead.total[0, :n], totals, rtol=1e-9)
@@ -240,17 +235,8 @@ def rate_once(instance, history, **options):
     simulator = Simulator(instance)
     policy = Lookahead(NEAREST, history=history, **options)
     ahead = policy.prepare(simulator.problem, [instance])[1]()
-    key = np.arange(4, dtype=np.uint32)
-    begin_lookahead(simulator.problem, simulator.state, np.int64(0), ahead, key)
-    rate_candidates(
-        simulator.problem,
-        simulator.state,
-        np.int64(0),
-        ahead,
-        key,
-        np.int64(0),
-        np.int64(policy.futures),
-    )
+    begin(simulator, ahead)
+    rate(simulator, ahead, 0, policy.futures)
     return ahead
 
 
@@ -278,6 +264,30 @@ def test_a_record_that_agrees_by_half_weighs_as_any_other():
     ahead = rate_once(make_day(rows), [half, other], futures=1)
     assert ahead.agreement.tolist() == [0.5, 0.0]
     assert ahead.weight.tolist() == [0.5, 0.5]
+    # Nor is it a copy of the day, whose task would come when it came in the record, at 40.
+    ahead = rate_once(make_day(rows), [half], futures=1)
+    arrivals = set()
+    simulator = Simulator(make_day(rows))
+    for f in range(8):
+        ahead.known[:] = False
+        rate(simulator, ahead, f, f + 1)
+        arrivals |= {task[2] for task in read_future(ahead, make_day(rows).layout)[2:]}
+    assert len(arrivals) > 1
+
+
+def test_each_future_is_played_of_records_that_do_not_agree():
+    """Their tasks are moved in each, so that what one comes to is not what the next one does."""
+    day = make_day([make_task("a", "A", "B", 0, 100), make_task("b", "A", "C", 0, 100)])
+    other = make_day([make_task("x", "B", "A", 35, 1), make_task("y", "C", "A", 60, 1)])
+    together = rate_once(day, [other], futures=4, cost_limit=0.0)
+    simulator, alone = Simulator(day), rate_once(day, [other], futures=4, cost_limit=0.0)
+    totals = []
+    for f in range(4):
+        alone.known[:], alone.total[:] = False, 0.0
+        rate(simulator, alone, f, f + 1)
+        totals.append(alone.total[0, :2].tolist())
+    assert len({tuple(values) for values in totals}) > 1
+    assert together.total[0, :2].tolist() == pytest.approx(np.sum(totals, axis=0).tolist())
 
 
 def test_a_broken_vehicle_is_back_when_its_record_says_so():
@@ -297,8 +307,6 @@ def test_a_broken_vehicle_is_back_when_its_record_says_so():
             "history", Layout.from_dict(layout), [*rows, make_task("z", "A", "B", 900, 1)]
         )
         ahead = rate_once(day, [history], futures=1)
-        from acerl_np.kernels.state import VEHICLE_EVENT_TICK
-
         assert ahead.states.vehicle[0, 0, VEHICLE_EVENT_TICK] == back
 
 

@@ -194,10 +194,10 @@ def test_a_dispatcher_is_ready_when_it_is_made(monkeypatch):
 
         monkeypatch.setattr(decision, name, note)
 
-    for name in ("derive_decision_key", "begin_lookahead", "rate_candidates", "pick_candidate"):
+    for name in ("begin_lookahead", "rate_candidates", "pick_candidate"):
         watch(name)
     dispatcher = make()
-    assert called == ["derive_decision_key", "begin_lookahead", "rate_candidates", "pick_candidate"]
+    assert called == ["begin_lookahead", "rate_candidates", "pick_candidate"]
     assert dispatcher.decide(0.0) == []
 
 

@@ -9,6 +9,7 @@ from datetime import datetime
 import numpy as np
 import pytest
 from browser import emulate, open_browser, skip_without_browser
+from episodes import list_waiting
 from pages import EVIL, make_instance
 
 import acerl_np
@@ -23,7 +24,6 @@ from acerl_np.kernels.state import (
     VEHICLE_STATUS,
 )
 from acerl_np.pictures.replay import write_replay
-from acerl_np.simulation.trace import list_waiting
 
 skip_without_browser()
 pytestmark = pytest.mark.browser

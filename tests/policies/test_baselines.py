@@ -8,17 +8,13 @@ from pathlib import Path
 import numba
 import numpy as np
 import pytest
+from episodes import play_static
 from naive import NaiveEpisode
 
 import acerl_np
 from acerl_np.kernels.random import draw_uniform
 from acerl_np.policies.rules import POLICY_NAMES, RULES, find_policy_name
-from acerl_np.policies.static_search import (
-    RULE_NAMES,
-    PositionPlan,
-    find_static,
-    play_static,
-)
+from acerl_np.policies.static_search import RULE_NAMES, PositionPlan, find_static
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.arena import stream_keys
 

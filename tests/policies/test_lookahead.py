@@ -8,6 +8,7 @@ from itertools import pairwise
 import numba
 import numpy as np
 import pytest
+from episodes import begin, rate
 
 from acerl_np import (
     ACERL,
@@ -29,7 +30,7 @@ from acerl_np import (
     perturb,
     warm_up,
 )
-from acerl_np.kernels.lookahead import UNFINISHED, begin_lookahead, pick_candidate, rate_candidates
+from acerl_np.kernels.lookahead import UNFINISHED, pick_candidate
 from acerl_np.kernels.state import (
     EPISODE_N_FINISHED,
     INSTANCE_HORIZON,
@@ -227,8 +228,7 @@ def test_the_time_that_is_left_is_not_found_from_the_true_tasks():
     limits = []
     for seen in (simulator, other):
         ahead = Lookahead("STD", history=records_of((2,))).prepare(seen.problem, seen.pool)[1]()
-        arguments = seen.problem, seen.state, np.int64(0), ahead, np.zeros(4, np.uint32)
-        assert begin_lookahead(*arguments) == 2
+        assert begin(seen, ahead) == 2
         limits.append(int(ahead.future.instance[0, INSTANCE_HORIZON]))
     assert limits[0] == limits[1] < NEVER
 
@@ -300,13 +300,11 @@ def test_with_the_true_rest_of_the_day_it_only_improves(number):
     ahead = Lookahead(INDEX, history=[twin], futures=1)
     simulator = Simulator(day, slots="pool")
     prepared = ahead.prepare(simulator.problem, [day])[1]()
-    key = np.zeros(4, np.uint32)
     promised = np.inf
     improved = 0
     while not simulator.done[0]:
-        problem, state, b = simulator.problem, simulator.state, np.int64(0)
-        begin_lookahead(problem, state, b, prepared, key)
-        rate_candidates(problem, state, b, prepared, key, np.int64(0), np.int64(1))
+        begin(simulator, prepared)
+        rate(simulator, prepared, 0, 1)
         _, k, v, position = pick_candidate(prepared)
         # At 0 the first task's twin still seems to come.
         if simulator.time[0] > 0:
@@ -315,7 +313,7 @@ def test_with_the_true_rest_of_the_day_it_only_improves(number):
             assert best <= base <= promised * (1 + 1e-12)
             improved += best < base
             promised = best
-        simulator.assign([v], [int(state.pool[0, position])])
+        simulator.assign([v], [int(simulator.state.pool[0, position])])
     excess = max(0.0, simulator.tardiness[0] - 45.0)
     assert simulator.makespan[0] + 5.0 * excess == pytest.approx(promised, rel=1e-12)
     assert improved >= 1
@@ -328,9 +326,7 @@ def weights_of(day, history, time):
     while simulator.time[0] <= time:
         simulator.assign(*INDEX.choose(simulator))
     prepared = ahead.prepare(simulator.problem, [day])[1]()
-    begin_lookahead(
-        simulator.problem, simulator.state, np.int64(0), prepared, np.zeros(4, np.uint32)
-    )
+    begin(simulator, prepared)
     return prepared.weight, prepared.agreement
 
 
@@ -398,17 +394,15 @@ def test_same_futures_are_played_once():
     day, history = day_of(5), records_of((1, 2, 3))
     simulator = Simulator(day, slots="pool")
     ahead = Lookahead(INDEX, history=history, futures=9)
-    key = np.arange(4, dtype=np.uint32)
     prepared = ahead.prepare(simulator.problem, [day])[1]()
-    arguments = simulator.problem, simulator.state, np.int64(0), prepared, key
-    begin_lookahead(*arguments)
-    rate_candidates(*arguments, np.int64(0), np.int64(9))
+    begin(simulator, prepared, (0, 1, 2, 3))
+    rate(simulator, prepared, 0, 9)
     assert prepared.known.all()
     once = prepared.total.copy()
-    begin_lookahead(*arguments)
+    begin(simulator, prepared, (0, 1, 2, 3))
     for f in range(9):
         prepared.known[:] = False
-        rate_candidates(*arguments, np.int64(f), np.int64(f + 1))
+        rate(simulator, prepared, f, f + 1)
     assert np.array_equal(once, prepared.total)
 
 
@@ -478,9 +472,7 @@ def test_capacities(name):
     simulator = Simulator(day, slots="pool")
     prepared = ahead.prepare(simulator.problem, [day])[1]()
     while not simulator.done[0]:
-        begin_lookahead(
-            simulator.problem, simulator.state, np.int64(0), prepared, np.zeros(4, np.uint32)
-        )
+        begin(simulator, prepared)
         for v, position in prepared.candidate[0, : prepared.n_candidates[0]]:
             capacity = layout.vehicles[v].capacity
             assert simulator.state.vehicle[0, v, VEHICLE_STATUS] == 0
@@ -507,9 +499,8 @@ def test_horizon_and_futures_that_cannot_end():
     simulator = Simulator(hopeless)
     ahead = Lookahead(INDEX, history=Instance.from_rows("light", small, light), futures=2)
     prepared = ahead.prepare(simulator.problem, [hopeless])[1]()
-    arguments = simulator.problem, simulator.state, np.int64(0), prepared, np.zeros(4, np.uint32)
-    assert begin_lookahead(*arguments) == 2
-    rate_candidates(*arguments, np.int64(0), np.int64(2))
+    assert begin(simulator, prepared) == 2
+    rate(simulator, prepared, 0, 2)
     n = prepared.n_candidates[0]
     assert n >= 2 and (prepared.total[0, :n] == 2 * UNFINISHED).all()
     assert pick_candidate(prepared)[1] == 0
@@ -631,7 +622,7 @@ def test_arrays_hold_all_of_it():
 @needs_jit
 def test_what_is_compiled_ahead_serves_every_rule():
     """A base of another kind is compiled when it is first used, and then serves all of its kind."""
-    from acerl_np.kernels.lookahead import play_ahead
+    from acerl_np.kernels.episodes import play_episodes
 
     warm_up("lookahead", quiet=True)
     day, history = shorten(day_of(), 4), records_of((2,))
@@ -639,9 +630,9 @@ def test_what_is_compiled_ahead_serves_every_rule():
     def count_compiled(base):
         ahead = Lookahead(base, history=history, futures=1)
         evaluate_policy(ahead, day, trials=1, threads=1)
-        return len(play_ahead.signatures)
+        return len(play_episodes.signatures)
 
-    before = len(play_ahead.signatures)
+    before = len(play_episodes.signatures)
     assert before >= 1
     assert count_compiled("EDD") == count_compiled("MIX") == before
     other = count_compiled(BASES["plan"](day))

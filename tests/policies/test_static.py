@@ -9,6 +9,7 @@ from dataclasses import replace
 import numba
 import numpy as np
 import pytest
+from episodes import play_static
 
 import acerl_np
 from acerl_np import (
@@ -32,7 +33,7 @@ from acerl_np import (
 from acerl_np.commands.main import main
 from acerl_np.policies import static as static_module
 from acerl_np.policies.origin import Origin
-from acerl_np.policies.static_search import PositionPlan, find_static, play_static
+from acerl_np.policies.static_search import PositionPlan, find_static
 from acerl_np.problem.packing import pack_json
 from acerl_np.support.files import read_arrays, write_arrays
 

@@ -34,8 +34,7 @@ from acerl_np import (
     load_suite,
 )
 from acerl_np.commands.main import main
-from acerl_np.kernels.live import look
-from acerl_np.kernels.observation import allocate_view
+from acerl_np.kernels.observation import allocate_view, write_view
 from acerl_np.kernels.state import EPISODE_POOL_SIZE, RECORD_SLOT
 from acerl_np.policies.agent_pair import AgentPair
 from acerl_np.problem.scaling import find_scaling
@@ -71,7 +70,7 @@ def many_tasks(n, name="many"):
 def look_at(sim):
     """What row 0 shows now, by the kernel."""
     view = allocate_view(sim.n_episodes, sim.n_features, sim.n_actions)
-    look(sim.problem, sim.state, view)
+    write_view(sim.problem, sim.state, 0, view)
     return view.observation[0]
 
 

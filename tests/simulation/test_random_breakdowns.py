@@ -8,7 +8,7 @@ import naive_evolution
 import numba
 import numpy as np
 import pytest
-from episodes import play_and_compare
+from episodes import play_and_compare, play_static
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -34,8 +34,8 @@ from acerl_np.evaluation.hindsight import find_hindsight
 from acerl_np.kernels.state import VEHICLE_N_REPAIRS, VEHICLE_STATUS
 from acerl_np.kernels.update import Noise
 from acerl_np.policies import static_search
-from acerl_np.policies.static import fit_static, play_plan
-from acerl_np.policies.static_search import PositionPlan, find_static, play_static
+from acerl_np.policies.static import fit_static
+from acerl_np.policies.static_search import PositionPlan, find_static
 from acerl_np.problem.assignments import read_assignments
 from acerl_np.problem.breakdown_limits import MAX_CYCLES, RANDOM_HORIZON, find_last_tick
 from acerl_np.problem.layout import Breakdown, RandomBreakdowns
@@ -250,7 +250,7 @@ def test_all_policies_meet_the_same_breakdowns():
     plan = PositionPlan((0, 1, 2), (1, 1, 1))
     keys = stream_keys(instances, trials, seed)
     entries = [instance for instance in instances for _ in range(trials)]
-    together = play_static([plan], entries, keys=keys)[0].reshape(2, trials)
+    together = play_static([plan], entries, keys)[0].reshape(2, trials)
     for i, instance in enumerate(instances):
         for trial in range(trials):
             key = stream_keys([instance], trials, seed)[trial]
@@ -311,13 +311,12 @@ def test_static_is_the_best_plan_over_its_training_trials():
     assert plan.positions(training[0].layout) == best.plan
     others = [PositionPlan((2, 1, 0), (rule,) * 3) for rule in range(4)]
     assert (
-        best.makespan.mean()
-        <= play_static(others, training * trials, keys=keys)[0].mean(axis=1).min()
+        best.makespan.mean() <= play_static(others, training * trials, keys)[0].mean(axis=1).min()
     )
     found = evaluate_policy(plan, judged, trials=trials, seed=2)
     assert found.makespan.shape == (1, trials)
     keys = stream_keys(judged, trials, 2)
-    played = play_static([best.plan], judged * trials, keys=keys)
+    played = play_static([best.plan], judged * trials, keys)
     assert found.makespan[0].tolist() == played[0][0].tolist()
     assert found.tardiness[0].tolist() == played[1][0].tolist()
     assert found.decisions == played[2].sum()
@@ -528,7 +527,7 @@ def test_static_plans_are_sought_on_so_many_trials(monkeypatch):
     keys = stream_keys(training, 7, 2)
     entries = [item for item in training for _ in range(7)]
     named = evaluate_policy(whole, training, trials=7, seed=2)
-    assert named.makespan.ravel().tolist() == play_plan(whole, entries, keys=keys)[0].tolist()
+    assert named.makespan.ravel().tolist() == play_static([best.plan], entries, keys)[0][0].tolist()
 
 
 def test_an_agent_of_ones_own_meets_the_same_trials(monkeypatch):

@@ -7,7 +7,7 @@ import math
 import naive
 import numpy as np
 import pytest
-from episodes import scaling_dict
+from episodes import list_waiting, scaling_dict
 from hypothesis import given
 from worlds import worlds
 
@@ -18,7 +18,7 @@ from acerl_np.kernels.state import NEVER, VEHICLE_STATUS, read_outcome
 from acerl_np.kernels.trace import rate_tasks
 from acerl_np.problem.scaling import find_scaling
 from acerl_np.problem.tables import build_problem
-from acerl_np.simulation.trace import PLAYED, Reason, list_waiting, place_on, trace_episode
+from acerl_np.simulation.trace import PLAYED, Reason, place_on, trace_episode
 
 NO_KEY = np.zeros(4, np.uint32)
 

@@ -44,6 +44,15 @@ def test_a_trip_that_a_breakdown_undoes_counts_for_what_it_was():
     assert trials.empty[0, 0] == pytest.approx((10 + 6) / (10 + 6 + 6 + 10))
 
 
+def test_what_is_delivered_when_it_is_due_is_not_late():
+    tasks = [make_task("x", "a", "b", 0, 10), make_task("y", "b", "c", 0, 19.5)]
+    record = acerl_np.Instance.from_rows("due", make_line(), tasks)
+    trials = evaluate_policy("FCFS", record, trials=1)
+    # x is delivered at 10, y at 20.
+    assert trials.late[0, 0] == 1 / 2
+    assert trials.tardiness[0, 0] == 0.5 / 2
+
+
 def test_every_way_to_play_tells_the_same_figures():
     record = acerl_np.load_instance("DMH-01")
     plan = acerl_np.fit_static(record)
