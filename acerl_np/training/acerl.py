@@ -204,7 +204,12 @@ class ACERL(Trainer[Generation]):
         dealt = self._records.deal(self.sampler, noise)  # line 9
         self._workers.watch = self.watch
         try:
-            outcome = (self._split or self._form).play(search, noise, dealt)  # lines 8 and 10
+            if self._split is not None:
+                outcome = self._split.play(search, noise, dealt)
+            else:
+                every = (0, noise.population)
+                [state] = self._form.describe(search, noise, [every])
+                outcome = self._form.play(state, noise, dealt, every)  # lines 8 and 10
         finally:
             self._workers.watch = None
         returns = -outcome.makespan.reshape(dealt.rows.shape)

@@ -49,23 +49,17 @@ class Form(ABC):
     def describe(
         self, search: Search[Any], noise: Noise, ranges: Sequence[tuple[int, int]]
     ) -> list[tuple[Any, ...]]:
-        """Return what `play_range` needs of the search for each range of members, as plain values."""
+        """Return what `play` needs of the search for each range of members, as plain values."""
 
     @abstractmethod
-    def play_range(
+    def play(
         self, state: tuple[Any, ...], noise: Noise, dealt: Dealt, members: tuple[int, int]
     ) -> Outcome:
-        """Let a range of members play their records: K entries of each, member by member."""
+        """Let a range of members play their records (Algorithm 1, lines 8 and 10): K entries of each."""
 
     @abstractmethod
     def make_policy(self, theta: np.ndarray) -> Policy | IndexPolicy:
         """Return the policy of these parameters."""
-
-    def play(self, search: Search[Any], noise: Noise, dealt: Dealt) -> Outcome:
-        """Let every member play its records (Algorithm 1, lines 6, 8 and 10), member by member."""
-        every = (0, noise.population)
-        [state] = self.describe(search, noise, [every])
-        return self.play_range(state, noise, dealt, every)
 
 
 def describe_network(
@@ -134,7 +128,7 @@ class NetworkForm(Form):
         """Return theta and sigma: whoever plays a member perturbs it."""
         return [(search.mean, float(search.sigma))] * len(ranges)
 
-    def play_range(
+    def play(
         self, state: tuple[Any, ...], noise: Noise, dealt: Dealt, members: tuple[int, int]
     ) -> Outcome:
         """Let a range of members play their records."""
@@ -168,7 +162,7 @@ class IndexForm(Form):
         members = search.place(noise)
         return [(members[first:last],) for first, last in ranges]
 
-    def play_range(
+    def play(
         self, state: tuple[Any, ...], noise: Noise, dealt: Dealt, members: tuple[int, int]
     ) -> Outcome:
         """Let a range of members play their records."""

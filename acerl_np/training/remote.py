@@ -76,7 +76,7 @@ def play_order(order: Order) -> Outcome:
     form, records = _KEPT.find(order.world)
     rows = order.rows.astype(np.int64)
     dealt = records.repeat(order.drawn, rows, rows, order.noise)
-    return form.play_range(order.state, order.noise, dealt, order.members)
+    return form.play(order.state, order.noise, dealt, order.members)
 
 
 class Split:
@@ -89,7 +89,7 @@ class Split:
         self._seconds: list[float] = []
 
     def play(self, search: Search[Any], noise: Noise, dealt: Dealt) -> Outcome:
-        """Let every member play its records, as `Form.play`; a `WorkerError` if workers are lost or fail."""
+        """Let every member play its records; a `WorkerError` if workers are lost or fail."""
         started = time.perf_counter()
         population, each = dealt.rows.shape
         ahead = AHEAD if search.mean.nbytes <= LIGHT else 1
