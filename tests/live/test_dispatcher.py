@@ -176,7 +176,7 @@ PLAN = StaticPlan(("v2", "v0", "v1"), {"v0": "NVF", "v1": "EDD", "v2": "STD"})
             for k in ["01", "06", "12"][: 1 + 2 * JIT]
         ),
     ],
-    ids=str,
+    ids=lambda x: " ".join(sorted(x)) if isinstance(x, set) else str(x),
 )
 def test_a_policy_decides_as_in_an_evaluation(policy, form, instance, rules):
     """The same stream of draws gives the same episode."""
