@@ -304,7 +304,7 @@ def test_more_ids_than_task_slots_have_as_many_slots_and_too_many_are_refused(ca
         Simulator(many_tasks(2), slots="ring")
     with pytest.raises(InputError, match="slots: read 3"):
         Simulator(many_tasks(2), slots=3)
-    with pytest.raises(ConfigError, match="slots: read ring; expected one of task, pool"):
+    with pytest.raises(ConfigError, match="slots: read 'ring'; expected one of task, pool"):
         Config(slots="ring")
     with pytest.raises(ConfigError, match="slots: read pool; expected none with form index"):
         Config.preset("best", slots="pool")
