@@ -100,7 +100,7 @@ def store_study(
         )
         _write(folder, name, "sampler", [*_keep(folder, name, "sampler", told), *dealt])
     write_atomically(
-        folder / ROWS_FILE, (json.dumps(rows, indent=1, sort_keys=True) + "\n").encode()
+        folder / ROWS_FILE, (json.dumps(rows, indent=1) + "\n").encode()
     )
 
 
