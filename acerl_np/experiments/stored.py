@@ -99,9 +99,7 @@ def store_study(
             for x in table["sampler"]
         )
         _write(folder, name, "sampler", [*_keep(folder, name, "sampler", told), *dealt])
-    write_atomically(
-        folder / ROWS_FILE, (json.dumps(rows, indent=1) + "\n").encode()
-    )
+    write_atomically(folder / ROWS_FILE, (json.dumps(rows, indent=1) + "\n").encode())
 
 
 def _keep(folder: Path, study: str, kind: str, told: Collection[str]) -> list[list[str]]:
