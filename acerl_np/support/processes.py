@@ -84,12 +84,17 @@ class ProcessTeam(Team):
         if executor is None:
             return
         keeper: Any = executor._executor_manager_thread
+        calls: Any = executor._call_queue  # type: ignore[attr-defined]
         for process in list((executor._processes or {}).values()):
             process.kill()
         executor.shutdown(wait=False, cancel_futures=True)
         # It waits for the processes; the exit of this one must not meet it at work.
         if keeper is not None:
             keeper.join(LEAVE)
+            if keeper.is_alive():
+                # A large task waits for ever for a reader of its pipe (gh-94777, first Pythons 3.11).
+                calls._reader.close()
+                keeper.join(LEAVE)
 
 
 @contextlib.contextmanager

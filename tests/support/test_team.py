@@ -193,6 +193,22 @@ def test_a_scheduler_that_has_gone_is_one_line_at_once():
     assert not executor.cancelled  # would fail in the client
 
 
+def test_a_large_task_that_no_worker_has_read_keeps_nobody():
+    team = ProcessTeam(1)
+    keepers = []
+
+    def stop():
+        keepers.append(team._executor._executor_manager_thread)
+        time.sleep(0.3)  # its pipe is full by now
+        raise KeyboardInterrupt
+
+    team.watch = stop  # called while the first worker starts
+    with pytest.raises(KeyboardInterrupt):
+        next(team.run(len, [bytes(3_000_000)] * 3))
+    keepers[0].join(5.0)
+    assert not keepers[0].is_alive()
+
+
 SCRIPT = """
 import sys, time
 from acerl_np.support.processes import ProcessTeam
