@@ -41,7 +41,7 @@ from typing import TYPE_CHECKING
 from acerl_np.commands import options as opt
 from acerl_np.commands.inputs import read_past, take_names
 from acerl_np.commands.outputs import declare_outputs
-from acerl_np.commands.players import look_ahead, play_rows, read_playing, seat_named
+from acerl_np.commands.players import look_ahead, play_rows, read_goal, read_playing, seat_named
 from acerl_np.commands.progress import report_unfinished
 from acerl_np.commands.tables import list_standings, render_standings, show_below, write_trials
 from acerl_np.commands.teams import open_team
@@ -116,7 +116,7 @@ def gather_references(
     """Return bundled references and those of --references; say what the latter lack."""
     from acerl_np.evaluation.references import bundled_references, find_known, load_references
 
-    references, limit = dict(bundled_references()), arguments.cost_limit
+    references, limit = dict(bundled_references()), read_goal(arguments).cost_limit
     if arguments.references is None:
         return references
     own = load_references(arguments.references)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 FILE = "held-back.npz"
 PLAN_FILE = "static.npz"
 FORMAT = 1
-PLAYED = ("trials", "seed", "cost_limit", "horizon", "threads")
+PLAYED = ("trials", "seed", "horizon", "threads")
 
 JudgedOn = Literal["held-back records", "noised copies", "nothing"]
 
@@ -142,7 +142,8 @@ def show_verdict(
 
     try:
         how = {name: getattr(playing, name) for name in PLAYED}
-        verdict = judge(trainer.policy, trainer.instances, judges.held_back, **how)
+        records = trainer.instances, judges.held_back
+        verdict = judge(trainer.policy, *records, objective=playing.goal, **how)
     except InputError as error:
         # The training is done and saved; floors of several sizes may not take one policy.
         print(f"no verdict: {error}", file=sys.stderr)

@@ -18,6 +18,14 @@ Parser = argparse.ArgumentParser | argparse._ArgumentGroup
 NOUNS = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
 
 
+def parse_numbers(text: str) -> tuple[float, ...]:
+    """Parse "1,5"."""
+    try:
+        return tuple(float(part) for part in text.split(",") if part.strip())
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"read '{text}'; expected numbers such as 1,5") from error
+
+
 @dataclass(frozen=True)
 class CommandOption:
     """An option of a command.
@@ -307,7 +315,28 @@ GREEDY = CommandOption(
     "index policies do not)",
     bool,
 )
-COST_LIMIT = CommandOption("--cost-limit", "xi, limit on the tardiness, s", float, 50.0, (0, 10**9))
+OBJECTIVE = CommandOption(
+    "--objective WHAT",
+    "what is to be small: makespan, tardiness, waiting (s), late, empty (%%), or a weighted sum such as "
+    "late+0.05*tardiness",
+    str,
+    "makespan",
+)
+COST = CommandOption("--cost WHAT", "what has a limit, as the objective", str, "tardiness")
+COST_LIMIT = CommandOption(
+    "--cost-limit",
+    "xi, limit on the cost, s or %% (default: 50 s on the tardiness where the objective is the makespan, "
+    "else none)",
+    float,
+    None,
+    (0, 10**9),
+)
+CLASS_WEIGHTS = CommandOption(
+    "--class-weights X,X",
+    "what a task of priority 0, 1 and so on weighs in tardiness, late and waiting (default: all alike)",
+    parse_numbers,
+)
+GOAL = (OBJECTIVE, COST, COST_LIMIT, CLASS_WEIGHTS)
 HORIZON = CommandOption(
     "--horizon SECONDS",
     "stop an episode after so many seconds, finished or not (default: never)",
@@ -316,7 +345,7 @@ HORIZON = CommandOption(
 THREADS = CommandOption(
     "--threads", "worker threads (default: one per core)", int, range=(1, MAX_THREADS)
 )
-PLAYING = (TRIALS, SEED, GREEDY, COST_LIMIT, HORIZON, THREADS)
+PLAYING = (TRIALS, SEED, GREEDY, *GOAL, HORIZON, THREADS)
 
 LOOKAHEAD = (
     CommandOption(

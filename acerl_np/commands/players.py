@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from acerl_np.evaluation.trials import Playing, Trials
     from acerl_np.policies.files import AnyPolicy
     from acerl_np.policies.lookahead import Lookahead
+    from acerl_np.problem.goal import Goal
     from acerl_np.problem.instance import Instance
     from acerl_np.support.team import Team
 
@@ -38,7 +39,17 @@ def read_playing(arguments: argparse.Namespace, executor: Team | None = None) ->
 
     names = [field.name for field in fields(Playing)]
     given = {name: x for name, x in vars(arguments).items() if name in names}
-    return Playing(**{**given, "executor": executor})
+    return Playing(**{**given, "goal": read_goal(arguments), "executor": executor})
+
+
+def read_goal(arguments: argparse.Namespace) -> Goal:
+    """Return the goal that the options of a command name, the paper's where it has none."""
+    from acerl_np.problem.goal import Goal
+
+    given = {
+        name: getattr(arguments, name, None) for name in (field.name for field in fields(Goal))
+    }
+    return Goal(**{name: x for name, x in given.items() if x is not None})
 
 
 def play_quietly(
@@ -131,8 +142,8 @@ def _fit_static(arguments: argparse.Namespace, instances: Sequence[Instance]) ->
                 "(other records than those that judge it)"
             )
     training, playing = load_named(arguments, fit), read_playing(arguments)
-    how = {name: getattr(playing, name) for name in ("cost_limit", "seed", "horizon", "threads")}
-    plan = fit_static(training, **how)
+    how = {name: getattr(playing, name) for name in ("seed", "horizon", "threads")}
+    plan = fit_static(training, objective=playing.goal, **how)
     names = fit if is_suite(fit) else [make_printable(item.name) for item in training]
     return Seat(f"Static (fitted on {list_some(names, 3)})", plan)
 
@@ -188,7 +199,7 @@ def look_ahead(
                 seed=arguments.seed,
                 weights=arguments.weights or "match",
                 bases=several,
-                cost_limit=arguments.cost_limit,
+                cost_limit=read_goal(arguments).cost_limit,
             )
             for instance in instances:
                 ahead.check_fits(instance)

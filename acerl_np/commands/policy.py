@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from acerl_np.commands import options as opt
 from acerl_np.commands.inputs import load_instances, names_records
-from acerl_np.commands.players import Seat, check_fit
+from acerl_np.commands.players import Seat, check_fit, read_goal
 from acerl_np.commands.tables import Column, render
 from acerl_np.support.errors import PolicyWarning, list_some, make_printable
 from acerl_np.support.report import render_data, render_table
@@ -38,7 +38,7 @@ MEASURING = (
     opt.SUITE.but(help="a bundled suite to play"),
     *opt.READING,
     opt.SEED.but(help="seed of the copies"),
-    opt.COST_LIMIT,
+    *opt.GOAL,
     opt.THREADS,
 )
 """On what `measure` plays, and how."""
@@ -102,7 +102,7 @@ def measure(arguments: argparse.Namespace, policy: IndexPolicy) -> Importance:
     records: list[Instance] = list(policy.origin.history) if policy.origin is not None else []
     if names_records(arguments):
         records = load_instances(arguments)
-    how = {name: getattr(arguments, name) for name in ("seed", "cost_limit", "threads")}
+    how = {"seed": arguments.seed, "threads": arguments.threads, "objective": read_goal(arguments)}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PolicyWarning)  # where it was trained is shown
         return measure_importance(policy, records, **how)
@@ -150,7 +150,7 @@ def list_features(importance: Importance) -> list[dict[str, object]]:
             "feature": part.name,
             "weight": part.weight,
             "effect": part.effect,
-            "makespan_without_s": part.makespan,
+            "value_without": part.value,
             "satisfied_without_share": part.satisfied,
         }
         for part in importance.parts
@@ -163,17 +163,17 @@ def render_features(importance: Importance, form: str) -> str:
     if form == "csv":
         return render_data(rows, form)
     is_linear = any(part.weight is not None for part in importance.parts)
-    whole = importance.makespan
+    whole, goal = importance.value, importance.goal
     columns = [Column("feature", "feature")]
     columns += [Column("weight", "weight", ".3f")] if is_linear else []
     if whole is not None:
-        columns.append(Column("makespan_without_s", "makespan without", ".1f"))
-        columns.append(Column("more", "more", "+.1f"))
+        columns.append(Column("value_without", f"{goal.objective} without", goal.format))
+        columns.append(Column("more", "more", f"+{goal.format}"))
         columns.append(Column("satisfied_without_share", "within without", ".0%"))
     columns.append(Column("effect", "effect" if is_linear else "what it is", words=True))
     for row, part in zip(rows, importance.parts, strict=True):
         row["feature"] = make_printable(part.name)
-        row["more"] = part.makespan - whole if part.makespan is not None and whole else None
+        row["more"] = part.value - whole if part.value is not None and whole is not None else None
     return render(columns, rows, form)
 
 
@@ -184,10 +184,12 @@ def explain(importance: Importance) -> list[str]:
         what = "per typical difference of the feature between the pairs of a decision"
         lines.append(f"weight: {what}")
     without = "no records in the file; TASKS or --suite name some, to tell what each is worth"
-    if importance.makespan is not None:
+    if importance.value is not None:
+        goal = importance.goal
+        within = f", {importance.satisfied:.0%} within {goal.limit}" if goal.has_limit else ""
         without = (
             f"without: set to 0, on {importance.n_records} noised copies of the records; with all of them "
-            f"{importance.makespan:.1f} s, {importance.satisfied:.0%} within {importance.cost_limit:g} s"
+            f"{goal.show(importance.value)}{within}"
         )
     return [*lines, without]
 
@@ -202,6 +204,6 @@ def render_json(facts: list[tuple[str, str]], importance: Importance | None) -> 
         else:
             data[name] = int(text.replace(",", "")) if name == "parameters" else text
     if importance is not None:
-        data["makespan_s"], data["satisfied_share"] = importance.makespan, importance.satisfied
+        data["value"], data["satisfied_share"] = importance.value, importance.satisfied
         data["features"] = list_features(importance)
     return json.dumps(data, indent=1) + "\n"

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from acerl_np.commands import options as opt
 from acerl_np.commands.inputs import load_instances, names_records
 from acerl_np.commands.outputs import declare_outputs
+from acerl_np.commands.players import read_goal
 from acerl_np.commands.progress import compile_ahead
 from acerl_np.commands.tables import Column, render, show_below
 from acerl_np.commands.teams import open_team
@@ -86,7 +87,8 @@ def run(arguments: argparse.Namespace) -> None:
         check_future(instance)
     compile_ahead("search", "static")
     started = time.perf_counter()
-    seed, limit = arguments.seed, arguments.cost_limit
+    seed, goal = arguments.seed, read_goal(arguments)
+    limit = goal.cost_limit
     own = min(arguments.threads or count_cores(), len(instances))
     with open_team(vars(arguments), own=own) as team:
         references = find_references(
@@ -98,7 +100,7 @@ def run(arguments: argparse.Namespace) -> None:
             executor=team,
         )
     known = compare_references(instances, references, cost_limit=limit)
-    playing = Playing(seed=seed, cost_limit=limit, threads=arguments.threads)
+    playing = Playing(seed=seed, goal=goal, threads=arguments.threads)
     rule, played = play_best_rule(instances, playing)
     means = zip(played.mean_makespan(), played.mean_tardiness(), strict=True)
     rows = []

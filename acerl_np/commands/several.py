@@ -85,8 +85,8 @@ def run_seeds(
     shown = [dict(zip(header, row, strict=True)) for row in rows]
     meaning = f"\n{USAGE_MEANING}" if more else ""
     print(
-        f"Means over {tasks[0].trials} trials of each record; satisfied: tardiness below "
-        f"{tasks[0].cost_limit:g} s{meaning}\n{render(columns, shown, 'text', rules=[len(shown) - 2])}"
+        f"Means over {tasks[0].trials} trials of each record; satisfied: {tasks[0].goal.cost} below "
+        f"{tasks[0].goal.limit}{meaning}\n{render(columns, shown, 'text', rules=[len(shown) - 2])}"
     )
     print(f"a folder per seed, and the summary: {folder / SUMMARY}")
     if picture is not None:

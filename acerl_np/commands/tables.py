@@ -124,7 +124,7 @@ def list_figures(label: str, trials: Trials) -> list[dict[str, object]]:
         for key, x in (("makespan", trials.makespan), ("tardiness", trials.tardiness)):
             over = figures[f"{key}_s"] if i == n and n > 1 else x[0 if i == n else i]
             row[f"{key}_error_s"] = standard_error(over)
-        row["satisfied_share"] = satisfied_share(trials.tardiness[part], trials.cost_limit)
+        row["satisfied_share"] = satisfied_share(trials.cost[part], trials.cost_limit)
         rows.append(row)
     return rows
 
@@ -236,7 +236,7 @@ def write_trials(path: str, labels: Sequence[str], results: Sequence[Trials]) ->
                 values = {key: float(getattr(trials, x)[i, k]) for x, key in COLUMN_OF.items()}
                 makespan, tardiness = values.pop("makespan_s"), values.pop("tardiness_s")
                 row = {"policy": label, "instance": name, "trial": k, "makespan": str(makespan)}
-                within = int(tardiness < trials.cost_limit)
+                within = int(trials.cost[i, k] < trials.cost_limit)
                 rows.append({**row, "tardiness": str(tardiness), "satisfied": within, **values})
     write_atomically(path, render_data(rows, "csv").encode())
 
@@ -298,8 +298,8 @@ def summarise(
             "last row over the records\n"
         )
     title = (
-        f"{on}{'means' if on else 'Means'} over {trials.makespan.shape[1]} trials; satisfied: tardiness "
-        f"below {trials.cost_limit:g} s"
+        f"{on}{'means' if on else 'Means'} over {trials.makespan.shape[1]} trials; satisfied: "
+        f"{trials.goal.cost} below {trials.goal.limit}"
     )
     return f"{title}\n{render(columns, rows, 'text', rules=[len(rows) - 1])}{below}"
 

@@ -231,7 +231,7 @@ def show_results(learner: Learner, trainer: Any, judges: Judges, folder: Path) -
     playing = Playing(
         trials=options["trials"],
         seed=trainer.seed,
-        cost_limit=own.cost_limit,
+        goal=own.goal,
         threads=options["threads"],
         horizon=getattr(own, "horizon", None),
     )

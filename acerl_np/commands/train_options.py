@@ -22,6 +22,7 @@ from acerl_np.commands.options import (
     TRIALS,
     CommandOption,
     list_team,
+    parse_numbers,
 )
 from acerl_np.support.errors import ConfigError, InputError, describe, list_some
 from acerl_np.support.files import read_text
@@ -189,6 +190,10 @@ KINDS: dict[str, tuple[Callable[[str], Any], str]] = {
     "hidden": (parse_sizes, " N,N"),
     "knowledge": (parse_names, " WHAT,WHAT"),
     "without": (parse_names, " NAME,NAME"),
+    "class_weights": (parse_numbers, " X,X"),
+    "objective": (str, " WHAT"),
+    "cost": (str, " WHAT"),
+    "cost_limit": (float, " X"),
     "decisions": (int, " N"),
     "horizon": (float, " X"),
 }
@@ -198,6 +203,8 @@ UNSET = {
     "hidden": "128,128, with --form index none",
     "knowledge": "breakdowns if a layout lists any",
     "records_per_member": "by the budget",
+    "objective": "makespan, of index policies by the records",
+    "cost_limit": "50 with objective makespan",
 }
 """What a default of None means where it is not "none"."""
 

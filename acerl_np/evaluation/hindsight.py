@@ -20,6 +20,7 @@ from acerl_np.kernels.rules import N_RULES
 from acerl_np.kernels.search import Found, allocate_found
 from acerl_np.kernels.state import allocate_state
 from acerl_np.policies.static_search import find_static
+from acerl_np.problem.goal import Goal
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.simulator import Simulator
@@ -97,7 +98,8 @@ def _search(instance: Instance, cost_limit: float, effort: float, seed: Whole) -
 
 def follow_static(instance: Instance, cost_limit: float) -> tuple[float, float, tuple[int, ...]]:
     """Return makespan, tardiness and actions of the best static plan, inf and none if there is none."""
-    found = find_static(instance, cost_limit=cost_limit, within_limit=True, threads=1)
+    goal = Goal(cost_limit=cost_limit)
+    found = find_static(instance, goal=goal, within_limit=True, threads=1)
     if found is None or not np.isfinite(found.makespan[0]):
         return math.inf, math.inf, ()
     simulator = Simulator(instance)

@@ -10,6 +10,7 @@ import numpy as np
 from acerl_np.evaluation.hold_out import make_noised
 from acerl_np.evaluation.trials import Playing, play_policy
 from acerl_np.policies.index import IndexPolicy
+from acerl_np.problem.goal import Goal, find_goal
 from acerl_np.problem.instance import Instance
 from acerl_np.support.numbers import Whole
 
@@ -34,14 +35,14 @@ class Part(NamedTuple):
     """A feature of an index policy, or the constant of a vehicle that it tells apart.
 
     Its weight is per typical difference of the feature, None where hidden units mix it; its effect is in
-    words. Mean makespan, s, and share of the trials within the limit are those without it, None if nothing
+    words. Mean objective and share of the trials within the limit are those without it, None if nothing
     was played.
     """
 
     name: str
     weight: float | None
     effect: str
-    makespan: float | None = None
+    value: float | None = None
     satisfied: float | None = None
 
 
@@ -49,10 +50,10 @@ class Importance(NamedTuple):
     """The parts of an index policy, that which is missed most first, and what it does with all of them."""
 
     parts: tuple[Part, ...]
-    makespan: float | None
+    value: float | None
     satisfied: float | None
     n_records: int
-    cost_limit: float
+    goal: Goal
 
 
 def describe_effect(words: str, weight: float) -> str:
@@ -88,31 +89,33 @@ def measure_importance(
     instances: Instance | Sequence[Instance] = (),
     *,
     seed: Whole = 0,
-    cost_limit: float = 50.0,
+    objective: str | Goal = "makespan",
+    cost_limit: float | None = None,
     threads: int | None = None,
 ) -> Importance:
     """Play noised copies of records with an index policy, and without each of its features in turn.
 
-    Parts are in order of the makespan without them, the longest first. Without records nothing is played, and
-    they are in order of their weights' sizes. The seed is that of the copies and of the episodes.
+    Parts are in order of the objective without them, the largest first. Without records nothing is played,
+    and they are in order of their weights' sizes. The seed is that of the copies and of the episodes.
     """
+    goal = find_goal(objective, cost_limit)
     parts = list_parts(policy)
     copies = make_noised(instances, seed=seed, magnitude=MAGNITUDE)
     if not copies:
         plain = sorted((part for part, _ in parts), key=lambda part: -abs(part.weight or 0.0))
-        return Importance(tuple(plain), None, None, 0, cost_limit)
+        return Importance(tuple(plain), None, None, 0, goal)
     random = any(instance.layout.has_random_breakdowns for instance in copies)
     trials = RANDOM_TRIALS if random else 1
-    playing = Playing(trials, seed, cost_limit=cost_limit, threads=threads)
+    playing = Playing(trials, seed, goal=goal, threads=threads)
 
     def play(theta: np.ndarray) -> tuple[float, float]:
         played = play_policy(policy.replace(theta), copies, playing)
-        return float(played.mean_makespan().mean()), played.satisfied
+        return float(played.mean_value().mean()), played.satisfied
 
     found = []
     for part, places in parts:
         theta = policy.theta.copy()
         theta[places] = 0.0
         found.append(Part(*part[:3], *play(theta)))
-    found.sort(key=lambda part: -(part.makespan or 0.0))
-    return Importance(tuple(found), *play(policy.theta), len(copies), cost_limit)
+    found.sort(key=lambda part: -(part.value or 0.0))
+    return Importance(tuple(found), *play(policy.theta), len(copies), goal)

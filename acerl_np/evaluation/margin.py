@@ -12,6 +12,7 @@ from acerl_np.evaluation.metrics import normalise
 from acerl_np.evaluation.references import Reference, bundled_references, find_known
 from acerl_np.evaluation.trials import Playing, Trials, play_policy
 from acerl_np.policies.static_search import StaticResult, find_static
+from acerl_np.problem.goal import Goal
 from acerl_np.problem.instance import Instance
 
 RULES_TO_BEAT = ("FCFS", "EDD", "NVF", "STD", "LWT", "AHP")
@@ -121,7 +122,7 @@ def compare_trials(
         mean = makespan.mean(axis=1)
         best = float(np.mean([item.makespan for item in hindsight]))
         above = mean / best - 1.0
-        static = find_static(instances, cost_limit=limit)
+        static = find_static(instances, goal=results[0].goal)
         start = best if static is None else float(static.makespan.mean())
         if start > best:
             way = (start - mean) / (start - best)
@@ -145,7 +146,7 @@ def compare_references(
     return [
         Hindsight(
             reference,
-            find_static(instance, cost_limit=cost_limit, within_limit=True),
+            find_static(instance, goal=Goal(cost_limit=cost_limit), within_limit=True),
             stored.get(instance.content_hash),
         )
         for instance, reference in zip(instances, found, strict=True)

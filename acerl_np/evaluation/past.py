@@ -25,7 +25,7 @@ def play_past(past: Sequence[Assignments], playing: Playing) -> Trials:
         for key in stream_keys([item.instance], different, playing.seed):
             outcome = replay_assignments(item, horizon=playing.horizon, key=key).outcome
             played += [outcome] * (playing.trials // different)
-    return Trials.of([item.instance for item in past], join_outcomes(played), playing.cost_limit)
+    return Trials.of([item.instance for item in past], join_outcomes(played), playing.goal)
 
 
 def count_late(replay: Replay) -> int:

@@ -21,23 +21,24 @@ from acerl_np.policies.network import Policy
 from acerl_np.policies.origin import warn_of_difference
 from acerl_np.policies.rules import STATIC, RulePolicy, find_policy_name
 from acerl_np.policies.static import StaticPlan, fit_static
+from acerl_np.problem.goal import PAPER, Goal, find_goal
 from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.arena import play_list, stream_keys
 from acerl_np.simulation.simulator import Simulator
 from acerl_np.support.errors import InputError, PolicyError
-from acerl_np.support.fields import MOST, Field, refuse
+from acerl_np.support.fields import Field, refuse
 from acerl_np.support.numbers import Whole, check_seed
 from acerl_np.support.team import Team, find_team
 from acerl_np.support.workers import THREADS, Workers
 
 TRIALS = Field(int, 1, 10_000_000, expected="a whole number from 1 to 10,000,000")
-COST_LIMIT = Field(float, -MOST, expected="seconds, or infinity for no limit")
 
 AGENT_EPISODES = 1024
 """Episodes that an agent of your own plays side by side."""
 
-METRICS = ("makespan", "tardiness", "late", "waiting", "utilisation", "empty")
+USAGE = ("late", "waiting", "utilisation", "empty")
+METRICS = ("makespan", "tardiness", *USAGE, "value", "cost")
 """What `Trials` holds of every episode."""
 
 
@@ -51,7 +52,7 @@ class Playing:
     trials: int = 30
     seed: Whole = 0
     greedy: bool | None = None
-    cost_limit: float = 50.0
+    goal: Goal = PAPER
     horizon: float | None = None
     threads: int | None = field(default=None, compare=False)
     executor: Executor | Team | None = field(default=None, compare=False)
@@ -59,14 +60,14 @@ class Playing:
     def __post_init__(self) -> None:
         vars(self).update(
             trials=TRIALS.read("trials", self.trials, InputError),
-            cost_limit=COST_LIMIT.read("cost_limit", self.cost_limit),
             threads=THREADS.read("threads", self.threads),
             seed=check_seed(self.seed),
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Return what decides an outcome, as plain values."""
-        return {item.name: getattr(self, item.name) for item in fields(self) if item.compare}
+        own = {item.name: getattr(self, item.name) for item in fields(self) if item.compare}
+        return {**own, "goal": self.goal.to_dict()}
 
 
 @dataclass(frozen=True)
@@ -81,8 +82,8 @@ class Trials:
         nan where an episode did not finish.
     decisions : int
         Decisions taken in all trials together.
-    cost_limit : float
-        xi, s.
+    goal : Goal
+        What `value` and `cost` are, and the cost's limit.
     late : ndarray(float64, (n_instances, n_trials))
         Share of the tasks that were late; nan where an episode did not finish, as are the next three.
     waiting : ndarray(float64, (n_instances, n_trials)), s
@@ -92,47 +93,44 @@ class Trials:
         breakdown undid count for the time that they lasted.
     empty : ndarray(float64, (n_instances, n_trials))
         Share of the metres driven without a load.
+    value, cost : ndarray(float64, (n_instances, n_trials))
+        What the goal minimises, and what it limits.
     """
 
     instances: tuple[str, ...]
     makespan: np.ndarray
     tardiness: np.ndarray
     decisions: int
-    cost_limit: float
+    goal: Goal
     late: np.ndarray
     waiting: np.ndarray
     utilisation: np.ndarray
     empty: np.ndarray
+    value: np.ndarray
+    cost: np.ndarray
 
     @classmethod
-    def of(cls, instances: Sequence[Instance], played: Outcome, cost_limit: float = 50.0) -> Trials:
+    def of(cls, instances: Sequence[Instance], played: Outcome, goal: Goal = PAPER) -> Trials:
         """Return the trials of episodes that were played instance by instance, as many of each.
 
         Parameters
         ----------
         instances : sequence of Instance
         played : Outcome
-        cost_limit : float
-            xi, s.
+        goal : Goal
         """
-        n_tasks = np.array([[instance.n_tasks] for instance in instances])
         fleet = np.array([[len(instance.layout.vehicles)] for instance in instances])
-        makespan, tardiness, decisions, late, waiting, busy, driven, empty = (
-            values.reshape(len(instances), -1) for values in played
-        )
-        # Nothing is known of an episode that did not finish.
-        known = np.where(np.isnan(makespan), np.nan, 1.0)
-        return cls(
-            instances=tuple(instance.name for instance in instances),
-            makespan=makespan,
-            tardiness=tardiness,
-            decisions=int(decisions.sum()),
-            cost_limit=cost_limit,
-            late=known * late / n_tasks,
-            waiting=known * waiting / n_tasks,
-            utilisation=busy / (fleet * makespan),
-            empty=known * empty / np.where(driven > 0.0, driven, 1.0),
-        )
+        own = {
+            name: values.reshape(len(instances), -1) for name, values in played._asdict().items()
+        }
+        own["utilisation"] = own.pop("busy") / (fleet * own["makespan"])
+        own["decisions"] = int(own["decisions"].sum())
+        return cls(instances=tuple(instance.name for instance in instances), goal=goal, **own)
+
+    @property
+    def cost_limit(self) -> float:
+        """Limit on the cost, by default on the tardiness, s: xi."""
+        return self.goal.cost_limit
 
     def select(self, rows: ArrayLike) -> Trials:
         """Return the trials of some instances; `decisions` stay those of all.
@@ -148,13 +146,21 @@ class Trials:
 
     @property
     def satisfied(self) -> float:
-        """Fraction of trials with tardiness below the limit: the metric P."""
-        return satisfied_share(self.tardiness, self.cost_limit)
+        """Fraction of trials with a cost, the tardiness, below the limit: the metric P."""
+        return satisfied_share(self.cost, self.cost_limit)
 
     @property
     def unfinished(self) -> int:
         """Number of episodes that did not finish."""
         return int(np.isnan(self.makespan).sum())
+
+    def mean_value(self) -> np.ndarray:
+        """Return the mean objective over the finished trials of each instance."""
+        return _mean_finished(self.value)
+
+    def mean_cost(self) -> np.ndarray:
+        """Return the mean cost over the finished trials of each instance."""
+        return _mean_finished(self.cost)
 
     def mean_makespan(self) -> np.ndarray:
         """Return the mean over the finished trials of each instance, s; nan where none finished."""
@@ -194,7 +200,8 @@ def evaluate_policy(
     trials: int = 30,
     seed: Whole = 0,
     greedy: bool | None = None,
-    cost_limit: float = 50.0,
+    objective: str | Goal = "makespan",
+    cost_limit: float | None = None,
     threads: int | None = None,
     horizon: float | None = None,
     training: Instance | Sequence[Instance] | None = None,
@@ -216,8 +223,11 @@ def evaluate_policy(
     greedy : bool, optional
         Take what a trained policy likes best, or sample; by default as in its training: networks sample,
         as in the paper, index policies do not. A `Lookahead` draws futures only, and its base is greedy.
-    cost_limit : float
-        xi, s.
+    objective : str or Goal
+        What `Trials.value` is, such as "late+0.05*tardiness", see `Goal`; all that a policy decides by is its
+        own, but "Static" is fitted for it.
+    cost_limit : float, optional
+        xi, s, limit on the tardiness; by default 50 where the objective is the makespan, else none.
     threads : int, optional
         By default one per core; an agent of your own is called by one.
     horizon : float, optional
@@ -253,7 +263,8 @@ def evaluate_policy(
     PolicyWarning
         Once, if a policy was trained for another floor or fleet; breakdowns do not count.
     """
-    playing = Playing(trials, seed, greedy, cost_limit, horizon, threads, executor)
+    goal = find_goal(objective, cost_limit)
+    playing = Playing(trials, seed, greedy, goal, horizon, threads, executor)
     return play_policy(policy, instances, playing, training)
 
 
@@ -273,8 +284,9 @@ def play_policy(
                 f"{STATIC}: no records to fit it on; expected training=records, or the plan that "
                 "fit_static(records) returns"
             )
-        names = ("cost_limit", "seed", "horizon", "threads")
-        policy = fit_static(training, **{name: getattr(playing, name) for name in names})
+        names = ("seed", "horizon", "threads")
+        how = {name: getattr(playing, name) for name in names}
+        policy = fit_static(training, objective=playing.goal, **how)
     elif training is not None:
         raise PolicyError(f"training: given with a policy that needs none; expected '{STATIC}'")
     if isinstance(policy, Policy | IndexPolicy | StaticPlan | Lookahead):
@@ -288,7 +300,7 @@ def play_policy(
         rows = np.repeat(np.arange(len(chosen)), playing.trials)
         keys = stream_keys(chosen, playing.trials, playing.seed)
         played = _play_anywhere((policy, chosen, rows, keys, playing))
-    return Trials.of(chosen, played, playing.cost_limit)
+    return Trials.of(chosen, played, playing.goal)
 
 
 Episodes: TypeAlias = tuple[
@@ -302,7 +314,7 @@ largest."""
 
 def _play(episodes: Episodes) -> Outcome:
     policy, instances, rows, keys, playing = episodes
-    problem = build_problem(instances, horizon=playing.horizon)
+    problem = build_problem(instances, horizon=playing.horizon, goal=playing.goal)
     player = RulePolicy(policy) if isinstance(policy, str) else policy
     problem, prepare = player.prepare(problem, instances, playing.greedy)
     with closing(Workers(playing.threads)) as workers:
@@ -356,6 +368,7 @@ def _play_agent(
             horizon=playing.horizon,
             breakdown_keys=keys[some],
             slots=agent,
+            goal=playing.goal,
         )
         agent.play(simulator)
         played.append(read_outcome(simulator.state))

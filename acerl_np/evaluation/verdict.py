@@ -18,6 +18,7 @@ from acerl_np.policies.index import IndexPolicy
 from acerl_np.policies.lookahead import Lookahead
 from acerl_np.policies.network import Policy
 from acerl_np.policies.static import StaticPlan, fit_static
+from acerl_np.problem.goal import Goal, find_goal
 from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.support.errors import InputError, PolicyError
 from acerl_np.support.numbers import Whole
@@ -188,7 +189,8 @@ def judge(
     *,
     trials: int = 30,
     seed: Whole = 0,
-    cost_limit: float = 50.0,
+    objective: str | Goal = "makespan",
+    cost_limit: float | None = None,
     horizon: float | None = None,
     threads: int | None = None,
     futures: int = FUTURES,
@@ -226,7 +228,8 @@ def judge(
     if seen is not None:
         raise InputError(f"unseen: {seen.name} is among the training records; expected others")
     kind: Kind = "unseen" if judges else "noised"
-    playing = Playing(trials, seed, None, cost_limit, horizon, threads)
+    goal = find_goal(objective, cost_limit)
+    playing = Playing(trials, seed, None, goal, horizon, threads)
     judges = judges or make_noised(known, seed=seed)
     rule, _ = play_best_rule(known, playing)
     other = play_policy(rule, judges, playing)
@@ -235,7 +238,7 @@ def judge(
     notes = []
     plan = None
     try:
-        plan = fit_static(known, cost_limit=cost_limit, seed=seed, horizon=horizon, threads=threads)
+        plan = fit_static(known, objective=goal, seed=seed, horizon=horizon, threads=threads)
         rows.append(VerdictRow.of("static plan", play_policy(plan, judges, playing), other))
     except PolicyError as error:
         notes.append(f"static plan left out: {error}")
@@ -245,7 +248,7 @@ def judge(
         try:
             few = _count_ahead_trials(judges, futures, min(trials, AHEAD_TRIALS))
             ahead = Lookahead(
-                base, history=known, futures=futures, seed=seed, cost_limit=cost_limit
+                base, history=known, futures=futures, seed=seed, cost_limit=goal.cost_limit
             )
             found = play_policy(ahead, judges, replace(playing, trials=few))
             rows.append(VerdictRow.of(label, found, other))
@@ -253,7 +256,7 @@ def judge(
             notes.append(f"{label} left out: {error}")
     margin = _find_margin(rows, judges, other, playing)
     once = tuple(dict.fromkeys(notes))
-    return Verdict(tuple(rows), rule, kind, len(judges), playing.cost_limit, plan, once, margin)
+    return Verdict(tuple(rows), rule, kind, len(judges), goal.cost_limit, plan, once, margin)
 
 
 def _find_margin(
@@ -270,7 +273,7 @@ def _find_margin(
         return None
     found = find_references(
         chosen,
-        cost_limit=playing.cost_limit,
+        cost_limit=playing.goal.cost_limit,
         effort=MARGIN_EFFORT,
         seed=playing.seed,
         threads=playing.threads,

@@ -266,5 +266,5 @@ def pack_history(trainer: ACERL | RivalTrainer, probabilities: np.ndarray) -> di
         "counts": np.array([item.counts for item in trainer.history], np.int64).reshape(-1, n),
         "probabilities": probabilities.reshape(-1, n),
         "looks": np.array(looks, np.int64).reshape(-1, 2),
-        "curves": np.array([[getattr(point, name) for point in points] for name in VALUES]),
+        "curves": np.array([[getattr(point, name) for point in points] for name in VALUES[:-1]]),
     }

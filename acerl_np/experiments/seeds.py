@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from acerl_np.evaluation.metrics import satisfied_share
-from acerl_np.evaluation.trials import METRICS, Playing, play_policy
+from acerl_np.evaluation.trials import METRICS, USAGE, Playing, play_policy
 from acerl_np.experiments.jobs import RivalConfig, hash_content, start_training
+from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance
 from acerl_np.support.errors import InputError
 from acerl_np.support.files import path_exists, read_arrays, write_arrays, write_atomically
@@ -46,11 +47,12 @@ class SeedTask(NamedTuple):
     with_records: bool = True
 
     @property
-    def cost_limit(self) -> float:
-        """xi, s."""
+    def goal(self) -> Goal:
+        """What it is trained for."""
         if isinstance(self.config, Config):
-            return self.config.cost_limit
-        return float(self.config.to_dict()["settings"]["cost_limit"])
+            return self.config.resolve(self.instances).goal
+        settings = self.config.to_dict()["settings"]
+        return Goal(*(settings[name] for name in ("objective", "cost", "cost_limit")))
 
     @property
     def playing(self) -> Playing | None:
@@ -58,7 +60,7 @@ class SeedTask(NamedTuple):
         if self.trials == 0:
             return None
         horizon = self.config.horizon if isinstance(self.config, Config) else None
-        return Playing(self.trials, self.seed, None, self.cost_limit, horizon, threads=1)
+        return Playing(self.trials, self.seed, None, self.goal, horizon, threads=1)
 
     def key(self) -> str:
         """Hash all that decides the result."""
@@ -187,7 +189,8 @@ def summarise_seeds(
 
     Shares are fractions; nan where there is nothing. With `more` all `METRICS` are columns.
     """
-    columns = ["makespan", "tardiness", "satisfied", *(METRICS[2:] if more else ())]
+    own = ["value"] if any(task.goal.objective != PAPER.objective for task in tasks) else []
+    columns = [*own, "makespan", "tardiness", "satisfied", *(USAGE if more else ())]
     unseen = any(task.held_back for task in tasks)
     header = ["seed", *columns, *([f"unseen {name}" for name in columns] if unseen else [])]
     values = []
@@ -195,9 +198,9 @@ def summarise_seeds(
         row = []
         for played in result[:2] if unseen else result[:1]:
             means = {name: _mean(x) for name, x in zip(METRICS, played, strict=True)}
-            tardiness = played[METRICS.index("tardiness")]
+            cost = played[METRICS.index("cost")]
             means["satisfied"] = (
-                satisfied_share(tardiness, task.cost_limit) if tardiness.size else np.nan
+                satisfied_share(cost, task.goal.cost_limit) if cost.size else np.nan
             )
             row += [means[name] for name in columns]
         values.append(row)

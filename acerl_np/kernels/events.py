@@ -10,7 +10,14 @@ import numpy as np
 
 from acerl_np.kernels import state as S
 from acerl_np.kernels.random import draw_waiting_time
-from acerl_np.kernels.state import count_ticks, find_due, may_carry, measure_distance
+from acerl_np.kernels.state import (
+    count_ticks,
+    find_due,
+    find_weight,
+    may_carry,
+    measure_distance,
+    weigh_measures,
+)
 from acerl_np.kernels.ways import find_approach, find_pace, find_slowdown
 from acerl_np.support.compiled import inner_kernel
 
@@ -140,7 +147,8 @@ def assign_task(problem, state, b, v, position):
     vehicle[S.VEHICLE_EVENT_TICK] = now + duration
     usage[S.USAGE_BUSY] += duration
     reached = np.float64(now + min(to_pickup, duration))
-    usage[S.USAGE_LAST_WAITING] = reached - problem.record[i, task, S.RECORD_ARRIVAL]
+    waiting = reached - problem.record[i, task, S.RECORD_ARRIVAL]
+    usage[S.USAGE_LAST_WAITING] = find_weight(problem, i, task) * waiting
     usage[S.USAGE_WAITING] += usage[S.USAGE_LAST_WAITING]
 
 
@@ -330,20 +338,32 @@ def is_decision_due(problem, state, b):
 
 @inner_kernel
 def finish_episode(problem, state, b):
-    """Close episode b and compute its makespan and tardiness (Eqs. 1 and 2)."""
+    """Close episode b and measure it: makespan and tardiness (Eqs. 1 and 2), what else counts, the goal."""
     i = state.episode[b, S.EPISODE_INSTANCE]
-    n = problem.instance[i, S.INSTANCE_N_TASKS]
-    makespan, delay, n_late = 0.0, 0.0, 0
-    for task in range(n):
+    makespan, delay, late, total = 0.0, 0.0, 0.0, 0.0
+    for task in range(problem.instance[i, S.INSTANCE_N_TASKS]):
         finish = np.float64(state.task[b, task, S.TASK_FINISH])
+        weight = find_weight(problem, i, task)
         makespan = max(makespan, finish)
         own = finish - find_due(problem, i, task)
-        delay += max(0.0, own)
+        total += weight
+        delay += weight * max(0.0, own)
         # Finishes are whole seconds; due times may be off by rounding.
-        n_late += own > 1e-9
-    state.outcome[b, S.OUTCOME_MAKESPAN] = makespan
-    state.outcome[b, S.OUTCOME_TARDINESS] = delay / n
-    state.episode[b, S.EPISODE_N_LATE] = n_late
+        if own > 1e-9:
+            late += weight
+    waiting, driven, empty = 0.0, 0.0, 0.0
+    for v in range(state.usage.shape[1]):
+        waiting += state.usage[b, v, S.USAGE_WAITING]
+        driven += state.usage[b, v, S.USAGE_DRIVEN]
+        empty += state.usage[b, v, S.USAGE_EMPTY]
+    outcome = state.outcome[b]
+    outcome[S.OUTCOME_MAKESPAN] = makespan
+    outcome[S.OUTCOME_TARDINESS] = delay / total
+    outcome[S.OUTCOME_LATE] = late / total
+    outcome[S.OUTCOME_WAITING] = waiting / total
+    outcome[S.OUTCOME_EMPTY] = empty / driven if driven > 0.0 else 0.0
+    outcome[S.OUTCOME_VALUE] = weigh_measures(problem, outcome, S.GOAL_OBJECTIVE)
+    outcome[S.OUTCOME_COST] = weigh_measures(problem, outcome, S.GOAL_COST)
     state.episode[b, S.EPISODE_PHASE] = S.FINISHED
 
 

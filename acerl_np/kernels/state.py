@@ -88,7 +88,7 @@ N_UNIT_FIELDS = 3
 UNIT_METRES, UNIT_SECONDS, UNIT_SLOWDOWN = range(N_UNIT_FIELDS)
 
 # Fields of State.
-N_EPISODE_FIELDS = 8
+N_EPISODE_FIELDS = 7
 (
     EPISODE_INSTANCE,
     EPISODE_PHASE,
@@ -97,11 +97,23 @@ N_EPISODE_FIELDS = 8
     EPISODE_N_FINISHED,
     EPISODE_N_DECISIONS,
     EPISODE_POOL_SIZE,
-    EPISODE_N_LATE,
 ) = range(N_EPISODE_FIELDS)
 
-N_OUTCOME_FIELDS = 2
-OUTCOME_MAKESPAN, OUTCOME_TARDINESS = range(N_OUTCOME_FIELDS)
+# The measures that an objective may weigh come first.
+N_MEASURES, N_OUTCOME_FIELDS = 5, 7
+(
+    OUTCOME_MAKESPAN,
+    OUTCOME_TARDINESS,
+    OUTCOME_LATE,
+    OUTCOME_WAITING,
+    OUTCOME_EMPTY,
+    OUTCOME_VALUE,
+    OUTCOME_COST,
+) = range(N_OUTCOME_FIELDS)
+
+# Rows of Problem.goal.
+N_GOAL_ROWS = 2
+GOAL_OBJECTIVE, GOAL_COST = range(N_GOAL_ROWS)
 
 N_TASK_FIELDS = 3
 TASK_VEHICLE, TASK_START, TASK_FINISH = range(N_TASK_FIELDS)
@@ -182,6 +194,11 @@ class Problem(NamedTuple):
         UNIT_METRES : m, mean distance between two sites of the floor
         UNIT_SECONDS : s, time that it takes at the fleet's mean speed
         UNIT_SLOWDOWN : row of `slowdown` for that speed, -1 where no speed limit matters
+    goal : ndarray(float64, (N_GOAL_ROWS, N_MEASURES)), weight of each measure, the same for all instances
+        GOAL_OBJECTIVE : in what is minimised
+        GOAL_COST : in what has a limit
+    class_weight : ndarray(float64, (n,)), weight of a task of priority 0, 1, ... n - 1 and above in the mean
+        tardiness, the share of late tasks and the mean waiting
     """
 
     distance: np.ndarray
@@ -199,6 +216,8 @@ class Problem(NamedTuple):
     breakdown: np.ndarray
     scaling: np.ndarray
     unit: np.ndarray
+    goal: np.ndarray
+    class_weight: np.ndarray
 
 
 class State(NamedTuple):
@@ -212,9 +231,10 @@ class State(NamedTuple):
         EPISODE_TIME : tick
         EPISODE_N_ARRIVED, EPISODE_N_FINISHED, EPISODE_N_DECISIONS
         EPISODE_POOL_SIZE : waiting tasks
-        EPISODE_N_LATE : tasks that were late, once all are finished
-    outcome : ndarray(float64, (B, N_OUTCOME_FIELDS)), s, nan until finished
-        OUTCOME_MAKESPAN, OUTCOME_TARDINESS
+    outcome : ndarray(float64, (B, N_OUTCOME_FIELDS)), nan until finished, see `Outcome`
+        OUTCOME_MAKESPAN, OUTCOME_TARDINESS, OUTCOME_WAITING : s
+        OUTCOME_LATE, OUTCOME_EMPTY : shares
+        OUTCOME_VALUE, OUTCOME_COST : as `Problem.goal` weighs these, shares in percent
     pool : ndarray(int32, (B, M)), waiting tasks in pool order
     waiting_since : ndarray(float64, (B, M)), s, per task
     task : ndarray(int64, (B, M, N_TASK_FIELDS))
@@ -243,7 +263,8 @@ class State(NamedTuple):
         trips that a breakdown undid count for what they were
         USAGE_BUSY : s with a task
         USAGE_DRIVEN, USAGE_EMPTY : m, and those of them without a load
-        USAGE_WAITING : s from arrival to pickup, all tasks that it carried through or has now together
+        USAGE_WAITING : s from arrival to pickup, all tasks that it carried through or has now together,
+            each by the weight of its class
         USAGE_LAST_WAITING : s, of the last of them
     breakdown_key : ndarray(uint32, (B, 4)), stream of the random breakdowns; set before an episode starts
     """
@@ -296,28 +317,30 @@ class Outcome(NamedTuple):
 
     Attributes
     ----------
-    makespan, tardiness : ndarray(float64, (n_episodes,)), s, nan for an episode that cannot end
+    makespan, tardiness : ndarray(float64, (n_episodes,)), s; as all but decisions and busy, nan for an
+        episode that cannot end
+    late : ndarray(float64, (n_episodes,)), share of the tasks that were late
+    waiting : ndarray(float64, (n_episodes,)), s, mean from arrival to pickup
+    empty : ndarray(float64, (n_episodes,)), share of the metres driven without a load
+    value, cost : ndarray(float64, (n_episodes,)), what is minimised, and what has a limit
     decisions : ndarray(int64, (n_episodes,))
-    late : ndarray(int64, (n_episodes,)), tasks that were late; 0 for an episode that cannot end
-    waiting : ndarray(float64, (n_episodes,)), s from arrival to pickup, all tasks together
     busy : ndarray(float64, (n_episodes,)), s with a task, all vehicles together
-    driven, empty : ndarray(float64, (n_episodes,)), m, and those of them without a load
     """
 
     makespan: np.ndarray
     tardiness: np.ndarray
-    decisions: np.ndarray
     late: np.ndarray
     waiting: np.ndarray
-    busy: np.ndarray
-    driven: np.ndarray
     empty: np.ndarray
+    value: np.ndarray
+    cost: np.ndarray
+    decisions: np.ndarray
+    busy: np.ndarray
 
 
 def allocate_outcome(n_episodes: int) -> Outcome:
     """Return an `Outcome` with room for `n_episodes`."""
-    counts = ("decisions", "late")
-    types = (np.int64 if name in counts else np.float64 for name in Outcome._fields)
+    types = (np.int64 if name == "decisions" else np.float64 for name in Outcome._fields)
     return Outcome(*(np.empty(n_episodes, dtype) for dtype in types))
 
 
@@ -326,15 +349,15 @@ def write_outcome(state, b, outcome, episode):
     """Write how row b of the State ended to entry `episode` of an `Outcome`."""
     outcome.makespan[episode] = state.outcome[b, OUTCOME_MAKESPAN]
     outcome.tardiness[episode] = state.outcome[b, OUTCOME_TARDINESS]
+    outcome.late[episode] = state.outcome[b, OUTCOME_LATE]
+    outcome.waiting[episode] = state.outcome[b, OUTCOME_WAITING]
+    outcome.empty[episode] = state.outcome[b, OUTCOME_EMPTY]
+    outcome.value[episode] = state.outcome[b, OUTCOME_VALUE]
+    outcome.cost[episode] = state.outcome[b, OUTCOME_COST]
     outcome.decisions[episode] = state.episode[b, EPISODE_N_DECISIONS]
-    outcome.late[episode] = state.episode[b, EPISODE_N_LATE]
-    outcome.waiting[episode] = outcome.busy[episode] = 0.0
-    outcome.driven[episode] = outcome.empty[episode] = 0.0
+    outcome.busy[episode] = 0.0
     for v in range(state.usage.shape[1]):
-        outcome.waiting[episode] += state.usage[b, v, USAGE_WAITING]
         outcome.busy[episode] += state.usage[b, v, USAGE_BUSY]
-        outcome.driven[episode] += state.usage[b, v, USAGE_DRIVEN]
-        outcome.empty[episode] += state.usage[b, v, USAGE_EMPTY]
 
 
 def read_outcome(state: State) -> Outcome:
@@ -368,6 +391,27 @@ def count_ticks(seconds):
 def find_due(problem, i, task):
     """Return when a task of instance i should be delivered, s."""
     return problem.record[i, task, RECORD_ARRIVAL] + problem.record[i, task, RECORD_EXPIRY]
+
+
+@inner_kernel
+def find_weight(problem, i, task):
+    """Return what a task of instance i weighs by its priority."""
+    n = len(problem.class_weight)
+    if n == 1:
+        return problem.class_weight[0]
+    return problem.class_weight[min(np.int64(problem.record[i, task, RECORD_PRIORITY]), n - 1)]
+
+
+@inner_kernel
+def weigh_measures(problem, measures, row):
+    """Return the sum of an outcome's measures (ndarray((N_OUTCOME_FIELDS,))) by a row of `Problem.goal`."""
+    total = 0.0
+    for k in range(N_MEASURES):
+        weight = problem.goal[row, k]
+        if weight != 0.0:
+            percent = k in (OUTCOME_LATE, OUTCOME_EMPTY)
+            total += weight * (100.0 * measures[k] if percent else measures[k])
+    return total
 
 
 @inner_kernel

@@ -38,18 +38,18 @@ def sort_parts(importance: Importance) -> list[Part]:
     parts = list(importance.parts)
     if all(part.weight is not None for part in parts):
         return sorted(parts, key=lambda part: -abs(part.weight or 0.0))[:MAX_PARTS]
-    if importance.makespan is None:
+    if importance.value is None:
         raise InputError(
             "a policy with hidden units, and no records in its file to tell what a feature is worth; "
             "expected --tasks or --suite"
         )
-    return sorted(parts, key=lambda part: -(part.makespan or 0.0))[:MAX_PARTS]
+    return sorted(parts, key=lambda part: -(part.value or 0.0))[:MAX_PARTS]
 
 
 def draw_weights(path: str | os.PathLike[str], label: str, importance: Importance) -> None:
     """Draw what each feature of an index policy does, the strongest first.
 
-    A linear policy shows its weights; one with hidden units how much longer the makespan is without each
+    A linear policy shows its weights; one with hidden units how much larger the objective is without each
     feature, as hidden units mix the weights.
     """
     parts = sort_parts(importance)
@@ -60,9 +60,9 @@ def draw_weights(path: str | os.PathLike[str], label: str, importance: Importanc
             what = "weight, per typical difference between the choices of a decision"
             title = "weights of its features, the largest first"
         else:
-            base = importance.makespan or 0.0
-            values = np.array([(part.makespan or np.nan) - base for part in parts])
-            what = "mean makespan without the feature, less that with all (s)"
+            base = importance.value or 0.0
+            values = np.array([(part.value or np.nan) - base for part in parts])
+            what = f"mean {importance.goal.objective} without the feature, less that with all"
             title = f"what its features are worth, on {importance.n_records} noised copies of the records"
         _plot_bars(axes, values, parts)
         axes.set_xlabel(what)

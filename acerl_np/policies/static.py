@@ -14,6 +14,7 @@ from acerl_np.policies.files import AnyPolicy
 from acerl_np.policies.origin import Origin
 from acerl_np.policies.rules import find_policy_name
 from acerl_np.policies.static_search import RULE_NAMES, PositionPlan, find_static
+from acerl_np.problem.goal import Goal, find_goal
 from acerl_np.problem.instance import Instance, find_layout, list_instances
 from acerl_np.problem.packing import UNUSABLE, pack_json, unpack_json
 from acerl_np.simulation.arena import stream_keys
@@ -121,24 +122,27 @@ class StaticPlan(AnyPolicy):
 
 def fit_static(
     instances: Instance | Sequence[Instance],
-    cost_limit: float = 50.0,
+    cost_limit: float | None = None,
     within_limit: bool = False,
     *,
+    objective: str | Goal = "makespan",
     seed: Whole = 0,
     trials: int = STATIC_TRIALS,
     horizon: float | None = None,
     threads: int | None = None,
 ) -> StaticPlan:
-    """Fit a static plan on training records: that of the smallest mean makespan.
+    """Fit a static plan on training records: that of the smallest mean makespan, or other objective.
 
     Parameters
     ----------
     instances : Instance or sequence of Instance
         The training records, of one fleet.
-    cost_limit : float
-        s.
+    cost_limit : float, optional
+        s; by default 50 where the objective is the makespan, else none.
     within_limit : bool
         Only plans that keep the tardiness of every record below the limit.
+    objective : str or Goal
+        Such as "late+0.05*tardiness", see `Goal`.
     seed : int
         Of random breakdowns, and of the local search for large fleets.
     trials : int
@@ -167,6 +171,7 @@ def fit_static(
     >>> plan.describe()
     'v1 STD, v2 STD, v0 STD'
     """
+    goal = find_goal(objective, cost_limit)
     chosen = list_instances(instances)
     seed = check_seed(seed)
     aligned = _align_fleets(chosen)
@@ -174,7 +179,7 @@ def fit_static(
     episodes = trials if random else 1
     found = find_static(
         [instance for instance in aligned for _ in range(episodes)],
-        cost_limit=cost_limit,
+        goal=goal,
         within_limit=within_limit,
         seed=seed,
         keys=stream_keys(aligned, episodes, seed),
@@ -183,7 +188,8 @@ def fit_static(
     )
     if found is None:
         raise PolicyError(
-            f"no static plan that was tried keeps the tardiness of every record below {cost_limit:g} s; "
+            f"no static plan that was tried keeps {goal.cost} of every record below "
+            f"{goal.cost_limit:g}{goal.cost_unit and f' {goal.cost_unit}'}; "
             "expected a larger cost_limit, or within_limit=False"
         )
     fleet = [vehicle.id for vehicle in aligned[0].layout.vehicles]

@@ -14,7 +14,8 @@ import numpy as np
 from acerl_np.kernels.deciders import PlanDecider
 from acerl_np.kernels.random import SEARCH, derive_key, draw_uniform
 from acerl_np.kernels.rules import N_RULES
-from acerl_np.kernels.state import Problem
+from acerl_np.kernels.state import Outcome, Problem
+from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.arena import play_list
@@ -57,6 +58,7 @@ class StaticResult:
     ----------
     plan : PositionPlan
     makespan, tardiness : ndarray(float64, (n_instances,)), s, nan where an episode did not finish
+    value, cost : ndarray(float64, (n_instances,)), what the goal minimises and what it limits
     decisions : ndarray(int64, (n_instances,))
     candidates : int, plans that were tried
     """
@@ -64,6 +66,8 @@ class StaticResult:
     plan: PositionPlan
     makespan: np.ndarray
     tardiness: np.ndarray
+    value: np.ndarray
+    cost: np.ndarray
     decisions: np.ndarray
     candidates: int
 
@@ -74,12 +78,10 @@ def play_static(
     rows: np.ndarray,
     keys: np.ndarray,
     workers: Workers,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+) -> Outcome:
     """Play every episode of a list by every plan, as `play_list` does by one decider.
 
-    Returns
-    -------
-    makespan, tardiness, decisions : ndarray((n_plans, n_episodes))
+    The arrays of what is returned are (n_plans, n_episodes).
     """
     n_vehicles, n = problem.fleet.shape[1], len(rows)
     at_once = max(1, MAX_EPISODES // n)
@@ -98,24 +100,21 @@ def play_static(
             workers,
             rows=np.repeat(np.arange(count), n),
         )
-        parts.append((played.makespan, played.tardiness, played.decisions))
-    makespan, tardiness, decisions = (
-        np.concatenate(values).reshape(-1, n) for values in zip(*parts, strict=True)
-    )
-    return makespan, tardiness, decisions
+        parts.append(played)
+    return Outcome(*(np.concatenate(x).reshape(-1, n) for x in zip(*parts, strict=True)))
 
 
 def find_static(
     instances: Instance | Sequence[Instance],
     *,
-    cost_limit: float = 50.0,
+    goal: Goal = PAPER,
     within_limit: bool = False,
     seed: Whole = 0,
     keys: np.ndarray | None = None,
     horizon: float | None = None,
     threads: int | None = None,
 ) -> StaticResult | None:
-    """Find the static plan of smallest mean makespan over the instances: in hindsight, a bound.
+    """Find the static plan of the smallest mean objective over the instances: in hindsight, a bound.
 
     `policies.static.fit_static` makes a policy of the plan, to be judged on other records.
 
@@ -131,19 +130,21 @@ def find_static(
     different = list({id(instance): instance for instance in chosen}.values())
     position = {id(instance): k for k, instance in enumerate(different)}
     rows = np.array([position[id(instance)] for instance in chosen], np.int64)
-    problem = build_problem(different, horizon=horizon)
+    problem = build_problem(different, horizon=horizon, goal=goal)
     workers = Workers(threads)
 
     def find_best(plans: Sequence[PositionPlan]) -> tuple[float, StaticResult]:
-        makespan, tardiness, decisions = play_static(plans, problem, rows, streams, workers)
-        value = makespan.mean(axis=1)
+        played = play_static(plans, problem, rows, streams, workers)
+        value, cost = played.value.mean(axis=1), played.cost
         if within_limit:
-            # An excess outweighs any makespan, so that a local search first finds a way in.
-            value = value + 1e9 * np.maximum(0.0, tardiness - cost_limit).sum(axis=1)
-            value[(tardiness >= cost_limit).any(axis=1)] += 1e9
+            # An excess outweighs any objective, so that a local search first finds a way in.
+            value = value + 1e9 * np.maximum(0.0, cost - goal.cost_limit).sum(axis=1)
+            value[(cost >= goal.cost_limit).any(axis=1)] += 1e9
         value[np.isnan(value)] = np.inf  # some episode did not finish
         k = int(value.argmin())
-        result = StaticResult(plans[k], makespan[k], tardiness[k], decisions[k], len(plans))
+        names = ("makespan", "tardiness", "value", "cost", "decisions")
+        figures = {name: getattr(played, name)[k] for name in names}
+        result = StaticResult(plan=plans[k], candidates=len(plans), **figures)
         return float(value[k]), result
 
     try:
@@ -157,7 +158,7 @@ def find_static(
             best = _search_static(n_vehicles, find_best, seed)
     finally:
         workers.close()
-    if within_limit and not (best.tardiness < cost_limit).all():
+    if within_limit and not (best.cost < goal.cost_limit).all():
         return None
     return best
 

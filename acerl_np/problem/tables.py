@@ -15,6 +15,7 @@ from acerl_np.kernels.rules import N_RULES
 from acerl_np.kernels.state import NEVER, Problem
 from acerl_np.problem.breakdown_limits import MAX_HORIZON as MAX_HORIZON
 from acerl_np.problem.breakdown_limits import check_tries, find_last_tick
+from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import MAX_TASK_SLOTS, MAX_VEHICLES, Layout
 from acerl_np.problem.scaling import check_scaling, find_scaling
@@ -47,14 +48,15 @@ def build_problem(
     n_vehicles: int | None = None,
     horizon: float | None = None,
     slots: Slots = POOL,
+    goal: Goal = PAPER,
 ) -> Problem:
     """Stack instances, also of different floors and sizes, into kernel tables.
 
     `scaling` are feature constants, by default `find_scaling(instances)`. Sizes of the observation are by
     default the largest among the layouts, and as many slots as tasks have one of their own. `horizon`, s, cut
     to whole ones, is when an episode is stopped, by default never; where vehicles break down at random,
-    `find_last_tick` says when. A `RecordError` refuses tasks that may be impossible to reach: no episode of
-    such a record need ever end.
+    `find_last_tick` says when. `goal` says what an outcome's value and cost are. A `RecordError` refuses
+    tasks that may be impossible to reach: no episode of such a record need ever end.
     """
     if len(instances) == 0:
         raise InputError("no instances; expected at least one")
@@ -78,7 +80,7 @@ def build_problem(
     if task_slots is None:
         task_slots = max(len(slots.ids), *(layout.task_slots for layout in floors.layouts))
     room = _allocate_rows(len(instances), n_tasks, fleet, n_breakdowns)
-    problem = _stack_layouts(floors, room, scaling, task_slots)
+    problem = _stack_layouts(floors, room, scaling, task_slots, goal)
     if horizon is not None:
         problem.instance[:, state.INSTANCE_HORIZON] = int(horizon)
     for i, instance in enumerate(instances):
@@ -162,7 +164,11 @@ def _allocate_rows(n: int, n_tasks: int, fleet: int, n_breakdowns: int) -> dict[
 
 
 def _stack_layouts(
-    floors: _Floors, room: Mapping[str, np.ndarray], scaling: np.ndarray, task_slots: int
+    floors: _Floors,
+    room: Mapping[str, np.ndarray],
+    scaling: np.ndarray,
+    task_slots: int,
+    goal: Goal,
 ) -> Problem:
     """Return tables that hold the layouts, beside the room for instances on them."""
     layouts, rows, n_sites = floors.layouts, floors.rows, floors.n_sites
@@ -176,6 +182,8 @@ def _stack_layouts(
         slowdown=np.zeros((n_slow, *(n_sites if n_slow else 0,) * 2)),
         way=np.zeros((n_layouts, n_sites, n_sites, state.N_WAY_FIELDS), np.int32),
         route_sites=np.array([site for route in named for site in route] or [-1], np.int32),
+        goal=goal.make_table(),
+        class_weight=goal.make_class_weights(),
         **room,
     )
     problem.way[..., state.WAY_NAMED_ROUTE] = -1
@@ -231,7 +239,7 @@ def build_live_problem(
     layout = layout.with_breakdowns({}).with_random_breakdowns(None)
     floors = _list_floors([layout])
     room = _allocate_rows(1, n_tasks, max(n_vehicles or 1, len(layout.vehicles)), 1)
-    problem = _stack_layouts(floors, room, scaling, task_slots or layout.task_slots)
+    problem = _stack_layouts(floors, room, scaling, task_slots or layout.task_slots, PAPER)
     _fill_fleet(problem, 0, layout, floors.rows)
     return problem
 

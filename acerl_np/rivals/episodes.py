@@ -9,6 +9,7 @@ import numpy as np
 
 from acerl_np.evolution.sampler import InstanceSampler
 from acerl_np.kernels.state import EPISODE_POOL_SIZE
+from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.scaling import find_scaling
 from acerl_np.problem.slots import SlotKind
@@ -30,14 +31,14 @@ class Ended(NamedTuple):
     """Which episodes a step ended, and how.
 
     An episode that cannot end counts as if everything were done, and late, at twice the second at which it
-    stood still.
+    stood still, or what weighs as much as that.
     """
 
     over: np.ndarray
     """bool (B,)."""
-    makespan: np.ndarray
-    tardiness: np.ndarray
-    """s, (B,), 0 where an episode goes on."""
+    value: np.ndarray
+    cost: np.ndarray
+    """What the goal minimises and what it limits, (B,), 0 where an episode goes on."""
     records: np.ndarray
     """Training records of the episodes that are over, in their order."""
     finished: np.ndarray
@@ -47,8 +48,8 @@ class Ended(NamedTuple):
 class Episodes:
     """B episodes in lockstep that never run out.
 
-    The sampler deals the training records, and is told each finished episode's return, minus the makespan
-    in s; the seed is that of random breakdowns, and `slots` those of the observation.
+    The sampler deals the training records, and is told each finished episode's return, minus the objective;
+    the seed is that of random breakdowns, and `slots` those of the observation.
     """
 
     def __init__(
@@ -58,12 +59,18 @@ class Episodes:
         sampler: InstanceSampler,
         seed: int,
         slots: SlotKind = "task",
+        goal: Goal = PAPER,
     ) -> None:
         self.sampler = sampler
         self._seed = seed
         self.sim = Simulator(
-            instances, n_episodes=n_episodes, scaling=find_scaling(list(instances)), slots=slots
+            instances,
+            n_episodes=n_episodes,
+            scaling=find_scaling(list(instances)),
+            slots=slots,
+            goal=goal,
         )
+        self._worst = 2.0 * np.array([goal.scale, goal.cost_scale])
         self._rounds = 0
         self._n_started = 0
         self._numbers = np.zeros(n_episodes, np.int64)
@@ -82,17 +89,17 @@ class Episodes:
             own.append(action)
         over = self.sim.done
         rows = np.flatnonzero(over)
-        makespan, tardiness = np.zeros((2, len(actions)))
+        value, cost = np.zeros((2, len(actions)))
         if not len(rows):
-            return Ended(over, makespan, tardiness, rows, over[rows])
+            return Ended(over, value, cost, rows, over[rows])
         finished = np.isfinite(self.sim.makespan[rows])
-        late = 2.0 * self.sim.time[rows]
-        makespan[rows] = np.where(finished, self.sim.makespan[rows], late)
-        tardiness[rows] = np.where(finished, self.sim.tardiness[rows], late)
+        worst = self._worst[:, np.newaxis] * self.sim.time[rows]
+        value[rows] = np.where(finished, self.sim.value[rows], worst[0])
+        cost[rows] = np.where(finished, self.sim.cost[rows], worst[1])
         records = self.sim.choices[rows]
-        self.sampler.update(records, np.where(finished, -makespan[rows], np.nan))
+        self.sampler.update(records, np.where(finished, -value[rows], np.nan))
         self._start(rows)
-        return Ended(over, makespan, tardiness, records, finished)
+        return Ended(over, value, cost, records, finished)
 
     def _start(self, rows: np.ndarray) -> None:
         dealt = self.sampler.assign(len(rows), self._rounds)

@@ -24,10 +24,10 @@ class Round:
         Time spent training since it began.
     episodes : int
         Episodes that ended in these steps.
-    return_mean, return_std, cost_mean : float, s
-        Of those that finished: minus the makespan, and the tardiness; nan if none did.
+    return_mean, return_std, cost_mean : float
+        Of those that finished: minus the objective, and the cost; nan if none did.
     satisfied : float
-        Share of the episodes with a tardiness below the limit.
+        Share of the episodes with a cost below the limit.
     multiplier : float
         Weight of the tardiness in the reward, 0 where there is none.
     failed : int
@@ -55,12 +55,12 @@ HISTORY_COLUMNS = tuple(item.name for item in fields(Round))[:-1]
 def sum_up(ended: Sequence[Ended], cost_limit: float, n_records: int) -> dict[str, Any]:
     """Return what a line says of the episodes that have ended since the last one."""
     nothing = [np.zeros(0)]
-    makespan = np.concatenate([x.makespan[x.over] for x in ended] or nothing)
-    tardiness = np.concatenate([x.tardiness[x.over] for x in ended] or nothing)
+    value = np.concatenate([x.value[x.over] for x in ended] or nothing)
+    cost = np.concatenate([x.cost[x.over] for x in ended] or nothing)
     finished = np.concatenate([x.finished for x in ended] or nothing).astype(np.bool_)
     records = np.concatenate([x.records for x in ended] or nothing).astype(np.int64)
     return {
-        "episodes": len(makespan),
+        "episodes": len(value),
         "counts": tuple(np.bincount(records, minlength=n_records).tolist()),
-        **summarise(-makespan, tardiness, finished, finished & (tardiness < cost_limit)),
+        **summarise(-value, cost, finished, finished & (cost < cost_limit)),
     }

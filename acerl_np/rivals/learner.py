@@ -9,12 +9,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from acerl_np.evaluation.trials import evaluate_policy
+from acerl_np.evaluation.trials import Playing, play_policy
 from acerl_np.kernels.losses import sample_actions
 from acerl_np.kernels.perceptron import allocate_inputs, list_inputs
 from acerl_np.kernels.random import ACTION, derive_key, fill_uniforms
 from acerl_np.policies.agent_pair import AgentPair
 from acerl_np.policies.network import Policy
+from acerl_np.problem.goal import Goal
 from acerl_np.problem.instance import Instance
 from acerl_np.rivals.episodes import Ended, Seen
 from acerl_np.rivals.networks import Perceptron, Start
@@ -32,9 +33,11 @@ class Task:
     n_rules: int
     seed: int
     unit: float
-    """s, what makespan and tardiness are divided by."""
+    """What the objective is divided by."""
     n_tasks: float
     """Mean number of tasks of a training record."""
+    cost_unit: float
+    """What the cost is divided by: what of it weighs as much as a unit of the objective."""
 
     @property
     def n_actions(self) -> int:
@@ -50,22 +53,23 @@ class Task:
         return drawn
 
 
-def measure_unit(instances: Sequence[Instance]) -> float:
-    """Return the mean makespan of MIX on the training records, s: the unit of rewards."""
-    trials = evaluate_policy("MIX", list(instances), trials=BASELINE_TRIALS, seed=0, threads=1)
-    mean = float(np.nanmean(trials.makespan)) if np.isfinite(trials.makespan).any() else 0.0
+def measure_unit(instances: Sequence[Instance], goal: Goal) -> float:
+    """Return the mean objective of MIX on the training records, its makespan, s: the unit of rewards."""
+    playing = Playing(BASELINE_TRIALS, goal=goal, threads=1)
+    trials = play_policy("MIX", list(instances), playing)
+    mean = float(np.nanmean(trials.value)) if np.isfinite(trials.value).any() else 0.0
     return mean if mean > 0.0 else 1.0
 
 
 def reward_outcome(settings: Settings, task: Task, ended: Ended) -> tuple[np.ndarray, np.ndarray]:
     """Return reward and cost of a step, float64 (B,): zero but where an episode is over.
 
-    The reward is scale * (shift - makespan / unit), the cost scale * tardiness / unit, so that a multiplier
+    The reward is scale * (shift - objective / unit), the cost scale * cost / its unit, so that a multiplier
     of 1 weighs a second of tardiness as one of makespan.
     """
     scale = settings.reward_scale
-    reward = np.where(ended.over, scale * (settings.reward_shift - ended.makespan / task.unit), 0.0)
-    return reward, scale * ended.tardiness / task.unit
+    reward = np.where(ended.over, scale * (settings.reward_shift - ended.value / task.unit), 0.0)
+    return reward, scale * ended.cost / task.cost_unit
 
 
 class Learner(ABC):

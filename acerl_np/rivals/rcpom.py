@@ -38,7 +38,7 @@ class RCPOM(PPO):
 
     def reward(self, seen: Seen, ended: Ended, now: Seen) -> np.ndarray:
         """Return the shaped reward less lambda times the cost."""
-        self._costs += ended.tardiness[ended.over].tolist()
+        self._costs += ended.cost[ended.over].tolist()
         reward, cost = reward_outcome(self.settings, self.task, ended)
         later = np.where(ended.over, 0.0, self.potential(now))
         shaping = self.settings.discount * later - self.potential(seen)
@@ -48,7 +48,7 @@ class RCPOM(PPO):
         """Learn from the rollout, then move lambda, the slowest of all."""
         super().update()
         if self._costs:
-            excess = float(np.mean(self._costs)) - self.settings.cost_limit
+            excess = float(np.mean(self._costs)) - self.settings.goal.cost_limit
             step = self.settings.multiplier_rate * excess
             self.multiplier = max(0.0, self.multiplier + step)
             self._costs = []

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, get_args
 
+from acerl_np.problem.goal import Goal, ObjectiveField
 from acerl_np.problem.slots import SlotKind
 from acerl_np.support.errors import ConfigError
 from acerl_np.support.fields import Field, refuse
@@ -52,7 +53,13 @@ class Settings(Options):
 
     hidden: tuple[int, ...] = _setting((128, 128), PAPER, "hidden layers", 1, 4096)
     discount: float = _setting(0.97, PAPER, "discount per decision, gamma", 0, 1)
-    cost_limit: float = _setting(50.0, PAPER, "limit of the mean tardiness, s, xi", 0, 1e9)
+    objective: str = option(
+        "makespan", ObjectiveField(str), source=PAPER, meaning="what is minimised, as of ACERL"
+    )
+    cost: str = option("tardiness", ObjectiveField(str), source=PAPER, meaning="what has a limit")
+    cost_limit: float = _setting(
+        50.0, PAPER, "limit of the cost, the mean tardiness, s, xi", 0, 1e9
+    )
     reward_scale: float = _scale(30.0)
     reward_shift: float = _shift(1.0)
     batch: int = _setting(64, TIANSHOU, "rows of a batch", 1, 65536)
@@ -66,6 +73,11 @@ class Settings(Options):
         50_000, CHOSEN, "steps between two looks of a training curve, 0 for none", 0, 10**12
     )
     look_trials: int = _setting(5, CHOSEN, "episodes per record and look", 1, 10_000)
+
+    @property
+    def goal(self) -> Goal:
+        """The objective and the limit."""
+        return Goal(self.objective, self.cost, self.cost_limit)
 
 
 @dataclass(frozen=True)

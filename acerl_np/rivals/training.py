@@ -31,7 +31,7 @@ from acerl_np.support.numbers import Whole, is_real
 from acerl_np.support.sharing import whole
 from acerl_np.support.workers import Workers
 from acerl_np.training.checkpoint import load_checkpoint, refuse_unusable, unpack
-from acerl_np.training.curves import pack_curve, unpack_curve
+from acerl_np.training.curves import VALUES, pack_curve, unpack_curve
 from acerl_np.training.forms import describe_network
 from acerl_np.training.history import pack_history, unpack_history
 from acerl_np.training.trainer import Trainer
@@ -117,15 +117,19 @@ class RivalTrainer(Trainer[Round]):
         self.steps = _check_steps(steps)
         self._shape = describe_network(self.instances, own.hidden, slots=own.slots)
         sampler = make_sampler("ais" if adaptive else "random", len(self.instances), self.seed)
-        self.episodes = Episodes(self.instances, own.episodes, sampler, self.seed, own.slots)
+        goal = self._goal = own.goal
+        options = self.seed, own.slots, goal
+        self.episodes = Episodes(self.instances, own.episodes, sampler, *options)
         sim = self.episodes.sim
-        unit = measure_unit(self.instances)
+        unit = measure_unit(self.instances, goal)
+        cost_unit = unit * goal.cost_scale / goal.scale
         n_tasks = float(np.mean([instance.n_tasks for instance in self.instances]))
-        task = Task(sim.n_features, sim.n_actions // N_RULES, N_RULES, self.seed, unit, n_tasks)
+        sizes = sim.n_features, sim.n_actions // N_RULES, N_RULES
+        task = Task(*sizes, self.seed, unit, n_tasks, cost_unit)
         self.learner = learner(task, own)
         self.taken = 0
-        self._problem = build_problem(self.instances, scaling=self._shape["scaling"])
-        self._cost_limit = own.cost_limit
+        scaling = self._shape["scaling"]
+        self._problem = build_problem(self.instances, scaling=scaling, goal=goal)
 
     @property
     def done(self) -> bool:
@@ -188,7 +192,7 @@ class RivalTrainer(Trainer[Round]):
             steps=self.taken,
             seconds=self._seconds,
             multiplier=learner.multiplier,
-            **sum_up(ended, self._cost_limit, len(self.instances)),
+            **sum_up(ended, self._goal.cost_limit, len(self.instances)),
         )
         self.history = [*self.history, record]
         self._observe()
@@ -254,6 +258,10 @@ class RivalTrainer(Trainer[Round]):
     def _restore(self, taken: int, arrays: dict[str, np.ndarray]) -> None:
         words = Field(int, 0, 2 * MAX_STEPS, expected="a number of steps")
         self.taken = words.read("taken", taken, CheckpointError)
+        looks = arrays["curve"]
+        if looks.ndim == 3 and looks.shape[1] == len(VALUES) - 1:
+            # The makespan was the only objective.
+            arrays["curve"] = np.concatenate([looks, looks[:, :1]], axis=1)
         found = unpack(self._pack(), arrays, unknown=("history", "curve"))
         self.history = unpack_history(Round, found, self.columns)
         self._seconds = self.history[-1].seconds if self.history else 0.0

@@ -13,6 +13,7 @@ from acerl_np.kernels.episodes import decide_rows
 from acerl_np.kernels.observation import allocate_view
 from acerl_np.kernels.rollout import advance_batch, assign_batch, find_impossible
 from acerl_np.kernels.state import Problem, State, allocate_state
+from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.slots import HasSlots, SlotKind, find_slots, refuse_other_slots
@@ -126,6 +127,8 @@ class Simulator(CopiedWhole):
         Which slot of the observation a waiting task has: "task", its own, in the natural order of the ids of
         all records (task_2 before task_10); "pool", its place in the pool, as in the public environment; or
         those of a policy, with its ids.
+    goal : Goal
+        What `value` and `cost` are.
 
     Attributes
     ----------
@@ -165,6 +168,7 @@ class Simulator(CopiedWhole):
         seed: Whole = 0,
         breakdown_keys: np.ndarray | None = None,
         slots: SlotKind | HasSlots | Chooser = "task",
+        goal: Goal = PAPER,
     ) -> None:
         entries = list_instances(instances)
         self.pool = tuple({id(instance): instance for instance in entries}.values())
@@ -177,6 +181,7 @@ class Simulator(CopiedWhole):
             n_vehicles=n_vehicles,
             horizon=horizon,
             slots=own,
+            goal=goal,
         )
         if n_episodes is None:
             n_episodes = len(entries)
@@ -253,6 +258,16 @@ class Simulator(CopiedWhole):
     def tardiness(self) -> np.ndarray:
         """Mean delay of the tasks of each episode, float64 (B,), s; nan until finished (Eq. 2)."""
         return self.state.outcome[:, S.OUTCOME_TARDINESS].copy()
+
+    @property
+    def value(self) -> np.ndarray:
+        """What the goal minimises, by default the makespan, float64 (B,), nan until finished."""
+        return self.state.outcome[:, S.OUTCOME_VALUE].copy()
+
+    @property
+    def cost(self) -> np.ndarray:
+        """What the goal limits, by default the tardiness, float64 (B,), nan until finished."""
+        return self.state.outcome[:, S.OUTCOME_COST].copy()
 
     def reset(self, *, seed: Whole | None = None) -> None:
         """Start every episode anew and advance it to its first decision.

@@ -104,12 +104,14 @@ class ACERL(Trainer[Generation]):
         tile: int | None = None,
         executor: Executor | Team | None = None,
     ) -> None:
-        config = self.config = Config() if config is None else check_config(config)
-        super().__init__(instances, seed, config.curve_trials, Workers(threads))
+        asked = Config() if config is None else check_config(config)
+        super().__init__(instances, seed, asked.curve_trials, Workers(threads))
+        config = self.config = asked.resolve(self.instances)
         self.watch: Callable[[], object] | None = None
         self._decisions = 0
         self._form = make_form(self.instances, config, self._workers, tile)
-        self._problem, self._cost_limit = self._form.problem, config.cost_limit
+        goal = self._goal = config.goal
+        self._problem = self._form.problem
         self.search = make_search(self._form.start(self.seed), config, self.seed, self._workers)
         self._average = Average(self.search.mean)
         self._best: CurvePoint | None = None
@@ -129,10 +131,10 @@ class ACERL(Trainer[Generation]):
         self._rank = Ranker(
             config.ranking,
             config.shaping,
-            config.cost_limit,
+            goal.cost_limit,
             config.p_f,
-            config.penalty,
-            config.margin,
+            config.penalty * goal.scale / goal.cost_scale,
+            config.margin * goal.cost_scale,
         )
 
     def __getstate__(self) -> dict[str, Any]:
@@ -212,8 +214,8 @@ class ACERL(Trainer[Generation]):
                 outcome = self._form.play(state, noise, dealt, every)  # lines 8 and 10
         finally:
             self._workers.watch = None
-        returns = -outcome.makespan.reshape(dealt.rows.shape)
-        costs = outcome.tardiness.reshape(dealt.rows.shape)
+        returns = -outcome.value.reshape(dealt.rows.shape)
+        costs = outcome.cost.reshape(dealt.rows.shape)
         utilities = self._rank.rank_population(returns, costs, dealt.rows, noise)  # 12, 14, 16
         search.tell(utilities, noise)  # line 17; a step that is refused changes nothing
         self.sampler.update(dealt.records.ravel(), returns.ravel())  # lines 11, 13
@@ -227,7 +229,7 @@ class ACERL(Trainer[Generation]):
             seconds=self._seconds,
             noise_std=sigma,
             counts=tuple(counts.tolist()),
-            **summarise(returns, costs, np.isfinite(returns), costs < self._cost_limit),
+            **summarise(returns, costs, np.isfinite(returns), costs < self._goal.cost_limit),
         )
         self.history = [*self.history, record]
         self._observe()
@@ -296,6 +298,7 @@ class ACERL(Trainer[Generation]):
             # Before anything is allocated for the network that the settings describe.
             form = make_form(instances, config, Workers(1))
             check_shape("theta", arrays["theta"], (form.n_parameters,))
+            arrays.setdefault("curve.value", arrays["curve.makespan"])  # was the only objective
             trainer = cls(
                 instances, config, seed=settings["seed"], threads=threads, executor=executor
             )

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
+
+import numpy as np
 
 from acerl_np.evolution.ranking import FIELDS, Ranking, Shaping
 from acerl_np.evolution.sampler import Advantage, Sampler
 from acerl_np.evolution.spreads import MIN_NOISE_STD
 from acerl_np.policies.index import FEATURES, KNOWLEDGE, MAX_HIDDEN, Knowledge
 from acerl_np.policies.network import Initialisation
+from acerl_np.problem.goal import MAX_CLASSES, SHIFT, Goal, ObjectiveField
+from acerl_np.problem.instance import Instance
 from acerl_np.problem.slots import SlotKind
 from acerl_np.problem.tables import MAX_HORIZON
 from acerl_np.support.errors import ConfigError, make_printable
@@ -28,7 +32,13 @@ Preset = Literal["paper", "best"]
 LARGE_BUDGET = 5_000_000
 """Decisions from which the preset "best" takes hidden units."""
 
+SHIFT_TASKS, SHIFT_SECONDS = 100, 3600.0
+"""Tasks of a record, and s between its first and last arrival, above which records are shifts."""
 
+
+CLASS_WEIGHTS = Several(
+    float, 1e-9, 1e9, expected=f"at most {MAX_CLASSES} numbers above 0", most=MAX_CLASSES
+)
 SIZES = Several(
     int, 1, 4096, optional=True, expected="at most 10 layer sizes from 1 to 4096", most=10
 )
@@ -74,8 +84,18 @@ class Config(Options):
     noise_decay : float
         Factor on sigma after every `noise_decay_every` generations.
     noise_decay_every : int
-    cost_limit : float
-        xi, limit on the mean tardiness, s.
+    objective : str or None
+        What is minimised: makespan, tardiness, waiting (s), late or empty (%), or a weighted sum such as
+        "late+0.05*tardiness". By default the makespan, but for index policies on shifts, records of more than
+        100 tasks or of more than an hour, `problem.goal.SHIFT`.
+    cost : str
+        What has a limit: as the objective.
+    cost_limit : float or None
+        xi, limit on the cost, s or %. By default 50 s on the tardiness if the objective is the makespan, and
+        none else.
+    class_weights : tuple of float
+        What a task of priority 0, 1, ... weighs in tardiness, late and waiting; the last is that of all
+        priorities from there on. By default all weigh alike.
     p_f : float
         Probability of comparing by return although a member is infeasible.
     alpha_u : float
@@ -84,9 +104,10 @@ class Config(Options):
         Intrinsic stochastic ranking, return - cost, rank of the return, the return; or the return less
         `penalty` times the cost beyond the limit less `margin`.
     penalty : float
-        s of makespan per s of tardiness beyond the limit less the margin.
+        s of makespan per s of tardiness beyond the limit less the margin; of other objectives and costs what
+        weighs as much (1 s as 0.05 %).
     margin : float
-        s below the limit from which tardiness is penalised.
+        s below the limit from which tardiness is penalised; of other costs what weighs as much.
     records_per_member : int or None
         1: each member plays one record, which the sampler deals to it. K above 1: all members of a
         generation play the same K records, and a member's utility is its mean over them. None: K from 2 to
@@ -150,7 +171,10 @@ class Config(Options):
     noise_std: float = option(0.1, Field(float, MIN_NOISE_STD, 1e3))
     noise_decay: float = option(0.99, Field(float, 0.0, 1.0, above=True))
     noise_decay_every: int = option(50, Field(int, 1, 10_000_000))
-    cost_limit: float = option(50.0, Field(float, 0.0, 1e9))
+    objective: str | None = option(None, ObjectiveField(str, optional=True))
+    cost: str = option("tardiness", ObjectiveField(str))
+    cost_limit: float | None = option(None, Field(float, 0.0, 1e9, optional=True))
+    class_weights: tuple[float, ...] = option((), CLASS_WEIGHTS)
     p_f: float = option(0.5, FIELDS["p_f"])
     alpha_u: float = option(1.0, Field(float, 0.0, 1e6))
     ranking: Ranking = "isr"
@@ -182,6 +206,10 @@ class Config(Options):
         hidden: Any = self.hidden
         if hidden is None:
             object.__setattr__(self, "hidden", () if is_index else (128, 128))
+        if self.objective is None and not is_index:
+            object.__setattr__(self, "objective", Goal.objective)
+        if self.objective is not None and self.cost_limit is None and self.goal.has_limit:
+            object.__setattr__(self, "cost_limit", self.goal.cost_limit)
         if self.knowledge is not None:
             kinds = tuple(kind for kind in KNOWLEDGE if kind in self.knowledge)
             object.__setattr__(self, "knowledge", kinds)
@@ -195,6 +223,21 @@ class Config(Options):
         if is_index and (len(self.hidden) > 1 or any(n > MAX_HIDDEN for n in self.hidden)):
             expected = f"at most one layer of {MAX_HIDDEN} with form index"
             refuse("hidden", self.hidden, expected, ConfigError)
+
+    @property
+    def goal(self) -> Goal:
+        """The objective and the limit, the paper's where they are not known yet."""
+        objective = self.objective or Goal.objective
+        return Goal(objective, self.cost, self.cost_limit, self.class_weights)  # type: ignore[arg-type]
+
+    def resolve(self, instances: Sequence[Instance]) -> Config:
+        """Return the configuration with the objective that these training records suggest if it has none."""
+        if self.objective is not None:
+            return self
+        is_shift = any(
+            item.n_tasks > SHIFT_TASKS or np.ptp(item.arrival) > SHIFT_SECONDS for item in instances
+        )
+        return replace(self, objective=SHIFT if is_shift else Goal.objective)
 
     @classmethod
     def preset(cls, name: Preset, **options: Any) -> Config:

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from acerl_np.kernels.state import Outcome
+from acerl_np.problem.goal import Goal
 from acerl_np.support.report import render_csv
 
 CURVE_COLUMNS = ("generation", "decisions", "instance", "makespan", "tardiness", "satisfied")
-VALUES = CURVE_COLUMNS[3:]
+VALUES = (*CURVE_COLUMNS[3:], "value")
+"""The last is a column where it is not the makespan."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,7 +30,9 @@ class CurvePoint:
     makespan, tardiness : ndarray(float64, (n_instances,)), s
         Means over the trials; nan where one did not finish.
     satisfied : ndarray(float64, (n_instances,))
-        Share of the trials with a tardiness below the limit.
+        Share of the trials with a cost, the tardiness, below the limit.
+    value : ndarray(float64, (n_instances,))
+        Mean of the objective over the trials, as the makespan.
     """
 
     generation: int
@@ -36,29 +40,29 @@ class CurvePoint:
     makespan: np.ndarray
     tardiness: np.ndarray
     satisfied: np.ndarray
+    value: np.ndarray
 
     @classmethod
     def of(
         cls, generation: int, decisions: int, played: Outcome, n_instances: int, cost_limit: float
     ) -> CurvePoint:
         """Return the point of episodes that were played instance by instance, as many of each."""
-        makespan = played.makespan.reshape(n_instances, -1)
-        tardiness = played.tardiness.reshape(n_instances, -1)
-        kept = (tardiness < cost_limit).mean(axis=1)
-        return cls(generation, decisions, makespan.mean(axis=1), tardiness.mean(axis=1), kept)
+        own = played.makespan, played.tardiness, played.cost < cost_limit, played.value
+        means = (values.reshape(n_instances, -1).mean(axis=1) for values in own)
+        return cls(generation, decisions, *means)
 
     def beats(self, other: CurvePoint) -> bool:
-        """Whether more trials keep the limit, or as many with a smaller mean makespan."""
+        """Whether more trials keep the limit, or as many with a smaller mean objective."""
         own, rival = self.satisfied.mean(), other.satisfied.mean()
         if own != rival:
             return bool(own > rival)
         # nan, an unfinished trial, is the longest day of all.
-        mine, theirs = (np.nan_to_num(x.makespan.mean(), nan=np.inf) for x in (self, other))
+        mine, theirs = (np.nan_to_num(x.value.mean(), nan=np.inf) for x in (self, other))
         return bool(mine < theirs)
 
 
 def pack_curve(points: Sequence[CurvePoint], n_instances: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return generation and decisions of points, int64 (n, 2), and `VALUES`, float64 (n, 3, n_instances)."""
+    """Return generation and decisions of points, int64 (n, 2), and `VALUES`, float64 (n, 4, n_instances)."""
     when = [(point.generation, point.decisions) for point in points]
     looks = [[getattr(point, name) for name in VALUES] for point in points]
     shape = (-1, len(VALUES), n_instances)
@@ -70,11 +74,12 @@ def unpack_curve(when: np.ndarray, looks: np.ndarray) -> list[CurvePoint]:
     return [CurvePoint(*own, *look) for own, look in zip(when.tolist(), looks, strict=True)]
 
 
-def format_curves(points: Sequence[CurvePoint], names: Sequence[str]) -> str:
+def format_curves(points: Sequence[CurvePoint], names: Sequence[str], goal: Goal) -> str:
     """Return points as CSV, one line per point and record."""
-    lines: list[Sequence[Any]] = [CURVE_COLUMNS]
+    columns = VALUES[:-1] if goal.objective == Goal.objective else VALUES
+    lines: list[Sequence[Any]] = [(*CURVE_COLUMNS[:3], *columns)]
     for point in points:
-        values = np.stack([getattr(point, name) for name in VALUES], axis=1).tolist()
+        values = np.stack([getattr(point, name) for name in columns], axis=1).tolist()
         for name, own in zip(names, values, strict=True):
             rounded = [round(value, 4) for value in own]
             lines.append([point.generation, point.decisions, name, *rounded])

@@ -105,7 +105,11 @@ class NetworkForm(Form):
         )
         slots = Slots(shape["slots"], shape["task_ids"])
         self.problem = build_problem(
-            instances, scaling=shape["scaling"], horizon=config.horizon, slots=slots
+            instances,
+            scaling=shape["scaling"],
+            horizon=config.horizon,
+            slots=slots,
+            goal=config.goal,
         )
         n_vehicles = shape["n_vehicles"]
         n_features = count_features(shape["task_slots"], n_vehicles)
@@ -146,7 +150,7 @@ class IndexForm(Form):
 
     def __init__(self, instances: Sequence[Instance], config: Config, workers: Workers) -> None:
         self.workers = workers
-        self.problem = build_problem(instances, horizon=config.horizon)
+        self.problem = build_problem(instances, horizon=config.horizon, goal=config.goal)
         self.shape = find_index_shape(instances, config)
         self.n_parameters = self.shape.n_parameters
         self.origin = Origin.of(instances)

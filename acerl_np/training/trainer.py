@@ -14,6 +14,7 @@ from acerl_np.kernels.state import Problem
 from acerl_np.policies.agent_pair import AgentPair
 from acerl_np.policies.index import IndexPolicy
 from acerl_np.policies.network import Policy
+from acerl_np.problem.goal import Goal
 from acerl_np.problem.instance import Instance, check_names, list_instances
 from acerl_np.simulation.arena import play_list, stream_keys
 from acerl_np.support.errors import InputError
@@ -40,7 +41,7 @@ class Trainer(CopiedWhole, ABC, Generic[Line]):
     """Of its history."""
     _problem: Problem
     """The training records."""
-    _cost_limit: float
+    _goal: Goal
 
     def __init__(
         self, instances: Instance | Sequence[Instance], seed: Any, trials: int, workers: Workers
@@ -94,7 +95,7 @@ class Trainer(CopiedWhole, ABC, Generic[Line]):
             return self.curve[-1]
         problem, make = self._show().prepare(self._problem, self.instances)
         played = play_list(problem, make, self._rows, self._keys, self._workers)
-        n, limit = len(self.instances), self._cost_limit
+        n, limit = len(self.instances), self._goal.cost_limit
         return CurvePoint.of(generation, decisions, played, n, limit)
 
     def _observe(self) -> None:
@@ -144,7 +145,8 @@ class Trainer(CopiedWhole, ABC, Generic[Line]):
         points = list(self.curve)
         if points and points[-1] is not (latest := self._look()):
             points.append(latest)
-        write_atomically(path, format_curves(points, self._names).encode())
+        text = format_curves(points, self._names, self._goal)
+        write_atomically(path, text.encode())
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a checkpoint that `resume` continues from.

@@ -13,6 +13,7 @@ from acerl_np.evaluation.margin import choose_rule
 from acerl_np.evaluation.trials import Trials
 from acerl_np.evaluation.verdict import Difference, Verdict, VerdictRow, compare_paired, judge
 from acerl_np.policies.lookahead import Lookahead
+from acerl_np.problem.goal import PAPER
 
 needs_jit = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="plays many episodes")
 
@@ -22,9 +23,9 @@ def make_trials(makespan, tardiness, late=None):
     makespan = np.array(makespan, float)[:, np.newaxis]
     late = np.zeros_like(makespan) if late is None else np.array(late, float)[:, np.newaxis]
     names = tuple(f"r{k}" for k in range(len(makespan)))
-    return Trials(
-        names, makespan, np.array(tardiness, float)[:, np.newaxis], 9, 50.0, late, *[late] * 3
-    )
+    tardiness = np.array(tardiness, float)[:, np.newaxis]
+    usage = [late] * 4
+    return Trials(names, makespan, tardiness, 9, PAPER, *usage, makespan, tardiness)
 
 
 @pytest.mark.parametrize(

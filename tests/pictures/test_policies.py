@@ -14,6 +14,7 @@ from acerl_np.pictures.compare import compare_records, draw_comparison
 from acerl_np.pictures.runs import Counts
 from acerl_np.pictures.trainings import average_blocks, draw_sampler, find_shares
 from acerl_np.pictures.weights import draw_weights
+from acerl_np.problem.goal import Goal
 from acerl_np.support.errors import InputError
 
 
@@ -21,7 +22,9 @@ def make_trials(seed, n_records=3, trials=4, cost_limit=50.0):
     rng = np.random.default_rng(seed)
     values = rng.uniform(10, 99, (2, n_records, trials))
     names = tuple(f"$r_{{{k}}}$" for k in range(n_records))
-    return Trials(names, values[0] + 1000, values[1], 9, cost_limit, *[values[1] / 100] * 4)
+    goal, makespan = Goal(cost_limit=cost_limit), values[0] + 1000
+    usage = [values[1] / 100] * 4
+    return Trials(names, makespan, values[1], 9, goal, *usage, makespan, values[1])
 
 
 def test_differences_are_paired():

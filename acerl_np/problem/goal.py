@@ -1,0 +1,194 @@
+"""What a floor wants: an objective to make small and a limit on a cost, both measures of an episode."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from acerl_np.support.errors import ConfigError
+from acerl_np.support.fields import MOST, Field, refuse
+from acerl_np.support.numbers import is_real
+
+MEASURES = {"makespan": "s", "tardiness": "s", "late": "%", "waiting": "s", "empty": "%"}
+"""What is measured of an episode, and its unit, in the order of the kernels: until all is done; mean delay of
+the tasks; share of those late; mean time from arrival to pickup; share of the metres driven empty."""
+
+EQUIVALENTS = {"makespan": 1.0, "tardiness": 1.0, "late": 0.05, "waiting": 1.0, "empty": 0.05}
+"""What of each measure weighs about as much as 1 s: the scale of penalties and margins."""
+
+SHIFT = "late+0.05*tardiness"
+"""The objective of a shift unless told otherwise."""
+
+PAPER_LIMIT = 50.0
+"""s, limit on the mean tardiness where the makespan is the objective: the paper's xi."""
+
+EXPECTED = f"weighted measures such as '{SHIFT}', of {', '.join(MEASURES)}"
+COST_LIMIT = Field(float, -MOST, optional=True, expected="a number, or infinity for no limit")
+TERM = re.compile(r"(?:([0-9.]+(?:e[+-]?[0-9]+)?)\*)?([a-z]+)")
+MAX_CLASSES = 100
+
+
+def read_objective(text: object, name: str = "objective") -> dict[str, float]:
+    """Return the weight of each measure in a text such as "late+0.05*tardiness".
+
+    Raises
+    ------
+    ConfigError
+        If it is no sum of measures, each named once, with weights above 0.
+    """
+    weights: dict[str, float] = {}
+    for term in text.replace(" ", "").split("+") if isinstance(text, str) else [""]:
+        found = TERM.fullmatch(term)
+        try:
+            weight = float(found[1] or 1.0) if found else 0.0
+        except ValueError:
+            weight = 0.0
+        if not found or found[2] not in MEASURES or found[2] in weights or not 0.0 < weight < 1e9:
+            refuse(name, f"'{text}'" if isinstance(text, str) else text, EXPECTED, ConfigError)
+        weights[found[2]] = weight
+    return weights
+
+
+def write_objective(weights: dict[str, float]) -> str:
+    """Return the text of weighted measures in its shortest form."""
+    return "+".join(
+        measure if weight == 1.0 else f"{weight:.12g}*{measure}"
+        for measure, weight in weights.items()
+    )
+
+
+class ObjectiveField(Field):
+    """A text of weighted measures; read in its shortest form."""
+
+    def read(self, name: str, value: Any, error: type[Exception] = ConfigError) -> Any:
+        """Return the text, or None where that is allowed; a `ConfigError` if it is none."""
+        if value is None and self.optional:
+            return None
+        return write_objective(read_objective(value, name))
+
+
+@dataclass(frozen=True)
+class Goal:
+    """An objective, and a cost with a limit.
+
+    Attributes
+    ----------
+    objective, cost : str
+        A measure of `MEASURES`, or a weighted sum in their units: "late+0.05*tardiness" takes 1 % of the
+        tasks for as bad as 20 s of mean tardiness. The objective is minimised, the cost is to stay below its
+        limit.
+    cost_limit : float or None
+        In the cost's unit. By default 50 s if the objective is the makespan and the cost the tardiness, as in
+        the paper, and none (infinity) else.
+    class_weights : tuple of float
+        What a task of priority 0, 1, ... weighs in the mean tardiness, the share of late tasks and the mean
+        waiting; the last is that of all priorities from there on. All alike by default.
+
+    Raises
+    ------
+    ConfigError
+        If one of them is unusable.
+    """
+
+    objective: str = "makespan"
+    cost: str = "tardiness"
+    cost_limit: float = None  # type: ignore[assignment]
+    class_weights: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("objective", "cost"):
+            text = write_objective(read_objective(getattr(self, name), name))
+            object.__setattr__(self, name, text)
+        limit = COST_LIMIT.read("cost_limit", self.cost_limit)
+        if limit is None:
+            is_paper = (self.objective, self.cost) == ("makespan", "tardiness")
+            limit = PAPER_LIMIT if is_paper else math.inf
+        object.__setattr__(self, "cost_limit", limit)
+        weights = self.class_weights
+        fits = isinstance(weights, tuple | list) and len(weights) <= MAX_CLASSES
+        if not fits or not all(is_real(x) and 0.0 < x < 1e9 for x in weights):
+            refuse(
+                "class_weights", weights, "a number above 0 for each class of priority", ConfigError
+            )
+        object.__setattr__(self, "class_weights", tuple(float(x) for x in weights))
+
+    @property
+    def has_limit(self) -> bool:
+        """Whether the cost has a limit."""
+        return self.cost_limit < math.inf
+
+    @property
+    def format(self) -> str:
+        """How the objective is written: tenths of seconds, hundredths where 1 s weighs less."""
+        return ".1f" if self.objective in ("makespan", "waiting", "empty") else ".2f"
+
+    def show(self, value: float) -> str:
+        """Return an objective's value with its unit."""
+        return f"{value:{self.format}}{self.unit and f' {self.unit}'}"
+
+    @property
+    def limit(self) -> str:
+        """The limit with its unit."""
+        return f"{self.cost_limit:g}{self.cost_unit and f' {self.cost_unit}'}"
+
+    @property
+    def unit(self) -> str:
+        """Unit of the objective, empty where it adds measures of different ones."""
+        return find_unit(self.objective)
+
+    @property
+    def cost_unit(self) -> str:
+        """Unit of the cost, empty where it adds measures of different ones."""
+        return find_unit(self.cost)
+
+    @property
+    def scale(self) -> float:
+        """What of the objective weighs as much as 1 s of makespan."""
+        return _measure_scale(self.objective)
+
+    @property
+    def cost_scale(self) -> float:
+        """What of the cost weighs as much as 1 s of tardiness."""
+        return _measure_scale(self.cost)
+
+    def make_table(self) -> np.ndarray:
+        """Return the weights as kernels take them, ndarray(float64, (2, n_measures))."""
+        rows = (read_objective(text) for text in (self.objective, self.cost))
+        return np.array([[row.get(measure, 0.0) for measure in MEASURES] for row in rows])
+
+    def make_class_weights(self) -> np.ndarray:
+        """Return the weight of each class of priority as kernels take them, ndarray(float64, (n,))."""
+        return np.array(self.class_weights or (1.0,))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the goal as plain values."""
+        return asdict(self)
+
+
+PAPER = Goal()
+"""The paper's: the smallest makespan with a mean tardiness below 50 s."""
+
+
+def find_goal(objective: str | Goal, cost_limit: float | None = None) -> Goal:
+    """Return a goal: it itself, or that of an objective and a limit on the mean tardiness."""
+    if isinstance(objective, Goal):
+        if cost_limit is not None:
+            expected = "it in the Goal, Goal(cost_limit=...)"
+            refuse("cost_limit", cost_limit, expected, ConfigError)
+        return objective
+    return Goal(objective, cost_limit=cost_limit)  # type: ignore[arg-type]
+
+
+def find_unit(objective: str) -> str:
+    """Return the unit of an objective, empty where it adds measures of different ones."""
+    units = {MEASURES[measure] for measure in read_objective(objective)}
+    return units.pop() if len(units) == 1 else ""
+
+
+def _measure_scale(objective: str) -> float:
+    weights = read_objective(objective)
+    return max(weight * EQUIVALENTS[measure] for measure, weight in weights.items())
