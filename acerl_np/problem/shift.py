@@ -129,12 +129,14 @@ def _tell_roles(
     """Return places of the missing roles: by their types and names, else dealt out."""
     if len(places) < len(missing):
         raise InputError(
-            f"{missing[0]}: {len(places)} places left for {', '.join(missing)}; expected at least one each"
+            f"{missing[0]}: {len(places)} of the floor's places are left for {', '.join(missing)}; "
+            f"expected at least {len(missing)}"
         )
     told: dict[str, set[Place]] = {role: set() for role in missing}
     for place in places:
-        text = f"{find_type(layout, place)} {name_place(layout, place)}"
-        text = re.sub("[^a-z ]", "", text.lower())
+        # "Goods in 3" and "goods-in" tell alike.
+        text = f"{find_type(layout, place)}:{name_place(layout, place)}".lower()
+        text = re.sub("[^a-z:]", "", text)
         for role in missing:
             if any(word in text for word in ROLES[role]):
                 told[role].add(place)

@@ -59,8 +59,9 @@ def test_a_shift_holds_what_its_process_says():
 
 def test_lorries_bring_their_loads_to_one_dock():
     lorries, sizes, gaps = [], [], []
-    for k in range(20):
-        shift = generate_shift(plant(), seed=1, index=k, hours=2)  # before the first break
+    for k in range(60):
+        # Few of them, so that they seldom meet at a dock, and before the first break.
+        shift = generate_shift(plant(), seed=1, index=k, hours=2, scale=0.2)
         for dock in (0, 1):
             moments = shift.arrival[shift.pickup == dock]
             ends = np.flatnonzero(np.diff(moments, prepend=-1e9) > 71)
@@ -68,11 +69,10 @@ def test_lorries_bring_their_loads_to_one_dock():
             sizes += np.diff(ends).tolist()
             inner = np.diff(moments)
             gaps += inner[inner <= 71].tolist()
-    assert len(lorries) == pytest.approx(20 * 7200 / 2700, rel=0.3)
-    # Two lorries at once at a dock pass for one, and then for a larger one.
-    assert np.mean([5 <= size <= 14 for size in sizes]) > 0.85
+    assert len(lorries) == pytest.approx(60 * 0.2 * 7200 / 2700, rel=0.35)
+    assert np.mean([5 <= size <= 14 for size in sizes]) > 0.9
     assert np.mean(gaps) == pytest.approx(47.5, abs=4)
-    assert np.mean([gap >= 25 for gap in gaps]) > 0.85
+    assert np.mean([gap >= 24 for gap in gaps]) > 0.9
 
 
 def test_a_work_station_calls_and_sends_in_turn_by_the_takt():
@@ -133,8 +133,6 @@ def test_places_of_other_names_are_dealt_out_alike():
     places = [place for own in roles.values() for place in own]
     assert len(set(places)) == len(places) == 9
     assert [len(own) for own in roles.values()] == [2, 3, 3, 1]
-    work = find_roles(dmh, {"work": "workstation", "storage": "st1"})["work"] if False else None
-    assert work is None
     assert check_record(generate_shift(dmh, seed=1)).servable
 
 
@@ -156,15 +154,18 @@ def test_the_scale_of_a_utilisation():
     [
         ({"hours": 0}, "hours: read 0; expected a number from 0.25 to 24"),
         ({"scale": "x"}, "scale: read x; expected a number from 0.01 to 100"),
-        ({"roles": {"dock": "out"}}, "role: read 'dock'; expected one of goods-in, storage, work, "),
-        ({"roles": {"work": "saw"}}, 'work: read "saw"; expected one of dock, '),
+        (
+            {"roles": {"dock": "out"}},
+            "role: read 'dock'; expected one of goods-in, storage, work, ",
+        ),
+        ({"roles": {"work": "saw"}}, 'work: read "saw"; expected one of Work cell, dock, '),
         (
             {"roles": {"work": ["work1", "rack1"], "storage": "shelf"}},
             "work: read rack1, which is in storage, too; expected a place of one of both",
         ),
         (
             {"roles": {"storage": ["dock", "shelf", "workstation", "Press"]}},
-            "goods-in: 1 places left for goods-in, work, goods-out; expected at least one each",
+            "goods-in: 1 of the floor's places are left for goods-in, work, goods-out; expected at least 3",
         ),
         ({"hours": 0.25, "scale": 0.01}, "hours: no task arrives in 0.25 h at scale 0.01; "),
         ({"handling_time": (4, 1)}, "handling time: read 4 to 1; expected two numbers"),
@@ -188,8 +189,9 @@ def test_places_that_cannot_be_reached_are_left_out():
 
 def test_shifts_are_written_and_told(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    words = "records generate --layout dmh --process shift --seed 4 --hours 1".split()
-    roles = "--work workstation --storage warehouse --goods-in p0 --goods-out p2".split()
+    words = ["records", "generate", "--layout", "dmh", "--process", "shift", "--hours", "1"]
+    roles = ["--work", "workstation", "--storage", "warehouse", "--goods-in", "p0"]
+    roles += ["--goods-out", "p2"]
     assert main([*words, *roles, "--utilisation", "0.8", "--count", "2", "--out", "a"]) == 0
     told = capsys.readouterr()
     assert told.out.split() == ["a/tasks-01.csv", "a/tasks-02.csv"]
