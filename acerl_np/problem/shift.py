@@ -73,7 +73,7 @@ THROUGH = 0.15
 
 HANDLING = (10.0, 40.0)
 
-SAMPLE = 8
+SAMPLE = 16
 """Shifts whose mean load decides a scale."""
 
 
@@ -186,7 +186,8 @@ def generate_shift(
     hours : float
         Length of the shift, 0.25 to 24; tasks arrive in whole seconds before its end.
     scale : float
-        0.01 to 100; divides the gaps between lorries and the takt. `find_scale` finds that of a utilisation.
+        0.01 to 100; divides the gaps between lorries and the takt. `find_scale`, in `acerl_np.problem.shift`,
+        finds that of a utilisation.
     roles : mapping of str or sequence of str, optional
         What is "goods-in", "storage", "work" and "goods-out": kinds of sites, or names of sites or stations.
         By default what types or names of stations tell; if they do not tell all four, the stations (on a
@@ -324,8 +325,20 @@ def find_scale(
 ) -> float:
     """Return the scale, of three decimals, at which a shift's offered load is a utilisation in the mean.
 
-    The load is that of `measure_load`, with the mean approach, on the layout's fleet. Eight shifts of a seed
-    of their own decide: the scale depends on the floor and its fleet, and records of any seed share it.
+    The load is that of `measure_load`, with the mean approach, on the layout's fleet. Shifts of a seed of
+    their own decide: the scale depends on the floor and its fleet, and records of any seed share it.
+
+    Parameters
+    ----------
+    layout : Layout
+    utilisation : float
+        0.01 to 10. Up to 0.9 the rule NVF keeps the fleet about as busy as this says.
+    hours, roles, handling_time : as `generate_shift` takes them
+
+    Raises
+    ------
+    InputError
+        As in `generate_shift`.
     """
     UTILISATION.read("utilisation", utilisation, InputError)
     # A seed of its own: no record that is made from now on decides its scale.
@@ -334,7 +347,7 @@ def find_scale(
     )
     scale = 1.0
     # The load grows nearly in proportion: only stops do not shrink with the scale.
-    for _ in range(6):
+    for _ in range(4):
         shifts = [draw(scale=scale, index=k) for k in range(SAMPLE)]
         scale *= utilisation * SAMPLE / sum(measure_load(shift).offered for shift in shifts)
     return round(scale, 3)
