@@ -46,6 +46,7 @@ HOURS = Field(float, 0.25, 24.0)
 SCALE = Field(float, 0.01, 100.0)
 UTILISATION = Field(float, 0.01, 10.0)
 
+# What `generate_shift` says, times in s.
 LORRY_GAP = 2700.0
 LOADS = (5, 14)
 LOAD_GAP = (25.0, 70.0)
@@ -54,7 +55,7 @@ STORING = 1500
 
 TAKT = 260.0
 SPREAD = 0.25
-"""Standard deviation of a gap between calls, as a share of the takt; also the shortest gap."""
+"""Standard deviation of a gap between calls, as a share of the takt."""
 
 STOPS = 0.02
 STOP = (60.0, 300.0)
@@ -311,7 +312,7 @@ def _serve_station(
             yield _Order(moment, station, other, min(max(left, SENDING[0]), SENDING[1]))
         calls = not calls
         # A draw of 0 stands for no number of the normal distribution.
-        time += max(takt.stdev, takt.inv_cdf(max(2.0**-54, next(draws))))
+        time += max(0.0, takt.inv_cdf(max(2.0**-54, next(draws))))
         time += stop if next(draws) < STOPS else 0.0
 
 
@@ -347,7 +348,7 @@ def find_scale(
     )
     scale = 1.0
     # The load grows nearly in proportion: only stops do not shrink with the scale.
-    for _ in range(4):
+    for _ in range(3):
         shifts = [draw(scale=scale, index=k) for k in range(SAMPLE)]
         scale *= utilisation * SAMPLE / sum(measure_load(shift).offered for shift in shifts)
     return round(scale, 3)
