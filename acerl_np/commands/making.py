@@ -158,7 +158,8 @@ def draw_shifts(
         print(
             f"{role}: {', '.join(name_place(layout, place) for place in places)}", file=sys.stderr
         )
-    options: dict[str, Any] = {"hours": arguments.hours, "roles": roles}
+    options: dict[str, Any] = {name: getattr(arguments, name) for name in ("hours", "demand")}
+    options["roles"] = roles
     if arguments.handling_time is not None:
         options["handling_time"] = arguments.handling_time
     scale = arguments.scale
@@ -166,7 +167,7 @@ def draw_shifts(
         if scale is not None:
             raise InputError("--utilisation: given with --scale; expected one of both")
         scale = find_scale(layout, arguments.utilisation, **options)
-    options |= {"scale": 1.0 if scale is None else scale, "demand": arguments.demand}
+    options["scale"] = 1.0 if scale is None else scale
     made = [
         generate_shift(layout, seed=arguments.seed, index=k, name=name, **options)
         for k, name in enumerate(names)

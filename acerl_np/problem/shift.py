@@ -322,6 +322,7 @@ def find_scale(
     *,
     hours: float = 8.0,
     roles: Mapping[str, str | Sequence[str]] | None = None,
+    demand: tuple[float, float] | None = None,
     handling_time: tuple[float, float] | None = HANDLING,
 ) -> float:
     """Return the scale, of three decimals, at which a shift's offered load is a utilisation in the mean.
@@ -334,7 +335,7 @@ def find_scale(
     layout : Layout
     utilisation : float
         0.01 to 10. Up to 0.9 the rule NVF keeps the fleet about as busy as this says.
-    hours, roles, handling_time : as `generate_shift` takes them
+    hours, roles, demand, handling_time : as `generate_shift` takes them
 
     Raises
     ------
@@ -343,12 +344,16 @@ def find_scale(
     """
     UTILISATION.read("utilisation", utilisation, InputError)
     # A seed of its own: no record that is made from now on decides its scale.
-    draw = partial(
-        generate_shift, layout, hours=hours, roles=roles, handling_time=handling_time, seed=MAX_SEED
-    )
+    draw = partial(generate_shift, layout, hours=hours, roles=roles, seed=MAX_SEED)
+    draw = partial(draw, demand=demand, handling_time=handling_time)
     scale = 1.0
     # The load grows nearly in proportion: only stops do not shrink with the scale.
     for _ in range(3):
         shifts = [draw(scale=scale, index=k) for k in range(SAMPLE)]
         scale *= utilisation * SAMPLE / sum(measure_load(shift).offered for shift in shifts)
+        if not SCALE.low <= scale <= SCALE.high:
+            raise InputError(
+                f"utilisation: read {utilisation:g}, which takes a scale of {scale:g}; expected one that "
+                f"takes {SCALE.low:g} to {SCALE.high:g}"
+            )
     return round(scale, 3)

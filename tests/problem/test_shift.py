@@ -151,6 +151,8 @@ def test_a_station_of_several_sites_is_served_from_the_nearest():
 def test_the_scale_of_a_utilisation():
     scale = find_scale(plant(), 0.9)
     assert scale == find_scale(plant(), 0.9) and scale != find_scale(plant(), 0.45)
+    with pytest.raises(InputError, match=r"^utilisation: read 0.01, which takes a scale of 0.00"):
+        find_scale(plant(), 0.01)
     for seed, error in (
         (MAX_SEED, 0.004),
         (9, 0.05),
