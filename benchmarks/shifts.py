@@ -5,8 +5,8 @@
     python benchmarks/shifts.py --floors plant.json:6 --scales 1.6 --roles roles.json
     python benchmarks/shifts.py --quick                           a minute's worth, for a check
 
-A floor is a bundled floor or a JSON file, and the number of its vehicles, all alike. Twelve shifts train, twenty
-others judge. Figures are means over these, and over the seeds with their standard deviation; the difference to
+A floor is a bundled floor or a JSON file, and the number of its vehicles, all alike. Twelve shifts train,
+twenty others judge. Figures are means over these and the seeds, with standard deviation; the difference to
 `nearest` is paired shift by shift, the seeds' mean of each, with its standard error.
 """
 
@@ -21,7 +21,7 @@ import acerl_np
 from acerl_np.evaluation.trials import Trials, evaluate_policy
 from acerl_np.problem.bundled import load_layout
 from acerl_np.problem.goal import PAPER, SHIFT, Goal
-from acerl_np.problem.layout import Layout
+from acerl_np.problem.layout import Layout, Vehicle
 from acerl_np.problem.shift import find_scale
 
 RULES = ("NVF", "EDD", "nearest", "fcfs-nearest", "edd-nearest", "opentcs", "assignment")
@@ -36,7 +36,7 @@ def equip(floor: str, n: int) -> Layout:
     like = {"speed": own[0].speed, "capacity": own[0].capacity}
     starts = [own[k % len(own)].start for k in range(n)]
     return layout.with_fleet(
-        acerl_np.Vehicle(id=f"V{k + 1}", start=start, **like) for k, start in enumerate(starts)
+        Vehicle(id=f"V{k + 1}", start=start, **like) for k, start in enumerate(starts)
     )
 
 
