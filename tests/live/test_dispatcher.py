@@ -40,7 +40,7 @@ from acerl_np import (
     load_layout,
 )
 from acerl_np.kernels.random import EVALUATION, derive_key
-from acerl_np.policies.rules import RULES
+from acerl_np.policies.rules import RULES, YARDSTICKS
 from acerl_np.support.files import read_arrays, write_arrays
 
 JIT = not numba.config.DISABLE_JIT
@@ -167,7 +167,7 @@ PLAN = StaticPlan(("v2", "v0", "v1"), {"v0": "NVF", "v1": "EDD", "v2": "STD"})
     ("form", "instance", "rules"),
     [
         *(("network", f"DMH-{k}", None) for k in ["01", "06", "12"][: 1 + 2 * JIT]),
-        *((rule, "DMH-03", {rule}) for rule in RULES if rule != "MIX"),
+        *((rule, "DMH-03", {rule}) for rule in RULES if rule not in ("MIX", *YARDSTICKS)),
         ("MIX", "DMH-03", {"FCFS", "EDD", "NVF", "STD"}),
         (PLAN, "DMH-06", {"NVF", "EDD", "STD"}),
         (PLAN, turned("DMH-06"), {"NVF", "EDD", "STD"}),
@@ -175,6 +175,8 @@ PLAN = StaticPlan(("v2", "v0", "v1"), {"v0": "NVF", "v1": "EDD", "v2": "STD"})
             (index_policy(), quiet(f"DMH-{k}"), {"index"})
             for k in ["01", "06", "12"][: 1 + 2 * JIT]
         ),
+        # A dispatcher does not know where between two sites a vehicle has halted.
+        *((rule, quiet("DMH-03"), {rule}) for rule in YARDSTICKS),
     ],
     ids=lambda x: " ".join(sorted(x)) if isinstance(x, set) else str(x),
 )
