@@ -1,4 +1,4 @@
-"""Who decides: a rule, a yardstick, a static plan, networks, pairs of them, or index functions, behind one call.
+"""Who decides: rules, yardsticks, static plans, networks, pairs of them, or index functions, behind one call.
 
 A simulated episode, a look ahead and a control system's dispatcher all ask `decide`. Each kind of decider is
 a NamedTuple of its own, by whose type `decide` is compiled: nobody compiles what cannot occur.
@@ -60,8 +60,8 @@ class YardstickDecider(NamedTuple):
     Attributes
     ----------
     rule : int
-    value : ndarray(float64, (V, M)), what the rule compares first of each pair of a vehicle and a place in the
-        pool, inf for pairs that cannot be
+    value : ndarray(float64, (V, M)), what the rule compares first of each pair of a vehicle and a place in
+        the pool, inf for pairs that cannot be
     vehicle : ndarray(int64, (V,)); matching : Matching
     """
 

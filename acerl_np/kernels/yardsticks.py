@@ -126,12 +126,14 @@ def choose_assigned(decider, n_vehicles, n_waiting):
     first, position = np.int64(n), np.int64(-1)
     for c in range(n_columns):
         row = matching.row_of[c]
-        j, k = (row, np.int64(c)) if by_vehicle else (np.int64(c), row)
-        if row >= 0 and matching.cost[row, c] < NO_PAIR and j < first:
-            first, position = j, k
+        if row < 0 or matching.cost[row, c] == NO_PAIR:
+            continue
+        own, place = (row, np.int64(c)) if by_vehicle else (np.int64(c), row)
+        if own < first:
+            first, position = own, place
     if position < 0:
         return np.int64(-1), position
-    return np.int64(decider.vehicle[first]), position
+    return decider.vehicle[first], position
 
 
 @inner_kernel

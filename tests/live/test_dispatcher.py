@@ -10,6 +10,9 @@ import naive
 import numba
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from worlds import worlds
 
 import acerl_np
 from acerl_np import (
@@ -74,15 +77,16 @@ class EventLog(naive.NaiveEpisode):
                 self.events.append(VehiclePassed(now, name, vehicle.site))
         arrived = self._tasks[len(self._tasks) - waiting : len(self._tasks) - len(self._to_arrive)]
         for task in arrived:
+            own = task.expiry, task.handling, task.demand
             self.events.append(
                 TaskArrived(
-                    float(task.arrival), task.name, task.pickup, task.delivery, float(task.expiry)
+                    task.arrival, task.name, task.pickup, task.delivery, *own, task.priority
                 )
             )
 
     def take_events(self):
         events, self.events = self.events, []
-        return events
+        return sorted(events, key=lambda event: event.time)
 
 
 @pytest.mark.oracle
@@ -193,6 +197,18 @@ def test_a_policy_decides_as_in_an_evaluation(policy, form, instance, rules):
     assert (log.makespan, len(decided)) == (trials.makespan[0, 0], trials.decisions)
     assert log.tardiness == pytest.approx(trials.tardiness[0, 0], rel=1e-12)
     assert rules is None or {name for *_, name in decided} == rules
+
+
+@settings(max_examples=40 if JIT else 6)
+@given(worlds(), st.sampled_from(YARDSTICKS))
+def test_yardsticks_decide_as_in_an_evaluation(world, name):
+    """Any fleet that does not break down, with its capacities, and tasks with their priorities."""
+    layout = Layout.from_dict(world.layout).with_breakdowns({})
+    instance = Instance.from_rows("random", layout, world.rows)
+    log, decided = play_live(instance, Dispatcher(layout, name))
+    trials = acerl_np.evaluate_policy(name, instance, trials=1, threads=1)
+    assert (log.makespan, len(decided)) == (trials.makespan[0, 0], trials.decisions)
+    assert log.tardiness == pytest.approx(trials.tardiness[0, 0], rel=1e-12)
 
 
 def test_a_planned_breakdown_is_told_to_a_policy_that_looks_at_it():
