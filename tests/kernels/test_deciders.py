@@ -5,6 +5,7 @@ import naive_evolution
 import naive_yardsticks
 import numba
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
@@ -109,9 +110,10 @@ def test_rules_draw_a_vehicle_and_pick_its_task(world, key, rule):
     play_beside(world, RuleDecider(rule), key, choose)
 
 
-@EXAMPLES
-@given(worlds() | worlds(floors(quickest=True)), st.sampled_from(YARDSTICKS))
-def test_yardsticks_compare_pairs(world, name):
+@pytest.mark.parametrize("name", YARDSTICKS)
+@settings(max_examples=80 if JIT else 6)
+@given(worlds() | worlds(floors(quickest=True)))
+def test_yardsticks_compare_pairs(name, world):
     decider = make_yardstick_decider(RULES[name], build_problem([world.instance()]))
 
     def choose(slow, _, decision):

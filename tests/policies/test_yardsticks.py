@@ -45,14 +45,54 @@ def test_opentcs_asks_vehicles_where_they_are_few():
     assert play("opentcs", vehicles, rows[:2]) == [(0, "q", "a1"), (0, "p", "a0")]
 
 
-@pytest.mark.parametrize(("waited", "chosen"), [(13, "near"), (14, "far")])
+def test_opentcs_goes_by_due_time_then_age_then_approach():
+    """Tasks are due at once. One vehicle: the older one, though it is farther away; two: the older one first,
+    though a breakdown has put it behind the other; the vehicle that is nearest to it."""
+    one = [{"id": "v", "start": "C", "speed": 1}]
+    rows = [make_task("old", "A", "B", 0, 90.0), make_task("young", "C", "B", 0.5, 89.5)]
+    first = make_task("first", "B", "C", 0, 1.0)
+    assert play("opentcs", one, [first, *rows])[1] == (12, "v", "old")
+    broken = [{"time": 5, "repair_time": 4}]
+    two = [
+        {"id": "p", "start": "C", "speed": 1, "breakdowns": broken},
+        {"id": "q", "start": "A", "speed": 1},
+    ]
+    rows = [
+        make_task("first", "A", "B", 0, 1.0),
+        make_task("old", "C", "B", 0, 90.0),
+        make_task("young", "B", "C", 2.0, 88.0),
+    ]
+    assert play("opentcs", two, rows)[2:] == [(10, "p", "old"), (10, "q", "young")]
+
+
+def test_the_nearest_of_equals_is_the_first_in_the_pool():
+    vehicles = [{"id": "p", "start": "A", "speed": 1}, {"id": "q", "start": "C", "speed": 1}]
+    rows = [make_task("c", "C", "B", 0), make_task("a", "A", "B", 0)]
+    assert play("nearest", vehicles, rows) == [(0, "q", "c"), (0, "p", "a")]
+
+
+@pytest.mark.parametrize(("waited", "chosen"), [(46, "near"), (47, "far")])
 def test_who_has_waited_may_be_farther_away(waited, chosen):
-    """10 m and the waiting against 6 m and none: 10 - 0.3 x 13 s are more than 6 s, 10 - 0.3 x 14 s less."""
+    """By the speed limit it is 20 s away, the other 6 s: 20 - 0.3 x 46 are more than 6, 20 - 0.3 x 47 less."""
     now = 1.0 + waited
-    first = make_task("first", "A", "B", 0, handling_time=now - 10.0)
-    rows = [first, make_task("far", "A", "B", 1.0), make_task("near", "C", "B", now)]
-    played = play("assignment", [{"id": "v", "start": "A", "speed": 1}], rows)
+    rows = [
+        make_task("first", "A", "B", 0, handling_time=now - 20.0),
+        make_task("far", "A", "B", 1.0),
+        make_task("near", "C", "B", now),
+    ]
+    edges = [{"a": "A", "b": "B", "max_speed": 0.5}, {"a": "B", "b": "C"}]
+    played = play("assignment", [{"id": "v", "start": "A", "speed": 1}], rows, edges=edges)
     assert played[:2] == [(0, "v", "first"), (now, "v", chosen)]
+
+
+def test_as_many_pairs_as_can_be():
+    """p alone would be at b at once; but then nobody could fetch a, and light is 60 s from b."""
+    vehicles = [
+        {"id": "p", "start": "B", "speed": 0.1, "capacity": 2},
+        {"id": "light", "start": "C", "speed": 0.1, "capacity": 1},
+    ]
+    rows = [make_task("b", "B", "C", 0, demand=1), make_task("a", "A", "B", 0, demand=2)]
+    assert play("assignment", vehicles, rows) == [(0, "p", "a"), (0, "light", "b")]
 
 
 def test_priorities_and_capacities_come_first():
