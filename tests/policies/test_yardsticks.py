@@ -73,7 +73,7 @@ def test_the_nearest_of_equals_is_the_first_in_the_pool():
 
 @pytest.mark.parametrize(("waited", "chosen"), [(46, "near"), (47, "far")])
 def test_who_has_waited_may_be_farther_away(waited, chosen):
-    """By the speed limit it is 20 s away, the other 6 s: 20 - 0.3 x 46 are more than 6, 20 - 0.3 x 47 less."""
+    """By the speed limit it is 20 s away, the other 6 s: 20 - 0.3 x 46 is more than 6, 20 - 0.3 x 47 less."""
     now = 1.0 + waited
     rows = [
         make_task("first", "A", "B", 0, handling_time=now - 20.0),
