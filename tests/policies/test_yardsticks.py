@@ -1,7 +1,13 @@
 """The yardsticks of a control system, traced by hand; `kernels.test_deciders` has their oracle."""
 
+from itertools import groupby
+
+import naive
+import naive_yardsticks
+import numba
 import pytest
-from worlds import World, make_task, straight_floor
+from hypothesis import given, settings
+from worlds import World, make_task, straight_floor, worlds
 
 import acerl_np
 from acerl_np.evaluation.tracing import trace_policy
@@ -93,6 +99,24 @@ def test_as_many_pairs_as_can_be():
     ]
     rows = [make_task("b", "B", "C", 0, demand=1), make_task("a", "A", "B", 0, demand=2)]
     assert play("assignment", vehicles, rows) == [(0, "p", "a"), (0, "light", "b")]
+
+
+@settings(max_examples=100 if not numba.config.DISABLE_JIT else 6)
+@given(worlds())
+def test_the_pairs_of_one_moment_are_one_assignment(world):
+    rows = [{**row, "priority": 0} for row in world.rows]
+    instance = World(world.layout, rows, [0]).instance()
+    slow = naive.NaiveEpisode(world.layout, rows)
+    decisions = trace_policy("assignment", instance).decisions
+    for time, group in groupby(decisions, key=lambda decision: decision.time):
+        assert slow.time == time
+        costs, names = naive_yardsticks.list_costs(slow), slow.pool
+        pairs = [(decision.vehicle, instance.tasks[decision.task]) for decision in group]
+        total = sum(costs[v, names.index(name)] for v, name in pairs)
+        assert (len(pairs), total) == naive_yardsticks.find_best(costs)
+        for v, name in pairs:
+            slow.assign(v, slow.pool.index(name))
+    assert slow.done
 
 
 def test_priorities_and_capacities_come_first():
