@@ -121,15 +121,15 @@ MUTANTS = [
     Mutant(
         "kernels: tasks that are early make up for late ones",
         "kernels/events.py",
-        "delay += max(0.0, own)",
-        "delay += own",
+        "delay += weight * max(0.0, own)",
+        "delay += weight * own",
         SIMULATOR,
     ),
     Mutant(
         "kernels: a task on time is late",
         "kernels/events.py",
-        "n_late += own > 1e-9",
-        "n_late += own > -1e-9",
+        "if own > 1e-9: late += weight",
+        "if own > -1e-9: late += weight",
         "tests/simulation/test_usage.py",
     ),
     Mutant(

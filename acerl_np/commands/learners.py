@@ -5,16 +5,17 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from acerl_np.commands.inputs import load_instances, names_records, vary_breakdowns
+from acerl_np.commands.inputs import is_bundled, load_instances, names_records, vary_breakdowns
 from acerl_np.commands.judging import NOTHING, Judges, check_judges, part_records, read_judges
 from acerl_np.commands.progress import open_meter
 from acerl_np.commands.train_options import ACERL
+from acerl_np.problem.goal import PAPER, SHIFT, Goal
 from acerl_np.support.errors import ConfigError, InputError, describe
 from acerl_np.support.numbers import check_seed
 from acerl_np.support.report import render_table
@@ -54,6 +55,25 @@ class Asked:
         what = "tasks" if self.options["tasks"] else self.options["suite"] or "dmh-train"
         return what if self.algorithm == ACERL else f"{what}-{self.algorithm}"
 
+    def say(self, line: str) -> None:
+        """Say what was chosen for want of an option."""
+        if not self.options["quiet"]:
+            print(f"acerl-np {self.command.split()[0]}: {line}", file=sys.stderr)
+
+    def say_objective(self, goal: Goal, instances: Sequence[Instance], option: str) -> None:
+        """Say which objective shifts are trained for, and how to choose another."""
+        from acerl_np.training.config import are_shifts
+
+        if not are_shifts(instances):
+            return
+        sizes = sorted({item.n_tasks for item in instances})
+        shifts = f"shifts of {' to '.join(map(str, dict.fromkeys((sizes[0], sizes[-1]))))} tasks"
+        if goal.objective == PAPER.objective:
+            why = f"though these are {shifts}, whose end the last arrival fixes ({option}{SHIFT} fits them)"
+        else:
+            why = f"as these are {shifts} ({option}makespan, tardiness, waiting ...)"
+        self.say(f"objective {goal.objective}, {why}")
+
 
 class AcerlLearner(Asked):
     """ACERL; `form` is how the progress writes a place, of n and total."""
@@ -64,7 +84,17 @@ class AcerlLearner(Asked):
         """Return a `Config` of the preset and the options beside it."""
         from acerl_np.training.config import Config
 
-        return Config.preset(self.options["preset"] or "paper", **self.settings)
+        return Config.preset(self.find_preset(), **self.settings)
+
+    def find_preset(self) -> Any:
+        """Return the preset: for records of one's own "best", unless options are those of a network."""
+        from acerl_np.training.config import NETWORK_ALONE
+
+        if self.options["preset"] is not None:
+            return self.options["preset"]
+        is_network = self.settings.get("form") == "network" or NETWORK_ALONE.keys() & self.settings
+        bundled = all(map(is_bundled, self.options["tasks"]))
+        return "paper" if bundled or is_network else "best"
 
     def part(self, instances: list[Instance], seed: int) -> tuple[list[Instance], Judges]:
         """Return the records to train on, and what judges; say where slots by the tasks' ids cannot help."""
@@ -72,6 +102,10 @@ class AcerlLearner(Asked):
 
         training, judges = part_records({**self.options, "seed": seed}, instances)
         config = self.configure()
+        if self.options["preset"] is None and self.find_preset() == "best":
+            self.say("preset best: the paper's is for the benchmark (--preset paper)")
+        if "objective" not in self.settings:
+            self.say_objective(config.resolve(training).goal, training, "--objective ")
         if config.form == "network" and config.slots == "task" and are_never_the_same(training):
             print(
                 "acerl-np train: most task ids stand in one record only, so a slot for each task cannot "
@@ -93,8 +127,8 @@ class AcerlLearner(Asked):
             self.check_resumed(path, trainer, judges)
             return trainer, judges
         config = self.configure()
-        self.options["preset"] = self.options["preset"] or "paper"
         training, judges = self.part(self.load(), seed)
+        self.options["preset"] = self.find_preset()
         return acerl.ACERL(training, config, seed=seed, **workers), judges
 
     def check_resumed(self, path: str, trainer: Any, judges: Judges) -> None:
@@ -167,6 +201,8 @@ class RivalLearner(Asked):
 
     def part(self, instances: list[Instance], seed: int) -> tuple[list[Instance], Judges]:
         """Return all records, and that nothing judges."""
+        if "objective" not in self.read_settings():
+            self.say_objective(PAPER, instances, "--set objective=")
         return instances, NOTHING
 
     def begin(self, team: Team | None) -> tuple[Any, Judges]:
@@ -178,7 +214,8 @@ class RivalLearner(Asked):
             config = self.configure()
             own = {"steps": config.steps, "settings": config.settings}
             seed = check_seed(options["seed"], "--seed")
-            return RivalTrainer(self.algorithm, self.load(), seed=seed, **own), NOTHING
+            training, judges = self.part(self.load(), seed)
+            return RivalTrainer(self.algorithm, training, seed=seed, **own), judges
         breakdowns = options["breakdowns"] or options["random_breakdowns"]
         if names_records(self.named) or breakdowns:
             raise InputError(
@@ -280,6 +317,14 @@ def count_decisions(trainer: Any) -> int:
     return int(getattr(last, "decisions", getattr(last, "steps", 0)))
 
 
+def show_means(record: Any, goal: Goal) -> str:
+    """Return the means of a history's line in the words of the goal."""
+    value = f"{goal.objective} {-record.return_mean:{goal.format}}"
+    text = f"return {record.return_mean:.1f}" if goal.objective == PAPER.objective else value
+    text += f", {goal.cost} {record.cost_mean:.1f}" if goal.cost != goal.objective else ""
+    return f"{text}, satisfied {record.satisfied:.0%}" if goal.has_limit else text
+
+
 @contextmanager
 def show_progress(
     learner: Learner, trainer: Any, *, quiet: bool
@@ -294,10 +339,7 @@ def show_progress(
 
         def show(record: Any) -> None:
             rate = (count_decisions(trainer) - before) / max(time.perf_counter() - started, 1e-9)
-            text = (
-                f"return {record.return_mean:.1f}, tardiness {record.cost_mean:.1f}, "
-                f"satisfied {record.satisfied:.0%}, {rate / 1e3:,.{learner.digits}f}k {learner.noun}/s"
-            )
+            text = f"{show_means(record, trainer.goal)}, {rate / 1e3:,.{learner.digits}f}k {learner.noun}/s"
             if record.failed:
                 text += f", {record.failed} {learner.failed}"
             # The last generation or update goes beyond a budget.

@@ -61,7 +61,8 @@ HOLD_OUT = CommandOption(
 PRESET = CommandOption(
     "--preset",
     "paper: the network and the search of the paper; best: an index function and a search that do better on "
-    "unseen days (docs/learning.md). Options given beside it win (default: paper)",
+    "unseen days (docs/learning.md). Options given beside it win (default: paper, of your own records best "
+    "unless an option is one of networks)",
     choices=get_args(Preset),
 )
 ALGORITHM = CommandOption(

@@ -399,7 +399,7 @@ def find_weight(problem, i, task):
     n = len(problem.class_weight)
     if n == 1:
         return problem.class_weight[0]
-    return problem.class_weight[min(np.int64(problem.record[i, task, RECORD_PRIORITY]), n - 1)]
+    return problem.class_weight[np.int64(min(problem.record[i, task, RECORD_PRIORITY], n - 1.0))]
 
 
 @inner_kernel

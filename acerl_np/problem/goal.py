@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -165,8 +166,14 @@ class Goal:
         return np.array(self.class_weights or (1.0,))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the goal as plain values."""
-        return asdict(self)
+        """Return the goal as plain values; the limit is None where there is none."""
+        return {**asdict(self), "cost_limit": self.cost_limit if self.has_limit else None}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Goal:
+        """Build a goal from `to_dict`."""
+        limit = math.inf if data["cost_limit"] is None else data["cost_limit"]
+        return cls(**{**data, "cost_limit": limit})
 
 
 PAPER = Goal()

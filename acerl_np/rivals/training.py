@@ -117,7 +117,7 @@ class RivalTrainer(Trainer[Round]):
         self.steps = _check_steps(steps)
         self._shape = describe_network(self.instances, own.hidden, slots=own.slots)
         sampler = make_sampler("ais" if adaptive else "random", len(self.instances), self.seed)
-        goal = self._goal = own.goal
+        goal = self.goal = own.goal
         options = self.seed, own.slots, goal
         self.episodes = Episodes(self.instances, own.episodes, sampler, *options)
         sim = self.episodes.sim
@@ -192,7 +192,7 @@ class RivalTrainer(Trainer[Round]):
             steps=self.taken,
             seconds=self._seconds,
             multiplier=learner.multiplier,
-            **sum_up(ended, self._goal.cost_limit, len(self.instances)),
+            **sum_up(ended, self.goal.cost_limit, len(self.instances)),
         )
         self.history = [*self.history, record]
         self._observe()

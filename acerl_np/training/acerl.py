@@ -110,7 +110,7 @@ class ACERL(Trainer[Generation]):
         self.watch: Callable[[], object] | None = None
         self._decisions = 0
         self._form = make_form(self.instances, config, self._workers, tile)
-        goal = self._goal = config.goal
+        goal = self.goal = config.goal
         self._problem = self._form.problem
         self.search = make_search(self._form.start(self.seed), config, self.seed, self._workers)
         self._average = Average(self.search.mean)
@@ -229,7 +229,7 @@ class ACERL(Trainer[Generation]):
             seconds=self._seconds,
             noise_std=sigma,
             counts=tuple(counts.tolist()),
-            **summarise(returns, costs, np.isfinite(returns), costs < self._goal.cost_limit),
+            **summarise(returns, costs, np.isfinite(returns), costs < self.goal.cost_limit),
         )
         self.history = [*self.history, record]
         self._observe()

@@ -234,10 +234,7 @@ class Config(Options):
         """Return the configuration with the objective that these training records suggest if it has none."""
         if self.objective is not None:
             return self
-        is_shift = any(
-            item.n_tasks > SHIFT_TASKS or np.ptp(item.arrival) > SHIFT_SECONDS for item in instances
-        )
-        return replace(self, objective=SHIFT if is_shift else Goal.objective)
+        return replace(self, objective=SHIFT if are_shifts(instances) else Goal.objective)
 
     @classmethod
     def preset(cls, name: Preset, **options: Any) -> Config:
@@ -273,6 +270,13 @@ class Config(Options):
         budget = options.get("decisions", BEST["decisions"])
         is_large = is_whole(budget) and budget >= LARGE_BUDGET
         return cls.from_dict({**BEST, **(BEST_LARGE if is_large else {}), **options})
+
+
+def are_shifts(instances: Sequence[Instance]) -> bool:
+    """Whether some records hold more than `SHIFT_TASKS` tasks, or tasks of more than `SHIFT_SECONDS`."""
+    return any(
+        item.n_tasks > SHIFT_TASKS or np.ptp(item.arrival) > SHIFT_SECONDS for item in instances
+    )
 
 
 def check_config(config: object) -> Config:

@@ -41,7 +41,8 @@ class Trainer(CopiedWhole, ABC, Generic[Line]):
     """Of its history."""
     _problem: Problem
     """The training records."""
-    _goal: Goal
+    goal: Goal
+    """The objective and the limit."""
 
     def __init__(
         self, instances: Instance | Sequence[Instance], seed: Any, trials: int, workers: Workers
@@ -95,7 +96,7 @@ class Trainer(CopiedWhole, ABC, Generic[Line]):
             return self.curve[-1]
         problem, make = self._show().prepare(self._problem, self.instances)
         played = play_list(problem, make, self._rows, self._keys, self._workers)
-        n, limit = len(self.instances), self._goal.cost_limit
+        n, limit = len(self.instances), self.goal.cost_limit
         return CurvePoint.of(generation, decisions, played, n, limit)
 
     def _observe(self) -> None:
@@ -145,7 +146,7 @@ class Trainer(CopiedWhole, ABC, Generic[Line]):
         points = list(self.curve)
         if points and points[-1] is not (latest := self._look()):
             points.append(latest)
-        text = format_curves(points, self._names, self._goal)
+        text = format_curves(points, self._names, self.goal)
         write_atomically(path, text.encode())
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -16,6 +16,7 @@ from acerl_np.evaluation.trials import Trials
 from acerl_np.kernels.events import assign_task, is_decision_due
 from acerl_np.kernels.state import NEVER, VEHICLE_STATUS, read_outcome
 from acerl_np.kernels.trace import rate_tasks
+from acerl_np.problem.goal import MEASURES, Goal
 from acerl_np.problem.scaling import find_scaling
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.trace import PLAYED, Reason, place_on, trace_episode
@@ -131,10 +132,14 @@ def test_trips_are_ways_that_hold_together(world):
             assert 0.0 <= step.first <= step.last + 1e-9 <= 1.0 + 2e-9
 
 
+WEIGHTS = (1.0, 3.0, 0.5)
+
+
 def add_up(trace):
-    """Seconds of waiting and with a task, metres driven and driven empty: trip by trip, edge by edge."""
-    layout = trace.instance.layout
-    waiting, busy, driven, empty = 0.0, 0.0, 0.0, 0.0
+    """Seconds with a task, and an episode's measures for `WEIGHTS`: trip by trip, edge by edge."""
+    layout, record = trace.instance.layout, trace.instance
+    busy, driven, empty, total, makespan = 0.0, 0.0, 0.0, 0.0, 0.0
+    tardiness, late, waiting = 0.0, 0.0, 0.0
     for trip in trace.trips:
         busy += trip.end - trip.start
         approach = 0.0
@@ -147,27 +152,41 @@ def add_up(trace):
             empty += 0.0 if step.loaded else metres
             approach += 0.0 if step.loaded else metres / speed
         if trip.delivered:
+            weight = WEIGHTS[min(int(record.priority[trip.task]), 2)]
+            total += weight
             pickup = min(trip.end, trip.start + math.ceil(approach - 1e-8))
-            waiting += pickup - trace.instance.arrival[trip.task]
-    return waiting, busy, driven, empty
+            waiting += weight * (pickup - record.arrival[trip.task])
+            delay = trip.end - record.arrival[trip.task] - record.expiry[trip.task]
+            tardiness += weight * max(0.0, delay)
+            late += weight * (delay > 1e-9)
+            makespan = max(makespan, trip.end)
+    measures = makespan, tardiness / total, late / total, waiting / total, empty / driven
+    return busy, measures
 
 
+@pytest.mark.oracle
 @given(worlds())
-def test_usage_is_what_the_trips_add_up_to(world):
+def test_figures_are_what_the_trips_add_up_to(world):
     instance, _, given = film(world)
-    problem = build_problem([instance])
+    goal = Goal("0.5*makespan+2*late+waiting", "3*tardiness+0.25*empty", 9.0, WEIGHTS)
+    simulator = Simulator(instance, goal=goal)
     player = Given((v, task) for v, task, _ in given)
-    trace = trace_episode("given", instance, problem, NO_KEY, player)
-    simulator = Simulator(instance)
+    trace = trace_episode("given", instance, build_problem([instance]), NO_KEY, player)
     for v, task, _ in given:
         simulator.assign([v], [task])
     played = read_outcome(simulator.state)
-    found = played.waiting[0], played.busy[0], played.driven[0], played.empty[0]
     if np.isfinite(trace.makespan):
-        assert found == pytest.approx(add_up(trace), abs=1e-6)
+        busy, measures = add_up(trace)
+        makespan, tardiness, late, waiting, empty = measures
+        found = [getattr(played, name)[0] for name in MEASURES]
+        assert played.busy[0] == busy
+        assert found == pytest.approx(measures, abs=1e-6)
+        assert played.value[0] == pytest.approx(0.5 * makespan + 200 * late + waiting, abs=1e-6)
+        assert played.cost[0] == pytest.approx(3 * tardiness + 25 * empty, abs=1e-6)
+        assert simulator.value[0] == played.value[0]
+        assert simulator.cost[0] == played.cost[0]
         trials = Trials.of([instance], played)
         assert 0.0 <= trials.utilisation[0, 0] <= 1.0
-        assert 0.0 <= trials.empty[0, 0] <= 1.0
 
 
 LAYOUT = {
