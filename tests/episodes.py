@@ -9,7 +9,7 @@ from worlds import PAIRS
 
 from acerl_np import Simulator
 from acerl_np.kernels.lookahead import begin_lookahead, rate_candidates
-from acerl_np.kernels.state import EPISODE_POOL_SIZE
+from acerl_np.kernels.state import EPISODE_POOL_SIZE, NEVER
 from acerl_np.policies import static_search
 from acerl_np.problem.scaling import find_scaling
 from acerl_np.problem.tables import build_problem
@@ -103,8 +103,9 @@ def begin(simulator, ahead, key=(0, 0, 0, 0), decision=0):
 
 def rate(simulator, ahead, first, last):
     """Let it rate them by some of its futures."""
-    own = simulator.problem, simulator.state, np.int64(0), ahead
-    rate_candidates(*own, np.int64(first), np.int64(last))
+    ahead.progress[:] = first, 0, 0
+    own = simulator.problem, simulator.state, np.int64(0), ahead._replace(n_futures=last)
+    rate_candidates(*own, NEVER)
 
 
 class WatchedEpisode(naive.NaiveEpisode):

@@ -374,6 +374,13 @@ LOOKAHEAD = (
         int,
         range=(1, 64),
     ),
+    CommandOption(
+        "--ahead SECONDS",
+        "how far futures reach: they hold the tasks that arrive by then, and end when these are done (default: "
+        "all of the episode on records of up to 100 tasks, else 900 s or more, as the situation asks)",
+        float,
+        range=(1, 10**9),
+    ),
 )
 
 # Workers, outputs

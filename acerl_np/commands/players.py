@@ -175,7 +175,7 @@ def look_ahead(
     from acerl_np.policies.rules import RULES
 
     if arguments.lookahead is None:
-        for name in ("history", "weights", "bases"):
+        for name in ("history", "weights", "bases", "ahead"):
             if getattr(arguments, name) is not None:
                 raise InputError(f"--{name}: given without --lookahead; expected it as well")
         return list(rows)
@@ -199,7 +199,8 @@ def look_ahead(
                 seed=arguments.seed,
                 weights=arguments.weights or "match",
                 bases=several,
-                cost_limit=read_goal(arguments).cost_limit,
+                objective=read_goal(arguments),
+                horizon=arguments.ahead,
             )
             for instance in instances:
                 ahead.check_fits(instance)

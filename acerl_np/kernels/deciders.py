@@ -13,12 +13,7 @@ import numpy as np
 
 from acerl_np.kernels import state as S
 from acerl_np.kernels.baselines import decide_by_rule
-from acerl_np.kernels.events import (
-    advance_events,
-    assign_task,
-    has_choice,
-    is_decision_due,
-)
+from acerl_np.kernels.events import has_choice, is_decision_due
 from acerl_np.kernels.index import Index, Pairs, allocate_pairs, choose_pair
 from acerl_np.kernels.matching import Matching, allocate_matching
 from acerl_np.kernels.network import (
@@ -345,15 +340,3 @@ def derive_keys(seed, purpose, a, first, keys):
     """
     for k in range(len(keys)):
         derive_key(seed, purpose, a, first + k, keys[k])
-
-
-@inner_kernel
-def play_on(problem, state, b, decider, row, key):
-    """Advance episode b to its end; `decider` takes all decisions."""
-    while True:
-        advance_events(problem, state, b)
-        if state.episode[b, S.EPISODE_PHASE] != S.RUNNING:
-            return
-        decision = state.episode[b, S.EPISODE_N_DECISIONS]
-        v, position, _ = decide(problem, state, b, decider, row, key, decision)
-        assign_task(problem, state, b, v, position)

@@ -16,7 +16,15 @@ from acerl_np.kernels.deciders import Decider
 from acerl_np.kernels.events import plan_breakdown
 from acerl_np.kernels.index import Pairs
 from acerl_np.kernels.random import draw_uniform, draw_waiting_time
-from acerl_np.kernels.state import Problem, State, copy_floor, copy_row, count_ticks
+from acerl_np.kernels.state import (
+    Problem,
+    State,
+    copy_fields,
+    copy_fleet,
+    copy_floor,
+    copy_row,
+    count_ticks,
+)
 from acerl_np.kernels.variation import copy_task, perturb_arrival, place_task
 from acerl_np.support.compiled import inner_kernel, kernel
 
@@ -26,8 +34,14 @@ GOLDEN = 0.6180339887498949
 TRUST = 2.0
 """Log weight of each task of the day by which a record agrees better than half."""
 
-N_PAST_FIELDS = 5
-PAST_CLOCK, PAST_DELAY, PAST_TASKS, PAST_HOLES, PAST_SEEN = range(N_PAST_FIELDS)
+LEAST_REACH, TRIPS = 900.0, 3.0
+"""s, and mean trips of each vehicle per task that waits for it, that a future reaches at least."""
+
+N_PAST_FIELDS = 4
+PAST_CLOCK, PAST_DELAY, PAST_TASKS, PAST_SEEN = range(N_PAST_FIELDS)
+
+N_PROGRESS_FIELDS = 3
+PROGRESS_FUTURE, PROGRESS_CANDIDATE, PROGRESS_PLAYS = range(N_PROGRESS_FIELDS)
 
 PRESENT, PLAYED = np.int64(0), np.int64(1)
 """Rows of `Ahead.states`; typed, or numba would compile what they are passed to for each of them."""
@@ -52,11 +66,15 @@ class Ahead(NamedTuple):
     key : ndarray(uint32, (4,)), stream of the present decision's draws
     matches : bool, whether records weigh by how well they agree with the day so far, or all the same
     cost_limit, penalty, margin : float
-        A future's value is its makespan plus `penalty` times the tardiness beyond `cost_limit - margin`.
+        A future's value is its objective plus `penalty` times the cost beyond `cost_limit - margin`, both as
+        `future` weighs them.
+    horizon : ndarray(float64, (I,)), s of arrivals that a future of an instance holds, and then counts what is
+        open alone; inf for all of the episode, 0 for `find_reach`
+    trip : float, s, mean of the history's trips
+    reach : ndarray(float64, (1,)), the present decision's horizon
     past : ndarray(float64, (N_PAST_FIELDS,)), what the state does not hold
         PAST_CLOCK : s between the day's start and the state's tick 0
         PAST_DELAY, PAST_TASKS : s of delay of the tasks that have left the tables, and their number
-        PAST_HOLES : rows of the tables without a task
         PAST_SEEN : tasks of the day so far in `seen_...`; -1 where the tables have them
     seen_ends : ndarray(int32, (n, N_ENDS_FIELDS)), sites of the day's tasks so far, by arrival
     seen_record : ndarray(float64, (n, N_RECORD_FIELDS)), times since the day's start
@@ -64,7 +82,13 @@ class Ahead(NamedTuple):
     matched : ndarray(bool, (H, M)), tasks of the history that have a counterpart in the day so far
     candidate : ndarray(int64, (R, C, 2)), vehicle and position in the pool
     n_candidates : ndarray(int64, (R,))
-    total : ndarray(float64, (R, C)), sums of the futures' values
+    total, square : ndarray(float64, (R, C)), sums of the futures' values, and of the squares of what they are
+        above those of the base's own choice
+    count : ndarray(int64, (R, C)), futures in these sums
+    is_behind : ndarray(bool, (R, C)), candidates that are played no more, as they are clearly behind
+    progress : ndarray(int64, (N_PROGRESS_FIELDS,)), how far the futures are played
+        PROGRESS_FUTURE, PROGRESS_CANDIDATE : the future at hand; of all bases' candidates the one at hand
+        PROGRESS_PLAYS : whether row PLAYED is on the way
     known : ndarray(bool, (H,)), whether `value` has the record's, which is the same in all its futures
     value : ndarray(float64, (H, R, C)), values of the candidates in the last future of each record
     """
@@ -84,6 +108,9 @@ class Ahead(NamedTuple):
     cost_limit: float
     penalty: float
     margin: float
+    horizon: np.ndarray
+    trip: float
+    reach: np.ndarray
     past: np.ndarray
     seen_ends: np.ndarray
     seen_record: np.ndarray
@@ -94,8 +121,36 @@ class Ahead(NamedTuple):
     candidate: np.ndarray
     n_candidates: np.ndarray
     total: np.ndarray
+    square: np.ndarray
+    count: np.ndarray
+    is_behind: np.ndarray
+    progress: np.ndarray
     known: np.ndarray
     value: np.ndarray
+
+
+@inner_kernel
+def find_reach(problem, state, b, ahead):
+    """Return how many seconds of arrivals the futures of a decision hold, inf for all of the episode."""
+    i = state.episode[b, S.EPISODE_INSTANCE]
+    if ahead.horizon[i] > 0.0:
+        return ahead.horizon[i]
+    n_vehicles = problem.instance[i, S.INSTANCE_N_VEHICLES]
+    crowd = max(1.0, state.episode[b, S.EPISODE_POOL_SIZE] / n_vehicles)
+    return max(LEAST_REACH, TRIPS * ahead.trip * crowd)
+
+
+@inner_kernel
+def find_first(record, n, moment):
+    """Return the first of n tasks by arrival (ndarray((n, N_RECORD_FIELDS))) that arrives at `moment` or later."""
+    low, high = 0, n
+    while low < high:
+        middle = (low + high) // 2
+        if record[middle, S.RECORD_ARRIVAL] < moment:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 @inner_kernel
@@ -104,14 +159,18 @@ def match_record(history, h, ends, record, n_seen, now, window, ahead):
 
     A counterpart has the same pickup, delivery, expiry and demand, and arrives within the window; the
     nearest arrival wins. Agreement is the share of tasks with a counterpart among all that have arrived by
-    now in either; the deviation is the largest difference of their arrivals.
+    now in either, within a horizon's time; the deviation is the largest difference of their arrivals. Returns
+    the number of tasks of the day that were looked at.
     """
     n = history.instance[h, S.INSTANCE_N_TASKS]
-    for task in range(n):
+    reach = ahead.reach[0]
+    # Deviations, hence what is asked for later, reach 1.5 windows.
+    first = find_first(history.record[h], n, now - reach - 2.0 * window)
+    for task in range(first, find_first(history.record[h], n, now + reach + 2.0 * window)):
         ahead.matched[h, task] = False
     found, deviation = 0, 0.0
-    first = 0
-    for seen in range(n_seen):
+    earliest = find_first(record, n_seen, now - reach)
+    for seen in range(earliest, n_seen):
         arrival = record[seen, S.RECORD_ARRIVAL]
         while first < n and history.record[h, first, S.RECORD_ARRIVAL] < arrival - window:
             first += 1
@@ -134,12 +193,18 @@ def match_record(history, h, ends, record, n_seen, now, window, ahead):
             found += 1
             deviation = max(deviation, nearest)
     missed = 0
-    for task in range(n):
+    # The counterpart of an earlier one may have arrived before what is looked at.
+    for task in range(
+        find_first(history.record[h], n, now - reach + window),
+        find_first(history.record[h], n, now),
+    ):
         latest = history.record[h, task, S.RECORD_ARRIVAL] + deviation
         missed += latest < now and not ahead.matched[h, task]
     # The largest of k deviations is a little below the largest possible one.
     ahead.deviation[h] = np.ceil(deviation * (found + 2) / (found + 1))
-    ahead.agreement[h] = found / max(1, n_seen + missed)
+    n_looked = n_seen - earliest
+    ahead.agreement[h] = found / max(1, n_looked + missed)
+    return n_looked
 
 
 @inner_kernel
@@ -162,7 +227,7 @@ def weigh_history(problem, state, b, ahead):
             if n < 0:
                 n = state.episode[b, S.EPISODE_N_ARRIVED]
                 ends, record = problem.ends[i], problem.record[i]
-            match_record(history, h, ends, record, n, now, window, ahead)
+            n = match_record(history, h, ends, record, n, now, window, ahead)
             ahead.weight[h] = TRUST * n * max(0.0, 2.0 * ahead.agreement[h] - 1.0)
             highest = max(highest, ahead.weight[h])
         else:
@@ -193,14 +258,46 @@ def pick_record(ahead, uniform):
 
 @inner_kernel
 def write_present(problem, state, b, ahead):
-    """Write what all futures of a decision share: floor, fleet, tasks that have arrived, situation."""
+    """Write what all futures of a decision share: floor, fleet, tasks that have arrived, situation.
+
+    With a horizon, and of a live day, only those tasks that wait or are under way.
+    """
     i = state.episode[b, S.EPISODE_INSTANCE]
-    future = ahead.future
+    future, states = ahead.future, ahead.states
     copy_floor(problem, i, future, 0)
-    for task in range(state.episode[b, S.EPISODE_N_ARRIVED]):
-        copy_task(problem, i, task, future, 0, task)
-    copy_row(state, b, ahead.states, PRESENT)
-    ahead.states.episode[PRESENT, S.EPISODE_INSTANCE] = 0
+    if ahead.reach[0] == np.inf and ahead.past[PAST_SEEN] < 0.0:
+        for task in range(state.episode[b, S.EPISODE_N_ARRIVED]):
+            copy_task(problem, i, task, future, 0, task)
+        copy_row(state, b, states, PRESENT)
+    else:
+        copy_fleet(state, b, states, PRESENT)
+        states.episode[PRESENT, S.EPISODE_N_ARRIVED] = 0
+        states.episode[PRESENT, S.EPISODE_N_FINISHED] = 0
+        for position in range(state.episode[b, S.EPISODE_POOL_SIZE]):
+            task = np.int64(state.pool[b, position])
+            states.pool[PRESENT, position] = copy_open_task(problem, state, b, ahead, task)
+        for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
+            usage = states.usage[PRESENT, v]
+            waited = usage[S.USAGE_LAST_WAITING]
+            for k in range(S.N_USAGE_FIELDS):
+                usage[k] = 0.0
+            if state.vehicle[b, v, S.VEHICLE_STATUS] == S.WORKING:
+                task = copy_open_task(problem, state, b, ahead, state.vehicle[b, v, S.VEHICLE_TASK])
+                states.vehicle[PRESENT, v, S.VEHICLE_TASK] = task
+                usage[S.USAGE_WAITING] = usage[S.USAGE_LAST_WAITING] = waited
+    states.episode[PRESENT, S.EPISODE_INSTANCE] = 0
+
+
+@inner_kernel
+def copy_open_task(problem, state, b, ahead, task):
+    """Copy a task that has arrived to the next row of the future, and return that row."""
+    states = ahead.states
+    n = states.episode[PRESENT, S.EPISODE_N_ARRIVED]
+    copy_task(problem, state.episode[b, S.EPISODE_INSTANCE], task, ahead.future, 0, n)
+    states.waiting_since[PRESENT, n] = state.waiting_since[b, task]
+    copy_fields(state.task[b], task, states.task[PRESENT], n)
+    states.episode[PRESENT, S.EPISODE_N_ARRIVED] = n + 1
+    return n
 
 
 @inner_kernel
@@ -213,22 +310,28 @@ def write_future(state, b, ahead, f, h):
     """
     history, future = ahead.history, ahead.future
     now = np.float64(state.episode[b, S.EPISODE_TIME])
-    clock = ahead.past[PAST_CLOCK]
-    n = state.episode[b, S.EPISODE_N_ARRIVED]
+    clock, reach = ahead.past[PAST_CLOCK], ahead.reach[0]
+    n = ahead.states.episode[PRESENT, S.EPISODE_N_ARRIVED]
     is_copy = ahead.agreement[h] > 0.5
-    for task in range(history.instance[h, S.INSTANCE_N_TASKS]):
+    unit = np.floor(future.unit[0, S.UNIT_SECONDS])
+    moved = ahead.deviation[h] if is_copy else unit
+    n_tasks = history.instance[h, S.INSTANCE_N_TASKS]
+    for task in range(find_first(history.record[h], n_tasks, now + clock - moved), n_tasks):
         arrival = history.record[h, task, S.RECORD_ARRIVAL]
+        if arrival - moved > now + clock + reach:
+            break
         uniform = draw_uniform(ahead.key, task, f + 1)
         if is_copy:
-            if ahead.matched[h, task] or arrival + ahead.deviation[h] < now + clock:
+            if ahead.matched[h, task]:
                 continue
             arrival = perturb_arrival(arrival, ahead.deviation[h], uniform) - clock
             arrival = max(arrival, now + 1.0)
         else:
-            unit = np.floor(future.unit[0, S.UNIT_SECONDS])
             arrival = perturb_arrival(arrival, unit, uniform) - clock
             if arrival <= now:
                 continue
+        if arrival > now + reach:
+            continue
         copy_task(history, h, task, future, 0, n)
         place_task(future, 0, n, arrival)
         n += 1

@@ -8,14 +8,17 @@ from __future__ import annotations
 import numpy as np
 
 from acerl_np.kernels import state as S
-from acerl_np.kernels.deciders import NO_RULE, NOTHING, decide, play_on
-from acerl_np.kernels.events import assign_task, has_choice, is_decision_due
+from acerl_np.kernels.deciders import NO_RULE, NOTHING, decide
+from acerl_np.kernels.events import advance_events, assign_task, has_choice, is_decision_due
 from acerl_np.kernels.futures import (
     PAST_DELAY,
-    PAST_HOLES,
     PAST_TASKS,
     PLAYED,
     PRESENT,
+    PROGRESS_CANDIDATE,
+    PROGRESS_FUTURE,
+    PROGRESS_PLAYS,
+    find_reach,
     is_repeated,
     open_future,
     pick_future,
@@ -24,11 +27,14 @@ from acerl_np.kernels.futures import (
 )
 from acerl_np.kernels.random import draw_uniform
 from acerl_np.kernels.rules import N_RULES, select_task
-from acerl_np.kernels.state import copy_row
+from acerl_np.kernels.state import copy_row, weigh_measures
 from acerl_np.support.compiled import inner_kernel, kernel
 
 UNFINISHED = 1e9
-"""s, in place of the makespan of a future that cannot end."""
+"""In place of the value of a future that cannot end."""
+
+LEAST_FUTURES, CLEARLY = 4, 2.5
+"""Futures before a candidate is dropped, and the standard errors that it is behind then."""
 
 
 @inner_kernel
@@ -75,21 +81,20 @@ def list_candidates(ahead, row):
                 add_candidate(ahead, row, np.int64(v), position)
 
 
-@kernel
-def play_out(ahead, row, v, position):
-    """Return the value of the future at hand after an assignment, if base `row` decides from then on."""
-    states, future = ahead.states, ahead.future
-    copy_row(states, PRESENT, states, PLAYED)
-    assign_task(future, states, PLAYED, v, position)
-    play_on(future, states, PLAYED, ahead.decider, row, states.breakdown_key[PLAYED])
+@inner_kernel
+def read_value(ahead):
+    """Return the value of the future that has been played: its objective, and the penalty of its cost."""
+    states, future, past = ahead.states, ahead.future, ahead.past
     if states.episode[PLAYED, S.EPISODE_PHASE] != S.FINISHED:
         return UNFINISHED
-    past = ahead.past
-    n = future.instance[0, S.INSTANCE_N_TASKS]
-    delay = states.outcome[PLAYED, S.OUTCOME_TARDINESS] * n + past[PAST_DELAY]
-    tardiness = delay / (n - past[PAST_HOLES] + past[PAST_TASKS])
-    excess = max(0.0, tardiness - (ahead.cost_limit - ahead.margin))
-    return states.outcome[PLAYED, S.OUTCOME_MAKESPAN] + ahead.penalty * excess
+    outcome = states.outcome[PLAYED]
+    if ahead.reach[0] == np.inf:  # what has left the tables counts, too
+        n = future.instance[0, S.INSTANCE_N_TASKS]
+        delay = outcome[S.OUTCOME_TARDINESS] * n + past[PAST_DELAY]
+        outcome[S.OUTCOME_TARDINESS] = delay / (n + past[PAST_TASKS])
+    cost = weigh_measures(future, outcome, S.GOAL_COST)
+    excess = max(0.0, cost - (ahead.cost_limit - ahead.margin))
+    return weigh_measures(future, outcome, S.GOAL_OBJECTIVE) + ahead.penalty * excess
 
 
 @inner_kernel
@@ -125,8 +130,14 @@ def begin_lookahead(problem, state, b, ahead, key, decision):
     low = np.int64(0xFFFFFFFF)
     ahead.key[0] ^= np.uint32(ahead.seed & low)
     ahead.key[1] ^= np.uint32((ahead.seed >> np.int64(32)) & low)
+    for k in range(len(ahead.progress)):
+        ahead.progress[k] = 0
+    for row in range(len(ahead.candidate)):
+        ahead.n_candidates[row] = 0
     if not is_decision_due(problem, state, b):
+        ahead.progress[PROGRESS_FUTURE] = ahead.n_futures
         return 0
+    ahead.reach[0] = find_reach(problem, state, b, ahead)
     weigh_history(problem, state, b, ahead)
     write_present(problem, state, b, ahead)
     f = np.int64(0)
@@ -134,46 +145,156 @@ def begin_lookahead(problem, state, b, ahead, key, decision):
     for row in range(len(ahead.candidate)):
         list_candidates(ahead, row)
         for k in range(ahead.candidate.shape[1]):
-            ahead.total[row, k] = 0.0
+            ahead.total[row, k] = ahead.square[row, k] = 0.0
+            ahead.count[row, k] = 0
+            ahead.is_behind[row, k] = False
     for h in range(len(ahead.known)):
         ahead.known[h] = False
     return count_candidates(ahead)
 
 
+@inner_kernel
+def play_candidates(ahead, h, n_steps):
+    """Play the candidates on the future at hand, of record h, for so many decisions; return how many are left.
+
+    -1 where there were too few: the next call goes on.
+    """
+    states, future, progress = ahead.states, ahead.future, ahead.progress
+    most = ahead.candidate.shape[1]
+    while progress[PROGRESS_CANDIDATE] < len(ahead.candidate) * most:
+        row, k = progress[PROGRESS_CANDIDATE] // most, progress[PROGRESS_CANDIDATE] % most
+        if k < ahead.n_candidates[row] and not ahead.is_behind[row, k]:
+            if not progress[PROGRESS_PLAYS]:
+                copy_row(states, PRESENT, states, PLAYED)
+                v, position = ahead.candidate[row, k, 0], ahead.candidate[row, k, 1]
+                assign_task(future, states, PLAYED, v, position)
+                progress[PROGRESS_PLAYS] = 1
+            key = states.breakdown_key[PLAYED]
+            while True:
+                advance_events(future, states, PLAYED)
+                if states.episode[PLAYED, S.EPISODE_PHASE] != S.RUNNING:
+                    break
+                if n_steps <= 0:
+                    return np.int64(-1)
+                n_steps -= 1
+                decision = states.episode[PLAYED, S.EPISODE_N_DECISIONS]
+                v, position, _ = decide(future, states, PLAYED, ahead.decider, row, key, decision)
+                assign_task(future, states, PLAYED, v, position)
+            ahead.value[h, row, k] = read_value(ahead)
+            progress[PROGRESS_PLAYS] = 0
+        progress[PROGRESS_CANDIDATE] += 1
+    progress[PROGRESS_CANDIDATE] = 0
+    return n_steps
+
+
+@inner_kernel
+def add_values(ahead, h):
+    """Add the values of a future, of record h, to the sums of the candidates that are still played."""
+    for row in range(len(ahead.candidate)):
+        for k in range(ahead.n_candidates[row]):
+            if not ahead.is_behind[row, k]:
+                value = ahead.value[h, row, k]
+                ahead.total[row, k] += value
+                ahead.square[row, k] += (value - ahead.value[h, 0, 0]) ** 2
+                ahead.count[row, k] += 1
+
+
+@inner_kernel
+def compare_with_own(ahead, row, k):
+    """Return the mean of what a candidate's values are above the base's own choice, and its standard error."""
+    n = ahead.count[row, k]
+    mean = (ahead.total[row, k] - ahead.total[0, 0]) / n
+    if n < 2:
+        return mean, np.inf
+    return mean, np.sqrt(max(0.0, ahead.square[row, k] / n - mean * mean) / (n - 1))
+
+
+@inner_kernel
+def drop_behind(ahead):
+    """Drop the candidates that are clearly behind the leader; return whether none is left beside it.
+
+    The base's own choice, which all are compared with, is played on. The standard error of a difference of
+    two others is at most the sum of theirs.
+    """
+    if ahead.count[0, 0] < LEAST_FUTURES:
+        return False
+    best_row, best_k = find_least(ahead)
+    least, error = compare_with_own(ahead, best_row, best_k)
+    is_clear = True
+    for row in range(len(ahead.candidate)):
+        for k in range(ahead.n_candidates[row]):
+            if ahead.is_behind[row, k] or (row == best_row and k == best_k):
+                continue
+            mean, own = (0.0, 0.0) if row + k == 0 else compare_with_own(ahead, row, k)
+            if mean - least > CLEARLY * (error + own):
+                ahead.is_behind[row, k] = row + k > 0
+            else:
+                is_clear = False
+    return is_clear
+
+
 @kernel
-def rate_candidates(problem, state, b, ahead, first, last):
-    """Add the values of futures `first` to `last` - 1 of episode b to the candidates' sums."""
-    for f in range(first, last):
+def rate_candidates(problem, state, b, ahead, n_steps):
+    """Rate the candidates of episode b by the futures, from where the last call has ended.
+
+    Parameters
+    ----------
+    n_steps : int, decisions within the futures, after which it returns
+
+    Returns
+    -------
+    bool
+        Whether there is nothing left to play.
+    """
+    progress = ahead.progress
+    while progress[PROGRESS_FUTURE] < ahead.n_futures:
+        f = progress[PROGRESS_FUTURE]
         h = pick_future(ahead, f)
         if not ahead.known[h]:
-            open_future(problem, state, b, ahead, f, h)
-            for row in range(len(ahead.candidate)):
-                for k in range(ahead.n_candidates[row]):
-                    v, position = ahead.candidate[row, k, 0], ahead.candidate[row, k, 1]
-                    ahead.value[h, row, k] = play_out(ahead, row, v, position)
+            if progress[PROGRESS_CANDIDATE] == 0 and not progress[PROGRESS_PLAYS]:
+                open_future(problem, state, b, ahead, f, h)
+            n_steps = play_candidates(ahead, h, n_steps)
+            if n_steps < 0:
+                return False
             ahead.known[h] = is_repeated(ahead, h)
-        for row in range(len(ahead.candidate)):
-            for k in range(ahead.n_candidates[row]):
-                ahead.total[row, k] += ahead.value[h, row, k]
+        add_values(ahead, h)
+        progress[PROGRESS_FUTURE] = f + 1
+        if ahead.reach[0] < np.inf and drop_behind(ahead):
+            return True
+    return True
 
 
-@kernel
-def pick_candidate(ahead):
-    """Return base, place among its candidates, vehicle and pool position of the least sum.
+@inner_kernel
+def find_least(ahead):
+    """Return base and place of the candidate with the least sum, of those still played; -1 twice for none.
 
-    The first of equals wins; -1 four times without a candidate.
+    The first of equals wins.
     """
     best_row, best_k = np.int64(-1), np.int64(-1)
     least = np.inf
     for row in range(len(ahead.candidate)):
         for k in range(ahead.n_candidates[row]):
-            if ahead.total[row, k] < least:
+            if not ahead.is_behind[row, k] and ahead.total[row, k] < least:
                 least = ahead.total[row, k]
                 best_row, best_k = np.int64(row), np.int64(k)
-    if best_row < 0:
-        return best_row, best_k, np.int64(-1), np.int64(-1)
-    chosen = ahead.candidate[best_row, best_k]
-    return best_row, best_k, chosen[0], chosen[1]
+    return best_row, best_k
+
+
+@kernel
+def pick_candidate(ahead):
+    """Return base, place among its candidates, vehicle and pool position of the best; -1 four times for none.
+
+    With a horizon, the base's own choice is kept unless another is ahead by more than its standard error.
+    """
+    row, k = find_least(ahead)
+    if row < 0:
+        return row, k, np.int64(-1), np.int64(-1)
+    if ahead.reach[0] < np.inf and row + k > 0:
+        mean, error = compare_with_own(ahead, row, k)
+        if -mean <= error:
+            row, k = np.int64(0), np.int64(0)
+    chosen = ahead.candidate[row, k]
+    return row, k, chosen[0], chosen[1]
 
 
 @kernel
@@ -183,6 +304,6 @@ def decide_ahead(problem, state, b, ahead, row, key, decision):
     if found == 0:
         return NOTHING
     if found > 1:  # else there is nothing to compare
-        rate_candidates(problem, state, b, ahead, np.int64(0), np.int64(ahead.n_futures))
+        rate_candidates(problem, state, b, ahead, S.NEVER)
     _, _, v, position = pick_candidate(ahead)
     return v, position, NO_RULE

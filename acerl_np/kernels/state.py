@@ -461,14 +461,20 @@ def copy_row(source, i, target, j):
 
     Nothing reads that before they arrive, so the rows' numbers of tasks may differ.
     """
-    copy_fields(source.episode, i, target.episode, j)
-    copy_fields(source.outcome, i, target.outcome, j)
+    copy_fleet(source, i, target, j)
     for position in range(source.episode[i, EPISODE_POOL_SIZE]):
         target.pool[j, position] = source.pool[i, position]
     n_tasks = source.episode[i, EPISODE_N_ARRIVED]
     for task in range(n_tasks):
         target.waiting_since[j, task] = source.waiting_since[i, task]
     copy_table(source.task, i, target.task, j, n_tasks)
+
+
+@inner_kernel
+def copy_fleet(source, i, target, j):
+    """Copy row i of the State `source` to row j of the State `target`, but for all that is by task."""
+    copy_fields(source.episode, i, target.episode, j)
+    copy_fields(source.outcome, i, target.outcome, j)
     n_vehicles = source.vehicle.shape[1]
     copy_table(source.vehicle, i, target.vehicle, j, n_vehicles)
     copy_table(source.place, i, target.place, j, n_vehicles)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -11,9 +12,9 @@ import numpy as np
 from acerl_np.kernels.futures import (
     PAST_CLOCK,
     PAST_DELAY,
-    PAST_HOLES,
     PAST_SEEN,
     PAST_TASKS,
+    PROGRESS_FUTURE,
     Ahead,
 )
 from acerl_np.kernels.live import count_from, decide_live
@@ -35,8 +36,8 @@ from acerl_np.support.errors import PolicyError
 
 RULE_NAMES = {number: name for name, number in RULES.items()}
 
-CHUNK = 4
-"""Futures between two looks at the clock."""
+FIRST_STEPS, TURN = 8, 1e-4
+"""Decisions within futures before the first look at the clock, and s between two looks from there on."""
 
 UNKNOWN = {"tasks", "time"}
 """Knowledge that nobody has while the day goes on."""
@@ -179,19 +180,21 @@ class LiveDecider:
         ahead.past[PAST_CLOCK] = now - day.start
         ahead.past[PAST_DELAY] = day.delay
         ahead.past[PAST_TASKS] = day.delivered
-        ahead.past[PAST_HOLES] = board.room - len(board.tasks)
         problem, state = board.problem, board.state
         found = begin_lookahead(problem, state, 0, ahead, self._key, decisions)
-        # One candidate is taken without a look at any future.
-        n, seen = ahead.n_futures if found > 1 else 0, 0
+        if found < 2:  # one candidate is taken without a look at any future
+            ahead.progress[PROGRESS_FUTURE] = ahead.n_futures
+        ends = math.inf if self.budget is None else started + self.budget
         # Nothing is passed over where there is nothing to decide: a dispatcher's first question, which has no
         # task, is to compile or load all that a later one needs.
-        while True:
-            last = min(n, seen + CHUNK)
-            rate_candidates(problem, state, 0, ahead, seen, last)
-            seen = last
-            is_late = self.budget is not None and time.perf_counter() - started >= self.budget
-            if seen == n or is_late:
+        steps, began = FIRST_STEPS, time.perf_counter()
+        while not rate_candidates(problem, state, 0, ahead, steps):
+            moment = time.perf_counter()
+            if moment >= ends:
                 break
+            # As many as fit the turn, by the last ones' time.
+            fitting = int(steps * min(TURN, ends - moment) / max(1e-9, moment - began))
+            steps, began = max(1, min(fitting, 4 * steps)), moment
         _, _, v, position = pick_candidate(ahead)
+        seen = int(ahead.progress[PROGRESS_FUTURE]) if found > 1 else 0
         return Decision(int(v), int(position), "lookahead", seen) if found > 0 else NOTHING

@@ -9,7 +9,7 @@ import numpy as np
 
 from acerl_np.kernels import state as S
 from acerl_np.kernels.deciders import Decider, IndexDecider, RuleDecider
-from acerl_np.kernels.futures import N_PAST_FIELDS, PAST_SEEN, Ahead
+from acerl_np.kernels.futures import N_PAST_FIELDS, N_PROGRESS_FIELDS, PAST_SEEN, Ahead
 from acerl_np.kernels.index import allocate_pairs
 from acerl_np.kernels.random import LOOKAHEAD
 from acerl_np.kernels.state import Problem, allocate_state
@@ -19,6 +19,7 @@ from acerl_np.policies.index import IndexPolicy
 from acerl_np.policies.network import Policy
 from acerl_np.policies.rules import RULES, RulePolicy, find_policy_name
 from acerl_np.policies.static import StaticPlan
+from acerl_np.problem.goal import Goal, find_goal
 from acerl_np.problem.instance import Instance, find_layout, list_instances
 from acerl_np.problem.packing import (
     UNUSABLE,
@@ -45,8 +46,11 @@ MAX_BASES = 64
 MAX_CANDIDATES = 1_000
 
 OPTIONS = (
-    "futures", "seed", "weights", "bases", "candidates", "cost_limit", "penalty", "margin",
+    "futures", "seed", "weights", "bases", "candidates", "penalty", "margin", "horizon",
 )  # fmt: skip
+
+WHOLE = 100
+"""Tasks of a record up to which a future is all of the episode, unless a horizon is given."""
 
 BASE_NOISE = 0.5
 """Noise of the copies of an index policy that serve as further bases, in shares of its weights' size."""
@@ -56,9 +60,10 @@ class Lookahead(BasePolicy):
     """A policy that looks ahead: it plays a base policy to the end of sampled futures, and takes the best.
 
     At a decision, the assignments that the base likes best are each followed by the base's own decisions
-    on the same futures; the least mean of makespan and penalty wins. A future is what is known now, with
+    on the same futures; the least mean of objective and penalty wins. A future is what is known now, with
     the tasks and breakdowns of a historical record still to come; never the true future, nor a record with
-    the judged one's own content. A horizon stops no future. Compare rollout policies (Bertsekas, Tsitsiklis
+    the judged one's own content. On long records a future holds what arrives within a horizon, and is played
+    until that is done: a decision takes no longer late in the day than early. Compare rollout policies (Bertsekas, Tsitsiklis
     and Wu, "Rollout algorithms for combinatorial optimization", Journal of Heuristics 3 (1997) 245-262).
 
     Parameters
@@ -80,8 +85,19 @@ class Lookahead(BasePolicy):
         policies only.
     candidates : int
         Assignments of each base that are tried, the best by its score.
-    cost_limit, penalty, margin : float
-        A future counts its makespan and `penalty` times the tardiness beyond `cost_limit - margin`, s.
+    objective : str or Goal
+        What the policy is to make small, by default the makespan.
+    cost_limit : float, optional
+        On the mean tardiness, s; by default 50 where the objective is the makespan, else none.
+    penalty, margin : float
+        A future counts its objective and `penalty` times the cost beyond the limit less `margin`, both in s of
+        makespan and tardiness; other measures count by `goal.EQUIVALENTS`.
+    horizon : float, optional
+        s of arrivals that a future holds; then its value is that of the tasks that are open by then alone, it
+        is played no further than who is the best is unclear, and the base's own choice is kept unless another
+        is better by more than its standard error. By default all of the episode on records of up to 100
+        tasks, as with infinity; else 900 s, or three mean trips of each vehicle per task that waits for it
+        if that is longer.
 
     Raises
     ------
@@ -109,9 +125,11 @@ class Lookahead(BasePolicy):
         weights: Weights = "match",
         bases: int = 1,
         candidates: int = 5,
-        cost_limit: float = 50.0,
+        objective: str | Goal = "makespan",
+        cost_limit: float | None = None,
         penalty: float = 5.0,
         margin: float = 5.0,
+        horizon: float | None = None,
     ) -> None:
         if isinstance(policy, str):
             policy = find_policy_name(policy, tuple(RULES))
@@ -148,18 +166,23 @@ class Lookahead(BasePolicy):
             raise InputError(
                 f"weights: read {describe(weights)}; expected one of {', '.join(get_args(Weights))}"
             )
-        for name, real in (("cost_limit", cost_limit), ("penalty", penalty), ("margin", margin)):
+        for name, real in (("penalty", penalty), ("margin", margin)):
             if not is_real(real) or not 0.0 <= real <= 1e9:
                 raise InputError(
                     f"{name}: read {describe(real)}; expected a number from 0 to 1e+09"
                 )
+        if horizon is not None and not (is_real(horizon) and horizon > 0.0):
+            raise InputError(
+                f"horizon: read {describe(horizon)}; expected seconds above 0, or None"
+            )
         if bases > 1 and not isinstance(policy, IndexPolicy):
             raise PolicyError(f"bases: read {bases}; expected 1, or an index policy as the base")
         self.futures, self.bases, self.candidates = int(futures), int(bases), int(candidates)
         self.weights = weights
         self.seed = check_seed(seed)
-        self.cost_limit, self.penalty = float(cost_limit), float(penalty)
-        self.margin = float(margin)
+        self.goal = find_goal(objective, cost_limit)
+        self.penalty, self.margin = float(penalty), float(margin)
+        self.horizon = None if horizon is None else float(horizon)
 
     @property
     def portable(self) -> bool:
@@ -232,7 +255,16 @@ class Lookahead(BasePolicy):
         problem = self._base.prepare(problem, places, True)[0]
         slots = find_slots(self, history) if hasattr(self, "task_ids") else POOL
         tables = build_problem(history, n_vehicles=problem.fleet.shape[1], slots=slots)
-        return problem, lambda: self._allocate(problem, tables, excluded, layout)
+        horizon = self._find_horizons(places)
+        return problem, lambda: self._allocate(problem, tables, excluded, horizon, layout)
+
+    def _find_horizons(self, places: Sequence[Instance | Layout]) -> np.ndarray:
+        """Return what `Ahead` holds of the horizon for each instance, ndarray(float64)."""
+        if self.horizon is not None:
+            return np.full(len(places), self.horizon)
+        longest = max(record.n_tasks for record in self.history)
+        sizes = [place.n_tasks if isinstance(place, Instance) else 0 for place in places]
+        return np.array([0.0 if max(longest, size) > WHOLE else np.inf for size in sizes])
 
     def _move_history(self, layout: Layout) -> list[Instance]:
         """Return the history on a floor; that of the last one is kept, as `choose` asks at every decision."""
@@ -264,16 +296,20 @@ class Lookahead(BasePolicy):
         problem: Problem,
         history: Problem,
         excluded: np.ndarray,
+        horizon: np.ndarray,
         layout: Layout,
     ) -> Ahead:
         n_tasks = problem.record.shape[1] + history.record.shape[1]
         n_breakdowns = history.breakdown.shape[2]
         future = allocate_variants(problem, 1, n_tasks, n_breakdowns)
+        goal = self.goal
+        future = future._replace(goal=goal.make_table(), class_weight=goal.make_class_weights())
         n_history = len(history.instance)
         # Room for more candidates than there can be pairs would be in vain.
         most = min(self.candidates, problem.record.shape[1] * problem.fleet.shape[1])
         decider = self._make_base(future, layout)
         pairs = decider.pairs if isinstance(decider, IndexDecider) else None
+        rows = (self.bases, most)
         past = np.zeros(N_PAST_FIELDS)
         past[PAST_SEEN] = -1.0
         return Ahead(
@@ -289,9 +325,12 @@ class Lookahead(BasePolicy):
             seed=self.seed,
             key=np.empty(4, np.uint32),
             matches=self.weights == "match",
-            cost_limit=self.cost_limit,
-            penalty=self.penalty,
-            margin=self.margin,
+            cost_limit=goal.cost_limit,
+            penalty=self.penalty * goal.scale / goal.cost_scale,
+            margin=self.margin * goal.cost_scale,
+            horizon=horizon,
+            trip=_measure_trip(history),
+            reach=np.full(1, np.inf),
             past=past,
             seen_ends=np.empty((0, S.N_ENDS_FIELDS), np.int32),
             seen_record=np.empty((0, S.N_RECORD_FIELDS)),
@@ -299,11 +338,15 @@ class Lookahead(BasePolicy):
             deviation=np.zeros(n_history),
             weight=np.zeros(n_history),
             matched=np.zeros((n_history, history.record.shape[1]), np.bool_),
-            candidate=np.zeros((self.bases, most, 2), np.int64),
+            candidate=np.zeros((*rows, 2), np.int64),
             n_candidates=np.zeros(self.bases, np.int64),
-            total=np.zeros((self.bases, most)),
+            total=np.zeros(rows),
+            square=np.zeros(rows),
+            count=np.zeros(rows, np.int64),
+            is_behind=np.zeros(rows, np.bool_),
+            progress=np.zeros(N_PROGRESS_FIELDS, np.int64),
             known=np.zeros(n_history, np.bool_),
-            value=np.zeros((n_history, self.bases, most)),
+            value=np.zeros((n_history, *rows)),
         )
 
     def to_arrays(self) -> dict[str, np.ndarray]:
@@ -311,6 +354,7 @@ class Lookahead(BasePolicy):
         base = {} if isinstance(self.policy, str) else pack_policy(self.policy)
         options = {name: getattr(self, name) for name in OPTIONS}
         options["rule"] = self.policy if isinstance(self.policy, str) else None
+        options["goal"] = self.goal.to_dict()
         return {
             **{f"base.{name}": array for name, array in base.items()},
             "history": pack_instances(self.history),
@@ -334,12 +378,23 @@ class Lookahead(BasePolicy):
         try:
             options = unpack_json(arrays["options"])
             rule = options.pop("rule")
+            if "goal" in options:  # else it is from before there was another than the paper's
+                options["objective"] = Goal(**options.pop("goal"))
             history = unpack_instances(arrays["history"])
             policy: Any = rule or unpack_policy(base)
             return cls(policy, history=history, **options)
         except UNUSABLE as error:
             reason = make_printable(str(error)[:400])
             raise PolicyError(f"lookahead: {reason}; expected what to_arrays returned") from error
+
+
+def _measure_trip(history: Problem) -> float:
+    """Return the mean time of a trip in the history, s: a mean way to the pickup, the loaded one, handling."""
+    n_tasks = history.instance[:, S.INSTANCE_N_TASKS, np.newaxis]
+    tasks = history.record[np.arange(history.record.shape[1]) < n_tasks]
+    unit = history.unit[0]
+    units = 1.0 + tasks[:, S.RECORD_LOADED].mean() / unit[S.UNIT_METRES]
+    return float(units * unit[S.UNIT_SECONDS] + tasks[:, S.RECORD_HANDLING].mean())
 
 
 def _same_floor(a: Layout, b: Layout) -> bool:

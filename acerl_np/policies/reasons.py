@@ -17,12 +17,13 @@ from acerl_np.kernels.rules import AHP, LWT, N_RULES
 from acerl_np.kernels.state import Problem, State
 from acerl_np.kernels.trace import rate_tasks
 from acerl_np.policies.rules import RULES
+from acerl_np.problem.goal import MEASURES, find_unit, write_objective
 from acerl_np.simulation.trace import Alternative, Reason
 
 MOST = 8
 """Alternatives that a reason names."""
 
-MEASURES = {
+COMPARED = {
     "FCFS": "arrival, s",
     "EDD": "due, s",
     "NVF": "way to the pickup, m",
@@ -38,8 +39,6 @@ MEASURES = {
 """What each rule compares first. LWT and AHP take the largest, the others the smallest."""
 
 RULE_NAMES = {number: name for name, number in RULES.items()}
-
-LOOKAHEAD = "mean makespan of the futures, with a penalty for tardiness, s"
 
 
 def explain_choice(
@@ -70,9 +69,9 @@ def explain_choice(
         own = _best_with(found, v, int(state.pool[b, position]), name)
         return Reason(f"network, {name}", "probability", own)
     by = f"agents, {name}" if isinstance(decider, AgentsDecider) else name
-    if name not in MEASURES:
+    if name not in COMPARED:
         return Reason(by)
-    return Reason(by, MEASURES[name], _compare_tasks(problem, state, b, v, position, rule))
+    return Reason(by, COMPARED[name], _compare_tasks(problem, state, b, v, position, rule))
 
 
 def _rate(problem: Problem, state: State, b: int, v: int, rule: int) -> np.ndarray:
@@ -130,11 +129,19 @@ def _compare_futures(ahead: Ahead, state: State, b: int, chosen: tuple[int, int,
         for k in range(int(ahead.n_candidates[row])):
             w, position = (int(x) for x in ahead.candidate[row, k])
             pair = (w, int(state.pool[b, position]))
-            value = float(ahead.total[row, k]) / ahead.n_futures
+            value = float(ahead.total[row, k]) / max(1, int(ahead.count[row, k]))
             found[pair] = min(value, found.get(pair, np.inf))
     if len(found) < 2:
         return Reason("lookahead, the only candidate")
     ordered = sorted(found.items(), key=lambda item: item[1])[:MOST]
-    return Reason(
-        "lookahead", LOOKAHEAD, tuple(Alternative(*pair, "", value) for pair, value in ordered)
+    objective, cost = (
+        write_objective({name: x for name, x in zip(MEASURES, row, strict=True) if x})
+        for row in ahead.future.goal.tolist()
     )
+    measure = f"mean {objective} of the futures"
+    if ahead.cost_limit < np.inf:
+        measure += f", with a penalty for {cost}"
+    if unit := find_unit(objective):
+        measure += f", {unit}"
+    found_values = tuple(Alternative(*pair, "", value) for pair, value in ordered)
+    return Reason("lookahead", measure, found_values)

@@ -76,7 +76,7 @@ def compare_decision(simulator, slow, policy, base, instance, key):
         "futures": policy.futures,
         "matches": policy.weights == "match",
         "candidates": policy.candidates,
-        "cost_limit": policy.cost_limit,
+        "cost_limit": policy.goal.cost_limit,
         "penalty": policy.penalty,
         "margin": policy.margin,
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 from itertools import pairwise
 
@@ -273,17 +274,11 @@ def test_a_records_own_content_is_no_future_of_it():
 
 def situation_value(simulator, base, options):
     """What an episode comes to if the base goes on from here."""
-    problem = simulator.problem
-    state = Simulator(simulator.instances).state
-    for own, other in zip(state, simulator.state, strict=True):
-        own[0] = other[0]
-    decider = base.prepare(problem, simulator.instances, True)[1]()
-    from acerl_np.kernels.deciders import play_on
-    from acerl_np.kernels.state import OUTCOME_MAKESPAN, OUTCOME_TARDINESS
-
-    play_on(problem, state, np.int64(0), decider, np.int64(0), np.zeros(4, np.uint32))
-    makespan, tardiness = state.outcome[0, OUTCOME_MAKESPAN], state.outcome[0, OUTCOME_TARDINESS]
-    return makespan + options.penalty * max(0.0, tardiness - options.cost_limit + options.margin)
+    rest = copy.deepcopy(simulator)
+    while not rest.done[0]:
+        rest.assign(*base.choose(rest))
+    excess = max(0.0, rest.tardiness[0] - options.goal.cost_limit + options.margin)
+    return rest.makespan[0] + options.penalty * excess
 
 
 @pytest.mark.oracle
@@ -528,7 +523,9 @@ def test_room_is_that_of_what_there_can_be():
         ({"bases": 65}, InputError, "bases: read 65; expected a whole number from 1 to 64"),
         ({"candidates": 0}, InputError, "candidates: read 0; .* from 1 to 1,000"),
         ({"weights": "odd"}, InputError, "weights: read odd; expected one of match, even"),
-        ({"cost_limit": -1.0}, InputError, "cost_limit: read -1.0; expected a number from 0"),
+        ({"cost_limit": "x"}, ConfigError, "cost_limit: read x; expected a number, or infinity"),
+        ({"objective": "speed"}, ConfigError, "objective: read 'speed'; expected weighted"),
+        ({"horizon": 0.0}, InputError, "horizon: read 0.0; expected seconds above 0, or None"),
         ({"penalty": float("nan")}, InputError, "penalty: read nan"),
         ({"margin": "5"}, InputError, "margin: read 5;"),
         ({"seed": -1}, ConfigError, "seed"),
