@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 SHORT = "--generations 2 --population 4 --quiet"
-NETWORK = f"{SHORT} --hidden 3"
+NETWORK = f"{SHORT} --preset paper --hidden 3"
 RESUME = "train --resume run/run.npz --quiet --trials 0"
 BEST = "train DMH-01 --preset best --trials 0 --out run"
 
@@ -208,9 +208,32 @@ def test_the_default_is_the_papers_preset(empty, run):
     assert read_config("a")["preset"] == "paper"
 
 
+def test_own_records_take_the_best_preset_and_shifts_their_objective(days, train):
+    few = "--generations 1 --population 4 --trials 0 --force --out run"
+    told = "preset best: the paper's is for the benchmark (--preset paper)"
+    err = train(days[:2], few).err
+    assert told in err and "objective" not in err
+    assert (read_config()["preset"], read_config()["config"]["objective"]) == ("best", "makespan")
+    err = train(days[:2], f"{few} --slots pool").err
+    assert told not in err and read_config()["preset"] == "paper"
+    for name in days[:2]:
+        rows = acerl_np.load_instance(name, layout="dmh").rows()
+        write_record(name, [{**row, "arrival_time": 9 * row["arrival_time"]} for row in rows])
+    err = train(days[:2], few).err
+    line = "objective late+0.05*tardiness, as these are shifts of 12 tasks (--objective makespan, "
+    assert line in err and ": late+0.05*tardiness " in err and "satisfied" not in err
+    config = read_config()["config"]
+    assert (config["objective"], config["cost_limit"]) == ("late+0.05*tardiness", None)
+    err = train(days[:2], f"{few} --preset paper").err
+    assert "objective makespan, though these are shifts of 12 tasks" in err and told not in err
+    err = train(days[:2], f"{few} --objective empty --cost late --cost-limit 5").err
+    assert "train: objective" not in err and ": empty " in err and ", late " in err
+    assert "satisfied" in err and told not in train(days[:2], f"{few} --quiet").err
+
+
 def test_the_best_preset_trains_to_its_budget(empty, run):
     err = run(f"{BEST} --decisions 3000").err
-    expected = acerl_np.Config.preset("best", decisions=3000).to_dict()
+    expected = acerl_np.Config.preset("best", decisions=3000, objective="makespan").to_dict()
     assert read_config()["config"] == expected
     shown = [line for line in err.splitlines() if " decisions: " in line]
     assert shown[-1].startswith("3,000/3,000 decisions: ") and " s left" in shown[0]
@@ -245,13 +268,17 @@ def test_a_large_budget_takes_hidden_units_and_generations_take_the_place_of_a_b
 def test_every_option_can_be_set(empty, run):
     words = "--form index --spread diagonal --knowledge tasks,time --without loaded --perturb 3 "
     words += "--records-per-member 2 --synthetic 0.5 --ranking penalty --penalty 2 --margin 1 "
-    words += "--hidden= --outcome average --decisions 500 --population 4 --quiet --trials 0"
+    words += "--hidden= --outcome average --decisions 500 --population 4 --quiet --trials 0 "
+    words += "--objective late+0.50*waiting --cost empty --cost-limit 3 --class-weights 1,4"
     run(f"train DMH-01 {words} --out run")
     names = {"form": "index", "spread": "diagonal", "ranking": "penalty", "outcome": "average"}
     some = {"knowledge": ("tasks", "time"), "without": ("loaded",), "hidden": ()}
     numbers = {"perturb": 3, "records_per_member": 2, "decisions": 500, "population": 4}
     reals = {"synthetic": 0.5, "penalty": 2.0, "margin": 1.0}
-    expected = acerl_np.Config(**names, **some, **numbers, **reals)
+    goal = {"objective": "late+0.5*waiting", "cost": "empty", "class_weights": (1.0, 4.0)}
+    expected = acerl_np.Config(**names, **some, **numbers, **reals, **goal, cost_limit=3.0)
     assert acerl_np.Config.from_dict(read_config()["config"]) == expected
     run(f"{RESUME} --knowledge tasks,time --penalty 2")
     run(f"{RESUME} --knowledge none", 2)
+    err = run(f"{RESUME} --objective late", 2).err
+    assert "trained with objective late+0.5*waiting; read late, expected the same" in err

@@ -60,7 +60,7 @@ def test_what_a_feature_is_worth_is_what_the_policy_is_without_it(records):
     copies = make_noised(records, seed=2, magnitude=5)
     assert found.n_records == 10
     whole = acerl_np.evaluate_policy(policy, copies, trials=1)
-    assert found.makespan == whole.makespan.mean() and found.satisfied == whole.satisfied
+    assert found.value == whole.makespan.mean() and found.satisfied == whole.satisfied
     for name in WEIGHTS:
         part = next(part for part in found.parts if part.name == name)
         rest = {key: value for key, value in WEIGHTS.items() if key != name}
@@ -68,13 +68,13 @@ def test_what_a_feature_is_worth_is_what_the_policy_is_without_it(records):
         without = make_policy(**{**rest, name: 0.0})
         trials = acerl_np.evaluate_policy(without, copies, trials=1)
         assert part.weight == WEIGHTS[name]
-        assert part.makespan == trials.makespan.mean()
+        assert part.value == trials.makespan.mean()
         assert part.satisfied == trials.satisfied
-    spans = [part.makespan for part in found.parts]
-    assert spans == sorted(spans, reverse=True) and spans[0] > found.makespan
+    spans = [part.value for part in found.parts]
+    assert spans == sorted(spans, reverse=True) and spans[0] > found.value
     # One without a weight is not missed.
     idle = next(part for part in found.parts if part.name == "waiting")
-    assert (idle.weight, idle.makespan) == (0.0, found.makespan)
+    assert (idle.weight, idle.value) == (0.0, found.value)
 
 
 @needs_jit
@@ -95,11 +95,11 @@ def test_hidden_units_and_vehicles_are_left_out_whole(records):
     copies = make_noised(records, magnitude=5)
     expected = acerl_np.evaluate_policy(policy.replace(theta), copies, trials=1).makespan.mean()
     parts = {part.name: part for part in found.parts}
-    assert parts["lateness"].makespan == expected and parts["lateness"].weight is None
+    assert parts["lateness"].value == expected and parts["lateness"].weight is None
     theta = policy.theta.copy()
     theta[-2] = 0.0
     expected = acerl_np.evaluate_policy(policy.replace(theta), copies, trials=1).makespan.mean()
-    assert parts["vehicle v1"].makespan == expected
+    assert parts["vehicle v1"].value == expected
     assert parts["vehicle v1"].weight == policy.theta[-2]
 
 
@@ -121,7 +121,7 @@ def test_an_index_policy_is_shown(records, empty, run):
     assert "form: index" in found.err
     data = json.loads(run("policy show policy.npz --format json").out)
     assert data["form"] == "index" and len(data["features"]) == 18
-    spans = [row["makespan_without_s"] for row in data["features"]]
+    spans = [row["value_without"] for row in data["features"]]
     assert spans == sorted(spans, reverse=True)
     header = "| feature | weight | makespan without | more | within without | effect |"
     assert header in run("policy show policy.npz --format markdown").out
@@ -136,7 +136,7 @@ def test_without_records_nothing_is_played(empty, run):
         "no records in the file; TASKS or --suite name some, to tell what each is worth\n"
     )
     out = run("policy show policy.npz --tasks DMH-01 --format csv").out
-    assert "makespan_without_s" in read_table(out)[0]
+    assert "value_without" in read_table(out)[0]
 
 
 @needs_jit
