@@ -68,8 +68,8 @@ class Ahead(NamedTuple):
     cost_limit, penalty, margin : float
         A future's value is its objective plus `penalty` times the cost beyond `cost_limit - margin`, both as
         `future` weighs them.
-    horizon : ndarray(float64, (I,)), s of arrivals that a future of an instance holds, and then counts what is
-        open alone; inf for all of the episode, 0 for `find_reach`
+    horizon : ndarray(float64, (I,)), s of arrivals that a future of an instance holds, beside what is open;
+        inf for all of the episode, 0 for `find_reach`
     trip : float, s, mean of the history's trips
     reach : ndarray(float64, (1,)), the present decision's horizon
     past : ndarray(float64, (N_PAST_FIELDS,)), what the state does not hold
@@ -142,7 +142,7 @@ def find_reach(problem, state, b, ahead):
 
 @inner_kernel
 def find_first(record, n, moment):
-    """Return the first of n tasks by arrival (ndarray((n, N_RECORD_FIELDS))) that arrives at `moment` or later."""
+    """Return the first of n tasks (ndarray((n, N_RECORD_FIELDS))) that arrives at `moment` or later."""
     low, high = 0, n
     while low < high:
         middle = (low + high) // 2

@@ -155,9 +155,9 @@ def begin_lookahead(problem, state, b, ahead, key, decision):
 
 @inner_kernel
 def play_candidates(ahead, h, n_steps):
-    """Play the candidates on the future at hand, of record h, for so many decisions; return how many are left.
+    """Play the candidates on the future at hand, of record h, for so many decisions.
 
-    -1 where there were too few: the next call goes on.
+    Return how many of these are left, -1 where there were too few: the next call goes on.
     """
     states, future, progress = ahead.states, ahead.future, ahead.progress
     most = ahead.candidate.shape[1]
@@ -201,7 +201,7 @@ def add_values(ahead, h):
 
 @inner_kernel
 def compare_with_own(ahead, row, k):
-    """Return the mean of what a candidate's values are above the base's own choice, and its standard error."""
+    """Return by how much a candidate's values are above the base's own choice's: mean, standard error."""
     n = ahead.count[row, k]
     mean = (ahead.total[row, k] - ahead.total[0, 0]) / n
     if n < 2:
