@@ -84,7 +84,7 @@ class Ahead(NamedTuple):
     n_candidates : ndarray(int64, (R,))
     total, square : ndarray(float64, (R, C)), sums of the futures' values, and of the squares of what they are
         above those of the base's own choice
-    count : ndarray(int64, (R, C)), futures in these sums
+    n_seen : ndarray(int64, (R, C)), futures in these sums
     is_behind : ndarray(bool, (R, C)), candidates that are played no more, as they are clearly behind
     progress : ndarray(int64, (N_PROGRESS_FIELDS,)), how far the futures are played
         PROGRESS_FUTURE, PROGRESS_CANDIDATE : the future at hand; of all bases' candidates the one at hand
@@ -122,7 +122,7 @@ class Ahead(NamedTuple):
     n_candidates: np.ndarray
     total: np.ndarray
     square: np.ndarray
-    count: np.ndarray
+    n_seen: np.ndarray
     is_behind: np.ndarray
     progress: np.ndarray
     known: np.ndarray
@@ -274,8 +274,8 @@ def write_present(problem, state, b, ahead):
         states.episode[PRESENT, S.EPISODE_N_ARRIVED] = 0
         states.episode[PRESENT, S.EPISODE_N_FINISHED] = 0
         for position in range(state.episode[b, S.EPISODE_POOL_SIZE]):
-            task = np.int64(state.pool[b, position])
-            states.pool[PRESENT, position] = copy_open_task(problem, state, b, ahead, task)
+            waiting = np.int64(state.pool[b, position])
+            states.pool[PRESENT, position] = copy_open_task(problem, state, b, ahead, waiting)
         for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
             usage = states.usage[PRESENT, v]
             waited = usage[S.USAGE_LAST_WAITING]

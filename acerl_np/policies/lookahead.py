@@ -343,7 +343,7 @@ class Lookahead(BasePolicy):
             n_candidates=np.zeros(self.bases, np.int64),
             total=np.zeros(rows),
             square=np.zeros(rows),
-            count=np.zeros(rows, np.int64),
+            n_seen=np.zeros(rows, np.int64),
             is_behind=np.zeros(rows, np.bool_),
             progress=np.zeros(N_PROGRESS_FIELDS, np.int64),
             known=np.zeros(n_history, np.bool_),

@@ -351,7 +351,7 @@ def test_however_often_it_is_asked_the_sums_are_the_same(horizon):
         calls += 1
     assert calls > 9
     assert np.array_equal(once.total, stepwise.total)
-    assert np.array_equal(once.count, stepwise.count)
+    assert np.array_equal(once.n_seen, stepwise.n_seen)
     assert np.array_equal(once.is_behind, stepwise.is_behind)
 
 
@@ -366,7 +366,7 @@ def test_all_candidates_meet_the_same_futures():
     ahead.candidate[0, 1] = ahead.candidate[0, 0]
     ahead.n_candidates[0] = 2
     rate(simulator, ahead, 0, 8)
-    assert ahead.count[0].tolist()[:2] == [8, 8]
+    assert ahead.n_seen[0].tolist()[:2] == [8, 8]
     assert ahead.total[0, 0] == ahead.total[0, 1] and ahead.square[0, 1] == 0.0
 
 
