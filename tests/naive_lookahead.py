@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import math
 from dataclasses import dataclass, replace
-from statistics import fmean
+from statistics import fmean, stdev
 
 import naive
 import naive_yardsticks
@@ -47,13 +47,15 @@ class Match:
     agreement: float = 0.0
     deviation: float = 0.0
     left: tuple = ()
+    looked: int = 0
 
 
-def match(record, seen, now, window):
-    """Pair each task of the day so far with the nearest of its kind in a record.
+def match(record, seen, now, window, reach):
+    """Pair each task of the last `reach` s of the day with the nearest of its kind in a record.
 
     record, seen : lists of `naive.Task`, by arrival; times since the day's start
     """
+    seen = [task for task in seen if task.arrival >= now - reach]
     left = list(range(len(record)))
     deviations = []
     for task in seen:
@@ -67,23 +69,23 @@ def match(record, seen, now, window):
             left.remove(k)
             deviations.append(deviation)
     largest = max(deviations, default=0.0)
-    missed = sum(record[k].arrival + largest < now for k in left)
+    early = now - reach + window
+    missed = sum(record[k].arrival >= early and record[k].arrival + largest < now for k in left)
     n = len(deviations)
-    return Match(
-        n / max(1, len(seen) + missed), math.ceil(largest * (n + 2) / (n + 1)), tuple(left)
-    )
+    deviation = math.ceil(largest * (n + 2) / (n + 1))
+    return Match(n / max(1, len(seen) + missed), deviation, tuple(left), len(seen))
 
 
-def weigh(history, excluded, seen, now, window, *, matches):
+def weigh(history, excluded, seen, now, window, reach, *, matches):
     """Matches and weights of the records."""
     if matches:
         found = [
-            Match() if out else match(record, seen, now, window)
+            Match() if out else match(record, seen, now, window, reach)
             for record, out in zip(history, excluded, strict=True)
         ]
     else:
         found = [Match() for _ in history]
-    trust = [TRUST * len(seen) * max(0.0, 2.0 * item.agreement - 1.0) for item in found]
+    trust = [TRUST * item.looked * max(0.0, 2.0 * item.agreement - 1.0) for item in found]
     weights = [
         0.0 if out else math.exp(t - max(trust)) for t, out in zip(trust, excluded, strict=True)
     ]
@@ -117,7 +119,7 @@ class Lookahead:
     breakdowns : per record and vehicle, a list of (tick, ticks of the repair) by time
     excluded : per record, whether it is no future of this one
     key : ndarray(uint32, (4,)), stream of the decision's draws
-    options : `futures`, `matches`, `candidates`, `cost_limit`, `penalty`, `margin`
+    options : `futures`, `matches`, `candidates`, `goal`, `penalty`, `margin`, `horizon` (s, or infinity)
     base : "STD", another rule, "MIX", "Random", "opentcs", or None for the nearest pickup
     """
 
@@ -128,7 +130,13 @@ class Lookahead:
         self.seen = seen
         window = find_window(slow)
         self.matches, self.weights = weigh(
-            history, excluded, seen, slow.time, window, matches=options["matches"]
+            history,
+            excluded,
+            seen,
+            slow.time,
+            window,
+            options["horizon"],
+            matches=options["matches"],
         )
         self.candidates = self.list_candidates()
 
@@ -162,7 +170,11 @@ class Lookahead:
                 arrival = self.move(arrival, found.deviation, k, f)
                 coming.append((max(arrival, now + 1.0), record[k]))
         coming.sort(key=lambda item: item[0])
-        return [replace(task, arrival=a, waiting_since=a) for a, task in coming]
+        return [
+            replace(task, arrival=a, waiting_since=a)
+            for a, task in coming
+            if a <= now + self.options["horizon"]
+        ]
 
     def find_repair_end(self, v, h, f):
         """Tick at which a broken vehicle may be back."""
@@ -188,6 +200,8 @@ class Lookahead:
         day._waiting_time = lambda v, n, what: draw_waiting_time(future_key, n, 2 * v + what)
         day._to_arrive = self.tasks_to_come(f)
         arrived = [task for task in day._tasks if task.arrival <= day.time]
+        if self.options["horizon"] < math.inf:
+            arrived = [task for task in arrived if not task.finished]
         day._tasks = [*arrived, *day._to_arrive]
         for v, vehicle in enumerate(day._vehicles):
             vehicle.breakdowns = self.breakdowns[h][v]
@@ -242,16 +256,32 @@ class Lookahead:
         return list(dict.fromkeys(found))[:most]
 
     def value(self, f, v, k):
-        """Makespan and penalty of future f if vehicle v takes the task at position k now."""
+        """Objective and penalty of future f if vehicle v takes the task at position k now."""
         day = self.open_future(f)
         day.assign(v, k)
         while not day.done:
             day.assign(*self.choose(day))
-        options = self.options
-        excess = max(0.0, day.tardiness - (options["cost_limit"] - options["margin"]))
-        return day.makespan + options["penalty"] * excess
+        late = 100.0 * fmean(task.finish > task.due + 1e-9 for task in day._tasks)
+        goal, options = self.options["goal"], self.options
+        value = {
+            "makespan": day.makespan,
+            "late+0.05*tardiness": late + 0.05 * day.tardiness,
+        }[goal.objective]
+        scale = goal.scale  # that of the cost, the tardiness, is 1
+        excess = max(0.0, day.tardiness - (goal.cost_limit - options["margin"]))
+        return value + options["penalty"] * scale * excess
 
-    def totals(self):
-        """Sum of each candidate's values over the futures."""
-        n = self.options["futures"]
-        return [sum(self.value(f, v, k) for f in range(n)) for v, k in self.candidates]
+    def values(self):
+        """Value of each candidate in each future."""
+        futures = range(self.options["futures"])
+        return [[self.value(f, v, k) for f in futures] for v, k in self.candidates]
+
+    def pick(self, values):
+        """Which candidate has the least mean; with a horizon the first one if that is unclear."""
+        means = [fmean(own) for own in values]
+        best = next(k for k, x in enumerate(means) if x <= min(means) + 1e-9 * abs(min(means)))
+        if self.options["horizon"] < math.inf and best > 0:
+            gains = [x - y for x, y in zip(values[0], values[best], strict=True)]
+            if len(gains) < 2 or fmean(gains) <= stdev(gains) / math.sqrt(len(gains)):
+                return 0
+        return best

@@ -376,8 +376,8 @@ LOOKAHEAD = (
     ),
     CommandOption(
         "--ahead SECONDS",
-        "how far futures reach: they hold the tasks that arrive by then, and end when these are done (default: "
-        "all of the episode on records of up to 100 tasks, else 900 s or more, as the situation asks)",
+        "how far futures reach: they hold the tasks that arrive by then, and end when these are done "
+        "(default: all of the episode on records of up to 100 tasks, else 900 s or more, as it takes)",
         float,
         range=(1, 10**9),
     ),

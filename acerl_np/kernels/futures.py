@@ -68,8 +68,8 @@ class Ahead(NamedTuple):
     cost_limit, penalty, margin : float
         A future's value is its objective plus `penalty` times the cost beyond `cost_limit - margin`, both as
         `future` weighs them.
-    horizon : ndarray(float64, (I,)), s of arrivals that a future of an instance holds, and then counts what is
-        open alone; inf for all of the episode, 0 for `find_reach`
+    horizon : ndarray(float64, (I,)), s of arrivals that a future of an instance holds, beside what is open;
+        inf for all of the episode, 0 for `find_reach`
     trip : float, s, mean of the history's trips
     reach : ndarray(float64, (1,)), the present decision's horizon
     past : ndarray(float64, (N_PAST_FIELDS,)), what the state does not hold
@@ -84,7 +84,7 @@ class Ahead(NamedTuple):
     n_candidates : ndarray(int64, (R,))
     total, square : ndarray(float64, (R, C)), sums of the futures' values, and of the squares of what they are
         above those of the base's own choice
-    count : ndarray(int64, (R, C)), futures in these sums
+    n_seen : ndarray(int64, (R, C)), futures in these sums
     is_behind : ndarray(bool, (R, C)), candidates that are played no more, as they are clearly behind
     progress : ndarray(int64, (N_PROGRESS_FIELDS,)), how far the futures are played
         PROGRESS_FUTURE, PROGRESS_CANDIDATE : the future at hand; of all bases' candidates the one at hand
@@ -122,7 +122,7 @@ class Ahead(NamedTuple):
     n_candidates: np.ndarray
     total: np.ndarray
     square: np.ndarray
-    count: np.ndarray
+    n_seen: np.ndarray
     is_behind: np.ndarray
     progress: np.ndarray
     known: np.ndarray
@@ -142,7 +142,7 @@ def find_reach(problem, state, b, ahead):
 
 @inner_kernel
 def find_first(record, n, moment):
-    """Return the first of n tasks by arrival (ndarray((n, N_RECORD_FIELDS))) that arrives at `moment` or later."""
+    """Return the first of n tasks (ndarray((n, N_RECORD_FIELDS))) that arrives at `moment` or later."""
     low, high = 0, n
     while low < high:
         middle = (low + high) // 2
@@ -274,8 +274,8 @@ def write_present(problem, state, b, ahead):
         states.episode[PRESENT, S.EPISODE_N_ARRIVED] = 0
         states.episode[PRESENT, S.EPISODE_N_FINISHED] = 0
         for position in range(state.episode[b, S.EPISODE_POOL_SIZE]):
-            task = np.int64(state.pool[b, position])
-            states.pool[PRESENT, position] = copy_open_task(problem, state, b, ahead, task)
+            waiting = np.int64(state.pool[b, position])
+            states.pool[PRESENT, position] = copy_open_task(problem, state, b, ahead, waiting)
         for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
             usage = states.usage[PRESENT, v]
             waited = usage[S.USAGE_LAST_WAITING]

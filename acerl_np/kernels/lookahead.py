@@ -146,7 +146,7 @@ def begin_lookahead(problem, state, b, ahead, key, decision):
         list_candidates(ahead, row)
         for k in range(ahead.candidate.shape[1]):
             ahead.total[row, k] = ahead.square[row, k] = 0.0
-            ahead.count[row, k] = 0
+            ahead.n_seen[row, k] = 0
             ahead.is_behind[row, k] = False
     for h in range(len(ahead.known)):
         ahead.known[h] = False
@@ -155,9 +155,9 @@ def begin_lookahead(problem, state, b, ahead, key, decision):
 
 @inner_kernel
 def play_candidates(ahead, h, n_steps):
-    """Play the candidates on the future at hand, of record h, for so many decisions; return how many are left.
+    """Play the candidates on the future at hand, of record h, for so many decisions.
 
-    -1 where there were too few: the next call goes on.
+    Return how many of these are left, -1 where there were too few: the next call goes on.
     """
     states, future, progress = ahead.states, ahead.future, ahead.progress
     most = ahead.candidate.shape[1]
@@ -196,13 +196,13 @@ def add_values(ahead, h):
                 value = ahead.value[h, row, k]
                 ahead.total[row, k] += value
                 ahead.square[row, k] += (value - ahead.value[h, 0, 0]) ** 2
-                ahead.count[row, k] += 1
+                ahead.n_seen[row, k] += 1
 
 
 @inner_kernel
 def compare_with_own(ahead, row, k):
-    """Return the mean of what a candidate's values are above the base's own choice, and its standard error."""
-    n = ahead.count[row, k]
+    """Return by how much a candidate's values are above the base's own choice's: mean, standard error."""
+    n = ahead.n_seen[row, k]
     mean = (ahead.total[row, k] - ahead.total[0, 0]) / n
     if n < 2:
         return mean, np.inf
@@ -216,7 +216,7 @@ def drop_behind(ahead):
     The base's own choice, which all are compared with, is played on. The standard error of a difference of
     two others is at most the sum of theirs.
     """
-    if ahead.count[0, 0] < LEAST_FUTURES:
+    if ahead.n_seen[0, 0] < LEAST_FUTURES:
         return False
     best_row, best_k = find_least(ahead)
     least, error = compare_with_own(ahead, best_row, best_k)

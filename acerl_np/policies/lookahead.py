@@ -63,8 +63,9 @@ class Lookahead(BasePolicy):
     on the same futures; the least mean of objective and penalty wins. A future is what is known now, with
     the tasks and breakdowns of a historical record still to come; never the true future, nor a record with
     the judged one's own content. On long records a future holds what arrives within a horizon, and is played
-    until that is done: a decision takes no longer late in the day than early. Compare rollout policies (Bertsekas, Tsitsiklis
-    and Wu, "Rollout algorithms for combinatorial optimization", Journal of Heuristics 3 (1997) 245-262).
+    until that is done: a decision takes no longer late in the day than early. Compare rollout policies
+    (Bertsekas, Tsitsiklis and Wu, "Rollout algorithms for combinatorial optimization", Journal of Heuristics
+    3 (1997) 245-262).
 
     Parameters
     ----------
@@ -90,8 +91,8 @@ class Lookahead(BasePolicy):
     cost_limit : float, optional
         On the mean tardiness, s; by default 50 where the objective is the makespan, else none.
     penalty, margin : float
-        A future counts its objective and `penalty` times the cost beyond the limit less `margin`, both in s of
-        makespan and tardiness; other measures count by `goal.EQUIVALENTS`.
+        A future counts its objective and `penalty` times the cost beyond the limit less `margin`, s; other
+        measures than times count as `Goal.scale` says.
     horizon : float, optional
         s of arrivals that a future holds; then its value is that of the tasks that are open by then alone, it
         is played no further than who is the best is unclear, and the base's own choice is kept unless another
@@ -342,7 +343,7 @@ class Lookahead(BasePolicy):
             n_candidates=np.zeros(self.bases, np.int64),
             total=np.zeros(rows),
             square=np.zeros(rows),
-            count=np.zeros(rows, np.int64),
+            n_seen=np.zeros(rows, np.int64),
             is_behind=np.zeros(rows, np.bool_),
             progress=np.zeros(N_PROGRESS_FIELDS, np.int64),
             known=np.zeros(n_history, np.bool_),
@@ -389,7 +390,7 @@ class Lookahead(BasePolicy):
 
 
 def _measure_trip(history: Problem) -> float:
-    """Return the mean time of a trip in the history, s: a mean way to the pickup, the loaded one, handling."""
+    """Return the mean time of a trip in the history, s: a mean way to the pickup, loaded way, handling."""
     n_tasks = history.instance[:, S.INSTANCE_N_TASKS, np.newaxis]
     tasks = history.record[np.arange(history.record.shape[1]) < n_tasks]
     unit = history.unit[0]

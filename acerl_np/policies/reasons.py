@@ -129,7 +129,7 @@ def _compare_futures(ahead: Ahead, state: State, b: int, chosen: tuple[int, int,
         for k in range(int(ahead.n_candidates[row])):
             w, position = (int(x) for x in ahead.candidate[row, k])
             pair = (w, int(state.pool[b, position]))
-            value = float(ahead.total[row, k]) / max(1, int(ahead.count[row, k]))
+            value = float(ahead.total[row, k]) / max(1, int(ahead.n_seen[row, k]))
             found[pair] = min(value, found.get(pair, np.inf))
     if len(found) < 2:
         return Reason("lookahead, the only candidate")

@@ -15,20 +15,25 @@ from hypothesis import strategies as st
 from worlds import make_task, quarters, straight_floor, worlds
 
 from acerl_np import IndexPolicy, Instance, Layout, Lookahead, Simulator, load_instance, perturb
-from acerl_np.kernels.lookahead import pick_candidate
+from acerl_np.kernels.lookahead import LEAST_FUTURES, pick_candidate, rate_candidates
 from acerl_np.kernels.random import derive_key
 from acerl_np.kernels.state import (
     ENDS_DELIVERY,
     ENDS_PICKUP,
     EPISODE_N_DECISIONS,
+    EPISODE_POOL_SIZE,
     INSTANCE_N_TASKS,
+    NEVER,
     RECORD_ARRIVAL,
     RECORD_DEMAND,
     RECORD_EXPIRY,
     RECORD_HANDLING,
+    USAGE_WAITING,
     VEHICLE_EVENT_TICK,
+    VEHICLE_TASK,
 )
 from acerl_np.policies.lookahead import find_same, move_record
+from acerl_np.problem.goal import Goal
 from acerl_np.problem.layout import Breakdown, RandomBreakdowns
 
 JIT = not numba.config.DISABLE_JIT
@@ -76,9 +81,10 @@ def compare_decision(simulator, slow, policy, base, instance, key):
         "futures": policy.futures,
         "matches": policy.weights == "match",
         "candidates": policy.candidates,
-        "cost_limit": policy.goal.cost_limit,
+        "goal": policy.goal,
         "penalty": policy.penalty,
         "margin": policy.margin,
+        "horizon": policy.horizon or np.inf,
     }
     layout = instance.layout
     found = begin(simulator, ahead, key, simulator.state.episode[0, EPISODE_N_DECISIONS])
@@ -101,14 +107,15 @@ def compare_decision(simulator, slow, policy, base, instance, key):
     for f in range(policy.futures):
         ahead.known[:] = False  # so that each future is written
         rate(simulator, ahead, f, f + 1)
-        assert read_future(ahead, layout) == show([*expected.seen, *expected.tasks_to_come(f)])
-    totals = expected.totals()
-    np.testing.assert_allclose(ahead.total[0, :n], totals, rtol=1e-9)
+        arrived = expected.seen
+        if policy.horizon:
+            arrived = [*slow.waiting, *(x.task for x in slow.vehicles if x.task is not None)]
+        assert read_future(ahead, layout) == show([*arrived, *expected.tasks_to_come(f)])
+    values = expected.values()
+    np.testing.assert_allclose(ahead.total[0, :n], np.sum(values, axis=1), rtol=1e-9, atol=1e-9)
     _, _, v, position = pick_candidate(ahead)
-    least = min(totals)
-    first = next(k for k, total in enumerate(totals) if total <= least + 1e-9 * abs(least))
-    assert (v, position) == expected.candidates[first]
-    return ahead, totals
+    assert (v, position) == expected.candidates[expected.pick(values)]
+    return ahead
 
 
 def compare_day(instance, policy, base, most=1000):
@@ -128,7 +135,7 @@ def compare_day(instance, policy, base, most=1000):
     n = 0
     while not slow.done and n < most:
         derive_key(9, 9, n, 0, key)
-        ahead, _ = compare_decision(simulator, slow, policy, base, instance, key)
+        ahead = compare_decision(simulator, slow, policy, base, instance, key)
         _, _, v, position = pick_candidate(ahead)
         task = int(simulator.state.pool[0, position])
         slow.assign(int(v), int(position))
@@ -189,8 +196,10 @@ def days(draw):
     st.integers(1, 4),
     st.integers(1, 6),
     st.booleans(),
+    st.sampled_from([None, None, 30.0, 400.0]),
+    st.sampled_from([Goal(cost_limit=10.0), Goal("late+0.05*tardiness", cost_limit=10.0)]),
 )
-def test_random_days(day, name, weights, futures, candidates, is_random):
+def test_random_days(day, name, weights, futures, candidates, is_random, horizon, goal):
     world, history = day
     instance = world.instance()
     if is_random:
@@ -203,7 +212,8 @@ def test_random_days(day, name, weights, futures, candidates, is_random):
         futures=futures,
         weights=weights,
         candidates=candidates,
-        cost_limit=10.0,
+        objective=goal,
+        horizon=horizon,
     )
     assert compare_day(instance, ahead, base, 4) >= 1
 
@@ -288,6 +298,111 @@ def test_each_future_is_played_of_records_that_do_not_agree():
         totals.append(alone.total[0, :2].tolist())
     assert len({tuple(values) for values in totals}) > 1
     assert together.total[0, :2].tolist() == pytest.approx(np.sum(totals, axis=0).tolist())
+
+
+def begin_by_hand(day, policy):
+    """A simulator at its first decision, and the lookahead that has listed its candidates."""
+    simulator = Simulator(day)
+    ahead = policy.prepare(simulator.problem, [day])[1]()
+    assert begin(simulator, ahead) == 2
+    return simulator, ahead
+
+
+def make_shift(n, gap=30.0):
+    """A record of many tasks, the first two at once."""
+    rows = [make_task("a", "A", "B", 0, 10), make_task("b", "A", "C", 0, 10)]
+    rows += [make_task(f"t{k}", "A", "CB"[k % 2], gap * k + k % 7, 40) for k in range(1, n - 1)]
+    return make_day(rows)
+
+
+def test_the_horizon_of_long_records():
+    """900 s; or three mean trips, of the mean way and the loaded one, per task that waits for a vehicle."""
+    quiet = make_shift(101)
+    assert begin_by_hand(quiet, Lookahead(NEAREST, history=make_shift(120)))[1].reach[0] == 900.0
+    # A, B at 10, C at 16, each way: 32 / 3 m in the mean. Loaded half by half, but for the first two.
+    crowd = make_shift(101, gap=0.0)
+    busy = begin_by_hand(crowd, Lookahead(NEAREST, history=quiet))[1]
+    loaded = np.mean([16.0 if row["delivery"] == "C" else 10.0 for row in quiet.rows()])
+    waiting = sum(row["arrival_time"] <= 0.0 for row in crowd.rows())
+    assert busy.reach[0] == pytest.approx(3.0 * (32.0 / 3.0 + loaded) * waiting)
+    # Short records are played to the end, unless a horizon is given.
+    short, other = make_shift(60), make_shift(70)
+    assert begin_by_hand(short, Lookahead(NEAREST, history=other))[1].reach[0] == np.inf
+    assert begin_by_hand(short, Lookahead(NEAREST, history=other, horizon=7))[1].reach[0] == 7.0
+    assert (
+        begin_by_hand(quiet, Lookahead(NEAREST, history=other, horizon=np.inf))[1].reach[0]
+        == np.inf
+    )
+
+
+@pytest.mark.parametrize("horizon", [None, 300.0])
+def test_however_often_it_is_asked_the_sums_are_the_same(horizon):
+    """A step at a time, and all at once."""
+    day, policy = (
+        make_shift(12),
+        Lookahead("MIX", history=make_shift(20), futures=9, horizon=horizon, objective="late"),
+    )
+    simulator, once = begin_by_hand(day, policy)
+    own = simulator.problem, simulator.state, np.int64(0)
+    assert rate_candidates(*own, once, NEVER)
+    _, stepwise = begin_by_hand(day, policy)
+    calls = 1
+    while not rate_candidates(*own, stepwise, np.int64(1)):
+        calls += 1
+    assert calls > 9
+    assert np.array_equal(once.total, stepwise.total)
+    assert np.array_equal(once.n_seen, stepwise.n_seen)
+    assert np.array_equal(once.is_behind, stepwise.is_behind)
+
+
+def test_all_candidates_meet_the_same_futures():
+    """An assignment that stands in the list twice comes to the same, though base and breakdowns are drawn."""
+    day = make_shift(30)
+    day = replace(
+        day, layout=day.layout.with_random_breakdowns(RandomBreakdowns(mtbf=200.0, mttr=20.0))
+    )
+    policy = Lookahead("MIX", history=make_shift(40), futures=8, horizon=500.0)
+    simulator, ahead = begin_by_hand(day, policy)
+    ahead.candidate[0, 1] = ahead.candidate[0, 0]
+    ahead.n_candidates[0] = 2
+    rate(simulator, ahead, 0, 8)
+    assert ahead.n_seen[0].tolist()[:2] == [8, 8]
+    assert ahead.total[0, 0] == ahead.total[0, 1] and ahead.square[0, 1] == 0.0
+
+
+def test_no_more_futures_than_it_takes():
+    """With a horizon, candidates that are clearly behind are dropped, and a clear leader ends it."""
+    rows = [make_task("a", "A", "B", 0, 10), make_task("b", "A", "C", 0, 900)]
+    day = make_day(rows)
+    history = make_day([make_task("x", "B", "A", 35, 90), make_task("y", "C", "A", 60, 90)])
+    options = {"history": history, "futures": 50, "horizon": 200.0, "objective": "tardiness"}
+    simulator, ahead = begin_by_hand(day, Lookahead(NEAREST, **options))
+    assert rate_candidates(simulator.problem, simulator.state, np.int64(0), ahead, NEVER)
+    # First a is in time; after b it is late by 16 + 16 + 10 - 10 s, in all futures.
+    assert ahead.progress[0] == LEAST_FUTURES
+    assert ahead.is_behind[0, :2].tolist() == [False, True]
+    assert pick_candidate(ahead)[2:] == (0, 0)
+
+
+def test_what_has_left_counts_no_more_with_a_horizon():
+    """Late in the day a future holds what is open and what is to come by then, and counts that alone."""
+    day, history = make_shift(40), make_shift(50)
+    simulator = Simulator(day)
+    while simulator.time[0] < 600.0:
+        simulator.assign(*NEAREST.choose(simulator))
+    policy = Lookahead(NEAREST, history=history, horizon=100.0, objective="waiting", futures=1)
+    ahead = policy.prepare(simulator.problem, [day])[1]()
+    if begin(simulator, ahead) == 0:
+        pytest.fail("no decision")
+    rate(simulator, ahead, 0, 1)
+    state, n = simulator.state, int(ahead.future.instance[0, INSTANCE_N_TASKS])
+    open_tasks = int(state.episode[0, EPISODE_POOL_SIZE]) + int(
+        (state.vehicle[0, :, VEHICLE_TASK] >= 0).sum()
+    )
+    assert open_tasks <= n <= open_tasks + 5
+    played = ahead.states.usage[1, 0, USAGE_WAITING]
+    assert ahead.value[0, 0, 0] == pytest.approx(played / n)
+    assert played < state.usage[0, 0, USAGE_WAITING] + 200.0
 
 
 def test_a_broken_vehicle_is_back_when_its_record_says_so():

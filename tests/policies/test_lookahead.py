@@ -41,7 +41,9 @@ from acerl_np.kernels.state import (
     VEHICLE_STATUS,
 )
 from acerl_np.policies.lookahead import find_apart, find_same
+from acerl_np.problem.goal import Goal
 from acerl_np.problem.layout import Breakdown, RandomBreakdowns
+from acerl_np.problem.packing import pack_json, unpack_json
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.arena import play_list, stream_keys
 from acerl_np.support.workers import Workers
@@ -614,6 +616,19 @@ def test_arrays_hold_all_of_it():
         simulator = Simulator(day, slots="pool")
         for one, other in zip(ahead.choose(simulator), again.choose(simulator), strict=True):
             assert np.array_equal(one, other)
+
+
+@pytest.mark.oracle
+def test_arrays_hold_the_goal_and_those_from_before_it_the_papers():
+    goal = Goal("late+0.05*tardiness", cost="waiting", cost_limit=90.0, class_weights=(1, 5))
+    ahead = Lookahead("STD", history=records_of((1,)), objective=goal, horizon=800)
+    arrays = ahead.to_arrays()
+    again = Lookahead.from_arrays(arrays)
+    assert (again.goal, again.horizon) == (goal, 800.0)
+    options = unpack_json(arrays["options"])
+    del options["goal"], options["horizon"]
+    old = Lookahead.from_arrays({**arrays, "options": pack_json({**options, "cost_limit": 33.0})})
+    assert (old.goal, old.horizon) == (Goal(cost_limit=33.0), None)
 
 
 @needs_jit
