@@ -72,6 +72,7 @@ PARTS: dict[str, Callable[[], object]] = {
     "simulator": _simulate,
     "rivals": _train_rivals,
     "rules": lambda: _play("EDD"),
+    "yardsticks": lambda: _play("nearest"),
     "replay": _replay,
     "static": lambda: find_static(_make_instance(), threads=1),
     "search": lambda: find_hindsight(_make_instance(), effort=0.001),
@@ -97,10 +98,11 @@ def warm_up(part: str = "training", *, quiet: bool = False) -> None:
 
     Parameters
     ----------
-    part : {"training", "best", "simulator", "rivals", "rules", "replay", "static", "search", "lookahead"}
-        Training of networks, and their trials; of index functions, as the preset "best" has it; `Simulator`;
-        the compared learners; dispatching rules; past assignments; static plans; hindsight; lookahead of a
-        rule. Another base of a lookahead is compiled when it is first used.
+    part : str
+        "training": of networks, and their trials; "best": of index functions, as that preset has it;
+        "simulator"; "rivals": the compared learners; "rules"; "yardsticks"; "replay": past assignments;
+        "static": static plans; "search": hindsight; "lookahead": of a rule. Another base of a lookahead is
+        compiled when it is first used.
     quiet : bool
         Announce nothing, neither now nor later in this process.
 

@@ -16,11 +16,11 @@ import time
 import numpy as np
 
 import acerl_np
+from acerl_np.evaluation.margin import RULES_TO_BEAT
 from acerl_np.kernels.deciders import make_index_decider
 from acerl_np.kernels.index import score_pairs
 from acerl_np.kernels.random import GENERATION, derive_key, draw_uniform
 from acerl_np.kernels.state import EPISODE_POOL_SIZE, allocate_state
-from acerl_np.policies.rules import RULES
 from acerl_np.problem.generate import generate_record
 from acerl_np.problem.layout import Edge, Layout, Site, Vehicle
 from acerl_np.problem.servable import measure_load
@@ -110,7 +110,7 @@ def main() -> None:
         trials = acerl_np.evaluate_policy(policy, on, trials=1, threads=options.threads)
         return trials.makespan.mean(axis=1), trials.tardiness.mean(axis=1), trials.satisfied
 
-    known = {rule: judge(rule, training) for rule in RULES if rule not in ("MIX", "Random")}
+    known = {rule: judge(rule, training) for rule in RULES_TO_BEAT}
     within = {rule: found for rule, found in known.items() if found[1].mean() < 50.0}
     best = (
         min(within, key=lambda rule: within[rule][0].mean())

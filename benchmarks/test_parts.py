@@ -17,6 +17,7 @@ from acerl_np.kernels.state import EPISODE_POOL_SIZE
 from acerl_np.kernels.update import Noise
 from acerl_np.policies.index import IndexShape
 from acerl_np.policies.network import initial_parameters
+from acerl_np.policies.rules import YARDSTICKS
 from acerl_np.problem.scaling import find_scaling
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.arena import play_list, play_members
@@ -238,9 +239,9 @@ def test_rollout_step_by_step(benchmark, suite):
 
 
 @pytest.mark.benchmark(group="rules")
-@pytest.mark.parametrize("rule", ["FCFS", "STD", "MIX", "Random"])
+@pytest.mark.parametrize("rule", ["FCFS", "STD", "MIX", "Random", *YARDSTICKS])
 def test_rules(benchmark, suite, rule):
-    """A rule in lockstep without a network, one thread; see decisions per second in extra_info."""
+    """A rule or a yardstick without a network, one thread; see decisions per second in extra_info."""
     expected = acerl_np.evaluate_policy(rule, suite, trials=100, threads=2)
     trials = benchmark(acerl_np.evaluate_policy, rule, suite, trials=100, threads=1)
     assert np.array_equal(trials.makespan, expected.makespan)

@@ -36,9 +36,15 @@ def drive(floor, a, b, speed):
 
 def true_way(floor, vehicle, pickup):
     """Seconds from where a vehicle without a task truly stands to a pickup."""
+    return find_way(floor, vehicle, pickup)[1]
+
+
+def find_way(floor, vehicle, pickup):
+    """Metres and seconds of that way."""
     standing, speed = vehicle.standing, vehicle.speed
     if standing is None or standing.offset == 0.0:
-        return drive(floor, vehicle.site, pickup, speed)
+        site = vehicle.site
+        return floor.distances[site, pickup], drive(floor, site, pickup, speed)
     a, b, offset = standing.last, standing.next, standing.offset
     rest = floor.arcs[a, b] - offset
     seconds = rest / speed + floor.lost_on((a, b), rest, speed) + drive(floor, b, pickup, speed)
@@ -49,7 +55,7 @@ def true_way(floor, vehicle, pickup):
         ways.append((offset + floor.distances[a, pickup], seconds))
     # It takes the shorter way, back if both are as long, unless the floor asks for the quicker one.
     measure = 1 if floor.is_quickest else 0
-    return min(reversed(ways), key=lambda way: naive.round9(way[measure]))[1]
+    return min(reversed(ways), key=lambda way: naive.round9(way[measure]))
 
 
 def pairs(slow):

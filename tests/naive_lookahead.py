@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 
 import naive
+import naive_yardsticks
 from naive_index import true_way
 
 from acerl_np.kernels.random import draw_uniform, draw_waiting_time
@@ -117,7 +118,7 @@ class Lookahead:
     excluded : per record, whether it is no future of this one
     key : ndarray(uint32, (4,)), stream of the decision's draws
     options : `futures`, `matches`, `candidates`, `cost_limit`, `penalty`, `margin`
-    base : "STD", another rule, "MIX", "Random", or None for the nearest pickup
+    base : "STD", another rule, "MIX", "Random", "opentcs", or None for the nearest pickup
     """
 
     def __init__(self, slow, history, breakdowns, excluded, key, base, options):
@@ -202,6 +203,8 @@ class Lookahead:
         """What the base does: vehicle and position in the pool."""
         if self.base is None:
             return self.order_pairs(day)[0]
+        if self.base == "opentcs":
+            return naive_yardsticks.choose(day, self.base)
         able = [v for v in range(len(day.vehicles)) if day.mask()[4 * v]]
         v = able[int(draw_uniform(day.key, day.decisions, 0) * len(able))]
         second = draw_uniform(day.key, day.decisions, 1)

@@ -8,9 +8,10 @@ share of metres driven empty, and standard errors. --format csv and json hold al
 a row for each policy and record.
 
 Policies are files written by acerl-np train, or names: FCFS, EDD, NVF, STD, LWT, AHP (a free vehicle is
-drawn, the rule picks its task), MIX (a random rule), Random (a random task), Static (the best fixed
-vehicle order and rule per vehicle on the records of --fit, not on those that judge it). --past adds past
-assignments as a row, played as by acerl-np records replay.
+drawn, the rule picks its task), MIX (a random rule), Random (a random task), nearest, fcfs-nearest,
+edd-nearest, opentcs, assignment (what a control system does, which choose the vehicle, too), Static (the
+best fixed vehicle order and rule per vehicle on the records of --fit, not on those that judge it). --past
+adds past assignments as a row, played as by acerl-np records replay.
 
 --lookahead N adds a row for each trained policy and rule that looks ahead: before each decision it plays
 its best assignments to the end of N sampled futures. How long a decision takes stands below the table.

@@ -20,6 +20,11 @@ RULES = {
     "AHP": "the task with the largest weighted sum of due time and loaded way, by their means",
     "MIX": "at each decision one of FCFS, EDD, NVF, STD, drawn",
     "Random": "a vehicle and a task, drawn",
+    "nearest": "the vehicle and the task with the shortest approach",
+    "fcfs-nearest": "the task that came first, and the vehicle nearest to it",
+    "edd-nearest": "the task that is due first, and the vehicle nearest to it",
+    "opentcs": "the order of openTCS's default dispatcher: by due time, then age, then approach",
+    "assignment": "all idle vehicles at once, with the least sum of approach and waiting",
     "Static": "the best fixed order of vehicles with one rule each, fitted on --fit",
 }
 

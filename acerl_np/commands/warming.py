@@ -8,7 +8,7 @@ PART is one of these, all by default:
   rules      dispatching rules                 static   static plans
   search     hindsight                         lookahead  lookahead of a rule
   replay     past assignments                  rivals   PPO, SAC, LSAC, RCPOM, MAPPO
-  simulator  Simulator, in your own programs
+  simulator  Simulator, in your own programs   yardsticks  nearest, opentcs, assignment, ..
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from acerl_np.commands.options import CommandOption
 
 PARTS = (
     *("training", "best", "rules", "static", "search", "lookahead", "replay", "rivals"),
-    "simulator",
+    *("simulator", "yardsticks"),
 )
 
 

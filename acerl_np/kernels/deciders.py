@@ -1,4 +1,4 @@
-"""Who decides: a rule, a static plan, networks, pairs of them, or index functions, behind one call.
+"""Who decides: rules, yardsticks, static plans, networks, pairs of them, or index functions, behind one call.
 
 A simulated episode, a look ahead and a control system's dispatcher all ask `decide`. Each kind of decider is
 a NamedTuple of its own, by whose type `decide` is compiled: nobody compiles what cannot occur.
@@ -20,6 +20,7 @@ from acerl_np.kernels.events import (
     is_decision_due,
 )
 from acerl_np.kernels.index import Index, Pairs, allocate_pairs, choose_pair
+from acerl_np.kernels.matching import Matching, allocate_matching
 from acerl_np.kernels.network import (
     Features,
     Layers,
@@ -37,6 +38,7 @@ from acerl_np.kernels.random import LANES, derive_key, draw_uniform
 from acerl_np.kernels.rules import N_RULES, select_task
 from acerl_np.kernels.state import Problem
 from acerl_np.kernels.update import Noise, perturb_member
+from acerl_np.kernels.yardsticks import ASSIGNMENT, decide_by_yardstick
 from acerl_np.support.compiled import choose_by_type, inner_kernel, kernel
 
 NOTHING = np.int64(-1), np.int64(-1), np.int64(-1)
@@ -50,6 +52,23 @@ class RuleDecider(NamedTuple):
     """A rule of `rules.py`, MIX or RANDOM."""
 
     rule: int
+
+
+class YardstickDecider(NamedTuple):
+    """A rule of `yardsticks.py`, and a worker's own scratch for it.
+
+    Attributes
+    ----------
+    rule : int
+    value : ndarray(float64, (V, M)), what the rule compares first of each pair of a vehicle and a place in
+        the pool, inf for pairs that cannot be
+    vehicle : ndarray(int64, (V,)); matching : Matching
+    """
+
+    rule: int
+    value: np.ndarray
+    vehicle: np.ndarray
+    matching: Matching
 
 
 class PlanDecider(NamedTuple):
@@ -127,7 +146,17 @@ class AgentsDecider(NamedTuple):
     networks: NetworkDecider
 
 
-Decider = RuleDecider | PlanDecider | IndexDecider | NetworkDecider | AgentsDecider
+Decider = (
+    RuleDecider | YardstickDecider | PlanDecider | IndexDecider | NetworkDecider | AgentsDecider
+)
+
+
+def make_yardstick_decider(rule: int, problem: Problem) -> YardstickDecider:
+    """Return the decider that follows a yardstick on instances of `problem`."""
+    n_vehicles, n_tasks = problem.fleet.shape[1], problem.record.shape[1]
+    sizes = sorted((n_vehicles, n_tasks)) if rule == ASSIGNMENT else (0, 0)
+    value, vehicle = np.empty((n_vehicles, n_tasks)), np.empty(n_vehicles, np.int64)
+    return YardstickDecider(rule, value, vehicle, allocate_matching(*sizes))
 
 
 def allocate_networks(network: Network, n_networks: int) -> NetworkDecider:
@@ -268,6 +297,7 @@ def decide_by_agents(problem, state, b, decider, row, key, decision):
 
 KINDS: dict[type, Callable[..., tuple[int, int, int]]] = {
     RuleDecider: decide_by_rule,
+    YardstickDecider: decide_by_yardstick,
     PlanDecider: decide_by_plan,
     IndexDecider: decide_by_index,
     NetworkDecider: decide_by_network,

@@ -57,7 +57,7 @@ class Dispatcher(CopiedWhole):
         one happens.
     policy : Policy, IndexPolicy, StaticPlan, Lookahead or str
         A policy of any form, or the name of a rule such as "EDD" (the vehicle is then drawn from those
-        that have a choice, as in `evaluate_policy`).
+        that have a choice, as in `evaluate_policy`) or "nearest" (which chooses the vehicle, too).
     greedy : bool
         Take what a network or an index policy likes best; otherwise it is sampled.
     seed : int

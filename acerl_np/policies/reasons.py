@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from acerl_np.kernels import state as S
-from acerl_np.kernels.deciders import AgentsDecider, Decider, IndexDecider, NetworkDecider
+from acerl_np.kernels.deciders import (
+    AgentsDecider,
+    Decider,
+    IndexDecider,
+    NetworkDecider,
+    YardstickDecider,
+)
 from acerl_np.kernels.futures import Ahead
 from acerl_np.kernels.rules import AHP, LWT, N_RULES
 from acerl_np.kernels.state import Problem, State
@@ -23,8 +29,13 @@ MEASURES = {
     "STD": "way to pickup and delivery, m",
     "LWT": "waiting, s",
     "AHP": "weight of due time and loaded way",
+    "nearest": "approach, m",
+    "fcfs-nearest": "arrival, s",
+    "edd-nearest": "due, s",
+    "opentcs": "due, s",
+    "assignment": "approach less 0.3 of the waiting, s",
 }
-"""What each rule compares. LWT and AHP take the largest, the others the smallest."""
+"""What each rule compares first. LWT and AHP take the largest, the others the smallest."""
 
 RULE_NAMES = {number: name for name, number in RULES.items()}
 
@@ -45,6 +56,15 @@ def explain_choice(
         found = [Alternative(w, task, "", float(score)) for w, task, score in listed]
         return Reason("index", "score", _best_with(found, v, int(state.pool[b, position]), ""))
     name = RULE_NAMES[rule]
+    if isinstance(decider, YardstickDecider):
+        n_vehicles = problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_N_VEHICLES]
+        value = decider.value[:n_vehicles, : state.episode[b, S.EPISODE_POOL_SIZE]]
+        found = [
+            Alternative(w, int(state.pool[b, k]), name, float(value[w, k]))
+            for w, k in np.argwhere(np.isfinite(value)).tolist()
+        ]
+        own = _best_with(found, v, int(state.pool[b, position]), name, sign=1.0)
+        return Reason(name, MEASURES[name], own)
     if isinstance(decider, NetworkDecider):
         found = _list_actions(decider, problem, state, b)
         own = _best_with(found, v, int(state.pool[b, position]), name)
@@ -93,9 +113,11 @@ def _list_actions(
     ]
 
 
-def _best_with(found: list[Alternative], v: int, task: int, rule: str) -> tuple[Alternative, ...]:
-    """Return the alternatives of largest value, the chosen one among them."""
-    ordered = sorted(found, key=lambda item: -item.value)
+def _best_with(
+    found: list[Alternative], v: int, task: int, rule: str, sign: float = -1.0
+) -> tuple[Alternative, ...]:
+    """Return the alternatives of largest value, or with sign 1 of least, the chosen one among them."""
+    ordered = sorted(found, key=lambda item: sign * item.value)
     best = ordered[:MOST]
     chosen = [item for item in ordered[MOST:] if item[:3] == (v, task, rule)]
     return (*(best[:-1] if chosen else best), *chosen[:1])

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from acerl_np.kernels.baselines import MIX, RANDOM
-from acerl_np.kernels.deciders import RuleDecider
+from acerl_np.kernels.deciders import RuleDecider, YardstickDecider, make_yardstick_decider
 from acerl_np.kernels.rules import AHP, EDD, FCFS, LWT, NVF, STD
+from acerl_np.kernels.yardsticks import ASSIGNMENT, EDD_NEAREST, FCFS_NEAREST, NEAREST, OPENTCS
 from acerl_np.policies.files import BasePolicy
 from acerl_np.support.errors import PolicyError, describe
 
@@ -25,9 +26,32 @@ RULES = {
     "AHP": AHP,
     "MIX": MIX,
     "Random": RANDOM,
+    "nearest": NEAREST,
+    "fcfs-nearest": FCFS_NEAREST,
+    "edd-nearest": EDD_NEAREST,
+    "opentcs": OPENTCS,
+    "assignment": ASSIGNMENT,
 }
 """Policies by name: a vehicle drawn uniformly from the free ones, then the rule picks its task. MIX
-draws one of the first four rules as well, Random draws the task."""
+draws one of the first four rules as well, Random draws the task; `YARDSTICKS` draw nothing."""
+
+YARDSTICKS = ("nearest", "fcfs-nearest", "edd-nearest", "opentcs", "assignment")
+"""What a control system does without learning; they choose the vehicle, too, and are none of the paper's.
+
+nearest
+    The pair of idle vehicle and waiting task with the shortest approach.
+fcfs-nearest, edd-nearest
+    The task that came first, or is due first; then the idle vehicle with the shortest approach to it.
+opentcs
+    The order of openTCS's default dispatcher (https://github.com/openTCS/opentcs, `OrderAssigner` of
+    opentcs-strategies-default, with the kernel's default configuration). Where fewer vehicles are idle than
+    tasks wait, the vehicles, by their place in the fleet, take the task that is due first; else the tasks,
+    the one that is due first before the others, take a vehicle. Of tasks that are due at once it is the
+    oldest. What is equal then openTCS tells apart by batteries and names, this one by the shortest approach.
+assignment
+    As many pairs as can be, all at once, with the least sum of approaches, s, less 0.3 s for each second
+    that a task has waited. One pair is decided after the other; each decision solves the rest again.
+"""
 
 STATIC = "Static"
 """The best fixed vehicle order and rule per vehicle on the training records that it is fitted on."""
@@ -54,8 +78,10 @@ class RulePolicy(BasePolicy):
 
     def _prepare(
         self, problem: Problem, places: Sequence[Instance | Layout], greedy: bool
-    ) -> tuple[Problem, Callable[[], RuleDecider]]:
+    ) -> tuple[Problem, Callable[[], RuleDecider | YardstickDecider]]:
         rule = RULES[self.name]
+        if self.name in YARDSTICKS:
+            return problem, lambda: make_yardstick_decider(rule, problem)
         return problem, lambda: RuleDecider(rule)
 
     def _find_misfit(self, layout: Layout) -> None:

@@ -2,11 +2,14 @@
 
 import naive
 import naive_evolution
+import naive_yardsticks
 import numba
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from worlds import World, make_task, straight_floor, worlds
+from scipy.optimize import linear_sum_assignment
+from worlds import World, floors, make_task, straight_floor, worlds
 
 from acerl_np import Simulator
 from acerl_np.kernels.baselines import MIX, RANDOM
@@ -17,11 +20,15 @@ from acerl_np.kernels.deciders import (
     RuleDecider,
     make_index_decider,
     make_network_decider,
+    make_yardstick_decider,
 )
 from acerl_np.kernels.episodes import decide_rows
+from acerl_np.kernels.matching import allocate_matching, match_rows
 from acerl_np.kernels.network import make_network
+from acerl_np.kernels.yardsticks import NO_PAIR
 from acerl_np.policies.index import IndexShape
 from acerl_np.policies.network import initial_parameters
+from acerl_np.policies.rules import RULES, YARDSTICKS
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.arena import play_list
 from acerl_np.support.workers import Workers
@@ -101,6 +108,35 @@ def test_rules_draw_a_vehicle_and_pick_its_task(world, key, rule):
         return {(v, slow.select(v, naive.RULES[used]), used)}
 
     play_beside(world, RuleDecider(rule), key, choose)
+
+
+@pytest.mark.parametrize("name", YARDSTICKS)
+@settings(max_examples=80 if JIT else 6)
+@given(worlds() | worlds(floors(quickest=True)))
+def test_yardsticks_compare_pairs(name, world):
+    decider = make_yardstick_decider(RULES[name], build_problem([world.instance()]))
+
+    def choose(slow, _, decision):
+        found = {naive_yardsticks.choose(slow, name)} if name != "assignment" else None
+        found = found or naive_yardsticks.list_assigned(naive_yardsticks.list_costs(slow))
+        return {(v, k, RULES[name]) for v, k in found}
+
+    play_beside(world, decider, [0] * 4, choose)
+
+
+@given(st.integers(1, 9), st.integers(0, 9), st.sampled_from([3, 1000]), st.integers(0, 2**32 - 1))
+def test_rows_are_matched_at_the_least_cost(n_rows, more, size, seed):
+    rng = np.random.default_rng(seed)
+    n_columns = n_rows + more
+    cost = rng.integers(-size, size, (n_rows, n_columns))
+    cost[rng.random(cost.shape) < rng.choice([0.0, 0.3, 0.8])] = NO_PAIR
+    matching = allocate_matching(n_rows + 1, n_columns + 2)  # it may be larger than the table
+    matching.cost[:n_rows, :n_columns] = cost
+    match_rows(n_rows, n_columns, matching)
+    row_of = matching.row_of[:n_columns]
+    assert sorted(row_of[row_of >= 0]) == list(range(n_rows))
+    own = cost[row_of[row_of >= 0], np.flatnonzero(row_of >= 0)]
+    assert own.sum() == cost[linear_sum_assignment(cost)].sum()
 
 
 @EXAMPLES

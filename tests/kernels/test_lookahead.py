@@ -35,7 +35,7 @@ JIT = not numba.config.DISABLE_JIT
 NEAREST = IndexPolicy.of_weights(approach=-1.0)
 BASES = {
     "nearest": (NEAREST, None),
-    **{rule: (rule, rule) for rule in ("STD", "EDD", "MIX", "Random")},
+    **{rule: (rule, rule) for rule in ("STD", "EDD", "MIX", "Random", "opentcs")},
 }
 
 

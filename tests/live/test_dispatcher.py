@@ -10,6 +10,9 @@ import naive
 import numba
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from worlds import worlds
 
 import acerl_np
 from acerl_np import (
@@ -40,7 +43,7 @@ from acerl_np import (
     load_layout,
 )
 from acerl_np.kernels.random import EVALUATION, derive_key
-from acerl_np.policies.rules import RULES
+from acerl_np.policies.rules import RULES, YARDSTICKS
 from acerl_np.support.files import read_arrays, write_arrays
 
 JIT = not numba.config.DISABLE_JIT
@@ -74,15 +77,16 @@ class EventLog(naive.NaiveEpisode):
                 self.events.append(VehiclePassed(now, name, vehicle.site))
         arrived = self._tasks[len(self._tasks) - waiting : len(self._tasks) - len(self._to_arrive)]
         for task in arrived:
+            own = task.expiry, task.handling, task.demand
             self.events.append(
                 TaskArrived(
-                    float(task.arrival), task.name, task.pickup, task.delivery, float(task.expiry)
+                    task.arrival, task.name, task.pickup, task.delivery, *own, task.priority
                 )
             )
 
     def take_events(self):
         events, self.events = self.events, []
-        return events
+        return sorted(events, key=lambda event: event.time)
 
 
 @pytest.mark.oracle
@@ -167,7 +171,7 @@ PLAN = StaticPlan(("v2", "v0", "v1"), {"v0": "NVF", "v1": "EDD", "v2": "STD"})
     ("form", "instance", "rules"),
     [
         *(("network", f"DMH-{k}", None) for k in ["01", "06", "12"][: 1 + 2 * JIT]),
-        *((rule, "DMH-03", {rule}) for rule in RULES if rule != "MIX"),
+        *((rule, "DMH-03", {rule}) for rule in RULES if rule not in ("MIX", *YARDSTICKS)),
         ("MIX", "DMH-03", {"FCFS", "EDD", "NVF", "STD"}),
         (PLAN, "DMH-06", {"NVF", "EDD", "STD"}),
         (PLAN, turned("DMH-06"), {"NVF", "EDD", "STD"}),
@@ -175,6 +179,8 @@ PLAN = StaticPlan(("v2", "v0", "v1"), {"v0": "NVF", "v1": "EDD", "v2": "STD"})
             (index_policy(), quiet(f"DMH-{k}"), {"index"})
             for k in ["01", "06", "12"][: 1 + 2 * JIT]
         ),
+        # A dispatcher does not know where between two sites a vehicle has halted.
+        *((rule, quiet("DMH-03"), {rule}) for rule in YARDSTICKS),
     ],
     ids=lambda x: " ".join(sorted(x)) if isinstance(x, set) else str(x),
 )
@@ -191,6 +197,18 @@ def test_a_policy_decides_as_in_an_evaluation(policy, form, instance, rules):
     assert (log.makespan, len(decided)) == (trials.makespan[0, 0], trials.decisions)
     assert log.tardiness == pytest.approx(trials.tardiness[0, 0], rel=1e-12)
     assert rules is None or {name for *_, name in decided} == rules
+
+
+@settings(max_examples=40 if JIT else 6)
+@given(worlds(), st.sampled_from(YARDSTICKS))
+def test_yardsticks_decide_as_in_an_evaluation(world, name):
+    """Any fleet that does not break down, with its capacities, and tasks with their priorities."""
+    layout = Layout.from_dict(world.layout).with_breakdowns({})
+    instance = Instance.from_rows("random", layout, world.rows)
+    log, decided = play_live(instance, Dispatcher(layout, name))
+    trials = acerl_np.evaluate_policy(name, instance, trials=1, threads=1)
+    assert (log.makespan, len(decided)) == (trials.makespan[0, 0], trials.decisions)
+    assert log.tardiness == pytest.approx(trials.tardiness[0, 0], rel=1e-12)
 
 
 def test_a_planned_breakdown_is_told_to_a_policy_that_looks_at_it():

@@ -1,0 +1,146 @@
+"""The yardsticks of a control system: rules that choose the vehicle, too, and draw nothing.
+
+Each compares the pairs of an idle vehicle and a waiting task that it is offered, by the approach from where
+the vehicle truly stands. A task that a vehicle has no way to is none of its pairs.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from acerl_np.kernels import state as S
+from acerl_np.kernels.baselines import RANDOM
+from acerl_np.kernels.matching import match_rows
+from acerl_np.kernels.state import find_due, find_priority, is_offered, round_sum
+from acerl_np.kernels.ways import find_approach
+from acerl_np.support.compiled import inner_kernel, kernel
+
+NEAREST, FCFS_NEAREST, EDD_NEAREST, OPENTCS, ASSIGNMENT = range(RANDOM + 1, RANDOM + 6)
+"""Rules besides those of `rules.py` and `baselines.py`."""
+
+WAITING_WEIGHT = 0.3
+"""s of approach that ASSIGNMENT gives for each second that a task has waited."""
+
+NO_PAIR = np.int64(2**50)
+"""ms, in place of the cost of a pair that cannot be: more than all others together."""
+
+
+@inner_kernel
+def is_scarce(problem, state, b):
+    """Whether fewer vehicles are idle than tasks wait."""
+    n_idle = 0
+    for v in range(problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_N_VEHICLES]):
+        n_idle += state.vehicle[b, v, S.VEHICLE_STATUS] == S.IDLE
+    return n_idle < state.episode[b, S.EPISODE_POOL_SIZE]
+
+
+@inner_kernel
+def rate_pair(problem, state, b, rule, v, task, metres, slowdown):
+    """Return what a yardstick compares first, the least is the best: m, or s; `metres` are the approach."""
+    i = state.episode[b, S.EPISODE_INSTANCE]
+    if rule == NEAREST:
+        return metres
+    if rule == FCFS_NEAREST:
+        return problem.record[i, task, S.RECORD_ARRIVAL]
+    if rule != ASSIGNMENT:
+        return find_due(problem, i, task)
+    waited = np.float64(state.episode[b, S.EPISODE_TIME]) - state.waiting_since[b, task]
+    seconds = metres / problem.fleet[i, v, S.FLEET_SPEED] + slowdown
+    return round_sum(seconds - WAITING_WEIGHT * waited)
+
+
+@inner_kernel
+def order_pair(rule, scarce, v, k, value, arrival, metres):
+    """Return what yardsticks that take one pair at a time compare of it, number by number.
+
+    openTCS asks a vehicle for its task where vehicles are scarce, and a task for its vehicle otherwise.
+    """
+    place = np.float64(k)
+    if rule == NEAREST:
+        return value, place, 0.0, 0.0
+    if rule != OPENTCS:
+        return value, place, metres, 0.0
+    if scarce:
+        return np.float64(v), value, arrival, metres
+    return value, arrival, place, metres
+
+
+@inner_kernel
+def compare_pairs(problem, state, b, decider):
+    """Write the value of each pair; return vehicle and pool position of the best, by `order_pair`.
+
+    The first of equals by vehicle, then by place in the pool; -1 twice without a pair.
+    """
+    i = state.episode[b, S.EPISODE_INSTANCE]
+    rule, scarce = decider.rule, is_scarce(problem, state, b)
+    best_v, best_k, best = np.int64(-1), np.int64(-1), (np.inf, np.inf, np.inf, np.inf)
+    for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
+        is_idle = state.vehicle[b, v, S.VEHICLE_STATUS] == S.IDLE
+        priority = find_priority(problem, state, b, v) if is_idle else 0.0
+        for k in range(state.episode[b, S.EPISODE_POOL_SIZE]):
+            task = state.pool[b, k]
+            decider.value[v, k] = np.inf
+            if not is_idle or not is_offered(problem, i, v, task, priority):
+                continue
+            pickup = problem.ends[i, task, S.ENDS_PICKUP]
+            metres, slowdown, _ = find_approach(problem, state, b, v, pickup)
+            if metres == np.inf:
+                continue
+            metres = round_sum(metres)
+            value = rate_pair(problem, state, b, rule, v, task, metres, slowdown)
+            decider.value[v, k] = value
+            arrival = problem.record[i, task, S.RECORD_ARRIVAL]
+            own = order_pair(rule, scarce, v, k, value, arrival, metres)
+            if own < best:
+                best_v, best_k, best = np.int64(v), np.int64(k), own
+    return best_v, best_k
+
+
+@kernel
+def choose_assigned(decider, n_vehicles, n_waiting):
+    """Return the first vehicle of the best assignment and its task's position; -1 twice without a pair.
+
+    The assignment has as many pairs as can be, and of those the least sum of values, in whole milliseconds.
+    Without the pair it is still the best of the others, so a next decision at the same time goes on with
+    it, or with one of the same sum.
+    """
+    matching, n = decider.matching, 0
+    for v in range(n_vehicles):
+        for k in range(n_waiting):
+            if decider.value[v, k] < np.inf:
+                decider.vehicle[n] = v
+                n += 1
+                break
+    by_vehicle = n <= n_waiting
+    for j in range(n):
+        for k in range(n_waiting):
+            value, cost = decider.value[decider.vehicle[j], k], NO_PAIR
+            if value < np.inf:
+                cost = np.int64(np.floor(1e3 * value + 0.5))
+            if by_vehicle:
+                matching.cost[j, k] = cost
+            else:
+                matching.cost[k, j] = cost
+    n_columns = max(n, n_waiting)
+    match_rows(min(n, n_waiting), n_columns, matching)
+    first, position = np.int64(n), np.int64(-1)
+    for c in range(n_columns):
+        row = matching.row_of[c]
+        if row < 0 or matching.cost[row, c] == NO_PAIR:
+            continue
+        own, place = (row, np.int64(c)) if by_vehicle else (np.int64(c), row)
+        if own < first:
+            first, position = own, place
+    if position < 0:
+        return np.int64(-1), position
+    return decider.vehicle[first], position
+
+
+@inner_kernel
+def decide_by_yardstick(problem, state, b, decider, row, key, decision):
+    """Decide as `deciders.decide`, by a yardstick; `decider.value` holds what it compared after it."""
+    v, k = compare_pairs(problem, state, b, decider)
+    if decider.rule == ASSIGNMENT:
+        n_vehicles = problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_N_VEHICLES]
+        v, k = choose_assigned(decider, n_vehicles, state.episode[b, S.EPISODE_POOL_SIZE])
+    return v, k, np.int64(decider.rule if v >= 0 else -1)

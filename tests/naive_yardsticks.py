@@ -1,0 +1,64 @@
+"""The yardsticks on the slow simulator, from their words: the oracle of `kernels.yardsticks`."""
+
+from __future__ import annotations
+
+import naive
+import naive_index
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+FORBIDDEN = 10**14
+
+
+def choose(slow, rule):
+    """Vehicle and position in the pool that a yardstick takes first, but for "assignment"."""
+    idle = sum(vehicle.status == naive.IDLE for vehicle in slow.vehicles)
+    few = idle < len(slow.waiting)
+
+    def order(pair):
+        v, k = pair
+        task = slow.waiting[k]
+        way, _ = naive_index.find_way(slow.floor, slow.vehicles[v], task.pickup)
+        metres = naive.round9(way)
+        return {
+            "nearest": (metres, k, v),
+            "fcfs-nearest": (task.arrival, k, metres, v),
+            "edd-nearest": (task.due, k, metres, v),
+            "opentcs": (v, task.due, task.arrival, metres, k)
+            if few
+            else (task.due, task.arrival, k, metres, v),
+        }[rule]
+
+    return min(naive_index.pairs(slow), key=order)
+
+
+def list_costs(slow):
+    """What "assignment" compares, ms: (vehicle, position in the pool) -> cost of each possible pair."""
+    costs = {}
+    for v, k in naive_index.pairs(slow):
+        task = slow.waiting[k]
+        seconds = naive_index.true_way(slow.floor, slow.vehicles[v], task.pickup)
+        seconds -= 0.3 * (slow.time - task.waiting_since)
+        costs[v, k] = int(np.floor(1e3 * naive.round9(seconds) + 0.5))
+    return costs
+
+
+def find_best(costs):
+    """Number of pairs and sum, ms, of the best assignment."""
+    if not costs:
+        return 0, 0
+    vehicles, places = ({pair[side] for pair in costs} for side in (0, 1))
+    table = np.array([[costs.get((v, k), FORBIDDEN) for k in places] for v in vehicles])
+    taken = table[linear_sum_assignment(table)]
+    return int((taken < FORBIDDEN).sum()), int(taken[taken < FORBIDDEN].sum())
+
+
+def list_assigned(costs):
+    """The pairs that may be taken first: each of the first vehicle in some best assignment."""
+    number, least = find_best(costs)
+    found = set()
+    for (v, k), cost in costs.items():
+        others, rest = find_best({(w, j): x for (w, j), x in costs.items() if w > v and j != k})
+        if (others + 1, rest + cost) == (number, least):
+            found.add((v, k))
+    return found

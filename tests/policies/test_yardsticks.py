@@ -1,0 +1,126 @@
+"""The yardsticks of a control system, traced by hand; `kernels.test_deciders` has their oracle."""
+
+import pytest
+from worlds import World, make_task, straight_floor
+
+import acerl_np
+from acerl_np.evaluation.tracing import trace_policy
+from acerl_np.policies.rules import RULES, YARDSTICKS, find_policy_name
+
+
+def play(name, vehicles, rows, **keys):
+    """Who takes what at which time, in the order of the decisions."""
+    world = World(straight_floor(vehicles, task_slots=4, **keys), rows, [0])
+    found = []
+    for decision in trace_policy(name, world.instance()).decisions:
+        vehicle, task = vehicles[decision.vehicle]["id"], rows[decision.task]["task"]
+        found.append((decision.time, vehicle, task))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "pairs"),
+    {
+        "nearest": [("q", "b"), ("p", "a")],  # 0 m, then 16 m: 32 s
+        "fcfs-nearest": [("q", "a"), ("p", "b")],
+        "edd-nearest": [("q", "b"), ("p", "a")],
+        "opentcs": [("q", "b"), ("p", "a")],
+        "assignment": [("p", "b"), ("q", "a")],  # 12 s and 10 s at once, the first vehicle's first
+    }.items(),
+)
+def test_the_first_pairs(name, pairs):
+    vehicles = [
+        {"id": "p", "start": "C", "speed": 0.5},
+        {"id": "q", "start": "B", "speed": 1},
+    ]
+    rows = [make_task("a", "A", "B", 0, 90.0), make_task("b", "B", "C", 0, 80.0)]
+    assert play(name, vehicles, rows) == [(0, *pair) for pair in pairs]
+
+
+def test_opentcs_asks_vehicles_where_they_are_few():
+    """Three tasks: p, the first vehicle, takes what is due first; two tasks: that takes q, the nearest."""
+    vehicles = [{"id": "p", "start": "C", "speed": 1}, {"id": "q", "start": "A", "speed": 1}]
+    rows = [make_task(f"a{k}", "A", "B", 0, 90.0 - k) for k in range(3)]
+    assert play("opentcs", vehicles, rows)[:2] == [(0, "p", "a2"), (0, "q", "a1")]
+    assert play("opentcs", vehicles, rows[:2]) == [(0, "q", "a1"), (0, "p", "a0")]
+
+
+def test_opentcs_goes_by_due_time_then_age_then_approach():
+    """Tasks are due at once. One vehicle: the older one, though it is farther away; two: the older one first,
+    though a breakdown has put it behind the other; the vehicle that is nearest to it."""
+    one = [{"id": "v", "start": "C", "speed": 1}]
+    rows = [make_task("old", "A", "B", 0, 90.0), make_task("young", "C", "B", 0.5, 89.5)]
+    first = make_task("first", "B", "C", 0, 1.0)
+    assert play("opentcs", one, [first, *rows])[1] == (12, "v", "old")
+    broken = [{"time": 5, "repair_time": 4}]
+    two = [
+        {"id": "p", "start": "C", "speed": 1, "breakdowns": broken},
+        {"id": "q", "start": "A", "speed": 1},
+    ]
+    rows = [
+        make_task("first", "A", "B", 0, 1.0),
+        make_task("old", "C", "B", 0, 90.0),
+        make_task("young", "B", "C", 2.0, 88.0),
+    ]
+    assert play("opentcs", two, rows)[2:] == [(10, "p", "old"), (10, "q", "young")]
+
+
+def test_the_nearest_of_equals_is_the_first_in_the_pool():
+    vehicles = [{"id": "p", "start": "A", "speed": 1}, {"id": "q", "start": "C", "speed": 1}]
+    rows = [make_task("c", "C", "B", 0), make_task("a", "A", "B", 0)]
+    assert play("nearest", vehicles, rows) == [(0, "q", "c"), (0, "p", "a")]
+
+
+@pytest.mark.parametrize(("waited", "chosen"), [(46, "near"), (47, "far")])
+def test_who_has_waited_may_be_farther_away(waited, chosen):
+    """By the speed limit it is 20 s away, the other 6 s: 20 - 0.3 x 46 is more than 6, 20 - 0.3 x 47 less."""
+    now = 1.0 + waited
+    rows = [
+        make_task("first", "A", "B", 0, handling_time=now - 20.0),
+        make_task("far", "A", "B", 1.0),
+        make_task("near", "C", "B", now),
+    ]
+    edges = [{"a": "A", "b": "B", "max_speed": 0.5}, {"a": "B", "b": "C"}]
+    played = play("assignment", [{"id": "v", "start": "A", "speed": 1}], rows, edges=edges)
+    assert played[:2] == [(0, "v", "first"), (now, "v", chosen)]
+
+
+def test_as_many_pairs_as_can_be():
+    """p alone would be at b at once; but then nobody could fetch a, and light is 60 s from b."""
+    vehicles = [
+        {"id": "p", "start": "B", "speed": 0.1, "capacity": 2},
+        {"id": "light", "start": "C", "speed": 0.1, "capacity": 1},
+    ]
+    rows = [make_task("b", "B", "C", 0, demand=1), make_task("a", "A", "B", 0, demand=2)]
+    assert play("assignment", vehicles, rows) == [(0, "p", "a"), (0, "light", "b")]
+
+
+def test_priorities_and_capacities_come_first():
+    """The light vehicle is at B and may carry none of b; of what p may carry, a has the priority."""
+    vehicles = [
+        {"id": "p", "start": "C", "speed": 1, "capacity": 2},
+        {"id": "light", "start": "B", "speed": 1, "capacity": 1},
+    ]
+    rows = [
+        make_task("b", "B", "C", 0, 10.0, demand=2),
+        make_task("a", "A", "B", 0, 90.0, demand=2, priority=1),
+    ]
+    for name in YARDSTICKS:
+        assert [pair[1:] for pair in play(name, vehicles, rows)] == [("p", "a"), ("p", "b")], name
+
+
+def test_where_a_vehicle_halts_it_is_nearest():
+    """It broke down 3 m before B on its way from A: 3 m to B, 7 m to A, though it was last seen at A."""
+    broken = [{"time": 8, "repair_time": 1}]
+    vehicles = [{"id": "v", "start": "A", "speed": 1, "breakdowns": broken}]
+    rows = [make_task("b", "B", "C", 0), make_task("a", "A", "B", 2.0)]
+    assert play("nearest", vehicles, rows)[1] == (10, "v", "b")
+    assert play("NVF", vehicles, rows)[1] == (10, "v", "a")
+
+
+def test_they_are_named_beside_the_rules_of_the_paper():
+    assert [find_policy_name(name.upper()) for name in YARDSTICKS] == list(YARDSTICKS)
+    assert set(YARDSTICKS) < set(RULES)
+    record = acerl_np.load_instance("DMH-03")
+    trials = acerl_np.evaluate_policy("Nearest", record, trials=3)
+    assert (trials.makespan == trials.makespan[0, 0]).all()
