@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from acerl_np.problem.layout import Layout
     from acerl_np.problem.parts import RandomBreakdowns
     from acerl_np.problem.perturb import perturb
+    from acerl_np.problem.shift import generate_shift
     from acerl_np.simulation.simulator import Schedule, Simulator
     from acerl_np.support.errors import (
         AcerlError,
@@ -114,6 +115,7 @@ _HOMES = {
     "problem.layout": ("Layout",),
     "problem.parts": ("RandomBreakdowns",),
     "problem.perturb": ("perturb",),
+    "problem.shift": ("generate_shift",),
     "simulation.simulator": ("Schedule", "Simulator"),
     "warm": ("warm_up",),
 }
@@ -167,6 +169,7 @@ __all__ = [
     "__version__",
     "evaluate_policy",
     "fit_static",
+    "generate_shift",
     "load_instance",
     "load_layout",
     "load_policy",

@@ -7,6 +7,11 @@ import queue
 from fnmatch import fnmatch
 from pathlib import Path
 
+import acerl_np
+from acerl_np.commands.floor import format_layout
+from acerl_np.problem.bundled import instances_folder
+from acerl_np.problem.servable import check_record
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
@@ -15,6 +20,16 @@ def load_example(name):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def test_the_bundled_floors_are_as_they_were_made():
+    floors = load_example("floors")
+    for layout in (floors.make_supply_loop(), floors.make_cross_aisles()):
+        path = instances_folder() / layout.name / "layout.json"
+        assert path.read_text(encoding="utf-8") == format_layout(layout)
+        # Types of sites tell who does what, and each work station has time for what it asks.
+        checked = check_record(acerl_np.generate_shift(acerl_np.load_layout(layout.name)))
+        assert checked.servable and not checked.hopeless
 
 
 def test_a_plant_whose_vehicles_repeat_their_states(tmp_path, monkeypatch, capsys):

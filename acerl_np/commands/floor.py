@@ -78,7 +78,7 @@ def import_layout(arguments: argparse.Namespace) -> None:
         _ = layout.routes  # refuses lengths that routes cannot be told by
     except LayoutError as error:
         raise LayoutError(f"{arguments.file}: {error}") from error
-    write_atomically(arguments.out, _format(layout).encode())
+    write_atomically(arguments.out, format_layout(layout).encode())
     for line in warnings:
         print(f"{make_printable(arguments.file)}: warning: {line}", file=sys.stderr)
     print(f"{make_printable(arguments.out)}: {_sizes(layout)}")
@@ -138,7 +138,7 @@ def _set_fleet(arguments: argparse.Namespace, data: dict[str, Any]) -> None:
                 vehicle[option] = getattr(arguments, option)
 
 
-def _format(layout: Layout) -> str:
+def format_layout(layout: Layout) -> str:
     """Return a layout as JSON with one line per site, edge, vehicle and name."""
     show = partial(json.dumps, ensure_ascii=False)
     parts = []
@@ -240,6 +240,33 @@ def _show_stations(layout: Layout) -> None:
         print(line)
 
 
+def change_fleet(arguments: argparse.Namespace) -> None:
+    """Write a layout with another fleet.
+
+    Write a floor with another fleet of N vehicles: v1, v2, ... are like the layout's own, in turn, where
+    --start, --speed and --capacity do not say otherwise. Listed breakdowns are not repeated.
+
+    Examples
+    --------
+      acerl-np floor fleet supply-loop --vehicles 6 --out loop6.json
+    """
+    from acerl_np.problem.bundled import load_layout
+    from acerl_np.support.files import write_atomically
+
+    declare_outputs(arguments, [arguments.out])
+    layout = load_layout(arguments.layout)
+    given = {name: getattr(arguments, name) for name in ("start", "speed", "capacity")}
+    changes = {name: value for name, value in given.items() if value is not None}
+    own = layout.vehicles
+    fleet = [*own, *(replace(vehicle, breakdowns=()) for vehicle in own * arguments.vehicles)]
+    layout = layout.with_fleet(
+        replace(vehicle, id=f"v{k + 1}", **changes)
+        for k, vehicle in enumerate(fleet[: arguments.vehicles])
+    )
+    write_atomically(arguments.out, format_layout(layout).encode())
+    print(f"{make_printable(arguments.out)}: {_sizes(layout)}")
+
+
 def show(arguments: argparse.Namespace) -> None:
     """Print a floor, or draw it.
 
@@ -317,7 +344,32 @@ def draw_text(layout: Layout) -> tuple[str, list[int]]:
     return "\n".join("".join(line).rstrip() for line in grid), unnamed
 
 
-FLOOR = opt.CommandOption("layout LAYOUT.json", "a layout, or 'dmh'")
+FLOOR = opt.CommandOption(
+    "layout LAYOUT.json", "a layout's file, or the name of a bundled one, such as 'dmh'"
+)
+FLEET = (
+    opt.CommandOption(
+        "--vehicles N",
+        "a fleet of N vehicles instead of the file's",
+        int,
+        range=(1, MAX_VEHICLES),
+    ),
+    opt.CommandOption("--start SITE", "where every vehicle starts (default: the file's starts)"),
+    opt.CommandOption(
+        "--speed S",
+        "speed of every vehicle, m/s (default: the file's; of a fleet by --vehicles: 1)",
+        float,
+        range=(MIN_SPEED, MAX_NUMBER),
+    ),
+    opt.CommandOption(
+        "--capacity C",
+        "capacity of every vehicle in units of load, 0 for unlimited (default: 0)",
+        float,
+        range=(0.0, MAX_NUMBER),
+    ),
+)
+"""A fleet in the place of another."""
+
 IMPORT = (
     opt.CommandOption("file FILE", "a LIF file or an openTCS plant model"),
     opt.CommandOption("--out LAYOUT.json", "layout to write", required=True),
@@ -348,35 +400,29 @@ IMPORT = (
         "every edge without an opposite one leads both ways (for files that list each way once)",
         bool,
     ),
-    opt.CommandOption(
-        "--vehicles N",
-        "a fleet of N vehicles instead of the file's",
-        int,
-        range=(1, MAX_VEHICLES),
-    ),
-    opt.CommandOption("--start SITE", "where every vehicle starts (default: the file's starts)"),
-    opt.CommandOption(
-        "--speed S",
-        "speed of every vehicle, m/s (default: the file's; of a fleet by --vehicles: 1)",
-        float,
-        range=(MIN_SPEED, MAX_NUMBER),
-    ),
-    opt.CommandOption(
-        "--capacity C",
-        "capacity of every vehicle in units of load, 0 for unlimited (default: 0)",
-        float,
-        range=(0.0, MAX_NUMBER),
-    ),
+    *FLEET,
 )
 CHECK = (
     FLOOR,
     opt.CommandOption("tasks TASKS.csv*", "task records to be served on it", default=[]),
     *(opt.BREAKDOWNS, opt.DATE_FORMAT),
 )
+CHANGE = (
+    FLOOR,
+    opt.CommandOption("--out LAYOUT.json", "layout to write", required=True),
+    opt.FORCE,
+    FLEET[0].but(help="so many vehicles", required=True),
+    FLEET[1].but(help="where every vehicle starts (default: the layout's starts, in turn)"),
+    FLEET[2].but(help="speed of every vehicle, m/s (default: the layout's, in turn)"),
+    FLEET[3].but(
+        help="capacity of every vehicle in units of load, 0 for unlimited (default: the layout's, in turn)"
+    ),
+)
 PICTURE = opt.CommandOption("--out FILE", "picture to write: png, svg or pdf")
 ACTIONS = {
     "import": opt.Action("make a layout from LIF or openTCS", import_layout, IMPORT),
     "check": opt.Action("reach, and load against capacity", check, CHECK, opt.OFFERED_LOAD),
+    "fleet": opt.Action("a floor with another fleet", change_fleet, CHANGE),
     "show": opt.Action("a picture of a floor", show, (FLOOR, PICTURE, opt.FORCE)),
 }
 

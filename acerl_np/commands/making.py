@@ -7,16 +7,18 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from acerl_np.commands import options as opt
 from acerl_np.commands.inputs import load_instances
 from acerl_np.commands.outputs import declare_outputs, make_folder
+from acerl_np.commands.tables import count
 from acerl_np.support.errors import InputError
 from acerl_np.support.files import path_exists
 
 if TYPE_CHECKING:
     from acerl_np.problem.instance import Instance
+    from acerl_np.problem.layout import Layout
 
 
 def perturb(arguments: argparse.Namespace) -> None:
@@ -90,6 +92,15 @@ def generate(arguments: argparse.Namespace) -> None:
     its pickup, after its arrival, both at the fleet's mean speed. Sites that cannot be reached are left out.
     Demands and handling times are uniform: whole numbers between bounds that are both whole.
 
+    --process shift is a plant's shift, of --hours and not of --tasks. Lorries, every 2,700 s in the mean,
+    bring 5 to 14 loads each, 25 to 70 s apart, from a goods-in dock to storage, due in 1,500 s. Each work
+    station has a takt of 260 s, with a spread of a quarter of it and a stop now and then. By the takt it
+    calls parts from storage, due in 480 to 900 s, and in turn with that sends goods to a goods-out dock, due
+    when the lorry leaves, on the hour, but in no less than 420 s and no more than 2,400 s. Breaks after two
+    and after four and a half hours let 15 % of the demand through. --scale divides the gaps between lorries
+    and the takt; --utilisation chooses the scale by the offered load (acerl-np floor check --help) of the
+    layout's fleet. What was drawn is said on the standard error stream.
+
     A folder with a breakdowns.csv is refused: it would replace the layout's breakdowns.
 
     Examples
@@ -99,50 +110,133 @@ def generate(arguments: argparse.Namespace) -> None:
           --seed 1 --out bursts
       acerl-np records generate --layout dmh --tasks 30 --sites st1 st2 warehouse --out made
       acerl-np records generate --layout floor.json --tasks 200 --demand 1 4 --handling-time 10 30 --out made
+      acerl-np records generate --layout floor.json --process shift --utilisation 0.9 --count 12 --out shifts
+      acerl-np records generate --layout floor.json --process shift --scale 1.5 --goods-in D1 D2 \
+          --storage Shelf --work Press Saw --goods-out D3 --out shifts
     """
     from acerl_np.problem.bundled import load_layout
-    from acerl_np.problem.generate import generate_record
 
+    for option in TASKS_ALONE if arguments.process == "shift" else SHIFT_ALONE:
+        if getattr(arguments, option.key) != option.default:
+            raise InputError(
+                f"{option.usage.split()[0]}: given with --process {arguments.process}; expected it with "
+                "another process"
+            )
     check_breakdowns_there(arguments.out, None)
     names = [make_name(arguments.names, {"{k}": f"{k + 1:02d}"}) for k in range(arguments.count)]
     declare_records(arguments, names, "{k}")
-    layout = load_layout(arguments.layout)
+    draw = draw_shifts if arguments.process == "shift" else draw_tasks
+    write_made(draw(arguments, load_layout(arguments.layout), names), arguments.out)
+
+
+def draw_tasks(
+    arguments: argparse.Namespace, layout: Layout, names: Sequence[str]
+) -> list[Instance]:
+    """Return records of so many tasks."""
+    from acerl_np.problem.generate import generate_record
+
+    if arguments.tasks is None:
+        raise InputError("--tasks: missing; expected the number of tasks of each record")
     own = ("process", "rate", "burst_size", "slack", "sites", "seed", "demand", "handling_time")
     options = {name: getattr(arguments, name) for name in own}
-    made = [
+    return [
         generate_record(layout, arguments.tasks, index=k, name=name, **options)
         for k, name in enumerate(names)
     ]
-    write_made(made, arguments.out)
 
+
+def draw_shifts(
+    arguments: argparse.Namespace, layout: Layout, names: Sequence[str]
+) -> list[Instance]:
+    """Return records of shifts, and say who does what in them and what they ask of the fleet."""
+    from acerl_np.problem.servable import measure_load
+    from acerl_np.problem.shift import ROLES, find_roles, find_scale, generate_shift, name_place
+
+    given = {role: getattr(arguments, role.replace("-", "_")) for role in ROLES}
+    roles = {role: words for role, words in given.items() if words is not None}
+    for role, places in find_roles(layout, roles).items():
+        print(
+            f"{role}: {', '.join(name_place(layout, place) for place in places)}", file=sys.stderr
+        )
+    options: dict[str, Any] = {name: getattr(arguments, name) for name in ("hours", "demand")}
+    options["roles"] = roles
+    if arguments.handling_time is not None:
+        options["handling_time"] = arguments.handling_time
+    scale = arguments.scale
+    if arguments.utilisation is not None:
+        if scale is not None:
+            raise InputError("--utilisation: given with --scale; expected one of both")
+        scale = find_scale(layout, arguments.utilisation, **options)
+    options["scale"] = 1.0 if scale is None else scale
+    made = [
+        generate_shift(layout, seed=arguments.seed, index=k, name=name, **options)
+        for k, name in enumerate(names)
+    ]
+    loads = [measure_load(instance) for instance in made]
+    tasks = sum(instance.n_tasks for instance in made) / len(made)
+    offered, loaded = (sum(x) / len(made) for x in zip(*(load[:2] for load in loads), strict=True))
+    print(
+        f"scale {options['scale']:g}: {tasks:.0f} tasks a shift, offered load {offered:.2f} "
+        f"({loaded:.2f} without approaches) for {count(len(layout.vehicles), 'vehicle')}",
+        file=sys.stderr,
+    )
+    return made
+
+
+TASKS_ALONE = (
+    opt.CommandOption("--tasks N", "tasks of each record; a shift has none", int),
+    opt.CommandOption("--rate R", "tasks per hour", float, 60.0),
+    opt.CommandOption("--burst-size K", "tasks of a burst", int, 5),
+    opt.CommandOption("--slack S", "factor on the loaded time", float, 2.0),
+    opt.CommandOption(
+        "--sites SITE+",
+        "kinds of sites, names of sites or stations, 'stations', or 'all' for all sites but the "
+        "vehicles' start sites (default: stations, if the floor has any, else all)",
+    ),
+)
+"""What holds for all processes but the shift."""
+
+ROLE = (
+    "{}: kinds of sites, or names of sites or stations (default: what types and names of stations tell; if "
+    "these do not tell all that is not given, stations are dealt out)"
+)
+SHIFT_ALONE = (
+    opt.CommandOption("--hours H", "length of a shift", float, 8.0),
+    opt.CommandOption("--scale F", "divides the gaps of a shift (default: 1)", float),
+    opt.CommandOption(
+        "--utilisation U",
+        "choose the scale at which a shift's offered load is U in the mean",
+        float,
+    ),
+    opt.CommandOption("--goods-in SITE+", ROLE.format("docks where lorries bring a shift's loads")),
+    opt.CommandOption("--storage SITE+", "a shift's storage, likewise"),
+    opt.CommandOption("--work SITE+", "a shift's work stations, likewise"),
+    opt.CommandOption("--goods-out SITE+", "docks where a shift's goods go, likewise"),
+)
+"""What holds for the shift alone."""
 
 GENERATE = opt.Action(
     "draw records for a floor",
     generate,
     (
         opt.ONE_FLOOR,
-        opt.CommandOption("--tasks N", "tasks of each record", int, required=True),
         opt.CommandOption(
             "--process",
-            "arrivals: independent over N / R hours; exponential gaps; several at once",
+            "arrivals: independent over N / R hours; exponential gaps; several at once; a plant's shift",
             default="poisson",
-            choices=("uniform", "poisson", "bursts"),
+            choices=("uniform", "poisson", "bursts", "shift"),
         ),
-        opt.CommandOption("--rate R", "tasks per hour", float, 60.0),
-        opt.CommandOption("--burst-size K", "tasks of a burst", int, 5),
-        opt.CommandOption("--slack S", "factor on the loaded time", float, 2.0),
+        *TASKS_ALONE,
+        *SHIFT_ALONE,
         opt.CommandOption(
             "--demand LOW HIGH",
             "draw demands between these, no more than a vehicle carries (default: 0)",
             float,
         ),
         opt.CommandOption(
-            "--handling-time LOW HIGH", "draw handling times between these, s (default: 0)", float
-        ),
-        opt.CommandOption(
-            "--sites SITE+",
-            "kinds of sites, names of sites or stations, 'stations', or 'all' for all sites but the "
-            "vehicles' start sites (default: stations, if the floor has any, else all)",
+            "--handling-time LOW HIGH",
+            "draw handling times between these, s (default: 0, of a shift 10 40)",
+            float,
         ),
         opt.SEED.but(help="seed of the draws"),
         opt.CommandOption("--count", "number of records", int, 1, (1, 10_000)),

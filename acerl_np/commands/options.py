@@ -221,7 +221,8 @@ TASKS = CommandOption(
 SUITE = CommandOption("--suite", "a bundled suite such as dmh-test")
 LAYOUT = CommandOption(
     "--layout LAYOUT.json",
-    "floor and fleet of the records: a JSON file or 'dmh' (default: layout.json beside each)",
+    "floor and fleet of the records: a JSON file or a bundled floor such as 'dmh' (default: layout.json "
+    "beside each)",
 )
 BREAKDOWNS = CommandOption(
     "--breakdowns FILE.csv",
@@ -243,7 +244,9 @@ RANDOM_BREAKDOWNS = CommandOption(
 READING = (LAYOUT, BREAKDOWNS, DATE_FORMAT)
 """What records are read with."""
 
-ONE_FLOOR = LAYOUT.but(help="floor and fleet: a JSON file or 'dmh'", required=True)
+ONE_FLOOR = LAYOUT.but(
+    help="floor and fleet: a JSON file or a bundled floor such as 'dmh'", required=True
+)
 ONE_LAYOUT = LAYOUT.but(help=f"{ONE_FLOOR.help} (default: layout.json beside the record)")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -47,14 +47,8 @@ def find_task_places(
     if sites is None:
         sites = STATIONS if find_stations(layout) else ALL
     words = [sites] if isinstance(sites, str) else sites
-    chosen = {place for word in words for place in _find_named(layout, word)}
-    nodes = np.array(sorted({k for place in chosen for k in place}), np.int64)
-    reach = np.isfinite(layout.routes.distance)
-    nodes = nodes[layout.reached[nodes]]
-    mutual = reach[np.ix_(nodes, nodes)] & reach[np.ix_(nodes, nodes)].T
-    if len(nodes):
-        nodes = np.extract(mutual[mutual.sum(axis=1).argmax()], nodes)
-    left = set(nodes.tolist())
+    chosen = {place for word in words for place in find_named(layout, word)}
+    left = find_connected(layout, chosen)
     kept = {tuple(k for k in place if k in left) for place in chosen} - {()}
     if len(kept) < 2:
         raise InputError(
@@ -64,8 +58,19 @@ def find_task_places(
     return sorted(kept)
 
 
-def _find_named(layout: Layout, word: str) -> list[tuple[int, ...]]:
-    """Return the places that a word stands for."""
+def find_connected(layout: Layout, places: Iterable[tuple[int, ...]]) -> set[int]:
+    """Return the sites of places that every vehicle reaches from its start and that reach each other."""
+    nodes = np.array(sorted({k for place in places for k in place}), np.int64)
+    reach = np.isfinite(layout.routes.distance)
+    nodes = nodes[layout.reached[nodes]]
+    mutual = reach[np.ix_(nodes, nodes)] & reach[np.ix_(nodes, nodes)].T
+    if len(nodes):
+        nodes = np.extract(mutual[mutual.sum(axis=1).argmax()], nodes)
+    return set(nodes.tolist())
+
+
+def find_named(layout: Layout, word: str, what: str = "sites") -> list[tuple[int, ...]]:
+    """Return the places that a word stands for; `what` it is a word of stands in the error."""
     stations = find_stations(layout)
     of_kind = {k for k, site in enumerate(layout.sites) if site.kind == word}
     if of_kind:
@@ -82,7 +87,7 @@ def _find_named(layout: Layout, word: str) -> list[tuple[int, ...]]:
         kinds = sorted({site.kind for site in layout.sites if site.kind})
         expected = f"one of {list_some(kinds, 20)}, " if kinds else ""
         raise InputError(
-            f"sites: read {shorten(word)}; expected {expected}{STATIONS if stations else ALL} or names "
+            f"{what}: read {shorten(word)}; expected {expected}{STATIONS if stations else ALL} or names "
             "of sites"
         )
     return places
@@ -144,7 +149,7 @@ def generate_record(
             f"rate: read {rate}: {tasks} tasks would take {span:g} s; expected at most "
             f"{MAX_NUMBER / 10:g} s"
         )
-    _check_draws(layout, demand, handling_time)
+    check_draws(layout, demand, handling_time)
     seed = check_seed(seed)
     chosen = find_task_places(layout, sites)
     speed = sum(vehicle.speed for vehicle in layout.vehicles) / len(layout.vehicles)
@@ -158,7 +163,7 @@ def generate_record(
         pickup = int(draw_uniform(key, k, 1) * n)
         delivery = (pickup + 1 + int(draw_uniform(key, k, 2) * (n - 1))) % n
         ends = find_ends(layout, chosen[pickup], chosen[delivery])
-        handling = _draw_between(handling_time, draw_uniform(key, k, 3))
+        handling = draw_between(handling_time, draw_uniform(key, k, 3))
         seconds = slack * (way[pickup, delivery] + handling) + approach[pickup]
         rows.append(
             {
@@ -168,15 +173,16 @@ def generate_record(
                 "arrival_time": arrivals[k],
                 "expiry_time": math.ceil(seconds - 1e-9),
                 "handling_time": handling,
-                "demand": _draw_between(demand, draw_uniform(key, k, 4)),
+                "demand": draw_between(demand, draw_uniform(key, k, 4)),
             }
         )
     return Instance.from_rows(name, layout, rows)
 
 
-def _check_draws(
+def check_draws(
     layout: Layout, demand: tuple[float, float] | None, handling: tuple[float, float] | None
 ) -> None:
+    """Refuse bounds of demands and handling times that are none, and demands above every capacity."""
     for what, bounds, most in (
         ("demand", demand, MAX_NUMBER),
         ("handling time", handling, MAX_HANDLING),
@@ -194,7 +200,7 @@ def _check_draws(
         )
 
 
-def _draw_between(bounds: tuple[float, float] | None, uniform: float) -> float:
+def draw_between(bounds: tuple[float, float] | None, uniform: float) -> float:
     """Return the number between the bounds that a uniform one in [0, 1) stands for, 0 without bounds."""
     if bounds is None:
         return 0.0

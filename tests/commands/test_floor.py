@@ -69,6 +69,23 @@ def test_imported_layouts_are_loaded_checked_shown_and_played(empty, run, words,
     assert f"*{pickup}" in run("floor show layout.json").out
 
 
+def test_a_floor_gets_another_fleet(empty, run):
+    run("floor fleet dmh --vehicles 5 --speed 2 --out five.json")
+    dmh, five = acerl_np.load_layout("dmh"), acerl_np.load_layout("five.json")
+    assert five.floor_hash == dmh.floor_hash
+    assert [(v.id, v.start, v.speed) for v in five.vehicles] == [
+        (f"v{k}", "carport", 2.0) for k in range(1, 6)
+    ]
+    listed = [vehicle.breakdowns for vehicle in dmh.vehicles]
+    assert [vehicle.breakdowns for vehicle in five.vehicles] == [*listed, (), ()] and all(listed)
+    line = run("floor fleet five.json --vehicles 2 --start p0 --out two.json").out
+    assert line == "two.json: 14 sites, 14 edges (0 one-way), 2 vehicles\n"
+    assert [v.start for v in acerl_np.load_layout("two.json").vehicles] == ["p0", "p0"]
+    assert run("floor fleet dmh --vehicles 2 --start nix --out x.json", 2).err.endswith(
+        "vehicles[0].start: unknown site 'nix'; expected the id of one of the sites\n"
+    )
+
+
 def test_a_file_that_lists_each_way_once_is_opened_both_ways(empty, run):
     points = "".join(f'<point name="{k}" xPosition="{k}000" yPosition="0"/>' for k in range(3))
     ways = ((0, 1, 1000), (1, 2, 1000), (2, 1, 1500))
