@@ -88,11 +88,12 @@ def compare_paired(own: ArrayLike, other: ArrayLike) -> Difference:
 
 
 def show_difference(amount: float, error: float, sign: str = "z") -> str:
-    """Return a difference with its standard error, in as many digits as these need; the error if known."""
-    least = abs(error or amount) if math.isfinite(error) else abs(amount)
-    if least < 1e-9:
+    """Return a difference, with its standard error if known, in as many digits as these need."""
+    known = 0.0 if math.isnan(error) else error
+    if max(abs(amount), known) < 1e-9:
         return "0"
-    digits = min(9, max(1, -math.floor(math.log10(least))))
+    least = abs(amount) if math.isnan(error) else max(error, 1e-3 * abs(amount))
+    digits = max(1, -math.floor(math.log10(least)))
     shown = f"{amount:{sign}.{digits}f}"
     return shown if math.isnan(error) else f"{shown} ± {error:.{digits}f}"
 
