@@ -117,17 +117,17 @@ def gather_references(
     """Return bundled references and those of --references; say what the latter lack."""
     from acerl_np.evaluation.references import bundled_references, find_known, load_references
 
-    references, limit = dict(bundled_references()), read_goal(arguments).cost_limit
+    references, goal = dict(bundled_references()), read_goal(arguments)
     if arguments.references is None:
         return references
     own = load_references(arguments.references)
-    references |= {item.content_hash: item for item in own if item.cost_limit == limit}
-    known = find_known(instances, references, limit)
+    references |= {item.content_hash: item for item in own if item.goal == goal}
+    known = find_known(instances, references, goal)
     for instance, reference in zip(instances, known, strict=True):
         if reference is None:
             print(
                 f"{make_printable(arguments.references)}: no reference for {instance.name} "
-                "(other tasks, floor, breakdowns or cost limit)",
+                "(other tasks, floor, breakdowns, objective or cost limit)",
                 file=sys.stderr,
             )
     return references

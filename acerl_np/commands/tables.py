@@ -310,38 +310,56 @@ def list_verdict(verdict: Verdict) -> list[dict[str, object]]:
         {
             **{"policy": row.label, "record": "mean", "trials": row.trials},
             **{column: getattr(row, name) for name, column in COLUMN_OF.items()},
-            "satisfied_share": row.satisfied,
+            **{"satisfied_share": row.satisfied, "value": row.value},
         }
         for row in verdict.rows
     ]
 
 
 def render_verdict(verdict: Verdict, *, more: bool = False) -> str:
-    """Return what the columns of a verdict's table mean, and the table."""
-    best = verdict.best_rule
+    """Return the tables of a verdict, with what their columns mean: means, and differences to the best rule."""
+    from acerl_np.evaluation.verdict import SHOWN, show_difference
+
+    goal, best = verdict.goal, verdict.best_rule
     trials = sorted({row.trials for row in verdict.rows}, reverse=True)
-    ahead = f" ({trials[-1]} with lookahead)" if len(trials) > 1 else ""
-    title = (
-        f"Means over {trials[0]} trials{ahead}; late: share of the tasks; within: share of the trials with "
-        f"a\ntardiness below {verdict.cost_limit:g} s; beside {best}, the best rule on the training records: "
-        "makespan less\nthat of the rule, record by record, and its standard error"
+    title = f"Means over {trials[0]} trials" + (
+        f" ({trials[-1]} with lookahead)" if len(trials) > 1 else ""
     )
-    within = FIGURES[2]._replace(title="within")
-    columns = [Column("policy", "policy"), *FIGURES[:2], USAGE[0], within]
-    columns += [Column("seconds", f"beside {best}, s"), Column("percent", f"beside {best}, %")]
-    if more:
-        title += f"\n{USAGE_MEANING}"
-        columns += USAGE[1:]
-    rows = []
-    for row, own in zip(list_verdict(verdict), verdict.rows, strict=True):
-        known: dict[str, Cell] = {"seconds": None, "percent": None}
-        if own.difference is not None:
-            seconds, error, percent, percent_error = own.difference
-            if math.isnan(error):
-                show = Column("", form="+.1f").show
-                known = {"seconds": f"{show(seconds)} (too few to tell)", "percent": show(percent)}
-            else:
-                known["seconds"] = f"{seconds:+.1f} ± {error:.1f}"
-                known["percent"] = f"{percent:+.1f} ± {percent_error:.1f}"
-        rows.append({**row, **known})
-    return f"{title}\n{render(columns, rows, 'text')}"
+    usage = {column.name: column for column in USAGE}
+    usage["late_share"], usage["empty_share"] = (
+        usage[name]._replace(form=".1%") for name in ("late_share", "empty_share")
+    )
+    columns = [Column("policy", "policy")]
+    is_sum = goal.objective not in SHOWN
+    if is_sum:
+        columns.append(Column("value", goal.objective, goal.format))
+    columns += FIGURES[:2]
+    columns += [x for name, x in usage.items() if more or name != "utilisation_share"]
+    if goal.has_limit:
+        columns.append(FIGURES[2]._replace(title="within"))
+        title += f"; within: share of the trials with {goal.cost} below {goal.limit}"
+    lines = [title, USAGE_MEANING] if more else [title]
+    rows = list_verdict(verdict)
+    lines.append(render(columns, rows, "text"))
+    beside = {"value": ("", "", 1.0)} if is_sum else {}
+    beside |= SHOWN
+    columns = [Column("policy", "policy")]
+    titles = {"value": goal.objective, "late": "late, points", "empty": "empty, points"}
+    columns += [
+        Column(name, titles.get(name, f"{name}, {unit}")) for name, (_, unit, _) in beside.items()
+    ]
+    shown: list[dict[str, object]] = []
+    for row in verdict.rows:
+        if row.difference is None:
+            continue
+        changes = {"value": row.difference, **row.changes}
+        cells = {name: show_difference(*changes[name][:2], "+") for name in beside}
+        shown.append({"policy": row.label, **cells})
+    difference = verdict.policy.difference
+    unknown = difference is None or math.isnan(difference.error)
+    lines.append(
+        f"Beside {best}, the best rule on the training records: less that of the rule, record by\nrecord, "
+        + ("too few records for an error" if unknown else "± standard error")
+    )
+    lines.append(render(columns, shown, "text"))
+    return "\n".join(lines)

@@ -6,9 +6,10 @@ A clairvoyant dispatcher could follow it. It is the best that was found, not a p
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,10 +18,16 @@ from acerl_np.kernels.annealing import Style, anneal_actions
 from acerl_np.kernels.beam import Guide, allocate_beam, search_beam
 from acerl_np.kernels.random import SEARCH, derive_key
 from acerl_np.kernels.rules import N_RULES
-from acerl_np.kernels.search import Found, allocate_found
-from acerl_np.kernels.state import allocate_state
+from acerl_np.kernels.search import allocate_found
+from acerl_np.kernels.state import (
+    OUTCOME_COST,
+    OUTCOME_VALUE,
+    Outcome,
+    allocate_state,
+    read_outcome,
+)
 from acerl_np.policies.static_search import find_static
-from acerl_np.problem.goal import Goal
+from acerl_np.problem.goal import PAPER, Goal, find_goal, read_objective
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.simulator import Simulator
@@ -29,11 +36,17 @@ from acerl_np.support.numbers import Whole
 from acerl_np.support.team import Team, lead
 from acerl_np.support.workers import count_cores
 
-BEAMS = (Guide(approach=40.0, delay_weight=0.05), Guide(approach=20.0, delay_weight=0.05))
-"""Beams that are searched one after the other: they err differently."""
+BEAMS = ((40.0, 0.05), (20.0, 0.05))
+"""Approach and delay weight of beams that are searched one after the other: they err differently."""
 
-STYLES = (Style(most_changes=6.0, mean_weight=0.1), Style(most_changes=4.0, mean_weight=0.3))
-"""How annealing chains move in turn; no style was best on all of the bundled records."""
+DELAY_BEAMS = ((40.0, 3.0), (20.0, 0.5))
+"""The same where the makespan is no part of the objective."""
+
+STYLES = ((6.0, 0.1, 12.0), (4.0, 0.3, 12.0))
+"""Most changes, mean weight and heat of annealing chains in turn; none was best on all bundled records."""
+
+DELAY_STYLES = ((6.0, 0.0, 12.0), (4.0, 0.0, 1.0))
+"""The same where the makespan is no part of the objective; the second starts from the best so far."""
 
 BEAM_WIDTH = 40_000
 ANNEALING_CHAINS = 16
@@ -42,16 +55,16 @@ ANNEALING_STEPS = 20_000
 DMH record."""
 
 
-def replay(instance: Instance, actions: Sequence[int]) -> tuple[float, float]:
-    """Play an action sequence and return makespan and tardiness; it must end with the episode."""
-    simulator = Simulator(instance)
+def replay(instance: Instance, actions: Sequence[int], goal: Goal = PAPER) -> Outcome:
+    """Play an action sequence, which must end with the episode; return what came out, one entry."""
+    simulator = Simulator(instance, goal=goal)
     for k, action in enumerate(actions):
         if simulator.done[0]:
             raise InputError(f"{instance.name}: over after {k} decisions; read {len(actions)}")
         simulator.step([action])
     if not simulator.done[0]:
         raise InputError(f"{instance.name}: not over after {len(actions)} decisions; expected more")
-    return float(simulator.makespan[0]), float(simulator.tardiness[0])
+    return read_outcome(simulator.state)
 
 
 def check_future(instance: Instance) -> None:
@@ -72,36 +85,66 @@ def measure_size(instance: Instance) -> float:
     return max(1.0, (instance.n_tasks / 30) ** 2 * (len(instance.layout.vehicles) / 3))
 
 
-def _search(instance: Instance, cost_limit: float, effort: float, seed: Whole) -> Iterator[Found]:
-    """Yield what each search finds, in one `Found` that the next search writes over."""
-    problem = build_problem([instance])
+class Candidate(NamedTuple):
+    """An action sequence, its objective and its cost; infinite where there is none."""
+
+    value: float = math.inf
+    cost: float = math.inf
+    actions: tuple[int, ...] = ()
+
+    def order(self, limit: float) -> tuple[bool, float, float]:
+        """Return what is smaller for a better one: below the limit the objective, else the cost."""
+        if self.cost < limit:
+            return False, self.value, self.cost
+        return True, self.cost, self.value
+
+
+def _search(
+    instance: Instance, goal: Goal, effort: float, seed: Whole, best: Candidate
+) -> Candidate:
+    """Return the best that any of the searches finds, or `best`."""
+    problem = build_problem([instance], goal=goal)
     n_breakdowns = sum(len(vehicle.breakdowns) for vehicle in instance.layout.vehicles)
     # Each task is assigned once, and once more after a breakdown on its way.
     n_levels = instance.n_tasks + n_breakdowns
-    size = measure_size(instance)
+    size, limit = measure_size(instance), goal.cost_limit
     found = allocate_found(n_levels)
+
+    def keep() -> Candidate:
+        value, cost = (float(found.outcome[k]) for k in (OUTCOME_VALUE, OUTCOME_COST))
+        actions = tuple(int(x) for x in found.actions if x >= 0)
+        return min(best, Candidate(value, cost, actions), key=lambda x: x.order(limit))
+
+    has_makespan = "makespan" in read_objective(goal.objective)
+    # A partial schedule shows its delays; what another cost will be is not known.
+    is_delay = goal.cost == "tardiness" and not goal.class_weights
     beam = allocate_beam(problem, max(8, int(effort * BEAM_WIDTH / size)), n_levels)
-    for guide in BEAMS:
-        search_beam(problem, beam, 0, guide, cost_limit, found)
-        yield found
+    for approach, delay_weight in BEAMS if has_makespan else DELAY_BEAMS:
+        guide = Guide(approach, delay_weight, limit if is_delay else math.inf)
+        search_beam(problem, beam, 0, guide, limit, found)
+        best = keep()
     del beam
     state = allocate_state(problem, 1)
     content = int.from_bytes(bytes.fromhex(instance.content_hash[:16]), signed=True)
     steps = max(200, int(effort * ANNEALING_STEPS / size))
     key = np.empty(4, np.uint32)
+    styles = STYLES if has_makespan else DELAY_STYLES
     for chain in range(ANNEALING_CHAINS):
         derive_key(seed, SEARCH, content, chain, key)
-        style = STYLES[chain % len(STYLES)]
-        anneal_actions(problem, state, 0, key, style, steps, cost_limit, found)
-        yield found
+        k = chain % len(styles)
+        style = Style(*styles[k], goal.scale, goal.cost_scale)
+        begin = () if has_makespan or k == 0 else best.actions
+        start = np.array(begin, np.int32)
+        anneal_actions(problem, state, 0, key, style, steps, limit, start, found)
+        best = keep()
+    return best
 
 
-def follow_static(instance: Instance, cost_limit: float) -> tuple[float, float, tuple[int, ...]]:
-    """Return makespan, tardiness and actions of the best static plan, inf and none if there is none."""
-    goal = Goal(cost_limit=cost_limit)
+def follow_static(instance: Instance, goal: Goal) -> Candidate:
+    """Return what the best static plan does, none if no plan is within the limit."""
     found = find_static(instance, goal=goal, within_limit=True, threads=1)
     if found is None or not np.isfinite(found.makespan[0]):
-        return math.inf, math.inf, ()
+        return Candidate()
     simulator = Simulator(instance)
     actions = []
     while not simulator.done[0]:
@@ -109,38 +152,44 @@ def follow_static(instance: Instance, cost_limit: float) -> tuple[float, float, 
         own = (v * N_RULES + found.plan.rules[v] for v in found.plan.order)
         actions.append(next(action for action in own if legal[action]))
         simulator.step([actions[-1]])
-    return float(simulator.makespan[0]), float(simulator.tardiness[0]), tuple(actions)
+    return Candidate(float(found.value[0]), float(found.cost[0]), tuple(actions))
 
 
 def find_hindsight(
-    instance: Instance, *, cost_limit: float = 50.0, effort: float = 1.0, seed: Whole = 0
+    instance: Instance,
+    *,
+    objective: str | Goal = "makespan",
+    cost_limit: float | None = None,
+    effort: float = 1.0,
+    seed: Whole = 0,
 ) -> Reference | None:
-    """Search the best action sequence of an instance with a tardiness below the limit, None if there is none.
+    """Search the best action sequence of an instance with a cost below the limit.
 
-    Beams over partial schedules, then annealing of whole sequences, beside the best static plan for this
-    record, so that none is better; the same arguments give the same sequence. `effort` is a factor on the
-    work: 1 takes about seven seconds of a core for a DMH record or a larger one.
+    Where none is found below the limit, it is that of the least cost, `within` false; None only where no
+    sequence finishes. Beams over partial schedules, then annealing of whole sequences, beside the best static
+    plan for this record, so that none is better; the same arguments give the same sequence. `effort` is a
+    factor on the work: 1 takes about seven seconds of a core for a DMH record or a larger one. Objective and
+    limit are those of `evaluate_policy`.
     """
+    goal = find_goal(objective, cost_limit)
     check_future(instance)
-    best = follow_static(instance, cost_limit)
-    for found in _search(instance, cost_limit, effort, seed):
-        makespan, tardiness = (float(x) for x in found.outcome)
-        if math.isfinite(makespan) and (makespan, tardiness) < best[:2]:
-            best = (makespan, tardiness, tuple(int(x) for x in found.actions if x >= 0))
-    if not best[2]:
+    best = _search(instance, goal, effort, seed, follow_static(instance, goal))
+    if not best.actions:
         return None
-    makespan, tardiness = replay(instance, best[2])
-    if (makespan, tardiness) != best[:2]:
-        raise InputError(
-            f"{instance.name}: the replay gives {makespan}, {tardiness}, not {best[:2]}"
-        )
-    return Reference(instance.name, instance.content_hash, cost_limit, makespan, tardiness, best[2])
+    played = replay(instance, best.actions, goal)
+    value, cost = float(played.value[0]), float(played.cost[0])
+    if (value, cost) != best[:2]:
+        raise InputError(f"{instance.name}: the replay gives {value}, {cost}, not {best[:2]}")
+    makespan, tardiness = float(played.makespan[0]), float(played.tardiness[0])
+    own = instance.name, instance.content_hash, goal
+    return Reference(*own, makespan, tardiness, value, cost, best.actions)
 
 
 def find_references(
     instances: Sequence[Instance],
     *,
-    cost_limit: float = 50.0,
+    objective: str | Goal = "makespan",
+    cost_limit: float | None = None,
     effort: float = 1.0,
     seed: Whole = 0,
     threads: int | None = None,
@@ -152,7 +201,8 @@ def find_references(
     `callback` is called with each instance and its reference, as they are found. The workers of `executor`
     search, by default threads; no result depends on it.
     """
-    search = partial(find_hindsight, cost_limit=cost_limit, effort=effort, seed=seed)
+    goal = find_goal(objective, cost_limit)
+    search = partial(find_hindsight, objective=goal, effort=effort, seed=seed)
     found: list[Reference | None] = [None] * len(instances)
     with lead(executor, threads or count_cores()) as team:
         for k, reference in team.run(search, instances):

@@ -11,65 +11,96 @@ import numpy as np
 from acerl_np.evaluation.metrics import normalise
 from acerl_np.evaluation.references import Reference, bundled_references, find_known
 from acerl_np.evaluation.trials import Playing, Trials, play_policy
+from acerl_np.policies.rules import YARDSTICKS
 from acerl_np.policies.static_search import StaticResult, find_static
 from acerl_np.problem.goal import Goal
 from acerl_np.problem.instance import Instance
 
-RULES_TO_BEAT = ("FCFS", "EDD", "NVF", "STD", "LWT", "AHP")
-"""The rules that the best one is chosen from; the others are draws."""
+PAPER_RULES = ("FCFS", "EDD", "NVF", "STD", "LWT", "AHP")
+"""The paper's rules that the best one is chosen from; the others are draws."""
 
-LITTLE_MAKESPAN = 0.01
-LITTLE_TARDINESS = 1.0
-"""Share of the makespan, and seconds of tardiness, up to which there is little to win."""
+RULES_TO_BEAT = (*PAPER_RULES, *YARDSTICKS)
+
+LITTLE_SHARE, LITTLE_SECONDS = 0.01, 1.0
+"""Share of the objective, and what weighs as much as so many seconds, up to which there is little to win."""
+
+
+def find_little(goal: Goal, value: float) -> float:
+    """Return what of an objective is little to win beside a value of it."""
+    return max(LITTLE_SHARE * abs(value), LITTLE_SECONDS * goal.scale)
 
 
 def choose_rule(results: Mapping[str, Trials]) -> str:
     """Return the best rule by the rules' trials on the training records.
 
-    That of the smallest mean makespan among those whose mean tardiness is below the limit; if none is, that
-    of the least mean tardiness. The first of equals; a rule that left an episode unfinished comes last.
+    That of the smallest mean objective among those whose mean cost is below the limit; if none is, that of
+    the least mean cost. The first of equals; a rule that left an episode unfinished comes last.
     """
 
     def order(name: str) -> tuple[bool, bool, float]:
         trials = results[name]
-        tardiness = float(trials.mean_tardiness().mean())
-        within = tardiness < trials.cost_limit
-        score = float(trials.mean_makespan().mean()) if within else tardiness
+        cost = float(trials.mean_cost().mean())
+        within = cost < trials.cost_limit
+        score = float(trials.mean_value().mean()) if within else cost
         return trials.unfinished > 0, not within, math.inf if math.isnan(score) else score
 
     return min(results, key=order)
 
 
 class Margin(NamedTuple):
-    """How far a rule is from hindsight, in the mean over the records: share of makespan, s of tardiness."""
+    """How far a rule is from hindsight, in the mean over the records.
+
+    Attributes
+    ----------
+    rule : str
+    goal : Goal
+    value : float
+        By how much the rule's objective is above that of hindsight.
+    hindsight : float
+        The objective of hindsight.
+    cost : float
+        By how much the rule's cost is above that of hindsight.
+    """
 
     rule: str
-    makespan: float
-    tardiness: float
+    goal: Goal
+    value: float
+    hindsight: float
+    cost: float
 
     @property
     def is_little(self) -> bool:
         """Whether there is little to win."""
-        return self.makespan <= LITTLE_MAKESPAN and self.tardiness <= LITTLE_TARDINESS
+        least = LITTLE_SECONDS * self.goal.cost_scale
+        costs_little = not self.goal.has_limit or self.cost <= least
+        return costs_little and self.value <= find_little(self.goal, self.hindsight)
 
     def sentence(self) -> str:
         """Return in one line that there is little to win."""
-        return (
-            f"Little to win here: {self.rule}, the best rule, is {100.0 * self.makespan:.1f} % of makespan "
-            f"and {self.tardiness:.1f} s of tardiness from hindsight."
-        )
+        goal = self.goal
+        gap = goal.show(self.value)
+        if goal.objective == "makespan":
+            gap = f"{100.0 * self.value / self.hindsight:.1f} %"
+        words = f"{gap} of {goal.objective}"
+        if goal.has_limit:
+            unit = goal.cost_unit and f" {goal.cost_unit}"
+            words += f" and {self.cost:.1f}{unit} of {goal.cost}"
+        return f"Little to win here: {self.rule}, the best rule, is {words} from hindsight."
 
 
 def measure_margin(rule: str, played: Trials, references: Sequence[Reference]) -> Margin:
     """Return how far a rule is from hindsight, by its trials and a reference for each of their records."""
-    best = np.mean([(item.makespan, item.tardiness) for item in references], axis=0)
-    makespan, tardiness = played.mean_makespan().mean(), played.mean_tardiness().mean()
-    return Margin(rule, float(makespan / best[0] - 1.0), float(tardiness - best[1]))
+    value, cost = np.mean([(item.value, item.cost) for item in references], axis=0).tolist()
+    own, own_cost = float(played.mean_value().mean()), float(played.mean_cost().mean())
+    return Margin(rule, played.goal, own - value, value, own_cost - cost)
 
 
 def play_best_rule(instances: Sequence[Instance], playing: Playing) -> tuple[str, Trials]:
-    """Return the best rule on these records and its trials."""
-    results = {name: play_policy(name, instances, playing) for name in RULES_TO_BEAT}
+    """Return the best rule on these records and its trials; on the paper's records that of its own."""
+    bundled = bundled_references()
+    is_paper = all(item.content_hash in bundled for item in instances)
+    names = PAPER_RULES if is_paper else RULES_TO_BEAT
+    results = {name: play_policy(name, instances, playing) for name in names}
     rule = choose_rule(results)
     return rule, results[rule]
 
@@ -84,9 +115,9 @@ class Comparison(NamedTuple):
     hindsight : tuple of Reference
         One for each record; empty if that of some record is not known.
     above_hindsight : ndarray
-        Mean makespan over that of hindsight, minus 1; nan where it is not known.
+        Mean objective over that of hindsight, minus 1; nan where it is not known or 0.
     of_the_way : ndarray
-        Share of the way from the best static plan to hindsight, in mean makespan; nan where either is
+        Share of the way from the best static plan to hindsight, in the mean objective; nan where either is
         not known or there is no way between them.
     static : StaticResult or None
         That best static plan, found on these very records; None where hindsight is not known.
@@ -105,25 +136,26 @@ def compare_trials(
     results: Sequence[Trials],
     references: Mapping[str, Reference],
 ) -> Comparison:
-    """Compare policies by their trials on the same records, with one cost limit.
+    """Compare policies by their trials on the same records, with one goal.
 
-    References of another limit are passed over; they stand by the content hash of their instances.
+    References of another goal are passed over; they stand by the content hash of their instances.
     """
     makespan = np.array([trials.mean_makespan() for trials in results])
     tardiness = np.array([trials.mean_tardiness() for trials in results])
-    limit = results[0].cost_limit
-    known = find_known(instances, references, limit)
+    goal = results[0].goal
+    known = find_known(instances, references, goal)
     hindsight = tuple(item for item in known if item is not None)
     above = way = np.full(len(results), np.nan)
     static = None
     if len(hindsight) < len(instances):
         hindsight = ()
     else:
-        mean = makespan.mean(axis=1)
-        best = float(np.mean([item.makespan for item in hindsight]))
-        above = mean / best - 1.0
-        static = find_static(instances, goal=results[0].goal)
-        start = best if static is None else float(static.makespan.mean())
+        mean = np.array([trials.mean_value().mean() for trials in results])
+        best = float(np.mean([item.value for item in hindsight]))
+        if best > 0.0:
+            above = mean / best - 1.0
+        static = find_static(instances, goal=goal)
+        start = best if static is None else float(static.value.mean())
         if start > best:
             way = (start - mean) / (start - best)
     m, c = (normalise(values, values) for values in (makespan, tardiness))
@@ -139,15 +171,15 @@ class Hindsight(NamedTuple):
 
 
 def compare_references(
-    instances: Sequence[Instance], found: Sequence[Reference | None], *, cost_limit: float = 50.0
+    instances: Sequence[Instance], found: Sequence[Reference | None], goal: Goal
 ) -> list[Hindsight]:
     """Put what a search found beside the best static plan within the limit and the bundled reference."""
-    stored = bundled_references()
+    stored = find_known(instances, bundled_references(), goal)
     return [
         Hindsight(
             reference,
-            find_static(instance, goal=Goal(cost_limit=cost_limit), within_limit=True),
-            stored.get(instance.content_hash),
+            find_static(instance, goal=goal, within_limit=True),
+            known,
         )
-        for instance, reference in zip(instances, found, strict=True)
+        for instance, reference, known in zip(instances, found, stored, strict=True)
     ]

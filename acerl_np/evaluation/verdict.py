@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Literal, NamedTuple
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.evaluation.hindsight import find_references, measure_size
 from acerl_np.evaluation.hold_out import make_noised
-from acerl_np.evaluation.margin import LITTLE_MAKESPAN, Margin, measure_margin, play_best_rule
+from acerl_np.evaluation.margin import Margin, find_little, measure_margin, play_best_rule
 from acerl_np.evaluation.trials import METRICS, Playing, Trials, play_policy
 from acerl_np.policies.index import IndexPolicy
 from acerl_np.policies.lookahead import Lookahead
 from acerl_np.policies.network import Policy
 from acerl_np.policies.static import StaticPlan, fit_static
-from acerl_np.problem.goal import Goal, find_goal
+from acerl_np.problem.goal import PAPER, Goal, find_goal
 from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.support.errors import InputError, PolicyError
 from acerl_np.support.numbers import Whole
@@ -34,46 +35,83 @@ MARGIN_EFFORT, MARGIN_RECORDS, MAX_MARGIN_SIZE = 0.02, 5, 200.0
 """Of the quick searches in hindsight that tell whether there is little to win: effort, most records,
 and their most work together in DMH records; 200 take about half a minute of a core."""
 
-Kind = Literal["unseen", "noised"]
+SECONDS_PER_DECISION, SECONDS_PER_SIZE = 30.0 / MAX_AHEAD_DECISIONS, 30.0 / MAX_MARGIN_SIZE
+"""Seconds of a core that a decision ahead takes, and that hindsight takes for the work of a DMH record."""
+
+Kind = Literal["unseen", "noised", "folds"]
+
+SHOWN = {
+    "makespan": ("makespan", "s", 1.0),
+    "tardiness": ("tardiness", "s", 1.0),
+    "late": ("late tasks", "points", 100.0),
+    "waiting": ("waiting", "s", 1.0),
+    "empty": ("empty metres", "points", 100.0),
+}
+"""Each measure's name in a sentence, the unit that a difference is shown in, and that of `Trials` in it."""
+
+TOLD = ("makespan", "tardiness", "late", "waiting")
+"""Measures of which a verdict's sentences always speak."""
 
 
 class Difference(NamedTuple):
-    """A paired difference of makespans over records: mean, its standard error, and in % of the other's mean.
+    """A paired difference over records: mean, its standard error, and both in % of the other's mean.
 
-    Negative is shorter; the errors are nan for fewer than `FEWEST_RECORDS`.
+    Negative is less; the errors are nan for fewer than `FEWEST_RECORDS`, the percentages where the other's
+    mean is 0.
     """
 
-    seconds: float
+    amount: float
     error: float
     percent: float
     percent_error: float
 
     @property
     def sign(self) -> int | None:
-        """-1 shorter, 1 longer by more than two standard errors, 0 neither; None if that is unknown."""
+        """-1 less, 1 more by more than two standard errors, 0 neither; None if that is unknown."""
         if math.isnan(self.error):
             return None
-        if abs(self.seconds) <= 2.0 * self.error:
+        if abs(self.amount) <= max(2.0 * self.error, 1e-9):
             return 0
-        return -1 if self.seconds < 0.0 else 1
+        return -1 if self.amount < 0.0 else 1
 
 
 def compare_paired(own: ArrayLike, other: ArrayLike) -> Difference:
-    """Return how far a policy's mean makespans (n_records,) are from another's; nan if one is."""
+    """Return how far a policy's means of records (n_records,) are from another's; nan if one is."""
     x, y = np.asarray(own, np.float64), np.asarray(other, np.float64)
     difference = x - y
-    seconds, scale = float(difference.mean()), 100.0 / float(y.mean())
+    amount, mean = float(difference.mean()), float(y.mean())
+    scale = 100.0 / mean if mean else math.nan
     error = math.nan
     if len(difference) >= FEWEST_RECORDS:
         error = float(difference.std(ddof=1)) / math.sqrt(len(difference))
-    return Difference(seconds, error, seconds * scale, error * scale)
+    return Difference(amount, error, amount * scale, error * scale)
+
+
+def show_difference(amount: float, error: float, sign: str = "z") -> str:
+    """Return a difference, with its standard error if known, in as many digits as these need."""
+    known = 0.0 if math.isnan(error) else error
+    if max(abs(amount), known) < 1e-9:
+        return "0"
+    least = abs(amount) if math.isnan(error) else max(error, 1e-3 * abs(amount))
+    digits = max(1, -math.floor(math.log10(least)))
+    shown = f"{amount:{sign}.{digits}f}"
+    return shown if math.isnan(error) else f"{shown} ± {error:.{digits}f}"
+
+
+def show_seconds(seconds: float) -> str:
+    """Return about how long something takes, in words."""
+    minutes = seconds / 60.0
+    if minutes < 1.5:
+        return f"about {max(1.0, seconds):.0f} s"
+    return f"about {minutes:.0f} min" if minutes < 90.0 else f"about {minutes / 60.0:.0f} h"
 
 
 class VerdictRow(NamedTuple):
     """A line of a verdict: figures of `Trials` over the records, nan where one has no finished trial.
 
-    The limit is kept where the mean tardiness is below it. The difference is that of the makespan to the best
-    rule's, None for that rule itself; `trials` are those of each record.
+    The limit is kept where the mean cost is below it. The difference is that of the objective to the best
+    rule's, and `changes` are those of each measure, shares in percent; None and empty for that rule itself.
+    `trials` are those of each record.
     """
 
     label: str
@@ -88,23 +126,37 @@ class VerdictRow(NamedTuple):
     waiting: float = math.nan
     utilisation: float = math.nan
     empty: float = math.nan
+    value: float = math.nan
+    cost: float = math.nan
+    changes: Mapping[str, Difference] = MappingProxyType({})
 
     @classmethod
     def of(cls, label: str, trials: Trials, other: Trials | None = None) -> VerdictRow:
         """Return the row of a policy's trials beside those of the best rule."""
-        difference = None
+        difference, changes = None, {}
         if other is not None:
-            difference = compare_paired(trials.mean_makespan(), other.mean_makespan())
+            difference = compare_paired(trials.mean_value(), other.mean_value())
+            for name, (_, _, unit) in SHOWN.items():
+                both = (unit * getattr(x, f"mean_{name}")() for x in (trials, other))
+                changes[name] = compare_paired(*both)
         means = {name: float(getattr(trials, f"mean_{name}")().mean()) for name in METRICS}
         return cls(
             label=label,
             **means,
             satisfied=trials.satisfied,
-            within_limit=means["tardiness"] < trials.cost_limit,
+            within_limit=means["cost"] < trials.cost_limit,
             difference=difference,
             unfinished=trials.unfinished,
             trials=trials.makespan.shape[1],
+            changes=changes,
         )
+
+
+class Fold(NamedTuple):
+    """A policy that was trained on all training records but some, which judge it."""
+
+    policy: Policy | IndexPolicy
+    unseen: Sequence[Instance]
 
 
 class Verdict(NamedTuple):
@@ -115,6 +167,8 @@ class Verdict(NamedTuple):
     rows : tuple of VerdictRow
         The policy, the best rule on the training records, and what else could be played: the static plan, and
         both with lookahead.
+    goal : Goal
+        By whose objective and limit it is judged.
     plan : StaticPlan or None
         Fitted on the training records.
     notes : tuple of str
@@ -122,16 +176,19 @@ class Verdict(NamedTuple):
     margin : Margin or None
         How far the best rule is from hindsight, by a quick search on some of the records; None where a row
         has shown that there is more to win, or it was not sought.
+    n_folds : int
+        Of `kind` "folds": policies that stand for this one, each judged by the records that it has not seen.
     """
 
     rows: tuple[VerdictRow, ...]
     best_rule: str
     kind: Kind
     n_records: int
-    cost_limit: float
+    goal: Goal = PAPER
     plan: StaticPlan | None = None
     notes: tuple[str, ...] = ()
     margin: Margin | None = None
+    n_folds: int = 0
 
     @property
     def policy(self) -> VerdictRow:
@@ -147,39 +204,80 @@ class Verdict(NamedTuple):
         """Return what it was judged on, such as "3 unseen records"."""
         if self.kind == "unseen":
             return f"{self.n_records} unseen record{'s' if self.n_records > 1 else ''}"
+        if self.kind == "folds":
+            return (
+                f"{self.n_records} records in {self.n_folds} folds, each judging a policy that has not "
+                "seen it"
+            )
         return f"{self.n_records} noised copies of the training records, not unseen ones"
 
     def sentence(self) -> str:
-        """Return the verdict in one sentence."""
-        return f"On {self.place()}: {self._compare()}."
+        """Return the verdict: a sentence by the objective, and one for each measure that it leaves open.
 
-    def _compare(self) -> str:
-        difference, name = self.policy.difference, self.best_rule
+        Under the paper's goal the latter speak of what has changed alone.
+        """
+        words, rest = self._compare()
+        return " ".join([f"On {self.place()}: {words}.", *rest])
+
+    def _compare(self) -> tuple[str, list[str]]:
+        difference, name, goal = self.policy.difference, self.best_rule, self.goal
         for row, who in ((self.policy, "the policy"), (self.rule, name)):
             if row.unfinished:
                 episodes = self.n_records * row.trials
-                return f"{who} did not finish {row.unfinished} of {episodes} episodes"
+                return f"{who} did not finish {row.unfinished} of {episodes} episodes", []
         assert difference is not None
         inside, rule_inside = self.policy.within_limit, self.rule.within_limit
         gains = inside and not rule_inside
         limit = "within the limit" if inside else "over the limit"
         # A policy over the limit is never called better, nor one called worse that alone keeps it.
         word = {
-            -1: "better" if inside else "shorter",
-            0: "no shorter" if gains else "no better",
-            1: "longer" if gains else "worse",
+            -1: "better" if inside else "lower",
+            0: "no lower" if gains else "no better",
+            1: "higher" if gains else "worse",
         }
-        sign, amount = difference.sign, f"{difference.percent:z.1f}"
+        sign, amount, error, unit = difference.sign, *difference[:2], goal.unit
+        if goal.objective in SHOWN:
+            unit = SHOWN[goal.objective][1]
+        if goal.objective == "makespan":
+            (amount, error), unit = difference[2:], "%"
+        unit = unit and f" {unit}"
         if sign is None:
-            return f"too few records to tell ({amount} % makespan beside {name}, {limit})"
-        by = f"± {difference.percent_error:.1f} %"
-        words = f"{word[sign]} than {name} "
-        words += f"by {abs(difference.percent):.1f} {by}" if sign else f"({amount} {by})"
-        if not inside and not rule_inside:
-            return f"{words}, both {limit}"
-        contrast = (sign < 0) != inside and inside != rule_inside
-        rest = f", as {name} is not" if gains else ""
-        return f"{words}{', but' if contrast else ' and'} {limit}{rest}"
+            amount_shown = f"{goal.objective} {show_difference(amount, error, '+')}{unit}"
+            where = f", {limit}" if goal.has_limit else ""
+            return f"too few records to tell ({amount_shown} beside {name}{where})", []
+        words = f"{word[sign]} than {name} in {goal.objective} "
+        shown = show_difference(abs(amount) if sign else amount, error)
+        words += f"by {shown}{unit}" if sign else f"({shown}{unit})"
+        contrast = False
+        if goal.has_limit and not inside and not rule_inside:
+            words += f", both {limit}"
+        elif goal.has_limit:
+            contrast = (sign < 0) != inside and inside != rule_inside
+            rest = f", as {name} is not" if gains else ""
+            words += f"{', but' if contrast else ' and'} {limit}{rest}"
+        changes = {
+            measure: x
+            for measure, x in self.policy.changes.items()
+            if measure != goal.objective and (measure in TOLD or x.sign)
+        }
+        # What goes against the first words belongs into their sentence.
+        against = [m for m, x in changes.items() if x.sign and x.sign != sign]
+        if against:
+            joint = ", but " if any(changes[m].sign != 1 or sign for m in against) else ", and "
+            joint = "; and " if contrast else joint
+            words += joint + ", ".join(_tell(m, changes[m]) for m in against)
+        rest = [m for m, x in changes.items() if m not in against and (x.sign or goal != PAPER)]
+        return words, [f"{_tell(m, changes[m]).capitalize()}." for m in rest]
+
+
+def _tell(measure: str, change: Difference) -> str:
+    """Return what happened to a measure, in words."""
+    name, unit, _ = SHOWN[measure]
+    if not change.sign:
+        shown = show_difference(change.amount, change.error, "+")
+        return f"{name} the same" if shown == "0" else f"{name}: no clear change ({shown} {unit})"
+    shown = show_difference(abs(change.amount), change.error)
+    return f"{name} {shown} {unit} {'less' if change.sign < 0 else 'more'}"
 
 
 def judge(
@@ -187,6 +285,7 @@ def judge(
     training: Instance | Sequence[Instance],
     unseen: Instance | Sequence[Instance] = (),
     *,
+    folds: Sequence[Fold] = (),
     trials: int = 30,
     seed: Whole = 0,
     objective: str | Goal = "makespan",
@@ -199,7 +298,8 @@ def judge(
 
     The best rule is chosen and the static plan fitted on the training records, and lookahead draws its
     futures from them; the unseen ones only judge. If there are none, noised copies of the training records do
-    (`hold_out.make_noised`).
+    (`hold_out.make_noised`); or, with `folds`, each training record judges the policy of the fold that has
+    not seen it, beside a plan and futures of that fold's training records. The rule is that of all.
 
     Each record is played `trials` times, with lookahead at most `AHEAD_TRIALS` times, by so many `futures` of
     a decision, 0 for no such rows. The other options are those of `evaluate_policy`.
@@ -207,7 +307,8 @@ def judge(
     Raises
     ------
     InputError
-        If there is no training record, one of them is among the unseen, or an option is unusable.
+        If there is no training record, one of them is among the unseen, a record of the folds is none of
+        them, or an option is unusable.
     PolicyError
         If the policy does not fit the records.
 
@@ -227,61 +328,101 @@ def judge(
     seen = next((item for item in judges if item.content_hash in hashes), None)
     if seen is not None:
         raise InputError(f"unseen: {seen.name} is among the training records; expected others")
-    kind: Kind = "unseen" if judges else "noised"
+    kind: Kind = "unseen" if judges else "folds" if folds else "noised"
     goal = find_goal(objective, cost_limit)
     playing = Playing(trials, seed, None, goal, horizon, threads)
-    judges = judges or make_noised(known, seed=seed)
+    groups = [(policy, known, judges or make_noised(known, seed=seed))]
+    if kind == "folds":
+        groups = [(fold.policy, *_part(known, fold.unseen)) for fold in folds]
+    judges = [record for _, _, some in groups for record in some]
     rule, _ = play_best_rule(known, playing)
     other = play_policy(rule, judges, playing)
-    own = play_policy(policy, judges, playing)
+    own = _join([play_policy(base, some, playing) for base, _, some in groups])
     rows = [VerdictRow.of("policy", own, other), VerdictRow.of(rule, other)]
     notes = []
     plan = None
+    how: dict[str, Any] = {"objective": goal, "seed": seed, "horizon": horizon, "threads": threads}
     try:
-        plan = fit_static(known, objective=goal, seed=seed, horizon=horizon, threads=threads)
-        rows.append(VerdictRow.of("static plan", play_policy(plan, judges, playing), other))
+        plans = [fit_static(seen, **how) for _, seen, _ in groups]
+        parts = [
+            play_policy(x, some, playing) for x, (_, _, some) in zip(plans, groups, strict=True)
+        ]
+        rows.append(VerdictRow.of("static plan", _join(parts), other))
+        plan = plans[0] if kind != "folds" else fit_static(known, **how)
     except PolicyError as error:
         notes.append(f"static plan left out: {error}")
-    bases = [("policy", policy)] if isinstance(policy, Policy | IndexPolicy) else []
-    for label, base in [*bases, (rule, rule)] if futures else []:
-        label = f"{label}, lookahead {futures}"
+    labels = ["policy", rule] if isinstance(policy, Policy | IndexPolicy) else [rule]
+    for label in labels if futures else []:
         try:
             few = _count_ahead_trials(judges, futures, min(trials, AHEAD_TRIALS))
-            ahead = Lookahead(
-                base, history=known, futures=futures, seed=seed, cost_limit=goal.cost_limit
-            )
-            found = play_policy(ahead, judges, replace(playing, trials=few))
-            rows.append(VerdictRow.of(label, found, other))
+            parts = []
+            for base, seen, some in groups:
+                ahead = Lookahead(
+                    rule if label == rule else base,
+                    history=seen,
+                    futures=futures,
+                    seed=seed,
+                    cost_limit=min(goal.cost_limit, 1e9),
+                )
+                parts.append(play_policy(ahead, some, replace(playing, trials=few)))
+            rows.append(VerdictRow.of(f"{label}, lookahead {futures}", _join(parts), other))
         except PolicyError as error:
-            notes.append(f"{label} left out: {error}")
-    margin = _find_margin(rows, judges, other, playing)
+            notes.append(f"{label}, lookahead {futures} left out: {error}")
+    margin, note = _find_margin(rows, judges, other, playing)
+    notes += [note] if note else []
     once = tuple(dict.fromkeys(notes))
-    return Verdict(tuple(rows), rule, kind, len(judges), goal.cost_limit, plan, once, margin)
+    return Verdict(tuple(rows), rule, kind, len(judges), goal, plan, once, margin, len(folds))
+
+
+def _part(
+    known: Sequence[Instance], unseen: Sequence[Instance]
+) -> tuple[list[Instance], list[Instance]]:
+    """Return the training records of a fold, and those that judge it."""
+    own, hashes = list(unseen), {item.content_hash for item in unseen}
+    rest = [item for item in known if item.content_hash not in hashes]
+    strange = hashes - {item.content_hash for item in known}
+    if strange or not own or not rest:
+        raise InputError("folds: expected some of the training records in each, not all of them")
+    return rest, own
+
+
+def _join(parts: Sequence[Trials]) -> Trials:
+    """Return the trials of several lists of records as those of one list."""
+    return replace(
+        parts[0],
+        instances=tuple(name for part in parts for name in part.instances),
+        decisions=sum(part.decisions for part in parts),
+        **{name: np.concatenate([getattr(part, name) for part in parts]) for name in METRICS},
+    )
 
 
 def _find_margin(
     rows: Sequence[VerdictRow], records: Sequence[Instance], played: Trials, playing: Playing
-) -> Margin | None:
-    """Return how far the best rule, the second row, is from hindsight, None if farther than little."""
-    least = min((row.makespan for row in rows if row.within_limit), default=math.inf)
-    if rows[1].makespan > (1.0 + LITTLE_MAKESPAN) * least or played.unfinished:
-        return None
+) -> tuple[Margin | None, str]:
+    """Return how far the best rule, the second row, is from hindsight, None if farther than little.
+
+    Or None and what was not sought, and how to seek it.
+    """
+    goal, rule = playing.goal, rows[1]
+    least = min((row.value for row in rows if row.within_limit), default=math.inf)
+    if rule.value - least > find_little(goal, least) or played.unfinished:
+        return None, ""
     some = np.linspace(0, len(records) - 1, min(MARGIN_RECORDS, len(records))).astype(int)
     chosen = [records[k] for k in some]
-    random = any(item.layout.has_random_breakdowns for item in chosen)
-    if random or sum(map(measure_size, chosen)) > MAX_MARGIN_SIZE:
-        return None
+    if any(item.layout.has_random_breakdowns for item in chosen):
+        return None, ""
+    size = sum(map(measure_size, chosen))
+    if size > MAX_MARGIN_SIZE:
+        time = show_seconds(SECONDS_PER_SIZE * size)
+        how = f"acerl-np hindsight --effort {MARGIN_EFFORT}"
+        return None, f"hindsight left out: {time} for {len(chosen)} of the records ({how})"
     found = find_references(
-        chosen,
-        cost_limit=playing.goal.cost_limit,
-        effort=MARGIN_EFFORT,
-        seed=playing.seed,
-        threads=playing.threads,
+        chosen, objective=goal, effort=MARGIN_EFFORT, seed=playing.seed, threads=playing.threads
     )
     known = [item for item in found if item is not None]
     if len(known) < len(found):
-        return None
-    return measure_margin(rows[1].label, played.select(some), known)
+        return None, ""
+    return measure_margin(rule.label, played.select(some), known), ""
 
 
 def _count_ahead_trials(records: Sequence[Instance], futures: int, most: int) -> int:
@@ -294,8 +435,9 @@ def _count_ahead_trials(records: Sequence[Instance], futures: int, most: int) ->
     )
     affordable = MAX_AHEAD_DECISIONS // max(1, each)
     if affordable == 0:
+        time = show_seconds(SECONDS_PER_DECISION * each)
         raise PolicyError(
-            f"about {each:.1g} decisions on {len(records)} records take too long here "
-            "(acerl-np evaluate --lookahead)"
+            f"{time} for one trial of the {len(records)} records (acerl-np evaluate --lookahead "
+            f"{futures} --trials 1)"
         )
     return min(most, affordable)

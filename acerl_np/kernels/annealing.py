@@ -12,19 +12,19 @@ from acerl_np.kernels.events import has_choice, start_episode
 from acerl_np.kernels.random import draw_uniform
 from acerl_np.kernels.rollout import apply_action
 from acerl_np.kernels.rules import N_RULES
-from acerl_np.kernels.search import clear_found
+from acerl_np.kernels.search import clear_found, copy_outcome, is_better
 from acerl_np.support.compiled import inner_kernel, kernel
 
 LATE_PENALTY = 20.0
-"""What annealing adds, s, once the tardiness reaches the limit: a sequence within the limit is worth so
-much makespan."""
+"""What annealing adds, s, once the cost reaches the limit: a sequence within the limit is worth so much
+makespan, or of another objective what weighs as much."""
 
 LATE_WEIGHT = 10.0
-"""What it adds for each second of tardiness above the limit, so that the way back pays at every step."""
+"""What it adds for each second of tardiness above the limit, or for what of another cost weighs as much, so
+that the way back pays at every step."""
 
-COLDEST, HEAT = 0.2, 12.0
-"""Temperature of annealing at the end, s, and what it is above that at the beginning: at first a sequence
-that is 12 s worse is accepted about every third time, at the end hardly one that is 1 s worse."""
+COLDEST = 0.2
+"""Temperature of annealing at the end, s: hardly a sequence that is 1 s worse is accepted."""
 
 ACCEPT_DRAW = 99
 """Draw of an annealing step that decides whether it is accepted: after those of any `Style`'s changes."""
@@ -37,10 +37,15 @@ class Style(NamedTuple):
     ----------
     most_changes : float, actions that a step changes at most; few are likelier than many; below 40
     mean_weight : float, weight of the mean finish in the score, see `score_episode`
+    heat : float, temperature at the beginning above that at the end, s
+    scale, cost_scale : float, what of the objective and of the cost weighs as much as 1 s
     """
 
     most_changes: float
     mean_weight: float
+    heat: float
+    scale: float
+    cost_scale: float
 
 
 @inner_kernel
@@ -66,11 +71,11 @@ def play_genes(problem, state, b, instance, genes, actions, is_open):
 
 
 @inner_kernel
-def score_episode(problem, state, b, cost_limit, mean_weight):
-    """Return what the search minimises: makespan, a little of the mean finish, and a penalty.
+def score_episode(problem, state, b, cost_limit, style):
+    """Return what the search minimises, s: the objective, a little of the mean finish, and a penalty.
 
-    The mean finish leads across the plateaus of the makespan; a tardiness at or above the limit
-    costs more the larger it is.
+    The mean finish leads across the plateaus of the objective; a cost at or above the limit adds more the
+    larger it is.
     """
     if state.episode[b, S.EPISODE_PHASE] != S.FINISHED:
         return np.inf
@@ -78,8 +83,8 @@ def score_episode(problem, state, b, cost_limit, mean_weight):
     total = 0.0
     for task in range(n):
         total += np.float64(state.task[b, task, S.TASK_FINISH])
-    score = state.outcome[b, S.OUTCOME_MAKESPAN] + mean_weight * total / n
-    excess = state.outcome[b, S.OUTCOME_TARDINESS] - cost_limit
+    score = state.outcome[b, S.OUTCOME_VALUE] / style.scale + style.mean_weight * total / n
+    excess = (state.outcome[b, S.OUTCOME_COST] - cost_limit) / style.cost_scale
     if excess >= 0.0:
         score += LATE_PENALTY + LATE_WEIGHT * excess
     return score
@@ -102,8 +107,8 @@ def change_genes(genes, is_open, used, n_genes, key, step, most_changes):
 
 
 @kernel
-def anneal_actions(problem, state, instance, key, style, n_steps, cost_limit, found):
-    """Anneal the action sequence of one instance; keep the best that is within the limit.
+def anneal_actions(problem, state, instance, key, style, n_steps, cost_limit, start, found):
+    """Anneal the action sequence of one instance; keep the best, see `Found`.
 
     Parameters
     ----------
@@ -111,7 +116,8 @@ def anneal_actions(problem, state, instance, key, style, n_steps, cost_limit, fo
     instance : int, row of `problem`
     key : ndarray(uint32, (4,)), stream of the draws
     n_steps : int, episodes to play
-    cost_limit : float, s, the tardiness of a kept sequence is below it
+    cost_limit : float, the cost of a kept sequence is below it where that is within reach
+    start : ndarray(int32, (n,)), actions to start from; the rest is drawn
     found : Found, output
     """
     n_max = len(found.actions)
@@ -123,25 +129,27 @@ def anneal_actions(problem, state, instance, key, style, n_steps, cost_limit, fo
     was_open = np.zeros(n_max, np.bool_)
     for k in range(n_max):
         genes[k] = np.int32(draw_uniform(key, 0, k) * n_genes)
+    for k in range(len(start)):
+        genes[k] = start[k]
     used = play_genes(problem, state, 0, instance, genes, actions, is_open)
-    current = score_episode(problem, state, 0, cost_limit, style.mean_weight)
+    current = score_episode(problem, state, 0, cost_limit, style)
     clear_found(found)
     best = found.outcome
     for step in range(1, n_steps + 1):
         heat = 1.0 - step / n_steps
-        temperature = COLDEST + HEAT * heat * heat
+        temperature = COLDEST + style.heat * heat * heat
         candidate[:] = genes
         change_genes(candidate, is_open, used, n_genes, key, step, style.most_changes)
         n = play_genes(problem, state, 0, instance, candidate, actions, was_open)
-        score = score_episode(problem, state, 0, cost_limit, style.mean_weight)
-        makespan = state.outcome[0, S.OUTCOME_MAKESPAN]
-        tardiness = state.outcome[0, S.OUTCOME_TARDINESS]
-        better = makespan < best[S.OUTCOME_MAKESPAN] or (
-            makespan == best[S.OUTCOME_MAKESPAN] and tardiness < best[S.OUTCOME_TARDINESS]
+        score = score_episode(problem, state, 0, cost_limit, style)
+        outcome = state.outcome[0]
+        is_tie = (
+            outcome[S.OUTCOME_VALUE] == best[S.OUTCOME_VALUE]
+            and outcome[S.OUTCOME_COST] < min(best[S.OUTCOME_COST], cost_limit)
         )
-        if state.episode[0, S.EPISODE_PHASE] == S.FINISHED and tardiness < cost_limit and better:
-            best[S.OUTCOME_MAKESPAN] = makespan
-            best[S.OUTCOME_TARDINESS] = tardiness
+        is_over = state.episode[0, S.EPISODE_PHASE] == S.FINISHED
+        if is_over and (is_tie or is_better(found, outcome, cost_limit)):
+            copy_outcome(outcome, found)
             found.actions[:] = -1
             found.actions[:n] = actions[:n]
         accept = score <= current

@@ -10,7 +10,7 @@ from acerl_np.kernels import state as S
 from acerl_np.kernels.events import advance_events, assign_task, has_choice, start_episode
 from acerl_np.kernels.rollout import apply_action
 from acerl_np.kernels.rules import N_RULES, select_task
-from acerl_np.kernels.search import clear_found
+from acerl_np.kernels.search import clear_found, copy_outcome, is_better
 from acerl_np.kernels.state import Problem, State, allocate_state, copy_row, find_due
 from acerl_np.support.compiled import inner_kernel, kernel
 
@@ -29,10 +29,12 @@ class Guide(NamedTuple):
     ----------
     approach : float, m, empty way that each task not yet assigned is expected to take
     delay_weight : float, what a second of delay counts
+    most_delay : float, s, mean delay from which a partial schedule is given up
     """
 
     approach: float
     delay_weight: float
+    most_delay: float
 
 
 class Beam(NamedTuple):
@@ -184,7 +186,7 @@ def expand_parent(problem, beam, level, b, n, guide, cost_limit, found):
     """
     parents, children = beam.parents, beam.children
     i = parents.episode[b, S.EPISODE_INSTANCE]
-    most_delay = cost_limit * problem.instance[i, S.INSTANCE_N_TASKS]
+    most_delay = guide.most_delay * problem.instance[i, S.INSTANCE_N_TASKS]
     trial = beam.origin.shape[1]
     for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
         if not has_choice(problem, parents, b, v):
@@ -201,11 +203,8 @@ def expand_parent(problem, beam, level, b, n, guide, cost_limit, found):
             advance_events(problem, children, trial)
             action = v * N_RULES + rule
             if children.episode[trial, S.EPISODE_PHASE] != S.RUNNING:
-                makespan = children.outcome[trial, S.OUTCOME_MAKESPAN]
-                tardiness = children.outcome[trial, S.OUTCOME_TARDINESS]
-                if tardiness < cost_limit and makespan < found.outcome[S.OUTCOME_MAKESPAN]:
-                    found.outcome[S.OUTCOME_MAKESPAN] = makespan
-                    found.outcome[S.OUTCOME_TARDINESS] = tardiness
+                if is_better(found, children.outcome[trial], cost_limit):
+                    copy_outcome(children.outcome[trial], found)
                     keep_sequence(beam, level, b, action, found)
                 continue
             estimate = estimate_rest(problem, children, trial, guide, most_delay)
@@ -248,7 +247,7 @@ def search_beam(problem, beam, instance, guide, cost_limit, found):
     ----------
     beam : Beam, from `allocate_beam`: the children of a level must fit
     instance : int, row of `problem`
-    cost_limit : float, s, the tardiness of a kept sequence is below it
+    cost_limit : float, the cost of a kept sequence is below it where that is within reach
     found : Found, output, as long as the beam has levels
     """
     clear_found(found)

@@ -1,11 +1,14 @@
 """Verdicts by hand: the best rule, paired differences, sentences; and records that are held back."""
 
 import math
+import re
 from dataclasses import replace
 
 import numba
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import acerl_np
 from acerl_np.evaluation.hold_out import hold_out, make_noised
@@ -13,19 +16,21 @@ from acerl_np.evaluation.margin import choose_rule
 from acerl_np.evaluation.trials import Trials
 from acerl_np.evaluation.verdict import Difference, Verdict, VerdictRow, compare_paired, judge
 from acerl_np.policies.lookahead import Lookahead
-from acerl_np.problem.goal import PAPER
+from acerl_np.problem.goal import PAPER, Goal
 
 needs_jit = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="plays many episodes")
 
 
-def make_trials(makespan, tardiness, late=None):
-    """Trials of so many records, one each."""
+LATE_LIMIT = Goal("late", cost="waiting", cost_limit=3.0)
+
+
+def make_trials(makespan, tardiness, goal=PAPER):
+    """Trials of so many records, one each; under another goal the two are objective and cost."""
     makespan = np.array(makespan, float)[:, np.newaxis]
-    late = np.zeros_like(makespan) if late is None else np.array(late, float)[:, np.newaxis]
     names = tuple(f"r{k}" for k in range(len(makespan)))
     tardiness = np.array(tardiness, float)[:, np.newaxis]
-    usage = [late] * 4
-    return Trials(names, makespan, tardiness, 9, PAPER, *usage, makespan, tardiness)
+    usage = [np.zeros_like(makespan)] * 4
+    return Trials(names, makespan, tardiness, 9, goal, *usage, makespan, tardiness)
 
 
 @pytest.mark.parametrize(
@@ -39,6 +44,8 @@ def make_trials(makespan, tardiness, late=None):
         ({"A": ([100, 102], [40, 40]), "B": ([90, 90], [50, 50])}, "A"),
         # None is below it: the least tardiness, whatever the makespan.
         ({"A": ([10, 10], [60, 70]), "B": ([90, 90], [61, 60])}, "B"),
+        # Another objective and another cost, of which 3 is the limit.
+        ({"A": ([5, 5], [1, 2], LATE_LIMIT), "B": ([4, 4], [3, 3], LATE_LIMIT)}, "A"),
         # The first of equals.
         ({"A": ([9, 9], [1, 2]), "B": ([8, 10], [2, 1])}, "A"),
         # One that does not finish comes last.
@@ -53,13 +60,13 @@ def test_paired_differences_and_their_errors_by_hand():
     other = [100.0, 200.0, 300.0, 400.0, 500.0]
     found = compare_paired([90.0, 196.0, 302.0, 386.0, 496.0], other)
     # Differences -10, -4, 2, -14, -4: mean -6, deviations -4, 2, 8, -8, 2, variance 152 / 4 = 38.
-    assert found.seconds == pytest.approx(-6.0)
+    assert found.amount == pytest.approx(-6.0)
     assert found.error == pytest.approx(math.sqrt(38.0 / 5.0))
     assert found.percent == pytest.approx(-2.0)  # of a mean of 300
     assert found.percent_error == pytest.approx(math.sqrt(38.0 / 5.0) / 3.0)
     assert found.sign == -1  # 6 is beyond two errors of 2.757
     few = compare_paired([90.0, 196.0, 302.0, 386.0], other[:4])
-    assert few.seconds == pytest.approx(-6.5)
+    assert few.amount == pytest.approx(-6.5)
     assert math.isnan(few.error) and few.sign is None
 
 
@@ -74,33 +81,35 @@ def make_row(label, tardiness=20.0, difference=None, unfinished=0):
     )
 
 
-UNKNOWN = "too few records to tell (-4.2 % makespan beside NVF, "
+UNKNOWN = "too few records to tell (makespan -4.2 % beside NVF, "
 NOISED = "15 noised copies of the training records, not unseen ones"
 OVER, BOTH, RULE = {"own": 60.0}, {"own": 60.0, "rule": 50.0}, {"rule": 50.0}
 KEPT = "within the limit, as NVF is not"
 SENTENCES = [
-    (-4.2, 0.8, {}, "better than NVF by 4.2 ± 0.8 % and within the limit"),
-    (-0.1, 0.3, {}, "no better than NVF (-0.1 ± 0.3 %) and within the limit"),
-    (-0.04, 0.3, {}, "no better than NVF (0.0 ± 0.3 %) and within the limit"),
-    (-1.6, 0.8, {}, "no better than NVF (-1.6 ± 0.8 %) and within the limit"),
-    (1.7, 0.8, {}, "worse than NVF by 1.7 ± 0.8 % and within the limit"),
+    (-4.2, 0.8, {}, "better than NVF in makespan by 4.2 ± 0.8 % and within the limit"),
+    (-0.1, 0.3, {}, "no better than NVF in makespan (-0.1 ± 0.3 %) and within the limit"),
+    (-0.04, 0.3, {}, "no better than NVF in makespan (0.0 ± 0.3 %) and within the limit"),
+    (-0.04, 0.03, {}, "no better than NVF in makespan (-0.04 ± 0.03 %) and within the limit"),
+    (0.0, 0.0, {}, "no better than NVF in makespan (0 %) and within the limit"),
+    (-1.6, 0.8, {}, "no better than NVF in makespan (-1.6 ± 0.8 %) and within the limit"),
+    (1.7, 0.8, {}, "worse than NVF in makespan by 1.7 ± 0.8 % and within the limit"),
     (-4.2, math.nan, {"n": 3, "place": "3 unseen records"}, f"{UNKNOWN}within the limit)"),
     (-4.2, math.nan, {**OVER, "n": 1, "place": "1 unseen record"}, f"{UNKNOWN}over the limit)"),
     (
         -4.2,
         0.8,
         {"n": 15, "kind": "noised", "place": NOISED},
-        "better than NVF by 4.2 ± 0.8 % and within the limit",
+        "better than NVF in makespan by 4.2 ± 0.8 % and within the limit",
     ),
     # Who is over the limit is never better.
-    (-4.2, 0.8, OVER, "shorter than NVF by 4.2 ± 0.8 %, but over the limit"),
-    (-0.1, 0.8, OVER, "no better than NVF (-0.1 ± 0.8 %) and over the limit"),
-    (4.2, 0.8, OVER, "worse than NVF by 4.2 ± 0.8 % and over the limit"),
-    (-4.2, 0.8, BOTH, "shorter than NVF by 4.2 ± 0.8 %, both over the limit"),
-    (4.2, 0.8, BOTH, "worse than NVF by 4.2 ± 0.8 %, both over the limit"),
-    (-4.2, 0.8, RULE, f"better than NVF by 4.2 ± 0.8 % and {KEPT}"),
-    (-0.1, 0.8, RULE, f"no shorter than NVF (-0.1 ± 0.8 %), but {KEPT}"),
-    (4.2, 0.8, RULE, f"longer than NVF by 4.2 ± 0.8 %, but {KEPT}"),
+    (-4.2, 0.8, OVER, "lower than NVF in makespan by 4.2 ± 0.8 %, but over the limit"),
+    (-0.1, 0.8, OVER, "no better than NVF in makespan (-0.1 ± 0.8 %) and over the limit"),
+    (4.2, 0.8, OVER, "worse than NVF in makespan by 4.2 ± 0.8 % and over the limit"),
+    (-4.2, 0.8, BOTH, "lower than NVF in makespan by 4.2 ± 0.8 %, both over the limit"),
+    (4.2, 0.8, BOTH, "worse than NVF in makespan by 4.2 ± 0.8 %, both over the limit"),
+    (-4.2, 0.8, RULE, f"better than NVF in makespan by 4.2 ± 0.8 % and {KEPT}"),
+    (-0.1, 0.8, RULE, f"no lower than NVF in makespan (-0.1 ± 0.8 %), but {KEPT}"),
+    (4.2, 0.8, RULE, f"higher than NVF in makespan by 4.2 ± 0.8 %, but {KEPT}"),
 ]
 
 
@@ -109,14 +118,106 @@ def test_a_sentence_says_it_all(percent, error, how, words):
     own = {"n": 6, "kind": "unseen", "own": 20.0, "rule": 20.0, "place": "6 unseen records", **how}
     difference = Difference(10.0 * percent, 10.0 * error, percent, error)
     rows = (make_row("policy", own["own"], difference), make_row("NVF", own["rule"]))
-    verdict = Verdict(rows, "NVF", own["kind"], own["n"], 50.0)
+    verdict = Verdict(rows, "NVF", own["kind"], own["n"])
     assert verdict.sentence() == f"On {own['place']}: {words}."
+
+
+def write_sentence(goal, **changes):
+    """The sentence of differences by measure, each an amount and its error; `value` is the objective's."""
+    still = dict.fromkeys(("makespan", "tardiness", "late", "waiting", "empty"), (1.0, 2.0))
+    known = {name: Difference(*both, *both) for name, both in {**still, **changes}.items()}
+    value = known.pop("value", known.get(goal.objective))
+    row = make_row("policy", difference=value)._replace(changes=known)
+    sentence = Verdict((row, make_row("NVF")), "NVF", "unseen", 6, goal).sentence()
+    return sentence.removeprefix("On 6 unseen records: ")
+
+
+LATE, SUM, BOUND = Goal("late"), Goal("late+0.05*tardiness"), Goal("late", cost_limit=50.0)
+STILL = "no clear change (+1.0 ± 2.0"
+FURTHER = [
+    (PAPER, {}, "no better than NVF in makespan (1.0 ± 2.0 %) and within the limit."),
+    # Nothing that has changed goes unsaid.
+    (
+        PAPER,
+        {"tardiness": (-37.1, 2.0)},
+        "no better than NVF in makespan (1.0 ± 2.0 %) and within the limit, but tardiness 37.1 ± 2.0 s "
+        "less.",
+    ),
+    (
+        PAPER,
+        {"tardiness": (37.1, 2.0), "empty": (3.0, 0.04)},
+        "no better than NVF in makespan (1.0 ± 2.0 %) and within the limit, and tardiness 37.1 ± 2.0 s "
+        "more, empty metres 3.00 ± 0.04 points more.",
+    ),
+    (
+        PAPER,
+        {"makespan": (-9.0, 2.0), "tardiness": (9.0, 2.0), "late": (-3.0, 1.0)},
+        "better than NVF in makespan by 9.0 ± 2.0 % and within the limit, but tardiness 9.0 ± 2.0 s "
+        "more. Late tasks 3.0 ± 1.0 points less.",
+    ),
+    (
+        LATE,
+        {"late": (-3.0, 1.0), "waiting": (0.0, 0.0)},
+        f"better than NVF in late by 3.0 ± 1.0 points. Makespan: {STILL} s). Tardiness: {STILL} s). "
+        "Waiting the same.",
+    ),
+    (
+        BOUND,
+        {"late": (3.0, 1.0), "makespan": (-5.0, 1.0)},
+        "worse than NVF in late by 3.0 ± 1.0 points and within the limit, but makespan 5.0 ± 1.0 s less. "
+        f"Tardiness: {STILL} s). Waiting: {STILL} s).",
+    ),
+    (
+        SUM,
+        {"value": (-0.5, 0.02), "late": (0.9, 0.2)},
+        "better than NVF in late+0.05*tardiness by 0.50 ± 0.02, but late tasks 0.9 ± 0.2 points more. "
+        f"Makespan: {STILL} s). Tardiness: {STILL} s). Waiting: {STILL} s).",
+    ),
+    (
+        LATE,
+        {"late": (-3.0, math.nan)},
+        "too few records to tell (late -3.0 points beside NVF).",
+    ),
+]
+
+
+@pytest.mark.parametrize(("goal", "changes", "words"), FURTHER)
+def test_the_objective_is_named_and_every_change_told(goal, changes, words):
+    assert write_sentence(goal, **changes) == words
+
+
+WORDS = {-1: ("better", "lower"), 0: ("no better", "no lower"), 1: ("worse", "higher")}
+AMOUNTS = st.tuples(st.integers(-400, 400), st.integers(0, 99)).map(lambda x: (x[0] / 8, x[1] / 64))
+
+
+@given(
+    st.sampled_from((PAPER, LATE, SUM, BOUND)),
+    AMOUNTS,
+    st.lists(AMOUNTS, min_size=5, max_size=5),
+    st.sampled_from((20.0, 60.0)),
+    st.sampled_from((20.0, 60.0)),
+)
+def test_words_agree_with_signs(goal, value, changes, own, other):
+    names = ("makespan", "tardiness", "late", "waiting", "empty")
+    known = {name: Difference(*both, *both) for name, both in zip(names, changes, strict=True)}
+    difference = known.get(goal.objective, Difference(*value, *value))
+    row = make_row("policy", own, difference)._replace(changes=known)
+    text = Verdict((row, make_row("NVF", other)), "NVF", "unseen", 6, goal).sentence()
+    assert re.match(rf"On 6 unseen records: ({'|'.join(WORDS[difference.sign])}) than NVF in ", text)
+    if goal.has_limit and own > 50.0:
+        assert "better" not in text.replace("no better", "") and "over the limit" in text
+    for name, change in known.items():
+        shown = {"late": "late tasks", "empty": "empty metres"}.get(name, name)
+        if name != goal.objective and change.sign:
+            word = "less" if change.sign < 0 else "more"
+            assert re.search(rf"{shown} [\d.]+ ± [\d.]+ \w+ {word}", text, re.IGNORECASE)
+    assert "0.0 ± 0.0" not in text
 
 
 def test_what_did_not_finish_is_said():
     difference = Difference(math.nan, math.nan, math.nan, math.nan)
     rows = (make_row("policy", math.nan, difference, unfinished=2), make_row("NVF"))
-    assert Verdict(rows, "NVF", "unseen", 6, 50.0).sentence() == (
+    assert Verdict(rows, "NVF", "unseen", 6).sentence() == (
         "On 6 unseen records: the policy did not finish 2 of 18 episodes."
     )
 
@@ -221,7 +322,7 @@ def test_a_verdict_is_what_its_parts_are(monkeypatch):
     own = acerl_np.evaluate_policy(policy, unseen, trials=4, seed=5)
     other = acerl_np.evaluate_policy(verdict.best_rule, unseen, trials=4, seed=5)
     assert verdict.policy.makespan == own.makespan.mean()
-    assert verdict.policy.difference.seconds == pytest.approx(
+    assert verdict.policy.difference.amount == pytest.approx(
         own.makespan.mean() - other.makespan.mean()
     )
     assert verdict.rule.difference is None
@@ -283,4 +384,6 @@ def test_what_cannot_be_played_is_left_out_and_said():
     assert [note.partition(" left out: ")[0] for note in verdict.notes] == [
         "policy, lookahead 32",
         f"{verdict.best_rule}, lookahead 32",
+        "hindsight",
     ]
+    assert all(re.search(r"about \d+ (s|min) .*\(acerl-np \w+ --", x) for x in verdict.notes)
