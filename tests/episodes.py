@@ -87,7 +87,8 @@ def play_static(plans, instances, keys=None):
     keys = np.zeros((len(instances), 4), np.uint32) if keys is None else keys
     with contextlib.closing(Workers(1)) as workers:
         rows = np.arange(len(instances))
-        return static_search.play_static(plans, build_problem(instances), rows, keys, workers)
+        played = static_search.play_static(plans, build_problem(instances), rows, keys, workers)
+    return played.makespan, played.tardiness, played.decisions
 
 
 def list_waiting(state):

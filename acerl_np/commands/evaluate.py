@@ -7,6 +7,9 @@ share of late tasks, the waiting from arrival to pickup, the share of the fleet'
 share of metres driven empty, and standard errors. --format csv and json hold all of that as plain numbers,
 a row for each policy and record.
 
+--objective says what else is to be small, such as late+0.05*tardiness: it gets a column, and Static is fitted
+for it. By default it is what all the trained policies were trained for, if that is the same.
+
 Policies are files written by acerl-np train, or names: FCFS, EDD, NVF, STD, LWT, AHP (a free vehicle is
 drawn, the rule picks its task), MIX (a random rule), Random (a random task), nearest, fcfs-nearest,
 edd-nearest, opentcs, assignment (what a control system does, which choose the vehicle, too), Static (the
@@ -94,7 +97,9 @@ def run(arguments: argparse.Namespace) -> None:
         write_trials(arguments.trials_csv, labels, results)
     comparison = compare_trials(instances, results, references)
     figures = list_standings(labels, results, comparison, plans)
-    table, below = render_standings(instances, figures, arguments.format, more=arguments.more)
+    table, below = render_standings(
+        instances, figures, playing.goal, arguments.format, more=arguments.more
+    )
     print(table, end="")
     below += [f"{label}: {plan}" for label, plan in plans.items()]
     if comparison.static is not None:

@@ -321,11 +321,11 @@ GREEDY = CommandOption(
 OBJECTIVE = CommandOption(
     "--objective WHAT",
     "what is to be small: makespan, tardiness, waiting (s), late, empty (%%), or a weighted sum such as "
-    "late+0.05*tardiness",
+    "late+0.05*tardiness (default: what all trained policies were trained for if that is the same, else "
+    "makespan)",
     str,
-    "makespan",
 )
-COST = CommandOption("--cost WHAT", "what has a limit, as the objective", str, "tardiness")
+COST = CommandOption("--cost WHAT", "what has a limit, as the objective (default: tardiness)", str)
 COST_LIMIT = CommandOption(
     "--cost-limit",
     "xi, limit on the cost, s or %% (default: 50 s on the tardiness where the objective is the makespan, "

@@ -42,14 +42,24 @@ def read_playing(arguments: argparse.Namespace, executor: Team | None = None) ->
     return Playing(**{**given, "goal": read_goal(arguments), "executor": executor})
 
 
-def read_goal(arguments: argparse.Namespace) -> Goal:
-    """Return the goal that the options of a command name, the paper's where it has none."""
-    from acerl_np.problem.goal import Goal
+def read_goal(arguments: argparse.Namespace, policies: Sequence[object] = ()) -> Goal:
+    """Return the goal that the options of a command name.
 
-    given = {
-        name: getattr(arguments, name, None) for name in (field.name for field in fields(Goal))
+    Without an objective it is that for which all trained policies were trained, if they have the same, else
+    the paper's.
+    """
+    from acerl_np.problem.goal import PAPER, Goal
+
+    names = (field.name for field in fields(Goal))
+    given: dict[str, Any] = {
+        name: x for name in names if (x := getattr(arguments, name, None)) is not None
     }
-    return Goal(**{name: x for name, x in given.items() if x is not None})
+    aims = [item.origin.goal for item in policies if getattr(item, "origin", None) is not None]  # type: ignore[attr-defined]
+    same = bool(aims) and all(goal == aims[0] for goal in aims)
+    if "objective" in given or not same or aims[0].objective == PAPER.objective:
+        return Goal(**given)
+    limit = {"cost_limit": None} if "cost" in given else {}
+    return Goal(**{**vars(aims[0]), **limit, **given})
 
 
 def play_quietly(
@@ -95,6 +105,7 @@ def seat_named(
     from acerl_np.problem.instance import check_names
 
     policies = [find_policy(name) for name in names]
+    vars(arguments).update(vars(read_goal(arguments, policies)))
     instances = load_instances(arguments, DEFAULT_FIT)
     check_names(instances)
     labels = list(map(make_printable, names))

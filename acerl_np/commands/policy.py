@@ -21,6 +21,7 @@ from acerl_np.commands import options as opt
 from acerl_np.commands.inputs import load_instances, names_records
 from acerl_np.commands.players import Seat, check_fit, read_goal
 from acerl_np.commands.tables import Column, render
+from acerl_np.problem.goal import PAPER
 from acerl_np.support.errors import PolicyWarning, list_some, make_printable
 from acerl_np.support.report import render_data, render_table
 
@@ -59,7 +60,7 @@ def run(arguments: argparse.Namespace) -> None:
     Show a policy of any form: its sizes or its plan, and where it comes from (floor, fleet, records,
     version).
 
-    Of a linear index policy each weight is shown, what it does, and what leaving it out would cost: makespan
+    Of a linear index policy each weight is shown, what it does, and what leaving it out would cost: objective
     and share within the limit when it is set to 0, played on noised copies of the training records (arrivals
     moved by up to 5 s). With hidden units a weight alone means little, so that only the cost is shown.
     """
@@ -102,7 +103,8 @@ def measure(arguments: argparse.Namespace, policy: IndexPolicy) -> Importance:
     records: list[Instance] = list(policy.origin.history) if policy.origin is not None else []
     if names_records(arguments):
         records = load_instances(arguments)
-    how = {"seed": arguments.seed, "threads": arguments.threads, "objective": read_goal(arguments)}
+    goal = read_goal(arguments, [policy])
+    how = {"seed": arguments.seed, "threads": arguments.threads, "objective": goal}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PolicyWarning)  # where it was trained is shown
         return measure_importance(policy, records, **how)
@@ -139,6 +141,8 @@ def list_facts(policy: AnyPolicy) -> list[tuple[str, str]]:
     names = list_some([record.name for record in origin.records], SHOWN)
     kept = "" if origin.history else "; names and hashes alone"
     facts.append(("records", f"{names}{kept}"))
+    if origin.goal != PAPER:
+        facts.append(("trained for", origin.goal.describe()))
     facts.append(("trained by", f"acerl_np {origin.version}"))
     return facts
 
@@ -169,7 +173,8 @@ def render_features(importance: Importance, form: str) -> str:
     if whole is not None:
         columns.append(Column("value_without", f"{goal.objective} without", goal.format))
         columns.append(Column("more", "more", f"+{goal.format}"))
-        columns.append(Column("satisfied_without_share", "within without", ".0%"))
+        if goal.has_limit:
+            columns.append(Column("satisfied_without_share", "within without", ".0%"))
     columns.append(Column("effect", "effect" if is_linear else "what it is", words=True))
     for row, part in zip(rows, importance.parts, strict=True):
         row["feature"] = make_printable(part.name)
@@ -187,9 +192,10 @@ def explain(importance: Importance) -> list[str]:
     if importance.value is not None:
         goal = importance.goal
         within = f", {importance.satisfied:.0%} within {goal.limit}" if goal.has_limit else ""
+        aim = "" if goal.objective == PAPER.objective else f"{goal.objective} "
         without = (
             f"without: set to 0, on {importance.n_records} noised copies of the records; with all of them "
-            f"{goal.show(importance.value)}{within}"
+            f"{aim}{goal.show(importance.value)}{within}"
         )
     return [*lines, without]
 

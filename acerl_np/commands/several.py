@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from acerl_np.commands.curves import PICTURE, draw_training
 from acerl_np.commands.outputs import declare_outputs
 from acerl_np.commands.progress import make_report
-from acerl_np.commands.tables import USAGE_MEANING, Column, render
+from acerl_np.commands.tables import USAGE_MEANING, Column, describe_share, render
 from acerl_np.support.errors import InputError, describe
 from acerl_np.support.files import claim_folder, write_atomically
 from acerl_np.support.numbers import MAX_SEED
@@ -78,15 +78,19 @@ def run_seeds(
         header, rows = summarise_seeds(tasks, [results[k] for k in range(len(tasks))], more=more)
         write_atomically(folder / SUMMARY, render_csv([header, *rows]).encode())
         picture = draw_training(folder, quiet=quiet)
+    goal = tasks[0].goal
+    forms = {"seed": "", "value": goal.format, "unseen value": goal.format}
+    forms |= {name: ".0%" for name in header if name.endswith(SHARES)}
     columns = [
-        Column(name, name, ".0%" if name.endswith(SHARES) else "" if name == "seed" else ".1f")
+        Column(name, name.replace("value", goal.objective), forms.get(name, ".1f"))
         for name in header
+        if goal.has_limit or not name.endswith("satisfied")
     ]
     shown = [dict(zip(header, row, strict=True)) for row in rows]
     meaning = f"\n{USAGE_MEANING}" if more else ""
     print(
-        f"Means over {tasks[0].trials} trials of each record; satisfied: {tasks[0].goal.cost} below "
-        f"{tasks[0].goal.limit}{meaning}\n{render(columns, shown, 'text', rules=[len(shown) - 2])}"
+        f"Means over {tasks[0].trials} trials of each record{describe_share(goal)}{meaning}\n"
+        f"{render(columns, shown, 'text', rules=[len(shown) - 2])}"
     )
     print(f"a folder per seed, and the summary: {folder / SUMMARY}")
     if picture is not None:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.support.files import write_atomically
 from acerl_np.support.report import DATA_FORMATS, Cell, render_data, render_table
 
@@ -99,6 +100,22 @@ COLUMN_OF = {
 """Names of what trials hold of each episode."""
 
 
+def list_columns(goal: Goal) -> list[Column]:
+    """Return the columns of `list_figures` that people are shown: the objective's first, if it is one."""
+    columns = [] if goal.objective == PAPER.objective else [make_value_column(goal)]
+    return [*columns, *(FIGURES if goal.has_limit else FIGURES[:2])]
+
+
+def make_value_column(goal: Goal) -> Column:
+    """Return the column of an objective other than the makespan."""
+    return Column("value", f"{goal.objective}{goal.unit and f', {goal.unit}'}", goal.format)
+
+
+def describe_share(goal: Goal) -> str:
+    """Return what trials have to keep to be within the limit."""
+    return f"; satisfied: {goal.cost} below {goal.limit}" if goal.has_limit else ""
+
+
 def list_figures(label: str, trials: Trials) -> list[dict[str, object]]:
     """Return the figures of a policy: a row for each record, and one for its mean over them.
 
@@ -125,6 +142,8 @@ def list_figures(label: str, trials: Trials) -> list[dict[str, object]]:
             over = figures[f"{key}_s"] if i == n and n > 1 else x[0 if i == n else i]
             row[f"{key}_error_s"] = standard_error(over)
         row["satisfied_share"] = satisfied_share(trials.cost[part], trials.cost_limit)
+        if trials.goal.objective != PAPER.objective:
+            row["value"] = float(trials.mean_value()[part].mean())
         rows.append(row)
     return rows
 
@@ -148,10 +167,15 @@ BESIDE = (
         "M",
         ".2f",
         meaning="M, C: makespan and tardiness from 0, the worst policy of this table, to 1, the best; mean "
-        "over the records. P: share of trials with a tardiness below the limit",
+        "over the records",
     ),
     Column("c", "C", ".2f"),
-    Column("satisfied_share", "P", ".0%"),
+    Column(
+        "satisfied_share",
+        "P",
+        ".0%",
+        meaning="P: share of trials with a tardiness, or other --cost, below the limit",
+    ),
     Column("above_hindsight_share", "above hindsight", ".1%"),
     Column(
         "of_the_way_share",
@@ -195,7 +219,7 @@ def list_standings(
 
 
 def render_standings(
-    instances: Sequence[Instance], rows: Sequence[Values], form: str, *, more: bool
+    instances: Sequence[Instance], rows: Sequence[Values], goal: Goal, form: str, *, more: bool
 ) -> tuple[str, list[str]]:
     """Return the table of all policies, and what its columns mean.
 
@@ -209,7 +233,14 @@ def render_standings(
     known = rows[-1]["policy"] == "hindsight"
     columns = [Column("policy", "policy")]
     columns += [Column(f"cell{i}", display_name(x.name)) for i, x in enumerate(instances)]
-    columns += [Column(f"cell{n}", "mean"), *(BESIDE if known else BESIDE[:3])]
+    columns.append(Column(f"cell{n}", "mean"))
+    if goal.objective != PAPER.objective:
+        columns.append(make_value_column(goal))
+    columns += [
+        column for column in BESIDE if known or column.name in ("m", "c", "satisfied_share")
+    ]
+    if not goal.has_limit:
+        columns = [column for column in columns if column.name != "satisfied_share"]
     if more:
         over = f"standard error of the mean makespan/tardiness over the {'records' if n > 1 else 'trials'}"
         columns += [*USAGE, ERROR._replace(meaning=f"{USAGE_MEANING}; error: {over}")]
@@ -223,6 +254,8 @@ def render_standings(
         error = None if mean["makespan_error_s"] is None else show_error(mean)
         shown.append({**mean, **cells, "error": error})
     meanings = ["Cells: mean makespan/tardiness, s"]
+    if goal != PAPER:
+        meanings.append(f"Objective: {goal.describe()}")
     meanings += [column.meaning for column in columns if column.meaning]
     return render(columns, shown, form), [f"{meaning}." for meaning in meanings]
 
@@ -237,7 +270,10 @@ def write_trials(path: str, labels: Sequence[str], results: Sequence[Trials]) ->
                 makespan, tardiness = values.pop("makespan_s"), values.pop("tardiness_s")
                 row = {"policy": label, "instance": name, "trial": k, "makespan": str(makespan)}
                 within = int(trials.cost[i, k] < trials.cost_limit)
-                rows.append({**row, "tardiness": str(tardiness), "satisfied": within, **values})
+                row |= {"tardiness": str(tardiness), "satisfied": within, **values}
+                if trials.goal.objective != PAPER.objective:
+                    row["value"] = float(trials.value[i, k])
+                rows.append(row)
     write_atomically(path, render_data(rows, "csv").encode())
 
 
@@ -285,7 +321,7 @@ def summarise(
         {**row, "paper": pair and pair[0], "paper tardiness": pair and pair[1]}
         for row, pair in zip(list_figures("policy", trials), paper, strict=True)
     ]
-    columns = [Column("record", "instance"), *FIGURES]
+    columns = [Column("record", "instance"), *list_columns(trials.goal)]
     if known:
         columns.append(Column("paper", "paper makespan", ".1f"))
         columns.append(Column("paper tardiness", "paper tardiness", ".1f"))
@@ -297,10 +333,8 @@ def summarise(
             f"{USAGE_MEANING}\nerror: standard error of the mean makespan/tardiness over the trials; in the "
             "last row over the records\n"
         )
-    title = (
-        f"{on}{'means' if on else 'Means'} over {trials.makespan.shape[1]} trials; satisfied: "
-        f"{trials.goal.cost} below {trials.goal.limit}"
-    )
+    means = f"{on}{'means' if on else 'Means'} over {trials.makespan.shape[1]} trials"
+    title = f"{means}{describe_share(trials.goal)}"
     return f"{title}\n{render(columns, rows, 'text', rules=[len(rows) - 1])}{below}"
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.problem.layout import Layout, hash_fleet
 from acerl_np.problem.packing import (
@@ -92,6 +93,7 @@ class Origin:
     places : tuple of Place, the different floors and fleets of training; breakdowns are no part of them
     records : tuple of TrainingRecord, what it was trained on, in order
     version : str, of acerl_np
+    goal : Goal, what it was trained for; the paper's where the file says nothing
     history : tuple of Instance
         The training records themselves; empty if they were left out. Two origins are equal without them.
     """
@@ -99,11 +101,18 @@ class Origin:
     places: tuple[Place, ...]
     records: tuple[TrainingRecord, ...]
     version: str
+    goal: Goal = PAPER
     history: tuple[Instance, ...] = field(default=(), compare=False, repr=False)
 
     @classmethod
-    def of(cls, instances: Instance | Sequence[Instance], keep_records: bool = True) -> Origin:
-        """Return the origin of a policy that is trained on these records by this version."""
+    def of(
+        cls,
+        instances: Instance | Sequence[Instance],
+        keep_records: bool = True,
+        *,
+        goal: Goal = PAPER,
+    ) -> Origin:
+        """Return the origin of a policy that is trained on these records, for a goal, by this version."""
         chosen = list_instances(instances)
         if not chosen:
             raise InputError("no instances; expected at least one")
@@ -115,6 +124,7 @@ class Origin:
             places=tuple(places.values()),
             records=tuple(TrainingRecord(item.name, item.content_hash) for item in chosen),
             version=__version__,
+            goal=goal,
             history=tuple(chosen) if keep_records else (),
         )
 
@@ -146,11 +156,13 @@ class Origin:
 
     @cached_property
     def _arrays(self) -> dict[str, np.ndarray]:
-        data = {
+        data: dict[str, Any] = {
             "version": self.version,
             "places": [{**vars(place), "vehicles": list(place.vehicles)} for place in self.places],
             "records": [vars(record) for record in self.records],
         }
+        if self.goal != PAPER:
+            data["goal"] = self.goal.to_dict()
         arrays = {"facts": pack_json(data)}
         if self.history:
             arrays["history"] = pack_instances(self.history)
@@ -177,6 +189,7 @@ class Origin:
                     for item in data["records"]
                 ),
                 _read_text(data["version"]),
+                Goal.from_dict(data["goal"]) if "goal" in data else PAPER,
             )
             if not origin.places:
                 raise PolicyError("no floor")

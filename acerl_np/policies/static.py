@@ -196,7 +196,7 @@ def fit_static(
     return StaticPlan(
         tuple(fleet[v] for v in found.plan.order),
         {name: RULE_NAMES[found.plan.rules[v]] for v, name in enumerate(fleet)},
-        Origin.of(chosen),
+        Origin.of(chosen, goal=goal),
     )
 
 

@@ -136,6 +136,15 @@ class Goal:
         """The limit with its unit."""
         return f"{self.cost_limit:g}{self.cost_unit and f' {self.cost_unit}'}"
 
+    def describe(self) -> str:
+        """Return the goal in words: the objective, the limit, and what classes of priority weigh."""
+        words = [self.objective]
+        if self.has_limit:
+            words.append(f"{self.cost} below {self.limit}")
+        if self.class_weights:
+            words.append(f"priorities weigh {', '.join(f'{x:g}' for x in self.class_weights)}")
+        return ", ".join(words)
+
     @property
     def unit(self) -> str:
         """Unit of the objective, empty where it adds measures of different ones."""

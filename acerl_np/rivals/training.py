@@ -115,9 +115,9 @@ class RivalTrainer(Trainer[Round]):
             instance.check_servable()  # an episode that cannot end has no reward
         self.algorithm, self.settings = algorithm, own
         self.steps = _check_steps(steps)
-        self._shape = describe_network(self.instances, own.hidden, slots=own.slots)
-        sampler = make_sampler("ais" if adaptive else "random", len(self.instances), self.seed)
         goal = self.goal = own.goal
+        self._shape = describe_network(self.instances, own.hidden, slots=own.slots, goal=goal)
+        sampler = make_sampler("ais" if adaptive else "random", len(self.instances), self.seed)
         options = self.seed, own.slots, goal
         self.episodes = Episodes(self.instances, own.episodes, sampler, *options)
         sim = self.episodes.sim

@@ -20,6 +20,7 @@ from acerl_np.kernels.update import Noise
 from acerl_np.policies.index import IndexPolicy, IndexShape, Knowledge
 from acerl_np.policies.network import Policy, initial_parameters
 from acerl_np.policies.origin import Origin
+from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.scaling import find_scaling
 from acerl_np.problem.slots import SlotKind, Slots, find_slots
@@ -69,6 +70,7 @@ def describe_network(
     biases: bool = True,
     standardise: bool = False,
     slots: SlotKind = "task",
+    goal: Goal = PAPER,
 ) -> dict[str, Any]:
     """Return what `Policy` takes beside its parameters, for the floors of these training records."""
     own = find_slots(slots, instances)
@@ -82,7 +84,7 @@ def describe_network(
         "smallest": (min(sizes), min(fleets)),
         "has_biases": biases,
         "standardises": standardise,
-        "origin": Origin.of(instances),
+        "origin": Origin.of(instances, goal=goal),
         "slots": own.kind,
         "task_ids": own.ids,
     }
@@ -101,7 +103,7 @@ class NetworkForm(Form):
         self.config, self.workers, self.tile = config, workers, tile
         options = {"biases": config.biases, "standardise": config.standardise}
         shape = self._shape = describe_network(
-            instances, config.hidden, **options, slots=config.slots
+            instances, config.hidden, **options, slots=config.slots, goal=config.goal
         )
         slots = Slots(shape["slots"], shape["task_ids"])
         self.problem = build_problem(
@@ -153,7 +155,7 @@ class IndexForm(Form):
         self.problem = build_problem(instances, horizon=config.horizon, goal=config.goal)
         self.shape = find_index_shape(instances, config)
         self.n_parameters = self.shape.n_parameters
-        self.origin = Origin.of(instances)
+        self.origin = Origin.of(instances, goal=config.goal)
 
     def start(self, seed: int) -> np.ndarray:
         """Return the first parameters, ndarray(float64, (n_parameters,))."""

@@ -14,7 +14,7 @@ from acerl_np.pictures.compare import compare_records, draw_comparison
 from acerl_np.pictures.runs import Counts
 from acerl_np.pictures.trainings import average_blocks, draw_sampler, find_shares
 from acerl_np.pictures.weights import draw_weights
-from acerl_np.problem.goal import Goal
+from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.support.errors import InputError
 
 
@@ -119,12 +119,12 @@ def test_with_hidden_units_the_worth_is_drawn():
         Part("little", None, "slack", 101.0, 1.0),
         Part("bad", None, "time", 98.0, 1.0),
     )
-    axes = draw_figure(draw_weights, "policy", Importance(parts, 100.0, 1.0, 8, 50.0)).axes[0]
+    axes = draw_figure(draw_weights, "policy", Importance(parts, 100.0, 1.0, 8, PAPER)).axes[0]
     bars = sorted(axes.patches, key=lambda bar: bar.get_y())
     assert [bar.get_width() for bar in bars] == [30.0, 1.0, -2.0]
     assert "without the feature" in axes.get_xlabel()
     with pytest.raises(InputError, match="hidden units, and no records"):
-        draw_weights(Path("a.png"), "p", Importance(parts, None, None, 0, 50.0))
+        draw_weights(Path("a.png"), "p", Importance(parts, None, None, 0, PAPER))
 
 
 @pytest.mark.parametrize("n", [1, 14])
@@ -136,7 +136,7 @@ def test_no_text_hides_another(n):
     for draw, *arguments in (
         (draw_comparison, [label] * n, [make_trials(k, 8) for k in range(n)]),
         (draw_sampler, label, [make_counts(4 * n)]),
-        (draw_weights, label, Importance(tuple(parts), None, None, 0, 50.0)),
+        (draw_weights, label, Importance(tuple(parts), None, None, 0, PAPER)),
     ):
         assert draw_figure(draw, *arguments, look=find_faults) == []
 

@@ -15,6 +15,7 @@ import acerl_np
 from acerl_np.kernels.random import draw_uniform
 from acerl_np.policies.rules import POLICY_NAMES, RULES, YARDSTICKS, find_policy_name
 from acerl_np.policies.static_search import RULE_NAMES, PositionPlan, find_static
+from acerl_np.problem.goal import Goal
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.arena import stream_keys
 
@@ -123,7 +124,7 @@ def test_no_static_plan_within_the_limit_leaves_an_episode_unfinished(suite):
 
 
 def test_no_static_plan_keeps_a_limit_of_zero(suite):
-    assert find_static(suite[0], within_limit=True, cost_limit=0.0) is None
+    assert find_static(suite[0], within_limit=True, goal=Goal(cost_limit=0.0)) is None
 
 
 @needs_jit

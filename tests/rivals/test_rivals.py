@@ -13,6 +13,7 @@ from acerl_np import CheckpointError, ConfigError, InputError, Instance, Layout
 from acerl_np.commands.learners import show_value
 from acerl_np.evolution.sampler import AdaptiveSampler, make_sampler
 from acerl_np.kernels.perceptron import allocate_inputs, list_inputs
+from acerl_np.problem.goal import PAPER
 from acerl_np.problem.parts import RandomBreakdowns
 from acerl_np.rivals import ALGORITHMS, RivalTrainer
 from acerl_np.rivals.episodes import Ended, Episodes, Seen
@@ -119,7 +120,7 @@ def test_learning_on_the_benchmark_beats_chance():
         "ppo", instances, steps=40_000, seed=0, settings={"look_every": 0}
     )
     trials = acerl_np.evaluate_policy(agent, instances, trials=10)
-    assert trials.makespan.mean() < measure_unit(instances) - 20.0
+    assert trials.makespan.mean() < measure_unit(instances, PAPER) - 20.0
 
 
 # The same bytes
@@ -251,7 +252,7 @@ def seen_of(rng, n=2, n_features=5, n_actions=4):
     return Seen(rng.normal(size=(n, n_features)).astype(np.float32), mask, rng.integers(0, 9, n))
 
 
-TASK = Task(5, 1, 4, 7, 100.0, 10.0)
+TASK = Task(5, 1, 4, 7, 100.0, 10.0, 100.0)
 
 
 def test_the_replay_buffer_returns_the_latest_steps_with_their_masks():
@@ -386,7 +387,7 @@ def test_an_episode_that_cannot_end_counts_as_twice_its_time():
     episodes.sim = acerl_np.Simulator(instance, horizon=20.0)
     ended = episodes.step(np.zeros(1, np.int64))
     assert ended.over.all() and not ended.finished.any()
-    assert ended.makespan.tolist() == ended.tardiness.tolist() == [40.0]
+    assert ended.value.tolist() == ended.cost.tolist() == [40.0]
     # The sampler counts it, and learns nothing of its return.
     assert episodes.sampler.count.tolist() == [1]
     assert episodes.sampler.get_state()["valid"].tolist() == [0]
