@@ -310,7 +310,7 @@ def begin_by_hand(day, policy):
 
 def make_shift(n, gap=30.0):
     """A record of many tasks, the first two at once."""
-    rows = [make_task("a", "A", "B", 0, 10), make_task("b", "A", "C", 0, 10)]
+    rows = [make_task("a", "A", "B", 0, 10), make_task("b", "A", "C", 0, 5)]
     rows += [make_task(f"t{k}", "A", "CB"[k % 2], gap * k + k % 7, 40) for k in range(1, n - 1)]
     return make_day(rows)
 
@@ -358,9 +358,7 @@ def test_however_often_it_is_asked_the_sums_are_the_same(horizon):
 def test_all_candidates_meet_the_same_futures():
     """An assignment that stands in the list twice comes to the same, though base and breakdowns are drawn."""
     day = make_shift(30)
-    day = replace(
-        day, layout=day.layout.with_random_breakdowns(RandomBreakdowns(mtbf=200.0, mttr=20.0))
-    )
+    day = replace(day, layout=day.layout.with_random_breakdowns(RandomBreakdowns(200.0, 20.0)))
     policy = Lookahead("MIX", history=make_shift(40), futures=8, horizon=500.0)
     simulator, ahead = begin_by_hand(day, policy)
     ahead.candidate[0, 1] = ahead.candidate[0, 0]
