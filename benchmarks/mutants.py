@@ -254,8 +254,8 @@ MUTANTS = [
     Mutant(
         "kernels: of equal candidates the last is taken",
         "kernels/lookahead.py",
-        "if ahead.total[row, k] < least:",
-        "if ahead.total[row, k] <= least:",
+        "and ahead.total[row, k] < least:",
+        "and ahead.total[row, k] <= least:",
         AHEAD,
     ),
     Mutant(
@@ -270,6 +270,20 @@ MUTANTS = [
         "kernels/futures.py",
         "is_copy = ahead.agreement[h] > 0.5",
         "is_copy = ahead.agreement[h] >= 0.5",
+        AHEAD,
+    ),
+    Mutant(
+        "kernels: a future holds what arrives beyond its horizon",
+        "kernels/futures.py",
+        "if arrival > now + reach:",
+        "if arrival > now + 2.0 * reach:",
+        AHEAD,
+    ),
+    Mutant(
+        "kernels: another than the base's own choice wins by a hair",
+        "kernels/lookahead.py",
+        "if -mean <= error:",
+        "if -mean <= 0.0:",
         AHEAD,
     ),
     Mutant(

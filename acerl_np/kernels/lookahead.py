@@ -213,7 +213,8 @@ def compare_with_own(ahead, row, k):
 def drop_behind(ahead):
     """Drop the candidates that are clearly behind the leader; return whether none is left beside it.
 
-    The base's own choice, which all are compared with, is played on. The standard error of a difference of
+    So are those that have come to the same as the base's own choice in all futures: most do, where few tasks
+    are late. That choice, which all are compared with, is played on. The standard error of a difference of
     two others is at most the sum of theirs.
     """
     if ahead.n_seen[0, 0] < LEAST_FUTURES:
@@ -225,9 +226,11 @@ def drop_behind(ahead):
         for k in range(ahead.n_candidates[row]):
             if ahead.is_behind[row, k] or (row == best_row and k == best_k):
                 continue
-            mean, own = (0.0, 0.0) if row + k == 0 else compare_with_own(ahead, row, k)
-            if mean - least > CLEARLY * (error + own):
-                ahead.is_behind[row, k] = row + k > 0
+            is_own = row + k == 0
+            mean, own = (0.0, 0.0) if is_own else compare_with_own(ahead, row, k)
+            is_same = not is_own and ahead.square[row, k] == 0.0
+            if is_same or mean - least > CLEARLY * (error + own):
+                ahead.is_behind[row, k] = not is_own
             else:
                 is_clear = False
     return is_clear

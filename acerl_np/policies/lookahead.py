@@ -31,6 +31,7 @@ from acerl_np.problem.packing import (
 from acerl_np.problem.slots import POOL, find_slots
 from acerl_np.problem.tables import allocate_variants, build_problem
 from acerl_np.support.errors import InputError, PolicyError, describe, make_printable
+from acerl_np.support.fields import Field
 from acerl_np.support.numbers import Whole, check_seed, is_real, is_whole
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ OPTIONS = (
 
 WHOLE = 100
 """Tasks of a record up to which a future is all of the episode, unless a horizon is given."""
+
+HORIZON = Field(float, 0, above=True, optional=True, expected="seconds above 0, or infinity")
 
 BASE_NOISE = 0.5
 """Noise of the copies of an index policy that serve as further bases, in shares of its weights' size."""
@@ -172,10 +175,6 @@ class Lookahead(BasePolicy):
                 raise InputError(
                     f"{name}: read {describe(real)}; expected a number from 0 to 1e+09"
                 )
-        if horizon is not None and not (is_real(horizon) and horizon > 0.0):
-            raise InputError(
-                f"horizon: read {describe(horizon)}; expected seconds above 0, or None"
-            )
         if bases > 1 and not isinstance(policy, IndexPolicy):
             raise PolicyError(f"bases: read {bases}; expected 1, or an index policy as the base")
         self.futures, self.bases, self.candidates = int(futures), int(bases), int(candidates)
@@ -183,7 +182,7 @@ class Lookahead(BasePolicy):
         self.seed = check_seed(seed)
         self.goal = find_goal(objective, cost_limit)
         self.penalty, self.margin = float(penalty), float(margin)
-        self.horizon = None if horizon is None else float(horizon)
+        self.horizon = HORIZON.read("horizon", horizon, InputError)
 
     @property
     def portable(self) -> bool:

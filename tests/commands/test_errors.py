@@ -139,6 +139,7 @@ LOOKAHEAD = {
     "EDD --lookahead 2": "EDD: lookahead: EDD has no records of its own; expected history=",
     "EDD --history DMH-02": "--history: given without --lookahead",
     "EDD --weights even": "--weights: given without --lookahead",
+    "EDD --ahead 30": "--ahead: given without --lookahead",
     "EDD --lookahead 0": "--lookahead: read 0; expected a whole number from 1",
     "Static --fit dmh-train --lookahead 2 --history DMH-02": "--lookahead: no trained policy and no rule to "
     "look ahead with",

@@ -527,7 +527,7 @@ def test_room_is_that_of_what_there_can_be():
         ({"weights": "odd"}, InputError, "weights: read odd; expected one of match, even"),
         ({"cost_limit": "x"}, ConfigError, "cost_limit: read x; expected a number, or infinity"),
         ({"objective": "speed"}, ConfigError, "objective: read 'speed'; expected weighted"),
-        ({"horizon": 0.0}, InputError, "horizon: read 0.0; expected seconds above 0, or None"),
+        ({"horizon": 0.0}, InputError, "horizon: read 0.0; expected seconds above 0, or infinity"),
         ({"penalty": float("nan")}, InputError, "penalty: read nan"),
         ({"margin": "5"}, InputError, "margin: read 5;"),
         ({"seed": -1}, ConfigError, "seed"),
