@@ -1,7 +1,8 @@
-"""What a training is judged by: records that are held back, or noised copies; kept beside its checkpoint."""
+"""What a training is judged by: records that are held back, folds, or noised copies; kept beside its checkpoint."""
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,11 +12,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from acerl_np.commands.inputs import is_bundled
 from acerl_np.commands.tables import list_verdict, render_verdict
 from acerl_np.support.errors import InputError, describe, make_printable
-from acerl_np.support.numbers import is_real
+from acerl_np.support.numbers import is_real, is_whole
 
 if TYPE_CHECKING:
     from acerl_np.evaluation.trials import Playing
+    from acerl_np.evaluation.verdict import Fold, Verdict
     from acerl_np.problem.instance import Instance
+    from acerl_np.support.team import Team
     from acerl_np.training.acerl import ACERL
 
 FILE = "held-back.npz"
@@ -23,21 +26,30 @@ PLAN_FILE = "static.npz"
 FORMAT = 1
 PLAYED = ("trials", "seed", "horizon", "threads")
 
-JudgedOn = Literal["held-back records", "noised copies", "nothing"]
+JudgedOn = Literal["held-back records", "folds", "noised copies", "nothing"]
+
+FOLD_SECONDS = 120.0
+"""Longest that the trainings of folds may take unless they are asked for; else noised copies judge."""
 
 
 class Judges(NamedTuple):
-    """What judges a training at its end; `share` is that of the records that were held back."""
+    """What judges a training at its end; `share` is that of the records that were held back.
+
+    With folds all records are trained on, and so many further trainings are judged in the policy's place,
+    each by the records that it leaves out.
+    """
 
     on: JudgedOn
     held_back: tuple[Instance, ...] = ()
     share: float | None = None
+    folds: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return what config.json tells of them."""
         return {
             "judged_on": self.on,
             "hold_out": self.share,
+            "folds": self.folds,
             "held_back": {item.name: item.content_hash for item in self.held_back},
         }
 
@@ -50,17 +62,34 @@ def part_records(
 ) -> tuple[list[Instance], Judges]:
     """Return the records to train on, and what judges.
 
-    Of four own records or more a quarter is held back unless --hold-out says otherwise; of bundled ones
-    none.
+    Of own records a third or a quarter is held back unless --hold-out or --folds say otherwise; with fewer
+    than ten there are folds, with fewer than five noised copies. Of bundled ones none.
     """
-    from acerl_np.evaluation.hold_out import LEAST_RECORDS, SHARE, hold_out
+    from acerl_np.evaluation.hold_out import (
+        FOLDS,
+        LEAST_JUDGES,
+        SHARE,
+        choose_share,
+        hold_out,
+        part_folds,
+    )
     from acerl_np.problem.instance import check_names
 
     check_names(instances)
-    share = options["hold_out"]
+    share, folds = options["hold_out"], options["folds"]
+    if folds is not None and share is not None:
+        raise InputError("--folds: given besides --hold-out; expected one of the two")
     own = not all(map(is_bundled, options["tasks"]))
-    if share is None and own and len(instances) >= LEAST_RECORDS:
-        share = SHARE if len({item.content_hash for item in instances}) > 1 else None
+    n, different = len(instances), len({item.content_hash for item in instances})
+    if share is None and folds is None and own and different > 1:
+        share = choose_share(n)
+        if options["seeds"] is not None and n >= 4:
+            share = share or SHARE
+        if share is None and different >= LEAST_JUDGES:
+            folds = FOLDS
+    if folds is not None:
+        folds = len(part_folds(instances, folds, seed=options["seed"]))
+        return list(instances), Judges("folds", folds=folds)
     if share is None or share == "none":
         return list(instances), Judges("noised copies" if own else "nothing")
     training, held_back = hold_out(instances, share, seed=options["seed"])
@@ -104,6 +133,9 @@ def read_judges(folder: Path, training: Sequence[Instance]) -> Judges:
             file=sys.stderr,
         )
         return Judges("noised copies")
+    folds = facts.get("folds")
+    if is_whole(folds) and folds > 1:
+        return Judges("folds", folds=int(folds))
     bundled = all(item.name in bundled_instances() for item in training)
     judged = facts.get("judged_on") == "noised copies"
     return Judges("nothing" if bundled and not judged else "noised copies")
@@ -123,8 +155,8 @@ def read_held_back(path: Path) -> list[Instance]:
         raise InputError(f"{path}: holds no usable records: {reason}") from error
 
 
-def check_judges(path: str, judges: Judges, options: dict[str, Any]) -> None:
-    """Refuse a --hold-out that differs from the one recorded beside a checkpoint."""
+def check_judges(path: str, judges: Judges, options: dict[str, Any]) -> Judges:
+    """Refuse a --hold-out that differs from the one recorded beside a checkpoint; --folds may come later."""
     asked = options["hold_out"]
     found = judges.share if judges.held_back else "none"
     if asked not in (None, found):
@@ -132,16 +164,73 @@ def check_judges(path: str, judges: Judges, options: dict[str, Any]) -> None:
             f"{path}: trained with hold_out {found}; read {asked}, expected the same (leave the option "
             "out, or train anew)"
         )
+    folds = options["folds"]
+    if folds is None:
+        return judges
+    if judges.held_back:
+        raise InputError(f"{path}: trained with held-back records, which judge; read --folds {folds}")
+    return Judges("folds", folds=folds)
+
+
+def train_folds(
+    trainer: ACERL, judges: Judges, options: dict[str, Any], folder: Path, team: Team | None
+) -> list[Fold]:
+    """Train a policy for each fold as the trained one was, on all records but those of the fold.
+
+    None, and a line that says so, where that takes long and was not asked for.
+    """
+    from acerl_np.evaluation.hold_out import part_folds
+    from acerl_np.evaluation.verdict import Fold, show_seconds
+    from acerl_np.training.acerl import ACERL
+
+    n = judges.folds or 0
+    seconds = n * trainer.history[-1].seconds if trainer.history else 0.0
+    if options["folds"] is None and seconds > FOLD_SECONDS:
+        print(
+            f"noised copies judge: a training for each of {n} folds would take {show_seconds(seconds)} "
+            f"(acerl-np train --resume {folder / 'run.npz'} --folds {n})"
+        )
+        return []
+    folds = []
+    for k, unseen in enumerate(part_folds(trainer.instances, n, seed=trainer.seed)):
+        left_out = {item.content_hash for item in unseen}
+        rest = [item for item in trainer.instances if item.content_hash not in left_out]
+        workers = {"threads": options["threads"], "executor": team}
+        fold = ACERL(rest, trainer.config, seed=trainer.seed, **workers)
+        fold.run()
+        folds.append(Fold(fold.policy, unseen))
+        if not options["quiet"]:
+            print(f"fold {k + 1} of {n} is trained", file=sys.stderr)
+    return folds
+
+
+def advise(verdict: Verdict, n_training: int) -> str:
+    """Return what to type where too few records judge to tell."""
+    from acerl_np.evaluation.hold_out import LEAST_JUDGES
+
+    n = n_training + (verdict.n_records if verdict.kind == "unseen" else 0)
+    how = "gather more records (acerl-np records generate makes some)"
+    if n >= 2 * LEAST_JUDGES:
+        how = f"train with --hold-out {max(0.5, LEAST_JUDGES / n):g}"
+    elif n >= LEAST_JUDGES:
+        how = f"train with --folds {LEAST_JUDGES}"
+    return f"To tell, at least {LEAST_JUDGES} records have to judge: {how}."
 
 
 def show_verdict(
-    trainer: ACERL, judges: Judges, playing: Playing, options: dict[str, Any], folder: Path
+    trainer: ACERL,
+    judges: Judges,
+    playing: Playing,
+    options: dict[str, Any],
+    folder: Path,
+    team: Team | None,
 ) -> list[dict[str, object]]:
     """Print the verdict on a trained policy, and save the static plan beside it; return its figures."""
     from acerl_np.evaluation.verdict import judge
 
     try:
         how = {name: getattr(playing, name) for name in PLAYED}
+        how["folds"] = train_folds(trainer, judges, options, folder, team) if judges.folds else ()
         records = trainer.instances, judges.held_back
         verdict = judge(trainer.policy, *records, objective=playing.goal, **how)
     except InputError as error:
@@ -162,5 +251,9 @@ def show_verdict(
         print(note)
     if verdict.margin is not None and verdict.margin.is_little:
         print(verdict.margin.sentence())
-    print(f"{verdict.sentence()}\n")
+    print(verdict.sentence())
+    difference = verdict.policy.difference
+    if difference is not None and math.isnan(difference.error) and not verdict.policy.unfinished:
+        print(advise(verdict, len(trainer.instances)))
+    print()
     return list_verdict(verdict)

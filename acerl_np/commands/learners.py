@@ -124,20 +124,19 @@ class AcerlLearner(Asked):
             longer = {name: self.settings.get(name) for name in ("generations", "decisions")}
             trainer = acerl.ACERL.resume(path, **longer, **workers)
             judges = read_judges(Path(path).parent, trainer.instances)
-            self.check_resumed(path, trainer, judges)
-            return trainer, judges
+            return trainer, self.check_resumed(path, trainer, judges)
         config = self.configure()
         training, judges = self.part(self.load(), seed)
         self.options["preset"] = self.find_preset()
         return acerl.ACERL(training, config, seed=seed, **workers), judges
 
-    def check_resumed(self, path: str, trainer: Any, judges: Judges) -> None:
-        """Refuse options that differ from the checkpoint's, and records that have changed since."""
+    def check_resumed(self, path: str, trainer: Any, judges: Judges) -> Judges:
+        """Refuse options that differ from the checkpoint's, and records that have changed; return the judges."""
         from acerl_np.pictures.runs import read_config
         from acerl_np.training.config import Config
 
         options = self.options
-        check_judges(path, judges, options)
+        judges = check_judges(path, judges, options)
         preset = read_config(Path(path).parent).get("preset")
         if None not in (options["preset"], preset) and options["preset"] != preset:
             raise InputError(
@@ -168,6 +167,7 @@ class AcerlLearner(Asked):
                     f"{then.content_hash[:12]}, now {now.content_hash[:12]}); leave it out to go on with "
                     "the checkpoint's own, or train anew"
                 )
+        return judges
 
     def describe(self, trainer: Any) -> dict[str, Any]:
         """Return what config.json tells of the options."""

@@ -16,9 +16,10 @@ every pair of a vehicle and a task. It is the default for records of your own. A
 fits records of some thirty tasks that end. On shifts, of more than 100 tasks or of more than an hour, the
 preset best takes late+0.05*tardiness: one percent of late tasks weighs as much as 20 s of mean tardiness.
 
-Of four records of your own or more a quarter is held back (--hold-out) and judges the policy at the end,
-beside the best rule, a static plan, and lookahead, all chosen on the training records alone. Fewer records
-are all trained on, and noised copies of them judge. The static plan is saved as static.npz.
+Of ten records of your own or more a third, of more than twenty a quarter, is held back (--hold-out) and
+judges the policy at the end, beside the best rule, a static plan, and lookahead, all chosen on the training
+records alone. Of five to nine all are trained on, and each judges a further training that leaves it out
+(--folds), if that is quick. Else noised copies judge. The static plan is saved as static.npz.
 
 Examples
 --------
@@ -66,6 +67,7 @@ from acerl_np.commands.train_options import (
     ACERL,
     ALGORITHM,
     CHECKPOINT_GENERATIONS,
+    FOLDS,
     HOLD_OUT,
     OTHERS,
     PRESET,
@@ -96,7 +98,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     acerl = "ACERL (defaults: the paper's, else the released code's; best: those of --preset best)"
     groups: dict[str, tuple[opt.CommandOption, ...]] = {
         "what to train": (PRESET, ALGORITHM),
-        "what to train on": (*opt.list_data(DEFAULT), opt.RANDOM_BREAKDOWNS, HOLD_OUT),
+        "what to train on": (*opt.list_data(DEFAULT), opt.RANDOM_BREAKDOWNS, HOLD_OUT, FOLDS),
         acerl: tuple(list_config_options()),
         "other algorithms": OTHERS,
         "the run": (*RUN, CHECKPOINT_GENERATIONS, *workers),
@@ -167,7 +169,7 @@ def train_several(learner: Learner) -> int:
     from acerl_np.support.workers import count_cores
 
     options = learner.options
-    for name in ("seed", "resume", "tensorboard"):
+    for name in ("seed", "resume", "tensorboard", "folds"):
         if name in learner.given or (name == "tensorboard" and options[name]):
             raise InputError(f"--{name}: given besides --seeds; expected one of the two")
     seeds = read_seeds(options["seeds"])
@@ -222,7 +224,7 @@ def train_one(learner: Learner, team: Team | None) -> int:
         )
         return 128 + stopped
     if options["trials"]:
-        show_results(learner, trainer, judges, folder)
+        show_results(learner, trainer, judges, folder, team)
     print(f"{learner.summarise(trainer)}, {seconds:.1f} s; seed {trainer.seed}")
     print(f"policy {folder / 'policy.npz'}   checkpoint {folder / 'run.npz'}")
     print(f"history {folder / 'history.csv'}   curves {folder / 'curves.csv'}")
@@ -230,7 +232,9 @@ def train_one(learner: Learner, team: Team | None) -> int:
     return 0
 
 
-def show_results(learner: Learner, trainer: Any, judges: Judges, folder: Path) -> None:
+def show_results(
+    learner: Learner, trainer: Any, judges: Judges, folder: Path, team: Team | None
+) -> None:
     """Play with what was trained, print the tables and keep their figures."""
     from acerl_np.evaluation.trials import Playing
 
@@ -251,7 +255,7 @@ def show_results(learner: Learner, trainer: Any, judges: Judges, folder: Path) -
     report_unfinished("policy", trials)
     rows = [{"records_of": "training", **row} for row in list_figures("policy", trials)]
     if judged:
-        found = show_verdict(trainer, judges, playing, options, folder)
+        found = show_verdict(trainer, judges, playing, options, folder, team)
         rows += [{**dict.fromkeys(rows[0]), "records_of": judges.on, **row} for row in found]
     write_atomically(folder / "results.csv", render_data(rows, "csv").encode())
 

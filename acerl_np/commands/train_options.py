@@ -54,9 +54,17 @@ def read_share(given: Any) -> float | str:
 HOLD_OUT = CommandOption(
     "--hold-out SHARE",
     "share of the records that is not trained on and judges the policy, such as 0.25; 'none': train on all "
-    "(default: 0.25 of four own records or more, none of bundled ones). The seed and the records' contents "
-    "decide which",
+    "(default: a third of ten own records or more, of more than twenty a quarter, none of bundled ones). The "
+    "seed and the records' contents decide which",
     read_share,
+)
+FOLDS = CommandOption(
+    "--folds N",
+    "train on all records, then N times more on all but a fold of them, which judges; with --resume also "
+    "afterwards (default: 5 of five to nine own records, if that takes two minutes at most)",
+    int,
+    None,
+    (2, 1000),
 )
 PRESET = CommandOption(
     "--preset",
@@ -144,7 +152,7 @@ SHELL = ("config", "force", "print_config", "resume", "settings")
 OWN = {
     option.key: option
     for option in (
-        *(TASKS, SUITE, *READING, RANDOM_BREAKDOWNS, HOLD_OUT, PRESET, ALGORITHM, *OTHERS),
+        *(TASKS, SUITE, *READING, RANDOM_BREAKDOWNS, HOLD_OUT, FOLDS, PRESET, ALGORITHM, *OTHERS),
         *(*RUN, *list_team(""), THREADS, CHECKPOINT_GENERATIONS),
     )
     if option.key not in SHELL
@@ -152,7 +160,7 @@ OWN = {
 """Options of the command that are no field of `Config`."""
 
 FIELDS = tuple(field.name for field in fields(Config))
-OF_ACERL = ("hold_out", "preset", "checkpoint_generations", "threads")
+OF_ACERL = ("hold_out", "folds", "preset", "checkpoint_generations", "threads")
 OF_LEARNERS = ("steps", "set", "settings")
 
 TIPS = {
@@ -308,7 +316,10 @@ def _read_facts(path: str, facts: dict[str, Any], given: Mapping[str, Any]) -> d
     held_back = facts.get("held_back", {})
     if config:
         share = len(held_back) / (len(held_back) + len(facts["instances"]))
-        found["hold_out"] = facts.get("hold_out", share) or "none"
+        if facts.get("folds") and not {"hold_out", "seeds"} & {*given, *found}:
+            found["folds"] = facts["folds"]
+        elif "folds" not in given:
+            found["hold_out"] = facts.get("hold_out", share) or "none"
         # How long to train is said once.
         config.pop("decisions" if config.get("decisions") is None else "generations", None)
     if "settings" in facts:

@@ -14,15 +14,24 @@ from acerl_np.support.errors import InputError
 from acerl_np.support.fields import refuse
 from acerl_np.support.numbers import MAX_SEED, Whole, check_seed, is_real
 
-SHARE = 0.25
-"""Share of the records that is held back unless told otherwise."""
+SHARE, SHARE_OF_FEW, FEW_RECORDS = 0.25, 1.0 / 3.0, 20
+"""Share of the records that is held back unless told otherwise, of many and of so few."""
 
-LEAST_RECORDS = 4
-"""Records from which some are held back unless told otherwise."""
+LEAST_JUDGES = 5
+"""Records below which no standard error is told; so many are held back of at least twice as many."""
+
+FOLDS = 5
 
 COPIES = 5
 MAGNITUDE = 30
 """Noised copies of each record, and how far their arrivals are moved at most, s."""
+
+
+def choose_share(n: int) -> float | None:
+    """Return the share of n records that is held back unless told otherwise, None for fewer than ten."""
+    if n < 2 * LEAST_JUDGES:
+        return None
+    return SHARE if n > FEW_RECORDS else max(SHARE_OF_FEW, LEAST_JUDGES / n)
 
 
 def hold_out(
@@ -66,6 +75,31 @@ def hold_out(
         [instance for instance in chosen if instance.content_hash not in held],
         [instance for instance in chosen if instance.content_hash in held],
     )
+
+
+def part_folds(
+    instances: Instance | Sequence[Instance], n_folds: int = FOLDS, *, seed: Whole = 0
+) -> list[list[Instance]]:
+    """Part records into folds, one after the other to judge by; as many as there are contents at most.
+
+    As in `hold_out`, seed and contents decide, and records of one content are never parted.
+
+    Raises
+    ------
+    InputError
+        If there are fewer than two folds, or two different records.
+    """
+    chosen = list_instances(instances)
+    seed = check_seed(seed)
+    contents = {instance.content_hash for instance in chosen}
+    if n_folds < 2 or len(contents) < 2:
+        raise InputError(
+            f"folds: read {n_folds} of {len(contents)} different records; expected at least two of two"
+        )
+    order = sorted(contents, key=lambda item: (_draw_word(seed, item, 0), item))
+    n = min(n_folds, len(order))
+    fold = {content: k % n for k, content in enumerate(order)}
+    return [[item for item in chosen if fold[item.content_hash] == k] for k in range(n)]
 
 
 def make_noised(

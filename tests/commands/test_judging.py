@@ -9,6 +9,7 @@ import numba
 import pytest
 
 import acerl_np
+from acerl_np.commands import judging
 from acerl_np.evaluation import verdict as verdicts
 from acerl_np.policies.lookahead import Lookahead
 from acerl_np.problem.instance import list_instances
@@ -56,11 +57,16 @@ def names(records):
     return [record.name for record in records]
 
 
+def read_verdict(out):
+    shown = out[out.index("Verdict on") : out.index("\n2 generations")]
+    return [line for line in shown.splitlines() if not line.startswith("static plan ")]
+
+
 def read_records(path, key, kind):
     return unpack_instances(read_arrays(path, kind)[key])
 
 
-def test_a_quarter_is_held_back_from_everything(days, train, monkeypatch):
+def test_what_is_held_back_is_held_back_from_everything(days, train, monkeypatch):
     histories = []
     begin = Lookahead.__init__
 
@@ -69,7 +75,7 @@ def test_a_quarter_is_held_back_from_everything(days, train, monkeypatch):
         begin(self, *arguments, history=history, **options)
 
     monkeypatch.setattr(Lookahead, "__init__", note)
-    out = train(days, f"--preset best {SHORT} --trials 2 --out run").out
+    out = train(days, f"--preset best {SHORT} --trials 2 --hold-out 0.25 --out run").out
     config = read_config()
     held, kept = list(config["held_back"]), list(config["instances"])
     assert len(held) == 2 and sorted(held + kept) == [f"day{k}" for k in range(6)]
@@ -86,35 +92,32 @@ def test_a_quarter_is_held_back_from_everything(days, train, monkeypatch):
     assert f"Verdict on 2 unseen records (held back from training: {', '.join(held)})" in out
     assert f"static plan {plan.describe()}   run/static.npz" in out
     assert out.count("\nOn 2 unseen records: too few records to tell (") == 1
-    header, row = (line for line in out.splitlines() if line.startswith("policy  "))
-    assert "beside " in header and "too few to tell" in row
+    assert "record, too few records for an error" in out
+    assert "\nTo tell, at least 5 records have to judge: train with --folds 5.\n" in out
 
 
 def test_the_order_of_the_files_and_a_stop_change_nothing(days, train, run):
-    straight = train(days, f"{NETWORK} --trials 1 --out run").out
-    assert "Verdict" not in train(days[::-1], f"{NETWORK} --trials 0 --out other").out
+    held = f"{NETWORK} --hold-out 0.25"
+    straight = train(days, f"{held} --trials 1 --out run").out
+    assert "Verdict" not in train(days[::-1], f"{held} --trials 0 --out other").out
     assert read_config("other")["held_back"] == read_config()["held_back"]
-    train(days, f"{NETWORK} --trials 0 --seed 4 --out seeded")
+    train(days, f"{held} --trials 0 --seed 4 --out seeded")
     assert read_config("seeded")["held_back"] != read_config()["held_back"]
-    train(days, f"{NETWORK} --generations 1 --trials 0 --out halved")
+    train(days, f"{held} --generations 1 --trials 0 --out halved")
     resumed = run("train --resume halved/run.npz --generations 2 --quiet --trials 1").out
-
-    def read_verdict(out):
-        shown = out[out.index("Verdict on") : out.index("\n2 generations")]
-        return [line for line in shown.splitlines() if not line.startswith("static plan ")]
-
     assert read_verdict(resumed) == read_verdict(straight)
     assert read_config("halved") == read_config()
     assert Path("run/policy.npz").read_bytes() == Path("halved/policy.npz").read_bytes()
 
 
 def test_what_is_given_beside_a_resumed_run_must_agree(days, train, run):
-    train(days, f"--preset best {SHORT} --trials 0 --out run")
+    train(days, f"--preset best {SHORT} --trials 0 --hold-out 0.25 --out run")
     train(days, RESUME.removeprefix("train "))
     run(f"{RESUME} --hold-out 0.25 --preset best")
     for words, message in {
         "--hold-out 0.5": "trained with hold_out 0.25; read 0.5, expected the same",
         "--hold-out none": "trained with hold_out 0.25; read none, expected the same",
+        "--folds 3": "trained with held-back records, which judge; read --folds 3",
         "--preset paper": "trained with preset best; read paper, expected the same",
         "--spread one": "trained with spread full; read one",
     }.items():
@@ -128,7 +131,7 @@ def test_what_is_given_beside_a_resumed_run_must_agree(days, train, run):
 
 
 def test_held_back_records_that_are_lost_are_missed(days, train, run):
-    train(days, f"{NETWORK} --trials 0 --out run")
+    train(days, f"{NETWORK} --trials 0 --hold-out 0.25 --out run")
     shutil.copytree("run", "changed")
     Path("run/held-back.npz").unlink()
     found = run("train --quiet --trials 1 --resume run/run.npz")
@@ -147,10 +150,35 @@ def test_few_own_records_are_judged_on_noised_copies(days, train):
     assert read_config()["judged_on"] == "noised copies" and read_config()["held_back"] == {}
     assert len(read_config()["instances"]) == 3
     # All are trained on if asked so; what an earlier run left in the folder is gone.
-    train(days, f"{NETWORK} --trials 0 --out both")
+    train(days, f"{NETWORK} --trials 0 --hold-out 0.5 --out both")
     out = train(days, f"{NETWORK} --trials 1 --out both --force --hold-out none").out
     assert "Verdict on 30 noised copies" in out
     assert not Path("both/held-back.npz").exists()
+
+
+def test_each_of_a_few_records_judges_a_policy_that_has_not_seen_it(days, train, run, monkeypatch):
+    monkeypatch.setattr(verdicts, "MAX_AHEAD_DECISIONS", 0)
+    monkeypatch.setattr(verdicts, "MAX_MARGIN_SIZE", 0.0)
+    out = train(days, f"{NETWORK} --trials 1 --out run").out
+    place = "6 records in 5 folds, each judging a policy that has not seen it"
+    assert f"\nVerdict on {place}\n" in out and f"\nOn {place}: " in out
+    config = read_config()
+    assert (config["judged_on"], config["folds"], config["hold_out"]) == ("folds", 5, None)
+    assert len(config["instances"]) == 6 and not Path("run/held-back.npz").exists()
+    # The policy that is kept is that of all records, as without folds; and a stop changes nothing.
+    train(days, f"{NETWORK} --trials 0 --hold-out none --out all")
+    assert Path("run/policy.npz").read_bytes() == Path("all/policy.npz").read_bytes()
+    for words in ("--resume run/run.npz", "--resume all/run.npz --folds 5"):
+        resumed = run(f"train --quiet --trials 1 {words}").out
+        assert read_verdict(resumed) == read_verdict(out)
+    # What takes long is left out, and said, but done if asked for.
+    monkeypatch.setattr(judging, "FOLD_SECONDS", 0.0)
+    out = train(days, f"{NETWORK} --trials 1 --out slow").out
+    assert "Verdict on 30 noised copies" in out
+    line = "noised copies judge: a training for each of 5 folds would take about 1 s (acerl-np train "
+    assert f"\n{line}--resume slow/run.npz --folds 5)\n" in out
+    assert "On 6 records in 2 folds" in train(days, f"{NETWORK} --trials 1 --out two --folds 2").out
+    assert "expected one of the two" in train(days, f"{NETWORK} --folds 2 --hold-out 0.5", 2).err
 
 
 def test_bundled_records_are_held_back_only_if_asked(empty, run):
@@ -166,7 +194,7 @@ def test_bundled_records_are_held_back_only_if_asked(empty, run):
 
 
 def test_no_records_holds_for_the_plan_too(days, train):
-    train(days, f"{NETWORK} --trials 1 --no-records --out run")
+    train(days, f"{NETWORK} --trials 1 --no-records --hold-out 0.25 --out run")
     for name in ("policy", "static"):
         origin = acerl_np.load_policy(f"run/{name}.npz").origin
         assert not origin.history and len(origin.records) == 4
@@ -185,7 +213,7 @@ def test_a_training_without_a_verdict_still_ends_well(days, train, monkeypatch):
         raise InputError("a reason")
 
     monkeypatch.setattr(verdicts, "judge", refuse)
-    found = train(days, f"{NETWORK} --trials 1 --out run")
+    found = train(days, f"{NETWORK} --trials 1 --hold-out none --out run")
     assert found.err.splitlines()[-1] == "no verdict: a reason"
     assert "policy run/policy.npz" in found.out
 

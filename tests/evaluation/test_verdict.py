@@ -11,10 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import acerl_np
-from acerl_np.evaluation.hold_out import hold_out, make_noised
+from acerl_np.evaluation.hold_out import choose_share, hold_out, make_noised, part_folds
 from acerl_np.evaluation.margin import choose_rule
 from acerl_np.evaluation.trials import Trials
-from acerl_np.evaluation.verdict import Difference, Verdict, VerdictRow, compare_paired, judge
+from acerl_np.evaluation.verdict import (
+    Difference,
+    Fold,
+    Verdict,
+    VerdictRow,
+    compare_paired,
+    judge,
+)
 from acerl_np.policies.lookahead import Lookahead
 from acerl_np.problem.goal import PAPER, Goal
 
@@ -237,6 +244,24 @@ def test_a_share_is_rounded_to_records(n, share, held):
     assert (len(training), len(held_back)) == (n - held, held)
 
 
+def test_few_records_hold_back_a_third_and_at_least_five():
+    shares = {n: choose_share(n) for n in (1, 4, 9, 10, 12, 15, 17, 20, 21, 40)}
+    held = {n: share and int(n * share + 0.5) for n, share in shares.items()}
+    assert held == {1: None, 4: None, 9: None, 10: 5, 12: 5, 15: 5, 17: 6, 20: 7, 21: 5, 40: 10}
+
+
+def test_folds_hold_every_record_once_and_copies_together():
+    records = load_records(5)
+    records.append(replace(records[0], name="again"))
+    folds = part_folds(records, 3, seed=1)
+    assert sorted(x.name for fold in folds for x in fold) == sorted(x.name for x in records)
+    assert [len({x.content_hash for x in fold}) for fold in folds] == [2, 2, 1]
+    assert len(part_folds(records, 9)) == 5
+    assert part_folds(records[::-1], 3, seed=1) == [fold[::-1] for fold in folds]
+    with pytest.raises(acerl_np.InputError, match="expected at least two"):
+        part_folds(records[:1])
+
+
 def test_contents_and_seed_decide_who_is_held_back():
     records = load_records()
     _, first = hold_out(records, seed=3)
@@ -329,6 +354,30 @@ def test_a_verdict_is_what_its_parts_are(monkeypatch):
     assert verdict.kind == "unseen" and verdict.n_records == 2
     with pytest.raises(acerl_np.InputError, match="DMH-06 is among the training records"):
         judge(policy, training, records[5:])
+
+
+@needs_jit
+def test_a_fold_is_judged_by_what_it_has_not_seen(monkeypatch):
+    records = load_records(5)
+    policies = [acerl_np.IndexPolicy.of_weights(approach=-1.0, loaded=w) for w in (0.0, -1.0)]
+    parts = part_folds(records, 2)
+    folds = [Fold(*both) for both in zip(policies, parts, strict=True)]
+    verdict = judge(policies[0], records, folds=folds, trials=1, futures=0)
+    own = [
+        acerl_np.evaluate_policy(x, some, trials=1).makespan.mean(axis=1)
+        for x, some in zip(policies, parts, strict=True)
+    ]
+    assert verdict.policy.makespan == pytest.approx(np.concatenate(own).mean())
+    assert (verdict.kind, verdict.n_records, verdict.n_folds) == ("folds", 5, 2)
+    assert verdict.policy.difference.sign is not None
+    plans = [acerl_np.fit_static(other) for other in parts[::-1]]
+    static = [
+        acerl_np.evaluate_policy(x, some, trials=1).makespan.mean(axis=1)
+        for x, some in zip(plans, parts, strict=True)
+    ]
+    assert verdict.rows[2].makespan == pytest.approx(np.concatenate(static).mean())
+    with pytest.raises(acerl_np.InputError, match="some of the training records in each"):
+        judge(policies[0], records[:3], folds=folds)
 
 
 @needs_jit
