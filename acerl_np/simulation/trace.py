@@ -45,6 +45,29 @@ class Alternative(NamedTuple):
     value: float
 
 
+class Part(NamedTuple):
+    """In what the pair that an index policy chose differs from the next best one.
+
+    Attributes
+    ----------
+    words : str, what is different
+    unit : str, "s", "m", or empty where a difference is in no unit
+    difference : float, in that unit, of the chosen pair less the other
+    value : float, by how much that moves the score of the chosen pair
+    """
+
+    words: str
+    unit: str
+    difference: float
+    value: float
+
+    def describe(self) -> str:
+        """Return the part in words, such as "way to the pickup: 31 s less (+0.82)"."""
+        amount = f"{abs(self.difference):.3g} {self.unit} " if self.unit else ""
+        which = "more" if self.difference > 0.0 else "less"
+        return f"{self.words}: {amount}{which} ({self.value:+.2f})"
+
+
 class Reason(NamedTuple):
     """Why an assignment was chosen.
 
@@ -54,11 +77,14 @@ class Reason(NamedTuple):
     measure : str, what `Alternative.value` measures, with its unit; empty without alternatives
     alternatives : tuple of Alternative
         The best of what was thought of, the best first; the chosen one is among them.
+    parts : tuple of Part
+        Of an index policy: what sets the chosen pair apart from the next best, that which weighs most first.
     """
 
     by: str
     measure: str = ""
     alternatives: tuple[Alternative, ...] = ()
+    parts: tuple[Part, ...] = ()
 
 
 class Decision(NamedTuple):
