@@ -21,6 +21,7 @@ from acerl_np.kernels.trace import (
     STEP_TO,
     list_steps,
 )
+from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
 from acerl_np.simulation.simulator import STATUS_NAMES
@@ -179,6 +180,10 @@ class Trace:
     trips : tuple of Trip, by decision
     stops : tuple of Stop, by their starts
     makespan, tardiness : float, s, nan if the episode did not finish
+    late : float, share of the tasks that were late
+    waiting : float, s, mean from arrival to pickup
+    value : float, what the goal minimises
+    goal : Goal
     status : str, as `Simulator.status`
     end : int, s, when the last thing happened
     """
@@ -190,6 +195,10 @@ class Trace:
     stops: tuple[Stop, ...]
     makespan: float
     tardiness: float
+    late: float
+    waiting: float
+    value: float
+    goal: Goal
     status: str
     end: int
 
@@ -253,9 +262,14 @@ class Player(Protocol):
 
 
 def trace_episode(
-    label: str, instance: Instance, problem: Problem, key: np.ndarray, player: Player
+    label: str,
+    instance: Instance,
+    problem: Problem,
+    key: np.ndarray,
+    player: Player,
+    goal: Goal = PAPER,
 ) -> Trace:
-    """Play one episode and note all that happens."""
+    """Play one episode and note all that happens; `goal` is that of `problem`."""
     state = allocate_state(problem, 2)
     state.breakdown_key[PLAYED] = key
     open_episode(problem, state, PLAYED, 0)
@@ -266,7 +280,7 @@ def trace_episode(
         before = state.vehicle[PLAYED].copy()
         pass_tick(problem, state, PLAYED, due)
         notes.add_events(before)
-    return notes.close(label)
+    return notes.close(label, goal)
 
 
 class _Notes:
@@ -343,7 +357,7 @@ class _Notes:
         end = int(row[S.VEHICLE_EVENT_TICK])
         return Stop(v, self.now, end, origin, target, part)
 
-    def close(self, label: str) -> Trace:
+    def close(self, label: str, goal: Goal) -> Trace:
         now = self.now
         # What an episode that was stopped leaves behind.
         for v, stop in self.broken.items():
@@ -359,6 +373,10 @@ class _Notes:
             stops=tuple(sorted(self.stops, key=lambda stop: (stop.start, stop.vehicle))),
             makespan=float(outcome[S.OUTCOME_MAKESPAN]),
             tardiness=float(outcome[S.OUTCOME_TARDINESS]),
+            late=float(outcome[S.OUTCOME_LATE]),
+            waiting=float(outcome[S.OUTCOME_WAITING]),
+            value=float(outcome[S.OUTCOME_VALUE]),
+            goal=goal,
             status=str(STATUS_NAMES[self.state.episode[PLAYED, S.EPISODE_PHASE]]),
             end=now,
         )
