@@ -64,8 +64,8 @@ def draw_curves(arguments: argparse.Namespace) -> None:
     Draw makespan, or the objective of the training, and tardiness against decisions, the mean of the
     records and each of them: from curves.csv, or from history.csv where a run took no looks. A folder is a
     run's, that of --seeds (one line, the mean of the seeds, with a band of a standard deviation), or that of
-    a study (a line for each policy; if it holds several studies, name the file STUDY-curves.csv). On the paper's records its
-    figures stand beside the lines.
+    a study (a line for each policy; if it holds several studies, name the file STUDY-curves.csv). On the
+    paper's records its figures stand beside the lines.
     """
     from acerl_np.pictures.runs import find_study
 
