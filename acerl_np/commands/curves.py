@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from acerl_np.problem.goal import PAPER
 from acerl_np.support.errors import InputError, MissingExtraError, make_printable
 
 if TYPE_CHECKING:
@@ -27,15 +28,17 @@ def find_beside(paths: Sequence[str | Path]) -> Beside:
     from acerl_np.commands.tables import is_published
     from acerl_np.experiments.published import find_row
     from acerl_np.experiments.study_tables import COST_LIMIT
-    from acerl_np.pictures.runs import find_limit, find_study, read_facts
+    from acerl_np.pictures.runs import find_limit, find_objective, find_study, read_facts
     from acerl_np.pictures.trainings import Beside
 
     limits: set[float | None] = set()
     algorithms: set[str] = set()
+    objectives: set[str] = set()
     published = True
     for path in paths:
         if find_study(path) is not None:
             limits.add(COST_LIMIT)
+            objectives.add(PAPER.objective)
             algorithms.add("ACERL")
             continue
         facts = read_facts(Path(path))
@@ -43,10 +46,16 @@ def find_beside(paths: Sequence[str | Path]) -> Beside:
         records = named if isinstance(named, dict) else {}
         published &= bool(records) and all(is_published(*item) for item in records.items())
         limits.add(find_limit(facts))
+        objectives.add(find_objective(facts))
         algorithms.add(str(facts.get("algorithm", "ACERL")).upper())
     limit = limits.pop() if len(limits) == 1 else None
-    if not published:
-        return Beside({}, None, limit)
+    if len(objectives) > 1:
+        raise InputError(
+            f"runs with different objectives: {', '.join(sorted(objectives))}; expected the same"
+        )
+    objective = objectives.pop()
+    if not published or objective != PAPER.objective:
+        return Beside({}, None, limit, objective)
     algorithm = algorithms.pop() if len(algorithms) == 1 else "ACERL"
     levels = {}
     for policy in (*RULES, algorithm):

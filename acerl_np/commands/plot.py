@@ -61,11 +61,11 @@ def _picture(arguments: argparse.Namespace, default: str | Path) -> Iterator[Pat
 def draw_curves(arguments: argparse.Namespace) -> None:
     """Draw makespan and tardiness as training went on.
 
-    Draw makespan and tardiness against decisions, the mean of the records and each of them: from
-    curves.csv, or from history.csv where a run took no looks. A folder is a run's, that of --seeds (one
-    line, the mean of the seeds, with a band of a standard deviation), or that of a study (a line for each
-    policy; if it holds several studies, name the file STUDY-curves.csv). On the paper's records its
-    figures stand beside the lines.
+    Draw makespan, or the objective of the training, and tardiness against decisions, the mean of the
+    records and each of them: from curves.csv, or from history.csv where a run took no looks. A folder is a
+    run's, that of --seeds (one line, the mean of the seeds, with a band of a standard deviation), or that of
+    a study (a line for each policy; if it holds several studies, name the file STUDY-curves.csv). On the
+    paper's records its figures stand beside the lines.
     """
     from acerl_np.pictures.runs import find_study
 

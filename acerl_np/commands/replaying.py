@@ -8,8 +8,8 @@ nothing, and holds the whole record.
 POLICY is a file written by acerl-np train or a name (acerl-np list rules shows them). INSTANCE is a task
 record or a bundled instance. --past shows past assignments, a CSV file
 task,vehicle,start as acerl-np records replay reads it, in the place of POLICY or beside it. The episode is
-one of those that acerl-np evaluate plays: trial 0 is the first of each seed's. --cost-limit is what
-lookahead and Static keep to.
+one of those that acerl-np evaluate plays: trial 0 is the first of each seed's. --objective and --cost-limit
+are what Static is fitted for; the page shows the objective at the end.
 
 Examples
 --------
@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING
 from acerl_np.commands import options as opt
 from acerl_np.commands.inputs import is_table, load_episode, read_past
 from acerl_np.commands.outputs import declare_outputs
-from acerl_np.commands.players import find_policy, look_ahead, seat_policies
+from acerl_np.commands.players import find_policy, look_ahead, read_goal, seat_policies
 from acerl_np.support.errors import InputError, make_printable
 from acerl_np.support.files import show_path
 
@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     opt.declare(parser, opt.EPISODE, AGAINST, opt.ONE_PAST, OUT, opt.FORCE, *opt.READING)
     opt.declare(parser, opt.FIT, opt.RANDOM_BREAKDOWNS)
     opt.declare(parser.add_argument_group("lookahead"), *opt.LOOKAHEAD)
-    opt.declare(parser, opt.TRIAL, opt.SEED, opt.GREEDY, opt.COST_LIMIT, opt.HORIZON)
+    opt.declare(parser, opt.TRIAL, opt.SEED, opt.GREEDY, *opt.GOAL, opt.HORIZON)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -82,6 +82,8 @@ def play(arguments: argparse.Namespace, names: list[str], instance: Instance) ->
     past = read_past(arguments, list(recorded.values()), [instance] * len(recorded))
     policies = [name for k, name in enumerate(names) if k not in recorded]
     found = [find_policy(name) for name in policies]
+    goal = read_goal(arguments, found)
+    vars(arguments).update(vars(goal))
     rows = seat_policies(arguments, found, shorten_names(policies), [instance])
     rows = look_ahead(arguments, rows, [instance])
     episodes = len(rows) + len(past)
@@ -92,6 +94,7 @@ def play(arguments: argparse.Namespace, names: list[str], instance: Instance) ->
             advice = " (leave out --against)"
         raise InputError(f"--{option}: {episodes} episodes{more}; expected at most {MOST}{advice}")
     own = {name: getattr(arguments, name) for name in ("trial", "seed", "horizon")}
+    own["objective"] = goal
     traces = [
         trace_policy(row.policy, instance, **own, greedy=arguments.greedy, label=row.label)
         for row in rows

@@ -15,6 +15,7 @@ from acerl_np.policies.lookahead import Lookahead
 from acerl_np.policies.reasons import explain_choice
 from acerl_np.policies.rules import RULES, RulePolicy, find_policy_name
 from acerl_np.problem.assignments import Assignments
+from acerl_np.problem.goal import Goal, find_goal
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.arena import stream_keys
@@ -36,11 +37,12 @@ def trace_policy(
     greedy: bool | None = None,
     horizon: float | None = None,
     label: str | None = None,
+    objective: str | Goal = "makespan",
 ) -> Trace:
     """Play one trial of `evaluate_policy` again, numbered from 0 on, and note all that happens.
 
-    Draws and breakdowns are the same as there. The label is what the trace calls the policy, by default the
-    rule's name or the policy's form.
+    Draws and breakdowns are the same as there; the objective is what `Trace.value` is. The label is what the
+    trace calls the policy, by default the rule's name or the policy's form.
 
     Raises
     ------
@@ -49,7 +51,8 @@ def trace_policy(
     InputError
         If trial or horizon is unusable.
     """
-    problem, key = _prepare(instance, trial, seed, horizon)
+    goal = find_goal(objective)
+    problem, key = _prepare(instance, trial, seed, horizon, goal)
     player: BasePolicy
     if isinstance(policy, str):
         policy = find_policy_name(policy)
@@ -64,16 +67,16 @@ def trace_policy(
     decider = prepare()
     if label is None:
         label = policy if isinstance(policy, str) else getattr(policy, "form", "lookahead")
-    return trace_episode(label, instance, problem, key, _Policy(decider, key))
+    return trace_episode(label, instance, problem, key, _Policy(decider, key), goal)
 
 
 def _prepare(
-    instance: Instance, trial: int, seed: Whole, horizon: float | None
+    instance: Instance, trial: int, seed: Whole, horizon: float | None, goal: Goal
 ) -> tuple[Problem, np.ndarray]:
     """Return the tables of an instance and the key of one of its trials."""
     number = TRIAL.read("trial", trial, InputError)
     key = stream_keys([instance], number + 1, check_seed(seed))[-1]
-    return build_problem([instance], horizon=horizon), key
+    return build_problem([instance], horizon=horizon, goal=goal), key
 
 
 def trace_past(
@@ -83,10 +86,12 @@ def trace_past(
     seed: Whole = 0,
     horizon: float | None = None,
     label: str = "past assignments",
+    objective: str | Goal = "makespan",
 ) -> Trace:
     """Play past assignments as `replay_assignments`, and note all that happens, as `trace_policy`."""
-    problem, key = _prepare(assignments.instance, trial, seed, horizon)
-    return trace_episode(label, assignments.instance, problem, key, _Past(assignments))
+    goal = find_goal(objective)
+    problem, key = _prepare(assignments.instance, trial, seed, horizon, goal)
+    return trace_episode(label, assignments.instance, problem, key, _Past(assignments), goal)
 
 
 class _Policy:

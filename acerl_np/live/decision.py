@@ -164,7 +164,8 @@ class LiveDecider:
             Option(vehicles[item.vehicle].id, names[item.task], item.rule, item.value)
             for item in reason.alternatives
         )
-        return Explanation(reason.by, reason.measure, options)
+        parts = tuple(part.describe() for part in reason.parts)
+        return Explanation(reason.by, reason.measure, options, parts)
 
     def _look_ahead(self, ahead: Ahead, board: Board, decisions: int, now: float) -> Decision:
         """Look ahead until all futures are seen or the time is up."""

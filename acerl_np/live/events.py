@@ -290,11 +290,15 @@ class Explanation(NamedTuple):
         What the options' values measure, with its unit; empty without options.
     options : tuple of Option
         The best of what was thought of, the best first; the chosen one is among them.
+    parts : tuple of str
+        Of an index policy: in what the chosen assignment differs most from the next best option, and by how
+        much that moves its score, such as "way to the pickup: 31 s less (+0.82)".
     """
 
     by: str
     measure: str
     options: tuple[Option, ...]
+    parts: tuple[str, ...] = ()
 
 
 class _Assigned(NamedTuple):
@@ -338,3 +342,12 @@ class Assignment(_Assigned):
         made = super().__new__(cls, vehicle, task, rule)
         made.futures, made.finish, made.reason = futures, finish, reason
         return made
+
+    def describe(self) -> str:
+        """Return the assignment in a line, with the next best option and the reasons against it if known."""
+        text = f"{self.vehicle} takes {self.task}"
+        others = self.reason.options if self.reason is not None else ()
+        other = next((item for item in others if item[:2] != self[:2]), None)
+        if self.reason is None or not self.reason.parts or other is None:
+            return text
+        return f"{text} rather than {other.vehicle} {other.task}: {'; '.join(self.reason.parts)}"

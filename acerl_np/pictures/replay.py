@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
+from acerl_np.problem.goal import PAPER
 from acerl_np.simulation.trace import Decision, Step, Trace
 from acerl_np.support.errors import InputError
 from acerl_np.support.files import MARK, write_atomically
@@ -126,7 +127,16 @@ def _describe_run(trace: Trace) -> dict[str, Any]:
         ]
         own = [decision.time, decision.vehicle, decision.task]
         told = [number(reason.by), number(reason.measure), find_chosen(decision)]
-        return [*own, *told, alternatives]
+        parts = [
+            [
+                number(part.words),
+                number(part.unit),
+                _shorten(part.difference, 3),
+                _shorten(part.value, 3),
+            ]
+            for part in reason.parts
+        ]
+        return [*own, *told, alternatives, *([parts] if parts else [])]
 
     decisions = [list_decision(decision) for decision in trace.decisions]
     return {
@@ -135,6 +145,9 @@ def _describe_run(trace: Trace) -> dict[str, Any]:
         "end": trace.end,
         "makespan": _shorten(trace.makespan, 12),
         "tardiness": _shorten(trace.tardiness, 12),
+        "late": _shorten(trace.late, 12),
+        "waiting": _shorten(trace.waiting, 12),
+        "objective": _describe_objective(trace),
         "texts": list(texts),
         "decisions": decisions,
         # The trip of each decision, in their order.
@@ -144,6 +157,14 @@ def _describe_run(trace: Trace) -> dict[str, Any]:
         ],
         "stops": [[stop.vehicle, stop.start, stop.end] for stop in trace.stops],
     }
+
+
+def _describe_objective(trace: Trace) -> str:
+    """Return an objective other than the makespan, with its value if the episode finished; else nothing."""
+    if trace.goal.objective == PAPER.objective:
+        return ""
+    value = "–" if math.isnan(trace.value) else trace.goal.show(trace.value)
+    return f"{trace.goal.objective}: {value}"
 
 
 def find_chosen(decision: Decision) -> int:

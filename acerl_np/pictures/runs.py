@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from acerl_np.problem.goal import Goal
 from acerl_np.support.errors import AcerlError, InputError, describe, list_some
 from acerl_np.support.files import path_exists, read_text
 from acerl_np.support.numbers import is_real
@@ -38,7 +39,8 @@ MEMBERS = "the search's members"
 class Looks(NamedTuple):
     """How one training went: generations and decisions of its looks, and values by record.
 
-    Values are makespan and tardiness, s, of shape (2, n_looks); nan where an episode did not finish.
+    Values are makespan, s, or the objective in its place, and tardiness, s, of shape (2, n_looks); nan where
+    an episode did not finish.
     """
 
     generations: np.ndarray
@@ -116,7 +118,8 @@ def _read_table(path: Path, required: Sequence[str], expected: str = "") -> _Tab
 def _collect_looks(table: _Table) -> dict[tuple[str, str], Looks]:
     """Return the looks of each training in a table, by its policy and its seed."""
     generations, decisions = table.numbers("generation"), table.numbers("decisions")
-    values = np.array([table.numbers(name, known=False) for name in VALUES[:2]])
+    first = "value" if "value" in table.columns else VALUES[0]
+    values = np.array([table.numbers(name, known=False) for name in (first, VALUES[1])])
     names = table.columns["instance"]
     nobody = ("",) * len(names)
     policies, seeds = (table.columns.get(name, nobody) for name in STUDY_COLUMNS[:2])
@@ -246,9 +249,18 @@ def read_facts(folder: Path) -> dict[str, Any]:
 
 def find_limit(facts: Mapping[str, Any]) -> float | None:
     """Return the limit on the tardiness, s, that a run was trained with, None if it is not known."""
-    for part in ("config", "settings"):
-        own = facts.get(part)
-        limit = own.get("cost_limit") if isinstance(own, dict) else None
-        if is_real(limit):
-            return float(limit)  # type: ignore[arg-type]
-    return None
+    own = _find_options(facts)
+    limit = own.get("cost_limit")
+    is_known = is_real(limit) and own.get("cost", Goal.cost) == Goal.cost
+    return float(limit) if is_known else None  # type: ignore[arg-type]
+
+
+def find_objective(facts: Mapping[str, Any]) -> str:
+    """Return the objective that a run was trained for, the makespan if it is not known."""
+    found = _find_options(facts).get("objective")
+    return found if isinstance(found, str) else Goal.objective
+
+
+def _find_options(facts: Mapping[str, Any]) -> Mapping[str, Any]:
+    found = (facts.get(part) for part in ("config", "settings"))
+    return next((own for own in found if isinstance(own, dict)), {})

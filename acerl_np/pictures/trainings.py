@@ -25,6 +25,7 @@ from acerl_np.pictures.drawing import (
     write_title,
 )
 from acerl_np.pictures.runs import MEMBERS, Counts, Line
+from acerl_np.problem.goal import find_unit
 from acerl_np.support.errors import InputError, list_some
 
 if TYPE_CHECKING:
@@ -35,11 +36,22 @@ Levels = Mapping[str, tuple[float, float]]
 
 
 class Beside(NamedTuple):
-    """What is drawn beside the lines of curves: rules by name, a published level and its name, and xi, s."""
+    """What is drawn beside the lines of curves: rules by name, a published level and its name, and xi, s.
+
+    The objective is what the lines show first.
+    """
 
     rules: Mapping[str, Levels] = MappingProxyType({})
     paper: tuple[str, Levels] | None = None
     limit: float | None = None
+    objective: str = "makespan"
+
+    @property
+    def what(self) -> tuple[tuple[str, str], ...]:
+        """What the two panels show, and how their axes say it with a unit."""
+        unit = find_unit(self.objective)
+        first = f"{self.objective}{unit and f' ({unit})'}"
+        return (self.objective, first), ("tardiness", "tardiness (s)")
 
 
 ALONE = Beside()
@@ -58,8 +70,6 @@ POINTS = 32
 """Most points of a line of shares: generations are averaged until there are no more."""
 
 RECORD_LETTERS, SHARE_LETTERS, LINE_LETTERS = 24, 20, 40
-
-WHAT = ("makespan (s)", "tardiness (s)")
 
 RULE: dict[str, Any] = {
     **{"color": GREY, "linestyle": (0, (1, 1)), "linewidth": 0.8, "zorder": 5},
@@ -107,9 +117,10 @@ def list_records(lines: Sequence[Line]) -> list[str]:
 def draw_curves(
     path: str | os.PathLike[str], lines: Sequence[Line], beside: Beside = ALONE
 ) -> None:
-    """Draw makespan and tardiness against decisions: the mean of the records, and each of them.
+    """Draw makespan, or the objective, and tardiness against decisions.
 
-    Lines are means over seeds, bands one standard deviation to each side.
+    Panels show the mean of the records, and each of them. Lines are means over seeds, bands one standard
+    deviation to each side.
     """
     if not lines:
         raise InputError("no lines to draw; expected at least one")
@@ -122,7 +133,9 @@ def draw_curves(
     # No panels of their own where the mean shows the same.
     shown = records[:MAX_RECORDS] if len(records) > 1 else []
     blocks = math.ceil(len(shown) / COLUMNS)
-    entries = len(lines) + len(beside.rules) + sum(x is not None for x in beside[1:])
+    entries = (
+        len(lines) + len(beside.rules) + sum(x is not None for x in (beside.paper, beside.limit))
+    )
     columns = 4 if max(len(line.label) for line in lines) <= 22 else 2
 
     def measure_legend(entries: int) -> float:
@@ -139,11 +152,11 @@ def draw_curves(
         title = _describe(lines, records, shown)
         figure.text(0.02, 1.0 - 0.12 / height, title, va="top", fontsize=10)
         handles: dict[str, Any] = {}
-        for which, what in enumerate(WHAT):
+        for which, (short, what) in enumerate(beside.what):
             axes = add_panel(0.65 + 4.4 * which, HEAD, 3.7, MEAN_HEIGHT)
             _plot_panel(axes, which, lines, records, beside)
             name = f"mean of {len(records)} records" if shown else cut(records[0], RECORD_LETTERS)
-            axes.set_title(f"{what.removesuffix(' (s)')}, {name}", loc="left", fontsize=10)
+            axes.set_title(f"{short}, {name}", loc="left", fontsize=10)
             axes.set(ylabel=what, xlabel="decisions (thousand)")
             own, labels = axes.get_legend_handles_labels()
             handles.update(zip(labels, own, strict=True))
@@ -155,7 +168,7 @@ def draw_curves(
         wide = (WIDTH - 0.65 - 0.15 - 0.5 * (COLUMNS - 1)) / COLUMNS
         for k, record in enumerate(shown):
             block, column = divmod(k, COLUMNS)
-            for which, what in enumerate(WHAT):
+            for which, (_, what) in enumerate(beside.what):
                 down = block * (2 * (PANEL_HEIGHT + 0.16) + GAP) + which * (PANEL_HEIGHT + 0.16)
                 left = 0.65 + column * (wide + 0.5)
                 axes = add_panel(left, top + down, wide, PANEL_HEIGHT - 0.12)

@@ -21,6 +21,7 @@ from acerl_np.kernels.trace import (
     STEP_TO,
     list_steps,
 )
+from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
 from acerl_np.simulation.simulator import STATUS_NAMES
@@ -45,6 +46,29 @@ class Alternative(NamedTuple):
     value: float
 
 
+class Part(NamedTuple):
+    """In what the pair that an index policy chose differs from the next best one.
+
+    Attributes
+    ----------
+    words : str, what is different
+    unit : str, "s", "m", or empty where a difference is in no unit
+    difference : float, in that unit, of the chosen pair less the other
+    value : float, by how much that moves the score of the chosen pair
+    """
+
+    words: str
+    unit: str
+    difference: float
+    value: float
+
+    def describe(self) -> str:
+        """Return the part in words, such as "way to the pickup: 31 s less (+0.82)"."""
+        amount = f"{abs(self.difference):.3g} {self.unit} " if self.unit else ""
+        which = "more" if self.difference > 0.0 else "less"
+        return f"{self.words}: {amount}{which} ({self.value:+.2f})"
+
+
 class Reason(NamedTuple):
     """Why an assignment was chosen.
 
@@ -54,11 +78,14 @@ class Reason(NamedTuple):
     measure : str, what `Alternative.value` measures, with its unit; empty without alternatives
     alternatives : tuple of Alternative
         The best of what was thought of, the best first; the chosen one is among them.
+    parts : tuple of Part
+        Of an index policy: what sets the chosen pair apart from the next best, that which weighs most first.
     """
 
     by: str
     measure: str = ""
     alternatives: tuple[Alternative, ...] = ()
+    parts: tuple[Part, ...] = ()
 
 
 class Decision(NamedTuple):
@@ -153,6 +180,10 @@ class Trace:
     trips : tuple of Trip, by decision
     stops : tuple of Stop, by their starts
     makespan, tardiness : float, s, nan if the episode did not finish
+    late : float, share of the tasks that were late
+    waiting : float, s, mean from arrival to pickup
+    value : float, what the goal minimises
+    goal : Goal
     status : str, as `Simulator.status`
     end : int, s, when the last thing happened
     """
@@ -164,6 +195,10 @@ class Trace:
     stops: tuple[Stop, ...]
     makespan: float
     tardiness: float
+    late: float
+    waiting: float
+    value: float
+    goal: Goal
     status: str
     end: int
 
@@ -227,9 +262,14 @@ class Player(Protocol):
 
 
 def trace_episode(
-    label: str, instance: Instance, problem: Problem, key: np.ndarray, player: Player
+    label: str,
+    instance: Instance,
+    problem: Problem,
+    key: np.ndarray,
+    player: Player,
+    goal: Goal = PAPER,
 ) -> Trace:
-    """Play one episode and note all that happens."""
+    """Play one episode and note all that happens; `goal` is that of `problem`."""
     state = allocate_state(problem, 2)
     state.breakdown_key[PLAYED] = key
     open_episode(problem, state, PLAYED, 0)
@@ -240,7 +280,7 @@ def trace_episode(
         before = state.vehicle[PLAYED].copy()
         pass_tick(problem, state, PLAYED, due)
         notes.add_events(before)
-    return notes.close(label)
+    return notes.close(label, goal)
 
 
 class _Notes:
@@ -317,7 +357,7 @@ class _Notes:
         end = int(row[S.VEHICLE_EVENT_TICK])
         return Stop(v, self.now, end, origin, target, part)
 
-    def close(self, label: str) -> Trace:
+    def close(self, label: str, goal: Goal) -> Trace:
         now = self.now
         # What an episode that was stopped leaves behind.
         for v, stop in self.broken.items():
@@ -333,6 +373,10 @@ class _Notes:
             stops=tuple(sorted(self.stops, key=lambda stop: (stop.start, stop.vehicle))),
             makespan=float(outcome[S.OUTCOME_MAKESPAN]),
             tardiness=float(outcome[S.OUTCOME_TARDINESS]),
+            late=float(outcome[S.OUTCOME_LATE]),
+            waiting=float(outcome[S.OUTCOME_WAITING]),
+            value=float(outcome[S.OUTCOME_VALUE]),
+            goal=goal,
             status=str(STATUS_NAMES[self.state.episode[PLAYED, S.EPISODE_PHASE]]),
             end=now,
         )

@@ -11,6 +11,8 @@ import pytest
 import acerl_np
 from acerl_np import Config, InputError, PolicyError
 from acerl_np.evaluation.tracing import trace_past, trace_policy
+from acerl_np.policies import reasons
+from acerl_np.policies.index import IndexPolicy, IndexShape
 from acerl_np.policies.reasons import MEASURES, MOST
 from acerl_np.policies.rules import RULES, YARDSTICKS
 from acerl_np.problem.assignments import read_assignments
@@ -106,6 +108,40 @@ def test_greedy_policies_choose_their_best(instance, policies):
         for decision in trace_policy(policies[form], instance, greedy=True).decisions:
             best = decision.reason.alternatives[0]
             assert (best.vehicle, best.task) == (decision.vehicle, decision.task)
+
+
+@pytest.mark.parametrize("hidden", [0, 3])
+def test_the_parts_of_a_score_add_up(instance, hidden, monkeypatch):
+    """Of a linear function, and of one whose hidden units see one feature alone, of no other weight."""
+    monkeypatch.setattr(reasons, "MOST_PARTS", 99)
+    shape = IndexShape(("vehicles",), hidden, tuple(v.id for v in instance.layout.vehicles))
+    n = len(shape.features)
+    rng = np.random.default_rng(4)
+    theta = rng.normal(size=shape.n_parameters)
+    theta[n : n + n * hidden] = 0.0
+    if hidden:
+        theta[0] = 0.0
+        theta[n : n + hidden] = 1.0, -2.0, 3.0
+    policy = IndexPolicy(theta, **shape._asdict())
+    trace = trace_policy(policy, instance, greedy=False)
+    compared = 0
+    for decision in trace.decisions:
+        found = decision.reason.alternatives
+        own = next(x for x in found if (x.vehicle, x.task) == (decision.vehicle, decision.task))
+        others = [item for item in found if item is not own]
+        parts = decision.reason.parts
+        assert bool(parts) == bool(others)
+        if others:
+            compared += 1
+            total = sum(part.value for part in parts)
+            assert total == pytest.approx(own.value - others[0].value, abs=1e-4)
+            assert [abs(x.value) for x in parts] == sorted(
+                (abs(x.value) for x in parts), reverse=True
+            )
+            for part in parts:
+                if part.words == "way to the pickup" and not hidden:
+                    assert (part.value > 0) == (part.difference * theta[0] > 0)
+    assert compared > 10
 
 
 def test_probabilities_are_those_of_the_network(instance, policies):

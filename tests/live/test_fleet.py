@@ -297,6 +297,23 @@ def test_reasons_name_vehicles_and_tasks():
     ]
 
 
+def test_the_parts_of_a_score_by_hand():
+    # From a: b at 10 m, d at 30 m.
+    dispatcher = make(NEAREST, explain=True)
+    dispatcher.feed(TaskArrived(0.0, "far", "d", "b", 900.0))
+    dispatcher.feed(TaskArrived(0.0, "near", "b", "c", 900.0))
+    (given,) = dispatcher.decide(0.0)
+    best, other = given.reason.options
+    gain = best.value - other.value
+    assert given.reason.parts == (f"way to the pickup: 20 s less ({gain:+.2f})",)
+    line = f"v0 takes near rather than v0 far: way to the pickup: 20 s less ({gain:+.2f})"
+    assert given.describe() == line
+    assert make().decide(0.0) == []
+    dispatcher = make("NVF", explain=True)
+    dispatcher.feed(TaskArrived(0.0, "near", "b", "c", 900.0))
+    assert dispatcher.decide(0.0)[0].describe() == "v0 takes near"
+
+
 def test_reasons_of_other_policies():
     ahead = Lookahead(NEAREST, history=load_suite("dmh-train")[:2], futures=2)
     layout = load_layout("dmh")

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from boxes import draw_figure, find_faults
 
+from acerl_np.commands.curves import find_beside
 from acerl_np.pictures.runs import (
     MEMBERS,
     find_limit,
@@ -62,6 +63,29 @@ def read_slowly(folders, record, column):
         (sum(decisions[g]) / len(decisions[g]), sum(values) / len(values), values)
         for g, values in sorted(found.items())
     ]
+
+
+def test_an_objective_is_drawn_in_the_place_of_the_makespan(tmp_path):
+    folder = tmp_path / "aim"
+    folder.mkdir()
+    lines = ["0,0,A,900,5,1,7.5", "0,0,B,800,4,1,2.5", "8,90,A,901,3,1,6", "8,90,B,801,2,1,1"]
+    (folder / "curves.csv").write_text("\n".join([f"{CURVES.strip()},value", *lines, ""]))
+    options = {"objective": "late+0.05*tardiness", "cost": "late", "cost_limit": 3.0}
+    (folder / "config.json").write_text(json.dumps({"config": options}))
+    beside = find_beside([folder])
+    assert (beside.objective, beside.limit) == (options["objective"], None)
+    first, second, *small = draw_figure(draw_curves, read_lines(folder), beside).axes
+    assert first.get_title(loc="left") == "late+0.05*tardiness, mean of 2 records"
+    assert first.get_ylabel() == "late+0.05*tardiness" and second.get_ylabel() == "tardiness (s)"
+    assert first.lines[0].get_ydata().tolist() == [5.0, 3.5]
+    assert second.lines[0].get_ydata().tolist() == [4.5, 2.5]
+    assert small[0].lines[0].get_ydata().tolist() == [7.5, 6.0]
+    (folder / "config.json").write_text(json.dumps({"config": {**options, "objective": "late"}}))
+    shown = draw_figure(draw_curves, read_lines(folder), find_beside([folder])).axes
+    assert shown[0].get_ylabel() == "late (%)"
+    other = write_run(tmp_path / "other")
+    with pytest.raises(InputError, match="different objectives: late, makespan; expected the same"):
+        find_beside([folder, other])
 
 
 def test_lines_and_bands_are_means_and_deviations_of_the_files(tmp_path):

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pages import EVIL, HOSTILE, make_instance
 
 import acerl_np
-from acerl_np import Instance
+from acerl_np import IndexPolicy, Instance, evaluate_policy
 from acerl_np.evaluation.tracing import trace_policy
 from acerl_np.pictures.replay import _read, format_data, make_replay, write_replay
 
@@ -102,6 +102,27 @@ def test_hostile_names_stay_data():
     )
 
 
+def test_the_objective_and_the_parts_of_scores_are_in_the_data():
+    policy = IndexPolicy.of_weights(approach=-1.0, loaded=-1.0, lateness=0.5)
+    trace = trace_policy(policy, make_instance(), objective="late+0.05*waiting")
+    [run] = read_data(make_replay(trace))["runs"]
+    value = 100 * trace.late + 0.05 * trace.waiting
+    assert trace.value == pytest.approx(value)
+    assert run["objective"] == f"late+0.05*waiting: {value:.2f}"
+    texts, told = run["texts"], 0
+    for written, decision in zip(run["decisions"], trace.decisions, strict=True):
+        parts = written[7] if len(written) > 7 else []
+        told += len(parts)
+        assert [(texts[a], texts[b]) for a, b, _, _ in parts] == [
+            part[:2] for part in decision.reason.parts
+        ]
+        for row, part in zip(parts, decision.reason.parts, strict=True):
+            assert row[2:] == pytest.approx(part[2:], rel=1e-2)
+    assert told > 10
+    stopped = trace_policy(policy, make_instance(), objective="late", horizon=60.0)
+    assert read_data(make_replay(stopped))["runs"][0]["objective"] == "late: –"
+
+
 @pytest.mark.parametrize("rule", ["EDD", "STD", "MIX"])
 def test_the_data_are_those_of_the_trace(rule):
     trace = trace_policy(rule, make_instance())
@@ -109,6 +130,10 @@ def test_the_data_are_those_of_the_trace(rule):
     tasks, [run] = run["tasks"], run["runs"]
     instance = trace.instance
     assert (run["makespan"], run["tardiness"]) == pytest.approx((trace.makespan, trace.tardiness))
+    played = evaluate_policy(rule, instance, trials=1)
+    assert run["late"] == pytest.approx(played.late[0, 0])
+    assert run["waiting"] == pytest.approx(played.waiting[0, 0])
+    assert run["objective"] == ""
     assert [t[3] for t in tasks] == np.ceil(instance.arrival).tolist()
     finish = np.full(len(tasks), np.nan)
     for decision, trip in zip(run["decisions"], run["trips"], strict=True):

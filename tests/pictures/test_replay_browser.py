@@ -150,6 +150,8 @@ def test_figures_are_the_simulators_at_ten_moments(show, dmh):
     for run, own in enumerate(dmh):
         ends = f"{own.makespan:,.0f} s / {own.tardiness:.1f} s"
         assert read_figures(chrome, run)["outcome"] == ends
+        ends = f"{100 * own.late:.1f} % / {own.waiting:.1f} s"
+        assert read_figures(chrome, run)["service"] == ends
     chrome.execute_script("player.seek(1e9)")
     for run, own in enumerate(dmh):
         assert read_figures(chrome, run)["tardiness"] == f"{own.tardiness:.1f} s"

@@ -538,12 +538,12 @@ def test_a_look_plays_theta_on_every_record(outcome):
 
 
 def make_point(makespan, satisfied):
-    values = np.array(makespan, float), np.zeros(len(makespan)), np.array(satisfied, float)
-    return CurvePoint(0, 0, *values)
+    value, nothing = np.array(makespan, float), np.zeros(len(makespan))
+    return CurvePoint(0, 0, nothing, nothing, np.array(satisfied, float), value)
 
 
 def test_the_better_look():
-    """First the share within the limit, then the makespan; an unfinished day is the longest."""
+    """First the share within the limit, then the objective; an unfinished day is the worst."""
     good, late = make_point([100, 120], [1, 1]), make_point([90, 90], [1, 0.5])
     assert good.beats(late) and not late.beats(good)
     shorter, stuck = make_point([100, 119], [1, 1]), make_point([100, np.nan], [1, 1])
@@ -593,6 +593,9 @@ def test_the_last_line_of_the_curves_is_the_present_theta(tmp_path):
 
 def test_defaults_of_the_configuration():
     assert Config().to_dict() == {
+        "objective": "makespan",
+        "cost": "tardiness",
+        "class_weights": [],
         "form": "network",
         "generations": 128,
         "decisions": None,

@@ -46,15 +46,18 @@ function readEpisode(text) {
 /** One episode from its start to its end, by one policy. */
 class Run {
   constructor(data, episode) {
-    const { label, status, end, makespan, tardiness } = data;
-    Object.assign(this, { label, status, end, makespan, tardiness });
+    const { label, status, end, makespan, tardiness, late, waiting, objective } = data;
+    Object.assign(this, { label, status, end, makespan, tardiness, late, waiting, objective });
     this.tasks = episode.tasks;
-    this.decisions = data.decisions.map(([time, vehicle, task, by, measure, chosen, alternatives]) => ({
+    this.decisions = data.decisions.map(([time, vehicle, task, by, measure, chosen, alternatives, parts = []]) => ({
       time, vehicle, task, chosen,
       by: data.texts[by],
       measure: data.texts[measure],
       alternatives: alternatives.map(([v, k, rule, value]) => ({
         vehicle: v, task: k, rule: data.texts[rule], value,
+      })),
+      parts: parts.map(([words, unit, difference, value]) => ({
+        words: data.texts[words], unit: data.texts[unit], difference, value,
       })),
     }));
     this.trips = data.trips.map(([tripEnd, pickup, delivered, steps], k) => {

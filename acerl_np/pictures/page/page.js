@@ -97,6 +97,10 @@ class Panel {
     const outcome = run.makespan === null ? `– (${run.status})`
       : `${formatNumber(run.makespan)} s / ${run.tardiness.toFixed(1)} s`;
     setText(figures.outcome, outcome + (now.over ? " · over" : ""));
+    setText(figures.service, run.makespan === null ? "–"
+      : `${(100 * run.late).toFixed(1)} % / ${run.waiting.toFixed(1)} s`);
+    setText(figures.objective, run.objective);
+    figures.objective.parentNode.hidden = run.objective === "";
   }
 
   writeDecision() {
@@ -174,9 +178,16 @@ class Panel {
   }
 }
 
-function describeReason({ by, measure, alternatives }) {
+function describeReason({ by, measure, alternatives, parts }) {
   if (alternatives.length === 0) return `by ${by}`;
-  return `by ${by}; value: ${measure}`;
+  const beside = parts.length === 0 ? "" : `. Beside the next best: ${parts.map(describePart).join("; ")}`;
+  return `by ${by}; value: ${measure}${beside}`;
+}
+
+/** What sets a pair apart, such as "way to the pickup: 31 s less (+0.82)". */
+function describePart({ words, unit, difference, value }) {
+  const amount = unit === "" ? "" : `${formatValue(Math.abs(difference))} ${unit} `;
+  return `${words}: ${amount}${difference > 0 ? "more" : "less"} (${value < 0 ? "" : "+"}${value.toFixed(2)})`;
 }
 
 /** The clock and everything that moves it. */
