@@ -174,8 +174,8 @@ class Verdict(NamedTuple):
     notes : tuple of str
         What was left out, and why.
     margin : Margin or None
-        How far the best rule is from hindsight, by a quick search on some of the records; None where a row
-        has shown that there is more to win, or it was not sought.
+        How far the best rule is from hindsight, by a bound or a quick search on some of the records; None
+        where a row has shown that there is more to win, or it was not sought.
     n_folds : int
         Of `kind` "folds": policies that stand for this one, each judged by the records that it has not seen.
     """
@@ -408,6 +408,9 @@ def _find_margin(
     if rule.value - least > find_little(goal, least) or played.unfinished:
         return None, ""
     some = np.linspace(0, len(records) - 1, min(MARGIN_RECORDS, len(records))).astype(int)
+    margin = measure_margin(rule.label, played, records)
+    if margin.is_proven:
+        return margin, ""
     chosen = [records[k] for k in some]
     if any(item.layout.has_random_breakdowns for item in chosen):
         return None, ""
@@ -422,7 +425,7 @@ def _find_margin(
     known = [item for item in found if item is not None]
     if len(known) < len(found):
         return None, ""
-    return measure_margin(rule.label, played.select(some), known), ""
+    return measure_margin(rule.label, played.select(some), chosen, known), ""
 
 
 def _count_ahead_trials(records: Sequence[Instance], futures: int, most: int) -> int:
