@@ -168,7 +168,9 @@ def check_judges(path: str, judges: Judges, options: dict[str, Any]) -> Judges:
     if folds is None:
         return judges
     if judges.held_back:
-        raise InputError(f"{path}: trained with held-back records, which judge; read --folds {folds}")
+        raise InputError(
+            f"{path}: trained with held-back records, which judge; read --folds {folds}"
+        )
     return Judges("folds", folds=folds)
 
 

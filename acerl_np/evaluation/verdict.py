@@ -31,9 +31,9 @@ FUTURES, AHEAD_TRIALS, MAX_AHEAD_DECISIONS = 32, 3, 20_000_000
 """Of a row that looks ahead: futures per decision, most trials of each record, and decisions for three
 vehicles that they may take, about half a minute of a core; else it is left out."""
 
-MARGIN_EFFORT, MARGIN_RECORDS, MAX_MARGIN_SIZE = 0.02, 5, 200.0
+MARGIN_EFFORT, MARGIN_RECORDS, MAX_MARGIN_SIZE = 0.02, 5, 2000.0
 """Of the quick searches in hindsight that tell whether there is little to win: effort, most records,
-and their most work together in DMH records; 200 take about half a minute of a core."""
+and their most work together in DMH records; 2,000 take about half a minute of a core."""
 
 SECONDS_PER_DECISION, SECONDS_PER_SIZE = 30.0 / MAX_AHEAD_DECISIONS, 30.0 / MAX_MARGIN_SIZE
 """Seconds of a core that a decision ahead takes, and that hindsight takes for the work of a DMH record."""

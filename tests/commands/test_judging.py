@@ -175,7 +175,9 @@ def test_each_of_a_few_records_judges_a_policy_that_has_not_seen_it(days, train,
     monkeypatch.setattr(judging, "FOLD_SECONDS", 0.0)
     out = train(days, f"{NETWORK} --trials 1 --out slow").out
     assert "Verdict on 30 noised copies" in out
-    line = "noised copies judge: a training for each of 5 folds would take about 1 s (acerl-np train "
+    line = (
+        "noised copies judge: a training for each of 5 folds would take about 1 s (acerl-np train "
+    )
     assert f"\n{line}--resume slow/run.npz --folds 5)\n" in out
     assert "On 6 records in 2 folds" in train(days, f"{NETWORK} --trials 1 --out two --folds 2").out
     assert "expected one of the two" in train(days, f"{NETWORK} --folds 2 --hold-out 0.5", 2).err
@@ -238,7 +240,7 @@ def test_the_default_is_the_papers_preset(empty, run):
 
 def test_the_best_preset_trains_to_its_budget(empty, run):
     err = run(f"{BEST} --decisions 3000").err
-    expected = acerl_np.Config.preset("best", decisions=3000).to_dict()
+    expected = acerl_np.Config.preset("best", decisions=3000, objective="makespan").to_dict()
     assert read_config()["config"] == expected
     shown = [line for line in err.splitlines() if " decisions: " in line]
     assert shown[-1].startswith("3,000/3,000 decisions: ") and " s left" in shown[0]
@@ -278,7 +280,7 @@ def test_every_option_can_be_set(empty, run):
     names = {"form": "index", "spread": "diagonal", "ranking": "penalty", "outcome": "average"}
     some = {"knowledge": ("tasks", "time"), "without": ("loaded",), "hidden": ()}
     numbers = {"perturb": 3, "records_per_member": 2, "decisions": 500, "population": 4}
-    reals = {"synthetic": 0.5, "penalty": 2.0, "margin": 1.0}
+    reals = {"synthetic": 0.5, "penalty": 2.0, "margin": 1.0, "objective": "makespan"}
     expected = acerl_np.Config(**names, **some, **numbers, **reals)
     assert acerl_np.Config.from_dict(read_config()["config"]) == expected
     run(f"{RESUME} --knowledge tasks,time --penalty 2")
