@@ -5,10 +5,11 @@ and breakdowns in advance: the smallest objective with a cost below the limit (b
 a mean tardiness below 50 s). Where no schedule is found below the limit, it is that of the least cost.
 
 The simulator is deterministic, so such a schedule can be replayed: it is a reference for how much there
-is to win. Each is verified by replay. The column "bound" is proven: no schedule's objective is below it. Beside it stands the best static plan for the
-record (a fixed order of vehicles and a rule for each); hindsight is never worse. Where the best rule is
-nearly as good, a line says that there is little to win. Where vehicles break down at random no future is
-known: give --random-breakdowns none to leave those breakdowns out.
+is to win. Each is verified by replay. The column "bound" is proven: no schedule's objective is below it.
+Beside it stands the best static plan for the record (a fixed order of vehicles and a rule for each);
+hindsight is never worse. Where the best rule is nearly as good, a line says that there is little to win.
+Where vehicles break down at random no future is known: give --random-breakdowns none to leave those
+breakdowns out.
 """
 
 from __future__ import annotations

@@ -108,12 +108,13 @@ def measure_margin(
     instances: Sequence[Instance],
     references: Sequence[Reference] = (),
 ) -> Margin:
-    """Return how far a rule is from hindsight, by its trials and the references of their records, if known."""
+    """Return how far a rule is from hindsight, by trials and, if known, references of the same records."""
     goal = played.goal
     own = float(played.mean_value().mean()), float(played.mean_cost().mean())
     found = [(item.value, item.cost) for item in references] or [(math.nan, math.nan)]
+    best, least_cost = np.mean(found, axis=0).tolist()
     bound = float(np.mean([bound_objective(instance, goal) for instance in instances]))
-    return Margin(rule, goal, *own, *np.mean(found, axis=0).tolist(), bound)
+    return Margin(rule, goal, *own, best, least_cost, bound)
 
 
 def play_best_rule(instances: Sequence[Instance], playing: Playing) -> tuple[str, Trials]:

@@ -253,8 +253,8 @@ class Verdict(NamedTuple):
             words += f", both {limit}"
         elif goal.has_limit:
             contrast = (sign < 0) != inside and inside != rule_inside
-            rest = f", as {name} is not" if gains else ""
-            words += f"{', but' if contrast else ' and'} {limit}{rest}"
+            alone = f", as {name} is not" if gains else ""
+            words += f"{', but' if contrast else ' and'} {limit}{alone}"
         changes = {
             measure: x
             for measure, x in self.policy.changes.items()
@@ -325,9 +325,9 @@ def judge(
     if not known:
         raise InputError("training: no records; expected at least one")
     hashes = {instance.content_hash for instance in known}
-    seen = next((item for item in judges if item.content_hash in hashes), None)
-    if seen is not None:
-        raise InputError(f"unseen: {seen.name} is among the training records; expected others")
+    twin = next((item for item in judges if item.content_hash in hashes), None)
+    if twin is not None:
+        raise InputError(f"unseen: {twin.name} is among the training records; expected others")
     kind: Kind = "unseen" if judges else "folds" if folds else "noised"
     goal = find_goal(objective, cost_limit)
     playing = Playing(trials, seed, None, goal, horizon, threads)
@@ -388,12 +388,12 @@ def _part(
 
 def _join(parts: Sequence[Trials]) -> Trials:
     """Return the trials of several lists of records as those of one list."""
-    return replace(
-        parts[0],
-        instances=tuple(name for part in parts for name in part.instances),
-        decisions=sum(part.decisions for part in parts),
-        **{name: np.concatenate([getattr(part, name) for part in parts]) for name in METRICS},
-    )
+    figures: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in parts]) for name in METRICS
+    }
+    names = tuple(name for part in parts for name in part.instances)
+    decisions = sum(part.decisions for part in parts)
+    return replace(parts[0], instances=names, decisions=decisions, **figures)
 
 
 def _find_margin(

@@ -15,6 +15,7 @@ from worlds import make_task
 import acerl_np
 from acerl_np.evaluation.margin import Margin
 from acerl_np.evaluation.verdict import judge
+from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.records import write_record
 
 needs_jit = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many episodes")
