@@ -109,7 +109,7 @@ def run(arguments: argparse.Namespace) -> None:
     below += times
     if comparison.hindsight:
         best = play_best_rule(instances, read_playing(arguments))
-        margin = measure_margin(*best, comparison.hindsight)
+        margin = measure_margin(*best, instances, comparison.hindsight)
         below += [margin.sentence()] if margin.is_little else []
     show_below(arguments.format, below)
     for label, trials in zip(labels, results, strict=True):

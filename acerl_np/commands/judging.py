@@ -1,4 +1,4 @@
-"""What a training is judged by: records that are held back, folds, or noised copies; kept beside its checkpoint."""
+"""What judges a training: records that are held back, folds, or noised copies; kept beside its checkpoint."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from acerl_np.commands.inputs import is_bundled
 from acerl_np.commands.tables import list_verdict, render_verdict
 from acerl_np.support.errors import InputError, describe, make_printable
-from acerl_np.support.numbers import is_real, is_whole
+from acerl_np.support.numbers import is_real
 
 if TYPE_CHECKING:
     from acerl_np.evaluation.trials import Playing
@@ -134,8 +134,8 @@ def read_judges(folder: Path, training: Sequence[Instance]) -> Judges:
         )
         return Judges("noised copies")
     folds = facts.get("folds")
-    if is_whole(folds) and folds > 1:
-        return Judges("folds", folds=int(folds))
+    if isinstance(folds, int) and folds > 1:
+        return Judges("folds", folds=folds)
     bundled = all(item.name in bundled_instances() for item in training)
     judged = facts.get("judged_on") == "noised copies"
     return Judges("nothing" if bundled and not judged else "noised copies")
@@ -168,7 +168,9 @@ def check_judges(path: str, judges: Judges, options: dict[str, Any]) -> Judges:
     if folds is None:
         return judges
     if judges.held_back:
-        raise InputError(f"{path}: trained with held-back records, which judge; read --folds {folds}")
+        raise InputError(
+            f"{path}: trained with held-back records, which judge; read --folds {folds}"
+        )
     return Judges("folds", folds=folds)
 
 

@@ -1,13 +1,15 @@
 """`acerl-np hindsight`: search the best schedules for futures that are known.
 
 Search, for each record, the best sequence of actions that a dispatcher could take who knew all arrivals
-and breakdowns in advance, tardiness kept below the limit.
+and breakdowns in advance: the smallest objective with a cost below the limit (by default the makespan, and
+a mean tardiness below 50 s). Where no schedule is found below the limit, it is that of the least cost.
 
 The simulator is deterministic, so such a schedule can be replayed: it is a reference for how much there
-is to win, not a proven bound. Each is verified by replay. Beside it stands the best static plan for the
-record (a fixed order of vehicles and a rule for each); hindsight is never worse. Where the best rule is
-nearly as good, a line says that there is little to win. Where vehicles break down at random no future is
-known: give --random-breakdowns none to leave those breakdowns out.
+is to win. Each is verified by replay. The column "bound" is proven: no schedule's objective is below it.
+Beside it stands the best static plan for the record (a fixed order of vehicles and a rule for each);
+hindsight is never worse. Where the best rule is nearly as good, a line says that there is little to win.
+Where vehicles break down at random no future is known: give --random-breakdowns none to leave those
+breakdowns out.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 OPTIONS = (
     *opt.list_data("all bundled instances"),
     opt.RANDOM_BREAKDOWNS,
-    opt.COST_LIMIT.but(help="xi, s; the tardiness is below it"),
+    *opt.GOAL,
     opt.CommandOption(
         "--effort",
         "factor on the work; 1 is about seven seconds of a core a record, and 150 MB a thread",
@@ -53,6 +55,9 @@ COLUMNS = (
     Column("instance", "instance"),
     Column("makespan_s", "hindsight", ".1f", none="none"),
     Column("tardiness_s", "tardiness", ".1f"),
+    Column("value"),
+    Column("bound", "bound", ".1f"),
+    Column("limit", "limit", unknown=""),
     Column("decisions", "decisions", "d"),
     Column("static_makespan_s", "static", ".1f", none="none"),
     Column("static_tardiness_s"),
@@ -72,6 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Search, verify, show and write the references."""
+    from acerl_np.evaluation.bounds import bound_objective
     from acerl_np.evaluation.hindsight import check_future, find_references
     from acerl_np.evaluation.margin import compare_references, measure_margin, play_best_rule
     from acerl_np.evaluation.references import save_references
@@ -88,18 +94,17 @@ def run(arguments: argparse.Namespace) -> None:
     compile_ahead("search", "static")
     started = time.perf_counter()
     seed, goal = arguments.seed, read_goal(arguments)
-    limit = goal.cost_limit
     own = min(arguments.threads or count_cores(), len(instances))
     with open_team(vars(arguments), own=own) as team:
         references = find_references(
             instances,
-            cost_limit=limit,
+            objective=goal,
             effort=arguments.effort,
             seed=seed,
             callback=make_report(len(instances)),
             executor=team,
         )
-    known = compare_references(instances, references, cost_limit=limit)
+    known = compare_references(instances, references, goal)
     playing = Playing(seed=seed, goal=goal, threads=arguments.threads)
     rule, played = play_best_rule(instances, playing)
     means = zip(played.mean_makespan(), played.mean_tardiness(), strict=True)
@@ -109,18 +114,28 @@ def run(arguments: argparse.Namespace) -> None:
         fleet = [vehicle.id for vehicle in instance.layout.vehicles]
         cells = (
             instance.name,
-            *((found.makespan, found.tardiness, len(found.actions)) if found else [None] * 3),
+            *((found.makespan, found.tardiness, found.value) if found else [None] * 3),
+            bound_objective(instance, goal),
+            None if found is None else "kept" if found.within else "over",
+            len(found.actions) if found else None,
             *((static.makespan[0], static.tardiness[0]) if static else [None] * 2),
             static.plan.describe(fleet) if static else None,
             *((stored.makespan, stored.tardiness) if stored else [None] * 2),
             *(rule, *values),
         )
         rows.append(dict(zip((column.name for column in COLUMNS), cells, strict=True)))
-    print(render(COLUMNS, rows, arguments.format), end="")
+    columns = [
+        column._replace(title=goal.objective, form=goal.format)
+        if column.name == "value" and goal.objective not in ("makespan", "tardiness")
+        else column
+        for column in COLUMNS
+        if column.name != "limit" or goal.has_limit
+    ]
+    print(render(columns, rows, arguments.format), end="")
     best = [item for item in references if item is not None]
     if best:
         some = [k for k, item in enumerate(references) if item is not None]
-        margin = measure_margin(rule, played.select(some), best)
+        margin = measure_margin(rule, played.select(some), [instances[k] for k in some], best)
         show_below(arguments.format, [margin.sentence()] if margin.is_little else [])
     print(f"{time.perf_counter() - started:.0f} s", file=sys.stderr)
     if arguments.out is not None:
@@ -137,7 +152,10 @@ def make_report(total: int) -> Callable[[Instance, Reference | None], None]:
         nonlocal count
         count += 1
         left = (time.perf_counter() - started) / count * (total - count)
-        what = f"{reference.makespan:.0f}" if reference else "none below the limit"
+        what = "no schedule finishes"
+        if reference:
+            over = "" if reference.within else ", over the limit"
+            what = f"{reference.goal.show(reference.value)}{over}"
         line = f"{count}/{total} {instance.name}: {what}, about {left:.0f} s left"
         print(line, file=sys.stderr, flush=True)
 

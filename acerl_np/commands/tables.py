@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.support.files import write_atomically
-from acerl_np.support.report import DATA_FORMATS, Cell, render_data, render_table
+from acerl_np.support.report import DATA_FORMATS, render_data, render_table
 
 if TYPE_CHECKING:
     from acerl_np.evaluation.margin import Comparison
@@ -351,7 +351,7 @@ def list_verdict(verdict: Verdict) -> list[dict[str, object]]:
 
 
 def render_verdict(verdict: Verdict, *, more: bool = False) -> str:
-    """Return the tables of a verdict, with what their columns mean: means, and differences to the best rule."""
+    """Return the tables of a verdict: means, and differences to the best rule; and what is in them."""
     from acerl_np.evaluation.verdict import SHOWN, show_difference
 
     goal, best = verdict.goal, verdict.best_rule

@@ -57,7 +57,7 @@ DMH record."""
 
 def replay(instance: Instance, actions: Sequence[int], goal: Goal = PAPER) -> Outcome:
     """Play an action sequence, which must end with the episode; return what came out, one entry."""
-    simulator = Simulator(instance, goal=goal)
+    simulator = Simulator(instance, goal=goal, slots="pool")
     for k, action in enumerate(actions):
         if simulator.done[0]:
             raise InputError(f"{instance.name}: over after {k} decisions; read {len(actions)}")
@@ -145,7 +145,7 @@ def follow_static(instance: Instance, goal: Goal) -> Candidate:
     found = find_static(instance, goal=goal, within_limit=True, threads=1)
     if found is None or not np.isfinite(found.makespan[0]):
         return Candidate()
-    simulator = Simulator(instance)
+    simulator = Simulator(instance, slots="pool")
     actions = []
     while not simulator.done[0]:
         legal = simulator.action_mask[0]

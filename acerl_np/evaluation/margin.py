@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from acerl_np.evaluation.bounds import bound_objective
 from acerl_np.evaluation.metrics import normalise
 from acerl_np.evaluation.references import Reference, bundled_references, find_known
 from acerl_np.evaluation.trials import Playing, Trials, play_policy
@@ -54,45 +55,66 @@ class Margin(NamedTuple):
     ----------
     rule : str
     goal : Goal
-    value : float
-        By how much the rule's objective is above that of hindsight.
-    hindsight : float
-        The objective of hindsight.
-    cost : float
-        By how much the rule's cost is above that of hindsight.
+    value, cost : float
+        The rule's objective and cost.
+    hindsight, least_cost : float
+        Those of hindsight; nan where it was not sought.
+    bound : float
+        An objective that no schedule goes below, see `bound_objective`.
     """
 
     rule: str
     goal: Goal
     value: float
-    hindsight: float
     cost: float
+    hindsight: float
+    least_cost: float
+    bound: float
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether the bound alone shows that there is little to win."""
+        inside = self.cost < self.goal.cost_limit
+        return inside and self.value - self.bound <= find_little(self.goal, self.bound)
 
     @property
     def is_little(self) -> bool:
         """Whether there is little to win."""
-        least = LITTLE_SECONDS * self.goal.cost_scale
-        costs_little = not self.goal.has_limit or self.cost <= least
-        return costs_little and self.value <= find_little(self.goal, self.hindsight)
+        goal = self.goal
+        gap = self.cost - self.least_cost
+        costs_little = not goal.has_limit or gap <= LITTLE_SECONDS * goal.cost_scale
+        little = self.value - self.hindsight <= find_little(goal, self.hindsight)
+        return self.is_proven or (costs_little and little)
 
     def sentence(self) -> str:
         """Return in one line that there is little to win."""
-        goal = self.goal
-        gap = goal.show(self.value)
+        goal, least = self.goal, self.bound if self.is_proven else self.hindsight
+        gap = goal.show(self.value - least)
         if goal.objective == "makespan":
-            gap = f"{100.0 * self.value / self.hindsight:.1f} %"
-        words = f"{gap} of {goal.objective}"
+            gap = f"{100.0 * (self.value / least - 1.0):.1f} %"
+        words = f"Little to win here: {self.rule}, the best rule, is"
+        if self.is_proven:
+            return f"{words} at most {gap} of {goal.objective} from any schedule, which is proven."
+        words = f"{words} {gap} of {goal.objective}"
         if goal.has_limit:
             unit = goal.cost_unit and f" {goal.cost_unit}"
-            words += f" and {self.cost:.1f}{unit} of {goal.cost}"
-        return f"Little to win here: {self.rule}, the best rule, is {words} from hindsight."
+            words += f" and {self.cost - self.least_cost:.1f}{unit} of {goal.cost}"
+        return f"{words} from hindsight."
 
 
-def measure_margin(rule: str, played: Trials, references: Sequence[Reference]) -> Margin:
-    """Return how far a rule is from hindsight, by its trials and a reference for each of their records."""
-    value, cost = np.mean([(item.value, item.cost) for item in references], axis=0).tolist()
-    own, own_cost = float(played.mean_value().mean()), float(played.mean_cost().mean())
-    return Margin(rule, played.goal, own - value, value, own_cost - cost)
+def measure_margin(
+    rule: str,
+    played: Trials,
+    instances: Sequence[Instance],
+    references: Sequence[Reference] = (),
+) -> Margin:
+    """Return how far a rule is from hindsight, by trials and, if known, references of the same records."""
+    goal = played.goal
+    own = float(played.mean_value().mean()), float(played.mean_cost().mean())
+    found = [(item.value, item.cost) for item in references] or [(math.nan, math.nan)]
+    best, least_cost = np.mean(found, axis=0).tolist()
+    bound = float(np.mean([bound_objective(instance, goal) for instance in instances]))
+    return Margin(rule, goal, *own, best, least_cost, bound)
 
 
 def play_best_rule(instances: Sequence[Instance], playing: Playing) -> tuple[str, Trials]:

@@ -31,9 +31,9 @@ FUTURES, AHEAD_TRIALS, MAX_AHEAD_DECISIONS = 32, 3, 20_000_000
 """Of a row that looks ahead: futures per decision, most trials of each record, and decisions for three
 vehicles that they may take, about half a minute of a core; else it is left out."""
 
-MARGIN_EFFORT, MARGIN_RECORDS, MAX_MARGIN_SIZE = 0.02, 5, 200.0
+MARGIN_EFFORT, MARGIN_RECORDS, MAX_MARGIN_SIZE = 0.02, 5, 2000.0
 """Of the quick searches in hindsight that tell whether there is little to win: effort, most records,
-and their most work together in DMH records; 200 take about half a minute of a core."""
+and their most work together in DMH records; 2,000 take about half a minute of a core."""
 
 SECONDS_PER_DECISION, SECONDS_PER_SIZE = 30.0 / MAX_AHEAD_DECISIONS, 30.0 / MAX_MARGIN_SIZE
 """Seconds of a core that a decision ahead takes, and that hindsight takes for the work of a DMH record."""
@@ -174,8 +174,8 @@ class Verdict(NamedTuple):
     notes : tuple of str
         What was left out, and why.
     margin : Margin or None
-        How far the best rule is from hindsight, by a quick search on some of the records; None where a row
-        has shown that there is more to win, or it was not sought.
+        How far the best rule is from hindsight, by a bound or a quick search on some of the records; None
+        where a row has shown that there is more to win, or it was not sought.
     n_folds : int
         Of `kind` "folds": policies that stand for this one, each judged by the records that it has not seen.
     """
@@ -253,8 +253,8 @@ class Verdict(NamedTuple):
             words += f", both {limit}"
         elif goal.has_limit:
             contrast = (sign < 0) != inside and inside != rule_inside
-            rest = f", as {name} is not" if gains else ""
-            words += f"{', but' if contrast else ' and'} {limit}{rest}"
+            alone = f", as {name} is not" if gains else ""
+            words += f"{', but' if contrast else ' and'} {limit}{alone}"
         changes = {
             measure: x
             for measure, x in self.policy.changes.items()
@@ -325,9 +325,9 @@ def judge(
     if not known:
         raise InputError("training: no records; expected at least one")
     hashes = {instance.content_hash for instance in known}
-    seen = next((item for item in judges if item.content_hash in hashes), None)
-    if seen is not None:
-        raise InputError(f"unseen: {seen.name} is among the training records; expected others")
+    twin = next((item for item in judges if item.content_hash in hashes), None)
+    if twin is not None:
+        raise InputError(f"unseen: {twin.name} is among the training records; expected others")
     kind: Kind = "unseen" if judges else "folds" if folds else "noised"
     goal = find_goal(objective, cost_limit)
     playing = Playing(trials, seed, None, goal, horizon, threads)
@@ -388,12 +388,12 @@ def _part(
 
 def _join(parts: Sequence[Trials]) -> Trials:
     """Return the trials of several lists of records as those of one list."""
-    return replace(
-        parts[0],
-        instances=tuple(name for part in parts for name in part.instances),
-        decisions=sum(part.decisions for part in parts),
-        **{name: np.concatenate([getattr(part, name) for part in parts]) for name in METRICS},
-    )
+    figures: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in parts]) for name in METRICS
+    }
+    names = tuple(name for part in parts for name in part.instances)
+    decisions = sum(part.decisions for part in parts)
+    return replace(parts[0], instances=names, decisions=decisions, **figures)
 
 
 def _find_margin(
@@ -408,6 +408,9 @@ def _find_margin(
     if rule.value - least > find_little(goal, least) or played.unfinished:
         return None, ""
     some = np.linspace(0, len(records) - 1, min(MARGIN_RECORDS, len(records))).astype(int)
+    margin = measure_margin(rule.label, played, records)
+    if margin.is_proven:
+        return margin, ""
     chosen = [records[k] for k in some]
     if any(item.layout.has_random_breakdowns for item in chosen):
         return None, ""
@@ -422,7 +425,7 @@ def _find_margin(
     known = [item for item in found if item is not None]
     if len(known) < len(found):
         return None, ""
-    return measure_margin(rule.label, played.select(some), known), ""
+    return measure_margin(rule.label, played.select(some), chosen, known), ""
 
 
 def _count_ahead_trials(records: Sequence[Instance], futures: int, most: int) -> int:

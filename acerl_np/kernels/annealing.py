@@ -143,10 +143,9 @@ def anneal_actions(problem, state, instance, key, style, n_steps, cost_limit, st
         n = play_genes(problem, state, 0, instance, candidate, actions, was_open)
         score = score_episode(problem, state, 0, cost_limit, style)
         outcome = state.outcome[0]
-        is_tie = (
-            outcome[S.OUTCOME_VALUE] == best[S.OUTCOME_VALUE]
-            and outcome[S.OUTCOME_COST] < min(best[S.OUTCOME_COST], cost_limit)
-        )
+        is_tie = outcome[S.OUTCOME_VALUE] == best[S.OUTCOME_VALUE] and outcome[
+            S.OUTCOME_COST
+        ] < min(best[S.OUTCOME_COST], cost_limit)
         is_over = state.episode[0, S.EPISODE_PHASE] == S.FINISHED
         if is_over and (is_tie or is_better(found, outcome, cost_limit)):
             copy_outcome(outcome, found)

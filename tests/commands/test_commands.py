@@ -179,7 +179,9 @@ def test_references_of_own_records_join_the_table(empty, run):
     assert table[3]["of_the_way_share"] in (0.0, None)
     assert "best.json" not in found.err
     # What fits no record is said, and does not hide a bundled reference that does.
-    missing = "best.json: no reference for own (other tasks, floor, breakdowns, objective or cost limit)"
+    missing = (
+        "best.json: no reference for own (other tasks, floor, breakdowns, objective or cost limit)"
+    )
     for more in ("--cost-limit 40", "--breakdowns none"):
         assert missing in run(f"{words} --references best.json {more}").err.splitlines()
     stored = json.loads(Path("best.json").read_text())

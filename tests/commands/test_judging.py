@@ -175,7 +175,9 @@ def test_each_of_a_few_records_judges_a_policy_that_has_not_seen_it(days, train,
     monkeypatch.setattr(judging, "FOLD_SECONDS", 0.0)
     out = train(days, f"{NETWORK} --trials 1 --out slow").out
     assert "Verdict on 30 noised copies" in out
-    line = "noised copies judge: a training for each of 5 folds would take about 1 s (acerl-np train "
+    line = (
+        "noised copies judge: a training for each of 5 folds would take about 1 s (acerl-np train "
+    )
     assert f"\n{line}--resume slow/run.npz --folds 5)\n" in out
     assert "On 6 records in 2 folds" in train(days, f"{NETWORK} --trials 1 --out two --folds 2").out
     assert "expected one of the two" in train(days, f"{NETWORK} --folds 2 --hold-out 0.5", 2).err

@@ -15,6 +15,7 @@ from worlds import make_task
 import acerl_np
 from acerl_np.evaluation.margin import Margin
 from acerl_np.evaluation.verdict import judge
+from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.records import write_record
 
 needs_jit = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many episodes")
@@ -106,9 +107,20 @@ def test_where_there_is_little_to_win_a_line_says_so(quiet, run):
 
 
 def test_little_is_a_percent_and_a_second():
-    assert Margin("STD", 0.01, 1.0).is_little
-    assert not Margin("STD", 0.0101, 0.0).is_little
-    assert not Margin("STD", 0.0, 1.01).is_little
+    def is_little(value, cost, goal=PAPER, bound=0.0, hindsight=1000.0):
+        return Margin("STD", goal, value, cost, hindsight, 20.0, bound).is_little
+
+    assert is_little(1010.0, 21.0)
+    assert not is_little(1011.0, 20.0)
+    assert not is_little(1000.0, 21.5)
+    # Of other objectives what weighs as much as a second; a cost without a limit does not count.
+    late = Goal("late")
+    assert is_little(2.05, 99.0, late, hindsight=2.0) and not is_little(
+        2.1, 0.0, late, hindsight=2.0
+    )
+    # A bound proves it, whatever hindsight has found, but not over the limit.
+    assert is_little(1010.0, 40.0, bound=1000.0, hindsight=math.nan)
+    assert not is_little(1010.0, 50.0, bound=1000.0, hindsight=math.nan)
 
 
 @needs_jit

@@ -10,20 +10,25 @@ from dataclasses import replace
 import numba
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from worlds import make_task, worlds
 
 import acerl_np
 from acerl_np.commands.main import main
 from acerl_np.evaluation import hindsight
+from acerl_np.evaluation.bounds import bound_objective
 from acerl_np.evaluation.hindsight import find_hindsight, follow_static, replay
 from acerl_np.evaluation.references import bundled_references, load_references, save_references
-from acerl_np.kernels.beam import estimate_rest, hash_row
+from acerl_np.kernels.beam import Guide, estimate_rest, hash_row
 from acerl_np.kernels.state import (
     EPISODE_POOL_SIZE,
     EPISODE_TIME,
     IDLE,
+    OUTCOME_COST,
+    OUTCOME_VALUE,
     PLACE_EDGE_OFFSET,
     PLACE_HALTED_AT,
+    RECORD_HANDLING,
     VEHICLE_BREAKDOWN_AT,
     VEHICLE_EDGE_TICK,
     VEHICLE_EVENT_TICK,
@@ -34,7 +39,9 @@ from acerl_np.kernels.state import (
 )
 from acerl_np.policies.static_search import PositionPlan, find_static
 from acerl_np.problem.bundled import bundled_instances
+from acerl_np.problem.goal import MEASURES, PAPER, Goal
 from acerl_np.problem.records import write_record
+from acerl_np.problem.tables import build_problem
 
 needs_jit = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many thousands of episodes")
 
@@ -46,18 +53,19 @@ def shorten(instance: acerl_np.Instance, n: int) -> acerl_np.Instance:
     return acerl_np.Instance.from_rows("short", instance.layout, instance.rows()[:n])
 
 
-def search_exhaustively(instance: acerl_np.Instance, cost_limit: float) -> float:
-    """Try every action sequence, depth first."""
+def search_exhaustively(instance: acerl_np.Instance, goal: Goal) -> float:
+    """Try every action sequence, depth first; the least objective within the limit."""
     best = float("inf")
     stack: list[list[int]] = [[]]
     while stack:
         actions = stack.pop()
-        simulator = acerl_np.Simulator(instance)
+        simulator = acerl_np.Simulator(instance, goal=goal)
         for action in actions:
             simulator.step([action])
         if simulator.done[0]:
-            if simulator.tardiness[0] < cost_limit:
-                best = min(best, simulator.makespan[0])
+            value, cost = simulator.state.outcome[0, [OUTCOME_VALUE, OUTCOME_COST]]
+            if cost < goal.cost_limit:
+                best = min(best, value)
         else:
             stack += [[*actions, int(action)] for action in simulator.action_mask[0].nonzero()[0]]
     return best
@@ -69,10 +77,10 @@ def test_every_bundled_instance_has_a_reference_that_replays():
     for name in bundled_instances():
         instance = acerl_np.load_instance(name)
         reference = references[instance.content_hash]
-        makespan, tardiness = replay(instance, reference.actions)
-        assert makespan == reference.makespan
-        assert tardiness == pytest.approx(reference.tardiness, abs=1e-8)
-        assert tardiness < reference.cost_limit == 50.0
+        played = replay(instance, reference.actions)
+        assert played.makespan[0] == reference.makespan
+        assert played.tardiness[0] == pytest.approx(reference.tardiness, abs=1e-8)
+        assert reference.within and reference.goal == PAPER
     for k, most in enumerate(REACHED, start=1):
         instance = acerl_np.load_instance(f"DMH-{k:02d}")
         assert bundled_references()[instance.content_hash].makespan <= most
@@ -109,19 +117,67 @@ def two_vehicles() -> acerl_np.Instance:
 
 @pytest.mark.oracle
 @pytest.mark.parametrize(
-    ("cost_limit", "makespan"),
-    # The tardiness of the fastest is 62.5 s, the least one 45 s; the limit is strict.
-    [(1000.0, 310.0), (62.5, 340.0), (45.0, math.inf)],
+    ("goal", "value"),
+    [
+        # The tardiness of the fastest is 62.5 s, the least one 45 s; the limit is strict.
+        (Goal(cost_limit=1000.0), 310.0),
+        (Goal(cost_limit=62.5), 340.0),
+        (Goal("tardiness"), 45.0),
+        (Goal("late"), None),
+        (Goal("waiting+late", "makespan", 330.0), None),
+        (Goal("empty"), None),
+    ],
+    ids=lambda x: x.objective if isinstance(x, Goal) else "",
 )
-def test_the_search_finds_the_exhaustive_optimum(cost_limit, makespan, monkeypatch):
+def test_the_search_finds_the_exhaustive_optimum(goal, value, monkeypatch):
     if numba.config.DISABLE_JIT:
         monkeypatch.setattr(hindsight, "ANNEALING_CHAINS", 1)
         monkeypatch.setattr(hindsight, "ANNEALING_STEPS", 200)
         monkeypatch.setattr(hindsight, "BEAM_WIDTH", 20)
     instance = two_vehicles()
-    found = find_hindsight(instance, cost_limit=cost_limit, effort=0.01)
-    assert (found.makespan if found else math.inf) == makespan
-    assert search_exhaustively(instance, cost_limit) == makespan
+    found = find_hindsight(instance, objective=goal, effort=0.01)
+    expected = search_exhaustively(instance, goal)
+    assert found.within and found.value == expected
+    assert value is None or value == expected
+    assert bound_objective(instance, goal) <= expected
+
+
+def test_a_limit_out_of_reach_leaves_the_least_violation():
+    instance = two_vehicles()
+    for goal in (Goal(cost_limit=45.0), Goal("late", "tardiness", 1.0)):
+        found = find_hindsight(instance, objective=goal, effort=0.01)
+        assert not found.within and found.cost == found.tardiness == 45.0
+
+
+def test_a_bound_by_hand():
+    layout = acerl_np.load_layout("dmh").with_breakdowns({})
+    one = replace(layout, vehicles=layout.vehicles[:1])
+    tasks = [make_task("t0", "st3", "st2", 20, 10), make_task("t1", "st3", "st2", 20, 9000)]
+    instance = acerl_np.Instance.from_rows("one", one, tasks)
+    problem = build_problem([instance])
+    start, pickup, delivery = problem.start_site[0, 0], *problem.ends[0, 0]
+    distance = problem.distance[0]
+    near = min(distance[start, pickup], distance[delivery, pickup])
+    trip = float(near + distance[pickup, delivery])  # at 1 m/s, and handling
+    trip += problem.record[0, 0, RECORD_HANDLING]
+    bounds = {x: bound_objective(instance, Goal(x)) for x in MEASURES}
+    # Both arrive at once, and one vehicle does one after the other.
+    arrival = instance.arrival[0]
+    assert bounds["makespan"] == arrival + 2.0 * trip
+    assert bounds["tardiness"] == (trip - 10.0) / 2.0
+    assert (bounds["late"], bounds["waiting"], bounds["empty"]) == (50.0, near, 0.0)
+
+
+@needs_jit
+@settings(max_examples=25)
+@given(worlds(), st.sampled_from((*MEASURES, "late+0.05*tardiness")))
+def test_no_schedule_is_below_the_bound(world, objective):
+    instance = world.instance()
+    goal = Goal(objective, class_weights=(1.0, 5.0))
+    bound = bound_objective(instance, goal)
+    for name in ("NVF", "EDD", "nearest"):
+        value = acerl_np.evaluate_policy(name, instance, trials=3, objective=goal).value
+        assert not (value < bound - 1e-6).any()
 
 
 @numba.njit
@@ -224,13 +280,13 @@ def make_fleet(seed, n_vehicles, n_tasks):
 @pytest.mark.parametrize(("seed", "n_vehicles", "n_tasks"), [(4, 8, 12), (1, 6, 10), (3, 5, 8)])
 def test_a_beam_considers_every_child_of_every_parent(seed, n_vehicles, n_tasks, monkeypatch):
     """Up to 32 children a decision: all of them compete, also those of the last parents."""
-    monkeypatch.setattr(hindsight, "follow_static", lambda *place: (math.inf, math.inf, ()))
+    monkeypatch.setattr(hindsight, "follow_static", lambda *place: hindsight.Candidate())
     monkeypatch.setattr(hindsight, "ANNEALING_CHAINS", 0)
     monkeypatch.setattr(hindsight, "BEAMS", hindsight.BEAMS[:1])
     monkeypatch.setattr(hindsight, "BEAM_WIDTH", 8)
     instance = make_fleet(seed, n_vehicles, n_tasks)
     found = find_hindsight(instance, cost_limit=1e6)
-    expected = search_slowly(instance, 8, hindsight.BEAMS[0], 1e6)
+    expected = search_slowly(instance, 8, Guide(*hindsight.BEAMS[0], 1e6), 1e6)
     assert (found.makespan, found.actions) == expected
 
 
@@ -242,10 +298,11 @@ def test_hindsight_is_never_worse_than_the_best_static_plan(name, monkeypatch):
     monkeypatch.setattr(hindsight, "BEAM_WIDTH", 1)
     instance = acerl_np.load_instance(name) if isinstance(name, str) else make_fleet(*name)
     limit = 50.0 if isinstance(name, str) else 1e6
-    static = find_static(instance, cost_limit=limit, within_limit=True)
+    static = find_static(instance, goal=Goal(cost_limit=limit), within_limit=True)
     found = find_hindsight(instance, cost_limit=limit)
     assert found.makespan <= static.makespan[0] and found.tardiness < limit
-    assert replay(instance, found.actions) == (found.makespan, found.tardiness)
+    played = replay(instance, found.actions)
+    assert (played.makespan[0], played.tardiness[0]) == (found.makespan, found.tardiness)
 
 
 @needs_jit
@@ -253,13 +310,14 @@ def test_hindsight_is_never_worse_than_the_best_static_plan(name, monkeypatch):
 @given(worlds())
 def test_hindsight_is_never_worse_on_random_floors(world):
     instance = world.instance()
-    static = find_static(instance, cost_limit=1e6, within_limit=True)
-    found = find_hindsight(instance, cost_limit=1e6, effort=0.001)
-    assert (static is None) <= (found is None)
+    goal = Goal(cost_limit=1e6)
+    static = find_static(instance, goal=goal, within_limit=True)
+    found = find_hindsight(instance, objective=goal, effort=0.001)
+    assert (found is None) <= (static is None)
     if static is not None:
         assert found.makespan <= static.makespan[0]
-        makespan, _, actions = follow_static(instance, 1e6)
-        assert makespan == static.makespan[0] == replay(instance, actions)[0]
+        makespan, _, actions = follow_static(instance, goal)
+        assert makespan == static.makespan[0] == replay(instance, actions).makespan[0]
 
 
 def test_replay_refuses_sequences_of_another_length():
@@ -272,9 +330,15 @@ def test_replay_refuses_sequences_of_another_length():
 
 def test_references_survive_a_file(tmp_path):
     references = list(bundled_references().values())[:3]
+    other = Goal("late+0.05*tardiness", class_weights=(1.0, 5.0))
+    references.append(replace(references[0], goal=other, value=3.5, cost=7.25))
+    references.append(
+        replace(references[0], goal=Goal("late", "waiting", 2.0), value=3.5, cost=7.25)
+    )
     path = tmp_path / "references.json"
     save_references(path, references)
     assert load_references(path) == references
+    assert [item.within for item in references] == [True] * 4 + [False]
 
 
 def reference_file(**changes):
@@ -303,6 +367,10 @@ DAMAGED = {
     reference_file(cost_limit=True): "references[0].cost_limit: read True; expected a number",
     reference_file(cost_limit=math.nan): "references[0].cost_limit: read nan; expected a number",
     reference_file(cost_limit=math.inf): "references[0].cost_limit: read inf; expected a number",
+    reference_file(goal=3): "references[0].goal: read 3; expected a table",
+    reference_file(goal={}): "references[0].value: read nothing; expected a number",
+    reference_file(goal={"a": 1}, value=1, cost=1): "references[0].goal: ",
+    reference_file(goal={"cost": "b"}, value=1, cost=1): "goal: cost: read 'b'; expected weighted",
 }
 
 

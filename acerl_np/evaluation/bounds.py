@@ -1,0 +1,56 @@
+"""What no schedule of a record can be better than: proven bounds, cheap ones."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from acerl_np.kernels import state as S
+from acerl_np.problem.goal import Goal, read_objective
+from acerl_np.problem.instance import Instance
+from acerl_np.problem.tables import build_problem
+
+
+def bound_objective(instance: Instance, goal: Goal) -> float:
+    """Return a value of the objective that no schedule of this record goes below.
+
+    Each task is taken to be served at once, by the fastest vehicle that may carry it, from the nearest place
+    where one can stand: a start, or the delivery of another task; where vehicles break down, the pickup
+    itself. The makespan is also that of all work from some arrival on, shared evenly by the fleet. Empty
+    metres are taken to be none.
+    """
+    problem = build_problem([instance], goal=goal)
+    fleet, distance, record = problem.fleet[0], problem.distance[0], problem.record[0]
+    pickup, delivery = problem.ends[0, :, S.ENDS_PICKUP], problem.ends[0, :, S.ENDS_DELIVERY]
+    arrival, handling = record[:, S.RECORD_ARRIVAL], record[:, S.RECORD_HANDLING]
+    layout = instance.layout
+    breaks = layout.has_random_breakdowns or any(x.breakdowns for x in layout.vehicles)
+    approach = np.zeros(len(record))
+    if not breaks:
+        places = np.union1d(problem.start_site[0], delivery)
+        approach = distance[np.ix_(places, pickup)].min(axis=0)
+    capacity = fleet[:, S.FLEET_CAPACITY]
+    able = (capacity == 0.0) | (record[:, S.RECORD_DEMAND, np.newaxis] <= capacity)
+    speed = np.where(able, fleet[:, S.FLEET_SPEED], 0.0).max(axis=1)
+    if not speed.all():
+        return np.inf  # some task can never be carried
+    metres = approach + distance[pickup, delivery]
+    if problem.instance[0, S.INSTANCE_TRUNCATES]:
+        metres = np.floor(metres)
+    service = np.maximum(1.0, np.ceil(metres / speed + handling - 1e-6))
+    waiting = np.minimum(np.ceil(approach / speed - 1e-6), service)
+    begin = problem.arrival_tick[0].astype(float)
+    finish = begin + service
+    # Work that arrives from a task on, shared by the fleet; tasks stand by their arrival.
+    shared = begin + np.cumsum(service[::-1])[::-1] / len(fleet)
+    delay = finish - arrival - record[:, S.RECORD_EXPIRY]
+    last = len(problem.class_weight) - 1
+    weights = problem.class_weight[np.minimum(record[:, S.RECORD_PRIORITY].astype(int), last)]
+    weights = weights / weights.sum()
+    least = {
+        "makespan": max(finish.max(), shared.max()),
+        "tardiness": float(weights @ np.maximum(0.0, delay)),
+        "late": 100.0 * float(weights @ (delay > 1e-6)),
+        "waiting": float(weights @ (waiting + begin - arrival)),
+        "empty": 0.0,
+    }
+    return float(sum(w * least[name] for name, w in read_objective(goal.objective).items()))
