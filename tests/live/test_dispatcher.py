@@ -453,7 +453,11 @@ def test_any_number_of_tasks_waits(policy):
     ("given", "kind", "message"),
     [
         (("dmh", "nonsense"), PolicyError, "unknown"),
-        (("dmh", "Static"), PolicyError, r"'Static': unknown; expected one of FCFS, .*, assignment$"),
+        (
+            ("dmh", "Static"),
+            PolicyError,
+            r"'Static': unknown; expected one of FCFS, .*, assignment$",
+        ),
         (("dmh", 3), PolicyError, "policy: read 3; expected a trained policy, a static plan"),
         (("nowhere.json", "EDD"), InputError, "nowhere.json: no such layout"),
         ((3, "EDD"), InputError, "layout: read 3; expected a Layout or its file"),
