@@ -211,11 +211,11 @@ def compare_with_own(ahead, row, k):
 
 @inner_kernel
 def drop_behind(ahead):
-    """Drop the candidates that are clearly behind the leader; return whether none is left beside it.
+    """Drop the candidates that are not to win; return whether none is left beside the leader.
 
-    So are those that have come to the same as the base's own choice in all futures: most do, where few tasks
-    are late. That choice, which all are compared with, is played on. The standard error of a difference of
-    two others is at most the sum of theirs.
+    They are clearly behind the leader, or by their standard error behind the base's own choice, or have come
+    to the same as that in all futures: most do, where few tasks are late. That choice, which all are compared
+    with, is played on. The standard error of a difference of two others is at most the sum of theirs.
     """
     if ahead.n_seen[0, 0] < LEAST_FUTURES:
         return False
@@ -228,8 +228,8 @@ def drop_behind(ahead):
                 continue
             is_own = row + k == 0
             mean, own = (0.0, 0.0) if is_own else compare_with_own(ahead, row, k)
-            is_same = not is_own and ahead.square[row, k] == 0.0
-            if is_same or mean - least > CLEARLY * (error + own):
+            is_no_better = not is_own and mean >= own
+            if is_no_better or mean - least > CLEARLY * (error + own):
                 ahead.is_behind[row, k] = not is_own
             else:
                 is_clear = False
