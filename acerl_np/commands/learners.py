@@ -97,7 +97,7 @@ class AcerlLearner(Asked):
         return acerl.ACERL(training, config, seed=seed, **workers), judges
 
     def check_resumed(self, path: str, trainer: Any, judges: Judges) -> Judges:
-        """Return what judges; refuse options that differ from the checkpoint's, and records that have changed."""
+        """Return what judges; refuse other options than the checkpoint's, and records that have changed."""
         from acerl_np.pictures.runs import read_config
         from acerl_np.training.config import Config
 
