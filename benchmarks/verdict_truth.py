@@ -20,7 +20,7 @@ from typing import NamedTuple
 import acerl_np
 from acerl_np.evaluation.hold_out import choose_share, hold_out, part_folds
 from acerl_np.evaluation.trials import Playing, play_policy
-from acerl_np.evaluation.verdict import Fold, compare_paired, judge
+from acerl_np.evaluation.verdict import Fold, compare_paired, judge, show_difference
 from acerl_np.problem.goal import Goal
 from acerl_np.problem.shift import find_scale
 
@@ -79,8 +79,8 @@ def run(case: Case, decisions: int, hours: float, further: int, threads: int | N
         agrees = "unsure"
     return [
         f"{case.vehicles} vehicles, {case.utilisation}, {case.objective}, {case.records} records",
-        f"{verdict.best_rule}: {WORDS[said.sign]} {said.amount:+.2f} ± {said.error:.2f}",
-        f"{WORDS[truth.sign]} {truth.amount:+.2f} ± {truth.error:.2f}",
+        f"{verdict.best_rule}: {WORDS[said.sign]} {show_difference(*said[:2], '+')}",
+        f"{WORDS[truth.sign]} {show_difference(*truth[:2], '+')}",
         agrees,
     ]
 
