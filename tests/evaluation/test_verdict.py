@@ -24,6 +24,7 @@ from acerl_np.evaluation.verdict import (
     judge,
 )
 from acerl_np.policies.lookahead import Lookahead
+from acerl_np.problem.generate import generate_record
 from acerl_np.problem.goal import PAPER, Goal
 
 needs_jit = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="plays many episodes")
@@ -440,3 +441,25 @@ def test_what_cannot_be_played_is_left_out_and_said(monkeypatch):
         "hindsight",
     ]
     assert all(re.search(r"about \d+ (s|min) .*\(acerl-np \w+ --", x) for x in verdict.notes)
+
+
+@needs_jit
+@pytest.mark.parametrize("objective", ["makespan", "late"])
+def test_what_a_verdict_says_is_true_of_further_records(objective):
+    layout = acerl_np.load_layout("dmh")
+    records = [
+        generate_record(layout, 15, rate=80.0, slack=2.0, index=k, name=f"r{k}") for k in range(52)
+    ]
+    known, judges, further = records[:4], records[4:12], records[12:]
+    goal = Goal(objective)
+    said = {}
+    for weight in (1.0, -1.0):
+        policy = acerl_np.IndexPolicy.of_weights(approach=weight, loaded=-0.1)
+        verdict = judge(policy, known, judges, trials=3, futures=0, objective=goal)
+        own, other = (
+            acerl_np.evaluate_policy(x, further, trials=3, objective=goal).mean_value()
+            for x in (policy, verdict.best_rule)
+        )
+        said[weight] = verdict.policy.difference.sign, compare_paired(own, other).sign
+    # Away from what is near, and towards it.
+    assert said[1.0] == (1, 1) and -1 not in (said[-1.0][0] * said[-1.0][1], -said[-1.0][1])
