@@ -15,8 +15,9 @@ from acerl_np.evaluation.hindsight import find_references, measure_size
 from acerl_np.evaluation.hold_out import make_noised
 from acerl_np.evaluation.margin import Margin, find_little, measure_margin, play_best_rule
 from acerl_np.evaluation.trials import METRICS, Playing, Trials, play_policy
+from acerl_np.kernels.futures import LEAST_REACH
 from acerl_np.policies.index import IndexPolicy
-from acerl_np.policies.lookahead import Lookahead
+from acerl_np.policies.lookahead import WHOLE, Lookahead
 from acerl_np.policies.network import Policy
 from acerl_np.policies.static import StaticPlan, fit_static
 from acerl_np.problem.goal import PAPER, Goal, find_goal
@@ -430,12 +431,15 @@ def _find_margin(
 
 def _count_ahead_trials(records: Sequence[Instance], futures: int, most: int) -> int:
     """Return how many trials of each record with lookahead are affordable; a `PolicyError` if none is."""
-    # Each decision plays its candidates, five, to the end of all futures: half of the tasks in the mean. With
-    # more than three vehicles a decision takes longer.
-    each = sum(
-        5 * futures * record.n_tasks**2 // 2 * max(3, len(record.layout.vehicles)) // 3
-        for record in records
-    )
+    each = 0
+    for record in records:
+        # Each decision plays its candidates, five, to the end of all futures: half of the tasks in the mean,
+        # of shifts those that arrive within a horizon and wait by then. With more than three vehicles a
+        # decision takes longer.
+        n, ahead = record.n_tasks, record.n_tasks // 2
+        if n > WHOLE:
+            ahead = min(ahead, int(2.0 * LEAST_REACH * n / max(1.0, np.ptp(record.arrival))))
+        each += 5 * futures * n * ahead * max(3, len(record.layout.vehicles)) // 3
     affordable = MAX_AHEAD_DECISIONS // max(1, each)
     if affordable == 0:
         time = show_seconds(SECONDS_PER_DECISION * each)
