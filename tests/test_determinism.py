@@ -227,8 +227,8 @@ def fail_some(patch, failure):
 
     def play_and_fail(*arguments, **options):
         played = play(*arguments, **options)
-        played.makespan[::3] = -failure
-        played.tardiness[::3] = abs(failure)
+        played.value[::3] = -failure
+        played.cost[::3] = abs(failure)
         return played
 
     patch.setattr(forms, "play_members", play_and_fail)

@@ -294,7 +294,7 @@ def test_what_is_given_besides_a_checkpoint_must_agree_with_it(tmp_path, capsys,
     header = "task,pickup,delivery,arrival_time,expiry_time\n"
     rows = [",".join(str(row[key]) for key in header.strip().split(",")) for row in source.rows()]
     Path("week.csv").write_text(header + "\n".join(rows) + "\n")
-    data = ["week.csv", "--layout", "dmh"]
+    data = ["week.csv", "--layout", "dmh", "--preset", "paper"]
     assert main(["train", *data, "--out", "run", *SMALL, "--seed", "3", "--generations", "2"]) == 0
     resume = ["train", "--resume", "run/run.npz", "--quiet", "--trials", "0"]
     # The same again, all of it.

@@ -74,7 +74,7 @@ def list_pair_features(problem, state, b, index, pairs, features):
 
     Parameters
     ----------
-    pairs : Pairs, as `score_pairs` has left it; its scratch is overwritten, pairs and scores stay
+    pairs : Pairs, as `score_pairs` has left it, and scratch
     features : ndarray(float32, (at least the number of pairs, N_INDEX_FEATURES)), output
     """
     i = state.episode[b, S.EPISODE_INSTANCE]

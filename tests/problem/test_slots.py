@@ -322,10 +322,9 @@ def test_training_says_where_ids_cannot_help(names, warns, tmp_path, capsys):
         paths[-1].write_text("\n".join(lines) + "\n")
     layout = tmp_path / "floor.json"
     layout.write_text(json.dumps(worlds.straight_floor([{"id": "v", "start": "A"}])))
-    options = (
-        f"--layout {layout} --out {tmp_path / 'run'} --generations 0 --population 4 --hidden 2"
-    )
-    out = [*options.split(), "--trials", "0", "--hold-out", "none", "--quiet"]
+    options = f"--layout {layout} --out {tmp_path / 'run'} --preset paper --generations 0 "
+    options += "--population 4 --hidden 2 --trials 0 --hold-out none --quiet"
+    out = options.split()
     assert main(["train", *map(str, paths), *out]) == 0
     line = "acerl-np train: most task ids stand in one record only"
     assert (line in capsys.readouterr().err) == warns
