@@ -639,8 +639,8 @@ MUTANTS = [
     Mutant(
         "evaluation: one error is enough for a verdict",
         "evaluation/verdict.py",
-        "abs(self.seconds) <= 2.0 * self.error",
-        "abs(self.seconds) <= 1.0 * self.error",
+        "max(2.0 * self.error, 1e-9)",
+        "max(self.error, 1e-9)",
         VERDICT,
     ),
     Mutant(
@@ -707,10 +707,10 @@ MUTANTS = [
         f"{RECORDS} {COMMANDS} tests/test_hard_cases.py",
     ),
     Mutant(
-        "commands: four own records are all trained on",
+        "commands: five own records have no folds",
         "commands/judging.py",
-        "len(instances) >= LEAST_RECORDS",
-        "len(instances) > LEAST_RECORDS",
+        "different >= LEAST_JUDGES",
+        "different > 2 * LEAST_JUDGES",
         JUDGING,
     ),
     Mutant(

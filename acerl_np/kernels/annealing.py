@@ -117,7 +117,7 @@ def anneal_actions(problem, state, instance, key, style, n_steps, cost_limit, st
     key : ndarray(uint32, (4,)), stream of the draws
     n_steps : int, episodes to play
     cost_limit : float, the cost of a kept sequence is below it where that is within reach
-    start : ndarray(int32, (n,)), actions to start from; the rest is drawn
+    start : ndarray(int32, (n,)), actions to begin with, the others are drawn
     found : Found, output
     """
     n_max = len(found.actions)

@@ -426,21 +426,25 @@ def test_what_cannot_be_played_is_left_out_and_said(monkeypatch):
         "policy, lookahead 2",
         f"{verdict.best_rule}, lookahead 2",
     ]
-    # Days so long that looking ahead would take minutes, and hindsight, too.
+    # Days so long that looking ahead would take minutes, and hindsight, too, unless a bound tells.
     monkeypatch.setattr(verdicts, "MAX_MARGIN_SIZE", 100.0)
+    monkeypatch.setattr(verdicts, "MAX_AHEAD_DECISIONS", 1_000_000)
     rows = [
         {**row, "task": f"{row['task']}-{k}", "arrival_time": row["arrival_time"] + 2000.0 * k}
         for k in range(20)
         for row in records[0].rows()
     ]
     long = acerl_np.Instance.from_rows("long", records[0].layout, rows)
-    verdict = judge(make_policy(), [long], trials=1, objective="waiting")  # whose bound is far
-    assert [note.partition(" left out: ")[0] for note in verdict.notes] == [
-        "policy, lookahead 32",
-        f"{verdict.best_rule}, lookahead 32",
-        "hindsight",
-    ]
-    assert all(re.search(r"about \d+ (s|min) .*\(acerl-np \w+ --", x) for x in verdict.notes)
+    names = ["policy, lookahead 32", "{}, lookahead 32"]
+    for objective, expected in {"makespan": names, "empty": [*names, "hindsight"]}.items():
+        verdict = judge(make_policy(), [long], trials=1, objective=objective)
+        assert [note.partition(" left out: ")[0] for note in verdict.notes] == [
+            name.format(verdict.best_rule) for name in expected
+        ]
+        assert all(
+            re.search(r"about \d+ (s|min) .*\(acerl-np \w+ --", note) for note in verdict.notes
+        )
+        assert verdict.margin is None or verdict.margin.is_proven
 
 
 @needs_jit
