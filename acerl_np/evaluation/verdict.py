@@ -363,7 +363,7 @@ def judge(
                     history=seen,
                     futures=futures,
                     seed=seed,
-                    cost_limit=min(goal.cost_limit, 1e9),
+                    objective=goal,
                 )
                 parts.append(play_policy(ahead, some, replace(playing, trials=few)))
             rows.append(VerdictRow.of(f"{label}, lookahead {futures}", _join(parts), other))
