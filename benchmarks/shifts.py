@@ -3,6 +3,7 @@
     python benchmarks/shifts.py                                   two floors, two loads, four objectives
     python benchmarks/shifts.py --floors supply-loop:4 --utilisations 0.9 --objectives late --seeds 0:10
     python benchmarks/shifts.py --floors plant.json:6 --scales 1.6 --roles roles.json
+    python benchmarks/shifts.py --utilisations 0.9 --seeds 0:1 --lookahead 16
     python benchmarks/shifts.py --quick                           a minute's worth, for a check
 
 A floor is a bundled floor or a JSON file, and the number of its vehicles, all alike. Twelve shifts train,
@@ -70,6 +71,9 @@ def main() -> None:
     parser.add_argument("--objectives", nargs="+", default=objectives)
     parser.add_argument("--seeds", default="0:3")
     parser.add_argument("--decisions", type=int, help="by default those of the preset best")
+    parser.add_argument(
+        "--lookahead", type=int, metavar="FUTURES", help="rows that look ahead, too"
+    )
     parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
     n_training, n_unseen, hours = TRAINING, UNSEEN, 8.0
@@ -122,6 +126,15 @@ def main() -> None:
                     runs.append(evaluate_policy(trainer.policy, unseen, **few))
                 each = (time.perf_counter() - started) / len(runs)
                 show(f"best, {each:.0f} s a training", list_means(runs), played["nearest"])
+                bases = {"nearest": ("nearest", played["nearest"])}
+                bases["best"] = (trainer.policy, list_means(runs[-1:]))
+                for name, (base, means) in bases.items() if options.lookahead else ():
+                    how = {"history": records, "futures": options.lookahead}
+                    ahead = acerl_np.Lookahead(base, objective=goal, **how)
+                    started = time.process_time()
+                    found = evaluate_policy(ahead, unseen, **few)
+                    each = 1e3 * (time.process_time() - started) / found.decisions
+                    show(f"{name} ahead, {each:.1f} ms, to {name}", list_means([found]), means)
 
 
 if __name__ == "__main__":

@@ -192,7 +192,6 @@ def look_ahead(
         return list(rows)
     history = None if arguments.history is None else load_named(arguments, arguments.history)
     bases = arguments.bases or 1
-    goal = read_goal(arguments, [row.policy for row in rows])
     found: list[Seat] = []
     for label, policy in rows:
         found.append(Seat(label, policy))
@@ -211,7 +210,7 @@ def look_ahead(
                 seed=arguments.seed,
                 weights=arguments.weights or "match",
                 bases=several,
-                objective=goal,
+                objective=read_goal(arguments),
                 horizon=arguments.ahead,
             )
             for instance in instances:
