@@ -632,8 +632,8 @@ MUTANTS = [
     Mutant(
         "evaluation: a fleet is one vehicle",
         "evaluation/trials.py",
-        "busy / (fleet * makespan)",
-        "busy / makespan",
+        'own.pop("busy") / (fleet * own["makespan"])',
+        'own.pop("busy") / own["makespan"]',
         f"tests/simulation/test_usage.py {METRICS}",
     ),
     Mutant(
@@ -688,8 +688,8 @@ MUTANTS = [
     Mutant(
         "commands: trials beyond the limit are within",
         "commands/tables.py",
-        "within = int(tardiness < trials.cost_limit)",
-        "within = int(tardiness > trials.cost_limit)",
+        "within = int(trials.cost[i, k] < trials.cost_limit)",
+        "within = int(trials.cost[i, k] > trials.cost_limit)",
         COMMANDS,
     ),
     Mutant(
