@@ -282,7 +282,7 @@ MUTANTS = [
     Mutant(
         "kernels: another than the base's own choice wins by a hair",
         "kernels/lookahead.py",
-        "if -mean <= error:",
+        "if -mean <= error * (1.0 + 1e-9):",
         "if -mean <= 0.0:",
         AHEAD,
     ),

@@ -282,6 +282,10 @@ class Lookahead:
         best = next(k for k, x in enumerate(means) if x <= min(means) + 1e-9 * abs(min(means)))
         if self.options["horizon"] < math.inf and best > 0:
             gains = [x - y for x, y in zip(values[0], values[best], strict=True)]
-            if len(gains) < 2 or fmean(gains) <= stdev(gains) / math.sqrt(len(gains)):
+            if len(gains) < 2:
+                return 0
+            # A gain of just its error, as of two futures with one equal, is none, however it is rounded.
+            error = stdev(gains) / math.sqrt(len(gains))
+            if fmean(gains) <= error * (1.0 + 1e-9):
                 return 0
         return best

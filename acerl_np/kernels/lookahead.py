@@ -294,7 +294,8 @@ def pick_candidate(ahead):
         return row, k, np.int64(-1), np.int64(-1)
     if ahead.reach[0] < np.inf and row + k > 0:
         mean, error = compare_with_own(ahead, row, k)
-        if -mean <= error:
+        # A gain of just its error, as of two futures with one equal, is none, however it is rounded.
+        if -mean <= error * (1.0 + 1e-9):
             row, k = np.int64(0), np.int64(0)
     chosen = ahead.candidate[row, k]
     return row, k, chosen[0], chosen[1]

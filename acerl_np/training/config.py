@@ -32,6 +32,9 @@ Preset = Literal["paper", "best"]
 LARGE_BUDGET = 5_000_000
 """Decisions from which the preset "best" takes hidden units."""
 
+MAX_FULL = 3
+"""Hidden units up to which the preset "best" adapts a full covariance, of at most 100 parameters."""
+
 SHIFT_TASKS, SHIFT_SECONDS = 100, 3600.0
 """Tasks of a record, and s between its first and last arrival, above which records are shifts."""
 
@@ -269,7 +272,11 @@ class Config(Options):
             options = {"decisions": None, **options}
         budget = options.get("decisions", BEST["decisions"])
         is_large = is_whole(budget) and budget >= LARGE_BUDGET
-        return cls.from_dict({**BEST, **(BEST_LARGE if is_large else {}), **options})
+        preset = {**BEST, **(BEST_LARGE if is_large else {})}
+        hidden = options.get("hidden") or ()
+        if isinstance(hidden, tuple | list) and any(is_whole(n) and n > MAX_FULL for n in hidden):
+            preset["spread"] = BEST_LARGE["spread"]
+        return cls.from_dict({**preset, **options})
 
 
 def are_shifts(instances: Sequence[Instance]) -> bool:

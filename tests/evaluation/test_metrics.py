@@ -83,7 +83,6 @@ def test_how_policies_are_played_is_one_value():
         ("trials", 0, InputError),
         ("trials", 2.5, InputError),
         ("seed", -1, ConfigError),
-        ("cost_limit", float("nan"), ConfigError),
         ("threads", 0, ConfigError),
     ],
 )

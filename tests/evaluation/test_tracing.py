@@ -13,7 +13,7 @@ from acerl_np import Config, InputError, PolicyError
 from acerl_np.evaluation.tracing import trace_past, trace_policy
 from acerl_np.policies import reasons
 from acerl_np.policies.index import IndexPolicy, IndexShape
-from acerl_np.policies.reasons import MEASURES, MOST
+from acerl_np.policies.reasons import COMPARED, MOST
 from acerl_np.policies.rules import RULES, YARDSTICKS
 from acerl_np.problem.assignments import read_assignments
 from acerl_np.simulation.replay import replay_assignments
@@ -75,8 +75,8 @@ def test_reasons_name_what_was_chosen(instance, policies, form):
 
 def test_rules_choose_the_first_alternative(instance):
     due = instance.arrival + instance.expiry
-    for rule in set(MEASURES) - set(YARDSTICKS):
-        measure = MEASURES[rule]
+    for rule in set(COMPARED) - set(YARDSTICKS):
+        measure = COMPARED[rule]
         trace = trace_policy(rule, instance)
         for decision in trace.decisions:
             assert decision.reason.by == rule
@@ -95,7 +95,7 @@ def test_yardsticks_compare_pairs(instance, rule):
     vehicles = Counter()
     for decision in trace_policy(rule, instance).decisions:
         found = decision.reason.alternatives
-        assert (decision.reason.by, decision.reason.measure) == (rule, MEASURES[rule])
+        assert (decision.reason.by, decision.reason.measure) == (rule, COMPARED[rule])
         vehicles[len({item.vehicle for item in found})] += 1
         chosen = next(x for x in found if (x.vehicle, x.task) == (decision.vehicle, decision.task))
         if rule == "nearest" or (rule != "assignment" and len({x.vehicle for x in found}) == 1):

