@@ -181,7 +181,8 @@ def weigh_places(places: Sequence[dict[str, int]], claim: Claim) -> Verdict:
     asked = [place[letter] for place in places for letter in "MCP"]
     shown = "; ".join(f"{x} {', '.join(str(place[x]) for place in places)}" for x in "MCP")
     figures = f"place among {len(claim.others) + 1} rows: {shown}"
-    seeds = "20 against 20" if claim.others == RULE_ROWS else "20 against 5"
+    learners = 1 if claim.study == "leave-one-out" else 5
+    seeds = f"20 against {20 if claim.others == RULE_ROWS else learners}"
     return Verdict(say_part(asked.count(1), len(asked), "does not hold"), figures, "", seeds)
 
 

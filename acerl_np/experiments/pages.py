@@ -46,6 +46,8 @@ BLOCK = re.compile(r"(<!-- experiments pages: ([\w-]+) -->\n).*?(<!-- end -->)",
 STUDIES = ("comparison", "robustness", "leave-one-out", "ablation", "learning")
 SEEDS = {"learning": 10}
 """Of a row, where it is not 20."""
+RIVAL_SEEDS = {"leave-one-out": 1}
+"""Trainings of each learner where they are not five: eight folds are many."""
 RIVALS = {"comparison": ALGORITHMS, "robustness": ALGORITHMS, "leave-one-out": ("ppo",)}
 """Learners that a study has stored rows of."""
 BOLD = 0.05
@@ -138,6 +140,7 @@ def store_runs(root: Path, runs: Path) -> list[str]:
     for name in STUDIES:
         module = importlib.import_module(f"acerl_np.experiments.{name.replace('-', '_')}")
         study.seeds, study.rivals = SEEDS.get(name, 20), RIVALS.get(name, ())
+        study.rival_seeds = RIVAL_SEEDS.get(name, 5)
         trainings = module.trainings(study)
         results = study.collect(trainings)
         missing += [f"{name}: {x.label}" for x in trainings if x.label not in results]
