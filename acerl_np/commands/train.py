@@ -124,14 +124,14 @@ def run(arguments: argparse.Namespace) -> int:
     if "print_config" in given:
         print_config(learner)
         return 0
-    if options["tensorboard"]:
-        find_writer()
     if options["quiet"]:
         from acerl_np.support.machine_code import silence
 
         silence()
     if options["seeds"] is not None:
         return train_several(learner)
+    if options["tensorboard"]:
+        find_writer()
     if isinstance(learner, RivalLearner):
         if options["processes"] is not None or options["dask"] is not None:
             raise InputError(
