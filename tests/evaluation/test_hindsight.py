@@ -18,6 +18,7 @@ from acerl_np.commands.main import main
 from acerl_np.evaluation import hindsight
 from acerl_np.evaluation.bounds import bound_objective
 from acerl_np.evaluation.hindsight import find_hindsight, follow_static, replay
+from acerl_np.evaluation.margin import compare_trials
 from acerl_np.evaluation.references import bundled_references, load_references, save_references
 from acerl_np.kernels.beam import Guide, estimate_rest, hash_row
 from acerl_np.kernels.state import (
@@ -383,3 +384,12 @@ def test_damaged_reference_files_are_refused(tmp_path, text):
     message = str(caught.value)
     assert message.startswith(f"{path}: holds no references: ") and DAMAGED[text] in message
     assert "\n" not in message
+
+
+@needs_jit
+def test_above_hindsight_is_a_share_of_it():
+    records = [acerl_np.load_instance(name) for name in ("DMH-01", "DMH-02")]
+    played = acerl_np.evaluate_policy("STD", records, trials=1)
+    found = compare_trials(records, [played], bundled_references())
+    best = sum(item.value for item in found.hindsight) / 2
+    assert found.above_hindsight == pytest.approx([(played.value.mean() - best) / best])
