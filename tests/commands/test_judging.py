@@ -10,6 +10,7 @@ import pytest
 
 import acerl_np
 from acerl_np.commands import judging
+from acerl_np.commands.judging import Judges, write_judges
 from acerl_np.evaluation import verdict as verdicts
 from acerl_np.policies.lookahead import Lookahead
 from acerl_np.problem.instance import list_instances
@@ -141,6 +142,12 @@ def test_held_back_records_that_are_lost_are_missed(days, train, run):
     Path("changed/config.json").write_text(json.dumps({**read_config("changed"), "held_back": {}}))
     err = run("train --quiet --trials 1 --resume changed/run.npz", 2).err
     assert "holds other records than config.json beside it names" in err
+    known = acerl_np.ACERL.resume("run/run.npz").instances[0]
+    write_judges(Path("changed"), Judges("held-back records", (known,), 0.25))
+    facts = {**read_config("changed"), "held_back": {known.name: known.content_hash}}
+    Path("changed/config.json").write_text(json.dumps(facts))
+    err = run("train --quiet --trials 1 --resume changed/run.npz", 2).err
+    assert f"'{known.name}' is a training record" in err
 
 
 def test_few_own_records_are_judged_on_noised_copies(days, train):
