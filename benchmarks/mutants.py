@@ -669,7 +669,7 @@ MUTANTS = [
         "commands/several.py",
         "not 0 <= seeds.start < seeds.stop <= MAX_SEED",
         "not 0 <= seeds.start <= seeds.stop <= MAX_SEED",
-        "tests/commands/test_seeds.py",
+        "tests/commands/test_errors.py",
     ),
     Mutant(
         "commands: a terminated command says interrupted",

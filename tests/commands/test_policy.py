@@ -120,7 +120,7 @@ def test_an_index_policy_is_shown(records, empty, run):
     assert len(rows) == 18 and rows["lateness"]["weight"] == "0.5"
     assert "form: index" in found.err
     data = json.loads(run("policy show policy.npz --format json").out)
-    assert data["form"] == "index" and len(data["features"]) == 18
+    assert data["form"] == "index" and len(data["features"]) == data["parameters"] == 18
     spans = [row["value_without"] for row in data["features"]]
     assert spans == sorted(spans, reverse=True)
     header = "| feature | weight | makespan without | more | within without | effect |"

@@ -218,6 +218,14 @@ def test_random_days(day, name, weights, futures, candidates, is_random, horizon
     assert compare_day(instance, ahead, base, 4) >= 1
 
 
+def test_a_future_ends_at_its_horizon():
+    instance = load_instance("DMH-02")
+    instance = Instance.from_rows("short", instance.layout, instance.rows()[:8])
+    history = [load_instance("DMH-05")]
+    ahead = Lookahead("STD", history=history, futures=2, weights="even", horizon=150.0)
+    assert compare_day(instance, ahead, "STD", 4) == 4
+
+
 @pytest.mark.parametrize("name", list(BASES))
 @pytest.mark.parametrize("weights", ["match", "even"])
 def test_the_benchmarks_days(name, weights):
