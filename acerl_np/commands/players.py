@@ -105,7 +105,6 @@ def seat_named(
     from acerl_np.problem.instance import check_names
 
     policies = [find_policy(name) for name in names]
-    vars(arguments).update(vars(read_goal(arguments, policies)))
     instances = load_instances(arguments, DEFAULT_FIT)
     check_names(instances)
     labels = list(map(make_printable, names))
@@ -120,8 +119,10 @@ def seat_policies(
 ) -> list[Seat]:
     """Return the policies with their labels, `names` for those from a file; all fit the records.
 
-    Static is fitted, never on the records that judge unless --fit names them.
+    Static is fitted, never on the records that judge unless --fit names them. The options take over the goal
+    that the policies have in common, see `read_goal`.
     """
+    vars(arguments).update(vars(read_goal(arguments, policies)))
     rows = [
         Seat(policy if isinstance(policy, str) else name, policy)
         for name, policy in zip(names, policies, strict=True)

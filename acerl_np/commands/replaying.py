@@ -82,8 +82,6 @@ def play(arguments: argparse.Namespace, names: list[str], instance: Instance) ->
     past = read_past(arguments, list(recorded.values()), [instance] * len(recorded))
     policies = [name for k, name in enumerate(names) if k not in recorded]
     found = [find_policy(name) for name in policies]
-    goal = read_goal(arguments, found)
-    vars(arguments).update(vars(goal))
     rows = seat_policies(arguments, found, shorten_names(policies), [instance])
     rows = look_ahead(arguments, rows, [instance])
     episodes = len(rows) + len(past)
@@ -94,7 +92,7 @@ def play(arguments: argparse.Namespace, names: list[str], instance: Instance) ->
             advice = " (leave out --against)"
         raise InputError(f"--{option}: {episodes} episodes{more}; expected at most {MOST}{advice}")
     own = {name: getattr(arguments, name) for name in ("trial", "seed", "horizon")}
-    own["objective"] = goal
+    own["objective"] = read_goal(arguments)
     traces = [
         trace_policy(row.policy, instance, **own, greedy=arguments.greedy, label=row.label)
         for row in rows

@@ -78,8 +78,6 @@ def save_references(path: str | os.PathLike[str], references: Sequence[Reference
     for item in references:
         goal = item.goal
         own = {"goal": goal.to_dict(), "value": item.value, "cost": item.cost}
-        if not goal.has_limit:
-            own["goal"] = {**goal.to_dict(), "cost_limit": None}
         is_paper = goal == Goal(cost_limit=goal.cost_limit) and goal.has_limit
         row = {
             "instance": item.instance,
@@ -124,7 +122,7 @@ def load_references(path: str | os.PathLike[str]) -> list[Reference]:
         }
         if "goal" in values:
             try:
-                values["goal"] = Goal(**values["goal"])
+                values["goal"] = Goal.from_dict(values["goal"])
             except (ConfigError, TypeError) as error:
                 raise InputError(f"{fault}references[{k}].goal: {error}") from error
         else:

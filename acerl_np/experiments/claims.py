@@ -137,6 +137,12 @@ def show_range(p: Sequence[float]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
+def show_sizes(own: Measured | np.ndarray, others: Sequence[Measured | np.ndarray]) -> str:
+    """Return how many seeds, or blocks of a rule's trials, stand against how many."""
+    n, *sizes = (len(x) if isinstance(x, np.ndarray) else x.n_seeds for x in (own, *others))
+    return f"{n} against {' or '.join(map(str, sorted(set(sizes))))}"
+
+
 def compare(own: Measured, others: Sequence[Measured], what: int) -> Verdict:
     """Judge "own is better than each of the others" in makespan (0), tardiness (1) or share kept (2)."""
     sides: dict[str, list[str]] = {"better than": [], "not told apart from": [], "worse than": []}
@@ -154,8 +160,7 @@ def compare(own: Measured, others: Sequence[Measured], what: int) -> Verdict:
     )
     told = "; ".join(f"{side} {', '.join(names)}" for side, names in sides.items() if names)
     figures = f"{WHAT[what]}: {own.label} {show(own, what)}; {told}"
-    sizes = " or ".join(map(str, sorted({other.n_seeds for other in others})))
-    return Verdict(verdict, figures, show_range(p), f"{own.n_seeds} against {sizes}")
+    return Verdict(verdict, figures, show_range(p), show_sizes(own, others))
 
 
 def rank(own: Measured, others: Sequence[Measured], table: str | None) -> dict[str, int]:
@@ -176,13 +181,11 @@ def rank(own: Measured, others: Sequence[Measured], table: str | None) -> dict[s
     return {name: 1 + int((scores[1:, k] > scores[0, k]).sum()) for k, name in enumerate("MCP")}
 
 
-def weigh_places(places: Sequence[dict[str, int]], claim: Claim) -> Verdict:
+def weigh_places(places: Sequence[dict[str, int]], claim: Claim, seeds: str) -> Verdict:
     """Judge "first in M, C and P" by the places on one suite or several."""
     asked = [place[letter] for place in places for letter in "MCP"]
     shown = "; ".join(f"{x} {', '.join(str(place[x]) for place in places)}" for x in "MCP")
     figures = f"place among {len(claim.others) + 1} rows: {shown}"
-    learners = 1 if claim.study == "leave-one-out" else 5
-    seeds = f"20 against {20 if claim.others == RULE_ROWS else learners}"
     return Verdict(say_part(asked.count(1), len(asked), "does not hold"), figures, "", seeds)
 
 
@@ -190,7 +193,8 @@ def judge_first(evidence: Evidence, claim: Claim) -> Verdict:
     """Judge "first in M, C and P on a suite"."""
     rows = evidence.rows(claim.study, claim.suite)
     table = claim.table if claim.suite == "dmh-train" else None
-    return weigh_places([rank(rows[claim.row], [rows[x] for x in claim.others], table)], claim)
+    own, others = rows[claim.row], [rows[x] for x in claim.others]
+    return weigh_places([rank(own, others, table)], claim, show_sizes(own, others))
 
 
 def judge_better(evidence: Evidence, claim: Claim) -> Verdict:
@@ -252,38 +256,36 @@ def judge_noised_first(evidence: Evidence, claim: Claim) -> Verdict:
         tables = [evidence.rows(claim.study, x) for x in (drawn if claim.suite else [suite])]
         joined = [join_rows(rows[x] for rows in tables)[0] for x in (claim.row, *claim.others)]
         places.append(rank(joined[0], joined[1:], None))
-    return weigh_places(places, claim)
+    return weigh_places(places, claim, show_sizes(joined[0], joined[1:]))
 
 
-def count_marks(evidence: Evidence, claim: Claim) -> dict[str, list[tuple[str, str]]]:
-    """Return the marks of the others against a row on all 16 records, makespan and tardiness."""
+def count_marks(evidence: Evidence, claim: Claim) -> tuple[dict[str, list[tuple[str, str]]], str]:
+    """Return the others' marks against a row on all 16 records, (makespan, tardiness), and the sizes."""
     marks: dict[str, list[tuple[str, str]]] = {}
     for suite in ("dmh-train", "dmh-test"):
         rows = evidence.rows(claim.study, suite)
         for name in claim.others:
             marks.setdefault(name, []).extend(rows[name].mark(rows[claim.row]))
-    return marks
+    return marks, show_sizes(rows[claim.row], [rows[name] for name in claim.others])
 
 
 def judge_all_records(evidence: Evidence, claim: Claim) -> Verdict:
     """Judge "none of the others is better on all 16 records", by makespan."""
-    marks = count_marks(evidence, claim)
+    marks, seeds = count_marks(evidence, claim)
     counts = {name: sum(mark[0] == "+" for mark in own) for name, own in marks.items()}
     shown = ", ".join(f"{name} {n}" for name, n in counts.items())
     figures = f"records with a shorter makespan than {claim.row}'s at 5 %: {shown}"
-    return Verdict(
-        "holds" if max(counts.values()) < 16 else "does not hold", figures, "", "20 against 5"
-    )
+    return Verdict("holds" if max(counts.values()) < 16 else "does not hold", figures, "", seeds)
 
 
 def judge_every_record(evidence: Evidence, claim: Claim) -> Verdict:
     """Judge "better than all others on every record but three"."""
-    marks = count_marks(evidence, claim).values()
-    n = sum(all(both == ("-", "-") for both in own) for own in zip(*marks, strict=True))
+    marks, seeds = count_marks(evidence, claim)
+    n = sum(all(both == ("-", "-") for both in own) for own in zip(*marks.values(), strict=True))
     figures = (
         f"records on which all others are worse in makespan and tardiness at 5 %: {n} of 16 (13)"
     )
-    return Verdict("holds" if n >= 13 else "does not hold", figures, "", "20 against 5 or 20")
+    return Verdict("holds" if n >= 13 else "does not hold", figures, "", seeds)
 
 
 def judge_folds(evidence: Evidence, claim: Claim) -> Verdict:
@@ -293,7 +295,7 @@ def judge_folds(evidence: Evidence, claim: Claim) -> Verdict:
         fold = f"without {record.name}"
         others = [rows[name if name in RULE_ROWS else f"{name} {fold}"] for name in claim.others]
         places.append(rank(rows[fold], others, f"leave-one-out-{k:02d}"))
-    return weigh_places(places, claim)
+    return weigh_places(places, claim, show_sizes(rows[fold], others))
 
 
 def join_left_out(evidence: Evidence, prefix: str = "") -> Measured:
@@ -318,11 +320,13 @@ def judge_single(evidence: Evidence, claim: Claim) -> Verdict:
     rows, own, elsewhere = evidence.rows(claim.study, claim.suite), 0, 0
     for ranking in RANKINGS:
         for k in range(8):
-            marks = [x for x, _ in rows[f"{ranking}+DMH-{k + 1}"].mark(rows[claim.row])]
+            single = rows[f"{ranking}+DMH-{k + 1}"]
+            marks = [x for x, _ in single.mark(rows[claim.row])]
             own += marks.pop(k) == "+"
             elsewhere += marks.count("-")
     figures = f"makespan at 5 %: {own} of 32 better on their own record, {elsewhere} of 224 worse elsewhere"
-    return Verdict(say_part(own + elsewhere, 256, "does not hold"), figures, "", "20 against 20")
+    sizes = show_sizes(rows[claim.row], [single])
+    return Verdict(say_part(own + elsewhere, 256, "does not hold"), figures, "", sizes)
 
 
 def judge_time(evidence: Evidence, claim: Claim) -> Verdict:
@@ -337,7 +341,8 @@ def judge_time(evidence: Evidence, claim: Claim) -> Verdict:
     longer = all(seconds[x].mean() > own.mean() for x in claim.others) and max(p) < SIGNIFICANT
     shown = ", ".join(f"{name} {x.mean():.0f}" for name, x in seconds.items())
     verdict = "the order holds" if longer else "does not hold"
-    return Verdict(verdict, f"seconds of a shared core: {shown}", show_range(p), "20 against 5")
+    sizes = show_sizes(own, [seconds[x] for x in claim.others])
+    return Verdict(verdict, f"seconds of a shared core: {shown}", show_range(p), sizes)
 
 
 def read_curves(stored: StoredStudy) -> dict[str, dict[int, np.ndarray]]:
@@ -383,9 +388,8 @@ def judge_curves(evidence: Evidence, claim: Claim) -> Verdict:
     better = sum(bool(own.mean() < values[name].mean()) for name in differ)
     shown = ", ".join(f"{name} {values[name].mean():.2f}" for name in (claim.row, *claim.others))
     verdict = say_part(better, len(p), "does not hold" if differ else "not told apart")
-    return Verdict(
-        verdict, f"{CURVE_FIGURES[which]}: {shown}", show_range([*p.values()]), "20 against 5"
-    )
+    sizes = show_sizes(own, [values[name] for name in claim.others])
+    return Verdict(verdict, f"{CURVE_FIGURES[which]}: {shown}", show_range([*p.values()]), sizes)
 
 
 JUDGES: dict[str, Callable[[Evidence, Claim], Verdict]] = {

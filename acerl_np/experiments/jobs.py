@@ -24,6 +24,7 @@ from acerl_np.policies.network import Policy
 from acerl_np.problem.bundled import load_suite
 from acerl_np.problem.instance import Instance
 from acerl_np.rivals.history import Round
+from acerl_np.rivals.settings import Settings
 from acerl_np.rivals.training import RivalTrainer, find_learner
 from acerl_np.training.acerl import ACERL
 from acerl_np.training.config import Config
@@ -65,13 +66,16 @@ class RivalConfig:
     steps: int
     settings: Mapping[str, Any] = field(default_factory=dict)
 
+    def fill(self) -> Settings:
+        """Return these settings, and defaults for the others."""
+        return find_learner(self.algorithm)[0].settings_class.from_dict(self.settings)
+
     def to_dict(self) -> dict[str, Any]:
         """Return all that decides a training, as plain values."""
-        settings = find_learner(self.algorithm)[0].settings_class.from_dict(self.settings)
         return {
             "algorithm": self.algorithm,
             "steps": self.steps,
-            "settings": settings.to_dict(),
+            "settings": self.fill().to_dict(),
         }
 
 

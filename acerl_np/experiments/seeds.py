@@ -51,8 +51,7 @@ class SeedTask(NamedTuple):
         """What it is trained for."""
         if isinstance(self.config, Config):
             return self.config.resolve(self.instances).goal
-        settings = self.config.to_dict()["settings"]
-        return Goal(*(settings[name] for name in ("objective", "cost", "cost_limit")))
+        return self.config.fill().goal
 
     @property
     def playing(self) -> Playing | None:

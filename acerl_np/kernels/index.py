@@ -14,7 +14,14 @@ from acerl_np.kernels import state as S
 from acerl_np.kernels.events import has_choice
 from acerl_np.kernels.network import draw_softmax
 from acerl_np.kernels.random import draw_uniform
-from acerl_np.kernels.state import count_ticks, find_due, find_priority, is_offered, may_carry
+from acerl_np.kernels.state import (
+    count_idle,
+    count_ticks,
+    find_due,
+    find_priority,
+    is_offered,
+    may_carry,
+)
 from acerl_np.kernels.ways import find_approach, find_slowdown
 from acerl_np.support.compiled import inner_kernel
 
@@ -261,6 +268,23 @@ def clip(x, low, high):
 
 
 @inner_kernel
+def find_shared(problem, state, b, index, pairs):
+    """Find what all pairs of a decision share; return how many vehicles are idle, and how many busy."""
+    busy = find_soonest(problem, state, b, index, pairs)
+    compare_tasks(problem, state, b, pairs)
+    return count_idle(problem, state, b), busy
+
+
+@inner_kernel
+def time_approaches(problem, state, b, v, pairs):
+    """Write how long vehicle v takes to the pickup of each waiting task into `pairs.approach`, s."""
+    i = state.episode[b, S.EPISODE_INSTANCE]
+    for k in range(state.episode[b, S.EPISODE_POOL_SIZE]):
+        pickup = problem.ends[i, state.pool[b, k], S.ENDS_PICKUP]
+        pairs.approach[k] = time_approach(problem, state, b, v, pickup)
+
+
+@inner_kernel
 def write_features(problem, state, b, index, v, k, n_idle, busy, pairs):
     """Write the features of the pair of vehicle v and the task at position k of the pool into `pairs.x`.
 
@@ -384,18 +408,12 @@ def score_pairs(problem, state, b, index, row, pairs):
     """Score every pair of episode b that is possible; list them by vehicle, then by place in the pool."""
     i = state.episode[b, S.EPISODE_INSTANCE]
     size = state.episode[b, S.EPISODE_POOL_SIZE]
-    busy = find_soonest(problem, state, b, index, pairs)
-    compare_tasks(problem, state, b, pairs)
-    n_idle = 0
-    for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
-        n_idle += 1 if state.vehicle[b, v, S.VEHICLE_STATUS] == S.IDLE else 0
+    n_idle, busy = find_shared(problem, state, b, index, pairs)
     n = 0
     for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
         if not has_choice(problem, state, b, v):
             continue
-        for k in range(size):
-            pickup = problem.ends[i, state.pool[b, k], S.ENDS_PICKUP]
-            pairs.approach[k] = time_approach(problem, state, b, v, pickup)
+        time_approaches(problem, state, b, v, pairs)
         priority = find_priority(problem, state, b, v)
         for k in range(size):
             if is_offered(problem, i, v, state.pool[b, k], priority):

@@ -422,6 +422,15 @@ def may_carry(problem, i, v, task):
 
 
 @inner_kernel
+def count_idle(problem, state, b):
+    """Return the number of idle vehicles of episode b."""
+    n = 0
+    for v in range(problem.instance[state.episode[b, EPISODE_INSTANCE], INSTANCE_N_VEHICLES]):
+        n += 1 if state.vehicle[b, v, VEHICLE_STATUS] == IDLE else 0
+    return n
+
+
+@inner_kernel
 def find_priority(problem, state, b, v):
     """Return the highest priority of the waiting tasks that vehicle v may carry; -inf where none has any."""
     i = state.episode[b, EPISODE_INSTANCE]

@@ -6,7 +6,7 @@ import numpy as np
 
 from acerl_np.kernels import state as S
 from acerl_np.kernels.events import locate_vehicle
-from acerl_np.kernels.index import compare_tasks, find_soonest, time_approach, write_features
+from acerl_np.kernels.index import find_shared, time_approaches, write_features
 from acerl_np.kernels.rules import rate_task, weigh_ahp
 from acerl_np.kernels.state import copy_row, find_priority, is_offered
 from acerl_np.support.compiled import kernel
@@ -77,19 +77,12 @@ def list_pair_features(problem, state, b, index, pairs, features):
     pairs : Pairs, as `score_pairs` has left it, and scratch
     features : ndarray(float32, (at least the number of pairs, N_INDEX_FEATURES)), output
     """
-    i = state.episode[b, S.EPISODE_INSTANCE]
-    busy = find_soonest(problem, state, b, index, pairs)
-    compare_tasks(problem, state, b, pairs)
-    n_idle = 0
-    for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
-        n_idle += 1 if state.vehicle[b, v, S.VEHICLE_STATUS] == S.IDLE else 0
+    n_idle, busy = find_shared(problem, state, b, index, pairs)
     last = -1
     for n in range(pairs.n[0]):
         v, position = pairs.vehicle[n], pairs.position[n]
         if v != last:
             last = v
-            for k in range(state.episode[b, S.EPISODE_POOL_SIZE]):
-                pickup = problem.ends[i, state.pool[b, k], S.ENDS_PICKUP]
-                pairs.approach[k] = time_approach(problem, state, b, v, pickup)
+            time_approaches(problem, state, b, v, pairs)
         write_features(problem, state, b, index, v, position, n_idle, busy, pairs)
         features[n] = pairs.x

@@ -11,7 +11,7 @@ import numpy as np
 from acerl_np.kernels import state as S
 from acerl_np.kernels.baselines import RANDOM
 from acerl_np.kernels.matching import match_rows
-from acerl_np.kernels.state import find_due, find_priority, is_offered, round_sum
+from acerl_np.kernels.state import count_idle, find_due, find_priority, is_offered, round_sum
 from acerl_np.kernels.ways import find_approach
 from acerl_np.support.compiled import inner_kernel, kernel
 
@@ -23,15 +23,6 @@ WAITING_WEIGHT = 0.3
 
 NO_PAIR = np.int64(2**50)
 """ms, in place of the cost of a pair that cannot be: more than all others together."""
-
-
-@inner_kernel
-def is_scarce(problem, state, b):
-    """Whether fewer vehicles are idle than tasks wait."""
-    n_idle = 0
-    for v in range(problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_N_VEHICLES]):
-        n_idle += state.vehicle[b, v, S.VEHICLE_STATUS] == S.IDLE
-    return n_idle < state.episode[b, S.EPISODE_POOL_SIZE]
 
 
 @inner_kernel
@@ -72,7 +63,8 @@ def compare_pairs(problem, state, b, decider):
     The first of equals by vehicle, then by place in the pool; -1 twice without a pair.
     """
     i = state.episode[b, S.EPISODE_INSTANCE]
-    rule, scarce = decider.rule, is_scarce(problem, state, b)
+    rule = decider.rule
+    scarce = count_idle(problem, state, b) < state.episode[b, S.EPISODE_POOL_SIZE]
     best_v, best_k, best = np.int64(-1), np.int64(-1), (np.inf, np.inf, np.inf, np.inf)
     for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
         is_idle = state.vehicle[b, v, S.VEHICLE_STATUS] == S.IDLE

@@ -379,7 +379,7 @@ class Lookahead(BasePolicy):
             options = unpack_json(arrays["options"])
             rule = options.pop("rule")
             if "goal" in options:  # else it is from before there was another than the paper's
-                options["objective"] = Goal(**options.pop("goal"))
+                options["objective"] = Goal.from_dict(options.pop("goal"))
             history = unpack_instances(arrays["history"])
             policy: Any = rule or unpack_policy(base)
             return cls(policy, history=history, **options)

@@ -181,8 +181,8 @@ class Goal:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Goal:
         """Build a goal from `to_dict`."""
-        limit = math.inf if data["cost_limit"] is None else data["cost_limit"]
-        return cls(**{**data, "cost_limit": limit})
+        without_limit = {"cost_limit": math.inf} if data.get("cost_limit", 0.0) is None else {}
+        return cls(**{**data, **without_limit})
 
 
 PAPER = Goal()

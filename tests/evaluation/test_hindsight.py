@@ -336,10 +336,11 @@ def test_references_survive_a_file(tmp_path):
     references.append(
         replace(references[0], goal=Goal("late", "waiting", 2.0), value=3.5, cost=7.25)
     )
+    references.append(replace(references[0], goal=Goal(cost_limit=math.inf)))
     path = tmp_path / "references.json"
     save_references(path, references)
     assert load_references(path) == references
-    assert [item.within for item in references] == [True] * 4 + [False]
+    assert [item.within for item in references] == [True] * 4 + [False, True]
 
 
 def reference_file(**changes):

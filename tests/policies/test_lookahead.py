@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from dataclasses import replace
 from itertools import pairwise
 
@@ -625,6 +626,8 @@ def test_arrays_hold_the_goal_and_those_from_before_it_the_papers():
     arrays = ahead.to_arrays()
     again = Lookahead.from_arrays(arrays)
     assert (again.goal, again.horizon) == (goal, 800.0)
+    free = Lookahead("STD", history=records_of((1,)), objective=Goal(cost_limit=math.inf))
+    assert Lookahead.from_arrays(free.to_arrays()).goal == free.goal
     options = unpack_json(arrays["options"])
     del options["goal"], options["horizon"]
     old = Lookahead.from_arrays({**arrays, "options": pack_json({**options, "cost_limit": 33.0})})
