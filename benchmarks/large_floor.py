@@ -17,14 +17,11 @@ import numpy as np
 
 import acerl_np
 from acerl_np.evaluation.margin import RULES_TO_BEAT
-from acerl_np.kernels.deciders import make_index_decider
-from acerl_np.kernels.index import score_pairs
+from acerl_np.kernels.deciders import decide, make_index_decider
 from acerl_np.kernels.random import GENERATION, derive_key, draw_uniform
-from acerl_np.kernels.state import EPISODE_POOL_SIZE, allocate_state
 from acerl_np.problem.generate import generate_record
 from acerl_np.problem.layout import Edge, Layout, Site, Vehicle
 from acerl_np.problem.servable import measure_load
-from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.simulator import Simulator
 from acerl_np.support.compiled import kernel
 
@@ -47,32 +44,48 @@ def make_floor(width: int, depth: int, vehicles: int) -> Layout:
 
 
 @kernel
-def score_often(problem, state, decider, times):
-    """Score all pairs of the situation in row 0 so often; return their number."""
-    n = 0
+def decide_often(problem, state, decider, key, times):
+    """Decide the situation in row 0 so often; return the last choice."""
+    chosen = np.int64(-1)
     for _ in range(times):
-        score_pairs(problem, state, 0, decider.indices, np.int64(0), decider.pairs)
-        n += decider.pairs.n[0]
-    return n
+        chosen, _, _ = decide(problem, state, np.int64(0), decider, np.int64(0), key, np.int64(0))
+    return chosen
 
 
-def measure_pairs(policy: acerl_np.IndexPolicy, record: acerl_np.Instance, waiting: int) -> str:
-    """Return how many pair scores a core computes per second where so many tasks wait."""
-    rows = record.rows()[:waiting]
-    for row in rows:
-        row["arrival_time"] = 0.0
-    sim = Simulator(acerl_np.Instance.from_rows("crowd", record.layout, rows))
-    problem = build_problem(sim.pool)
-    decider = make_index_decider(policy.index, problem, True)
-    state = allocate_state(problem, 1)
-    for name in state._fields:
-        getattr(state, name)[:] = getattr(sim.state, name)
-    score_often(problem, state, decider, 1)
-    started = time.perf_counter()
-    n = score_often(problem, state, decider, 20)
-    seconds = time.perf_counter() - started
-    size = int(state.episode[0, EPISODE_POOL_SIZE])
-    return f"{size} waiting: {n / seconds / 1e6:.1f} million pairs a second, {seconds / 20 * 1e6:.0f} us"
+def measure_decisions(policy: acerl_np.IndexPolicy, vehicles: int, waiting: int) -> list[float]:
+    """Return us of a core for a decision with one idle vehicle, and with all idle, on 500 sites."""
+    layout = make_floor(25, 20, vehicles)
+    n = waiting + vehicles - 1
+    rows = generate_record(layout, n, rate=60.0, slack=3.0, seed=1).rows()
+    rows = [{**row, "arrival_time": 0.0} for row in rows]
+    found = []
+    for one_is_idle in (True, False):
+        own = rows if one_is_idle else rows[:waiting]
+        sim = Simulator(acerl_np.Instance.from_rows("crowd", layout, own), slots="pool")
+        for v in range(vehicles - 1 if one_is_idle else 0):
+            sim.assign([v], [v])
+        decider = make_index_decider(policy.index, sim.problem, True)
+        key, times = np.zeros(4, np.uint32), 1
+        decide_often(sim.problem, sim.state, decider, key, 1)
+        while True:
+            started = time.perf_counter()
+            decide_often(sim.problem, sim.state, decider, key, times)
+            seconds = time.perf_counter() - started
+            if seconds > 0.05:
+                break
+            times *= 4
+        found.append(1e6 * seconds / times)
+    return found
+
+
+def show_decisions(policy: acerl_np.IndexPolicy, quick: bool = False) -> None:
+    """Print a table: us of a core for a decision, by vehicles and waiting tasks."""
+    print("us a decision with one idle vehicle / with all idle; vehicles down, waiting tasks across")
+    sizes = (5, 20) if quick else (5, 20, 50, 200, 500)
+    print(" " * 5 + "".join(f"{n:>16,}" for n in sizes))
+    for vehicles in (3,) if quick else (3, 10, 50, 200):
+        cells = (measure_decisions(policy, vehicles, n) for n in sizes)
+        print(f"{vehicles:5,}" + "".join(f"{one:8.1f} /{all:6.0f}" for one, all in cells), flush=True)
 
 
 def main() -> None:
@@ -137,8 +150,7 @@ def main() -> None:
             f"{gain.mean():+.2%} +- {gain.std(ddof=1) / len(gain) ** 0.5:.2%} of {best}; "
             f"{trainer.generation} generations, {seconds:.0f} s"
         )
-    for waiting in (10, 50, 200):
-        print(measure_pairs(trainer.policy, unseen[0], min(waiting, options.tasks)))
+    show_decisions(trainer.policy, options.quick)
 
 
 if __name__ == "__main__":

@@ -32,8 +32,8 @@ RULES = {
 KINDS = ("suites", "rules", "presets", "features")
 
 
-def list_rows(kind: str) -> list[dict[str, str | None]]:
-    """Return what there is to name of a kind; of features also what a floor must tell for them."""
+def list_rows(kind: str) -> list[dict[str, str]]:
+    """Return what there is to name of a kind."""
     from acerl_np.policies.index import FEATURES
     from acerl_np.policies.rules import POLICY_NAMES
     from acerl_np.problem.bundled import bundled_suites
@@ -51,11 +51,7 @@ def list_rows(kind: str) -> list[dict[str, str | None]]:
         },
         "features": {feature.name: feature.words for feature in FEATURES},
     }
-    needs = {feature.name: feature.needs for feature in FEATURES} if kind == "features" else {}
-    return [
-        {"kind": kind[:-1], "knowledge": needs.get(name), "name": name, "what": what}
-        for name, what in found[kind].items()
-    ]
+    return [{"kind": kind[:-1], "name": name, "what": what} for name, what in found[kind].items()]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -70,6 +66,4 @@ def run(arguments: argparse.Namespace) -> None:
     rows = [row for kind in kinds for row in list_rows(kind)]
     columns = [Column("kind", "kind"), Column("name", "name", words=True)]
     columns.append(Column("what", "what", words=True))
-    if "features" in kinds:
-        columns.append(Column("knowledge", "needs to know", words=True))
     print(render(columns, rows, arguments.format), end="")

@@ -34,7 +34,6 @@ from acerl_np.commands.players import (
     read_playing,
     seat_named,
 )
-from acerl_np.commands.policy import MEASURING, measure
 from acerl_np.commands.progress import report_unfinished
 from acerl_np.support.errors import InputError, PolicyError, make_printable
 
@@ -157,10 +156,9 @@ def draw_shares(arguments: argparse.Namespace) -> None:
 def draw_learned(arguments: argparse.Namespace) -> None:
     """Draw what an index policy has learned.
 
-    Draw the weights of a linear index policy, the largest first. With hidden units a weight alone means
-    little: then what each feature is worth is drawn, as acerl-np policy show measures it.
+    Draw the weights of an index policy, the largest first.
     """
-    from acerl_np.evaluation.importance import measure_importance
+    from acerl_np.evaluation.importance import list_parts
     from acerl_np.pictures.weights import draw_weights
     from acerl_np.policies.files import load_policy
     from acerl_np.policies.index import IndexPolicy
@@ -173,10 +171,7 @@ def draw_learned(arguments: argparse.Namespace) -> None:
                 f"{make_printable(file)}: read a policy of form {policy.form}, whose weights have no "
                 "names; expected an index policy (acerl-np train --preset best)"
             )
-        # The weights of a linear policy speak for themselves.
-        hidden = policy.shape.hidden
-        importance = measure(arguments, policy) if hidden else measure_importance(policy)
-        draw_weights(out, file, importance)
+        draw_weights(out, file, list_parts(policy))
 
 
 EPISODES = (
@@ -187,7 +182,7 @@ RUNS = opt.CommandOption("runs RUN_FOLDER+", "folders, or a study's curves")
 FOLDER = opt.CommandOption("folder RUN_FOLDER", "of a run, or of --seeds")
 ONLY = opt.CommandOption("--only LABEL+", "lines to draw (default: all)", default=[])
 COMPARED = (*opt.NAMES, *opt.READING, opt.RANDOM_BREAKDOWNS, opt.FIT, *opt.PLAYING)
-LEARNED = (opt.CommandOption("file POLICY.npz", "an index policy"), *MEASURING)
+LEARNED = (opt.CommandOption("file POLICY.npz", "an index policy"),)
 
 KINDS = {
     "curves": (draw_curves, (RUNS, ONLY), f"{PICTURE} in the run's folder, of several in this one"),

@@ -60,9 +60,9 @@ def run(arguments: argparse.Namespace) -> None:
     Show a policy of any form: its sizes or its plan, and where it comes from (floor, fleet, records,
     version).
 
-    Of a linear index policy each weight is shown, what it does, and what leaving it out would cost: objective
-    and share within the limit when it is set to 0, played on noised copies of the training records (arrivals
-    moved by up to 5 s). With hidden units a weight alone means little, so that only the cost is shown.
+    Of an index policy each weight is shown, what it does, and what leaving it out would cost: objective and
+    share within the limit when it is set to 0, played on noised copies of the training records (arrivals moved
+    by up to 5 s).
     """
     from acerl_np.policies.files import load_policy
     from acerl_np.policies.index import IndexPolicy
@@ -118,10 +118,10 @@ def list_facts(policy: AnyPolicy) -> list[tuple[str, str]]:
 
     facts = [("form", policy.form)]
     if isinstance(policy, IndexPolicy):
-        kind = f"{policy.shape.hidden} hidden units" if policy.shape.hidden else "linear"
-        knows = ", ".join(policy.shape.knowledge) or "nothing that not every floor knows"
-        facts.append(("function", f"{len(policy.features)} features, {kind}"))
-        facts += [("parameters", f"{policy.n_parameters:,}"), ("knows", knows)]
+        own = (
+            "looks at planned breakdowns" if policy.planned_breakdowns else "looks at no breakdowns"
+        )
+        facts.append(("function", f"linear, {len(policy.features)} features; {own}"))
     elif isinstance(policy, Policy):
         pair = " each: one chooses the vehicle, one its rule" if policy.form == "agents" else ""
         layers = "-".join(str(size) for size in policy.sizes.tolist()) + pair
@@ -166,28 +166,22 @@ def render_features(importance: Importance, form: str) -> str:
     rows = list_features(importance)
     if form == "csv":
         return render_data(rows, form)
-    is_linear = any(part.weight is not None for part in importance.parts)
     whole, goal = importance.value, importance.goal
-    columns = [Column("feature", "feature")]
-    columns += [Column("weight", "weight", ".3f")] if is_linear else []
+    columns = [Column("feature", "feature"), Column("weight", "weight", ".3f")]
     if whole is not None:
         columns.append(Column("value_without", f"{goal.objective} without", goal.format))
         columns.append(Column("more", "more", f"+{goal.format}"))
         if goal.has_limit:
             columns.append(Column("satisfied_without_share", "within without", ".0%"))
-    columns.append(Column("effect", "effect" if is_linear else "what it is", words=True))
+    columns.append(Column("effect", "effect", words=True))
     for row, part in zip(rows, importance.parts, strict=True):
-        row["feature"] = make_printable(part.name)
         row["more"] = part.value - whole if part.value is not None and whole is not None else None
     return render(columns, rows, form)
 
 
 def explain(importance: Importance) -> list[str]:
     """Return what stands below the table of features."""
-    lines = []
-    if any(part.weight is not None for part in importance.parts):
-        what = "per typical difference of the feature between the pairs of a decision"
-        lines.append(f"weight: {what}")
+    weight = "weight: per typical difference of the feature between the pairs of a decision"
     without = "no records in the file; TASKS or --suite name some, to tell what each is worth"
     if importance.value is not None:
         goal = importance.goal
@@ -197,7 +191,7 @@ def explain(importance: Importance) -> list[str]:
             f"without: set to 0, on {importance.n_records} noised copies of the records; with all of them "
             f"{aim}{goal.show(importance.value)}{within}"
         )
-    return [*lines, without]
+    return [weight, without]
 
 
 def render_json(facts: list[tuple[str, str]], importance: Importance | None) -> str:

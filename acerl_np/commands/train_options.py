@@ -164,14 +164,12 @@ OF_ACERL = ("hold_out", "folds", "preset", "checkpoint_generations", "threads")
 OF_LEARNERS = ("steps", "set", "settings")
 
 TIPS = {
-    "decisions": "; with --preset best 5 million or more also take eight hidden units",
     "learning_rate": "; with --shaping rank use about 1/100 of it. On DMH 0.12 with --outcome best "
     "--curve-every 1 --curve-trials 2 keeps the limit in 97 %% of the trials instead of 91 %% "
     "(docs/learning.md)",
     "noise_decay_every": "generations between two decays of sigma",
     "p_f": "; on DMH 0 keeps the limit in 95 %% of the trials instead of 91 %%",
-    "knowledge": "; separated by commas, or none",
-    "without": "; separated by commas (acerl-np policy show names them)",
+    "features": "; separated by commas (acerl-np list features names them)",
     "hidden": "; separated by commas, none if empty",
     "curve_every": "; for curves.csv",
     "antithetic": " (the paper's antithetic estimator); needs an even population",
@@ -190,15 +188,13 @@ def parse_sizes(text: str) -> tuple[int, ...]:
 
 
 def parse_names(text: str) -> tuple[str, ...]:
-    """Parse "breakdowns,tasks"; "none" or an empty text names nothing."""
-    names = tuple(part.strip() for part in text.split(",") if part.strip())
-    return () if names == ("none",) else names
+    """Parse "approach,imbalance"."""
+    return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
 KINDS: dict[str, tuple[Callable[[str], Any], str]] = {
     "hidden": (parse_sizes, " N,N"),
-    "knowledge": (parse_names, " WHAT,WHAT"),
-    "without": (parse_names, " NAME,NAME"),
+    "features": (parse_names, " NAME,NAME"),
     "class_weights": (parse_numbers, " X,X"),
     "objective": (str, " WHAT"),
     "cost": (str, " WHAT"),
@@ -209,8 +205,6 @@ KINDS: dict[str, tuple[Callable[[str], Any], str]] = {
 """How options are read whose default does not tell, and what the help calls their value."""
 
 UNSET = {
-    "hidden": "128,128, with --form index none",
-    "knowledge": "breakdowns if a layout lists any",
     "records_per_member": "by the budget",
     "objective": "makespan, of index policies by the records",
     "cost_limit": "50 with objective makespan",

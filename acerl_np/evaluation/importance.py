@@ -9,7 +9,7 @@ import numpy as np
 
 from acerl_np.evaluation.hold_out import make_noised
 from acerl_np.evaluation.trials import Playing, play_policy
-from acerl_np.policies.index import IndexPolicy
+from acerl_np.policies.index import FEATURES, IndexPolicy
 from acerl_np.problem.goal import Goal, find_goal
 from acerl_np.problem.instance import Instance
 from acerl_np.support.numbers import Whole
@@ -22,9 +22,8 @@ RANDOM_TRIALS = 10
 
 
 EFFECTS = {
-    ("whether ",): ("avoids that", "prefers that"),
-    ("way ", "mean way "): ("prefers a short", "prefers a long"),
-    ("time ", "lateness "): ("prefers little", "prefers much"),
+    ("way ",): ("prefers a short", "prefers a long"),
+    ("time ", "lateness ", "least "): ("prefers little", "prefers much"),
     ("what ",): ("prefers little of", "prefers much of"),
     ("",): ("prefers a small", "prefers a large"),
 }
@@ -32,15 +31,14 @@ EFFECTS = {
 
 
 class Part(NamedTuple):
-    """A feature of an index policy, or the constant of a vehicle that it tells apart.
+    """A feature of an index policy.
 
-    Its weight is per typical difference of the feature, None where hidden units mix it; its effect is in
-    words. Mean objective and share of the trials within the limit are those without it, None if nothing
-    was played.
+    Its weight is per typical difference of the feature; its effect is in words. Mean objective and share of
+    the trials within the limit are those without it, None if nothing was played.
     """
 
     name: str
-    weight: float | None
+    weight: float
     effect: str
     value: float | None = None
     satisfied: float | None = None
@@ -57,31 +55,20 @@ class Importance(NamedTuple):
 
 
 def describe_effect(words: str, weight: float) -> str:
-    """Say what a linear weight does, by what its feature is and the weight's sign."""
+    """Say what a weight does, by what its feature is and the weight's sign."""
     if weight == 0.0:
         return f"nothing by {words}"
     less, more = next(found for starts, found in EFFECTS.items() if words.startswith(starts))
-    return f"{less if weight < 0.0 else more} {words.removeprefix('whether ')}"
+    return f"{less if weight < 0.0 else more} {words}"
 
 
-def list_parts(policy: IndexPolicy) -> list[tuple[Part, np.ndarray]]:
-    """Return the parts of a policy, each with the places of its parameters (ndarray(int64))."""
-    hidden, features, names = policy.shape.hidden, policy.features, policy.shape.vehicles
-    n = len(features)
-    found = []
-    for k, feature in enumerate(features):
-        # The first layer lies behind the linear part, input-major.
-        mixed = n + k * hidden + np.arange(hidden)
-        weight = float(policy.theta[k])
-        part = Part(feature.name, weight, describe_effect(feature.words, weight))
-        if hidden:
-            part = Part(feature.name, None, feature.words)
-        found.append((part, np.append(mixed, k)))
-    for place, name in enumerate(names, policy.n_parameters - len(names)):
-        weight = float(policy.theta[place])
-        effect = f"{'prefers' if weight > 0.0 else 'avoids'} this vehicle"
-        found.append((Part(f"vehicle {name}", weight, effect), np.array([place])))
-    return found
+def list_parts(policy: IndexPolicy) -> list[Part]:
+    """Return the features of a policy, with their weights and what these do."""
+    words = {feature.name: feature.words for feature in FEATURES}
+    return [
+        Part(name, weight, describe_effect(words[name], weight))
+        for name, weight in zip(policy.features, policy.theta.tolist(), strict=True)
+    ]
 
 
 def measure_importance(
@@ -102,8 +89,9 @@ def measure_importance(
     parts = list_parts(policy)
     copies = make_noised(instances, seed=seed, magnitude=MAGNITUDE)
     if not copies:
-        plain = sorted((part for part, _ in parts), key=lambda part: -abs(part.weight or 0.0))
-        return Importance(tuple(plain), None, None, 0, goal)
+        return Importance(
+            tuple(sorted(parts, key=lambda part: -abs(part.weight))), None, None, 0, goal
+        )
     random = any(instance.layout.has_random_breakdowns for instance in copies)
     trials = RANDOM_TRIALS if random else 1
     playing = Playing(trials, seed, goal=goal, threads=threads)
@@ -113,9 +101,9 @@ def measure_importance(
         return float(played.mean_value().mean()), played.satisfied
 
     found = []
-    for part, places in parts:
+    for k, part in enumerate(parts):
         theta = policy.theta.copy()
-        theta[places] = 0.0
+        theta[k] = 0.0
         found.append(Part(*part[:3], *play(theta)))
     found.sort(key=lambda part: -(part.value or 0.0))
     return Importance(tuple(found), *play(policy.theta), len(copies), goal)

@@ -6,7 +6,6 @@ import numpy as np
 
 from acerl_np.kernels import state as S
 from acerl_np.kernels.events import locate_vehicle
-from acerl_np.kernels.index import find_shared, time_approaches, write_features
 from acerl_np.kernels.rules import rate_task, weigh_ahp
 from acerl_np.kernels.state import copy_row, find_priority, is_offered
 from acerl_np.support.compiled import kernel
@@ -66,23 +65,3 @@ def rate_tasks(problem, state, b, v, rule, keys):
         keys[k] = np.inf
         if is_offered(problem, i, v, task, priority):
             keys[k] = rate_task(problem, state, b, v, rule, task, weights)
-
-
-@kernel
-def list_pair_features(problem, state, b, index, pairs, features):
-    """Write the features of every pair of idle vehicle and waiting task that an index function has scored.
-
-    Parameters
-    ----------
-    pairs : Pairs, as `score_pairs` has left it, and scratch
-    features : ndarray(float32, (at least the number of pairs, N_INDEX_FEATURES)), output
-    """
-    n_idle, busy = find_shared(problem, state, b, index, pairs)
-    last = -1
-    for n in range(pairs.n[0]):
-        v, position = pairs.vehicle[n], pairs.position[n]
-        if v != last:
-            last = v
-            time_approaches(problem, state, b, v, pairs)
-        write_features(problem, state, b, index, v, position, n_idle, busy, pairs)
-        features[n] = pairs.x

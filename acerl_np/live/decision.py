@@ -39,9 +39,6 @@ RULE_NAMES = {number: name for name, number in RULES.items()}
 FIRST_STEPS, TURN = 8, 1e-4
 """Decisions within futures before the first look at the clock, and s between two looks from there on."""
 
-UNKNOWN = {"tasks", "time"}
-"""Knowledge that nobody has while the day goes on."""
-
 
 class Decision(NamedTuple):
     """What was decided: vehicle and position in the pool, or -1 twice; by which rule; futures seen."""
@@ -66,8 +63,7 @@ class LiveDecider:
     Raises
     ------
     PolicyError
-        If an index policy wants to know what nobody knows while the day goes on, or a network knows tasks by
-        their ids and there are none.
+        If a network knows tasks by their ids and there are none.
     """
 
     def __init__(
@@ -83,11 +79,6 @@ class LiveDecider:
         self.greedy = greedy
         self.budget = budget
         base = policy.policy if isinstance(policy, Lookahead) else policy
-        if isinstance(base, IndexPolicy) and UNKNOWN & set(base.shape.knowledge):
-            raise PolicyError(
-                "dispatcher: this policy looks at how many tasks are still to come, which nobody knows "
-                "while the day goes on; expected one trained without the knowledge 'tasks' and 'time'"
-            )
         self._is_relative = isinstance(policy, IndexPolicy | Lookahead)
         self._key = np.empty(4, np.uint32)
         derive_key(seed, ACTION, 0, 0, self._key)

@@ -283,7 +283,7 @@ class Lookahead(BasePolicy):
             parameters = [base.index.parameters]
             size = float(np.sqrt(np.mean(np.square(base.theta))))
             for k in range(1, self.bases):
-                noise = np.empty(base.n_parameters, np.float32)
+                noise = np.empty(len(base.theta), np.float32)
                 fill_stream(self.seed, LOOKAHEAD, k, 0, noise)
                 copy = base.replace(base.theta + BASE_NOISE * size * noise)
                 parameters.append(copy.index.parameters)
@@ -314,7 +314,7 @@ class Lookahead(BasePolicy):
         past[PAST_SEEN] = -1.0
         return Ahead(
             decider=decider,
-            pairs=allocate_pairs(0, 0, 0) if pairs is None else pairs,
+            pairs=allocate_pairs(0, 0) if pairs is None else pairs,
             ranks_pairs=pairs is not None,
             draws=isinstance(decider, RuleDecider),
             history=history,

@@ -13,10 +13,9 @@ from acerl_np.kernels.deciders import (
     YardstickDecider,
 )
 from acerl_np.kernels.futures import Ahead
-from acerl_np.kernels.index import N_INDEX_FEATURES, Index
 from acerl_np.kernels.rules import AHP, LWT, N_RULES
 from acerl_np.kernels.state import Problem, State
-from acerl_np.kernels.trace import list_pair_features, rate_tasks
+from acerl_np.kernels.trace import rate_tasks
 from acerl_np.policies.index import FEATURES
 from acerl_np.policies.rules import RULES
 from acerl_np.problem.goal import MEASURES, find_unit, write_objective
@@ -27,14 +26,6 @@ MOST = 8
 
 MOST_PARTS = 3
 """Parts of a score that it names."""
-
-METRES = ("next_pickup", "mean_pickup")
-SECONDS = (
-    *("approach", "loaded", "slack", "urgency", "lateness", "waiting", "other_soonest"),
-    *("other_lateness", "next_slack", "wasted", "margin"),
-    *("last_approach", "last_loaded", "last_overshoot"),
-)
-"""Features that are ways or times of the floor; the others are shares and products."""
 
 COMPARED = {
     "FCFS": "arrival, s",
@@ -91,47 +82,23 @@ def explain_choice(
 def _part_score(
     decider: IndexDecider, problem: Problem, state: State, b: int, v: int, position: int
 ) -> tuple[Part, ...]:
-    """Return the features whose differences to the next best pair move the chosen one's score most.
-
-    Each is what the score loses with the other pair's value of this feature alone: of a linear function its
-    weight times the difference.
-    """
+    """Return the features whose differences to the next best pair move the chosen one's score most."""
     index, pairs, n = decider.indices, decider.pairs, int(decider.pairs.n[0])
+    if n < 2:
+        return ()
     score = pairs.score[:n].copy()
     [chosen] = np.flatnonzero((pairs.vehicle[:n] == v) & (pairs.position[:n] == position))
     score[chosen] = -np.inf
-    if n < 2:
-        return ()
-    other = int(score.argmax())
-    features = np.empty((n, N_INDEX_FEATURES), np.float32)
-    list_pair_features(problem, state, b, index, pairs, features)
-    own, its = features[[int(chosen), other]][:, index.used].astype(np.float64)
-    used = len(index.used)
-    swapped = np.where(np.eye(used, dtype=np.bool_), its, own)
-    values = _score(index, own[np.newaxis]) - _score(index, swapped)
-    unit = problem.unit[state.episode[b, S.EPISODE_INSTANCE]]
+    own, its = pairs.x[[chosen, score.argmax()]][:, index.used].astype(np.float64)
+    second = problem.unit[state.episode[b, S.EPISODE_INSTANCE], S.UNIT_SECONDS]
     found = []
-    for k, difference, value in zip(index.used, own - its, values, strict=True):
+    for k, difference, weight in zip(index.used, own - its, index.parameters[0], strict=True):
         feature = FEATURES[k]
-        name = "s" if feature.name in SECONDS else "m" if feature.name in METRES else ""
-        factor = {"s": unit[S.UNIT_SECONDS], "m": unit[S.UNIT_METRES]}.get(name, 1.0)
-        found.append(Part(feature.words, name, float(factor * difference), float(value)))
-    if index.n_names:
-        constants = index.parameters[0, -index.n_names :]
-        difference = float(constants[v] - constants[pairs.vehicle[other]])
-        found.append(Part("the vehicle's own constant", "", difference, difference))
+        factor = second if feature.unit == "s" else 1.0
+        value = float(weight * difference)
+        found.append(Part(feature.words, feature.unit, float(factor * difference), value))
     found.sort(key=lambda part: -abs(part.value))
     return tuple(part for part in found[:MOST_PARTS] if part.value != 0.0)
-
-
-def _score(index: Index, features: np.ndarray) -> np.ndarray:
-    """Return the scores of rows of the features that are used, without the vehicles' constants."""
-    parameters, n, width = index.parameters[0].astype(np.float64), len(index.used), index.n_hidden
-    linear, mixtures, biases, outputs = np.split(
-        parameters[: n + (n + 2) * width], [n, n + n * width, n + (n + 1) * width]
-    )
-    hidden = np.maximum(0.0, features @ mixtures.reshape(n, width) + biases)
-    return np.asarray(features @ linear + hidden @ outputs)
 
 
 def _rate(problem: Problem, state: State, b: int, v: int, rule: int) -> np.ndarray:

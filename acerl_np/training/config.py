@@ -12,7 +12,7 @@ import numpy as np
 from acerl_np.evolution.ranking import FIELDS, Ranking, Shaping
 from acerl_np.evolution.sampler import Advantage, Sampler
 from acerl_np.evolution.spreads import MIN_NOISE_STD
-from acerl_np.policies.index import FEATURES, KNOWLEDGE, MAX_HIDDEN, Knowledge
+from acerl_np.policies.index import NAMES, check_features
 from acerl_np.policies.network import Initialisation
 from acerl_np.problem.goal import MAX_CLASSES, SHIFT, Goal, ObjectiveField
 from acerl_np.problem.instance import Instance
@@ -29,12 +29,6 @@ SpreadName = Literal["one", "diagonal", "full"]
 Outcome = Literal["last", "best", "average"]
 Preset = Literal["paper", "best"]
 
-LARGE_BUDGET = 5_000_000
-"""Decisions from which the preset "best" takes hidden units."""
-
-MAX_FULL = 3
-"""Hidden units up to which the preset "best" adapts a full covariance, of at most 100 parameters."""
-
 SHIFT_TASKS, SHIFT_SECONDS = 100, 3600.0
 """Tasks of a record, and s between its first and last arrival, above which records are shifts."""
 
@@ -42,21 +36,18 @@ SHIFT_TASKS, SHIFT_SECONDS = 100, 3600.0
 CLASS_WEIGHTS = Several(
     float, 1e-9, 1e9, expected=f"at most {MAX_CLASSES} numbers above 0", most=MAX_CLASSES
 )
-SIZES = Several(
-    int, 1, 4096, optional=True, expected="at most 10 layer sizes from 1 to 4096", most=10
-)
-KINDS = Several(KNOWLEDGE, optional=True, expected=f"some of {', '.join(KNOWLEDGE)}")
-NAMES = tuple(feature.name for feature in FEATURES)
-FEATURE_NAMES = Several(NAMES, expected=f"some of {', '.join(NAMES)}")
+SIZES = Several(int, 1, 4096, expected="at most 10 layer sizes from 1 to 4096", most=10)
+FEATURE_NAMES = Several(NAMES, fewest=1, expected=f"some of {', '.join(NAMES)}")
 TO_HORIZON = f"seconds above 0 to {MAX_HORIZON:g}"
 SECONDS = Field(float, 0.0, MAX_HORIZON, above=True, optional=True, expected=TO_HORIZON)
 
 INDEX_ALONE = {
     "spread": ("one", "one"),
-    "knowledge": (None, "none"),
-    "without": ((), "no features"),
+    "planned_breakdowns": (True, "True"),
+    "features": (NAMES, "all"),
 }
 NETWORK_ALONE = {
+    "hidden": ((128, 128), "none"),
     "slots": ("task", "none"),
     "initialisation": ("he", "he"),
     "biases": (True, "True"),
@@ -124,12 +115,10 @@ class Config(Options):
     spread : {"one", "diagonal", "full"}
         Of the search: the paper's one sigma that decays, or an adapted covariance, diagonal or full
         (CMA-ES), for index policies.
-    knowledge : tuple of str or None
-        What an index policy may look at that not every floor knows: "breakdowns" (planned ones), "tasks"
-        (how many are still to come), "time", "vehicles" (their names). By default the breakdowns, if a
-        layout lists any.
-    without : tuple of str
-        Features that an index policy leaves out, for ablations.
+    planned_breakdowns : bool
+        Whether an index policy looks at the breakdowns that a layout lists.
+    features : tuple of str
+        What an index policy looks at, by default all of `policies.index.FEATURES`.
     slots : {"task", "pool"}
         Where the network sees a waiting task: in a slot of its own, by its id, which an inference says was so
         in the paper (`docs/known-differences.md`); or in that of its place in the pool.
@@ -140,7 +129,7 @@ class Config(Options):
     antithetic : bool
         Mirrored pairs of members.
     hidden : tuple of int
-        Sizes of the hidden layers; by default 128 and 128. An index policy has none, the default, or one.
+        Sizes of the hidden layers of the network.
     advantage : {"paper", "released"}
         Sign of the sampler's metric u.
     initialisation : {"he", "torch", "small"}
@@ -188,11 +177,11 @@ class Config(Options):
     perturb: int = option(0, Field(int, 0, 1_000_000))
     synthetic: float = option(0.0, Field(float, 0.0, 1.0))
     spread: SpreadName = "one"
-    knowledge: tuple[Knowledge, ...] | None = option(None, KINDS)
-    without: tuple[str, ...] = option((), FEATURE_NAMES)
+    planned_breakdowns: bool = True
+    features: tuple[str, ...] = option(NAMES, FEATURE_NAMES)
     shaping: Shaping = "standardised"
     antithetic: bool = False
-    hidden: tuple[int, ...] = option(None, SIZES)
+    hidden: tuple[int, ...] = option((128, 128), SIZES)
     advantage: Advantage = "paper"
     initialisation: Initialisation = "he"
     biases: bool = True
@@ -206,16 +195,11 @@ class Config(Options):
     def __post_init__(self) -> None:
         super().__post_init__()
         is_index = self.form == "index"
-        hidden: Any = self.hidden
-        if hidden is None:
-            object.__setattr__(self, "hidden", () if is_index else (128, 128))
         if self.objective is None and not is_index:
             object.__setattr__(self, "objective", Goal.objective)
         if self.objective is not None and self.cost_limit is None and self.goal.has_limit:
             object.__setattr__(self, "cost_limit", self.goal.cost_limit)
-        if self.knowledge is not None:
-            kinds = tuple(kind for kind in KNOWLEDGE if kind in self.knowledge)
-            object.__setattr__(self, "knowledge", kinds)
+        object.__setattr__(self, "features", check_features(self.features))
         if self.antithetic and self.population % 2:
             refuse("population", self.population, "an even number with antithetic", ConfigError)
         if self.outcome == "best" and self.curve_every == 0:
@@ -223,9 +207,6 @@ class Config(Options):
         for name, (usual, expected) in (NETWORK_ALONE if is_index else INDEX_ALONE).items():
             if getattr(self, name) != usual:
                 refuse(name, getattr(self, name), f"{expected} with form {self.form}", ConfigError)
-        if is_index and (len(self.hidden) > 1 or any(n > MAX_HIDDEN for n in self.hidden)):
-            expected = f"at most one layer of {MAX_HIDDEN} with form index"
-            refuse("hidden", self.hidden, expected, ConfigError)
 
     @property
     def goal(self) -> Goal:
@@ -243,15 +224,14 @@ class Config(Options):
     def preset(cls, name: Preset, **options: Any) -> Config:
         """Return a configuration by name, with other options on top.
 
-        "paper" is ACERL as published. "best" trains an index policy, for days that nobody has seen: linear
-        below 5 million decisions, with eight hidden units from there on (`docs/learning.md`).
+        "paper" is ACERL as published. "best" trains an index policy, for days that nobody has seen
+        (`docs/learning.md`).
 
         Parameters
         ----------
         name : {"paper", "best"}
         **options
-            Fields of this class; with "best", `decisions` also chooses the form's size, and `generations`
-            alone replace the budget.
+            Fields of this class; with "best", `generations` alone replace the budget.
 
         Raises
         ------
@@ -261,8 +241,8 @@ class Config(Options):
         Examples
         --------
         >>> import acerl_np
-        >>> acerl_np.Config.preset("best", decisions=10_000_000).hidden
-        (8,)
+        >>> acerl_np.Config.preset("best").form
+        'index'
         """
         if name not in get_args(Preset):
             refuse("preset", name, f"one of {', '.join(get_args(Preset))}", ConfigError)
@@ -270,13 +250,7 @@ class Config(Options):
             return cls.from_dict(options)
         if "generations" in options:
             options = {"decisions": None, **options}
-        budget = options.get("decisions", BEST["decisions"])
-        is_large = is_whole(budget) and budget >= LARGE_BUDGET
-        preset = {**BEST, **(BEST_LARGE if is_large else {})}
-        hidden = options.get("hidden") or ()
-        if isinstance(hidden, tuple | list) and any(is_whole(n) and n > MAX_FULL for n in hidden):
-            preset["spread"] = BEST_LARGE["spread"]
-        return cls.from_dict({**preset, **options})
+        return cls.from_dict({**BEST, **options})
 
 
 def are_shifts(instances: Sequence[Instance]) -> bool:
@@ -296,8 +270,7 @@ def check_config(config: object) -> Config:
 
 BEST: dict[str, Any] = {
     "form": "index",
-    "decisions": 3_000_000,
-    "hidden": (),
+    "decisions": 1_000_000,
     "spread": "full",
     "population": 14,
     "learning_rate": 1.0,
@@ -312,10 +285,7 @@ BEST: dict[str, Any] = {
     "outcome": "average",
     "curve_trials": 1,
 }
-"""The preset "best" below `LARGE_BUDGET`."""
-
-BEST_LARGE: dict[str, Any] = {"hidden": (8,), "spread": "diagonal", "population": 24}
-"""What it has otherwise from there on."""
+"""The preset "best"."""
 
 CHOICES: dict[str, tuple[str, ...]] = {
     name: field.kind

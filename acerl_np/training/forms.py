@@ -17,7 +17,7 @@ from acerl_np.kernels.network import count_parameters, make_network
 from acerl_np.kernels.random import ACTION
 from acerl_np.kernels.state import Outcome, Problem
 from acerl_np.kernels.update import Noise
-from acerl_np.policies.index import IndexPolicy, IndexShape, Knowledge
+from acerl_np.policies.index import IndexPolicy, build_index, start_weights
 from acerl_np.policies.network import Policy, initial_parameters
 from acerl_np.policies.origin import Origin
 from acerl_np.problem.goal import PAPER, Goal
@@ -153,18 +153,21 @@ class IndexForm(Form):
     def __init__(self, instances: Sequence[Instance], config: Config, workers: Workers) -> None:
         self.workers = workers
         self.problem = build_problem(instances, horizon=config.horizon, goal=config.goal)
-        self.shape = find_index_shape(instances, config)
-        self.n_parameters = self.shape.n_parameters
+        self.shape: dict[str, Any] = {
+            "features": config.features,
+            "planned_breakdowns": config.planned_breakdowns,
+        }
+        self.n_parameters = len(config.features)
         self.origin = Origin.of(instances, goal=config.goal)
 
     def start(self, seed: int) -> np.ndarray:
         """Return the first parameters, ndarray(float64, (n_parameters,))."""
-        return self.shape.start(seed)
+        return start_weights(self.shape["features"])
 
     def describe(
         self, search: Search[Any], noise: Noise, ranges: Sequence[tuple[int, int]]
     ) -> list[tuple[Any, ...]]:
-        """Return the members' parameters, some twenty each."""
+        """Return the members' parameters, a dozen each."""
         members = search.place(noise)
         return [(members[first:last],) for first, last in ranges]
 
@@ -177,7 +180,7 @@ class IndexForm(Form):
         keys = np.empty((each, 4), np.uint32)
         # All members of a record meet the same random breakdowns.
         derive_keys(noise.seed, ACTION, noise.generation, 0, keys)
-        index = self.shape.build(state[0])
+        index = build_index(state[0], **self.shape)
         return play_list(
             dealt.problem,
             lambda: make_index_decider(index, dealt.problem, True),
@@ -189,21 +192,7 @@ class IndexForm(Form):
 
     def make_policy(self, theta: np.ndarray) -> IndexPolicy:
         """Return the policy of these parameters."""
-        return IndexPolicy(theta, **self.shape._asdict(), origin=self.origin)
-
-
-def find_index_shape(instances: Sequence[Instance], config: Config) -> IndexShape:
-    """Return what index policies trained on these records look at.
-
-    Planned breakdowns are looked at if a layout lists any, unless the configuration says otherwise.
-    """
-    knowledge: tuple[Knowledge, ...] = config.knowledge or ()
-    everyone = [vehicle for instance in instances for vehicle in instance.layout.vehicles]
-    if config.knowledge is None and any(vehicle.breakdowns for vehicle in everyone):
-        knowledge = ("breakdowns",)
-    fleets = [tuple(vehicle.id for vehicle in item.layout.vehicles) for item in instances]
-    names = max(fleets, key=len, default=()) if "vehicles" in knowledge else ()
-    return IndexShape(knowledge, sum(config.hidden), names, config.without)
+        return IndexPolicy(theta, **self.shape, origin=self.origin)
 
 
 def make_form(

@@ -1,0 +1,454 @@
+"""What becomes of the tasks that wait already if a vehicle takes one of them now: the rest follows greedily.
+
+Times are seconds from now. A large floor is cut to the tasks and vehicles that matter next to those that are
+idle: a decision takes no longer on a large floor than on a small one, but for one look at each task.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from acerl_np.kernels import state as S
+from acerl_np.kernels.state import find_due, find_weight, may_carry, round_sum
+from acerl_np.kernels.ways import find_approach, find_slowdown
+from acerl_np.support.compiled import inner_kernel
+
+MOST_TASKS, MOST_VEHICLES, MOST_STEPS = 24, 12, 12
+"""Tasks and vehicles that are looked at, those of the least keys, and tasks that are completed."""
+
+FAVOUR_LOADED, FAVOUR_SLACK, MOST_SLACK = 0.5, 0.3, 1.7
+"""Of the key by which tasks are completed: shares of the loaded trip, and of the slack, at most so many units."""
+
+UNKNOWN = 1e11
+"""s; nobody knows when a vehicle is free that should be so later than that."""
+
+NEVER_NEXT, PRIORITY = 1e13, 1e7
+"""s; a key as of a task that cannot be, and by how much a task of higher priority comes first."""
+
+N_RESULTS = 8
+(
+    LAST_END,
+    SUM_COMPLETION,
+    TOTAL_LATE,
+    N_LATE,
+    LEAST_SLACK,
+    EMPTY,
+    IMBALANCE,
+    SUM_END,
+) = range(N_RESULTS)
+
+
+class Completion(NamedTuple):
+    """Scratch: the tasks and vehicles that are looked at, and how the tasks are completed.
+
+    K tasks, W vehicles. What `gather` finds holds for all pairs of a decision; `complete` works on the rest.
+
+    Attributes
+    ----------
+    n : ndarray(int64, (2,)), tasks and vehicles that are looked at
+    position : ndarray(int64, (K,)), places in the pool, ascending
+    vehicle : ndarray(int64, (W,)), ascending
+    pickup, delivery : ndarray(int64, (K,)), sites
+    due : ndarray(float64, (K,)), s
+    weight, priority : ndarray(float64, (K,)); urgent : ndarray(float64, (K,)), s, by how much priority leads
+    free : ndarray(float64, (W,)), s, until each vehicle is free
+    halt, back : ndarray(float64, (W,)), s, until its next planned breakdown, inf without, and its repair
+    pace : ndarray(float64, (W,)), s/m
+    slowdown : ndarray(float64, (W,)), as FLEET_SLOWDOWN
+    reach : ndarray(float64, (W, K)), s, from where it is free to each pickup
+    loaded : ndarray(float64, (W, K)), s, pickup to delivery, handling included
+    end, key : ndarray(float64, (2, W, K)), s, when each vehicle would deliver each task next and how soon that
+        should come; in row 0 from where it is free, in row 1 from where `complete` has brought it
+    offset : ndarray(float64, (W, K)), s, the part of a key that does not change; inf for what it cannot carry
+    first, second : ndarray(int64, (W,)), tasks that come first and next for each vehicle, -1 for none
+    first_key, second_key : ndarray(float64, (W,)), their keys
+    rest : ndarray(float64, (W,)), s, and site : ndarray(int64, (W,))
+        During the completion: until each vehicle is free, and where.
+    row, best : ndarray(int64, (W,)), and bound : ndarray(float64, (W,))
+        Which row counts, its next task, which may be gone by now, and the key of that.
+    is_done : ndarray(bool, (K,)); left : ndarray(int64, (K,)), tasks that still wait
+    most_slack : ndarray(float64, (1,)), s
+    result : ndarray(float64, (N_RESULTS,)), what the last completion came to
+        LAST_END : s, when the last vehicle is free
+        SUM_COMPLETION : s, of all tasks
+        TOTAL_LATE, N_LATE : s late in all, and late tasks, each by the weight of its class
+        LEAST_SLACK : s
+        EMPTY : s without a load
+        IMBALANCE : s between the first and the last vehicle
+        SUM_END : s, of all vehicles
+    least : ndarray(float64, (max(V, M),)), least key of each waiting task, or of each vehicle
+    """
+
+    n: np.ndarray
+    position: np.ndarray
+    vehicle: np.ndarray
+    pickup: np.ndarray
+    delivery: np.ndarray
+    due: np.ndarray
+    weight: np.ndarray
+    priority: np.ndarray
+    urgent: np.ndarray
+    free: np.ndarray
+    halt: np.ndarray
+    back: np.ndarray
+    pace: np.ndarray
+    slowdown: np.ndarray
+    reach: np.ndarray
+    loaded: np.ndarray
+    end: np.ndarray
+    key: np.ndarray
+    offset: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
+    first_key: np.ndarray
+    second_key: np.ndarray
+    rest: np.ndarray
+    site: np.ndarray
+    row: np.ndarray
+    best: np.ndarray
+    bound: np.ndarray
+    is_done: np.ndarray
+    left: np.ndarray
+    most_slack: np.ndarray
+    result: np.ndarray
+    least: np.ndarray
+
+
+def allocate_completion(n_vehicles: int, n_tasks: int) -> Completion:
+    """Return room for so many vehicles and tasks."""
+    k, w = min(MOST_TASKS, n_tasks), min(MOST_VEHICLES, n_vehicles)
+    by_task, by_vehicle = (k,), (w,)
+    return Completion(
+        n=np.zeros(2, np.int64),
+        position=np.empty(by_task, np.int64),
+        vehicle=np.empty(by_vehicle, np.int64),
+        pickup=np.empty(by_task, np.int64),
+        delivery=np.empty(by_task, np.int64),
+        due=np.empty(by_task),
+        weight=np.empty(by_task),
+        priority=np.empty(by_task),
+        urgent=np.empty(by_task),
+        free=np.empty(by_vehicle),
+        halt=np.empty(by_vehicle),
+        back=np.empty(by_vehicle),
+        pace=np.empty(by_vehicle),
+        slowdown=np.empty(by_vehicle),
+        reach=np.empty((w, k)),
+        loaded=np.empty((w, k)),
+        end=np.empty((2, w, k)),
+        key=np.empty((2, w, k)),
+        offset=np.empty((w, k)),
+        first=np.empty(by_vehicle, np.int64),
+        second=np.empty(by_vehicle, np.int64),
+        first_key=np.empty(by_vehicle),
+        second_key=np.empty(by_vehicle),
+        rest=np.empty(by_vehicle),
+        site=np.empty(by_vehicle, np.int64),
+        row=np.empty(by_vehicle, np.int64),
+        best=np.empty(by_vehicle, np.int64),
+        bound=np.empty(by_vehicle),
+        is_done=np.empty(by_task, np.bool_),
+        left=np.empty(by_task, np.int64),
+        most_slack=np.empty(1),
+        result=np.zeros(N_RESULTS),
+        least=np.empty(max(n_vehicles, n_tasks)),
+    )
+
+
+@inner_kernel
+def find_halt(problem, state, b, v, planned_breakdowns):
+    """Return the seconds until the next planned breakdown of vehicle v, inf without, and until its repair."""
+    i = state.episode[b, S.EPISODE_INSTANCE]
+    k = state.vehicle[b, v, S.VEHICLE_NEXT_BREAKDOWN]
+    if planned_breakdowns and k < problem.breakdown.shape[2]:
+        tick = problem.breakdown[i, v, k, S.BREAKDOWN_TICK]
+        if tick < S.NEVER and state.vehicle[b, v, S.VEHICLE_STATUS] != S.BROKEN:
+            halt = np.float64(tick - state.episode[b, S.EPISODE_TIME])
+            return halt, halt + problem.breakdown[i, v, k, S.BREAKDOWN_REPAIR_TICKS] + 1.0
+    return np.inf, np.inf
+
+
+@inner_kernel
+def find_free(problem, state, b, v, planned_breakdowns):
+    """Return the seconds until vehicle v is free, inf if nobody knows, and the site, -1 for where it stands."""
+    i = state.episode[b, S.EPISODE_INSTANCE]
+    vehicle = state.vehicle[b, v]
+    status = vehicle[S.VEHICLE_STATUS]
+    if status == S.IDLE:
+        return 0.0, np.int64(-1)
+    free = np.float64(vehicle[S.VEHICLE_EVENT_TICK] - state.episode[b, S.EPISODE_TIME])
+    if status == S.WORKING:
+        halt, back = find_halt(problem, state, b, v, planned_breakdowns)
+        if halt <= free:
+            return back, np.int64(vehicle[S.VEHICLE_SITE])
+        delivery = problem.ends[i, vehicle[S.VEHICLE_TASK], S.ENDS_DELIVERY]
+        return max(0.0, free), np.int64(delivery)
+    if problem.fleet[i, v, S.FLEET_MEAN_UPTIME] > 0.0:
+        # Repairs of random failures have no memory: what is left is what they last in the mean.
+        return problem.fleet[i, v, S.FLEET_MEAN_REPAIR], np.int64(-1)
+    if not planned_breakdowns or free > UNKNOWN:
+        return np.inf, np.int64(-1)
+    return free, np.int64(-1)
+
+
+@inner_kernel
+def time_way(problem, state, b, v, site, pickup):
+    """Return the seconds of vehicle v from a site, -1 for where it truly stands, to a pickup."""
+    i = state.episode[b, S.EPISODE_INSTANCE]
+    speed = problem.fleet[i, v, S.FLEET_SPEED]
+    if site < 0:
+        metres, slowdown, _ = find_approach(problem, state, b, v, pickup)
+        return metres / speed + slowdown
+    row = problem.fleet[i, v, S.FLEET_SLOWDOWN]
+    metres = problem.distance[problem.instance[i, S.INSTANCE_LAYOUT], site, pickup]
+    return metres / speed + find_slowdown(problem, row, site, pickup)
+
+
+@inner_kernel
+def time_loaded(problem, i, v, task):
+    """Return the seconds of vehicle v from the pickup of a task to its delivery, handling included."""
+    pickup, delivery = problem.ends[i, task, S.ENDS_PICKUP], problem.ends[i, task, S.ENDS_DELIVERY]
+    metres = problem.distance[problem.instance[i, S.INSTANCE_LAYOUT], pickup, delivery]
+    seconds = metres / problem.fleet[i, v, S.FLEET_SPEED]
+    seconds += find_slowdown(problem, problem.fleet[i, v, S.FLEET_SLOWDOWN], pickup, delivery)
+    return seconds + problem.record[i, task, S.RECORD_HANDLING]
+
+
+@inner_kernel
+def rate_end(end, loaded, due, most_slack):
+    """Return the key of a task that would end so: the least comes first."""
+    return end - FAVOUR_LOADED * loaded + FAVOUR_SLACK * min(due - end, most_slack)
+
+
+@inner_kernel
+def keep_least(values, n, most, kept):
+    """List the places of the `most` least of the first n values, ascending; the first of equals; return how many."""
+    if n <= most:
+        for k in range(n):
+            kept[k] = k
+        return n
+    # By insertion, the least first: few of many enter.
+    size = 0
+    for k in range(n):
+        if size == most and not values[k] < values[kept[size - 1]]:
+            continue
+        place = size if size < most else most - 1
+        size = min(most, size + 1)
+        while place > 0 and values[k] < values[kept[place - 1]]:
+            kept[place] = kept[place - 1]
+            place -= 1
+        kept[place] = k
+    for place in range(1, size):
+        k = kept[place]
+        j = place
+        while j > 0 and kept[j - 1] > k:
+            kept[j] = kept[j - 1]
+            j -= 1
+        kept[j] = k
+    return size
+
+
+@inner_kernel
+def gather(problem, state, b, planned_breakdowns, own):
+    """Find the tasks and vehicles that matter for this decision, and all that its pairs share.
+
+    The tasks are those of least key for one of the idle vehicles; the vehicles those of least key for one
+    of these tasks, the idle ones first.
+    """
+    i = state.episode[b, S.EPISODE_INSTANCE]
+    now = np.float64(state.episode[b, S.EPISODE_TIME])
+    size = state.episode[b, S.EPISODE_POOL_SIZE]
+    n_vehicles = problem.instance[i, S.INSTANCE_N_VEHICLES]
+    most_slack = MOST_SLACK * problem.unit[i, S.UNIT_SECONDS]
+    if size > MOST_TASKS:
+        for k in range(size):
+            own.least[k] = np.inf
+        for v in range(n_vehicles):
+            if state.vehicle[b, v, S.VEHICLE_STATUS] != S.IDLE:
+                continue
+            for k in range(size):
+                task = state.pool[b, k]
+                if may_carry(problem, i, v, task):
+                    pickup = problem.ends[i, task, S.ENDS_PICKUP]
+                    loaded = time_loaded(problem, i, v, task)
+                    end = time_way(problem, state, b, v, np.int64(-1), pickup) + loaded
+                    key = rate_end(end, loaded, find_due(problem, i, task) - now, most_slack)
+                    key -= PRIORITY * problem.record[i, task, S.RECORD_PRIORITY]
+                    own.least[k] = min(own.least[k], key)
+    own.n[0] = keep_least(own.least, size, MOST_TASKS, own.position)
+    for k in range(own.n[0]):
+        task = state.pool[b, own.position[k]]
+        own.pickup[k] = problem.ends[i, task, S.ENDS_PICKUP]
+        own.delivery[k] = problem.ends[i, task, S.ENDS_DELIVERY]
+        own.due[k] = find_due(problem, i, task) - now
+        own.weight[k] = find_weight(problem, i, task)
+        own.priority[k] = problem.record[i, task, S.RECORD_PRIORITY]
+    for k in range(own.n[0]):
+        own.urgent[k] = 0.0
+        if problem.instance[i, S.INSTANCE_HAS_PRIORITIES]:
+            for j in range(own.n[0]):
+                own.urgent[k] += PRIORITY if own.priority[j] < own.priority[k] else 0.0
+    if n_vehicles > MOST_VEHICLES:
+        for v in range(n_vehicles):
+            own.least[v] = np.inf
+            free, site = find_free(problem, state, b, v, planned_breakdowns)
+            for k in range(own.n[0]):
+                task = state.pool[b, own.position[k]]
+                if free < np.inf and may_carry(problem, i, v, task):
+                    loaded = time_loaded(problem, i, v, task)
+                    end = free + time_way(problem, state, b, v, site, own.pickup[k]) + loaded
+                    key = rate_end(end, loaded, own.due[k], most_slack) - own.urgent[k]
+                    own.least[v] = min(own.least[v], key)
+            if state.vehicle[b, v, S.VEHICLE_STATUS] == S.IDLE:
+                own.least[v] -= NEVER_NEXT  # first of all
+    own.n[1] = keep_least(own.least, n_vehicles, MOST_VEHICLES, own.vehicle)
+    for k in range(own.n[0]):
+        own.left[k] = k
+        own.is_done[k] = False
+    own.most_slack[0] = most_slack
+    for w in range(own.n[1]):
+        v = own.vehicle[w]
+        own.pace[w] = 1.0 / problem.fleet[i, v, S.FLEET_SPEED]
+        own.slowdown[w] = problem.fleet[i, v, S.FLEET_SLOWDOWN]
+        own.free[w], site = find_free(problem, state, b, v, planned_breakdowns)
+        own.rest[w] = own.free[w]
+        own.halt[w], own.back[w] = find_halt(problem, state, b, v, planned_breakdowns)
+        for k in range(own.n[0]):
+            task = state.pool[b, own.position[k]]
+            own.loaded[w, k] = time_loaded(problem, i, v, task)
+            own.offset[w, k] = -FAVOUR_LOADED * own.loaded[w, k] - own.urgent[k]
+            own.reach[w, k] = time_way(problem, state, b, v, site, own.pickup[k])
+            if not may_carry(problem, i, v, task):
+                own.offset[w, k] = np.inf
+            rate_next(own, 0, w, k, own.free[w] + own.reach[w, k] + own.loaded[w, k])
+        find_next(own, 0, w, own.n[0], np.int64(-1))
+        own.first[w], own.first_key[w] = own.best[w], own.bound[w]
+        find_next(own, 0, w, own.n[0], own.first[w])
+        own.second[w], own.second_key[w] = own.best[w], own.bound[w]
+
+
+@inner_kernel
+def rate_next(own, row, w, k, end):
+    """Note that vehicle w would deliver task k at `end` s, but for a breakdown before, and its key; return this.
+
+    Of a task that w cannot carry or reach the key is above `NEVER_NEXT`, or no number.
+    """
+    if own.halt[w] <= end and own.rest[w] < own.halt[w]:
+        end += own.back[w] - own.rest[w]
+    key = round_sum(end + FAVOUR_SLACK * min(own.due[k] - end, own.most_slack[0]) + own.offset[w, k])
+    own.end[row, w, k] = end
+    own.key[row, w, k] = key
+    return key
+
+
+@inner_kernel
+def find_next(own, row, w, n_left, but):
+    """Find the task that vehicle w would take next of those left, but for one; -1 for none. The first of equals."""
+    best, least = np.int64(-1), NEVER_NEXT
+    for n in range(n_left):
+        k = own.left[n]
+        key = own.key[row, w, k]
+        if k != but and (key < least or (key == least and k < best)):
+            best, least = k, key
+    own.best[w] = best
+    own.bound[w] = least
+
+
+@inner_kernel
+def follow(distance, problem, own, w, n_left):
+    """Rate the tasks that are left for vehicle w from where it is free now; find the one it would take next."""
+    site, row = own.site[w], own.slowdown[w]
+    best, least = np.int64(-1), NEVER_NEXT
+    for n in range(n_left):
+        k = own.left[n]
+        way = distance[site, own.pickup[k]] * own.pace[w]
+        if row >= 0.0:
+            way += find_slowdown(problem, row, site, own.pickup[k])
+        key = rate_next(own, 1, w, k, own.rest[w] + way + own.loaded[w, k])
+        if key < least or (key == least and k < best):
+            best, least = k, key
+    own.row[w] = 1
+    own.best[w] = best
+    own.bound[w] = least
+
+
+@inner_kernel
+def take_next(own, n_left):
+    """Return the vehicle that takes the next task, -1 for none: it is the one whose task has the least key.
+
+    What a vehicle would take is looked for anew only if what it wanted is gone and it might be the next.
+    """
+    while True:
+        w, least = np.int64(-1), NEVER_NEXT
+        for x in range(own.n[1]):
+            if own.bound[x] < least:
+                w, least = np.int64(x), own.bound[x]
+        if w < 0 or not own.is_done[own.best[w]]:
+            return w
+        find_next(own, own.row[w], w, n_left, np.int64(-1))
+
+
+@inner_kernel
+def complete(problem, i, own, w, u):
+    """Let vehicle w take task u now, and all take what waits greedily; `own.result` says what comes of it."""
+    distance = problem.distance[problem.instance[i, S.INSTANCE_LAYOUT]]
+    n_left = own.n[0]
+    for k in range(n_left):
+        own.is_done[k] = False
+        own.left[k] = k
+    for x in range(own.n[1]):
+        own.rest[x] = own.free[x]
+        own.row[x] = 0
+        second = own.first[x] == u
+        own.best[x] = own.second[x] if second else own.first[x]
+        own.bound[x] = own.second_key[x] if second else own.first_key[x]
+    total, total_late, n_late, least_slack, empty = 0.0, 0.0, 0.0, np.inf, own.reach[w, u]
+    end = own.reach[w, u] + own.loaded[w, u]
+    task = u
+    if own.halt[w] <= end:  # the task waits on, and whoever wanted it still does
+        own.rest[w] = own.back[w]
+        own.site[w] = own.pickup[u]
+        for x in range(own.n[1]):
+            own.best[x], own.bound[x] = own.first[x], own.first_key[x]
+        task = np.int64(-1)
+    while True:
+        if task >= 0:
+            own.is_done[task] = True
+            n = 0
+            while own.left[n] != task:
+                n += 1
+            n_left -= 1
+            own.left[n] = own.left[n_left]
+            own.rest[w] = end
+            own.site[w] = own.delivery[task]
+            total += end
+            slack = own.due[task] - end
+            least_slack = min(least_slack, slack)
+            if slack < -1e-9:
+                total_late -= own.weight[task] * slack
+                n_late += own.weight[task]
+        if n_left == 0 or own.n[0] - n_left >= MOST_STEPS:
+            break
+        follow(distance, problem, own, w, n_left)
+        w = take_next(own, n_left)
+        if w < 0:
+            break
+        task = own.best[w]
+        end = own.end[own.row[w], w, task]
+        empty += end - own.rest[w] - own.loaded[w, task]
+    last, soonest, ends = 0.0, np.inf, 0.0
+    for x in range(own.n[1]):
+        if own.rest[x] < np.inf:
+            last = max(last, own.rest[x])
+            soonest = min(soonest, own.rest[x])
+            ends += own.rest[x]
+    own.result[LAST_END] = last
+    own.result[SUM_COMPLETION] = total
+    own.result[TOTAL_LATE] = total_late
+    own.result[N_LATE] = n_late
+    own.result[LEAST_SLACK] = least_slack
+    own.result[EMPTY] = empty
+    own.result[IMBALANCE] = last - soonest
+    own.result[SUM_END] = ends
