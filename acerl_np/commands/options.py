@@ -354,9 +354,9 @@ LOOKAHEAD = (
     CommandOption(
         "--lookahead N",
         "add to each trained policy and rule one that tries its best assignments on N sampled futures "
-        "before each decision, such as 32",
+        "before each decision, such as 32; 0: on the tasks that wait already, without any history",
         int,
-        range=(1, 100_000),
+        range=(0, 100_000),
     ),
     CommandOption(
         "--history RECORDS+",

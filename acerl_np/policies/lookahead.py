@@ -9,7 +9,13 @@ import numpy as np
 
 from acerl_np.kernels import state as S
 from acerl_np.kernels.deciders import Decider, IndexDecider, RuleDecider
-from acerl_np.kernels.futures import N_PAST_FIELDS, N_PROGRESS_FIELDS, PAST_SEEN, Ahead
+from acerl_np.kernels.futures import (
+    LEAST_REACH,
+    N_PAST_FIELDS,
+    N_PROGRESS_FIELDS,
+    PAST_SEEN,
+    Ahead,
+)
 from acerl_np.kernels.index import allocate_pairs
 from acerl_np.kernels.random import LOOKAHEAD
 from acerl_np.kernels.state import Problem, allocate_state
@@ -29,7 +35,7 @@ from acerl_np.problem.packing import (
     unpack_json,
 )
 from acerl_np.problem.slots import POOL, find_slots
-from acerl_np.problem.tables import allocate_variants, build_problem
+from acerl_np.problem.tables import allocate_variants, build_problem, empty_problem
 from acerl_np.support.errors import InputError, PolicyError, describe, make_printable
 from acerl_np.support.fields import Field
 from acerl_np.support.numbers import Whole, check_seed, is_real, is_whole
@@ -78,7 +84,8 @@ class Lookahead(BasePolicy):
         Historical records, whose sites are on the floors that are played; by default the records that the
         policy was trained on, if its file has them.
     futures : int
-        N, futures per decision.
+        N, futures per decision. 0: the tasks that have arrived are played to their end, once, and planned
+        breakdowns are met; no history is looked at.
     seed : int
         Key of the draws.
     weights : {"match", "even"}
@@ -145,7 +152,9 @@ class Lookahead(BasePolicy):
         self.policy = policy
         self._base: Base = RulePolicy(policy) if isinstance(policy, str) else policy
         self.origin: Origin | None = self._base.origin
-        if history is None:
+        if futures == 0:
+            history = []
+        elif history is None:
             kept = self.origin.history if self.origin is not None else None
             if not kept:
                 name = policy if isinstance(policy, str) else "the policy"
@@ -153,19 +162,19 @@ class Lookahead(BasePolicy):
                     f"lookahead: {name} has no records of its own; expected history= (--history RECORDS)"
                 )
             history = kept
-        self.history = tuple(list_instances(history))
-        self._moved: tuple[Layout, list[Instance]] | None = None
-        if not self.history:
-            raise InputError("history: no records; expected at least one")
-        for name, value, most in (
-            ("futures", futures, MAX_FUTURES),
-            ("bases", bases, MAX_BASES),
-            ("candidates", candidates, MAX_CANDIDATES),
+        for name, value, least, most in (
+            ("futures", futures, 0, MAX_FUTURES),
+            ("bases", bases, 1, MAX_BASES),
+            ("candidates", candidates, 1, MAX_CANDIDATES),
         ):
-            if not is_whole(value) or not 1 <= value <= most:
+            if not is_whole(value) or not least <= value <= most:
                 raise InputError(
-                    f"{name}: read {describe(value)}; expected a whole number from 1 to {most:,}"
+                    f"{name}: read {describe(value)}; expected a whole number from {least} to {most:,}"
                 )
+        self.history = tuple(list_instances(history)) if futures else ()
+        self._moved: tuple[Layout, list[Instance]] | None = None
+        if futures and not self.history:
+            raise InputError("history: no records; expected at least one")
         if weights not in get_args(Weights):
             raise InputError(
                 f"weights: read {describe(weights)}; expected one of {', '.join(get_args(Weights))}"
@@ -200,6 +209,8 @@ class Lookahead(BasePolicy):
         return self.policy.task_ids  # type: ignore[union-attr]
 
     def __repr__(self) -> str:
+        if not self.futures:
+            return f"Lookahead({self.policy!r}, known tasks)"
         return (
             f"Lookahead({self.policy!r}, {len(self.history)} records, {self.futures} futures, "
             f"{self.weights}{f', {self.bases} bases' if self.bases > 1 else ''})"
@@ -242,6 +253,11 @@ class Lookahead(BasePolicy):
                     f"{place.name}: another floor or fleet than {places[0].name}'s; expected the "
                     "same for all records of a lookahead"
                 )
+        if not self.futures:
+            problem = self._base.prepare(problem, places, True)[0]
+            tables = empty_problem(problem, [find_layout(place) for place in places])
+            excluded, horizon = ~np.eye(len(places), dtype=np.bool_), self._find_horizons(places)
+            return problem, lambda: self._allocate(problem, tables, excluded, horizon, layout)
         history = self._move_history(layout)
         same, apart = find_same(places, history), find_apart(places, history)
         excluded = same | apart
@@ -262,9 +278,11 @@ class Lookahead(BasePolicy):
         """Return what `Ahead` holds of the horizon for each instance, ndarray(float64)."""
         if self.horizon is not None:
             return np.full(len(places), self.horizon)
-        longest = max(record.n_tasks for record in self.history)
+        longest = max((record.n_tasks for record in self.history), default=0)
         sizes = [place.n_tasks if isinstance(place, Instance) else 0 for place in places]
-        return np.array([0.0 if max(longest, size) > WHOLE else np.inf for size in sizes])
+        # Without futures no horizon cuts anything off; it says that tasks that are done do not matter.
+        most = 0.0 if self.futures else LEAST_REACH
+        return np.array([most if max(longest, size) > WHOLE else np.inf for size in sizes])
 
     def _move_history(self, layout: Layout) -> list[Instance]:
         """Return the history on a floor; that of the last one is kept, as `choose` asks at every decision."""
@@ -319,17 +337,17 @@ class Lookahead(BasePolicy):
             draws=isinstance(decider, RuleDecider),
             history=history,
             excluded=excluded,
-            n_futures=self.futures,
+            n_futures=max(1, self.futures),
             future=future,
             states=allocate_state(future, 2),
             seed=self.seed,
             key=np.empty(4, np.uint32),
-            matches=self.weights == "match",
+            matches=self.weights == "match" and self.futures > 0,
             cost_limit=goal.cost_limit,
             penalty=self.penalty * goal.scale / goal.cost_scale,
             margin=self.margin * goal.cost_scale,
             horizon=horizon,
-            trip=_measure_trip(history),
+            trip=_measure_trip(history) if self.futures else 0.0,
             reach=np.full(1, np.inf),
             past=past,
             seen_ends=np.empty((0, S.N_ENDS_FIELDS), np.int32),

@@ -165,7 +165,7 @@ def _compare_futures(ahead: Ahead, state: State, b: int, chosen: tuple[int, int,
         write_objective({name: x for name, x in zip(MEASURES, row, strict=True) if x})
         for row in ahead.future.goal.tolist()
     )
-    measure = f"mean {objective} of the futures"
+    measure = f"mean {objective} of the futures" if ahead.n_futures > 1 else f"{objective} of what waits"
     if ahead.cost_limit < np.inf:
         measure += f", with a penalty for {cost}"
     if unit := find_unit(objective):

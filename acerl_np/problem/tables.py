@@ -227,6 +227,18 @@ def allocate_variants(
     return problem._replace(**room)
 
 
+def empty_problem(problem: Problem, layouts: Sequence[Layout]) -> Problem:
+    """Return tables without any task; in each row the breakdowns that its layout lists."""
+    listed = [len(vehicle.breakdowns) for layout in layouts for vehicle in layout.vehicles]
+    shape = (len(layouts), problem.fleet.shape[1], max(1, *listed))
+    breakdown = np.full((*shape, state.N_BREAKDOWN_FIELDS), NEVER)
+    for i, layout in enumerate(layouts):
+        _fill_breakdowns(breakdown[i], layout)
+    instance = problem.instance.copy()
+    instance[:, state.INSTANCE_N_TASKS] = 0
+    return problem._replace(instance=instance, breakdown=breakdown)
+
+
 def build_live_problem(
     layout: Layout,
     n_tasks: int,
@@ -295,7 +307,13 @@ def _fill_fleet(
             fleet[state.FLEET_MEAN_UPTIME] = model.mean_time_between_failures
             fleet[state.FLEET_MEAN_REPAIR] = model.mean_time_to_repair
         problem.start_site[i, v] = layout.site_index[vehicle.start]
+    _fill_breakdowns(problem.breakdown[i], layout)
+
+
+def _fill_breakdowns(breakdown: np.ndarray, layout: Layout) -> None:
+    """Write the breakdowns that a layout lists, ndarray(int64, (V, K, N_BREAKDOWN_FIELDS))."""
+    for v, vehicle in enumerate(layout.vehicles):
         events = sorted(vehicle.breakdowns, key=lambda item: item.time)
         for k, event in enumerate(events):
-            problem.breakdown[i, v, k, state.BREAKDOWN_TICK] = np.ceil(event.time)
-            problem.breakdown[i, v, k, state.BREAKDOWN_REPAIR_TICKS] = np.ceil(event.repair_time)
+            breakdown[v, k, state.BREAKDOWN_TICK] = np.ceil(event.time)
+            breakdown[v, k, state.BREAKDOWN_REPAIR_TICKS] = np.ceil(event.repair_time)
