@@ -145,8 +145,8 @@ class LiveDecider:
         )
         return Decision(v, position, RULE_NAMES.get(rule, "index"), 0)
 
-    def explain(self, board: Board, found: Decision) -> Explanation:
-        """Return why the last decision was taken; call it before it is carried out."""
+    def explain(self, board: Board, found: Decision, now: float) -> Explanation:
+        """Return why the last decision, at `now`, was taken; call it before it is carried out."""
         chosen = found.vehicle, found.position, RULES.get(found.rule, -1)
         reason = explain_choice(self._decider, board.problem, board.state, 0, chosen)
         names = {task.row: name for name, task in board.tasks.items()}
@@ -156,7 +156,15 @@ class LiveDecider:
             for item in reason.alternatives
         )
         parts = tuple(part.describe() for part in reason.parts)
-        return Explanation(reason.by, reason.measure, options, parts)
+        outlook = ""
+        if reason.outlooks:
+            own, its = reason.outlooks
+            other = f"{vehicles[its.vehicle].id} {names[its.task]}"
+            outlook = (
+                f"then {own.what} done by {now + own.end:.0f} s, {own.late:.0f} s late in all; with {other}: "
+                f"{now + its.end:.0f} s, {its.late:.0f} s late"
+            )
+        return Explanation(reason.by, reason.measure, options, parts, outlook)
 
     def _look_ahead(self, ahead: Ahead, board: Board, decisions: int, now: float) -> Decision:
         """Look ahead until all futures are seen or the time is up."""

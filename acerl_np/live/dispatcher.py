@@ -162,7 +162,7 @@ class Dispatcher(CopiedWhole):
             found = self._decider.decide(floor, 0, 0.0)
             if found.vehicle >= 0:
                 if self.explain:
-                    self._decider.explain(floor, found)
+                    self._decider.explain(floor, found, 0.0)
                 floor.carry(found.vehicle, found.position, 0.0)
             floor.restore(before)
         self._decider.tell(floor, 0.0)
@@ -377,7 +377,7 @@ class Dispatcher(CopiedWhole):
         floor = self._floor
         reason: Explanation | None = None
         if self.explain and found.rule != MANUAL:
-            reason = self._decider.explain(floor, found)
+            reason = self._decider.explain(floor, found, now)
         task = floor.carry(found.vehicle, found.position, now)
         self._decisions += 1
         vehicle = floor.layout.vehicles[found.vehicle].id

@@ -293,12 +293,16 @@ class Explanation(NamedTuple):
     parts : tuple of str
         Of an index policy: in what the chosen assignment differs most from the next best option, and by how
         much that moves its score, such as "way to the pickup: 31 s less (+0.82)".
+    outlook : str
+        Of an index policy that finishes the plan: when all that waits would be done, and how late, with the
+        chosen assignment and with the next best option; empty else.
     """
 
     by: str
     measure: str
     options: tuple[Option, ...]
     parts: tuple[str, ...] = ()
+    outlook: str = ""
 
 
 class _Assigned(NamedTuple):
@@ -350,4 +354,5 @@ class Assignment(_Assigned):
         other = next((item for item in others if item[:2] != self[:2]), None)
         if self.reason is None or not self.reason.parts or other is None:
             return text
-        return f"{text} rather than {other.vehicle} {other.task}: {'; '.join(self.reason.parts)}"
+        told = (*([self.reason.outlook] if self.reason.outlook else []), *self.reason.parts)
+        return f"{text} rather than {other.vehicle} {other.task}: {'; '.join(told)}"

@@ -136,7 +136,11 @@ def _describe_run(trace: Trace) -> dict[str, Any]:
             ]
             for part in reason.parts
         ]
-        return [*own, *told, alternatives, *([parts] if parts else [])]
+        outlooks = [
+            [item.vehicle, item.task, number(item.what), _shorten(item.end), _shorten(item.late)]
+            for item in reason.outlooks
+        ]
+        return [*own, *told, alternatives, *([parts, outlooks] if parts else [])]
 
     decisions = [list_decision(decision) for decision in trace.decisions]
     return {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from acerl_np.kernels import state as S
+from acerl_np.kernels.completion import LAST_END, MOST_STEPS, TOTAL_LATE
 from acerl_np.kernels.deciders import (
     AgentsDecider,
     Decider,
@@ -13,13 +14,14 @@ from acerl_np.kernels.deciders import (
     YardstickDecider,
 )
 from acerl_np.kernels.futures import Ahead
+from acerl_np.kernels.index import COMPLETED
 from acerl_np.kernels.rules import AHP, LWT, N_RULES
 from acerl_np.kernels.state import Problem, State
 from acerl_np.kernels.trace import rate_tasks
 from acerl_np.policies.index import FEATURES
 from acerl_np.policies.rules import RULES
 from acerl_np.problem.goal import MEASURES, find_unit, write_objective
-from acerl_np.simulation.trace import Alternative, Part, Reason
+from acerl_np.simulation.trace import Alternative, Outlook, Part, Reason
 
 MOST = 8
 """Alternatives that a reason names."""
@@ -58,7 +60,7 @@ def explain_choice(
         listed = zip(pairs.vehicle[:n].tolist(), tasks.tolist(), pairs.score[:n], strict=True)
         found = [Alternative(w, task, "", float(score)) for w, task, score in listed]
         own = _best_with(found, v, int(state.pool[b, position]), "")
-        return Reason("index", "score", own, _part_score(decider, problem, state, b, v, position))
+        return Reason("index", "score", own, *_compare_best(decider, problem, state, b, v, position))
     name = RULE_NAMES[rule]
     if isinstance(decider, YardstickDecider):
         n_vehicles = problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_N_VEHICLES]
@@ -79,17 +81,18 @@ def explain_choice(
     return Reason(by, COMPARED[name], _compare_tasks(problem, state, b, v, position, rule))
 
 
-def _part_score(
+def _compare_best(
     decider: IndexDecider, problem: Problem, state: State, b: int, v: int, position: int
-) -> tuple[Part, ...]:
-    """Return the features whose differences to the next best pair move the chosen one's score most."""
+) -> tuple[tuple[Part, ...], tuple[Outlook, ...]]:
+    """Return what moves the chosen pair's score most beside the next best one's, and what comes of both."""
     index, pairs, n = decider.indices, decider.pairs, int(decider.pairs.n[0])
     if n < 2:
-        return ()
+        return (), ()
     score = pairs.score[:n].copy()
     [chosen] = np.flatnonzero((pairs.vehicle[:n] == v) & (pairs.position[:n] == position))
     score[chosen] = -np.inf
-    own, its = pairs.x[[chosen, score.argmax()]][:, index.used].astype(np.float64)
+    both = [int(chosen), int(score.argmax())]
+    own, its = pairs.x[both][:, index.used].astype(np.float64)
     second = problem.unit[state.episode[b, S.EPISODE_INSTANCE], S.UNIT_SECONDS]
     found = []
     for k, difference, weight in zip(index.used, own - its, index.parameters[0], strict=True):
@@ -98,7 +101,19 @@ def _part_score(
         value = float(weight * difference)
         found.append(Part(feature.words, feature.unit, float(factor * difference), value))
     found.sort(key=lambda part: -abs(part.value))
-    return tuple(part for part in found[:MOST_PARTS] if part.value != 0.0)
+    parts = tuple(part for part in found[:MOST_PARTS] if part.value != 0.0)
+    if index.used[-1] < COMPLETED:
+        return parts, ()
+    outlooks = []
+    is_cut = state.episode[b, S.EPISODE_POOL_SIZE] > MOST_STEPS
+    what = f"the next {MOST_STEPS} are" if is_cut else "all is"
+    for k in both:
+        task = int(state.pool[b, pairs.position[k]])
+        end, late = (
+            float(second * pairs.x[k, COMPLETED + result]) for result in (LAST_END, TOTAL_LATE)
+        )
+        outlooks.append(Outlook(int(pairs.vehicle[k]), task, what, end, late))
+    return parts, tuple(outlooks)
 
 
 def _rate(problem: Problem, state: State, b: int, v: int, rule: int) -> np.ndarray:

@@ -69,6 +69,24 @@ class Part(NamedTuple):
         return f"{self.words}: {amount}{which} ({self.value:+.2f})"
 
 
+class Outlook(NamedTuple):
+    """What becomes of the tasks that wait if a vehicle takes one of them now, as an index policy sees it.
+
+    Attributes
+    ----------
+    vehicle, task : int, positions in the layout's fleet and in the record
+    what : str, "all is", or of a long queue such as "the next 12 are"
+    end : float, s from now until that is done
+    late : float, s late in all, each task by the weight of its class
+    """
+
+    vehicle: int
+    task: int
+    what: str
+    end: float
+    late: float
+
+
 class Reason(NamedTuple):
     """Why an assignment was chosen.
 
@@ -80,12 +98,15 @@ class Reason(NamedTuple):
         The best of what was thought of, the best first; the chosen one is among them.
     parts : tuple of Part
         Of an index policy: what sets the chosen pair apart from the next best, that which weighs most first.
+    outlooks : tuple of Outlook
+        Of an index policy that finishes the plan: with the chosen pair, and with the next best.
     """
 
     by: str
     measure: str = ""
     alternatives: tuple[Alternative, ...] = ()
     parts: tuple[Part, ...] = ()
+    outlooks: tuple[Outlook, ...] = ()
 
 
 class Decision(NamedTuple):

@@ -49,7 +49,7 @@ class Run {
     const { label, status, end, makespan, tardiness, late, waiting, objective } = data;
     Object.assign(this, { label, status, end, makespan, tardiness, late, waiting, objective });
     this.tasks = episode.tasks;
-    this.decisions = data.decisions.map(([time, vehicle, task, by, measure, chosen, alternatives, parts = []]) => ({
+    this.decisions = data.decisions.map(([time, vehicle, task, by, measure, chosen, alternatives, parts = [], outlooks = []]) => ({
       time, vehicle, task, chosen,
       by: data.texts[by],
       measure: data.texts[measure],
@@ -58,6 +58,9 @@ class Run {
       })),
       parts: parts.map(([words, unit, difference, value]) => ({
         words: data.texts[words], unit: data.texts[unit], difference, value,
+      })),
+      outlooks: outlooks.map(([v, k, what, end, late]) => ({
+        vehicle: v, task: k, what: data.texts[what], end: time + end, late,
       })),
     }));
     this.trips = data.trips.map(([tripEnd, pickup, delivered, steps], k) => {

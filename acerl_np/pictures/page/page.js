@@ -111,12 +111,21 @@ class Panel {
     const title = shown < 0 ? "No decision yet" : `Decision ${shown + 1} of ${run.decisions.length}`;
     setText(this.part(".decision h3"), title);
     setText(this.part(".chosen"), shown < 0 ? "" : this.describeDecision(decision));
-    setText(this.part(".why"), shown < 0 ? "" : describeReason(decision));
+    setText(this.part(".why"), shown < 0 ? "" : describeReason(decision) + this.describeOutlooks(decision));
     const rows = shown < 0 ? [] : decision.alternatives.map((item, k) => ({
       cells: [this.nameVehicle(item.vehicle), this.nameTask(item.task), item.rule || "–", formatValue(item.value)],
       mark: k === decision.chosen ? "picked" : "",
     }));
     fillRows(this.part(".alternatives tbody"), rows);
+  }
+
+  /** What becomes of all that waits, with the chosen pair and with the next best. */
+  describeOutlooks({ outlooks }) {
+    if (outlooks.length === 0) return "";
+    const [own, other] = outlooks.map(({ end, late }) =>
+      `${formatClock(this.episode, end)}, ${formatNumber(late)} s late`);
+    const { vehicle, task, what } = outlooks[1];
+    return `. Then ${what} done by ${own} in all; with ${this.nameVehicle(vehicle)} ${this.nameTask(task)}: ${other}`;
   }
 
   nameVehicle(v) {
