@@ -27,7 +27,7 @@ from acerl_np.commands.options import (
 from acerl_np.support.errors import ConfigError, InputError, describe, list_some
 from acerl_np.support.files import read_text
 from acerl_np.support.numbers import is_real
-from acerl_np.training.config import BEST, CHOICES, Config, Preset, read_toml
+from acerl_np.training.config import BEST, CHOICES, Config, Preset, read_stored, read_toml
 
 ACERL = "acerl"
 BASE = ("ppo", "sac", "lsac", "rcpom", "mappo")
@@ -290,6 +290,8 @@ def read_file(path: str, given: Mapping[str, Any]) -> dict[str, Any]:
     try:
         return _read_facts(path, json.loads(text), given)
     except (LookupError, AttributeError, TypeError, ValueError, RecursionError) as error:
+        if isinstance(error, ConfigError):
+            raise ConfigError(f"{path}: {error}") from error
         if isinstance(error, InputError):
             raise
         raise ConfigError(f"{path}: expected the config.json of a run") from error
@@ -306,7 +308,7 @@ def _read_facts(path: str, facts: dict[str, Any], given: Mapping[str, Any]) -> d
     if "seed" in given or "seeds" in given:
         found.pop("seed", None)
         found.pop("seeds", None)
-    config = dict(facts.get("config", {}))
+    config = read_stored(facts["config"]) if facts.get("config") else {}
     held_back = facts.get("held_back", {})
     if config:
         share = len(held_back) / (len(held_back) + len(facts["instances"]))

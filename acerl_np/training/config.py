@@ -260,6 +260,16 @@ def are_shifts(instances: Sequence[Instance]) -> bool:
     )
 
 
+def read_stored(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a training that an earlier version may have stored, for `Config.from_dict`."""
+    if stored.get("form") == "index":
+        if "knowledge" in stored:
+            raise ConfigError("an index policy of features that have gone; train again")
+        return dict(stored)
+    own = {name: value for name, value in stored.items() if name not in ("knowledge", "without")}
+    return {"slots": "pool", **own}  # from before there was another kind
+
+
 def check_config(config: object) -> Config:
     """Return a configuration; a `ConfigError` if it is something else, such as a dict of options."""
     if not isinstance(config, Config):
