@@ -24,6 +24,7 @@ from acerl_np.commands.options import (
     list_team,
     parse_numbers,
 )
+from acerl_np.policies.index import NAMES
 from acerl_np.support.errors import ConfigError, InputError, describe, list_some
 from acerl_np.support.files import read_text
 from acerl_np.support.numbers import is_real
@@ -242,6 +243,8 @@ def show_default(name: str, value: object) -> str:
     """Return a field's value as the help shows it."""
     if isinstance(value, bool):
         return "on" if value else "off"
+    if value == NAMES:
+        return "all"
     if isinstance(value, tuple):
         return ",".join(map(str, value)) or "none"
     return UNSET.get(name, "none") if value is None else str(value)
