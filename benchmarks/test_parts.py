@@ -250,6 +250,7 @@ def test_rules(benchmark, suite, rule):
         benchmark.extra_info["decisions_per_second"] = round(trials.decisions / seconds)
 
 
+BY_PAIR = acerl_np.IndexPolicy.of_weights(approach=-1.0)
 FULL = acerl_np.IndexPolicy.of_weights(approach=-1.0, imbalance=-1.0, total_late=-0.5)
 
 
@@ -260,7 +261,7 @@ def test_index_policy(benchmark, suite, completes):
 
     By the pair alone, or by what becomes of all tasks that wait.
     """
-    policy = FULL if completes else acerl_np.IndexPolicy.of_weights(approach=-1.0)
+    policy = FULL if completes else BY_PAIR
     days = [acerl_np.perturb(record, 30, seed=seed) for record in suite for seed in range(100)]
     problem, prepare = policy.prepare(build_problem(days), days)
     rows, keys = np.arange(len(days)), np.zeros((len(days), 4), np.uint32)
@@ -286,7 +287,7 @@ def test_lookahead(benchmark, suite, bases, futures, weights):
     policy = acerl_np.Lookahead(FULL, history=suite, futures=futures, bases=bases, weights=weights)
     sim = acerl_np.Simulator(day)
     for _ in range(9):
-        sim.assign(*policy.policy.choose(sim))
+        sim.assign(*BY_PAIR.choose(sim))
     assert sim.state.episode[0, EPISODE_POOL_SIZE] == 4
     ahead = policy.prepare(sim.problem, sim.pool)[1]()
     own = sim.problem, sim.state, 0, ahead, 0, np.zeros(4, np.uint32), 9
