@@ -80,12 +80,16 @@ def measure_decisions(policy: acerl_np.IndexPolicy, vehicles: int, waiting: int)
 
 def show_decisions(policy: acerl_np.IndexPolicy, quick: bool = False) -> None:
     """Print a table: us of a core for a decision, by vehicles and waiting tasks."""
-    print("us a decision with one idle vehicle / with all idle; vehicles down, waiting tasks across")
+    print(
+        "us a decision with one idle vehicle / with all idle; vehicles down, waiting tasks across"
+    )
     sizes = (5, 20) if quick else (5, 20, 50, 200, 500)
     print(" " * 5 + "".join(f"{n:>16,}" for n in sizes))
     for vehicles in (3,) if quick else (3, 10, 50, 200):
         cells = (measure_decisions(policy, vehicles, n) for n in sizes)
-        print(f"{vehicles:5,}" + "".join(f"{one:8.1f} /{all:6.0f}" for one, all in cells), flush=True)
+        print(
+            f"{vehicles:5,}" + "".join(f"{one:8.1f} /{all:6.0f}" for one, all in cells), flush=True
+        )
 
 
 def main() -> None:
@@ -135,9 +139,7 @@ def main() -> None:
         f"{best:12s} {rule[0].mean():9.1f} s, tardiness {rule[1].mean():7.1f} s, {rule[2]:4.0%} within"
     )
     for seed in range(options.seeds):
-        config = acerl_np.Config.preset(
-            "best", decisions=options.decisions, hidden=(), spread="full"
-        )
+        config = acerl_np.Config.preset("best", decisions=options.decisions)
         started = time.perf_counter()
         trainer = acerl_np.ACERL(training, config, seed=seed, threads=options.threads)
         trainer.run()

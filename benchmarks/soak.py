@@ -66,9 +66,7 @@ class LivePlant:
             {"id": f"v{k}", "start": self.stations[k % 8], "speed": 1.0} for k in range(n_vehicles)
         ]
         self.layout = acerl_np.Layout.from_dict(data)
-        policy = acerl_np.IndexPolicy.of_weights(
-            approach=-1.0, loaded=-0.7, lateness=0.6, waiting=0.3, other_soonest=0.4, next_slack=0.2
-        )
+        policy = acerl_np.IndexPolicy.of_weights(approach=-1.0, imbalance=-1.0, total_late=-0.5)
         self.dispatcher = acerl_np.Dispatcher(self.layout, policy)
         self.draw = random.Random(1)
         self.sites = {vehicle.id: vehicle.start for vehicle in self.layout.vehicles}

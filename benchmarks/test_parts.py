@@ -15,7 +15,6 @@ from acerl_np.kernels.network import act_batch, make_network
 from acerl_np.kernels.random import BLOCK, LANES, NOISE, derive_key, fill_normals
 from acerl_np.kernels.state import EPISODE_POOL_SIZE
 from acerl_np.kernels.update import Noise
-from acerl_np.policies.index import IndexShape
 from acerl_np.policies.network import initial_parameters
 from acerl_np.policies.rules import YARDSTICKS
 from acerl_np.problem.scaling import find_scaling
@@ -251,18 +250,18 @@ def test_rules(benchmark, suite, rule):
         benchmark.extra_info["decisions_per_second"] = round(trials.decisions / seconds)
 
 
-def make_index(hidden: int) -> acerl_np.IndexPolicy:
-    """About the shortest trip, with a pull of all other features."""
-    shape = IndexShape(hidden=hidden)
-    noise = np.random.default_rng(0).normal(size=shape.n_parameters)
-    return acerl_np.IndexPolicy(shape.start(0) + 0.05 * noise, hidden=hidden)
+BY_PAIR = acerl_np.IndexPolicy.of_weights(approach=-1.0)
+FULL = acerl_np.IndexPolicy.of_weights(approach=-1.0, imbalance=-1.0, total_late=-0.5)
 
 
 @pytest.mark.benchmark(group="index")
-@pytest.mark.parametrize("hidden", [0, 8])
-def test_index_policy(benchmark, suite, hidden):
-    """An index policy scores all pairs of each decision, one thread; 100 episodes of each record."""
-    policy = make_index(hidden)
+@pytest.mark.parametrize("completes", [False, True])
+def test_index_policy(benchmark, suite, completes):
+    """An index policy scores all pairs of each decision, one thread; 100 episodes of each record.
+
+    By the pair alone, or by what becomes of all tasks that wait.
+    """
+    policy = FULL if completes else BY_PAIR
     days = [acerl_np.perturb(record, 30, seed=seed) for record in suite for seed in range(100)]
     problem, prepare = policy.prepare(build_problem(days), days)
     rows, keys = np.arange(len(days)), np.zeros((len(days), 4), np.uint32)
@@ -285,12 +284,10 @@ def test_lookahead(benchmark, suite, bases, futures, weights):
     """One decision of a lookahead: one of four tasks for a vehicle, with two thirds of the day to come."""
     acerl_np.warm_up("lookahead")
     day = acerl_np.perturb(suite[0], 5, seed=0)
-    policy = acerl_np.Lookahead(
-        make_index(0), history=suite, futures=futures, bases=bases, weights=weights
-    )
+    policy = acerl_np.Lookahead(FULL, history=suite, futures=futures, bases=bases, weights=weights)
     sim = acerl_np.Simulator(day)
     for _ in range(9):
-        sim.assign(*policy.policy.choose(sim))
+        sim.assign(*BY_PAIR.choose(sim))
     assert sim.state.episode[0, EPISODE_POOL_SIZE] == 4
     ahead = policy.prepare(sim.problem, sim.pool)[1]()
     own = sim.problem, sim.state, 0, ahead, 0, np.zeros(4, np.uint32), 9

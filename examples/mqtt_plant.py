@@ -497,9 +497,7 @@ def wait_for_port(port: int) -> None:
 def run_plant(n_tasks: int, folder: Path) -> int:
     """Run the plant to its end and print what came out; return the exit status."""
     layout = make_layout(N_VEHICLES)
-    policy = acerl_np.IndexPolicy.of_weights(
-        approach=-1.0, loaded=-0.7, lateness=0.6, waiting=0.3, other_soonest=0.4
-    )
+    policy = acerl_np.IndexPolicy.of_weights(approach=-1.0, imbalance=-1.0, total_late=-0.5)
     log, state = folder / "audit.jsonl", folder / "live.npz"
     started = time.monotonic()
     restart = ""

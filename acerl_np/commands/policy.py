@@ -61,8 +61,8 @@ def run(arguments: argparse.Namespace) -> None:
     version).
 
     Of an index policy each weight is shown, what it does, and what leaving it out would cost: objective and
-    share within the limit when it is set to 0, played on noised copies of the training records (arrivals moved
-    by up to 5 s).
+    share within the limit when it is set to 0, played on noised copies of the training records (arrivals
+    moved by up to 5 s).
     """
     from acerl_np.policies.files import load_policy
     from acerl_np.policies.index import IndexPolicy
@@ -118,10 +118,9 @@ def list_facts(policy: AnyPolicy) -> list[tuple[str, str]]:
 
     facts = [("form", policy.form)]
     if isinstance(policy, IndexPolicy):
-        own = (
-            "looks at planned breakdowns" if policy.planned_breakdowns else "looks at no breakdowns"
-        )
-        facts.append(("function", f"linear, {len(policy.features)} features; {own}"))
+        facts.append(("function", f"linear, {len(policy.features)} features"))
+        looks = "looked at" if policy.planned_breakdowns else "not looked at"
+        facts.append(("planned breakdowns", looks))
     elif isinstance(policy, Policy):
         pair = " each: one chooses the vehicle, one its rule" if policy.form == "agents" else ""
         layers = "-".join(str(size) for size in policy.sizes.tolist()) + pair

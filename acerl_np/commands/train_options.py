@@ -24,10 +24,11 @@ from acerl_np.commands.options import (
     list_team,
     parse_numbers,
 )
+from acerl_np.policies.index import NAMES
 from acerl_np.support.errors import ConfigError, InputError, describe, list_some
 from acerl_np.support.files import read_text
 from acerl_np.support.numbers import is_real
-from acerl_np.training.config import BEST, CHOICES, Config, Preset, read_toml
+from acerl_np.training.config import BEST, CHOICES, Config, Preset, read_stored, read_toml
 
 ACERL = "acerl"
 BASE = ("ppo", "sac", "lsac", "rcpom", "mappo")
@@ -242,6 +243,8 @@ def show_default(name: str, value: object) -> str:
     """Return a field's value as the help shows it."""
     if isinstance(value, bool):
         return "on" if value else "off"
+    if value == NAMES:
+        return "all"
     if isinstance(value, tuple):
         return ",".join(map(str, value)) or "none"
     return UNSET.get(name, "none") if value is None else str(value)
@@ -290,6 +293,8 @@ def read_file(path: str, given: Mapping[str, Any]) -> dict[str, Any]:
     try:
         return _read_facts(path, json.loads(text), given)
     except (LookupError, AttributeError, TypeError, ValueError, RecursionError) as error:
+        if isinstance(error, ConfigError):
+            raise ConfigError(f"{path}: {error}") from error
         if isinstance(error, InputError):
             raise
         raise ConfigError(f"{path}: expected the config.json of a run") from error
@@ -306,7 +311,7 @@ def _read_facts(path: str, facts: dict[str, Any], given: Mapping[str, Any]) -> d
     if "seed" in given or "seeds" in given:
         found.pop("seed", None)
         found.pop("seeds", None)
-    config = dict(facts.get("config", {}))
+    config = read_stored(facts["config"]) if facts.get("config") else {}
     held_back = facts.get("held_back", {})
     if config:
         share = len(held_back) / (len(held_back) + len(facts["instances"]))

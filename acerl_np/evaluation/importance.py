@@ -23,7 +23,7 @@ RANDOM_TRIALS = 10
 
 EFFECTS = {
     ("way ",): ("prefers a short", "prefers a long"),
-    ("time ", "lateness ", "least "): ("prefers little", "prefers much"),
+    ("time ", "lateness "): ("prefers little", "prefers much"),
     ("what ",): ("prefers little of", "prefers much of"),
     ("",): ("prefers a small", "prefers a large"),
 }

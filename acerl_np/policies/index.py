@@ -60,7 +60,7 @@ FEATURES = (
     Feature("sum_completion", 5.7, "s", "time until each of them is done, in all"),
     Feature("total_late", 1.15, "s", "lateness of all of them"),
     Feature("n_late", 1.0, "", "number of them that will be late"),
-    Feature("least_slack", 2.3, "s", "least time to spare of them"),
+    Feature("least_slack", 2.3, "s", "time that the tightest of them has to spare"),
     Feature("empty", 1.15, "s", "way to all their pickups"),
     Feature("imbalance", 1.15, "s", "time between the first and the last vehicle's end"),
     Feature("sum_end", 3.4, "s", "time until each vehicle is done, in all"),

@@ -21,7 +21,6 @@ from acerl_np.problem.tables import MAX_HORIZON
 from acerl_np.support.errors import ConfigError, make_printable
 from acerl_np.support.fields import Field, refuse
 from acerl_np.support.files import read_text
-from acerl_np.support.numbers import is_whole
 from acerl_np.support.options import Options, Several, option
 
 Form = Literal["network", "index"]
@@ -47,7 +46,7 @@ INDEX_ALONE = {
     "features": (NAMES, "all"),
 }
 NETWORK_ALONE = {
-    "hidden": ((128, 128), "none"),
+    "hidden": ((128, 128), "the default"),
     "slots": ("task", "none"),
     "initialisation": ("he", "he"),
     "biases": (True, "True"),
@@ -118,7 +117,7 @@ class Config(Options):
     planned_breakdowns : bool
         Whether an index policy looks at the breakdowns that a layout lists.
     features : tuple of str
-        What an index policy looks at, by default all of `policies.index.FEATURES`.
+        Features that an index policy looks at.
     slots : {"task", "pool"}
         Where the network sees a waiting task: in a slot of its own, by its id, which an inference says was so
         in the paper (`docs/known-differences.md`); or in that of its place in the pool.
@@ -258,6 +257,16 @@ def are_shifts(instances: Sequence[Instance]) -> bool:
     return any(
         item.n_tasks > SHIFT_TASKS or np.ptp(item.arrival) > SHIFT_SECONDS for item in instances
     )
+
+
+def read_stored(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a training that an earlier version may have stored, for `Config.from_dict`."""
+    if stored.get("form") == "index":
+        if "knowledge" in stored:
+            raise ConfigError("an index policy of features that have gone; train again")
+        return dict(stored)
+    own = {name: value for name, value in stored.items() if name not in ("knowledge", "without")}
+    return {"slots": "pool", **own}  # from before there was another kind
 
 
 def check_config(config: object) -> Config:

@@ -32,7 +32,7 @@ from acerl_np.training.config import Config
 from acerl_np.training.records import Dealt
 
 MAX_SPREAD = 1e15
-"""Largest adapted sigma of a parameter: its members' scores stay finite as float32, of hidden units, too."""
+"""Largest adapted sigma of a parameter: its members' scores stay finite as float32."""
 
 
 class Form(ABC):

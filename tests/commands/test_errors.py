@@ -140,7 +140,7 @@ LOOKAHEAD = {
     "EDD --history DMH-02": "--history: given without --lookahead",
     "EDD --weights even": "--weights: given without --lookahead",
     "EDD --ahead 30": "--ahead: given without --lookahead",
-    "EDD --lookahead 0": "--lookahead: read 0; expected a whole number from 1",
+    "EDD --lookahead -1": "--lookahead: read -1; expected a whole number from 0",
     "Static --fit dmh-train --lookahead 2 --history DMH-02": "--lookahead: no trained policy and no rule to "
     "look ahead with",
     "EDD --lookahead 2 --history DMH-02 --bases 2": "--bases: read 2; expected an index policy among the",

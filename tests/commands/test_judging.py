@@ -285,11 +285,10 @@ def test_the_best_preset_trains_to_its_budget(empty, run):
     assert "generations: given besides decisions" in err
 
 
-def test_a_large_budget_takes_hidden_units_and_generations_take_the_place_of_a_budget(empty, run):
+def test_generations_take_the_place_of_a_budget(empty, run):
     run(f"{BEST} --quiet --force --generations 1")
     config = read_config()["config"]
-    assert (config["generations"], config["decisions"], config["hidden"]) == (1, None, [])
-    assert acerl_np.Config.preset("best", decisions=5_000_000).hidden == (8,)
+    assert (config["generations"], config["decisions"]) == (1, None)
     Path("options.toml").write_text(
         'preset = "best"\ndecisions = 2000\nspread = "diagonal"\nhold_out = "none"\n'
     )
@@ -303,19 +302,19 @@ def test_a_large_budget_takes_hidden_units_and_generations_take_the_place_of_a_b
 
 
 def test_every_option_can_be_set(empty, run):
-    words = "--form index --spread diagonal --knowledge tasks,time --without loaded --perturb 3 "
+    words = "--form index --spread diagonal --features imbalance,approach --perturb 3 "
     words += "--records-per-member 2 --synthetic 0.5 --ranking penalty --penalty 2 --margin 1 "
-    words += "--hidden= --outcome average --decisions 500 --population 4 --quiet --trials 0 "
+    words += "--no-planned-breakdowns --outcome average --decisions 500 --population 4 --quiet --trials 0 "
     words += "--objective late+0.50*waiting --cost empty --cost-limit 3 --class-weights 1,4"
     run(f"train DMH-01 {words} --out run")
     names = {"form": "index", "spread": "diagonal", "ranking": "penalty", "outcome": "average"}
-    some = {"knowledge": ("tasks", "time"), "without": ("loaded",), "hidden": ()}
+    some = {"features": ("approach", "imbalance"), "planned_breakdowns": False}
     numbers = {"perturb": 3, "records_per_member": 2, "decisions": 500, "population": 4}
     reals = {"synthetic": 0.5, "penalty": 2.0, "margin": 1.0}
     goal = {"objective": "late+0.5*waiting", "cost": "empty", "class_weights": (1.0, 4.0)}
     expected = acerl_np.Config(**names, **some, **numbers, **reals, **goal, cost_limit=3.0)
     assert acerl_np.Config.from_dict(read_config()["config"]) == expected
-    run(f"{RESUME} --knowledge tasks,time --penalty 2")
-    run(f"{RESUME} --knowledge none", 2)
+    run(f"{RESUME} --features imbalance,approach --penalty 2")
+    run(f"{RESUME} --features approach", 2)
     err = run(f"{RESUME} --objective late", 2).err
     assert "trained with objective late+0.5*waiting; read late, expected the same" in err

@@ -63,9 +63,9 @@ BAD_TOML = {
     'preset = "good"': "preset: read good; expected one of paper, best",
     "hold_out = 2": "hold_out: read 2; expected a share above 0 and below 1, or none",
     "decisions = 0": "decisions: read 0; expected a whole number from 1",
-    'knowledge = ["weather"]': "knowledge: read ['weather']; expected some of breakdowns",
+    'features = ["weather"]': "features: read ['weather']; expected some of approach",
     'spread = "full"': "spread: read full; expected one with form network",
-    'without = ["loaded"]': "without: read ('loaded',); expected no features with form network",
+    'features = ["approach"]': "features: read ('approach',); expected all with form network",
     'form = "index"\nbiases = false': "biases: read False; expected True with form index",
     "decisions = 9\ngenerations = 9": "generations: given besides decisions",
     "steps = 9": "--steps: given without --algorithm",
@@ -135,6 +135,18 @@ def test_files_of_own_records_are_named_beside_a_config_json(folder, run):
     run(f"train week.csv next.csv --generations 0 {TINY} --trials 0 --out run")
     err = run("train --config run/config.json --out two", 2).err
     assert "the run was of week, next, whose files it does not name; expected TASKS as well" in err
+
+
+@pytest.mark.parametrize("form", ["network", "index"])
+def test_a_config_json_of_an_earlier_version(folder, run, form):
+    """A network trains as it was; of an index policy the features have gone."""
+    config = {"form": form, "knowledge": None, "without": []}
+    Path("old.json").write_text(json.dumps({"config": config, "instances": {"week": ""}}))
+    words = "train week.csv --config old.json --print-config"
+    if form == "network":
+        assert tomllib.loads(run(words).out)["slots"] == "pool"
+    else:
+        assert "old.json: an index policy of features that have gone" in run(words, 2).err
 
 
 # Other algorithms

@@ -160,16 +160,3 @@ def test_a_picture_that_fails_is_a_line_and_no_error(empty, capsys, monkeypatch)
     monkeypatch.setattr("acerl_np.pictures.trainings.draw_curves", fail)
     assert draw_training(run, quiet=True) is None
     assert capsys.readouterr().err == "no curves.png: ValueError: no ink\n"
-
-
-@needs_jit
-def test_hidden_units_are_played(empty, run):
-    pytest.importorskip("matplotlib", reason="pictures need matplotlib")
-    config = acerl_np.Config.preset(
-        "best", generations=1, decisions=None, population=4, hidden=(2,), records_per_member=2
-    )
-    trainer = acerl_np.ACERL(acerl_np.load_suite("dmh-train")[:2], config, seed=0)
-    trainer.run()
-    trainer.policy.save("hidden.npz")
-    run("plot weights hidden.npz --out a.svg")
-    assert "what its features are worth, on" in Path("a.svg").read_text()

@@ -13,12 +13,10 @@ from acerl_np import (
     Config,
     ConfigError,
     IndexPolicy,
-    Instance,
     evaluate_policy,
 )
+from acerl_np.policies.index import NAMES
 from acerl_np.support.files import read_arrays
-from acerl_np.training.config import LARGE_BUDGET
-from acerl_np.training.forms import find_index_shape
 
 JIT = not numba.config.DISABLE_JIT
 SMALL = {"population": 6 if JIT else 4, "records_per_member": 3 if JIT else 2, "curve_every": 2}
@@ -58,7 +56,7 @@ def everything(trainer, folder):
 
 CONFIGS = {
     **{spread: make_config(spread=spread) for spread in SPREADS},
-    "hidden": make_config(spread="diagonal", hidden=(3,), knowledge=["time", "vehicles"]),
+    "few features": make_config(features=["imbalance", "approach"], planned_breakdowns=False),
     "synthetic": make_config(synthetic=0.5, outcome="best", curve_every=1),
     "antithetic": make_config(antithetic=True, noise_decay=0.5, noise_decay_every=1),
     "a record each": make_config(records_per_member=1, ranking="isr", sampler="ais"),
@@ -106,10 +104,8 @@ DIFFERENT = [
     {"penalty": 100.0, "margin": 50.0},
     {"margin": 50.0},
     {"records_per_member": 2},
-    {"knowledge": ()},
-    {"knowledge": ("breakdowns", "tasks")},
-    {"without": ("slack",)},
-    {"hidden": (2,)},
+    {"planned_breakdowns": False},
+    {"features": NAMES[:-1]},
     {"outcome": "last"},
     {"outcome": "best", "curve_every": 1},
     {"ranking": "isr"},
@@ -134,7 +130,7 @@ def test_training_by_the_preset_gets_better():
     trainer = ACERL(instances, make_config(decisions=40_000 if JIT else 200), seed=0, threads=1)
     start = trainer.policy
     assert isinstance(start, IndexPolicy)
-    assert dict(zip((f.name for f in start.features), start.theta, strict=True))["loaded"] == -1.0
+    assert dict(zip(start.features, start.theta.tolist(), strict=True))["approach"] == -1.0
     trainer.run()
     assert trainer.policy.origin.history == tuple(instances)
     if JIT:
@@ -142,21 +138,6 @@ def test_training_by_the_preset_gets_better():
             evaluate_policy(policy, instances, trials=1) for policy in (start, trainer.policy)
         )
         assert after.makespan.mean() < before.makespan.mean() - 20.0
-
-
-def test_planned_breakdowns_are_looked_at_where_there_are_any():
-    instances = load_instances()
-    config = make_config()
-    assert find_index_shape(instances, config).knowledge == ("breakdowns",)
-    bare = [
-        Instance.from_rows(item.name, item.layout.with_breakdowns({}), item.rows())
-        for item in instances
-    ]
-    assert find_index_shape(bare, config).knowledge == ()
-    assert find_index_shape(bare, make_config(knowledge=["breakdowns"])).knowledge == (
-        "breakdowns",
-    )
-    assert find_index_shape(instances, make_config(knowledge=[])).knowledge == ()
 
 
 def test_decisions_end_the_run(tmp_path):
@@ -216,23 +197,14 @@ def test_presets():
     assert Config.preset("paper") == Config()
     assert Config.preset("paper", population=8) == Config(population=8)
     best = Config.preset("best")
-    assert (best.form, best.hidden, best.spread) == ("index", (), "full")
-    assert best.decisions == 3_000_000 and best.outcome == "average"
-    # The budget chooses the form's size, and is itself kept.
-    for decisions, hidden, spread in (
-        (LARGE_BUDGET - 1, (), "full"),
-        (LARGE_BUDGET, (8,), "diagonal"),
-        (LARGE_BUDGET * 10, (8,), "diagonal"),
-        (None, (), "full"),
-    ):
-        config = Config.preset("best", decisions=decisions)
-        assert (config.hidden, config.spread, config.decisions) == (hidden, spread, decisions)
+    assert (best.form, best.spread, best.outcome) == ("index", "full", "average")
+    assert best.decisions and best.features == NAMES and best.planned_breakdowns
     few = Config.preset("best", generations=3)
     assert (few.generations, few.decisions) == (3, None)
     # What is said goes before what the preset has.
-    config = Config.preset("best", decisions=LARGE_BUDGET, hidden=(2,), spread="one", perturb=0)
-    assert (config.hidden, config.spread, config.perturb) == ((2,), "one", 0)
-    assert config.population == Config.preset("best", decisions=LARGE_BUDGET).population
+    config = Config.preset("best", decisions=10**7, spread="one", perturb=0)
+    assert (config.decisions, config.spread, config.perturb) == (10**7, "one", 0)
+    assert config.population == best.population
 
 
 @pytest.mark.parametrize(
@@ -247,7 +219,8 @@ def test_presets():
         ("best", {"decisions": 0}, "decisions: read 0"),
         ("paper", {"spread": "full"}, "spread: read full; expected one with form network"),
         ("best", {"form": "network"}, "spread: read full; expected one with form network"),
-        ("paper", {"knowledge": ()}, r"knowledge: read \(\); expected none with form network"),
+        ("paper", {"features": NAMES[:1]}, "features: read .*; expected all with form network"),
+        ("best", {"hidden": ()}, r"hidden: read \(\); expected the default with form index"),
         (
             "paper",
             {"population": 7, "antithetic": True},
@@ -273,11 +246,11 @@ def test_presets_that_are_none(name, options, message):
         *[("penalty", value) for value in (-1.0, np.inf, np.nan, "3", None)],
         *[("margin", value) for value in (-1.0, np.inf, np.nan, [5.0])],
         *[("spread", value) for value in ("Full", "matrix", None, True)],
-        *[("knowledge", value) for value in ("time", ["weather"], ("time", 1), 3, {"time": 1})],
-        *[("without", value) for value in ("slack", ["speed"], None, 3)],
+        *[("planned_breakdowns", value) for value in (0, "no", None)],
+        *[("features", value) for value in ("approach", ["speed"], (NAMES[0], 1), (), None, 3)],
         *[("outcome", value) for value in ("mean", "Average")],
         *[("ranking", value) for value in ("penalties", "Penalty")],
-        *[("hidden", value) for value in ((8, 8), (65,), (0,), (1.0,), (True,), "8", 8)],
+        *[("hidden", value) for value in ((8,) * 11, (4097,), (0,), (1.0,), (True,), "8", 8)],
         *[("generations", value) for value in (-1, 1.0, True, "3", None, 10**8)],
         *[("population", value) for value in (1, 0, -4, 2.5, True, 10**7)],
         *[("noise_decay_every", value) for value in (0, -1, 0.5, False)],
@@ -298,7 +271,7 @@ def test_presets_that_are_none(name, options, message):
     ],
 )
 def test_unusable_options_are_named(field, value):
-    options = {"form": "index", "hidden": (), field: value}
+    options = {"form": "index", field: value}
     with pytest.raises(ConfigError, match=rf"^{field}: read .*; expected .+$") as caught:
         Config(**options)
     assert "\n" not in str(caught.value)
@@ -308,8 +281,8 @@ def test_unusable_options_are_named(field, value):
     "config",
     [
         Config.preset("best"),
-        Config.preset("best", decisions=LARGE_BUDGET, knowledge=["time", "breakdowns"]),
-        Config.preset("best", decisions=None, without=["crowd_slack"], synthetic=1, knowledge=[]),
+        Config.preset("best", decisions=10**7, features=[NAMES[3], NAMES[0]]),
+        Config.preset("best", decisions=None, synthetic=1, planned_breakdowns=False),
         Config(records_per_member=np.int64(3), decisions=np.int32(5), perturb=np.int8(2)),
         Config(generations=0, learning_rate=1, hidden=[], ranking="f", antithetic=True),
     ],
@@ -320,7 +293,7 @@ def test_options_survive_a_round_trip(config):
     assert Config.from_dict(plain).to_dict() == config.to_dict()
     assert hash(Config.from_dict(plain)) == hash(config)
     assert isinstance(config.learning_rate, float)
-    assert config.knowledge in (None, (), ("breakdowns", "time"))  # in one order
+    assert config.features in (NAMES, (NAMES[0], NAMES[3]))  # in one order
 
 
 # Damaged checkpoints
@@ -347,8 +320,8 @@ def refuse(source, path, changes, message):
     ("change", "message"),
     [
         (None, "not a usable checkpoint"),
-        (np.zeros(3), r"average: read shape \(3,\); expected \(18,\)"),
-        (np.zeros(18, np.int64), "average: read int64; expected float"),
+        (np.zeros(3), rf"average: read shape \(3,\); expected \({len(NAMES)},\)"),
+        (np.zeros(len(NAMES), np.int64), "average: read int64; expected float"),
         (put(np.nan), "average: not finite"),
         (put(np.inf), "average: not finite"),
     ],
@@ -376,7 +349,7 @@ def test_damaged_averages_are_refused(spread, change, message, checkpoint, tmp_p
         ("size_path", put(1e300)),
         ("shape_path", put(1e300)),
         ("size_path", np.zeros(2)),
-        ("shape_path", np.zeros(18, np.float32)),
+        ("shape_path", np.zeros(len(NAMES), np.float32)),
         ("updates", np.array(-1)),
         ("updates", np.array(1.0)),
     ],
@@ -389,8 +362,8 @@ def test_damaged_spreads_are_refused(spread, name, change, checkpoint, tmp_path)
 @pytest.mark.parametrize("spread", SPREADS)
 def test_other_thetas_are_refused(spread, checkpoint, tmp_path):
     for change, message in (
-        (np.zeros(17), "theta: read shape"),
-        (np.zeros(18, np.int64), "theta: read int64"),
+        (np.zeros(len(NAMES) - 1), "theta: read shape"),
+        (np.zeros(len(NAMES), np.int64), "theta: read int64"),
         (put(np.nan), "theta: not finite"),
         (put(1e38), "theta: expected numbers of at most"),
     ):

@@ -21,7 +21,8 @@ from acerl_np.support.files import read_arrays
 from acerl_np.training.history import HISTORY_COLUMNS
 
 PACKAGE = str(Path(acerl_np.__file__).parent)
-ENDS = {"network": "a9b733bff880d84e", "index": "56a4b458f47cc18a", "appo": "8c7a62c06132b072"}
+DATA = Path(__file__).parents[1] / "data"
+ENDS = {"network": "a9b733bff880d84e", "appo": "8c7a62c06132b072"}
 
 COPIES = {
     "copy": copy.copy,
@@ -201,11 +202,11 @@ def test_a_step_that_is_interrupted_anywhere_is_not_taken_or_whole(make, tmp_pat
             assert read_state(resumed, path) == end, line
 
 
-@pytest.mark.parametrize("name", ["network", "index", "appo"])
+@pytest.mark.parametrize("name", ENDS)
 def test_files_of_the_first_checkpoint_of_this_format_go_on_to_the_same_bytes(name, tmp_path):
     """Written by an earlier version; the hash is of what that version ended with."""
     kind = RivalTrainer if name == "appo" else ACERL
-    trainer = kind.resume(Path(__file__).parents[1] / "data" / f"{name}-run.npz")
+    trainer = kind.resume(DATA / f"{name}-run.npz")
     trainer.run()
     state = read_state(trainer, tmp_path / "run.npz")
     if name == "appo":  # the objective of a look, its last row, is younger
@@ -216,3 +217,8 @@ def test_files_of_the_first_checkpoint_of_this_format_go_on_to_the_same_bytes(na
         if part.startswith("state.") and part != "state.curve.value":
             digest.update(part.encode() + state[part])
     assert digest.hexdigest()[:16] == ENDS[name]
+
+
+def test_an_index_training_of_features_that_have_gone_is_refused():
+    with pytest.raises(CheckpointError, match=r"^[^\n]*index-run.npz: .* gone; train again$"):
+        ACERL.resume(DATA / "index-run.npz")

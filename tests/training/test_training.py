@@ -37,6 +37,7 @@ from acerl_np.evolution import Strategy
 from acerl_np.kernels.network import make_network
 from acerl_np.kernels.random import CURVE
 from acerl_np.kernels.update import Noise
+from acerl_np.policies.index import NAMES
 from acerl_np.policies.network import initial_parameters
 from acerl_np.problem.scaling import find_scaling
 from acerl_np.problem.slots import find_slots
@@ -615,8 +616,8 @@ def test_defaults_of_the_configuration():
         "perturb": 0,
         "synthetic": 0.0,
         "spread": "one",
-        "knowledge": None,
-        "without": [],
+        "planned_breakdowns": True,
+        "features": list(NAMES),
         "shaping": "standardised",
         "antithetic": False,
         "hidden": [128, 128],
