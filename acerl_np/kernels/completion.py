@@ -437,7 +437,8 @@ def complete(problem, i, own, w, u):
             break
         task = own.best[w]
         end = own.end[own.row[w], w, task]
-        empty += end - own.rest[w] - own.loaded[w, task]
+        begin = own.back[w] if own.rest[w] < own.halt[w] <= end else own.rest[w]
+        empty += end - begin - own.loaded[w, task]
     last, soonest, ends = 0.0, np.inf, 0.0
     for x in range(own.n[1]):
         if own.rest[x] < np.inf:
