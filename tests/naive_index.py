@@ -1,4 +1,4 @@
-"""Slow, obvious features and scores of index policies: the oracle of `kernels.completion` and `kernels.index`.
+"""Slow, obvious features and scores of index policies: the oracle of `kernels.completion` and `.index`.
 
 Written from the words of `policies.index.FEATURES`, feature by feature, on the slow simulator's vehicles and
 tasks. Features are in units of the time that a vehicle of mean speed takes for the mean distance between two
@@ -128,7 +128,7 @@ class Scene:
         return drive(self.floor, site, task.pickup, vehicle.speed), ride
 
     def delay(self, vehicle, free, end):
-        """When a trip ends if the next breakdown of its vehicle may come before: it begins after the repair."""
+        """When a trip ends; it begins after the repair if the vehicle would break down before its end."""
         breakdown, back = self.find_breakdown(vehicle)
         return back + (end - free) if free < breakdown <= naive.round9(end) else end
 
@@ -151,7 +151,7 @@ class Scene:
         return min(self.rate_next(vehicle, self.slow.waiting[k]) for vehicle in idle)
 
     def rate_vehicle(self, v):
-        """Idle ones come first, last those that can take nothing; else by the task that it would take first."""
+        """Idle ones first, then by the task that it would take first; last those that can take none."""
         vehicle = self.slow.vehicles[v]
         least = min(self.rate_next(vehicle, self.slow.waiting[k]) for k in self.tasks)
         return (2,) if least[0] == math.inf else (int(vehicle.status != naive.IDLE), *least)
@@ -278,9 +278,10 @@ class Look:
 
 
 def score(look, features, theta):
-    """Score of a pair by a weight per feature, and the sum of all magnitudes in it, which rounding is relative to.
+    """Score of a pair, and the sum of all magnitudes in it, which rounding is relative to.
 
-    features : `policies.index.Feature`; a weight counts per their scale
+    features : of `policies.index.FEATURES`
+    theta : a weight per feature, each per its scale
     """
     parts = [
         weight * getattr(look, feature.name)() / feature.scale

@@ -25,7 +25,7 @@ UNKNOWN = 1e11
 """s; nobody knows when a vehicle is free that should be so later than that."""
 
 NEVER_NEXT, PRIORITY = 1e13, 1e7
-"""s; a key as of a task that cannot be, and by how much a task of higher priority comes first."""
+"""s; a key as of a task that cannot be, and by how much a task of higher priority is completed first."""
 
 N_RESULTS = 8
 (
@@ -78,7 +78,7 @@ class Completion(NamedTuple):
         EMPTY : s without a load
         IMBALANCE : s between the first and the last vehicle
         SUM_END : s, of all vehicles
-    least : ndarray(float64, (max(V, M),)), least key of each waiting task, or of each vehicle
+    lead, least : ndarray(float64, (max(V, M),)), see `keep_least`, of each waiting task or of each vehicle
     """
 
     n: np.ndarray
@@ -113,6 +113,7 @@ class Completion(NamedTuple):
     left: np.ndarray
     most_slack: np.ndarray
     result: np.ndarray
+    lead: np.ndarray
     least: np.ndarray
 
 
@@ -153,6 +154,7 @@ def allocate_completion(n_vehicles: int, n_tasks: int) -> Completion:
         left=np.empty(by_task, np.int64),
         most_slack=np.empty(1),
         result=np.zeros(N_RESULTS),
+        lead=np.empty(max(n_vehicles, n_tasks)),
         least=np.empty(max(n_vehicles, n_tasks)),
     )
 
@@ -219,24 +221,30 @@ def time_loaded(problem, i, v, task):
 @inner_kernel
 def rate_end(end, loaded, due, most_slack):
     """Return the key of a task that would end so: the least comes first."""
-    return end - FAVOUR_LOADED * loaded + FAVOUR_SLACK * min(due - end, most_slack)
+    return round_sum(end - FAVOUR_LOADED * loaded + FAVOUR_SLACK * min(due - end, most_slack))
 
 
 @inner_kernel
-def keep_least(values, n, most, kept):
-    """List the places of the `most` least of the first n values, ascending; the first of equals; return how many."""
+def comes_before(lead, value, j, k):
+    """Whether place j comes before place k: it leads by more, or it leads by as much and its value is less."""
+    return lead[j] > lead[k] or (lead[j] == lead[k] and value[j] < value[k])
+
+
+@inner_kernel
+def keep_least(lead, value, n, most, kept):
+    """List the `most` places that come first of n, ascending; the first of equals; return how many."""
     if n <= most:
         for k in range(n):
             kept[k] = k
         return n
-    # By insertion, the least first: few of many enter.
+    # By insertion: few of many enter.
     size = 0
     for k in range(n):
-        if size == most and not values[k] < values[kept[size - 1]]:
+        if size == most and not comes_before(lead, value, k, kept[size - 1]):
             continue
         place = size if size < most else most - 1
         size = min(most, size + 1)
-        while place > 0 and values[k] < values[kept[place - 1]]:
+        while place > 0 and comes_before(lead, value, k, kept[place - 1]):
             kept[place] = kept[place - 1]
             place -= 1
         kept[place] = k
@@ -264,7 +272,7 @@ def gather(problem, state, b, planned_breakdowns, own):
     most_slack = MOST_SLACK * problem.unit[i, S.UNIT_SECONDS]
     if size > MOST_TASKS:
         for k in range(size):
-            own.least[k] = np.inf
+            own.lead[k], own.least[k] = -1.0, np.inf
         for v in range(n_vehicles):
             if state.vehicle[b, v, S.VEHICLE_STATUS] != S.IDLE:
                 continue
@@ -275,9 +283,9 @@ def gather(problem, state, b, planned_breakdowns, own):
                     loaded = time_loaded(problem, i, v, task)
                     end = time_way(problem, state, b, v, np.int64(-1), pickup) + loaded
                     key = rate_end(end, loaded, find_due(problem, i, task) - now, most_slack)
-                    key -= PRIORITY * problem.record[i, task, S.RECORD_PRIORITY]
                     own.least[k] = min(own.least[k], key)
-    own.n[0] = keep_least(own.least, size, MOST_TASKS, own.position)
+                    own.lead[k] = problem.record[i, task, S.RECORD_PRIORITY]
+    own.n[0] = keep_least(own.lead, own.least, size, MOST_TASKS, own.position)
     for k in range(own.n[0]):
         task = state.pool[b, own.position[k]]
         own.pickup[k] = problem.ends[i, task, S.ENDS_PICKUP]
@@ -301,9 +309,9 @@ def gather(problem, state, b, planned_breakdowns, own):
                     end = free + time_way(problem, state, b, v, site, own.pickup[k]) + loaded
                     key = rate_end(end, loaded, own.due[k], most_slack) - own.urgent[k]
                     own.least[v] = min(own.least[v], key)
-            if state.vehicle[b, v, S.VEHICLE_STATUS] == S.IDLE:
-                own.least[v] -= NEVER_NEXT  # first of all
-    own.n[1] = keep_least(own.least, n_vehicles, MOST_VEHICLES, own.vehicle)
+            is_idle = state.vehicle[b, v, S.VEHICLE_STATUS] == S.IDLE
+            own.lead[v] = 1.0 if is_idle and own.least[v] < np.inf else 0.0
+    own.n[1] = keep_least(own.lead, own.least, n_vehicles, MOST_VEHICLES, own.vehicle)
     for k in range(own.n[0]):
         own.left[k] = k
         own.is_done[k] = False
