@@ -27,6 +27,9 @@ UNKNOWN = 1e11
 NEVER_NEXT, PRIORITY = 1e13, 1e7
 """s; a key as of a task that cannot be, and by how much a task of higher priority is completed first."""
 
+NOISE = 0.5e-9
+"""s, of a sum: it moves no breakdown behind the end of a trip."""
+
 N_RESULTS = 8
 (
     LAST_END,
@@ -226,7 +229,7 @@ def rate_end(end, loaded, due, most_slack):
 
 @inner_kernel
 def comes_before(lead, value, j, k):
-    """Whether place j comes before place k: it leads by more, or it leads by as much and its value is less."""
+    """Whether place j comes before place k: it leads by more, or by as much and its value is less."""
     return lead[j] > lead[k] or (lead[j] == lead[k] and value[j] < value[k])
 
 
@@ -343,7 +346,7 @@ def rate_next(own, row, w, k, end):
 
     Of a task that w cannot carry or reach the key is above `NEVER_NEXT`, or no number.
     """
-    if own.halt[w] <= end and own.rest[w] < own.halt[w]:
+    if own.halt[w] <= end + NOISE and own.rest[w] < own.halt[w]:
         end += own.back[w] - own.rest[w]
     key = round_sum(end + FAVOUR_SLACK * min(own.due[k] - end, own.most_slack[0]) + own.offset[w, k])
     own.end[row, w, k] = end
@@ -415,7 +418,7 @@ def complete(problem, i, own, w, u):
     total, total_late, n_late, least_slack, empty = 0.0, 0.0, 0.0, np.inf, own.reach[w, u]
     end = own.reach[w, u] + own.loaded[w, u]
     task = u
-    if own.halt[w] <= end:  # the task waits on, and whoever wanted it still does
+    if own.halt[w] <= end + NOISE:  # the task waits on, and whoever wanted it still does
         own.rest[w] = own.back[w]
         own.site[w] = own.pickup[u]
         for x in range(own.n[1]):
