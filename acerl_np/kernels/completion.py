@@ -181,6 +181,8 @@ def find_free(problem, state, b, v, planned_breakdowns):
     i = state.episode[b, S.EPISODE_INSTANCE]
     vehicle = state.vehicle[b, v]
     status = vehicle[S.VEHICLE_STATUS]
+    if problem.fleet[i, v, S.FLEET_CAPACITY] < 0.0:  # out of service, or about to be
+        return np.inf, np.int64(-1)
     if status == S.IDLE:
         return 0.0, np.int64(-1)
     free = np.float64(vehicle[S.VEHICLE_EVENT_TICK] - state.episode[b, S.EPISODE_TIME])
