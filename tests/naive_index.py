@@ -1,22 +1,26 @@
-"""Slow, obvious features and scores of index policies: the oracle of `kernels.index`.
+"""Slow, obvious features and scores of index policies: the oracle of `kernels.completion` and `.index`.
 
 Written from the words of `policies.index.FEATURES`, feature by feature, on the slow simulator's vehicles and
-tasks. Times are in units of the time that a vehicle of mean speed takes for the mean distance between two
-sites of the floor, ways in that mean distance.
+tasks. Features are in units of the time that a vehicle of mean speed takes for the mean distance between two
+sites of the floor; all else is in seconds from now.
 """
 
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from statistics import fmean
 
 import naive
 
 FAR = 4.0
-"""Units at which what may grow without end is cut."""
+"""Units at which times to spare are cut."""
 
-MOST_OTHERS = 32
-"""Waiting tasks, the first in pool order, that a task is compared with."""
+MOST_TASKS, MOST_VEHICLES, MOST_PAIRS = 24, 12, 24
+"""What is looked at on a large floor."""
+
+MOST_STEPS = 12
+"""Tasks that are completed."""
 
 
 def cut(x, low, high):
@@ -29,6 +33,7 @@ def mean_distance(floor):
     return (fmean(known) if known else 0.0) or 1.0
 
 
+@lru_cache(100_000)
 def drive(floor, a, b, speed):
     """Seconds from site a to site b."""
     return floor.distances[a, b] / speed + floor.lost(a, b, speed)
@@ -68,213 +73,221 @@ def pairs(slow):
     ]
 
 
-class Look:
-    """What can be seen of one possible pair; every feature is a method of its name.
+def keep_least(items, most, rate):
+    """At most so many of the least ratings, the first of equals, in their order."""
+    items = list(items)
+    if len(items) <= most:
+        return items
+    least = set(sorted(items, key=rate)[:most])
+    return [item for item in items if item in least]
+
+
+class Scene:
+    """What all pairs of a decision share; on a large floor the tasks, vehicles and pairs that are looked at.
 
     slow : a `naive.NaiveEpisode` at a decision
-    v, k : vehicle, and position of the task in the pool
-    knowledge : kinds of knowledge
+    knows_breakdowns : whether planned breakdowns are looked at
+    class_weights : weight of a late task of priority 0, 1, ...
     """
 
-    def __init__(self, slow, v, k, knowledge):
+    def __init__(self, slow, knows_breakdowns, class_weights=(1.0,)):
         self.slow, self.floor, self.now = slow, slow.floor, slow.time
-        self.vehicle, self.task = slow.vehicles[v], slow.waiting[k]
-        self.rivals = [vehicle for u, vehicle in enumerate(slow.vehicles) if u != v]
-        self.others = [task for j, task in enumerate(slow.waiting[:MOST_OTHERS]) if j != k]
-        self.knows_breakdowns = "breakdowns" in knowledge
-        self.metres = mean_distance(slow.floor)
-        self.speed = fmean(vehicle.speed for vehicle in slow.vehicles)
-        self.unit = self.metres / self.speed
+        self.knows_breakdowns, self.class_weights = knows_breakdowns, class_weights
+        self.unit = mean_distance(slow.floor) / fmean(vehicle.speed for vehicle in slow.vehicles)
+        self.tasks = keep_least(range(len(slow.waiting)), MOST_TASKS, self.rate_task)
+        self.fleet = keep_least(range(len(slow.vehicles)), MOST_VEHICLES, self.rate_vehicle)
+        possible = [(v, k) for v, k in pairs(slow) if v in self.fleet and k in self.tasks]
+        self.pairs = keep_least(possible, MOST_PAIRS, self.rate_pair)
 
-    # Times in seconds
+    def find_breakdown(self, vehicle):
+        """When a vehicle breaks down next by plan, and when it is back; inf without."""
+        coming = [item for item in vehicle.breakdowns if item[0] > self.now]
+        if not self.knows_breakdowns or vehicle.status == naive.BROKEN or not coming:
+            return math.inf, math.inf
+        tick, repair = coming[0]
+        return tick - self.now, tick - self.now + repair + 1
 
-    def _distance(self, a, b):
-        return self.floor.distances[a, b]
+    def find_free(self, vehicle):
+        """When a vehicle is free, inf if nobody knows, and at which site; None for where it stands."""
+        if vehicle.status == naive.IDLE:
+            return 0.0, None
+        if vehicle.status == naive.BROKEN:
+            if vehicle.mean_times is not None:
+                return vehicle.mean_times[1], None
+            return vehicle.repaired_at - self.now if self.knows_breakdowns else math.inf, None
+        breakdown, back = self.find_breakdown(vehicle)
+        if breakdown <= vehicle.finish - self.now:
+            return back, vehicle.site
+        return vehicle.finish - self.now, vehicle.task.delivery
 
-    def _way(self):
-        return true_way(self.floor, self.vehicle, self.task.pickup)
+    def find_trip(self, vehicle, site, task):
+        """Seconds to the pickup, and from there to the delivery, handling included."""
+        ride = drive(self.floor, task.pickup, task.delivery, vehicle.speed) + task.handling
+        if site is None:
+            return true_way(self.floor, vehicle, task.pickup), ride
+        return drive(self.floor, site, task.pickup, vehicle.speed), ride
 
-    def _loaded(self, task, speed):
-        return drive(self.floor, task.pickup, task.delivery, speed) + task.handling
+    def delay(self, vehicle, free, end):
+        """When a trip ends; it begins after the repair if the vehicle would break down before its end."""
+        breakdown, back = self.find_breakdown(vehicle)
+        return back + (end - free) if free < breakdown <= naive.round9(end) else end
 
-    def _trip(self):
-        return self._way() + self._loaded(self.task, self.vehicle.speed)
+    def rate(self, task, ride, end):
+        """What comes first has the highest priority, then the least key."""
+        spare = min(task.due - self.now - end, 1.7 * self.unit)
+        return -task.priority, naive.round9(end - 0.5 * ride + 0.3 * spare)
 
-    def _finish(self):
-        return self.now + self._trip()
+    def rate_next(self, vehicle, task):
+        """How soon a vehicle would take a task next, whether it breaks down or not."""
+        free, site = self.find_free(vehicle)
+        if free == math.inf or not vehicle.can_carry(task):
+            return math.inf, math.inf
+        way, ride = self.find_trip(vehicle, site, task)
+        return self.rate(task, ride, free + way + ride)
 
-    def _spare(self):
-        return self.task.due - self._finish()
+    def rate_task(self, k):
+        """By the idle vehicle that would take it first."""
+        idle = [vehicle for vehicle in self.slow.vehicles if vehicle.status == naive.IDLE]
+        return min(self.rate_next(vehicle, self.slow.waiting[k]) for vehicle in idle)
 
-    def _fetches_in(self, rival):
-        """Seconds until a rival could be at the pickup; infinite if it cannot, or nobody knows when."""
-        if not rival.can_carry(self.task):
-            return math.inf
-        if rival.status == naive.WORKING:
-            way = drive(self.floor, rival.task.delivery, self.task.pickup, rival.speed)
-            return rival.finish - self.now + way
-        way = true_way(self.floor, rival, self.task.pickup)
-        if rival.status == naive.BROKEN:
-            if not self.knows_breakdowns or rival.mean_times is not None:
-                return math.inf
-            return rival.repaired_at - self.now + way
-        return way
+    def rate_vehicle(self, v):
+        """Idle ones first, then by the task that it would take first; last those that can take none."""
+        vehicle = self.slow.vehicles[v]
+        least = min(self.rate_next(vehicle, self.slow.waiting[k]) for k in self.tasks)
+        return (2,) if least[0] == math.inf else (int(vehicle.status != naive.IDLE), *least)
 
-    def _next_breakdown(self):
-        """Tick of the vehicle's next planned breakdown, None without any."""
-        ticks = [tick for tick, _ in self.vehicle.breakdowns if tick > self.now]
-        return min(ticks, default=None)
+    def rate_pair(self, pair):
+        vehicle, task = self.slow.vehicles[pair[0]], self.slow.waiting[pair[1]]
+        way, ride = self.find_trip(vehicle, None, task)
+        return self.rate(task, ride, self.delay(vehicle, 0.0, way + ride))
+
+
+class Look:
+    """What can be seen of one possible pair of a scene; every feature is a method of its name.
+
+    v, k : vehicle, and position of the task in the pool
+    steps : tasks that are done, and when
+    empties : ways to pickups
+    place : when each vehicle is free at last, and where
+    """
+
+    def __init__(self, scene, v, k):
+        self.scene, self.task = scene, scene.slow.waiting[k]
+        self.fleet = {u: scene.slow.vehicles[u] for u in scene.fleet}
+        self.way, self.ride = scene.find_trip(self.fleet[v], None, self.task)
+        self.spare = self.task.due - scene.now - self.way - self.ride
+        self.left = list(scene.tasks)
+        self.steps, self.empties = [], [self.way]
+        self.place = {
+            u: scene.find_free(vehicle)
+            for u, vehicle in self.fleet.items()
+            if scene.find_free(vehicle)[0] < math.inf
+        }
+        breakdown, back = scene.find_breakdown(self.fleet[v])
+        end = self.way + self.ride
+        if breakdown <= naive.round9(end):  # the task waits on
+            self.place[v] = back, self.task.pickup
+        else:
+            self.take(v, k, end)
+        while self.left and len(self.steps) < MOST_STEPS:
+            options = self.list_options()
+            if not options:
+                break
+            _, v, k, way, end = min(options)
+            self.empties.append(way)
+            self.take(v, k, end)
+
+    def take(self, v, k, end):
+        task = self.scene.slow.waiting[k]
+        self.left.remove(k)
+        self.steps.append((task, end))
+        self.place[v] = end, task.delivery
+
+    def list_options(self):
+        """What may be done next: its rating, vehicle, position of the task, way to the pickup, end."""
+        found = []
+        for v, (free, site) in self.place.items():
+            for k in self.left:
+                task = self.scene.slow.waiting[k]
+                if self.fleet[v].can_carry(task):
+                    way, ride = self.scene.find_trip(self.fleet[v], site, task)
+                    end = self.scene.delay(self.fleet[v], free, free + way + ride)
+                    found.append((self.scene.rate(task, ride, end), v, k, way, end))
+        return found
+
+    def units(self, seconds):
+        return seconds / self.scene.unit
+
+    def spares(self):
+        return [task.due - self.scene.now - end for task, end in self.steps]
+
+    def weigh_late(self, measure):
+        """The sum of a measure of the time that each late task is late by, by the weight of its class."""
+        total, weights = 0.0, self.scene.class_weights
+        for (task, _), spare in zip(self.steps, self.spares(), strict=True):
+            if spare < -1e-9:
+                total += weights[min(int(task.priority), len(weights) - 1)] * measure(-spare)
+        return total
+
+    def ends(self):
+        return [free for free, _ in self.place.values()]
 
     # The features
 
     def approach(self):
-        return self._way() / self.unit
+        return self.units(self.way)
 
     def loaded(self):
-        return self._loaded(self.task, self.vehicle.speed) / self.unit
+        return self.units(self.ride)
 
     def slack(self):
-        return cut(self._spare() / self.unit, 0.0, FAR)
+        return cut(self.units(self.spare), 0.0, FAR)
 
     def urgency(self):
-        return cut(1.0 - self._spare() / self.unit, 0.0, 1.0)
+        return cut(1.0 - self.units(self.spare), 0.0, 1.0)
 
     def lateness(self):
-        return max(0.0, -self._spare() / self.unit)
+        return max(0.0, -self.units(self.spare))
 
     def waiting(self):
-        return (self.now - self.task.waiting_since) / self.unit
+        return self.units(self.scene.now - self.task.waiting_since)
 
-    def _soonest(self):
-        """The rival that could fetch the task first, and in how many seconds; None if none could."""
-        rival = min(self.rivals, key=self._fetches_in, default=None)
-        if rival is None or self._fetches_in(rival) == math.inf:
-            return None, math.inf
-        return rival, self._fetches_in(rival)
+    def last_end(self):
+        return self.units(max(self.ends()))
 
-    def is_close_call(self):
-        """Whether rounding may decide which of two unlike rivals is the first."""
-        _, least = self._soonest()
-        near = [rival for rival in self.rivals if abs(self._fetches_in(rival) - least) < 1e-9]
-        return len({rival.speed for rival in near}) > 1
+    def sum_completion(self):
+        return self.units(sum(end for _, end in self.steps))
 
-    def other_soonest(self):
-        return min(self._soonest()[1] / self.unit, FAR)
+    def total_late(self):
+        return self.units(self.weigh_late(lambda late: late))
 
-    def other_lateness(self):
-        rival, seconds = self._soonest()
-        if rival is None:
-            return FAR
-        finish = self.now + seconds + self._loaded(self.task, rival.speed)
-        return cut((finish - self.task.due) / self.unit, 0.0, FAR)
+    def n_late(self):
+        return self.weigh_late(lambda late: 1.0)
 
-    def _next_pickups(self):
-        return [self._distance(self.task.delivery, other.pickup) for other in self.others]
+    def least_slack(self):
+        return cut(self.units(min(self.spares())), -FAR, FAR)
 
-    def next_pickup(self):
-        return min(self._next_pickups(), default=0.0) / self.metres
+    def empty(self):
+        return self.units(sum(self.empties))
 
-    def mean_pickup(self):
-        return fmean(self._next_pickups() or [0.0]) / self.metres
+    def imbalance(self):
+        return self.units(max(self.ends()) - min(self.ends()))
 
-    def next_slack(self):
-        """At the fleet's mean speed: nobody knows which vehicle will be the one."""
-        spare = [FAR * self.unit]
-        for other in self.others:
-            begun = self._finish() + drive(self.floor, self.task.delivery, other.pickup, self.speed)
-            spare.append(other.due - begun - self._loaded(other, self.speed))
-        return cut(min(spare) / self.unit, -FAR, FAR)
-
-    def earlier_due(self):
-        return fmean([float(other.due < self.task.due) for other in self.others] or [0.0])
-
-    def crowd(self):
-        return min(2.0, len(self.slow.waiting) / len(self.slow.vehicles)) / 2.0
-
-    def crowd_approach(self):
-        return self.crowd() * self.approach()
-
-    def crowd_slack(self):
-        return self.crowd() * self.slack()
-
-    def idle_share(self):
-        return fmean(float(vehicle.status == naive.IDLE) for vehicle in self.slow.vehicles)
-
-    def breaks(self):
-        """At the tick of its finish a vehicle breaks down before it has delivered."""
-        tick = self._next_breakdown()
-        ends = self.now + math.ceil(naive.round9(self._trip()))
-        return float(tick is not None and tick <= ends)
-
-    def wasted(self):
-        return (self._next_breakdown() - self.now) / self.unit if self.breaks() else 0.0
-
-    def margin(self):
-        tick = self._next_breakdown()
-        return FAR if tick is None else cut((tick - self._finish()) / self.unit, 0.0, FAR)
-
-    def margin_loaded(self):
-        return min(1.0, self.margin()) * self.loaded()
-
-    def _arrived(self):
-        """Share of the record's tasks that have arrived."""
-        return fmean(float(task.arrival <= self.now) for task in self.slow.tasks)
-
-    def _is_last(self):
-        return float(self._arrived() == 1.0)
-
-    def last_approach(self):
-        return self._is_last() * self.approach()
-
-    def last_loaded(self):
-        return self._is_last() * self.loaded()
-
-    def last_overshoot(self):
-        ends = [rival.finish for rival in self.rivals if rival.status == naive.WORKING]
-        over = self._finish() - max(ends, default=self.now)
-        return self._is_last() * cut(over / self.unit, 0.0, FAR)
-
-    def arrived_approach(self):
-        return self._arrived() * self.approach()
-
-    def _day(self):
-        """How far the day has gone, by the last arrival."""
-        last = self.slow.tasks[-1].arrival
-        return min(1.0, self.now / last) if last > 0 else 1.0
-
-    def time_approach(self):
-        return self._day() * self.approach()
-
-    def time_slack(self):
-        return self._day() * self.slack()
+    def sum_end(self):
+        return self.units(sum(self.ends()))
 
 
-def score(slow, v, k, shape, theta):
+def score(look, features, theta):
     """Score of a pair, and the sum of all magnitudes in it, which rounding is relative to.
 
-    shape : `policies.index.IndexShape`
-    theta : a weight per feature, each per its typical difference; the first layer's weights, input-major,
-        biases and output weights of the hidden units (ReLU); a bias per vehicle
+    features : of `policies.index.FEATURES`
+    theta : a weight per feature, each per its scale
     """
-    look = Look(slow, v, k, shape.knowledge)
-    x = [getattr(look, feature.name)() / feature.scale for feature in shape.features]
-    theta = list(theta)
-
-    def take(n):
-        return [theta.pop(0) for _ in range(n)]
-
-    linear = [weight * value for weight, value in zip(take(len(x)), x, strict=True)]
-    total, size = sum(linear), sum(map(abs, linear))
-    rows = [take(shape.hidden) for _ in x]
-    biases, outputs = take(shape.hidden), take(shape.hidden)
-    for j in range(shape.hidden):
-        inputs = [biases[j], *(row[j] * value for row, value in zip(rows, x, strict=True))]
-        total += outputs[j] * max(0.0, sum(inputs))
-        size += abs(outputs[j]) * sum(map(abs, inputs))
-    if shape.vehicles:
-        total += theta[v]
-        size += abs(theta[v])
-    return total, size
+    parts = [
+        weight * getattr(look, feature.name)() / feature.scale
+        for feature, weight in zip(features, theta, strict=True)
+    ]
+    return sum(parts), sum(map(abs, parts))
 
 
 def softmax(scores):

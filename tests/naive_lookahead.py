@@ -277,10 +277,11 @@ class Lookahead:
         return [[self.value(f, v, k) for f in futures] for v, k in self.candidates]
 
     def pick(self, values):
-        """Which candidate has the least mean; with a horizon the first one if that is unclear."""
+        """Which candidate has the least mean; with a horizon the first one if chance makes that unclear."""
         means = [fmean(own) for own in values]
         best = next(k for k, x in enumerate(means) if x <= min(means) + 1e-9 * abs(min(means)))
-        if self.options["horizon"] < math.inf and best > 0:
+        is_certain = not any(self.history)
+        if self.options["horizon"] < math.inf and best > 0 and not is_certain:
             gains = [x - y for x, y in zip(values[0], values[best], strict=True)]
             if len(gains) < 2:
                 return 0

@@ -25,7 +25,10 @@ UNKNOWN = 1e11
 """s; nobody knows when a vehicle is free that should be so later than that."""
 
 NEVER_NEXT, PRIORITY = 1e13, 1e7
-"""s; a key as of a task that cannot be, and by how much a task of higher priority comes first."""
+"""s; a key as of a task that cannot be, and by how much a task of higher priority is completed first."""
+
+NOISE = 0.5e-9
+"""s, of a sum: it moves no breakdown behind the end of a trip."""
 
 N_RESULTS = 8
 (
@@ -78,7 +81,7 @@ class Completion(NamedTuple):
         EMPTY : s without a load
         IMBALANCE : s between the first and the last vehicle
         SUM_END : s, of all vehicles
-    least : ndarray(float64, (max(V, M),)), least key of each waiting task, or of each vehicle
+    lead, least : ndarray(float64, (max(V, M),)), see `keep_least`, of each waiting task or of each vehicle
     """
 
     n: np.ndarray
@@ -113,6 +116,7 @@ class Completion(NamedTuple):
     left: np.ndarray
     most_slack: np.ndarray
     result: np.ndarray
+    lead: np.ndarray
     least: np.ndarray
 
 
@@ -153,6 +157,7 @@ def allocate_completion(n_vehicles: int, n_tasks: int) -> Completion:
         left=np.empty(by_task, np.int64),
         most_slack=np.empty(1),
         result=np.zeros(N_RESULTS),
+        lead=np.empty(max(n_vehicles, n_tasks)),
         least=np.empty(max(n_vehicles, n_tasks)),
     )
 
@@ -176,6 +181,8 @@ def find_free(problem, state, b, v, planned_breakdowns):
     i = state.episode[b, S.EPISODE_INSTANCE]
     vehicle = state.vehicle[b, v]
     status = vehicle[S.VEHICLE_STATUS]
+    if problem.fleet[i, v, S.FLEET_CAPACITY] < 0.0:  # out of service, or about to be
+        return np.inf, np.int64(-1)
     if status == S.IDLE:
         return 0.0, np.int64(-1)
     free = np.float64(vehicle[S.VEHICLE_EVENT_TICK] - state.episode[b, S.EPISODE_TIME])
@@ -219,24 +226,30 @@ def time_loaded(problem, i, v, task):
 @inner_kernel
 def rate_end(end, loaded, due, most_slack):
     """Return the key of a task that would end so: the least comes first."""
-    return end - FAVOUR_LOADED * loaded + FAVOUR_SLACK * min(due - end, most_slack)
+    return round_sum(end - FAVOUR_LOADED * loaded + FAVOUR_SLACK * min(due - end, most_slack))
 
 
 @inner_kernel
-def keep_least(values, n, most, kept):
-    """List the places of the `most` least of the first n values, ascending; the first of equals; return how many."""
+def comes_before(lead, value, j, k):
+    """Whether place j comes before place k: it leads by more, or by as much and its value is less."""
+    return lead[j] > lead[k] or (lead[j] == lead[k] and value[j] < value[k])
+
+
+@inner_kernel
+def keep_least(lead, value, n, most, kept):
+    """List the `most` places that come first of n, ascending; the first of equals; return how many."""
     if n <= most:
         for k in range(n):
             kept[k] = k
         return n
-    # By insertion, the least first: few of many enter.
+    # By insertion: few of many enter.
     size = 0
     for k in range(n):
-        if size == most and not values[k] < values[kept[size - 1]]:
+        if size == most and not comes_before(lead, value, k, kept[size - 1]):
             continue
         place = size if size < most else most - 1
         size = min(most, size + 1)
-        while place > 0 and values[k] < values[kept[place - 1]]:
+        while place > 0 and comes_before(lead, value, k, kept[place - 1]):
             kept[place] = kept[place - 1]
             place -= 1
         kept[place] = k
@@ -264,7 +277,7 @@ def gather(problem, state, b, planned_breakdowns, own):
     most_slack = MOST_SLACK * problem.unit[i, S.UNIT_SECONDS]
     if size > MOST_TASKS:
         for k in range(size):
-            own.least[k] = np.inf
+            own.lead[k], own.least[k] = -1.0, np.inf
         for v in range(n_vehicles):
             if state.vehicle[b, v, S.VEHICLE_STATUS] != S.IDLE:
                 continue
@@ -275,9 +288,9 @@ def gather(problem, state, b, planned_breakdowns, own):
                     loaded = time_loaded(problem, i, v, task)
                     end = time_way(problem, state, b, v, np.int64(-1), pickup) + loaded
                     key = rate_end(end, loaded, find_due(problem, i, task) - now, most_slack)
-                    key -= PRIORITY * problem.record[i, task, S.RECORD_PRIORITY]
                     own.least[k] = min(own.least[k], key)
-    own.n[0] = keep_least(own.least, size, MOST_TASKS, own.position)
+                    own.lead[k] = problem.record[i, task, S.RECORD_PRIORITY]
+    own.n[0] = keep_least(own.lead, own.least, size, MOST_TASKS, own.position)
     for k in range(own.n[0]):
         task = state.pool[b, own.position[k]]
         own.pickup[k] = problem.ends[i, task, S.ENDS_PICKUP]
@@ -301,9 +314,9 @@ def gather(problem, state, b, planned_breakdowns, own):
                     end = free + time_way(problem, state, b, v, site, own.pickup[k]) + loaded
                     key = rate_end(end, loaded, own.due[k], most_slack) - own.urgent[k]
                     own.least[v] = min(own.least[v], key)
-            if state.vehicle[b, v, S.VEHICLE_STATUS] == S.IDLE:
-                own.least[v] -= NEVER_NEXT  # first of all
-    own.n[1] = keep_least(own.least, n_vehicles, MOST_VEHICLES, own.vehicle)
+            is_idle = state.vehicle[b, v, S.VEHICLE_STATUS] == S.IDLE
+            own.lead[v] = 1.0 if is_idle and own.least[v] < np.inf else 0.0
+    own.n[1] = keep_least(own.lead, own.least, n_vehicles, MOST_VEHICLES, own.vehicle)
     for k in range(own.n[0]):
         own.left[k] = k
         own.is_done[k] = False
@@ -335,7 +348,7 @@ def rate_next(own, row, w, k, end):
 
     Of a task that w cannot carry or reach the key is above `NEVER_NEXT`, or no number.
     """
-    if own.halt[w] <= end and own.rest[w] < own.halt[w]:
+    if own.halt[w] <= end + NOISE and own.rest[w] < own.halt[w]:
         end += own.back[w] - own.rest[w]
     key = round_sum(end + FAVOUR_SLACK * min(own.due[k] - end, own.most_slack[0]) + own.offset[w, k])
     own.end[row, w, k] = end
@@ -407,7 +420,7 @@ def complete(problem, i, own, w, u):
     total, total_late, n_late, least_slack, empty = 0.0, 0.0, 0.0, np.inf, own.reach[w, u]
     end = own.reach[w, u] + own.loaded[w, u]
     task = u
-    if own.halt[w] <= end:  # the task waits on, and whoever wanted it still does
+    if own.halt[w] <= end + NOISE:  # the task waits on, and whoever wanted it still does
         own.rest[w] = own.back[w]
         own.site[w] = own.pickup[u]
         for x in range(own.n[1]):
@@ -437,7 +450,8 @@ def complete(problem, i, own, w, u):
             break
         task = own.best[w]
         end = own.end[own.row[w], w, task]
-        empty += end - own.rest[w] - own.loaded[w, task]
+        begin = own.back[w] if own.rest[w] < own.halt[w] <= end else own.rest[w]
+        empty += end - begin - own.loaded[w, task]
     last, soonest, ends = 0.0, np.inf, 0.0
     for x in range(own.n[1]):
         if own.rest[x] < np.inf:

@@ -70,7 +70,7 @@ class Ahead(NamedTuple):
         `future` weighs them.
     horizon : ndarray(float64, (I,)), s of arrivals that a future of an instance holds, beside what is open;
         inf for all of the episode, 0 for `find_reach`
-    trip : float, s, mean of the history's trips
+    trip : float, s, mean of the history's trips; 0 without a history
     reach : ndarray(float64, (1,)), the present decision's horizon
     past : ndarray(float64, (N_PAST_FIELDS,)), what the state does not hold
         PAST_CLOCK : s between the day's start and the state's tick 0

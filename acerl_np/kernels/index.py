@@ -58,7 +58,7 @@ class Pairs(NamedTuple):
     score : ndarray(float64, (P,))
     x : ndarray(float32, (P, N_INDEX_FEATURES)), features of each pair
     place : ndarray(int64, (W * K, 2)), vehicle and task, as the completion numbers them, of all that are possible
-    weight : ndarray(float64, (W * K,)), their keys, and scratch of a draw
+    lead, weight : ndarray(float64, (W * K,)), their priorities and keys; `weight` is also scratch of a draw
     kept : ndarray(int64, (P,)), those that are compared
     completion : Completion, of W vehicles and K tasks
     """
@@ -69,6 +69,7 @@ class Pairs(NamedTuple):
     score: np.ndarray
     x: np.ndarray
     place: np.ndarray
+    lead: np.ndarray
     weight: np.ndarray
     kept: np.ndarray
     completion: Completion
@@ -86,6 +87,7 @@ def allocate_pairs(n_vehicles: int, n_tasks: int) -> Pairs:
         score=np.empty(n),
         x=np.empty((n, N_INDEX_FEATURES), np.float32),
         place=np.empty((possible, 2), np.int64),
+        lead=np.empty(possible),
         weight=np.empty(possible),
         kept=np.empty(n, np.int64),
         completion=completion,
@@ -136,9 +138,10 @@ def score_pairs(problem, state, b, index, row, pairs):
         for k in range(own.n[0]):
             if is_offered(problem, i, v, state.pool[b, own.position[k]], priority):
                 pairs.place[n, 0], pairs.place[n, 1] = w, k
+                pairs.lead[n] = own.priority[k]
                 pairs.weight[n] = own.key[0, w, k]
                 n += 1
-    pairs.n[0] = keep_least(pairs.weight, n, MOST_PAIRS, pairs.kept)
+    pairs.n[0] = keep_least(pairs.lead, pairs.weight, n, MOST_PAIRS, pairs.kept)
     for n in range(pairs.n[0]):
         w, k = pairs.place[pairs.kept[n]]
         write_features(problem, state, b, index, own, w, k, pairs.x[n])

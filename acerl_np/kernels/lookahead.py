@@ -205,7 +205,8 @@ def compare_with_own(ahead, row, k):
     n = ahead.n_seen[row, k]
     mean = (ahead.total[row, k] - ahead.total[0, 0]) / n
     if n < 2:
-        return mean, np.inf if ahead.n_futures > 1 else 0.0
+        # Without a history nothing is left to chance.
+        return mean, np.inf if ahead.trip > 0.0 else 0.0
     return mean, np.sqrt(max(0.0, ahead.square[row, k] / n - mean * mean) / (n - 1))
 
 

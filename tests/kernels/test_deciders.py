@@ -26,7 +26,7 @@ from acerl_np.kernels.episodes import decide_rows
 from acerl_np.kernels.matching import allocate_matching, match_rows
 from acerl_np.kernels.network import make_network
 from acerl_np.kernels.yardsticks import NO_PAIR
-from acerl_np.policies.index import IndexShape
+from acerl_np.policies.index import NAMES, build_index
 from acerl_np.policies.network import initial_parameters
 from acerl_np.policies.rules import RULES, YARDSTICKS
 from acerl_np.problem.tables import build_problem
@@ -230,11 +230,11 @@ def test_agents_choose_the_vehicle_and_then_its_rule(world, key, seed, greedy):
 @given(worlds(), keys, st.integers(0, 2**32 - 1), st.booleans())
 def test_a_row_of_index_functions_is_a_function_of_its_own(world, key, seed, greedy):
     problem = build_problem([world.instance()])
-    shape = IndexShape(("tasks",), 2)
-    thetas = np.random.default_rng(seed).normal(size=(3, shape.n_parameters))
-    together = make_index_decider(shape.build(thetas), problem, greedy)
+    thetas = np.random.default_rng(seed).normal(size=(3, len(NAMES)))
+    together = make_index_decider(build_index(thetas, NAMES, True), problem, greedy)
     for row in range(3):
-        alone = make_index_decider(shape.build(thetas[row : row + 1]), problem, greedy)
+        own = build_index(thetas[row : row + 1], NAMES, True)
+        alone = make_index_decider(own, problem, greedy)
         assert play_alone(problem, together, key, row) == play_alone(problem, alone, key)
     simulator = Simulator(world.instance())
     assert decide(simulator, together, key)[2] == NO_RULE

@@ -29,7 +29,6 @@ from acerl_np import (
     load_layout,
     load_suite,
 )
-from acerl_np.kernels.state import FLEET_CAPACITY
 
 JIT = not numba.config.DISABLE_JIT
 NEAREST = IndexPolicy.of_weights(approach=-1.0)
@@ -137,13 +136,22 @@ def test_out_of_service_after_its_task_and_broken_meanwhile():
 
 
 def test_an_index_policy_counts_only_vehicles_in_service():
-    """Who is out of service will not fetch a task sooner than the others."""
-    policy = IndexPolicy.of_weights(approach=-1.0, other_soonest=1.0)
-    dispatcher = make(policy, vehicles=(("v0", "a"), ("v1", "e")))
-    dispatcher.feed(VehicleOutOfService(0.0, "v1"))
-    assert dispatcher._floor.problem.fleet[0, :, FLEET_CAPACITY].tolist() == [0.0, -1.0]
-    dispatcher.feed(VehicleBack(0.0, "v1"))
-    assert dispatcher._floor.problem.fleet[0, :, FLEET_CAPACITY].tolist() == [0.0, 0.0]
+    """One that leaves, and one that has left, take no task and are not waited for."""
+    policy = IndexPolicy.of_weights(approach=-1.0, last_end=-1.0, imbalance=-1.0, sum_end=-1.0)
+
+    def decide(*more):
+        fleet = (("v0", "a"), ("v1", "b"), *((vehicle, "e") for vehicle in more))
+        dispatcher = make(policy, vehicles=fleet, explain=True)
+        for vehicle in more:
+            if vehicle == "leaves":
+                dispatcher.feed(TaskArrived(0.0, "far", "e", "a", 900.0))
+                assert names(dispatcher.decide(0.0)) == [("leaves", "far")]
+            dispatcher.feed(VehicleOutOfService(1.0, vehicle))
+        dispatcher.feed(TaskArrived(2.0, "t", "c", "d", 90.0))
+        return [option[:4] for option in dispatcher.decide(2.0)[0].reason.options]
+
+    assert decide("leaves") == decide("left") == decide()
+    assert [option[0] for option in decide()] == ["v1", "v0"]
 
 
 def test_a_policy_for_one_fleet_refuses_another_and_goes_on():

@@ -1,20 +1,19 @@
 """Comparisons, the sampler's choices and weights: what is drawn is what was measured."""
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
 from boxes import draw_figure, find_faults
 
 import acerl_np
-from acerl_np.evaluation.importance import Importance, Part, measure_importance
+from acerl_np.evaluation.importance import Part, list_parts
 from acerl_np.evaluation.trials import Trials
 from acerl_np.pictures.compare import compare_records, draw_comparison
 from acerl_np.pictures.runs import Counts
 from acerl_np.pictures.trainings import average_blocks, draw_sampler, find_shares
 from acerl_np.pictures.weights import draw_weights
-from acerl_np.problem.goal import PAPER, Goal
+from acerl_np.problem.goal import Goal
 from acerl_np.support.errors import InputError
 
 
@@ -104,27 +103,13 @@ def test_a_panel_shows_each_share_beside_the_even_one():
 
 def test_weights_are_drawn_by_their_size():
     policy = acerl_np.IndexPolicy.of_weights(approach=-1.0, lateness=0.5, loaded=2.0)
-    axes = draw_figure(draw_weights, "policy", measure_importance(policy)).axes[0]
+    axes = draw_figure(draw_weights, "policy", list_parts(policy)).axes[0]
     width = {round(bar.get_y() + bar.get_height() / 2): bar.get_width() for bar in axes.patches}
     names = [label.get_text() for label in axes.get_yticklabels()]
     drawn = dict(zip(names, (width[k] for k in range(len(names))), strict=True))
-    known = {part.name: part.weight for part in measure_importance(policy).parts}
+    known = {part.name: part.weight for part in list_parts(policy)}
     assert drawn == pytest.approx(known)
     assert names[:3] == ["loaded", "approach", "lateness"]
-
-
-def test_with_hidden_units_the_worth_is_drawn():
-    parts = (
-        Part("much", None, "way", 130.0, 0.5),
-        Part("little", None, "slack", 101.0, 1.0),
-        Part("bad", None, "time", 98.0, 1.0),
-    )
-    axes = draw_figure(draw_weights, "policy", Importance(parts, 100.0, 1.0, 8, PAPER)).axes[0]
-    bars = sorted(axes.patches, key=lambda bar: bar.get_y())
-    assert [bar.get_width() for bar in bars] == [30.0, 1.0, -2.0]
-    assert "without the feature" in axes.get_xlabel()
-    with pytest.raises(InputError, match="hidden units, and no records"):
-        draw_weights(Path("a.png"), "p", Importance(parts, None, None, 0, PAPER))
 
 
 @pytest.mark.parametrize("n", [1, 14])
@@ -136,7 +121,7 @@ def test_no_text_hides_another(n):
     for draw, *arguments in (
         (draw_comparison, [label] * n, [make_trials(k, 8) for k in range(n)]),
         (draw_sampler, label, [make_counts(4 * n)]),
-        (draw_weights, label, Importance(tuple(parts), None, None, 0, PAPER)),
+        (draw_weights, label, parts),
     ):
         assert draw_figure(draw, *arguments, look=find_faults) == []
 

@@ -30,7 +30,7 @@ from acerl_np.kernels.state import (
     RECORD_PRIORITY,
     TASK_VEHICLE,
 )
-from acerl_np.policies.index import FEATURES, KNOWLEDGE, IndexShape, list_features
+from acerl_np.policies.index import FEATURES, NAMES, START, start_weights
 from acerl_np.policies.origin import Origin
 from acerl_np.simulation.arena import stream_keys
 from acerl_np.support.files import read_arrays, write_arrays
@@ -44,10 +44,9 @@ def suite():
     return load_suite("dmh-train")[:2]
 
 
-def draw_policy(seed=0, knowledge=(), hidden=0, vehicles=(), origin=None):
-    shape = IndexShape(knowledge, hidden, vehicles)
-    theta = np.random.default_rng(seed).normal(size=shape.n_parameters)
-    return IndexPolicy(theta, hidden=hidden, knowledge=knowledge, vehicles=vehicles, origin=origin)
+def draw_policy(seed=0, features=NAMES, **options):
+    theta = np.random.default_rng(seed).normal(size=len(features))
+    return IndexPolicy(theta, features=features, **options)
 
 
 def make_small(n_vehicles, n_tasks, seed=0, gap=5.0, **keys):
@@ -69,71 +68,42 @@ def make_small(n_vehicles, n_tasks, seed=0, gap=5.0, **keys):
 # What it takes
 
 
-def test_parameters_are_counted_as_documented():
-    """A weight per feature; hidden units: n h weights, h biases, h output weights; a bias per vehicle."""
-    plain = len([item for item in FEATURES if item.needs is None])
-    assert IndexShape().n_parameters == plain == 14
-    assert IndexShape(KNOWLEDGE, 0, ("a", "b")).n_parameters == 24 + 2
-    assert IndexShape(KNOWLEDGE, 3, ("a", "b")).n_parameters == 26 + 26 * 3 + 3 + 3 + 2
-    names = [item.name for item in list_features(("time",), hidden=1)]
-    assert names == [item.name for item in FEATURES if item.needs in (None, "hidden", "time")]
-
-
-def test_the_start_goes_for_the_shortest_trip():
-    """Whatever the hidden units: their output weights are zero, their inputs differ by seed."""
-    for knowledge in ((), ("breakdowns", "time")):
-        shape = IndexShape(knowledge, 5)
-        names = [item.name for item in shape.features]
-        n = len(names)
-        starts = [shape.start(seed) for seed in (0, 1)]
-        for start in starts:
-            assert {name: w for name, w in zip(names, start, strict=False) if w} == {
-                "approach": -1.0,
-                "loaded": -1.0,
-            }
-            assert start[n : 6 * n].all() and not start[6 * n :].any()
-        assert (starts[0] != starts[1]).sum() == 5 * n
-        assert starts[0].tobytes() == shape.start(0).tobytes()
-
-
 def test_weights_by_name():
-    policy = IndexPolicy.of_weights(lateness=0.5, last_loaded=2.0, margin=-1)
-    assert policy.shape.knowledge == ("breakdowns", "tasks")
-    weights = dict(zip((item.name for item in policy.features), policy.theta, strict=True))
-    assert {name: w for name, w in weights.items() if w} == {
-        "lateness": 0.5,
-        "margin": -1.0,
-        "last_loaded": 2.0,
-    }
-    assert repr(policy) == "IndexPolicy(22 features, linear, 22 parameters)"
-    assert repr(draw_policy(hidden=3)) == "IndexPolicy(16 features, 3 hidden units, 70 parameters)"
-    with pytest.raises(PolicyError, match="feature 'speed': unknown; expected one of approach"):
-        IndexPolicy.of_weights(speed=1.0)
+    policy = IndexPolicy.of_weights(lateness=0.5, loaded=2.0, approach=-1)
+    assert policy.features == ("approach", "loaded", "lateness")
+    assert policy.theta.tolist() == [-1.0, 2.0, 0.5]
+    assert policy.planned_breakdowns and not policy.theta.flags.writeable
+    assert repr(policy) == "IndexPolicy(3 features)"
+    assert repr(draw_policy()) == f"IndexPolicy({len(FEATURES)} features)"
+    other = IndexPolicy([1, 2], features=["loaded", "approach", "loaded"], planned_breakdowns=False)
+    assert other.features == ("approach", "loaded")
+    again = other.replace([3, 4])
+    assert (again.features, again.planned_breakdowns) == (other.features, False)
+    assert again.theta.tolist() == [3.0, 4.0] and other.theta.tolist() == [1.0, 2.0]
+
+
+def test_the_start_is_by_name():
+    start = dict(zip(NAMES, start_weights(NAMES).tolist(), strict=True))
+    assert {name: weight for name, weight in start.items() if weight} == START
+    assert start_weights(NAMES[::-1]).tolist() == [start[name] for name in NAMES[::-1]]
+
+
+N = len(FEATURES)
 
 
 @pytest.mark.parametrize(
     ("theta", "options", "message"),
     [
-        ([1.0, 2.0, 3.0], {}, r"theta: read shape \(3,\); expected \(14,\)"),
-        (1.0, {}, r"theta: read shape \(\); expected \(14,\)"),
-        ([[0.0] * 14], {}, r"theta: read shape \(1, 14\); expected \(14,\)"),
-        ([0.0] * 15, {}, r"theta: read shape \(15,\); expected \(14,\)"),
-        ([np.nan] * 14, {}, "theta: not finite"),
-        ([1e300] * 14, {}, "theta: not finite"),
-        ([0.0] * 14, {"hidden": 65}, "hidden: read 65; expected a whole number from 0 to 64"),
-        ([0.0] * 14, {"hidden": -1}, "hidden: read -1"),
-        ([0.0] * 14, {"hidden": 1.0}, "hidden: read 1.0"),
-        ([0.0] * 14, {"hidden": True}, "hidden: read True"),
-        ([0.0] * 14, {"knowledge": ["weather"]}, "knowledge: read .*; expected some of breakdowns"),
-        ([0.0] * 14, {"knowledge": 3}, "knowledge: read 3"),
-        ([0.0] * 14, {"knowledge": "times"}, "knowledge: read times"),
-        ([0.0] * 14, {"knowledge": ["vehicles"]}, "vehicles: read 0 ids; expected different ones"),
-        ([0.0] * 15, {"vehicles": ["a"]}, "vehicles: read 1 ids; .* and none without"),
-        (
-            [0.0] * 16,
-            {"vehicles": ["a", "a"], "knowledge": ["vehicles"]},
-            "vehicles: read 2 ids; expected different ones",
-        ),
+        ([1.0, 2.0, 3.0], {}, rf"theta: read shape \(3,\); expected \({N},\)"),
+        (1.0, {}, rf"theta: read shape \(\); expected \({N},\)"),
+        ([[0.0] * N], {}, rf"theta: read shape \(1, {N}\); expected \({N},\)"),
+        ([0.0] * N, {"features": ["loaded"]}, r"theta: read .*; expected \(1,\)"),
+        ([np.nan] * N, {}, "theta: not finite"),
+        ([1e300] * N, {}, "theta: not finite"),
+        ([0.0], {"features": ["speed"]}, "features: read .*; expected some of approach, loaded"),
+        ([0.0], {"features": "speed"}, "features: read speed"),
+        ([0.0], {"features": 3}, "features: read 3"),
+        ([], {"features": []}, "features: read"),
     ],
 )
 def test_policies_that_are_none(theta, options, message):
@@ -142,24 +112,16 @@ def test_policies_that_are_none(theta, options, message):
     assert "\n" not in str(caught.value)
 
 
-def test_kinds_of_knowledge_stand_in_one_order():
-    one = draw_policy(knowledge=("breakdowns", "time"))
-    other = IndexPolicy(one.theta, knowledge=["time", "breakdowns", "time"])
-    assert other.shape == one.shape
+@pytest.mark.parametrize("weights", [{"speed": 1.0}, {}])
+def test_weights_of_no_feature(weights):
+    with pytest.raises(PolicyError, match=r"features: read .*; expected some of approach"):
+        IndexPolicy.of_weights(**weights)
 
 
 # Files
 
-FORMS = {
-    "linear": {},
-    "knowing": {"knowledge": KNOWLEDGE[:3]},
-    "hidden": {"hidden": 4},
-    "vehicles": {"knowledge": ("vehicles",), "vehicles": ("v0", "tug ä, 2", "v1")},
-    "all": {"knowledge": KNOWLEDGE, "hidden": 2, "vehicles": ("v0", "v1")},
-}
 
-
-@pytest.mark.parametrize("options", FORMS.values(), ids=FORMS)
+@pytest.mark.parametrize("options", [{}, {"features": NAMES[1:4], "planned_breakdowns": False}])
 def test_a_policy_comes_back(options, suite, tmp_path):
     for origin in (None, Origin.of(suite)):
         policy = draw_policy(3, origin=origin, **options)
@@ -167,7 +129,8 @@ def test_a_policy_comes_back(options, suite, tmp_path):
         for load in (load_policy, IndexPolicy.load):
             loaded = load(tmp_path / "policy.npz")
             assert isinstance(loaded, IndexPolicy)
-            assert loaded.shape == policy.shape
+            assert loaded.features == policy.features
+            assert loaded.planned_breakdowns == policy.planned_breakdowns
             assert loaded.theta.tobytes() == policy.theta.tobytes()
             assert loaded.index.parameters.tobytes() == policy.index.parameters.tobytes()
             assert loaded.origin == policy.origin
@@ -186,26 +149,22 @@ def text(words):
 
 DAMAGED = {
     "no theta": ("theta", None, "theta: read nothing; the file holds no policy of this format"),
-    "whole numbers": ("theta", np.zeros(14, np.int64), "theta: read int64"),
-    "a matrix": ("theta", np.zeros((1, 14)), "theta: read float64 of shape"),
-    "short": ("theta", np.zeros(3), r"theta: read shape \(3,\); expected \(14,\)"),
-    "one": ("theta", np.zeros(1), r"theta: read shape \(1,\); expected \(14,\)"),
-    "none": ("theta", np.zeros(0), r"theta: read shape \(0,\); expected \(14,\)"),
-    "not finite": ("theta", np.full(14, np.inf), "theta: not finite"),
-    "no hidden": ("hidden", None, "hidden: read nothing"),
-    "too many": ("hidden", np.array(10**9), "hidden: read 1000000000"),
-    "minus": ("hidden", np.array(-1), "hidden: read -1"),
-    "a list": ("hidden", np.array([0]), "hidden: read int64 of shape"),
-    "a fraction": ("hidden", np.array(0.0), "hidden: read float64"),
+    "whole numbers": ("theta", np.zeros(N, np.int64), "theta: read int64"),
+    "a matrix": ("theta", np.zeros((1, N)), "theta: read float64 of shape"),
+    "short": ("theta", np.zeros(3), rf"theta: read shape \(3,\); expected \({N},\)"),
+    "none": ("theta", np.zeros(0), rf"theta: read shape \(0,\); expected \({N},\)"),
+    "not finite": ("theta", np.full(N, np.inf), "theta: not finite"),
     "other features": ("features", text("approach\nloaded"), "theta: read shape"),
-    "an unknown feature": ("features", text("approach\nspeed"), "theta: read shape"),
+    "an unknown feature": ("features", text("approach\nspeed"), "features: read .*expected some"),
     "no features": ("features", None, "features: read nothing"),
     "no text": ("features", np.full(3, 255, np.uint8), "features: not text"),
-    "wide text": ("features", np.full(3, 2**31, np.uint32), "theta: read shape"),
-    "weather": ("knowledge", text("weather"), "knowledge: read"),
-    "vehicles unnamed": ("knowledge", text("vehicles"), "vehicles: read 0 ids"),
-    "a vehicle": ("vehicles", text("v0"), "vehicles: read 1 ids"),
-    "vehicles as numbers": ("vehicles", np.zeros(2), "vehicles: read float64"),
+    "wide text": ("features", np.full(3, 2**31, np.uint32), "features: read"),
+    "features as numbers": ("features", np.zeros(2), "features: read float64"),
+    "breakdowns unsaid": ("planned_breakdowns", None, "planned_breakdowns: read nothing"),
+    "a number": ("planned_breakdowns", np.array(1.0), "planned_breakdowns: read float64"),
+    "a list": ("planned_breakdowns", np.array([True]), "planned_breakdowns: read bool of shape"),
+    # As index policies were once written.
+    "of old": ("knowledge", text("breakdowns"), "features that have gone; train again"),
     "network": (
         "form",
         np.array("network"),
@@ -229,17 +188,6 @@ def test_damaged_files_are_refused_in_one_line(name, value, message, tmp_path):
             load(path)
         assert str(caught.value).startswith(f"{path}: ")
         assert "\n" not in str(caught.value)
-
-
-def test_features_in_another_order_are_refused(tmp_path):
-    path = tmp_path / "policy.npz"
-    draw_policy().save(path)
-    arrays = read_arrays(path, PolicyError)
-    names = arrays["features"].tobytes().decode().split("\n")
-    arrays["features"] = text("\n".join(names[::-1]))
-    write_arrays(path, arrays)
-    with pytest.raises(PolicyError, match=r"features: read time_|features: read .*train anew"):
-        load_policy(path)
 
 
 # Played
@@ -280,7 +228,7 @@ def make_floors():
     return floors
 
 
-@pytest.mark.parametrize("options", [{}, {"knowledge": KNOWLEDGE[:3], "hidden": 3}])
+@pytest.mark.parametrize("options", [{}, {"planned_breakdowns": False}])
 def test_an_index_policy_chooses_as_it_is_evaluated(options):
     """On floors of several sizes at once, also with random breakdowns."""
     policy = draw_policy(4, **options)
@@ -298,7 +246,7 @@ def test_a_network_chooses_as_it_is_evaluated():
 
 @needs_jit
 def test_policies_of_dmh_choose_as_they_are_evaluated(suite):
-    check_played(draw_policy(1, ("breakdowns",), 4), suite, trials=1)
+    check_played(draw_policy(1), suite, trials=1)
     check_played(ACERL(suite, Config(generations=1, hidden=(4,)), threads=1).policy, suite)
 
 
@@ -320,41 +268,13 @@ def test_choosing_changes_nothing_and_draws_by_the_generator():
 def test_what_is_trained_on_dmh_plays_other_floors(suite):
     """Whatever the number of sites, vehicles and tasks; without a warning, as nothing depends on them."""
     options = {"population": 4, "decisions": 1, "records_per_member": 2}
-    for more in ({}, {"hidden": (3,), "spread": "diagonal", "knowledge": ("tasks", "time")}):
-        policy = ACERL(suite, Config.preset("best", **options, **more), threads=1).policy
-        assert policy.portable
-        floors = [make_small(1, 3), make_small(7, 12)]
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            trials = check_played(policy, floors)
-        assert np.isfinite(trials.makespan).all()
-
-
-@needs_jit
-def test_a_policy_that_tells_vehicles_apart_serves_its_own_fleet_alone(suite):
-    options = {"population": 4, "decisions": 1, "records_per_member": 2, "knowledge": ["vehicles"]}
     policy = ACERL(suite, Config.preset("best", **options), threads=1).policy
-    assert policy.shape.vehicles == ("v0", "v1", "v2") and not policy.portable
-    evaluate_policy(policy, suite, trials=1, threads=1)
-    for other in (make_small(2, 3), make_small(4, 3)):
-        for use in (
-            lambda other=other: evaluate_policy(policy, [suite[0], other], trials=1),
-            lambda other=other: policy.choose(Simulator(other)),
-        ):
-            with pytest.raises(PolicyError, match=r"has the vehicles v0, .*tells apart v0, v1, v2"):
-                use()
-
-
-def test_a_fleet_is_known_by_its_ids_in_their_order():
-    policy = draw_policy(knowledge=("vehicles",), vehicles=("v0", "v1"))
-    own = make_small(2, 3)
-    policy.check_fits(own)
-    entries = own.layout.to_dict()["vehicles"]
-    for vehicles in (entries[::-1], entries[:1], [{**entries[0], "id": "tug"}, entries[1]]):
-        layout = type(own.layout).from_dict({**own.layout.to_dict(), "vehicles": vehicles})
-        with pytest.raises(PolicyError, match="tells apart v0, v1, in this order"):
-            policy.check_layout(layout, "floor")
-    policy.check_layout(make_small(2, 9, truncate_distances=True).layout, "another floor")
+    assert policy.portable
+    floors = [make_small(1, 3), make_small(7, 12)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        trials = check_played(policy, floors)
+    assert np.isfinite(trials.makespan).all()
 
 
 # What cannot be assigned
