@@ -6,7 +6,8 @@
     python benchmarks/shifts.py --utilisations 0.9 --seeds 0:1 --lookahead 16
     python benchmarks/shifts.py --quick                           a minute's worth, for a check
 
-A floor is a bundled floor or a JSON file, and the number of its vehicles, all alike. Twelve shifts train,
+A floor is a bundled floor, a JSON file or a grid of sites such as grid-25x10, and the number of its vehicles,
+all alike. Twelve shifts train,
 twenty others judge. Figures are means over these and the seeds, with standard deviation; the difference to
 `nearest` is paired shift by shift, the seeds' mean of each, with its standard error.
 """
@@ -17,6 +18,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from large_floor import make_floor
 
 import acerl_np
 from acerl_np.evaluation.trials import Trials, evaluate_policy
@@ -32,7 +34,10 @@ FIGURES = ("makespan", "tardiness", "late", "waiting", "empty")
 
 def equip(floor: str, n: int) -> Layout:
     """Return a floor with n vehicles like its first one, on the starts of those that it has."""
-    layout = load_layout(floor)
+    width, _, depth = floor.removeprefix("grid-").partition("x")
+    layout = (
+        make_floor(int(width), int(depth), n) if floor.startswith("grid-") else load_layout(floor)
+    )
     own = layout.vehicles
     like = {"speed": own[0].speed, "capacity": own[0].capacity}
     starts = [own[k % len(own)].start for k in range(n)]

@@ -9,36 +9,44 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from acerl_np.experiments.jobs import Suites, Training
+from acerl_np.experiments.jobs import RivalConfig, Suites, Training
 from acerl_np.experiments.study import Finished, Study
-from acerl_np.experiments.study_tables import Measured, StudyTable, join_rows, spread_table
-from acerl_np.policies.index import KNOWLEDGE, list_features
+from acerl_np.experiments.study_tables import (
+    RULE_ROWS,
+    Measured,
+    StudyTable,
+    join_rows,
+    spread_table,
+)
+from acerl_np.policies.index import NAMES
 from acerl_np.problem.bundled import load_layout, load_suite
 from acerl_np.problem.generate import generate_record
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.perturb import perturb
 from acerl_np.training.config import Preset
 
+PAIR = ("approach", "loaded", "slack", "lateness", "waiting")
+FIVE = ("approach", "loaded", "total_late", "empty", "imbalance")
+
 NAME = "generalisation"
 BASE = "best"
 DRAWS = 10
-FIRST_DRAW = 2000
-"""Seeds of the judged noised copies; those that settings were chosen on lie below."""
+FIRST_DRAW = 3000
+"""Seeds of the judged noised copies; those that features and settings were chosen on lie below."""
 MAGNITUDES = (5, 30)
-BUDGETS = {"0.3": 300_000, "1.07": 1_070_000, "3": 3_000_000, "10": 10_000_000, "30": 30_000_000}
-FRESH_SETS, FRESH_TRAINING, FRESH_UNSEEN = 5, 8, 100
+BUDGETS = {"0.3": 300_000, "1.07": 1_070_000, "3": 3_000_000, "10": 10_000_000}
+FIRST_SET, FRESH_SETS, FRESH_TRAINING, FRESH_UNSEEN = 10, 5, 8, 100
 """Sets of fresh records: what can be learned from eight days depends on the eight."""
+RULES = (*RULE_ROWS, "nearest")
 
 LOOKAHEADS: dict[str, dict[str, Any]] = {
-    **{f"{n}, match": {"futures": n} for n in (8, 32, 128)},
-    **{f"{n}, even": {"futures": n, "weights": "even"} for n in (8, 32, 128)},
-    "16, match, 8 bases": {"futures": 16, "bases": 8},
+    "known tasks": {"futures": 0},
+    **{f"{n}, match": {"futures": n} for n in (8, 32)},
+    **{f"{n}, even": {"futures": n, "weights": "even"} for n in (8, 32)},
 }
 
 FORMS: dict[str, dict[str, Any]] = {
-    "no breakdowns known": {"knowledge": ()},
-    "all that can be known": {"knowledge": KNOWLEDGE},
-    "8 hidden units": {"hidden": (8,), "spread": "diagonal", "population": 24},
+    "planned breakdowns ignored": {"planned_breakdowns": False},
     "one sigma": {"spread": "one", "learning_rate": 0.3, "noise_decay": 0.99},
     "diagonal covariance": {"spread": "diagonal"},
     "last mean": {"outcome": "last"},
@@ -52,6 +60,8 @@ FORMS: dict[str, dict[str, Any]] = {
     "margin 0": {"margin": 0.0},
     "penalty 1": {"penalty": 1.0},
     "penalty 10": {"penalty": 10.0},
+    "the pair alone": {"features": PAIR},
+    "five features": {"features": FIVE},
 }
 """Options beside the preset's."""
 
@@ -60,17 +70,6 @@ FRESH_FEW: dict[str, dict[str, Any]] = {
     "two days, not perturbed": {"perturb": 0},
 }
 """Options of policies that are trained on the first two of eight days."""
-
-NETWORKS: dict[str, dict[str, Any]] = {
-    "network": {},
-    "network, perturbed by 30": {"perturb": 30},
-    "network, 4 common records": {"records_per_member": 4, "population": 64},
-    "network, 4 common records, perturbed by 30": {
-        "records_per_member": 4,
-        "population": 64,
-        "perturb": 30,
-    },
-}
 
 
 def noised_suites(records: Sequence[Instance]) -> Suites:
@@ -115,28 +114,28 @@ def trainings(study: Study) -> list[Training]:
     add(BASE, ahead=list(LOOKAHEADS))
     for label, options in FORMS.items():
         add(label, **options)
-    for label, options in NETWORKS.items():
-        add(label, "paper", **options)
-    for feature in list_features(("breakdowns",)):
-        add(f"without {feature.name}", without=(feature.name,))
+    ppo = RivalConfig("ppo", BUDGETS["1.07"], {"look_every": 0})
+    rows.append(Training("PPO", records, ppo, suites, seeds=study.rival_seeds))
+    for name in NAMES:
+        add(f"without {name}", features=tuple(other for other in NAMES if other != name))
     for label, decisions in BUDGETS.items():
         if label != "1.07":
             add(f"best, {label} M", decisions=decisions)
-        if decisions >= BUDGETS["10"]:
-            linear: dict[str, Any] = {"hidden": (), "spread": "full", "population": 14}
-            add(f"best, linear, {label} M", decisions=decisions, **linear)
-    for label, decisions in BUDGETS.items():
-        if label != "1.07":
-            add(f"network, {label} M", "paper", decisions=decisions, curve_every=0)
     for left_out in records:
         others = tuple(record for record in records if record is not left_out)
         unseen = (("itself", (left_out,)), *noised_suites([left_out]))
-        add(f"left out {left_out.name}", own=others, play=unseen, ahead=("32, match", "32, even"))
-    for k in range(FRESH_SETS):
+        add(
+            f"left out {left_out.name}",
+            own=others,
+            play=unseen,
+            ahead=("known tasks", "32, match", "32, even"),
+        )
+    for k in range(FIRST_SET, FIRST_SET + FRESH_SETS):
         days = fresh_records(FRESH_TRAINING, 0, k)
         later = (("fresh", fresh_records(FRESH_UNSEEN, FRESH_TRAINING, k)),)
-        add(f"fresh best, set {k}", own=days, play=later, ahead=("32, even",))
-        add(f"fresh network, set {k}", "paper", own=days, play=later, decisions=None)
+        add(f"fresh best, set {k}", own=days, play=later, ahead=("known tasks", "32, even"))
+        ppo = RivalConfig("ppo", BUDGETS["1.07"], {"look_every": 0})
+        rows.append(Training(f"fresh PPO, set {k}", days, ppo, later, seeds=1))
         for label, options in FRESH_FEW.items():
             add(f"fresh {label}, set {k}", own=days[:2], play=later, **options)
     return rows
@@ -148,9 +147,11 @@ def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]
     folds = [label for label in results if label.startswith("left out ")]
     fresh = [label for label in results if label.startswith("fresh")]
     main = {label: runs for label, runs in results.items() if label not in {*folds, *fresh}}
-    for suite in ("dmh-train", *(f"noised-{m}" for m in MAGNITUDES)):
+    records = load_suite("dmh-train")
+    for suite, instances in (("dmh-train", records), *noised_suites(records)):
         rows = study.rows(main, suite)
         rows += study.rows({BASE: results.get(BASE, [])}, suite, ahead=True)
+        rows += study.rule_rows(suite, instances, rules=RULES)
         title = f"Forms, features, budgets and lookahead, played on {suite}"
         found.append(spread_table(f"{NAME}-{suite.removeprefix('dmh-')}", title, rows, BASE))
     for suite in ("itself", *(f"noised-{m}" for m in MAGNITUDES)):
@@ -159,16 +160,16 @@ def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]
         if joined:
             found.append(spread_table(f"{NAME}-left-out-{suite}", title, joined, "left out"))
     rows = []
-    for kind in ("best", "network", *FRESH_FEW):
+    for kind in ("best", "PPO", *FRESH_FEW):
         own = {label: results[label] for label in fresh if label.startswith(f"fresh {kind}, set")}
         rows += _join(study, own, "fresh", f"fresh {kind}")
     if rows:
         unseen = [
             record
-            for k in range(FRESH_SETS)
+            for k in range(FIRST_SET, FIRST_SET + FRESH_SETS)
             for record in fresh_records(FRESH_UNSEEN, FRESH_TRAINING, k)
         ]
-        rows += study.rule_rows("fresh", unseen)
+        rows += study.rule_rows("fresh", unseen, rules=RULES)
         title = "Fresh records of one process, trained on eight: five sets"
         found.append(spread_table(f"{NAME}-fresh", title, rows, "fresh best"))
     return found

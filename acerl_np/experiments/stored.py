@@ -20,7 +20,7 @@ import numpy as np
 
 from acerl_np.experiments.jobs import Training, hash_code, list_versions
 from acerl_np.experiments.study import Finished, Study
-from acerl_np.experiments.study_tables import Measured
+from acerl_np.experiments.study_tables import RULE_ROWS, Measured
 from acerl_np.problem.instance import Instance
 from acerl_np.support.errors import InputError
 from acerl_np.support.files import write_atomically
@@ -237,7 +237,11 @@ class StoredStudy(Study):
         return Finished(seed, (), makespan, tardiness, history, none, none, none, none)
 
     def rule_rows(
-        self, suite: str, instances: Sequence[Instance], blocks: int | None = None
+        self,
+        suite: str,
+        instances: Sequence[Instance],
+        blocks: int | None = None,
+        rules: Sequence[str] = RULE_ROWS,
     ) -> list[Measured]:
         """Return what the rules have played, blocks of trials as seeds."""
         return [
@@ -245,5 +249,5 @@ class StoredStudy(Study):
                 row, *(np.array([own[k] for own in blocks.values()]).swapaxes(0, 1) for k in (0, 1))
             )
             for (row, own_suite), blocks in self._read(RULES).items()
-            if own_suite == suite
+            if own_suite == suite and row in rules
         ]

@@ -240,15 +240,19 @@ class Study:
         return found
 
     def rule_rows(
-        self, suite: str, instances: Sequence[Instance], blocks: int | None = None
+        self,
+        suite: str,
+        instances: Sequence[Instance],
+        blocks: int | None = None,
+        rules: Sequence[str] = RULE_ROWS,
     ) -> list[Measured]:
-        """Play the rules of the paper's tables on a suite once, some blocks of trials, else one a seed."""
+        """Play rules on a suite once, some blocks of trials, else one a seed."""
         if suite in self.rules:
             return self.rules[suite]
         shape = (len(instances), blocks or self.seeds, self.trials)
         playing = Playing(self.trials * shape[1], threads=self.threads)
         rows = []
-        for rule in RULE_ROWS:
+        for rule in rules:
             trials = play_policy(rule, list(instances), playing)
             parts = (trials.makespan.reshape(shape), trials.tardiness.reshape(shape))
             rows.append(Measured(rule, *parts))

@@ -19,7 +19,7 @@ MOST_TASKS, MOST_VEHICLES, MOST_STEPS = 24, 12, 12
 """Tasks and vehicles that are looked at, those of the least keys, and tasks that are completed."""
 
 FAVOUR_LOADED, FAVOUR_SLACK, MOST_SLACK = 0.5, 0.3, 1.7
-"""Of the key by which tasks are completed: shares of the loaded trip, and of the slack, at most so many units."""
+"""Of the key of a task: shares of its loaded trip and of its slack, the most slack in units of time."""
 
 UNKNOWN = 1e11
 """s; nobody knows when a vehicle is free that should be so later than that."""
@@ -62,11 +62,12 @@ class Completion(NamedTuple):
     slowdown : ndarray(float64, (W,)), as FLEET_SLOWDOWN
     reach : ndarray(float64, (W, K)), s, from where it is free to each pickup
     loaded : ndarray(float64, (W, K)), s, pickup to delivery, handling included
-    end, key : ndarray(float64, (2, W, K)), s, when each vehicle would deliver each task next and how soon that
-        should come; in row 0 from where it is free, in row 1 from where `complete` has brought it
+    end, key : ndarray(float64, (2, W, K)), s, when each vehicle would deliver each task next, and the key of
+        that, the least comes first; in row 0 from where it is free, in row 1 from where `complete` has
+        brought it
     offset : ndarray(float64, (W, K)), s, the part of a key that does not change; inf for what it cannot carry
-    first, second : ndarray(int64, (W,)), tasks that come first and next for each vehicle, -1 for none
-    first_key, second_key : ndarray(float64, (W,)), their keys
+    first : ndarray(int64, (W,)), the task that comes first for each vehicle, -1 for none
+    first_key : ndarray(float64, (W,)), its key
     rest : ndarray(float64, (W,)), s, and site : ndarray(int64, (W,))
         During the completion: until each vehicle is free, and where.
     row, best : ndarray(int64, (W,)), and bound : ndarray(float64, (W,))
@@ -104,9 +105,7 @@ class Completion(NamedTuple):
     key: np.ndarray
     offset: np.ndarray
     first: np.ndarray
-    second: np.ndarray
     first_key: np.ndarray
-    second_key: np.ndarray
     rest: np.ndarray
     site: np.ndarray
     row: np.ndarray
@@ -145,9 +144,7 @@ def allocate_completion(n_vehicles: int, n_tasks: int) -> Completion:
         key=np.empty((2, w, k)),
         offset=np.empty((w, k)),
         first=np.empty(by_vehicle, np.int64),
-        second=np.empty(by_vehicle, np.int64),
         first_key=np.empty(by_vehicle),
-        second_key=np.empty(by_vehicle),
         rest=np.empty(by_vehicle),
         site=np.empty(by_vehicle, np.int64),
         row=np.empty(by_vehicle, np.int64),
@@ -177,7 +174,7 @@ def find_halt(problem, state, b, v, planned_breakdowns):
 
 @inner_kernel
 def find_free(problem, state, b, v, planned_breakdowns):
-    """Return the seconds until vehicle v is free, inf if nobody knows, and the site, -1 for where it stands."""
+    """Return the seconds until vehicle v is free, inf if nobody knows, and where, -1 for where it stands."""
     i = state.episode[b, S.EPISODE_INSTANCE]
     vehicle = state.vehicle[b, v]
     status = vehicle[S.VEHICLE_STATUS]
@@ -336,34 +333,34 @@ def gather(problem, state, b, planned_breakdowns, own):
             if not may_carry(problem, i, v, task):
                 own.offset[w, k] = np.inf
             rate_next(own, 0, w, k, own.free[w] + own.reach[w, k] + own.loaded[w, k])
-        find_next(own, 0, w, own.n[0], np.int64(-1))
+        find_next(own, 0, w, own.n[0])
         own.first[w], own.first_key[w] = own.best[w], own.bound[w]
-        find_next(own, 0, w, own.n[0], own.first[w])
-        own.second[w], own.second_key[w] = own.best[w], own.bound[w]
 
 
 @inner_kernel
 def rate_next(own, row, w, k, end):
-    """Note that vehicle w would deliver task k at `end` s, but for a breakdown before, and its key; return this.
+    """Note that vehicle w would deliver task k at `end` s, but for a breakdown before; return its key.
 
     Of a task that w cannot carry or reach the key is above `NEVER_NEXT`, or no number.
     """
     if own.halt[w] <= end + NOISE and own.rest[w] < own.halt[w]:
         end += own.back[w] - own.rest[w]
-    key = round_sum(end + FAVOUR_SLACK * min(own.due[k] - end, own.most_slack[0]) + own.offset[w, k])
+    key = round_sum(
+        end + FAVOUR_SLACK * min(own.due[k] - end, own.most_slack[0]) + own.offset[w, k]
+    )
     own.end[row, w, k] = end
     own.key[row, w, k] = key
     return key
 
 
 @inner_kernel
-def find_next(own, row, w, n_left, but):
-    """Find the task that vehicle w would take next of those left, but for one; -1 for none. The first of equals."""
+def find_next(own, row, w, n_left):
+    """Find the task of those left that vehicle w would take next, -1 for none. The first of equals."""
     best, least = np.int64(-1), NEVER_NEXT
     for n in range(n_left):
         k = own.left[n]
         key = own.key[row, w, k]
-        if k != but and (key < least or (key == least and k < best)):
+        if key < least or (key == least and k < best):
             best, least = k, key
     own.best[w] = best
     own.bound[w] = least
@@ -371,7 +368,7 @@ def find_next(own, row, w, n_left, but):
 
 @inner_kernel
 def follow(distance, problem, own, w, n_left):
-    """Rate the tasks that are left for vehicle w from where it is free now; find the one it would take next."""
+    """Rate the tasks that are left for vehicle w, from where it is free now; find its next one."""
     site, row = own.site[w], own.slowdown[w]
     best, least = np.int64(-1), NEVER_NEXT
     for n in range(n_left):
@@ -400,7 +397,7 @@ def take_next(own, n_left):
                 w, least = np.int64(x), own.bound[x]
         if w < 0 or not own.is_done[own.best[w]]:
             return w
-        find_next(own, own.row[w], w, n_left, np.int64(-1))
+        find_next(own, own.row[w], w, n_left)
 
 
 @inner_kernel
@@ -414,17 +411,13 @@ def complete(problem, i, own, w, u):
     for x in range(own.n[1]):
         own.rest[x] = own.free[x]
         own.row[x] = 0
-        second = own.first[x] == u
-        own.best[x] = own.second[x] if second else own.first[x]
-        own.bound[x] = own.second_key[x] if second else own.first_key[x]
+        own.best[x], own.bound[x] = own.first[x], own.first_key[x]
     total, total_late, n_late, least_slack, empty = 0.0, 0.0, 0.0, np.inf, own.reach[w, u]
     end = own.reach[w, u] + own.loaded[w, u]
     task = u
     if own.halt[w] <= end + NOISE:  # the task waits on, and whoever wanted it still does
         own.rest[w] = own.back[w]
         own.site[w] = own.pickup[u]
-        for x in range(own.n[1]):
-            own.best[x], own.bound[x] = own.first[x], own.first_key[x]
         task = np.int64(-1)
     while True:
         if task >= 0:

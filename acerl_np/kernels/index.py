@@ -13,7 +13,13 @@ import numpy as np
 
 from acerl_np.kernels import completion as C
 from acerl_np.kernels import state as S
-from acerl_np.kernels.completion import Completion, allocate_completion, complete, gather, keep_least
+from acerl_np.kernels.completion import (
+    Completion,
+    allocate_completion,
+    complete,
+    gather,
+    keep_least,
+)
 from acerl_np.kernels.events import has_choice
 from acerl_np.kernels.network import draw_softmax
 from acerl_np.kernels.random import draw_uniform
@@ -57,7 +63,7 @@ class Pairs(NamedTuple):
     vehicle, position : ndarray(int32, (P,)), idle vehicle, and position of the task in the pool
     score : ndarray(float64, (P,))
     x : ndarray(float32, (P, N_INDEX_FEATURES)), features of each pair
-    place : ndarray(int64, (W * K, 2)), vehicle and task, as the completion numbers them, of all that are possible
+    place : ndarray(int64, (W * K, 2)), vehicle and task of all that are possible, by the completion's numbers
     lead, weight : ndarray(float64, (W * K,)), their priorities and keys; `weight` is also scratch of a draw
     kept : ndarray(int64, (P,)), those that are compared
     completion : Completion, of W vehicles and K tasks

@@ -3,10 +3,11 @@
 A pair of an idle vehicle and a waiting task is scored from features in units of the floor; the pair of the
 largest score is taken. Half of the features finish the plan: the vehicle takes the task, and all tasks that
 wait already follow greedily. Nothing depends on the number of vehicles, tasks or sites, so that one policy
-serves any fleet and floor. Such priority indices are common in dispatching (Panwalkar and Iskander, "A survey
-of scheduling rules", Operations Research 25 (1977) 45-61); completing a partial plan by a rule to rate its next
-step is the pilot method (Duin and Voss, "The pilot method", Networks 34 (1999) 181-191). Here the function is
-learned.
+serves any fleet and floor.
+
+Such priority indices are common in dispatching (Panwalkar and Iskander, "A survey of scheduling rules",
+Operations Research 25 (1977) 45-61); to complete a partial plan by a rule in order to rate its next step is the
+pilot method (Duin and Voss, "The pilot method", Networks 34 (1999) 181-191). Here the function is learned.
 """
 
 from __future__ import annotations

@@ -60,7 +60,9 @@ def explain_choice(
         listed = zip(pairs.vehicle[:n].tolist(), tasks.tolist(), pairs.score[:n], strict=True)
         found = [Alternative(w, task, "", float(score)) for w, task, score in listed]
         own = _best_with(found, v, int(state.pool[b, position]), "")
-        return Reason("index", "score", own, *_compare_best(decider, problem, state, b, v, position))
+        return Reason(
+            "index", "score", own, *_compare_best(decider, problem, state, b, v, position)
+        )
     name = RULE_NAMES[rule]
     if isinstance(decider, YardstickDecider):
         n_vehicles = problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_N_VEHICLES]
@@ -180,7 +182,9 @@ def _compare_futures(ahead: Ahead, state: State, b: int, chosen: tuple[int, int,
         write_objective({name: x for name, x in zip(MEASURES, row, strict=True) if x})
         for row in ahead.future.goal.tolist()
     )
-    measure = f"mean {objective} of the futures" if ahead.n_futures > 1 else f"{objective} of what waits"
+    measure = (
+        f"mean {objective} of the futures" if ahead.n_futures > 1 else f"{objective} of what waits"
+    )
     if ahead.cost_limit < np.inf:
         measure += f", with a penalty for {cost}"
     if unit := find_unit(objective):
