@@ -187,7 +187,7 @@ def tabulate_short(evidence: Evidence) -> str:
     names = {
         "ACERL": "here, a slot for each task (the default)",
         "slots of the tasks: place in the pool": "the same in pool order (`--slots pool`)",
-        learning.BEST_PRESET: "an index policy (`--preset best`), 3 million decisions",
+        learning.BEST_PRESET: "an index policy (`--preset best`), a million decisions",
         "PPO": "PPO, masked, its reward scaled on these records ([rivals](docs/rivals.md))",
         "STD": "best rule by makespan, STD",
         "EDD": "best rule by the limit, EDD",

@@ -30,17 +30,8 @@ NEVER_NEXT, PRIORITY = 1e13, 1e7
 NOISE = 0.5e-9
 """s, of a sum: it moves no breakdown behind the end of a trip."""
 
-N_RESULTS = 8
-(
-    LAST_END,
-    SUM_COMPLETION,
-    TOTAL_LATE,
-    N_LATE,
-    LEAST_SLACK,
-    EMPTY,
-    IMBALANCE,
-    SUM_END,
-) = range(N_RESULTS)
+N_RESULTS = 5
+LAST_END, TOTAL_LATE, N_LATE, EMPTY, IMBALANCE = range(N_RESULTS)
 
 
 class Completion(NamedTuple):
@@ -76,12 +67,9 @@ class Completion(NamedTuple):
     most_slack : ndarray(float64, (1,)), s
     result : ndarray(float64, (N_RESULTS,)), what the last completion came to
         LAST_END : s, when the last vehicle is free
-        SUM_COMPLETION : s, of all tasks
         TOTAL_LATE, N_LATE : s late in all, and late tasks, each by the weight of its class
-        LEAST_SLACK : s
         EMPTY : s without a load
         IMBALANCE : s between the first and the last vehicle
-        SUM_END : s, of all vehicles
     lead, least : ndarray(float64, (max(V, M),)), see `keep_least`, of each waiting task or of each vehicle
     """
 
@@ -412,7 +400,7 @@ def complete(problem, i, own, w, u):
         own.rest[x] = own.free[x]
         own.row[x] = 0
         own.best[x], own.bound[x] = own.first[x], own.first_key[x]
-    total, total_late, n_late, least_slack, empty = 0.0, 0.0, 0.0, np.inf, own.reach[w, u]
+    total_late, n_late, empty = 0.0, 0.0, own.reach[w, u]
     end = own.reach[w, u] + own.loaded[w, u]
     task = u
     if own.halt[w] <= end + NOISE:  # the task waits on, and whoever wanted it still does
@@ -429,11 +417,9 @@ def complete(problem, i, own, w, u):
             own.left[n] = own.left[n_left]
             own.rest[w] = end
             own.site[w] = own.delivery[task]
-            total += end
-            slack = own.due[task] - end
-            least_slack = min(least_slack, slack)
-            if slack < -1e-9:
-                total_late -= own.weight[task] * slack
+            late = end - own.due[task]
+            if late > 1e-9:
+                total_late += own.weight[task] * late
                 n_late += own.weight[task]
         if n_left == 0 or own.n[0] - n_left >= MOST_STEPS:
             break
@@ -445,17 +431,13 @@ def complete(problem, i, own, w, u):
         end = own.end[own.row[w], w, task]
         begin = own.back[w] if own.rest[w] < own.halt[w] <= end else own.rest[w]
         empty += end - begin - own.loaded[w, task]
-    last, soonest, ends = 0.0, np.inf, 0.0
+    last, soonest = 0.0, np.inf
     for x in range(own.n[1]):
         if own.rest[x] < np.inf:
             last = max(last, own.rest[x])
             soonest = min(soonest, own.rest[x])
-            ends += own.rest[x]
     own.result[LAST_END] = last
-    own.result[SUM_COMPLETION] = total
     own.result[TOTAL_LATE] = total_late
     own.result[N_LATE] = n_late
-    own.result[LEAST_SLACK] = least_slack
     own.result[EMPTY] = empty
     own.result[IMBALANCE] = last - soonest
-    own.result[SUM_END] = ends

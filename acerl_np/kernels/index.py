@@ -29,14 +29,14 @@ from acerl_np.support.compiled import inner_kernel
 F = np.float32
 
 # Those of a completion come last, in the order of its results.
-N_INDEX_FEATURES = 14
-APPROACH, LOADED, SLACK, URGENCY, LATENESS, WAITING, COMPLETED = range(7)
+N_INDEX_FEATURES = 10
+APPROACH, LOADED, SLACK, LATENESS, WAITING, COMPLETED = range(6)
 
 MOST_PAIRS = 24
 """Pairs that are compared, those of the least keys."""
 
 FAR = 4.0
-"""Units of time at which times to spare are cut."""
+"""Units of time at which the time to spare is cut."""
 
 
 class Index(NamedTuple):
@@ -101,12 +101,6 @@ def allocate_pairs(n_vehicles: int, n_tasks: int) -> Pairs:
 
 
 @inner_kernel
-def clip(x, low, high):
-    """Return x cut to the range from low to high."""
-    return min(max(x, low), high)
-
-
-@inner_kernel
 def write_features(problem, state, b, index, own, w, k, x):
     """Write the features of the pair of vehicle w and task k of a completion."""
     i = state.episode[b, S.EPISODE_INSTANCE]
@@ -115,8 +109,7 @@ def write_features(problem, state, b, index, own, w, k, x):
     slack = (own.due[k] - own.reach[w, k] - own.loaded[w, k]) * per_second
     x[APPROACH] = own.reach[w, k] * per_second
     x[LOADED] = own.loaded[w, k] * per_second
-    x[SLACK] = clip(slack, 0.0, FAR)
-    x[URGENCY] = clip(1.0 - slack, 0.0, 1.0)
+    x[SLACK] = min(max(slack, 0.0), FAR)
     x[LATENESS] = max(0.0, -slack)
     x[WAITING] = (np.float64(state.episode[b, S.EPISODE_TIME]) - since) * per_second
     if index.used[len(index.used) - 1] < COMPLETED:
@@ -124,7 +117,6 @@ def write_features(problem, state, b, index, own, w, k, x):
     complete(problem, i, own, w, k)
     for n in range(C.N_RESULTS):
         x[COMPLETED + n] = own.result[n] * (1.0 if n == C.N_LATE else per_second)
-    x[COMPLETED + C.LEAST_SLACK] = clip(x[COMPLETED + C.LEAST_SLACK], -FAR, FAR)
 
 
 @inner_kernel

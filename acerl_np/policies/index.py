@@ -53,18 +53,14 @@ class Feature(NamedTuple):
 FEATURES = (
     Feature("approach", 0.4, "s", "way to the pickup"),
     Feature("loaded", 0.4, "s", "way from pickup to delivery, handling included"),
-    Feature("slack", 0.7, "s", "time to spare if taken now, at most four units"),
-    Feature("urgency", 0.35, "s", "what lacks to one unit of time to spare"),
-    Feature("lateness", 1.3, "s", "lateness if taken now"),
-    Feature("waiting", 0.9, "s", "time that the task has waited"),
-    Feature("last_end", 2.3, "s", "time until all that wait are done"),
-    Feature("sum_completion", 5.7, "s", "time until each of them is done, in all"),
-    Feature("total_late", 1.15, "s", "lateness of all of them"),
-    Feature("n_late", 1.0, "", "number of them that will be late"),
-    Feature("least_slack", 2.3, "s", "time that the tightest of them has to spare"),
-    Feature("empty", 1.15, "s", "way to all their pickups"),
-    Feature("imbalance", 1.15, "s", "time between the first and the last vehicle's end"),
-    Feature("sum_end", 3.4, "s", "time until each vehicle is done, in all"),
+    Feature("slack", 0.5, "s", "time to spare if taken now, at most four units"),
+    Feature("lateness", 0.5, "s", "lateness if taken now"),
+    Feature("waiting", 0.5, "s", "time that the task has waited"),
+    Feature("last_end", 0.25, "s", "time until all that wait are done"),
+    Feature("total_late", 0.5, "s", "lateness of all of them"),
+    Feature("n_late", 0.3, "", "number of them that will be late"),
+    Feature("empty", 0.45, "s", "way to all their pickups"),
+    Feature("imbalance", 0.4, "s", "time between the first and the last vehicle's end"),
 )
 NAMES = tuple(feature.name for feature in FEATURES)
 
