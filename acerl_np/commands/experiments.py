@@ -43,7 +43,7 @@ STUDIES = {
     "ablation": "ranking, sampler, single records; 44 rows",
     "all": "these four, the paper's studies; 62 rows",
     "learning": "one setting changed at a time: what training needs; 38 rows",
-    "generalisation": "forms of policy, features, budgets, lookahead, records left out; 77 rows",
+    "generalisation": "index policies: settings, features, budgets, lookahead, records left out, fresh days",
     "rival-settings": "what is not known of the compared learners, searched; 40 rows",
 }
 
