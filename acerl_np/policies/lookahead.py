@@ -139,7 +139,7 @@ class Lookahead(BasePolicy):
         objective: str | Goal = "makespan",
         cost_limit: float | None = None,
         penalty: float = 5.0,
-        margin: float = 5.0,
+        margin: float = 10.0,
         horizon: float | None = None,
     ) -> None:
         if isinstance(policy, str):
