@@ -243,9 +243,6 @@ class Look:
     def slack(self):
         return cut(self.units(self.spare), 0.0, FAR)
 
-    def urgency(self):
-        return cut(1.0 - self.units(self.spare), 0.0, 1.0)
-
     def lateness(self):
         return max(0.0, -self.units(self.spare))
 
@@ -255,26 +252,17 @@ class Look:
     def last_end(self):
         return self.units(max(self.ends()))
 
-    def sum_completion(self):
-        return self.units(sum(end for _, end in self.steps))
-
     def total_late(self):
         return self.units(self.weigh_late(lambda late: late))
 
     def n_late(self):
         return self.weigh_late(lambda late: 1.0)
 
-    def least_slack(self):
-        return cut(self.units(min(self.spares())), -FAR, FAR)
-
     def empty(self):
         return self.units(sum(self.empties))
 
     def imbalance(self):
         return self.units(max(self.ends()) - min(self.ends()))
-
-    def sum_end(self):
-        return self.units(sum(self.ends()))
 
 
 def score(look, features, theta):

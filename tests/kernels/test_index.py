@@ -228,49 +228,37 @@ At 0 s       (0, 0) (0, 1) (1, 0) (1, 1)
 approach        0.5    1.5    1.0    0.0
 loaded          1.0    2.0    1.0    2.0
 slack           0.5    1.5    0.0    3.0
-urgency         0.5    0.0    1.0    0.0
 lateness        0.0    0.0    0.0    0.0
 waiting         0.0    0.0    0.0    0.0
 last_end        2.0    4.0    4.0    2.0
-sum_completion  3.5    6.0    6.0    3.5
 total_late      0.0    0.0    0.0    0.0
 n_late          0.0    0.0    0.0    0.0
-least_slack     0.5    0.0    0.0    0.5
 empty           0.5    2.5    1.0    0.5
 imbalance       0.5   0.75    4.0    0.5
-sum_end         3.5   7.25    4.0    3.5
 
 Then         (1, 0)
 approach        0.0
 loaded          2.0
 slack           3.0
-urgency         0.0
 lateness        0.0
 waiting         0.0
 last_end        2.0
-sum_completion  2.0
 total_late      0.0
 n_late          0.0
-least_slack     3.0
 empty           0.0
 imbalance       0.5
-sum_end         3.5
 
 At 64 s      (0, 0) (1, 0)
 approach        1.5    0.0
 loaded          0.5    0.5
 slack           0.0    0.5
-urgency         1.0    0.5
 lateness        1.0    0.0
 waiting        1/16   1/16
 last_end        2.0    0.5
-sum_completion  2.0    0.5
 total_late      2.5    0.0
 n_late          2.5    0.0
-least_slack    -1.0    0.5
 empty           1.5    0.0
 imbalance       2.0    0.5
-sum_end         2.0    0.5
 """
 
 

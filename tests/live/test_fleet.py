@@ -137,7 +137,7 @@ def test_out_of_service_after_its_task_and_broken_meanwhile():
 
 def test_an_index_policy_counts_only_vehicles_in_service():
     """One that leaves, and one that has left, take no task and are not waited for."""
-    policy = IndexPolicy.of_weights(approach=-1.0, last_end=-1.0, imbalance=-1.0, sum_end=-1.0)
+    policy = IndexPolicy.of_weights(approach=-1.0, last_end=-1.0, imbalance=-1.0)
 
     def decide(*more):
         fleet = (("v0", "a"), ("v1", "b"), *((vehicle, "e") for vehicle in more))
