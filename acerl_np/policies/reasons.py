@@ -104,7 +104,7 @@ def _compare_best(
         found.append(Part(feature.words, feature.unit, float(factor * difference), value))
     found.sort(key=lambda part: -abs(part.value))
     parts = tuple(part for part in found[:MOST_PARTS] if part.value != 0.0)
-    if index.used[-1] < COMPLETED:
+    if not parts or index.used[-1] < COMPLETED:
         return parts, ()
     outlooks = []
     is_cut = state.episode[b, S.EPISODE_POOL_SIZE] > MOST_STEPS

@@ -322,6 +322,25 @@ def test_the_parts_of_a_score_by_hand():
     assert dispatcher.decide(0.0)[0].describe() == "v0 takes near"
 
 
+def test_what_becomes_of_all_that_waits_by_hand():
+    """Near first: at c after 20 s, at b with far after 50 s. Far first: at b after 50 s, at c after 60 s."""
+    dispatcher = make(IndexPolicy.of_weights(last_end=-1.0), explain=True)
+    dispatcher.feed(TaskArrived(5.0, "far", "d", "b", 900.0))
+    dispatcher.feed(TaskArrived(5.0, "near", "b", "c", 25.0))
+    (given,) = dispatcher.decide(5.0)
+    outlook = "then all is done by 55 s, 0 s late in all; with v0 far: 65 s, 35 s late"
+    assert given.reason.outlook == outlook
+    assert given.describe().startswith(f"v0 takes near rather than v0 far: {outlook}; time until")
+
+
+def test_of_a_long_queue_the_next_tasks_are_spoken_of():
+    dispatcher = make(IndexPolicy.of_weights(approach=-1.0, last_end=-0.1), explain=True)
+    for k in range(13):
+        dispatcher.feed(TaskArrived(0.0, f"t{k}", "bcde"[k % 4], "a", 900.0))
+    (given,) = dispatcher.decide(0.0)
+    assert given.reason.outlook.startswith("then the next 12 are done by ")
+
+
 def test_reasons_of_other_policies():
     ahead = Lookahead(NEAREST, history=load_suite("dmh-train")[:2], futures=2)
     layout = load_layout("dmh")

@@ -103,7 +103,7 @@ def test_hostile_names_stay_data():
 
 
 def test_the_objective_and_the_parts_of_scores_are_in_the_data():
-    policy = IndexPolicy.of_weights(approach=-1.0, loaded=-1.0, lateness=0.5)
+    policy = IndexPolicy.of_weights(approach=-1.0, loaded=-1.0, total_late=-0.5)
     trace = trace_policy(policy, make_instance(), objective="late+0.05*waiting")
     [run] = read_data(make_replay(trace))["runs"]
     value = 100 * trace.late + 0.05 * trace.waiting
@@ -118,6 +118,10 @@ def test_the_objective_and_the_parts_of_scores_are_in_the_data():
         ]
         for row, part in zip(parts, decision.reason.parts, strict=True):
             assert row[2:] == pytest.approx(part[2:], rel=1e-2)
+        outlooks = written[8] if parts else []
+        for row, outlook in zip(outlooks, decision.reason.outlooks, strict=True):
+            assert (*row[:2], texts[row[2]]) == outlook[:3] and texts[row[2]] == "all is"
+            assert row[3:] == pytest.approx(outlook[3:], rel=1e-3)
     assert told > 10
     stopped = trace_policy(policy, make_instance(), objective="late", horizon=60.0)
     assert read_data(make_replay(stopped))["runs"][0]["objective"] == "late: –"
