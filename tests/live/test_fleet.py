@@ -334,10 +334,11 @@ def test_what_becomes_of_all_that_waits_by_hand():
 
 
 def test_of_a_long_queue_the_next_tasks_are_spoken_of():
-    dispatcher = make(IndexPolicy.of_weights(approach=-1.0, last_end=-0.1), explain=True)
+    policy = IndexPolicy.of_weights(approach=-1.0, waiting=0.5, last_end=-0.1)
+    dispatcher = make(policy, explain=True)
     for k in range(13):
-        dispatcher.feed(TaskArrived(0.0, f"t{k}", "bcde"[k % 4], "a", 900.0))
-    (given,) = dispatcher.decide(0.0)
+        dispatcher.feed(TaskArrived(float(k), f"t{k}", "bcde"[k % 4], "a", 900.0))
+    (given,) = dispatcher.decide(13.0)
     assert given.reason.outlook.startswith("then the next 12 are done by ")
 
 
