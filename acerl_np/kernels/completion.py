@@ -46,7 +46,7 @@ class Completion(NamedTuple):
     vehicle : ndarray(int64, (W,)), ascending
     pickup, delivery : ndarray(int64, (K,)), sites
     due : ndarray(float64, (K,)), s
-    weight, priority : ndarray(float64, (K,)); urgent : ndarray(float64, (K,)), s, by how much priority leads
+    weight : ndarray(float64, (K,)); urgent : ndarray(float64, (K,)), s, by how much priority leads
     free : ndarray(float64, (W,)), s, until each vehicle is free
     halt, back : ndarray(float64, (W,)), s, until its next planned breakdown, inf without, and its repair
     pace : ndarray(float64, (W,)), s/m
@@ -80,7 +80,6 @@ class Completion(NamedTuple):
     delivery: np.ndarray
     due: np.ndarray
     weight: np.ndarray
-    priority: np.ndarray
     urgent: np.ndarray
     free: np.ndarray
     halt: np.ndarray
@@ -110,40 +109,19 @@ class Completion(NamedTuple):
 def allocate_completion(n_vehicles: int, n_tasks: int) -> Completion:
     """Return room for so many vehicles and tasks."""
     k, w = min(MOST_TASKS, n_tasks), min(MOST_VEHICLES, n_vehicles)
-    by_task, by_vehicle = (k,), (w,)
+    largest = max(n_vehicles, n_tasks)
+    whole = {"n": 2, "position": k, "vehicle": w, "pickup": k, "delivery": k, "left": k}
+    whole |= dict.fromkeys(("first", "site", "row", "best"), w)
+    real: dict[str, int | tuple[int, ...]] = dict.fromkeys(("due", "weight", "urgent"), k)
+    real |= dict.fromkeys(("free", "halt", "back", "pace", "slowdown"), w)
+    real |= dict.fromkeys(("first_key", "rest", "bound"), w)
+    real |= dict.fromkeys(("reach", "loaded", "offset"), (w, k))
+    real |= {"end": (2, w, k), "key": (2, w, k), "most_slack": 1, "result": N_RESULTS}
+    real |= {"lead": largest, "least": largest}
     return Completion(
-        n=np.zeros(2, np.int64),
-        position=np.empty(by_task, np.int64),
-        vehicle=np.empty(by_vehicle, np.int64),
-        pickup=np.empty(by_task, np.int64),
-        delivery=np.empty(by_task, np.int64),
-        due=np.empty(by_task),
-        weight=np.empty(by_task),
-        priority=np.empty(by_task),
-        urgent=np.empty(by_task),
-        free=np.empty(by_vehicle),
-        halt=np.empty(by_vehicle),
-        back=np.empty(by_vehicle),
-        pace=np.empty(by_vehicle),
-        slowdown=np.empty(by_vehicle),
-        reach=np.empty((w, k)),
-        loaded=np.empty((w, k)),
-        end=np.empty((2, w, k)),
-        key=np.empty((2, w, k)),
-        offset=np.empty((w, k)),
-        first=np.empty(by_vehicle, np.int64),
-        first_key=np.empty(by_vehicle),
-        rest=np.empty(by_vehicle),
-        site=np.empty(by_vehicle, np.int64),
-        row=np.empty(by_vehicle, np.int64),
-        best=np.empty(by_vehicle, np.int64),
-        bound=np.empty(by_vehicle),
-        is_done=np.empty(by_task, np.bool_),
-        left=np.empty(by_task, np.int64),
-        most_slack=np.empty(1),
-        result=np.zeros(N_RESULTS),
-        lead=np.empty(max(n_vehicles, n_tasks)),
-        least=np.empty(max(n_vehicles, n_tasks)),
+        is_done=np.empty(k, np.bool_),
+        **{name: np.zeros(n, np.int64) for name, n in whole.items()},
+        **{name: np.zeros(shape) for name, shape in real.items()},
     )
 
 
@@ -282,12 +260,13 @@ def gather(problem, state, b, planned_breakdowns, own):
         own.delivery[k] = problem.ends[i, task, S.ENDS_DELIVERY]
         own.due[k] = find_due(problem, i, task) - now
         own.weight[k] = find_weight(problem, i, task)
-        own.priority[k] = problem.record[i, task, S.RECORD_PRIORITY]
-    for k in range(own.n[0]):
         own.urgent[k] = 0.0
         if problem.instance[i, S.INSTANCE_HAS_PRIORITIES]:
+            priority = problem.record[i, task, S.RECORD_PRIORITY]
             for j in range(own.n[0]):
-                own.urgent[k] += PRIORITY if own.priority[j] < own.priority[k] else 0.0
+                other = state.pool[b, own.position[j]]
+                if problem.record[i, other, S.RECORD_PRIORITY] < priority:
+                    own.urgent[k] += PRIORITY
     if n_vehicles > MOST_VEHICLES:
         for v in range(n_vehicles):
             own.least[v] = np.inf

@@ -136,7 +136,7 @@ def score_pairs(problem, state, b, index, row, pairs):
         for k in range(own.n[0]):
             if is_offered(problem, i, v, state.pool[b, own.position[k]], priority):
                 pairs.place[n, 0], pairs.place[n, 1] = w, k
-                pairs.lead[n] = own.priority[k]
+                pairs.lead[n] = own.urgent[k]
                 pairs.weight[n] = own.key[0, w, k]
                 n += 1
     pairs.n[0] = keep_least(pairs.lead, pairs.weight, n, MOST_PAIRS, pairs.kept)

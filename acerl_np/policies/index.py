@@ -6,8 +6,9 @@ wait already follow greedily. Nothing depends on the number of vehicles, tasks o
 serves any fleet and floor.
 
 Such priority indices are common in dispatching (Panwalkar and Iskander, "A survey of scheduling rules",
-Operations Research 25 (1977) 45-61); to complete a partial plan by a rule in order to rate its next step is the
-pilot method (Duin and Voss, "The pilot method", Networks 34 (1999) 181-191). Here the function is learned.
+Operations Research 25 (1977) 45-61); to complete a partial plan by a rule in order to rate its next step is
+the pilot method (Duin and Voss, "The pilot method", Networks 34 (1999) 181-191). Here the function is
+learned.
 """
 
 from __future__ import annotations
