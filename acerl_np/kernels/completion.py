@@ -240,7 +240,7 @@ def gather(problem, state, b, planned_breakdowns, own):
     most_slack = MOST_SLACK * problem.unit[i, S.UNIT_SECONDS]
     if size > MOST_TASKS:
         for k in range(size):
-            own.lead[k], own.least[k] = -1.0, np.inf
+            own.lead[k], own.least[k] = -np.inf, np.inf
         for v in range(n_vehicles):
             if state.vehicle[b, v, S.VEHICLE_STATUS] != S.IDLE:
                 continue
@@ -283,7 +283,6 @@ def gather(problem, state, b, planned_breakdowns, own):
     own.n[1] = keep_least(own.lead, own.least, n_vehicles, MOST_VEHICLES, own.vehicle)
     for k in range(own.n[0]):
         own.left[k] = k
-        own.is_done[k] = False
     own.most_slack[0] = most_slack
     for w in range(own.n[1]):
         v = own.vehicle[w]

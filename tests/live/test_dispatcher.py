@@ -434,6 +434,20 @@ def test_heavy_tasks_go_to_vehicles_that_carry_them():
     assert dispatcher.assign(1.0, "small", "full").vehicle == "small"
 
 
+def test_behind_many_tasks_that_it_cannot_carry_a_vehicle_finds_its_own():
+    """However low the priority of these: only what an idle vehicle may carry is compared."""
+    data = load_layout("dmh").to_dict()
+    data["vehicles"] = [{"id": f"v{k}", "start": "carport", "capacity": k} for k in (1, 9)]
+    dispatcher = Dispatcher(Layout.from_dict(data), IndexPolicy.of_weights(approach=-1.0))
+    for k in range(30):
+        dispatcher.feed(TaskArrived(0.0, f"heavy{k}", "st1", "st2", 99.0, demand=9.0))
+    dispatcher.feed(TaskArrived(0.0, "light", "st1", "st2", 99.0, demand=1.0, priority=-5.0))
+    assert {(own.vehicle, own.task == "light") for own in dispatcher.decide(0.0)} == {
+        ("v1", True),
+        ("v9", False),
+    }
+
+
 def test_any_number_of_tasks_waits(policy):
     """More than the first room; served ones make room again."""
     for chosen in ("FCFS", policy):
