@@ -53,7 +53,7 @@ JIT = not numba.config.DISABLE_JIT
 
 INDEX = IndexPolicy.of_weights(approach=-1.0, loaded=-0.7, lateness=0.6, waiting=0.3, slack=0.2)
 COMPLETING = IndexPolicy.of_weights(
-    approach=-1.0, loaded=0.3, last_end=-0.3, total_late=-1.0, imbalance=-1.5, least_slack=0.2
+    approach=-1.0, loaded=0.3, last_end=-0.3, total_late=-1.0, imbalance=-1.5, n_late=-0.2
 )
 PLAN = StaticPlan(("v1", "v0", "v2"), {"v0": "STD", "v1": "NVF", "v2": "EDD"})
 
