@@ -24,7 +24,6 @@ RANDOM_TRIALS = 10
 EFFECTS = {
     ("way ",): ("prefers a short", "prefers a long"),
     ("time ", "lateness "): ("prefers little", "prefers much"),
-    ("what ",): ("prefers little of", "prefers much of"),
     ("",): ("prefers a small", "prefers a large"),
 }
 """What a negative and a positive weight do, by how the words of their feature begin."""

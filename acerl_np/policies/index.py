@@ -1,4 +1,4 @@
-"""Index policies: a small linear function of a dozen features scores every possible assignment.
+"""Index policies: a small linear function of ten features scores every possible assignment.
 
 A pair of an idle vehicle and a waiting task is scored from features in units of the floor; the pair of the
 largest score is taken. Half of the features finish the plan: the vehicle takes the task, and all tasks that

@@ -183,7 +183,7 @@ def _compare_futures(ahead: Ahead, state: State, b: int, chosen: tuple[int, int,
         for row in ahead.future.goal.tolist()
     )
     measure = (
-        f"mean {objective} of the futures" if ahead.n_futures > 1 else f"{objective} of what waits"
+        f"mean {objective} of the futures" if ahead.trip > 0.0 else f"{objective} of what waits"
     )
     if ahead.cost_limit < np.inf:
         measure += f", with a penalty for {cost}"

@@ -167,7 +167,7 @@ class IndexForm(Form):
     def describe(
         self, search: Search[Any], noise: Noise, ranges: Sequence[tuple[int, int]]
     ) -> list[tuple[Any, ...]]:
-        """Return the members' parameters, a dozen each."""
+        """Return the members' parameters, ten each at most."""
         members = search.place(noise)
         return [(members[first:last],) for first, last in ranges]
 
