@@ -186,10 +186,18 @@ def look_ahead(
     from acerl_np.policies.network import Policy
     from acerl_np.policies.rules import RULES
 
-    if arguments.lookahead is None:
-        for name in ("history", "weights", "bases", "ahead"):
+    if not arguments.lookahead:
+        needless, how, what = (
+            ("history", "weights", "ahead"),
+            "with --lookahead 0",
+            "1 or more futures",
+        )
+        if arguments.lookahead is None:
+            needless, how, what = (*needless, "bases"), "without --lookahead", "it as well"
+        for name in needless:
             if getattr(arguments, name) is not None:
-                raise InputError(f"--{name}: given without --lookahead; expected it as well")
+                raise InputError(f"--{name}: given {how}; expected {what}")
+    if arguments.lookahead is None:
         return list(rows)
     history = None if arguments.history is None else load_named(arguments, arguments.history)
     bases = arguments.bases or 1
