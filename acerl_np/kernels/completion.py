@@ -187,9 +187,9 @@ def time_loaded(problem, i, v, task):
 
 
 @inner_kernel
-def rate_end(end, loaded, due, most_slack):
-    """Return the key of a task that would end so: the least comes first."""
-    return round_sum(end - FAVOUR_LOADED * loaded + FAVOUR_SLACK * min(due - end, most_slack))
+def rate_end(end, due, most_slack, offset):
+    """Return the key of a task that would end so, the least comes first; `offset` is what stays of it."""
+    return round_sum(end + FAVOUR_SLACK * min(due - end, most_slack) + offset)
 
 
 @inner_kernel
@@ -250,7 +250,8 @@ def gather(problem, state, b, planned_breakdowns, own):
                     pickup = problem.ends[i, task, S.ENDS_PICKUP]
                     loaded = time_loaded(problem, i, v, task)
                     end = time_way(problem, state, b, v, np.int64(-1), pickup) + loaded
-                    key = rate_end(end, loaded, find_due(problem, i, task) - now, most_slack)
+                    due = find_due(problem, i, task) - now
+                    key = rate_end(end, due, most_slack, -FAVOUR_LOADED * loaded)
                     own.least[k] = min(own.least[k], key)
                     own.lead[k] = problem.record[i, task, S.RECORD_PRIORITY]
     own.n[0] = keep_least(own.lead, own.least, size, MOST_TASKS, own.position)
@@ -276,7 +277,8 @@ def gather(problem, state, b, planned_breakdowns, own):
                 if free < np.inf and may_carry(problem, i, v, task):
                     loaded = time_loaded(problem, i, v, task)
                     end = free + time_way(problem, state, b, v, site, own.pickup[k]) + loaded
-                    key = rate_end(end, loaded, own.due[k], most_slack) - own.urgent[k]
+                    offset = -FAVOUR_LOADED * loaded - own.urgent[k]
+                    key = rate_end(end, own.due[k], most_slack, offset)
                     own.least[v] = min(own.least[v], key)
             is_idle = state.vehicle[b, v, S.VEHICLE_STATUS] == S.IDLE
             own.lead[v] = 1.0 if is_idle and own.least[v] < np.inf else 0.0
@@ -311,9 +313,7 @@ def rate_next(own, row, w, k, end):
     """
     if own.halt[w] <= end + NOISE and own.rest[w] < own.halt[w]:
         end += own.back[w] - own.rest[w]
-    key = round_sum(
-        end + FAVOUR_SLACK * min(own.due[k] - end, own.most_slack[0]) + own.offset[w, k]
-    )
+    key = rate_end(end, own.due[k], own.most_slack[0], own.offset[w, k])
     own.end[row, w, k] = end
     own.key[row, w, k] = key
     return key

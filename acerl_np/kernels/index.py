@@ -136,7 +136,8 @@ def score_pairs(problem, state, b, index, row, pairs):
         for k in range(own.n[0]):
             if is_offered(problem, i, v, state.pool[b, own.position[k]], priority):
                 pairs.place[n, 0], pairs.place[n, 1] = w, k
-                pairs.lead[n] = own.urgent[k]
+                # Where no way leads from one part of a floor to another, others come first.
+                pairs.lead[n] = own.urgent[k] if own.reach[w, k] < np.inf else -1.0
                 pairs.weight[n] = own.key[0, w, k]
                 n += 1
     pairs.n[0] = keep_least(pairs.lead, pairs.weight, n, MOST_PAIRS, pairs.kept)
@@ -148,7 +149,7 @@ def score_pairs(problem, state, b, index, row, pairs):
             score += index.parameters[row, j] * pairs.x[n, index.used[j]]
         pairs.vehicle[n] = own.vehicle[w]
         pairs.position[n] = own.position[k]
-        pairs.score[n] = score
+        pairs.score[n] = score if own.reach[w, k] < np.inf else -np.inf
 
 
 @inner_kernel

@@ -152,9 +152,7 @@ class Lookahead(BasePolicy):
         self.policy = policy
         self._base: Base = RulePolicy(policy) if isinstance(policy, str) else policy
         self.origin: Origin | None = self._base.origin
-        if futures == 0:
-            history = []
-        elif history is None:
+        if history is None and futures:
             kept = self.origin.history if self.origin is not None else None
             if not kept:
                 name = policy if isinstance(policy, str) else "the policy"
@@ -279,9 +277,10 @@ class Lookahead(BasePolicy):
         if self.horizon is not None:
             return np.full(len(places), self.horizon)
         longest = max((record.n_tasks for record in self.history), default=0)
-        sizes = [place.n_tasks if isinstance(place, Instance) else 0 for place in places]
-        # Without futures no horizon cuts anything off; it says that tasks that are done do not matter.
-        most = 0.0 if self.futures else LEAST_REACH
+        # Without futures no horizon cuts anything off; it says that tasks that are done do not matter, of
+        # which a live day has any number.
+        most, live = (0.0, 0.0) if self.futures else (LEAST_REACH, np.inf)
+        sizes = [place.n_tasks if isinstance(place, Instance) else live for place in places]
         return np.array([most if max(longest, size) > WHOLE else np.inf for size in sizes])
 
     def _move_history(self, layout: Layout) -> list[Instance]:

@@ -265,7 +265,8 @@ def read_stored(stored: Mapping[str, Any]) -> dict[str, Any]:
         if "knowledge" in stored:
             raise ConfigError("an index policy of features that have gone; train again")
         return dict(stored)
-    own = {name: value for name, value in stored.items() if name not in ("knowledge", "without")}
+    of_index = ("knowledge", "without", "features", "planned_breakdowns")
+    own = {name: value for name, value in stored.items() if name not in of_index}
     return {"slots": "pool", **own}  # from before there was another kind
 
 

@@ -153,16 +153,13 @@ class IndexForm(Form):
     def __init__(self, instances: Sequence[Instance], config: Config, workers: Workers) -> None:
         self.workers = workers
         self.problem = build_problem(instances, horizon=config.horizon, goal=config.goal)
-        self.shape: dict[str, Any] = {
-            "features": config.features,
-            "planned_breakdowns": config.planned_breakdowns,
-        }
+        self.features, self.planned_breakdowns = config.features, config.planned_breakdowns
         self.n_parameters = len(config.features)
         self.origin = Origin.of(instances, goal=config.goal)
 
     def start(self, seed: int) -> np.ndarray:
         """Return the first parameters, ndarray(float64, (n_parameters,))."""
-        return start_weights(self.shape["features"])
+        return start_weights(self.features)
 
     def describe(
         self, search: Search[Any], noise: Noise, ranges: Sequence[tuple[int, int]]
@@ -180,7 +177,7 @@ class IndexForm(Form):
         keys = np.empty((each, 4), np.uint32)
         # All members of a record meet the same random breakdowns.
         derive_keys(noise.seed, ACTION, noise.generation, 0, keys)
-        index = build_index(state[0], **self.shape)
+        index = build_index(state[0], self.features, self.planned_breakdowns)
         return play_list(
             dealt.problem,
             lambda: make_index_decider(index, dealt.problem, True),
@@ -192,7 +189,8 @@ class IndexForm(Form):
 
     def make_policy(self, theta: np.ndarray) -> IndexPolicy:
         """Return the policy of these parameters."""
-        return IndexPolicy(theta, **self.shape, origin=self.origin)
+        own = {"planned_breakdowns": self.planned_breakdowns, "origin": self.origin}
+        return IndexPolicy(theta, features=self.features, **own)  # type: ignore[arg-type]
 
 
 def make_form(

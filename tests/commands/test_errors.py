@@ -140,7 +140,7 @@ LOOKAHEAD = {
     "EDD --history DMH-02": "--history: given without --lookahead",
     "EDD --weights even": "--weights: given without --lookahead",
     "EDD --ahead 30": "--ahead: given without --lookahead",
-    "EDD --lookahead 0 --history DMH-02": "--history: given with --lookahead 0; expected 1 or more futures",
+    "EDD --lookahead 0 --history DMH-02": "--history: given with --lookahead 0; expected",
     "EDD --lookahead -1": "--lookahead: read -1; expected a whole number from 0",
     "Static --fit dmh-train --lookahead 2 --history DMH-02": "--lookahead: no trained policy and no rule to "
     "look ahead with",
