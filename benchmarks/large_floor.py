@@ -142,7 +142,7 @@ def main() -> None:
         if within
         else min(known, key=lambda rule: known[rule][1].mean())
     )
-    rivals = {rule: judge(rule, unseen) for rule in (best, "nearest")}
+    rivals = {rule: judge(rule, unseen) for rule in dict.fromkeys((best, "NVF", "nearest"))}
     for rule, found in rivals.items():
         print(show(rule, found))
     for seed in range(options.seeds):
