@@ -84,8 +84,8 @@ N_SCALING_FIELDS = 12
     SCALING_CAPACITY,
 ) = range(N_SCALING_FIELDS)
 
-N_UNIT_FIELDS = 3
-UNIT_METRES, UNIT_SECONDS, UNIT_SLOWDOWN = range(N_UNIT_FIELDS)
+N_UNIT_FIELDS = 2
+UNIT_METRES, UNIT_SECONDS = range(N_UNIT_FIELDS)
 
 # Fields of State.
 N_EPISODE_FIELDS = 7
@@ -193,7 +193,6 @@ class Problem(NamedTuple):
     unit : ndarray(float64, (I, N_UNIT_FIELDS)), what index policies measure in
         UNIT_METRES : m, mean distance between two sites of the floor
         UNIT_SECONDS : s, time that it takes at the fleet's mean speed
-        UNIT_SLOWDOWN : row of `slowdown` for that speed, -1 where no speed limit matters
     goal : ndarray(float64, (N_GOAL_ROWS, N_MEASURES)), weight of each measure, the same for all instances
         GOAL_OBJECTIVE : in what is minimised
         GOAL_COST : in what has a limit

@@ -123,7 +123,7 @@ def _list_floors(own: Sequence[Layout]) -> _Floors:
     count = 0
     different = {id(layout): (layout, k) for layout, k in zip(own, layout_of, strict=True)}
     for layout, k in different.values():
-        for speed in sorted({*(vehicle.speed for vehicle in layout.vehicles), mean_speed(layout)}):
+        for speed in sorted({vehicle.speed for vehicle in layout.vehicles}):
             if (k, speed) not in rows:
                 matters = layout.routes.find_slowdown(speed) is not None
                 rows[k, speed] = count if matters else -1
@@ -159,7 +159,6 @@ def _allocate_rows(n: int, n_tasks: int, fleet: int, n_breakdowns: int) -> dict[
     room["breakdown"][..., state.BREAKDOWN_TICK] = NEVER
     room["fleet"][..., state.FLEET_SPEED] = 1.0
     room["fleet"][..., state.FLEET_SLOWDOWN] = -1.0
-    room["unit"][..., state.UNIT_SLOWDOWN] = -1.0
     return room
 
 
@@ -206,11 +205,6 @@ def _stack_layouts(
             size = len(layouts[k].sites)
             problem.slowdown[row, :size, :size] = layouts[k].routes.find_slowdown(speed)
     return problem
-
-
-def mean_speed(layout: Layout) -> float:
-    """Return the mean speed of a fleet, m/s."""
-    return float(np.mean([vehicle.speed for vehicle in layout.vehicles]))
 
 
 def allocate_variants(
@@ -294,10 +288,9 @@ def _fill_fleet(
     problem.instance[i, state.INSTANCE_N_VEHICLES] = len(layout.vehicles)
     # A floor of one site, or a fleet of one place, has no distances to measure in.
     metres = layout.routes.mean_distance or 1.0
-    speed = mean_speed(layout)
+    speed = float(np.mean([vehicle.speed for vehicle in layout.vehicles]))
     problem.unit[i, state.UNIT_METRES] = metres
     problem.unit[i, state.UNIT_SECONDS] = metres / speed
-    problem.unit[i, state.UNIT_SLOWDOWN] = rows[place, speed]
     for v, vehicle in enumerate(layout.vehicles):
         fleet, model = problem.fleet[i, v], vehicle.random_breakdowns
         fleet[state.FLEET_SPEED] = vehicle.speed
