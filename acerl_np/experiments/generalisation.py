@@ -114,7 +114,8 @@ def trainings(study: Study) -> list[Training]:
     add(BASE, ahead=list(LOOKAHEADS))
     for label, options in FORMS.items():
         add(label, **options)
-    ppo = RivalConfig("ppo", BUDGETS["1.07"], {"look_every": 0})
+    steps = BUDGETS["1.07"] if study.generations is None else 1000 * study.generations
+    ppo = RivalConfig("ppo", steps, {"look_every": 0})
     rows.append(Training("PPO", records, ppo, suites, seeds=study.rival_seeds))
     for name in NAMES:
         add(f"without {name}", features=tuple(other for other in NAMES if other != name))
@@ -134,7 +135,6 @@ def trainings(study: Study) -> list[Training]:
         days = fresh_records(FRESH_TRAINING, 0, k)
         later = (("fresh", fresh_records(FRESH_UNSEEN, FRESH_TRAINING, k)),)
         add(f"fresh best, set {k}", own=days, play=later, ahead=("known tasks", "32, even"))
-        ppo = RivalConfig("ppo", BUDGETS["1.07"], {"look_every": 0})
         rows.append(Training(f"fresh PPO, set {k}", days, ppo, later, seeds=1))
         for label, options in FRESH_FEW.items():
             add(f"fresh {label}, set {k}", own=days[:2], play=later, **options)

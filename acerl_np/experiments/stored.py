@@ -249,5 +249,5 @@ class StoredStudy(Study):
                 row, *(np.array([own[k] for own in blocks.values()]).swapaxes(0, 1) for k in (0, 1))
             )
             for (row, own_suite), blocks in self._read(RULES).items()
-            if own_suite == suite and row in rules
+            if own_suite == suite
         ]
