@@ -189,7 +189,8 @@ def time_loaded(problem, i, v, task):
 @inner_kernel
 def rate_end(end, due, most_slack, offset):
     """Return the key of a task that would end so, the least comes first; `offset` is what stays of it."""
-    return round_sum(end + FAVOUR_SLACK * min(due - end, most_slack) + offset)
+    slack = min(max(due - end, -UNKNOWN), most_slack)  # without a way there is no end
+    return round_sum(end + FAVOUR_SLACK * slack + offset)
 
 
 @inner_kernel
@@ -309,7 +310,7 @@ def gather(problem, state, b, planned_breakdowns, own):
 def rate_next(own, row, w, k, end):
     """Note that vehicle w would deliver task k at `end` s, but for a breakdown before; return its key.
 
-    Of a task that w cannot carry or reach the key is above `NEVER_NEXT`, or no number.
+    Of a task that w cannot carry or reach the key is above `NEVER_NEXT`.
     """
     if own.halt[w] <= end + NOISE and own.rest[w] < own.halt[w]:
         end += own.back[w] - own.rest[w]
