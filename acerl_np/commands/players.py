@@ -186,12 +186,13 @@ def look_ahead(
     from acerl_np.policies.network import Policy
     from acerl_np.policies.rules import RULES
 
-    needless: dict[int | None, tuple[str, ...]] = {0: ("history", "weights", "ahead")}
-    needless[None] = (*needless[0], "bases")
-    how = "without --lookahead" if arguments.lookahead is None else "with --lookahead 0"
-    for name in needless.get(arguments.lookahead, ()):
-        if getattr(arguments, name) is not None:
-            raise InputError(f"--{name}: given {how}; expected --lookahead 1 or more as well")
+    if not arguments.lookahead:
+        needless, how = ["history", "weights", "ahead"], "with --lookahead 0"
+        if arguments.lookahead is None:
+            needless, how = [*needless, "bases"], "without --lookahead"
+        for name in needless:
+            if getattr(arguments, name) is not None:
+                raise InputError(f"--{name}: given {how}; expected --lookahead 1 or more as well")
     if arguments.lookahead is None:
         return list(rows)
     history = None if arguments.history is None else load_named(arguments, arguments.history)

@@ -246,18 +246,16 @@ class Study:
         blocks: int | None = None,
         rules: Sequence[str] = RULE_ROWS,
     ) -> list[Measured]:
-        """Play rules on a suite once, some blocks of trials, else one a seed."""
-        if suite in self.rules:
-            return self.rules[suite]
+        """Play rules on a suite, each once, some blocks of trials, else one a seed."""
+        played = self.rules.setdefault(suite, [])
         shape = (len(instances), blocks or self.seeds, self.trials)
         playing = Playing(self.trials * shape[1], threads=self.threads)
-        rows = []
-        for rule in rules:
+        for rule in set(rules) - {row.label for row in played}:
             trials = play_policy(rule, list(instances), playing)
             parts = (trials.makespan.reshape(shape), trials.tardiness.reshape(shape))
-            rows.append(Measured(rule, *parts))
-        self.rules[suite] = rows
-        return rows
+            played.append(Measured(rule, *parts))
+        by_label = {row.label: row for row in played}
+        return [by_label[rule] for rule in rules]
 
     def write_records(self, results: dict[str, list[Finished]], name: str) -> list[Path]:
         """Write histories, training curves and the sampler's choices of all runs as CSV."""

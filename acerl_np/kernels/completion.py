@@ -228,34 +228,62 @@ def keep_least(lead, value, n, most, kept):
 
 
 @inner_kernel
-def gather(problem, state, b, planned_breakdowns, own):
-    """Find the tasks and vehicles that matter for this decision, and all that its pairs share.
-
-    The tasks are those of least key for one of the idle vehicles; the vehicles those of least key for one
-    of these tasks, the idle ones first.
-    """
+def rate_task(problem, state, b, v, free, site, task, urgent):
+    """Return the key of a task as the next one of vehicle v, free in `free` s at a site as of `time_way`."""
     i = state.episode[b, S.EPISODE_INSTANCE]
-    now = np.float64(state.episode[b, S.EPISODE_TIME])
-    size = state.episode[b, S.EPISODE_POOL_SIZE]
-    n_vehicles = problem.instance[i, S.INSTANCE_N_VEHICLES]
+    loaded = time_loaded(problem, i, v, task)
+    pickup = problem.ends[i, task, S.ENDS_PICKUP]
+    end = free + time_way(problem, state, b, v, site, pickup) + loaded
+    due = find_due(problem, i, task) - np.float64(state.episode[b, S.EPISODE_TIME])
     most_slack = MOST_SLACK * problem.unit[i, S.UNIT_SECONDS]
+    return rate_end(end, due, most_slack, -FAVOUR_LOADED * loaded - urgent)
+
+
+@inner_kernel
+def keep_tasks(problem, state, b, own):
+    """List the waiting tasks of the highest priority and least key for one of the idle vehicles."""
+    i = state.episode[b, S.EPISODE_INSTANCE]
+    size = state.episode[b, S.EPISODE_POOL_SIZE]
     if size > MOST_TASKS:
         for k in range(size):
             own.lead[k], own.least[k] = -np.inf, np.inf
-        for v in range(n_vehicles):
+        for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
             if state.vehicle[b, v, S.VEHICLE_STATUS] != S.IDLE:
                 continue
             for k in range(size):
                 task = state.pool[b, k]
                 if may_carry(problem, i, v, task):
-                    pickup = problem.ends[i, task, S.ENDS_PICKUP]
-                    loaded = time_loaded(problem, i, v, task)
-                    end = time_way(problem, state, b, v, np.int64(-1), pickup) + loaded
-                    due = find_due(problem, i, task) - now
-                    key = rate_end(end, due, most_slack, -FAVOUR_LOADED * loaded)
+                    key = rate_task(problem, state, b, v, 0.0, np.int64(-1), task, 0.0)
                     own.least[k] = min(own.least[k], key)
                     own.lead[k] = problem.record[i, task, S.RECORD_PRIORITY]
     own.n[0] = keep_least(own.lead, own.least, size, MOST_TASKS, own.position)
+
+
+@inner_kernel
+def keep_vehicles(problem, state, b, planned_breakdowns, own):
+    """List the vehicles of least key for one of the tasks that are kept, the idle ones first."""
+    i = state.episode[b, S.EPISODE_INSTANCE]
+    n_vehicles = problem.instance[i, S.INSTANCE_N_VEHICLES]
+    if n_vehicles > MOST_VEHICLES:
+        for v in range(n_vehicles):
+            own.least[v] = np.inf
+            free, site = find_free(problem, state, b, v, planned_breakdowns)
+            for k in range(own.n[0]):
+                task = state.pool[b, own.position[k]]
+                if free < np.inf and may_carry(problem, i, v, task):
+                    key = rate_task(problem, state, b, v, free, site, task, own.urgent[k])
+                    own.least[v] = min(own.least[v], key)
+            is_idle = state.vehicle[b, v, S.VEHICLE_STATUS] == S.IDLE
+            own.lead[v] = 1.0 if is_idle and own.least[v] < np.inf else 0.0
+    own.n[1] = keep_least(own.lead, own.least, n_vehicles, MOST_VEHICLES, own.vehicle)
+
+
+@inner_kernel
+def gather(problem, state, b, planned_breakdowns, own):
+    """Find the tasks and vehicles that matter for this decision, and all that its pairs share."""
+    i = state.episode[b, S.EPISODE_INSTANCE]
+    now = np.float64(state.episode[b, S.EPISODE_TIME])
+    keep_tasks(problem, state, b, own)
     for k in range(own.n[0]):
         task = state.pool[b, own.position[k]]
         own.pickup[k] = problem.ends[i, task, S.ENDS_PICKUP]
@@ -269,24 +297,10 @@ def gather(problem, state, b, planned_breakdowns, own):
                 other = state.pool[b, own.position[j]]
                 if problem.record[i, other, S.RECORD_PRIORITY] < priority:
                     own.urgent[k] += PRIORITY
-    if n_vehicles > MOST_VEHICLES:
-        for v in range(n_vehicles):
-            own.least[v] = np.inf
-            free, site = find_free(problem, state, b, v, planned_breakdowns)
-            for k in range(own.n[0]):
-                task = state.pool[b, own.position[k]]
-                if free < np.inf and may_carry(problem, i, v, task):
-                    loaded = time_loaded(problem, i, v, task)
-                    end = free + time_way(problem, state, b, v, site, own.pickup[k]) + loaded
-                    offset = -FAVOUR_LOADED * loaded - own.urgent[k]
-                    key = rate_end(end, own.due[k], most_slack, offset)
-                    own.least[v] = min(own.least[v], key)
-            is_idle = state.vehicle[b, v, S.VEHICLE_STATUS] == S.IDLE
-            own.lead[v] = 1.0 if is_idle and own.least[v] < np.inf else 0.0
-    own.n[1] = keep_least(own.lead, own.least, n_vehicles, MOST_VEHICLES, own.vehicle)
+    keep_vehicles(problem, state, b, planned_breakdowns, own)
     for k in range(own.n[0]):
         own.left[k] = k
-    own.most_slack[0] = most_slack
+    own.most_slack[0] = MOST_SLACK * problem.unit[i, S.UNIT_SECONDS]
     for w in range(own.n[1]):
         v = own.vehicle[w]
         own.pace[w] = 1.0 / problem.fleet[i, v, S.FLEET_SPEED]

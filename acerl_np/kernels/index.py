@@ -64,7 +64,8 @@ class Pairs(NamedTuple):
     score : ndarray(float64, (P,))
     x : ndarray(float32, (P, N_INDEX_FEATURES)), features of each pair
     place : ndarray(int64, (W * K, 2)), vehicle and task of all that are possible, by the completion's numbers
-    lead, weight : ndarray(float64, (W * K,)), their priorities and keys; `weight` is also scratch of a draw
+    lead, weight : ndarray(float64, (W * K,)), by how much their priority leads, -1 where no way leads, and
+        their keys; `weight` is also scratch of a draw
     kept : ndarray(int64, (P,)), those that are compared
     completion : Completion, of W vehicles and K tasks
     """

@@ -354,5 +354,5 @@ class Assignment(_Assigned):
         other = next((item for item in others if item[:2] != self[:2]), None)
         if self.reason is None or not self.reason.parts or other is None:
             return text
-        told = (*([self.reason.outlook] if self.reason.outlook else []), *self.reason.parts)
+        told = filter(None, (self.reason.outlook, *self.reason.parts))
         return f"{text} rather than {other.vehicle} {other.task}: {'; '.join(told)}"

@@ -163,8 +163,12 @@ class IndexPolicy(AnyPolicy):
 
     def replace(self, theta: ArrayLike) -> IndexPolicy:
         """Return this policy with other weights."""
-        own = {"features": self.features, "planned_breakdowns": self.planned_breakdowns}
-        return IndexPolicy(theta, **own, origin=self.origin)  # type: ignore[arg-type]
+        return IndexPolicy(
+            theta,
+            features=self.features,
+            planned_breakdowns=self.planned_breakdowns,
+            origin=self.origin,
+        )
 
     def __repr__(self) -> str:
         return f"IndexPolicy({len(self.features)} features)"

@@ -251,14 +251,10 @@ class Lookahead(BasePolicy):
                     f"{place.name}: another floor or fleet than {places[0].name}'s; expected the "
                     "same for all records of a lookahead"
                 )
-        if not self.futures:
-            problem = self._base.prepare(problem, places, True)[0]
-            tables = empty_problem(problem, [find_layout(place) for place in places])
-            excluded, horizon = ~np.eye(len(places), dtype=np.bool_), self._find_horizons(places)
-            return problem, lambda: self._allocate(problem, tables, excluded, horizon, layout)
         history = self._move_history(layout)
         same, apart = find_same(places, history), find_apart(places, history)
-        excluded = same | apart
+        # Without a history each place has a row of its own, in which nothing comes.
+        excluded = same | apart if history else ~np.eye(len(places), dtype=np.bool_)
         if excluded.all(axis=1).any():
             k = int(excluded.all(axis=1).argmax())
             where = " in its part of the floor" if apart[k].any() else ""
@@ -267,8 +263,11 @@ class Lookahead(BasePolicy):
             )
         # The base is greedy while it looks ahead.
         problem = self._base.prepare(problem, places, True)[0]
-        slots = find_slots(self, history) if hasattr(self, "task_ids") else POOL
-        tables = build_problem(history, n_vehicles=problem.fleet.shape[1], slots=slots)
+        if history:
+            slots = find_slots(self, history) if hasattr(self, "task_ids") else POOL
+            tables = build_problem(history, n_vehicles=problem.fleet.shape[1], slots=slots)
+        else:
+            tables = empty_problem(problem, [find_layout(place) for place in places])
         horizon = self._find_horizons(places)
         return problem, lambda: self._allocate(problem, tables, excluded, horizon, layout)
 
@@ -459,7 +458,7 @@ def find_apart(places: Sequence[Instance | Layout], history: Sequence[Instance])
     No vehicle could serve tasks of both in any order. A record that can be served lies in one such
     part, so its first task tells which; of a layout alone the day's first task will (`live.decision`).
     """
-    first = np.array([record.pickup[0] for record in history])
+    first = np.array([record.pickup[0] for record in history], np.int64)
     apart = np.zeros((len(places), len(history)), np.bool_)
     for k, place in enumerate(places):
         if isinstance(place, Instance):

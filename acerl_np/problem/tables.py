@@ -230,7 +230,9 @@ def empty_problem(problem: Problem, layouts: Sequence[Layout]) -> Problem:
         _fill_breakdowns(breakdown[i], layout)
     instance = problem.instance.copy()
     instance[:, state.INSTANCE_N_TASKS] = 0
-    return problem._replace(instance=instance, breakdown=breakdown)
+    # One row of tasks, which nothing reads, is enough.
+    room = {"ends": problem.ends[:, :1].copy(), "record": problem.record[:, :1].copy()}
+    return problem._replace(**room, instance=instance, breakdown=breakdown)
 
 
 def build_live_problem(

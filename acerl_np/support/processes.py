@@ -10,7 +10,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
-from multiprocessing import get_context, parent_process, resource_tracker
+from multiprocessing import connection, get_context, parent_process, resource_tracker
 from typing import Any
 
 from acerl_np.support.fields import Field
@@ -74,6 +74,12 @@ class ProcessTeam(Team):
         with _hold_signals():  # each of the first tasks starts a process
             return super()._submit(function, argument)
 
+    def _check_workers(self) -> None:
+        # The executor waits for ever for the rest of an answer within which a process was killed.
+        processes = list((self._executor and self._executor._processes or {}).values())
+        if connection.wait([process.sentinel for process in processes], 0):
+            raise LostError("a worker process has ended")
+
     def _forget(self, given: dict[Future[Any], int]) -> None:
         if any(not future.done() for future in given):
             self.close()  # what runs in a process can be ended only with it
@@ -84,10 +90,12 @@ class ProcessTeam(Team):
         if executor is None:
             return
         keeper: Any = executor._executor_manager_thread
-        calls: Any = executor._call_queue  # type: ignore[attr-defined]
+        own: Any = executor
+        calls, answers = own._call_queue, own._result_queue
         for process in list((executor._processes or {}).values()):
             process.kill()
         executor.shutdown(wait=False, cancel_futures=True)
+        answers._writer.close()  # the rest of an answer is waited for no more
         # It waits for the processes; the exit of this one must not meet it at work.
         if keeper is not None:
             keeper.join(LEAVE)

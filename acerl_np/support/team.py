@@ -142,9 +142,9 @@ class Team:
                     given[self._submit(function, argument)] = k
                 if self.watch is not None:
                     self.watch()
-                if self._client is not None and self._client.status in ("closing", "closed"):
-                    self._fail(CancelledError(), "the executor")
                 done, _ = wait(given, timeout=POLL, return_when=FIRST_COMPLETED)
+                if not done:
+                    self._check_workers()
                 # What is well first: the loss of one worker may take all others down.
                 errors = {future: _find_error(future) for future in done}
                 for future, error in sorted(errors.items(), key=lambda item: item[1] is not None):
@@ -166,6 +166,11 @@ class Team:
             return self._find_executor().submit(pickle.loads, pickle.dumps(call))
         except Exception as error:
             self._fail(error, "the executor takes no tasks")
+
+    def _check_workers(self) -> None:
+        """Raise if no result can come any more, whether the executor has seen that or not."""
+        if self._client is not None and self._client.status in ("closing", "closed"):
+            self._fail(CancelledError(), "the executor")
 
     def _find_executor(self) -> Executor:
         if self._executor is None:

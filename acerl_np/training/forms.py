@@ -189,8 +189,12 @@ class IndexForm(Form):
 
     def make_policy(self, theta: np.ndarray) -> IndexPolicy:
         """Return the policy of these parameters."""
-        own = {"planned_breakdowns": self.planned_breakdowns, "origin": self.origin}
-        return IndexPolicy(theta, features=self.features, **own)  # type: ignore[arg-type]
+        return IndexPolicy(
+            theta,
+            features=self.features,
+            planned_breakdowns=self.planned_breakdowns,
+            origin=self.origin,
+        )
 
 
 def make_form(

@@ -71,6 +71,16 @@ def test_workers_that_are_killed_from_outside_lose_nothing(processes):
     assert dict(processes.run(team_tasks.square, [3])) == {0: 9}
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX pipes")
+def test_a_worker_that_dies_within_its_answer_is_replaced(tmp_path):
+    team = ProcessTeam(1)
+    try:
+        marked = str(tmp_path / "mark")
+        assert dict(team.run(team_tasks.die_within_answer_once, [marked])) == {0: "mark"}
+    finally:
+        team.close()
+
+
 def test_a_worker_that_hangs_is_replaced(tmp_path):
     team = ProcessTeam(1, time_limit=6.0)
     try:
