@@ -76,7 +76,7 @@ class ProcessTeam(Team):
 
     def _check_workers(self) -> None:
         # The executor waits for ever for the rest of an answer within which a process was killed.
-        processes = list((self._executor and self._executor._processes or {}).values())
+        processes = list(((self._executor and self._executor._processes) or {}).values())
         if connection.wait([process.sentinel for process in processes], 0):
             raise LostError("a worker process has ended")
 
