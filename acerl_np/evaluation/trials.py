@@ -14,13 +14,11 @@ from numpy.typing import ArrayLike
 from acerl_np.evaluation.metrics import satisfied_share
 from acerl_np.kernels.state import Outcome, allocate_outcome, read_outcome
 from acerl_np.policies.agent import Agent, AgentFunction
-from acerl_np.policies.files import AnyPolicy
-from acerl_np.policies.index import IndexPolicy
+from acerl_np.policies.files import AnyPolicy, BasePolicy
 from acerl_np.policies.lookahead import Lookahead
-from acerl_np.policies.network import Policy
 from acerl_np.policies.origin import warn_of_difference
 from acerl_np.policies.rules import STATIC, RulePolicy, find_policy_name
-from acerl_np.policies.static import StaticPlan, fit_static
+from acerl_np.policies.static import fit_static
 from acerl_np.problem.goal import PAPER, Goal, find_goal
 from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.problem.tables import build_problem
@@ -289,12 +287,12 @@ def play_policy(
         policy = fit_static(training, objective=playing.goal, **how)
     elif training is not None:
         raise PolicyError(f"training: given with a policy that needs none; expected '{STATIC}'")
-    if isinstance(policy, Policy | IndexPolicy | StaticPlan | Lookahead):
+    if isinstance(policy, BasePolicy):
         for instance in chosen:
             policy.check_fits(instance)
         places = [(item.name, item.layout) for item in chosen]
         warn_of_difference(policy, places, stacklevel=4)  # the line that calls `evaluate_policy`
-    if not isinstance(policy, Policy | IndexPolicy | StaticPlan | Lookahead | str):
+    if not isinstance(policy, BasePolicy | str):
         played = _play_agent(policy, chosen, playing)
     else:
         rows = np.repeat(np.arange(len(chosen)), playing.trials)
