@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from acerl_np.policies.index import IndexPolicy
     from acerl_np.policies.lookahead import Lookahead
     from acerl_np.policies.network import Policy
+    from acerl_np.policies.own import rule
     from acerl_np.policies.static import StaticPlan, fit_static
     from acerl_np.problem.bundled import load_instance, load_layout, load_suite
     from acerl_np.problem.instance import Instance
@@ -109,6 +110,7 @@ _HOMES = {
     "policies.index": ("IndexPolicy",),
     "policies.lookahead": ("Lookahead",),
     "policies.network": ("Policy",),
+    "policies.own": ("rule",),
     "policies.static": ("StaticPlan", "fit_static"),
     "problem.bundled": ("load_instance", "load_layout", "load_suite"),
     "problem.instance": ("Instance",),
@@ -175,6 +177,7 @@ __all__ = [
     "load_policy",
     "load_suite",
     "perturb",
+    "rule",
     "warm_up",
 ]
 

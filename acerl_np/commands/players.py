@@ -88,13 +88,16 @@ class Seat(NamedTuple):
 
 
 def find_policy(name: str) -> AnyPolicy | str:
-    """Return the policy in a file, or the name of a known policy."""
+    """Return the policy in a file, the name of a known one, or what a `module:name` says."""
     from acerl_np.policies.files import load_policy
     from acerl_np.policies.rules import find_policy_name
+    from acerl_np.support.own import is_own_name, load_own
 
     if name.endswith(".npz") or path_exists(name):
         policy: AnyPolicy = load_policy(name)
         return policy
+    if is_own_name(name):
+        return load_own(name, "policy", PolicyError)
     return find_policy_name(name)
 
 

@@ -66,7 +66,8 @@ def trace_policy(
     problem, prepare = player.prepare(problem, [instance], greedy)
     decider = prepare()
     if label is None:
-        label = policy if isinstance(policy, str) else getattr(policy, "form", "lookahead")
+        own = getattr(policy, "name", "lookahead")
+        label = policy if isinstance(policy, str) else getattr(policy, "form", own)
     return trace_episode(label, instance, problem, key, _Policy(decider, key), goal)
 
 

@@ -28,8 +28,8 @@ from acerl_np.kernels.ways import find_approach
 from acerl_np.support.compiled import compile_inner, inner_kernel
 from acerl_np.support.methods import add_methods
 
-FIRST_DRAW = 2
-"""Draws of a decision by rules of users begin here; 0 and 1 choose vehicles and rules."""
+FIRST_DRAW = 8
+"""Draws of a decision by rules of users begin here: deciders and lookaheads use those before."""
 
 
 class Tables(NamedTuple):

@@ -143,7 +143,8 @@ class LiveDecider:
             self._key,
             decisions,
         )
-        return Decision(v, position, RULE_NAMES.get(rule, "index"), 0)
+        own = getattr(self.policy, "name", "index")
+        return Decision(v, position, RULE_NAMES.get(rule, own), 0)
 
     def explain(self, board: Board, found: Decision, now: float) -> Explanation:
         """Return why the last decision, at `now`, was taken; call it before it is carried out."""

@@ -42,9 +42,15 @@ def check_function(function: object, what: str) -> None:
         raise PolicyError(f"{what} {name}: expected a function of (floor, vehicle, task)")
 
 
+NAMES: dict[Any, str] = {}
+"""Name of each rule by what `compile_pairs` made of it."""
+
+
 @functools.cache
 def _compile(function: PairFunction, kind: Any, within: bool) -> Any:
-    return compile_own(make_rating(function), kind, within=within)
+    found = compile_own(make_rating(function), kind, within=within)
+    NAMES[found] = function.__name__
+    return found
 
 
 def compile_pairs(function: PairFunction, problem: Problem, *, within: bool = False) -> Any:

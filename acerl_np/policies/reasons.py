@@ -15,10 +15,12 @@ from acerl_np.kernels.deciders import (
 )
 from acerl_np.kernels.futures import Ahead
 from acerl_np.kernels.index import COMPLETED
+from acerl_np.kernels.own import OwnDecider
 from acerl_np.kernels.rules import AHP, LWT, N_RULES
 from acerl_np.kernels.state import Problem, State
 from acerl_np.kernels.trace import rate_tasks
 from acerl_np.policies.index import FEATURES
+from acerl_np.policies.own import NAMES
 from acerl_np.policies.rules import RULES
 from acerl_np.problem.goal import MEASURES, find_unit, write_objective
 from acerl_np.simulation.trace import Alternative, Outlook, Part, Reason
@@ -62,6 +64,13 @@ def explain_choice(
         own = _best_with(found, v, int(state.pool[b, position]), "")
         return Reason(
             "index", "score", own, *_compare_best(decider, problem, state, b, v, position)
+        )
+    if isinstance(decider, OwnDecider):
+        name, pairs, n = NAMES[decider.rate], decider.pairs, int(decider.pairs.n[0])
+        listed = zip(*(array[:n].tolist() for array in (pairs.vehicle, pairs.task, pairs.value)))
+        found = [Alternative(w, task, name, value) for w, task, value in listed]
+        return Reason(
+            name, "value", _best_with(found, v, int(state.pool[b, position]), name, sign=1.0)
         )
     name = RULE_NAMES[rule]
     if isinstance(decider, YardstickDecider):

@@ -17,7 +17,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic, overload
 from numba.np.arrayobj import populate_array
 
-from acerl_np.support.compiled import INLINED, list_options
+from acerl_np.support.compiled import compile_inner, list_inlined, list_options
 
 WORD = ir.IntType(64)
 N_WORDS = 128
@@ -48,7 +48,7 @@ def compile_own(function: Callable[..., None], kind: Any, *, within: bool = Fals
     """
     if numba.config.DISABLE_JIT:
         return function
-    compiled = numba.njit(**list_options(INLINED))(function)
+    compiled = compile_inner(function)
     if within:
         return compiled
     unpack = _make_unpack(kind)
@@ -181,7 +181,7 @@ def _find_address(typing_context, array):
 
 if not numba.config.DISABLE_JIT:
 
-    @overload(call_own, jit_options=list_options(INLINED))
+    @overload(call_own, jit_options=list_inlined())
     def _call_own(function, words, view, key, b, decision, n):
         if not isinstance(function, types.Integer):
             return lambda function, words, view, key, b, decision, n: function(

@@ -57,8 +57,19 @@ def _find_unknown_options() -> frozenset[str]:
 
 
 def list_options(options: dict[str, bool]) -> dict[str, Any]:
+    """Return those of numba's options that it takes, with those of all kernels."""
     unknown = _find_unknown_options()
     return COMMON | {name: value for name, value in options.items() if name not in unknown}
+
+
+def list_inlined() -> dict[str, Any]:
+    """Return numba's options for functions of which nothing is kept but what their callers take over."""
+    options = list_options(INLINED)
+    with contextlib.suppress(Exception):  # as in `_compile`
+        from acerl_np.support.numba_cache import BY_KERNELS
+
+        options |= BY_KERNELS
+    return options
 
 
 def _compile(function: Function, within: dict[str, bool]) -> Function:
@@ -100,12 +111,7 @@ def choose_by_type(function: Function, find: Callable[..., Function | None]) -> 
     to call, None if there is none for them. Python calls `function` itself, which is returned.
     """
     if not numba.config.DISABLE_JIT:
-        options = list_options(INLINED)
-        with contextlib.suppress(Exception):  # as in `_compile`
-            from acerl_np.support.numba_cache import BY_KERNELS
-
-            options |= BY_KERNELS
-        numba.extending.overload(function, jit_options=options, strict=False)(find)
+        numba.extending.overload(function, jit_options=list_inlined(), strict=False)(find)
     return function
 
 
@@ -113,4 +119,4 @@ def compile_inner(function: Function) -> Function:
     """Compile a function that is made when it is needed, as `inner_kernel`; nothing of it is kept."""
     if numba.config.DISABLE_JIT:
         return function
-    return numba.njit(**list_options(INLINED))(function)
+    return numba.njit(**list_inlined())(function)

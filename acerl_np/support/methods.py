@@ -18,7 +18,7 @@ from numba.extending import (
     register_model,
 )
 
-from acerl_np.support.compiled import INLINED, list_options
+from acerl_np.support.compiled import list_inlined
 
 Function = Callable[..., Any]
 
@@ -61,7 +61,7 @@ def add_methods(kind: type, finders: dict[str, Function]) -> Function:
     def with_methods(value):
         return value
 
-    options = list_options(INLINED)
+    options = list_inlined()
     overload(with_methods, jit_options=options)(lambda value: lambda value: convert(value))
     for name, find in finders.items():
         find.__signature__ = inspect.signature(getattr(kind, name))  # type: ignore[attr-defined]
