@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from acerl_np.support.version import __version__
 
 if TYPE_CHECKING:
+    from acerl_np import evolution as evolution
+    from acerl_np import rivals as rivals
     from acerl_np.evaluation.trials import Trials, evaluate_policy
     from acerl_np.live.dispatcher import Dispatcher
     from acerl_np.live.events import (
@@ -120,6 +122,8 @@ _HOMES = {
     "warm": ("warm_up",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+_ROOMS = ("evolution", "rivals")
+"""Packages that need no import of their own: `acerl_np.rivals.train`."""
 
 __all__ = [
     "ACERL",
@@ -180,8 +184,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name == "rivals":  # a room, so that `acerl_np.rivals.train` needs no import of its own
-        return importlib.import_module("acerl_np.rivals")
+    if name in _ROOMS:
+        return importlib.import_module(f"acerl_np.{name}")
     home = _HOME_OF.get(name)
     if home is None:
         raise AttributeError(f"module 'acerl_np' has no attribute {name!r}")
