@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from acerl_np.problem.parts import RandomBreakdowns
     from acerl_np.problem.perturb import perturb
     from acerl_np.problem.shift import generate_shift
+    from acerl_np.simulation.scene import Pairs, Scene
     from acerl_np.simulation.simulator import Schedule, Simulator
     from acerl_np.support.errors import (
         AcerlError,
@@ -118,6 +119,7 @@ _HOMES = {
     "problem.parts": ("RandomBreakdowns",),
     "problem.perturb": ("perturb",),
     "problem.shift": ("generate_shift",),
+    "simulation.scene": ("Pairs", "Scene"),
     "simulation.simulator": ("Schedule", "Simulator"),
     "warm": ("warm_up",),
 }
@@ -146,12 +148,14 @@ __all__ = [
     "Lookahead",
     "MissingExtraError",
     "Option",
+    "Pairs",
     "Policy",
     "PolicyError",
     "PolicyWarning",
     "RandomBreakdowns",
     "RecordError",
     "RecordWarning",
+    "Scene",
     "Schedule",
     "SharingError",
     "Simulator",
