@@ -202,6 +202,7 @@ class Scene:
         >>> pairs = acerl_np.Simulator(acerl_np.load_instance("DMH-01")).pairs(0)
         >>> k = pairs.approach.argmin()
         >>> int(pairs.vehicle[k]), int(pairs.task[k]), float(pairs.approach[k])
+        (0, 0, 20.0)
         """
         rows = np.arange(self.n_episodes)
         if b is not None:

@@ -536,7 +536,7 @@ def test_an_agent_of_ones_own_meets_the_same_trials(monkeypatch):
     policy = ACERL(instances, Config(hidden=(4,)), seed=1).policy
     played = evaluate_policy(policy, instances, trials=5, seed=4, greedy=True)
     for at_once in (1024, 3):
-        monkeypatch.setattr(trials_module, "AGENT_EPISODES", at_once)
+        monkeypatch.setattr(trials_module, "OWN_EPISODES", at_once)
         own = evaluate_policy(
             lambda observation, mask: policy.act(observation, mask), instances, trials=5, seed=4
         )

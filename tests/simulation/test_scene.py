@@ -1,13 +1,21 @@
-"""What a policy is asked about: names of what it sees."""
+"""What a policy is asked about: names of what it sees, and the pages that list them."""
 
 from __future__ import annotations
+
+import re
+from pathlib import Path
 
 import pytest
 from worlds import make_task, straight_floor
 
 import acerl_np
 from acerl_np import InputError, Instance, Layout, Simulator
+from acerl_np.kernels.state import Outcome
+from acerl_np.policies.index import FEATURES
 from acerl_np.problem.bundled import bundled_suites
+from acerl_np.simulation.scene import Pairs
+
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 @pytest.mark.parametrize("slots", ["task", "pool"])
@@ -62,3 +70,29 @@ def test_an_episode_that_is_not_there():
         InputError, match="b: read 1; expected the index of an episode, from 0 to 0"
     ):
         Simulator(acerl_np.load_instance("DMH-01")).pairs(1)
+
+
+def read_table(page, heading):
+    """The rows of the first table below a heading, cell by cell, without marks of code."""
+    section = (DOCS / page).read_text().partition(f"\n## {heading}\n")[2]
+    table = re.search(r"(?:^\|.*\n)+", section, re.MULTILINE).group(0).replace("`", "")
+    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()[2:]]
+
+
+def first_column(page, heading):
+    return [name for row in read_table(page, heading) for name in row[0].split(", ")]
+
+
+def test_the_pages_list_what_there_is():
+    sim = Simulator(acerl_np.load_instance("DMH-01"))
+    names = [re.sub("slot [0-9]+", "slot k", name) for name in sim.observation_names]
+    names = [re.sub("vehicle [0-9]+", "vehicle v", name) for name in names]
+    rows = read_table("simulator.md", "The observation")
+    assert [row[0] for row in rows] == list(dict.fromkeys(names))
+    assert first_column("simulator.md", "A pair") == list(Pairs._fields)
+    assert first_column("simulator.md", "The outcome") == list(Outcome._fields)
+    features = [
+        [item.name, item.words, "time" if item.unit == "s" else item.unit, f"{item.scale:g}"]
+        for item in FEATURES
+    ]
+    assert read_table("policies.md", "What an index policy looks at") == features
