@@ -231,6 +231,13 @@ class Agent(OwnPolicy):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Choose an assignment in every episode that is not over, as other policies.
 
+        Parameters
+        ----------
+        sim : Scene
+            Of its sizes and constants.
+        rng : numpy.random.Generator, optional
+            Ignored.
+
         Raises
         ------
         ActionError

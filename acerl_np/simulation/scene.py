@@ -94,16 +94,21 @@ def read_choices(name: str, values: ArrayLike, n: int) -> np.ndarray:
 
 
 class Scene:
-    """B episodes as they stand.
+    """B episodes as they stand: what a policy is asked about.
+
+    A `Simulator` is one. To a policy in plain Python a `Dispatcher` shows another, of one episode: its floor.
 
     Attributes
     ----------
-    problem : Problem
-    state : State
     pool : tuple of Instance
-        The different records; those of a control system's floor have `name`, `layout` and `tasks` alone.
+        The different records; that of a dispatcher's floor has `name`, `layout` and `tasks` alone, the names
+        of the tasks by their numbers.
     slots : str
+        "task" or "pool": which slot of the observation a waiting task has.
     task_ids : tuple of str
+        Tasks that have a slot of their own, in the order of the slots.
+    problem, state
+        The kernels' tables, which may change with any version.
     """
 
     problem: Problem
@@ -202,7 +207,7 @@ class Scene:
         >>> pairs = acerl_np.Simulator(acerl_np.load_instance("DMH-01")).pairs(0)
         >>> k = pairs.approach.argmin()
         >>> int(pairs.vehicle[k]), int(pairs.task[k]), float(pairs.approach[k])
-        (0, 0, 20.0)
+        (0, 2, 20.0)
         """
         rows = np.arange(self.n_episodes)
         if b is not None:
@@ -261,7 +266,17 @@ class Scene:
         return vehicles, tasks
 
     def check_possible(self, rows: np.ndarray, vehicles: np.ndarray, tasks: np.ndarray) -> None:
-        """Refuse assignments of some episodes, ndarray(int64, (n,)) each, of which one is impossible."""
+        """Refuse assignments of which one is impossible.
+
+        Parameters
+        ----------
+        rows, vehicles, tasks : ndarray(int64, (n,))
+            Episodes, and what is chosen in each; in those that are over it is ignored.
+
+        Raises
+        ------
+        ActionError
+        """
         k = find_impossible(self.problem, self.state, rows, vehicles, tasks)
         if k < 0:
             return

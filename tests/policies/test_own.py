@@ -58,8 +58,8 @@ def test_it_may_ask_a_trained_policy():
 def crowd(n=6):
     """More tasks wait than slots show, and what stands in them may be too heavy for a vehicle."""
     fleet = [
-        {"id": "v", "start": "A", "speed": 1, "capacity": 1},
         {"id": "w", "start": "C", "speed": 2},
+        {"id": "v", "start": "A", "speed": 1, "capacity": 1},
     ]
     rows = [
         make_task(f"t{k}", "AB"[k % 2], "C", k // 3, 50.0, demand=2 * (k < 3)) for k in range(n)
@@ -91,7 +91,7 @@ WRONG = {
         r"\[0, 1\]",
     ),
     "not waiting": (([0], [5]), r".* task 5 does not wait; expected one of \[0, 1, 2\]"),
-    "too heavy": (([0], [1]), r".* vehicle 0 may not carry task 1 now; expected one of \[\]"),
+    "too heavy": (([1], [1]), r".* vehicle 1 may not carry task 1 now; expected one of \[\]"),
 }
 
 
@@ -124,3 +124,29 @@ def test_where_only_what_is_compiled_or_stored_can_be(tmp_path):
         Dispatcher("dmh", Nearest()).save(tmp_path / "dispatcher.npz")
     with pytest.raises(PolicyError, match=r"policy: read .*; expected a policy, a rule's name"):
         Dispatcher("dmh", first_legal)
+
+
+class Noting(Nearest):
+    """It notes what a dispatcher shows it."""
+
+    def choose(self, sim):
+        [record], pairs = sim.instances, sim.pairs()
+        names = [record.tasks[task] for task in pairs.task]
+        self.noted = sim.time.tolist(), names, [x.tolist() for x in pairs[3:]], sim.observation
+        return super().choose(sim)
+
+
+def test_a_dispatchers_clock_is_the_control_systems():
+    """One vehicle is out of service, the other at C; nobody is asked where nothing can be assigned."""
+    policy = Noting()
+    dispatcher = Dispatcher(crowd().layout, policy, start=900.0, explain=True)
+    dispatcher.feed(acerl_np.VehicleOutOfService(1000.0, "v"))
+    assert dispatcher.decide(1000.0) == [] and not hasattr(policy, "noted")
+    dispatcher.feed(acerl_np.TaskArrived(1000.5, "late", "B", "A", 40.0, handling_time=2.0))
+    [assignment] = dispatcher.decide(1003.0)
+    assert assignment == ("w", "late", "own") and assignment.reason.by == "own"
+    time, names, values, observation = policy.noted
+    # 6 m to B and 10 m on to A at 2 m/s; due at 1040.5 s.
+    assert (time, names) == ([1003.0], ["late"])
+    assert values == [[3.0], [7.0], [27.5], [2.5], [1000.5], [1040.5]]
+    assert np.array_equal(observation[0][:4], [10.0, 2.5, 40.0, 0.0])
