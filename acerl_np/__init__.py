@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING
 from acerl_np.support.version import __version__
 
 if TYPE_CHECKING:
+    from acerl_np import evolution as evolution
+    from acerl_np import rivals as rivals
     from acerl_np.evaluation.trials import Trials, evaluate_policy
+    from acerl_np.kernels.floor import Floor
     from acerl_np.live.dispatcher import Dispatcher
     from acerl_np.live.events import (
         Assignment,
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
     from acerl_np.problem.parts import RandomBreakdowns
     from acerl_np.problem.perturb import perturb
     from acerl_np.problem.shift import generate_shift
+    from acerl_np.simulation.scene import Pairs, Scene
     from acerl_np.simulation.simulator import Schedule, Simulator
     from acerl_np.support.errors import (
         AcerlError,
@@ -105,6 +109,7 @@ _HOMES = {
         "StorageError",
     ),
     "evaluation.trials": ("Trials", "evaluate_policy"),
+    "kernels.floor": ("Floor",),
     "policies.agent": ("Agent",),
     "policies.files": ("load_policy",),
     "policies.index": ("IndexPolicy",),
@@ -118,10 +123,13 @@ _HOMES = {
     "problem.parts": ("RandomBreakdowns",),
     "problem.perturb": ("perturb",),
     "problem.shift": ("generate_shift",),
+    "simulation.scene": ("Pairs", "Scene"),
     "simulation.simulator": ("Schedule", "Simulator"),
     "warm": ("warm_up",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+_ROOMS = ("evolution", "rivals")
+"""Packages that need no import of their own: `acerl_np.rivals.train`."""
 
 __all__ = [
     "ACERL",
@@ -135,6 +143,7 @@ __all__ = [
     "Dispatcher",
     "EventError",
     "Explanation",
+    "Floor",
     "Generation",
     "IndexPolicy",
     "InputError",
@@ -144,12 +153,14 @@ __all__ = [
     "Lookahead",
     "MissingExtraError",
     "Option",
+    "Pairs",
     "Policy",
     "PolicyError",
     "PolicyWarning",
     "RandomBreakdowns",
     "RecordError",
     "RecordWarning",
+    "Scene",
     "Schedule",
     "SharingError",
     "Simulator",
@@ -183,8 +194,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name == "rivals":  # a room, so that `acerl_np.rivals.train` needs no import of its own
-        return importlib.import_module("acerl_np.rivals")
+    if name in _ROOMS:
+        return importlib.import_module(f"acerl_np.{name}")
     home = _HOME_OF.get(name)
     if home is None:
         raise AttributeError(f"module 'acerl_np' has no attribute {name!r}")

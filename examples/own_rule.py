@@ -9,12 +9,13 @@ import acerl_np
 
 
 @acerl_np.rule
-def cautious(floor, vehicle, task):
-    """The nearest vehicle first, but a task that is running out of time before one that can wait."""
+def cautious(floor: acerl_np.Floor, vehicle: int, task: int) -> float:
+    """Prefer the nearest vehicle, and a task that runs out of time to one that can wait."""
     return floor.approach(vehicle, task) + 0.3 * floor.slack(vehicle, task)
 
 
-def main():
+def main() -> None:
+    """Print the table."""
     trials = 3 if "--quick" in sys.argv else 30
     records = acerl_np.load_suite("dmh-test")
     history = acerl_np.load_suite("dmh-train")

@@ -23,7 +23,7 @@ from acerl_np.support.files import path_exists
 
 if TYPE_CHECKING:
     from acerl_np.evaluation.trials import Playing, Trials
-    from acerl_np.policies.files import AnyPolicy
+    from acerl_np.policies.files import AnyPolicy, BasePolicy
     from acerl_np.policies.lookahead import Lookahead
     from acerl_np.problem.goal import Goal
     from acerl_np.problem.instance import Instance
@@ -87,8 +87,9 @@ class Seat(NamedTuple):
         return isinstance(self.policy, str) and self.policy == STATIC
 
 
-def find_policy(name: str) -> AnyPolicy | str:
+def find_policy(name: str) -> BasePolicy | str:
     """Return the policy in a file, the name of a known one, or what a `module:name` says."""
+    from acerl_np.policies.agent import seat_policy
     from acerl_np.policies.files import load_policy
     from acerl_np.policies.rules import find_policy_name
     from acerl_np.support.own import is_own_name, load_own
@@ -97,7 +98,7 @@ def find_policy(name: str) -> AnyPolicy | str:
         policy: AnyPolicy = load_policy(name)
         return policy
     if is_own_name(name):
-        return load_own(name, "policy", PolicyError)
+        return seat_policy(load_own(name, "policy", PolicyError))
     return find_policy_name(name)
 
 
@@ -116,7 +117,7 @@ def seat_named(
 
 def seat_policies(
     arguments: argparse.Namespace,
-    policies: Sequence[AnyPolicy | str],
+    policies: Sequence[BasePolicy | str],
     names: Sequence[str],
     instances: Sequence[Instance],
 ) -> list[Seat]:
@@ -187,6 +188,7 @@ def look_ahead(
     from acerl_np.policies.index import IndexPolicy
     from acerl_np.policies.lookahead import Lookahead
     from acerl_np.policies.network import Policy
+    from acerl_np.policies.own import OwnRule
     from acerl_np.policies.rules import RULES
 
     if not arguments.lookahead:
@@ -203,7 +205,7 @@ def look_ahead(
     found: list[Seat] = []
     for label, policy in rows:
         found.append(Seat(label, policy))
-        is_rule = isinstance(policy, str) and policy in RULES
+        is_rule = isinstance(policy, OwnRule) or (isinstance(policy, str) and policy in RULES)
         if not is_rule and not isinstance(policy, Policy | IndexPolicy):
             continue
         several = bases if isinstance(policy, IndexPolicy) else 1

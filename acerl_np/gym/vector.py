@@ -21,7 +21,7 @@ from acerl_np.gym.episodes import (
     read_seeds,
 )
 from acerl_np.problem.slots import SlotKind
-from acerl_np.simulation.simulator import Chooser
+from acerl_np.simulation.scene import Chooser
 from acerl_np.support.errors import ActionError, InputError, describe
 from acerl_np.support.numbers import Whole, is_whole
 from acerl_np.support.sharing import CopiedWhole

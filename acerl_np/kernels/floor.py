@@ -61,8 +61,8 @@ class Rows(NamedTuple):
 class Floor(NamedTuple):
     """A floor at a moment, as a rule or a feature sees it. It is only read.
 
-    Vehicles and tasks are whole numbers: a vehicle's place in the layout's fleet, a task's in the record, live
-    in the order in which the day's tasks came. Times are seconds, lengths metres.
+    Vehicles and tasks are whole numbers: a vehicle's place in the layout's fleet, a task's in the record, or
+    live in the order in which the day's tasks came. Times are seconds, lengths metres.
     """
 
     problem: Tables
@@ -80,15 +80,15 @@ class Floor(NamedTuple):
         return self.problem.unit[self.state.episode[self.b, S.EPISODE_INSTANCE], S.UNIT_SECONDS]
 
     def queue(self) -> int:
-        """Number of tasks that wait."""
+        """How many tasks wait."""
         return self.state.episode[self.b, S.EPISODE_POOL_SIZE]
 
     def idle(self) -> int:
-        """Number of idle vehicles."""
+        """How many vehicles are idle."""
         return count_idle(self.problem, self.state, self.b)
 
     def n_vehicles(self) -> int:
-        """Number of vehicles of the fleet."""
+        """How many vehicles the fleet has."""
         i = self.state.episode[self.b, S.EPISODE_INSTANCE]
         return self.problem.instance[i, S.INSTANCE_N_VEHICLES]
 
@@ -159,7 +159,7 @@ class Floor(NamedTuple):
         return self.problem.record[i, task, S.RECORD_PRIORITY]
 
     def weight(self, task: int) -> float:
-        """What a task counts by its priority, 1 unless the goal says otherwise."""
+        """Weight of a task by its priority, 1 unless the goal says otherwise."""
         return find_weight(self.problem, self.state.episode[self.b, S.EPISODE_INSTANCE], task)
 
     def distance(self, a: int, b: int) -> float:
@@ -200,7 +200,7 @@ class Floor(NamedTuple):
         )
 
     def draw(self, vehicle: int, task: int) -> float:
-        """A number from 0 to below 1, drawn anew for each decision and pair, by the episode's own stream."""
+        """Draw a number from 0 to below 1, another for each decision and pair, by the episode's stream."""
         return draw_uniform(
             self.key, self.decision, FIRST_DRAW + task * self.n_vehicles() + vehicle
         )

@@ -20,7 +20,7 @@ OWN = np.int64(RANDOM + 6)
 """In place of a rule's number where a user's rule has chosen."""
 
 
-class Pairs(NamedTuple):
+class OwnPairs(NamedTuple):
     """Pairs of an idle vehicle and a waiting task, and what a user's function says of them.
 
     Attributes
@@ -56,18 +56,19 @@ class OwnDecider(NamedTuple):
     ----------
     rate : int or function, see `compile_own`
     draws_vehicle : bool, whether the vehicle is drawn, and the rule asked for its task alone
-    pairs : Pairs
+    pairs : OwnPairs
     """
 
     rate: Any
     draws_vehicle: bool
-    pairs: Pairs
+    pairs: OwnPairs
 
 
-def allocate_pairs(n: int) -> Pairs:
+def allocate_pairs(n: int) -> OwnPairs:
     """Return room for n pairs."""
-    whole = (np.empty(n, np.int64) for _ in range(3))
-    return Pairs(np.zeros(1, np.int64), *whole, np.empty(n), np.zeros(N_WORDS, np.uint64))
+    v, position, task = np.empty((3, n), np.int64)
+    words = np.zeros(N_WORDS, np.uint64)
+    return OwnPairs(np.zeros(1, np.int64), v, position, task, np.empty(n), words)
 
 
 def make_own_decider(rate: Any, draws_vehicle: bool, problem: Problem) -> OwnDecider:

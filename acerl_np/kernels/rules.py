@@ -76,7 +76,7 @@ def lwt(floor, vehicle, task):
 def rate_task(problem, state, b, v, rule, task, weights):
     """Return the key that `rule` gives a waiting task for vehicle v; `weights` are those of `weigh_ahp`."""
     key = state.breakdown_key[b]
-    floor = with_methods(Floor(list_tables(problem), list_rows(state), b, key, np.int64(0)))
+    floor = with_methods(Floor(list_tables(problem), list_rows(state), b, key, 0))
     if rule == FCFS:
         return fcfs(floor, v, task)
     if rule == EDD:

@@ -147,8 +147,8 @@ class Lookahead(BasePolicy):
             policy = find_policy_name(policy, tuple(RULES))
         elif not isinstance(policy, Policy | IndexPolicy | StaticPlan | OwnRule):
             raise PolicyError(
-                f"policy: read {describe(policy)}; expected what is compiled: a trained policy, a "
-                "static plan, a rule's name, or a function with @acerl_np.rule"
+                f"policy: read {describe(policy)}; a lookahead's base must be compiled: expected a trained "
+                "policy, a static plan, a rule's name, or a function with @acerl_np.rule"
             )
         self.policy = policy
         self._base: Base = RulePolicy(policy) if isinstance(policy, str) else policy

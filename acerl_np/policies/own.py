@@ -8,15 +8,17 @@ from __future__ import annotations
 import functools
 import inspect
 import re
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, overload
 
 import numba
+import numpy as np
 
 from acerl_np.kernels.floor import Floor, list_rows, list_tables
 from acerl_np.kernels.own import OwnDecider, View, allocate_pairs, make_own_decider, make_rating
 from acerl_np.kernels.state import Problem, allocate_state
-from acerl_np.policies.files import BasePolicy
+from acerl_np.policies.files import AnyPolicy
+from acerl_np.policies.origin import Origin
 from acerl_np.support.callbacks import compile_own
 from acerl_np.support.errors import PolicyError, describe, make_printable
 from acerl_np.support.own import load_own, name_own, write_own
@@ -92,8 +94,8 @@ def _explain(function: PairFunction, told: str) -> str:
     return f"{name_own(function)}: cannot be compiled: {reason} ({own}, line {first})"
 
 
-class OwnRule(BasePolicy):
-    """A rule of a user's, see `rule`: it serves any floor and fleet.
+class OwnRule(AnyPolicy):
+    """A rule of a user's, see `rule`: it serves any floor and fleet. A file holds its name and a hash.
 
     Attributes
     ----------
@@ -102,8 +104,10 @@ class OwnRule(BasePolicy):
     draws_vehicle : bool
     """
 
-    origin = None
+    origin: Origin | None = None
+    form: ClassVar[str] = "rule"
     portable: ClassVar[bool] = True
+    kinds: ClassVar[Mapping[str, tuple[str, int]]] = {"function": ("U", 0)}
 
     def __init__(self, function: PairFunction, vehicle: VehicleChoice, specialise: bool) -> None:
         check_function(function, "rule")
@@ -133,6 +137,13 @@ class OwnRule(BasePolicy):
     def _find_misfit(self, layout: Layout) -> None:
         return None
 
+    def _pack(self) -> dict[str, np.ndarray]:
+        return {"function": np.array(write_own(self.function))}
+
+    @classmethod
+    def _unpack(cls, arrays: Mapping[str, np.ndarray], origin: Origin | None) -> Self:
+        return load_own(str(arrays["function"]), "rule", PolicyError)  # type: ignore[no-any-return]
+
 
 @overload
 def rule(function: PairFunction, /) -> OwnRule: ...
@@ -155,14 +166,14 @@ def rule(
     Parameters
     ----------
     function : callable
-        (floor, vehicle, task) -> float. `floor` has the functions of `kernels.floor.Floor`. A value that is no
-        number comes last; of equals the first vehicle and the task that waits longer is chosen.
+        (floor, vehicle, task) -> float. `floor` has the functions of `kernels.floor.Floor`. A value that is
+        no number comes last; of equals the first vehicle and the task that waits longer is chosen.
     vehicle : {"rule", "random"}
         The rule chooses the pair, of those with a way; or an idle vehicle is drawn first, as for the paper's
         rules, and the rule chooses its task.
     specialise : bool
-        Compile the rule into the simulator, which takes some ten seconds for each rule and program, instead of
-        calling it by its address.
+        Compile the rule into the simulator, which takes some ten seconds for each rule and program, instead
+        of calling it by its address.
 
     Returns
     -------

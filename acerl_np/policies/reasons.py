@@ -66,9 +66,16 @@ def explain_choice(
             "index", "score", own, *_compare_best(decider, problem, state, b, v, position)
         )
     if isinstance(decider, OwnDecider):
-        name, pairs, n = NAMES[decider.rate], decider.pairs, int(decider.pairs.n[0])
-        listed = zip(*(array[:n].tolist() for array in (pairs.vehicle, pairs.task, pairs.value)))
-        found = [Alternative(w, task, name, value) for w, task, value in listed]
+        name, own_pairs = NAMES[decider.rate], decider.pairs
+        found = [
+            Alternative(
+                int(own_pairs.vehicle[k]),
+                int(own_pairs.task[k]),
+                name,
+                float(own_pairs.value[k]),
+            )
+            for k in range(int(own_pairs.n[0]))
+        ]
         return Reason(
             name, "value", _best_with(found, v, int(state.pool[b, position]), name, sign=1.0)
         )

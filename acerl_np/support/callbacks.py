@@ -1,7 +1,7 @@
 """Functions of users within kernels: compiled apart, and called by their addresses.
 
-So a kernel is compiled once for all of them, and kept on disk. The arrays that they see are handed over in a few
-words, the data and the sizes of each, which are written again only where an array is another one.
+So a kernel is compiled once for all of them, and kept on disk. The arrays that they see are handed over in a
+few words, the data and the sizes of each, which are written again only where an array is another one.
 """
 
 from __future__ import annotations
@@ -89,7 +89,8 @@ def _hand_over(typing_context, words, view):
 
     def write(context, builder, signature, arguments):
         start = context.make_array(words)(context, builder, arguments[0]).data
-        place, stores, differs = 0, [], ir.Constant(ir.IntType(1), 0)
+        place, differs = 0, ir.Constant(ir.IntType(1), 0)
+        stores: list[Any] = []
         for own in _split(context, builder, view, arguments[1]):
             there = builder.load(builder.gep(start, [ir.Constant(WORD, place)]))
             differs = builder.or_(differs, builder.icmp_unsigned("!=", there, own[0]))
@@ -136,7 +137,7 @@ def _make_array(context: Any, builder: Any, kind: Any, data: Any, sizes: list[An
     array = context.make_array(kind)(context, builder)
     width = context.get_abi_sizeof(context.get_data_type(kind.dtype))
     width = stride = context.get_constant(types.intp, width)
-    strides = []
+    strides: list[Any] = []
     for size in reversed(sizes):
         strides.insert(0, stride)
         stride = builder.mul(stride, size)

@@ -64,6 +64,7 @@ def load_own(text: str, what: str, error: type[Exception] = InputError) -> Any:
     text : str
     what : str
         What it is for, such as "objective": the error's line begins with it.
+    error : type of exception
 
     Raises
     ------
