@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     )
     from acerl_np.policies.agent import Agent
     from acerl_np.policies.files import load_policy
-    from acerl_np.policies.index import IndexPolicy
+    from acerl_np.policies.index import IndexPolicy, feature
     from acerl_np.policies.lookahead import Lookahead
     from acerl_np.policies.network import Policy
     from acerl_np.policies.own import rule
@@ -112,7 +112,7 @@ _HOMES = {
     "kernels.floor": ("Floor",),
     "policies.agent": ("Agent",),
     "policies.files": ("load_policy",),
-    "policies.index": ("IndexPolicy",),
+    "policies.index": ("IndexPolicy", "feature"),
     "policies.lookahead": ("Lookahead",),
     "policies.network": ("Policy",),
     "policies.own": ("rule",),
@@ -181,6 +181,7 @@ __all__ = [
     "VehicleRepaired",
     "__version__",
     "evaluate_policy",
+    "feature",
     "fit_static",
     "generate_shift",
     "load_instance",

@@ -202,7 +202,7 @@ def make_network_decider(network: Network, thetas: np.ndarray, greedy: bool) -> 
 def make_index_decider(index: Index, problem: Problem, greedy: bool) -> IndexDecider:
     """Return the decider that follows index functions on instances of `problem`."""
     n_vehicles, n_tasks = problem.fleet.shape[1], problem.record.shape[1]
-    return IndexDecider(greedy, index, allocate_pairs(n_vehicles, n_tasks))
+    return IndexDecider(greedy, index, allocate_pairs(n_vehicles, n_tasks, len(index.own)))
 
 
 @inner_kernel

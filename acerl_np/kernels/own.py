@@ -64,7 +64,7 @@ class OwnDecider(NamedTuple):
     pairs: OwnPairs
 
 
-def allocate_pairs(n: int) -> OwnPairs:
+def allocate_asked(n: int) -> OwnPairs:
     """Return room for n pairs."""
     v, position, task = np.empty((3, n), np.int64)
     words = np.zeros(N_WORDS, np.uint64)
@@ -74,7 +74,7 @@ def allocate_pairs(n: int) -> OwnPairs:
 def make_own_decider(rate: Any, draws_vehicle: bool, problem: Problem) -> OwnDecider:
     """Return the decider that follows a user's rule on instances of `problem`."""
     n = problem.fleet.shape[1] * problem.record.shape[1]
-    return OwnDecider(rate, draws_vehicle, allocate_pairs(n))
+    return OwnDecider(rate, draws_vehicle, allocate_asked(n))
 
 
 def make_rating(function: Callable[[Floor, int, int], float]) -> Callable[..., None]:

@@ -15,7 +15,7 @@ import numba
 import numpy as np
 
 from acerl_np.kernels.floor import Floor, list_rows, list_tables
-from acerl_np.kernels.own import OwnDecider, View, allocate_pairs, make_own_decider, make_rating
+from acerl_np.kernels.own import OwnDecider, View, allocate_asked, make_own_decider, make_rating
 from acerl_np.kernels.state import Problem, allocate_state
 from acerl_np.policies.files import AnyPolicy
 from acerl_np.policies.origin import Origin
@@ -44,14 +44,14 @@ def check_function(function: object, what: str) -> None:
         raise PolicyError(f"{what} {name}: expected a function of (floor, vehicle, task)")
 
 
-NAMES: dict[Any, str] = {}
-"""Name of each rule by what `compile_pairs` made of it."""
+FUNCTIONS: dict[Any, PairFunction] = {}
+"""Users' functions by what `compile_pairs` made of them."""
 
 
 @functools.cache
 def _compile(function: PairFunction, kind: Any, within: bool) -> Any:
     found = compile_own(make_rating(function), kind, within=within)
-    NAMES[found] = function.__name__
+    FUNCTIONS[found] = function
     return found
 
 
@@ -63,7 +63,7 @@ def compile_pairs(function: PairFunction, problem: Problem, *, within: bool = Fa
     PolicyError
         If it cannot be compiled: numba's reason, and the line.
     """
-    pairs = allocate_pairs(1)
+    pairs = allocate_asked(1)
     arrays = pairs.vehicle, pairs.task, pairs.value
     view = View(list_tables(problem), list_rows(allocate_state(problem, 1)), *arrays)
     try:

@@ -12,13 +12,13 @@ import numpy as np
 from acerl_np.evolution.ranking import FIELDS, Ranking, Shaping
 from acerl_np.evolution.sampler import Advantage, Sampler
 from acerl_np.evolution.spreads import MIN_NOISE_STD
-from acerl_np.policies.index import NAMES, check_features
+from acerl_np.policies.index import NAMES, Feature, check_features
 from acerl_np.policies.network import Initialisation
 from acerl_np.problem.goal import MAX_CLASSES, SHIFT, Goal, ObjectiveField
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.slots import SlotKind
 from acerl_np.problem.tables import MAX_HORIZON
-from acerl_np.support.errors import ConfigError, make_printable
+from acerl_np.support.errors import ConfigError, PolicyError, make_printable
 from acerl_np.support.fields import Field, refuse
 from acerl_np.support.files import read_text
 from acerl_np.support.options import Options, Several, option
@@ -36,7 +36,19 @@ CLASS_WEIGHTS = Several(
     float, 1e-9, 1e9, expected=f"at most {MAX_CLASSES} numbers above 0", most=MAX_CLASSES
 )
 SIZES = Several(int, 1, 4096, expected="at most 10 layer sizes from 1 to 4096", most=10)
-FEATURE_NAMES = Several(NAMES, fewest=1, expected=f"some of {', '.join(NAMES)}")
+
+
+class FeaturesField(Field):
+    """Features, the package's by name, users' as they are or as `module:name`; read as files name them."""
+
+    def read(self, name: str, value: Any, error: type[Exception] = ConfigError) -> Any:
+        """Return the names; a `ConfigError` if there is no such feature, or none at all."""
+        try:
+            return check_features(value)
+        except PolicyError as caused:
+            raise error(str(caused)) from None
+
+
 TO_HORIZON = f"seconds above 0 to {MAX_HORIZON:g}"
 SECONDS = Field(float, 0.0, MAX_HORIZON, above=True, optional=True, expected=TO_HORIZON)
 
@@ -116,8 +128,8 @@ class Config(Options):
         (CMA-ES), for index policies.
     planned_breakdowns : bool
         Whether an index policy looks at the breakdowns that a layout lists.
-    features : tuple of str
-        Features that an index policy looks at.
+    features : tuple of str or Feature
+        Features that an index policy looks at; users' as they are or as module:name.
     slots : {"task", "pool"}
         Where the network sees a waiting task: in a slot of its own, by its id, which an inference says was so
         in the paper (`docs/known-differences.md`); or in that of its place in the pool.
@@ -177,7 +189,7 @@ class Config(Options):
     synthetic: float = option(0.0, Field(float, 0.0, 1.0))
     spread: SpreadName = "one"
     planned_breakdowns: bool = True
-    features: tuple[str, ...] = option(NAMES, FEATURE_NAMES)
+    features: tuple[str | Feature, ...] = option(NAMES, FeaturesField(tuple))
     shaping: Shaping = "standardised"
     antithetic: bool = False
     hidden: tuple[int, ...] = option((128, 128), SIZES)
@@ -198,7 +210,6 @@ class Config(Options):
             object.__setattr__(self, "objective", Goal.objective)
         if self.objective is not None and self.cost_limit is None and self.goal.has_limit:
             object.__setattr__(self, "cost_limit", self.goal.cost_limit)
-        object.__setattr__(self, "features", check_features(self.features))
         if self.antithetic and self.population % 2:
             refuse("population", self.population, "an even number with antithetic", ConfigError)
         if self.outcome == "best" and self.curve_every == 0:
