@@ -56,14 +56,10 @@ def read_goal(arguments: argparse.Namespace, policies: Sequence[object] = ()) ->
     }
     aims = [item.origin.goal for item in policies if getattr(item, "origin", None) is not None]  # type: ignore[attr-defined]
     same = bool(aims) and all(goal == aims[0] for goal in aims)
-    if same and (unnamed := [x for x in aims[0].own if x not in given]):
+    if same and aims[0].own and "objective" not in given:
         same = False
-        told = ", ".join(f"{name} {aims[0].own[name]}" for name in unnamed)
-        how = " ".join(f"--{name} {aims[0].own[name]}" for name in unnamed)
-        print(
-            f"trained for {told}, a function, which is not imported unasked ({how})",
-            file=sys.stderr,
-        )
+        named = " ".join(f"--{name} {own}" for name, own in aims[0].own.items())
+        print(f"trained for a function, which is not imported unasked: {named}", file=sys.stderr)
     if "objective" in given or not same or aims[0].objective == PAPER.objective:
         return Goal(**given)
     limit = {"cost_limit": None} if "cost" in given else {}

@@ -223,8 +223,8 @@ def evaluate_policy(
         Take what a trained policy likes best, or sample; by default as in its training: networks sample,
         as in the paper, index policies do not. A `Lookahead` draws futures only, and its base is greedy.
     objective : str, Goal or callable
-        What `Trials.value` is, such as "late+0.05*tardiness" or a function of yours, see `Goal`; all that a policy decides by is its
-        own, but "Static" is fitted for it.
+        What `Trials.value` is, such as "late+0.05*tardiness" or a function of yours, see `Goal`; all that a
+        policy decides by is its own, but "Static" is fitted for it.
     cost_limit : float, optional
         xi, s, limit on the tardiness; by default 50 where the objective is the makespan, else none.
     threads : int, optional

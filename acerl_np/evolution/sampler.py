@@ -42,8 +42,8 @@ class InstanceSampler(ABC):
     """Deals instances to the members of a generation, and learns from their returns.
 
     One of your own has its `assign`, and `update` if it learns. What changes as it goes stands in arrays that
-    `statistics` names: they are all that a checkpoint keeps. Draw by `draw`, so that the same seed deals the
-    same again.
+    `statistics` names: they are all that a checkpoint keeps, beside the name of the class or function that
+    makes one of n_instances and seed. Draw by `draw`, so that the same seed deals the same again.
 
     The arrays are replaced, never written, and all in one statement: a `copy.copy` stays as it was.
 
@@ -268,7 +268,8 @@ def make_sampler(
     found = SAMPLER_FIELD.read("sampler", name)
     if isinstance(found, Own):
         own = found.load()
-        made = own(n_instances, seed) if callable(own) else copy.deepcopy(own)
+        is_one = isinstance(own, InstanceSampler)
+        made = copy.deepcopy(own) if is_one else found.call(n_instances, seed)
         if not isinstance(made, InstanceSampler) or made.n_instances != n_instances:
             expected = (
                 f"a subclass of acerl_np.evolution.InstanceSampler, of {n_instances} instances"

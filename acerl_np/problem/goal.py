@@ -54,7 +54,7 @@ class Measures(NamedTuple):
 
 
 OwnMeasure: TypeAlias = Callable[[Measures], ArrayLike]
-"""An objective or cost of a user's own: a number for each episode, (n,), which no other episode matters for."""
+"""An objective or cost of a user's own: a number for each episode, (n,), whatever the others are."""
 
 
 def read_objective(text: object, name: str = "objective") -> dict[str, float]:
@@ -208,7 +208,7 @@ class Goal:
             raise error(f"{name}: {who} cannot ask a function ({own}); expected {EXPECTED}")
 
     def weigh(self, played: Outcome) -> Outcome:
-        """Return what was played with what functions of a user's own say of it; nan stays where none ended."""
+        """Return what was played, with what functions of a user's own say of it; nan where it did not end."""
         for name, own in self.own.items():
             ended = np.isfinite(played.makespan)
             values = np.full(ended.shape, np.nan)

@@ -148,12 +148,18 @@ class Own(str):
     def __format__(self, form: str) -> str:
         return format(self.partition("@")[0], form)
 
+    def call(self, *given: Any) -> Any:
+        """Call it; what it raises is the cause of an `InputError`."""
+        function = self.load()
+        try:
+            return function(*given)
+        except Exception as error:  # whatever a function of a user's raises
+            reason = make_printable(f"{type(error).__name__}: {error}"[:200])
+            raise InputError(f"{self.what}: {self}: {reason}") from error
+
     def ask(self, n: int, *given: Any) -> np.ndarray:
         """Return the n finite numbers that the function says, float64 (n,); refuse anything else."""
-        function = self.load()
-        if not callable(function):
-            refuse(f"{self.what}: {self}", function, "a function")
-        values = function(*given)
+        values = self.call(*given)
         try:
             array = np.asarray(values, np.float64)
         except (TypeError, ValueError):

@@ -80,8 +80,8 @@ class Config(Options):
     noise_decay_every : int
     objective : str, callable or None
         What is minimised: makespan, tardiness, waiting (s), late or empty (%), or a weighted sum such as
-        "late+0.05*tardiness", or a function of yours, module:name. By default the makespan, but for index policies on shifts, records of more than
-        100 tasks or of more than an hour, `problem.goal.SHIFT`.
+        "late+0.05*tardiness", or a function of yours, module:name. By default the makespan, but for index
+        policies on shifts, records of more than 100 tasks or of more than an hour, `problem.goal.SHIFT`.
     cost : str or callable
         What has a limit: as the objective.
     cost_limit : float or None
