@@ -68,11 +68,12 @@ def load_own(text: str, what: str, error: type[Exception] = InputError) -> Any:
     text : str
     what : str
         What it is for, such as "objective": the error's line begins with it.
+    error : type, of what is raised
 
     Raises
     ------
-    InputError
-        Or `error`: if there is no such module or name, or its source has changed.
+    error
+        If there is no such module or name, or its source has changed.
     """
     name, _, expected = text.partition("@")
     place, _, attribute = name.rpartition(":")

@@ -162,6 +162,7 @@ class ACERL(Trainer[Generation]):
 
     @sampler.setter
     def sampler(self, sampler: object) -> None:
+        """Refuse a sampler that the configuration, and so a checkpoint, would not name."""
         refuse(
             "sampler",
             "one for a trainer",
