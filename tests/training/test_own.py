@@ -86,9 +86,9 @@ def test_what_a_ranking_is_told_and_what_comes_of_it():
         told.append((returns.tolist(), costs.tolist(), ids.tolist()))
         return returns + 100 * ids
 
-    given = ([1.0, np.nan, 3.0, 4.0], [5.0, 6.0, 7.0, np.inf], [0, 0, 1, 1])
-    assert rank_utilities(*given, ranking=rank, shaping="rank").tolist() == [1.0, 0.0, 103.0, 0.0]
-    assert told == [([1.0, 3.0], [5.0, 7.0], [0, 1])]
+    given = ([9.0, np.nan, 3.0, 4.0], [5.0, 6.0, 7.0, np.inf], [0, 0, 1, 1])
+    assert rank_utilities(*given, ranking=rank, shaping="rank").tolist() == [9.0, 8.0, 103.0, 8.0]
+    assert told == [([9.0, 3.0], [5.0, 7.0], [0, 1])]
     # Standardised over the population alone: that the second record's members are better stays.
     assert rank_utilities([1.0, 1.0], [0, 0], [0, 1], ranking=rank).tolist() == [-1.0, 1.0]
     assert rank_utilities([np.nan], [0.0], [0], ranking=rank).tolist() == [0.0]
@@ -108,14 +108,18 @@ def test_same_bytes_on_any_threads_and_after_a_stop(form, tmp_path):
 
 @pytest.mark.skipif(not JIT, reason="what workers compile")
 def test_workers_need_none_of_it():
-    own = {**OWN, "objective": lambda measures: own_goals.shift(measures)}
+    own = {
+        "objective": lambda measures: own_goals.shift(measures),
+        "cost": lambda measures: own_goals.late(measures),
+        "ranking": lambda *given: own_goals.by_return(*given),
+        "sampler": lambda *given: own_goals.Turns(*given),
+    }
+    how = {"trials": 1, "objective": own["objective"]}
     with ProcessPoolExecutor(1) as pool:
-        told = tell(run("index", own, executor=pool))
-        trials = evaluate_policy(
-            "EDD", load_instances(), trials=1, objective=own["objective"], executor=pool
-        )
-    assert told == tell(run("index", own))
-    expected = evaluate_policy("EDD", load_instances(), trials=1, objective=own_goals.shift)
+        trainer = run("index", own, executor=pool)
+        trials = evaluate_policy(trainer.policy, load_instances(), executor=pool, **how)
+    assert tell(trainer) == tell(run("index", OWN))
+    expected = evaluate_policy(trainer.policy, load_instances(), **how)
     assert trials.value.tobytes() == expected.value.tobytes()
 
 
@@ -125,7 +129,7 @@ def test_a_sampler_itself_is_copied():
     assert (
         tell(run("network", config)) == tell(run("network", config)) == tell(run("network", TEXTS))
     )
-    assert not mine.count.any()
+    assert not mine.count.any() and start("network", config).sampler is not mine
 
 
 def test_whoever_plays_asks_the_function():
@@ -198,6 +202,7 @@ def test_names_stand_for_what_they_name():
     assert all(type(config.to_dict()[name]) is str for name in OWN)
     assert all(f"{getattr(config, name)}" == names[name] for name in OWN)
     assert Goal.from_dict(GOAL.to_dict()) == GOAL
+    assert type(GOAL.to_dict()["objective"]) is type(GOAL.to_dict()["cost"]) is str
     assert GOAL.describe() == "own_goals:shift, own_goals:late below 5"
 
 
