@@ -6,16 +6,18 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.kernels.state import Outcome
 from acerl_np.support.errors import ConfigError, InputError
 from acerl_np.support.fields import MOST, Field, refuse
 from acerl_np.support.numbers import is_real
 from acerl_np.support.own import Own, is_own_name
+
+if TYPE_CHECKING:
+    from acerl_np.kernels.state import Outcome
 
 MEASURES = {"makespan": "s", "tardiness": "s", "late": "%", "waiting": "s", "empty": "%"}
 """What is measured of an episode, and its unit, in the order of the kernels: until all is done; mean delay of
