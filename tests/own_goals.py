@@ -25,6 +25,33 @@ class Turns(InstanceSampler):
         return (first + np.arange(n_groups)) % self.n_instances
 
 
+class Worst(InstanceSampler):
+    """Deals the record of the worst return, and learns."""
+
+    statistics = ("count", "worst")
+
+    def __init__(self, n_instances, seed):
+        super().__init__(n_instances, seed)
+        self.worst = np.full(n_instances, np.inf)
+
+    def assign(self, n_groups, generation):
+        chosen = np.full(n_groups, self.worst.argmin())
+        chosen[: self.n_instances] = np.arange(min(n_groups, self.n_instances))
+        return chosen
+
+    def update(self, instance_ids, returns):
+        super().update(instance_ids, returns)
+        np.minimum.at(self.worst, instance_ids, returns)  # in place
+
+
+class Hollow(InstanceSampler):
+    def __init__(self, n_instances, seed):
+        pass
+
+    def assign(self, n_groups, generation):
+        return np.zeros(n_groups, np.int64)
+
+
 class Beyond(InstanceSampler):
     def assign(self, n_groups, generation):
         return np.full(n_groups, self.n_instances)

@@ -270,7 +270,7 @@ def make_sampler(
         own = found.load()
         is_one = isinstance(own, InstanceSampler)
         made = copy.deepcopy(own) if is_one else found.call(n_instances, seed)
-        if not isinstance(made, InstanceSampler) or made.n_instances != n_instances:
+        if not isinstance(made, InstanceSampler) or vars(made).get("n_instances") != n_instances:
             expected = (
                 f"a subclass of acerl_np.evolution.InstanceSampler, of {n_instances} instances"
             )

@@ -96,14 +96,16 @@ def test_what_a_ranking_is_told_and_what_comes_of_it():
 
 @pytest.mark.parametrize("form", FORMS)
 def test_same_bytes_on_any_threads_and_after_a_stop(form, tmp_path):
-    whole = run(form, OWN, threads=2)
-    stopped = start(form, OWN)
+    own = {**OWN, "sampler": own_goals.Worst}
+    whole = run(form, own, threads=2)
+    stopped = start(form, own)
     stopped.step()
     stopped.save(tmp_path / "run.npz")
     resumed = ACERL.resume(tmp_path / "run.npz", threads=1)
     assert resumed.config == stopped.config and hash(resumed.config) == hash(stopped.config)
     resumed.run()
     assert tell(resumed) == tell(whole)
+    assert resumed.sampler.worst.tolist() == whole.sampler.worst.tolist()
 
 
 @pytest.mark.skipif(not JIT, reason="what workers compile")
@@ -263,6 +265,7 @@ def test_a_policy_plays_where_its_objective_is_not_known(module, tmp_path, capsy
         "no sampler": ({"sampler": own_goals.too_few}, "sampler: own_goals:too_few: TypeError"),
         "other": ({"sampler": own_goals.Turns(9)}, "sampler: own_goals:Turns: read .* of 2 inst"),
         "abstract": ({"sampler": InstanceSampler}, "sampler: .*InstanceSampler: TypeError: Can't"),
+        "hollow": ({"sampler": own_goals.Hollow}, "sampler: own_goals:Hollow: read .* of 2 inst"),
         "ids": ({"sampler": own_goals.Beyond}, "instance ids: read 2; expected 0 to 1"),
         "path": (
             {"objective": "own_goals.py:late@12"},
