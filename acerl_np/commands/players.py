@@ -46,7 +46,7 @@ def read_goal(arguments: argparse.Namespace, policies: Sequence[object] = ()) ->
     """Return the goal that the options of a command name.
 
     Without an objective it is that for which all trained policies were trained, if they have the same, else
-    the paper's.
+    the paper's. What a policy's file names is not imported: a function counts where an option names it.
     """
     from acerl_np.problem.goal import PAPER, Goal
 
@@ -56,6 +56,10 @@ def read_goal(arguments: argparse.Namespace, policies: Sequence[object] = ()) ->
     }
     aims = [item.origin.goal for item in policies if getattr(item, "origin", None) is not None]  # type: ignore[attr-defined]
     same = bool(aims) and all(goal == aims[0] for goal in aims)
+    if same and aims[0].own and "objective" not in given:
+        same = False
+        named = " ".join(f"--{name} {own}" for name, own in aims[0].own.items())
+        print(f"trained for a function, which is not imported unasked: {named}", file=sys.stderr)
     if "objective" in given or not same or aims[0].objective == PAPER.objective:
         return Goal(**given)
     limit = {"cost_limit": None} if "cost" in given else {}

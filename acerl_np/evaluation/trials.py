@@ -18,7 +18,7 @@ from acerl_np.policies.files import BasePolicy
 from acerl_np.policies.origin import warn_of_difference
 from acerl_np.policies.rules import STATIC, RulePolicy, find_policy_name
 from acerl_np.policies.static import fit_static
-from acerl_np.problem.goal import PAPER, Goal, find_goal
+from acerl_np.problem.goal import PAPER, Goal, OwnMeasure, find_goal
 from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.arena import play_list, stream_keys
@@ -116,9 +116,8 @@ class Trials:
         goal : Goal
         """
         fleet = np.array([[len(instance.layout.vehicles)] for instance in instances])
-        own = {
-            name: values.reshape(len(instances), -1) for name, values in played._asdict().items()
-        }
+        weighed = goal.weigh(played)._asdict()
+        own = {name: values.reshape(len(instances), -1) for name, values in weighed.items()}
         own["utilisation"] = own.pop("busy") / (fleet * own["makespan"])
         own["decisions"] = int(own["decisions"].sum())
         return cls(instances=tuple(instance.name for instance in instances), goal=goal, **own)
@@ -196,7 +195,7 @@ def evaluate_policy(
     trials: int = 30,
     seed: Whole = 0,
     greedy: bool | None = None,
-    objective: str | Goal = "makespan",
+    objective: str | Goal | OwnMeasure = "makespan",
     cost_limit: float | None = None,
     threads: int | None = None,
     horizon: float | None = None,
@@ -220,9 +219,9 @@ def evaluate_policy(
     greedy : bool, optional
         Take what a trained policy likes best, or sample; by default as in its training: networks sample,
         as in the paper, index policies do not. A `Lookahead` draws futures only, and its base is greedy.
-    objective : str or Goal
-        What `Trials.value` is, such as "late+0.05*tardiness", see `Goal`; all that a policy decides by is its
-        own, but "Static" is fitted for it.
+    objective : str, Goal or callable
+        What `Trials.value` is, such as "late+0.05*tardiness" or a function of yours, see `Goal`; all that a
+        policy decides by is its own, but "Static" is fitted for it.
     cost_limit : float, optional
         xi, s, limit on the tardiness; by default 50 where the objective is the makespan, else none.
     threads : int, optional
@@ -328,7 +327,7 @@ def _play_anywhere(episodes: Episodes) -> Outcome:
     places = [
         some for row in range(n) for some in np.array_split(np.flatnonzero(rows == row), each)
     ]
-    alone = replace(playing, threads=1, executor=None)
+    alone = replace(playing, threads=1, executor=None, goal=playing.goal.without_own())
     pieces = [(policy, instances, rows[some], keys[some], alone) for some in places]
     outcome = allocate_outcome(len(rows))
     for k, found in team.run(_play, pieces):

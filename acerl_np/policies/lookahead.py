@@ -189,6 +189,7 @@ class Lookahead(BasePolicy):
         self.weights = weights
         self.seed = check_seed(seed)
         self.goal = find_goal(objective, cost_limit)
+        self.goal.refuse_own("a lookahead", PolicyError)
         self.penalty, self.margin = float(penalty), float(margin)
         self.horizon = HORIZON.read("horizon", horizon, InputError)
 

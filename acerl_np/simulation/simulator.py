@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from acerl_np.kernels import state as S
 from acerl_np.kernels.observation import allocate_view
 from acerl_np.kernels.rollout import advance_batch, assign_batch
-from acerl_np.kernels.state import State, allocate_state
+from acerl_np.kernels.state import State, allocate_state, read_outcome
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.problem.slots import HasSlots, SlotKind, find_slots
@@ -138,6 +138,7 @@ class Simulator(Scene, CopiedWhole):
         self._places = self.pool
         own = find_slots(slots, self.pool)
         self.slots, self.task_ids = own
+        self._goal = goal
         self.problem = build_problem(
             self.pool,
             scaling=scaling,
@@ -189,11 +190,15 @@ class Simulator(Scene, CopiedWhole):
     @property
     def value(self) -> np.ndarray:
         """What the goal minimises, by default the makespan, float64 (B,), nan until finished."""
+        if self._goal.own:
+            return self._goal.weigh(read_outcome(self.state)).value
         return self.state.outcome[:, S.OUTCOME_VALUE].copy()
 
     @property
     def cost(self) -> np.ndarray:
         """What the goal limits, by default the tardiness, float64 (B,), nan until finished."""
+        if self._goal.own:
+            return self._goal.weigh(read_outcome(self.state)).cost
         return self.state.outcome[:, S.OUTCOME_COST].copy()
 
     def reset(self, *, seed: Whole | None = None) -> None:
