@@ -212,10 +212,10 @@ class Floor(NamedTuple):
 
 def find_measure(name: str) -> tuple[Callable[..., float], bool]:
     """Return a function of `Floor` that measures a task, and whether it asks for the vehicle as well."""
-    measure = getattr(Floor, name)
+    measure = vars(Floor).get(name, len)
     names = tuple(inspect.signature(measure).parameters)[1:]
     if names not in (("task",), ("vehicle", "task")):
-        raise AttributeError(f"mean: read '{name}'; expected a measure of a task, such as 'due'")
+        raise TypeError(f"mean: read '{name}'; expected a measure of a task, such as 'due'")
     return measure, len(names) == 2
 
 
@@ -264,21 +264,21 @@ def list_rows(state):
     return Rows(state.episode, state.pool, state.waiting_since, state.vehicle, state.place)
 
 
+def _find_mean(floor, what, vehicle):
+    measure, of_pair = find_measure(what.literal_value)
+    return make_mean(compile_inner(measure), of_pair)
+
+
 def _list_finders() -> dict[str, Callable[..., Callable[..., float]]]:
     """Return what numba asks for the body of each method of `Floor`."""
-
-    def find_mean(floor, what, vehicle):
-        measure, of_pair = find_measure(what.literal_value)
-        return make_mean(compile_inner(measure), of_pair)
-
     own = {name: method for name, method in vars(Floor).items() if hasattr(method, "__code__")}
     finders = {
         name: lambda *arguments, own=method: own
         for name, method in own.items()
         if method.__module__ == __name__ and method.__doc__
     }
-    return {**finders, "mean": find_mean}
+    return {**finders, "mean": _find_mean}
 
 
-with_methods = add_methods(Floor, _list_finders())
+with_methods = add_methods(Floor, _list_finders(), _find_mean)
 """Of a floor in a compiled function: the floor with its methods."""

@@ -84,7 +84,7 @@ def make_rating(function: Callable[[Floor, int, int], float]) -> Callable[..., N
     def rate(view, key, b, decision, n):
         floor = with_methods(Floor(view.problem, view.state, b, key, decision))
         for k in range(n):
-            view.value[k] = function(floor, view.vehicle[k], view.task[k])
+            view.value[k] = np.float64(function(floor, view.vehicle[k], view.task[k]))
 
     return rate
 
@@ -128,7 +128,7 @@ def has_way(problem, state, b, v, pickup):
 
 @inner_kernel
 def decide_by_own(problem, state, b, decider, row, key, decision):
-    """Decide as `deciders.decide`, by a user's rule; `decider.pairs` holds what it said after it.
+    """Decide as `deciders.decide`, by a user's rule; `decider.pairs` holds what it said of several.
 
     The first of equals by vehicle, then by place in the pool. What is no number comes last.
     """
@@ -144,7 +144,10 @@ def decide_by_own(problem, state, b, decider, row, key, decision):
             list_pairs(problem, state, b, v, True, pairs)
     if pairs.n[0] == 0:
         return np.int64(-1), np.int64(-1), np.int64(-1)
-    rate_pairs(problem, state, b, decider.rate, pairs, key, decision)
+    if pairs.n[0] > 1:  # else nothing is to be compared
+        rate_pairs(problem, state, b, decider.rate, pairs, key, decision)
+    else:
+        pairs.value[0] = 0.0
     best, least = 0, np.inf
     for k in range(pairs.n[0]):
         if pairs.value[k] < least:

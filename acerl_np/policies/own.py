@@ -48,50 +48,45 @@ FUNCTIONS: dict[Any, PairFunction] = {}
 """Users' functions by what `compile_pairs` made of them."""
 
 
-@functools.cache
-def _compile(function: PairFunction, kind: Any, within: bool) -> Any:
-    found = compile_own(make_rating(function), kind, within=within)
-    FUNCTIONS[found] = function
-    return found
+_MADE: dict[tuple[PairFunction, bool], Any] = {}
 
 
 def compile_pairs(function: PairFunction, problem: Problem, *, within: bool = False) -> Any:
-    """Return a user's function for `call_own`.
+    """Return a user's function for `call_own`; any problem will do, as all have arrays of the same kinds.
 
     Raises
     ------
     PolicyError
         If it cannot be compiled: numba's reason, and the line.
     """
-    pairs = allocate_asked(1)
-    arrays = pairs.vehicle, pairs.task, pairs.value
-    view = View(list_tables(problem), list_rows(allocate_state(problem, 1)), *arrays)
-    try:
-        return _compile(function, numba.typeof(view), within)
-    except numba.core.errors.NumbaError as error:
-        raise PolicyError(_explain(function, str(error))) from None
+    if (function, within) not in _MADE:
+        tables, rows = list_tables(problem), list_rows(allocate_state(problem, 1))
+        asked = allocate_asked(1)
+        view = View(tables, rows, asked.vehicle, asked.task, asked.value)
+        try:
+            made = compile_own(make_rating(function), numba.typeof(view), within=within)
+        except (numba.core.errors.NumbaError, TypeError) as error:
+            raise PolicyError(_explain(function, str(error))) from None
+        _MADE[function, within] = made
+        FUNCTIONS[made] = function
+    return _MADE[function, within]
 
 
 def _explain(function: PairFunction, told: str) -> str:
     """Return one line of what numba says: where, and why."""
     own = inspect.getsourcefile(function) or ""
-    lines = [
-        int(n)
-        for path, n in re.findall(r'File "([^"]+)", line (\d+)', told)
-        if own.endswith(path.lstrip("./"))
-    ]
-    first = lines[-1] if lines else function.__code__.co_firstlineno
-    plain = [line.strip() for line in re.sub(r"\\x1b\\[[0-9;]*m", "", told).splitlines()]
-    reasons = [
-        line
-        for line in plain
-        if re.match(
-            r"(Unknown|Untyped|Cannot|No |Invalid|Use of|non-precise|.*NameError|.*Error:|.*not supported)",
-            line,
-        )
-    ]
-    reason = make_printable((reasons or [line for line in plain if line][1:] or plain)[0][:200])
-    return f"{name_own(function)}: cannot be compiled: {reason} ({own}, line {first})"
+    found = re.findall(r'File "([^"]+)", line (\d+)', told)
+    lines = [int(n) for path, n in found if own.endswith(path.lstrip("./"))]
+    told = re.sub(r"\x1b\[[0-9;]*m", "", told)
+    plain = [line.strip() for line in told.splitlines() if line.strip()]
+    known = (line for line in plain if re.search(r"TypeError: |positional|missing a req", line))
+    first = (line for line in plain if not line.startswith(("Failed in", "During", "-")))
+    reason = next(known, next(first, told)).removeprefix("TypeError: ")
+    if "Function(float64)" in reason:
+        reason = "it returns no number"
+    line = lines[-1] if lines else function.__code__.co_firstlineno
+    text = make_printable(reason[:200])
+    return f"{name_own(function)}: cannot be compiled: {text} ({describe(own)}, line {line})"
 
 
 class OwnRule(AnyPolicy):

@@ -23,11 +23,11 @@ from acerl_np.support.compiled import list_inlined
 Function = Callable[..., Any]
 
 
-def add_methods(kind: type, finders: dict[str, Function]) -> Function:
+def add_methods(kind: type, finders: dict[str, Function], by_literal: Function) -> Function:
     """Return a function of such a tuple: what it returns has the tuple's fields and its methods.
 
-    `finders` return the body of a method for numba's types of its arguments. numba knows methods by the class
-    of a type, and all NamedTuples are of one class; so this is another.
+    `finders` return the body of a method for numba's types of its arguments; `by_literal` is asked with
+    literals. numba knows methods by the class of a type, and all NamedTuples are of one; so this is another.
     """
     if numba.config.DISABLE_JIT:
         return lambda value: value
@@ -35,8 +35,12 @@ def add_methods(kind: type, finders: dict[str, Function]) -> Function:
 
     class Methods(types.Type):
         def __init__(self, own: Any) -> None:
-            self.types = own.types
-            super().__init__(f"Methods({own})")
+            self.types, self._own = own.types, own
+            super().__init__(kind.__name__)
+
+        @property
+        def key(self) -> Any:
+            return self._own
 
     @register_model(Methods)
     class _Model(models.StructModel):
@@ -65,5 +69,6 @@ def add_methods(kind: type, finders: dict[str, Function]) -> Function:
     overload(with_methods, jit_options=options)(lambda value: lambda value: convert(value))
     for name, find in finders.items():
         find.__signature__ = inspect.signature(getattr(kind, name))  # type: ignore[attr-defined]
-        overload_method(Methods, name, jit_options=options, strict=False)(find)
+        how = {"jit_options": options, "strict": False, "prefer_literal": find is by_literal}
+        overload_method(Methods, name, **how)(find)
     return with_methods
