@@ -72,11 +72,11 @@ class Floor(NamedTuple):
     decision: int
 
     def time(self) -> float:
-        """S since the episode began."""
+        """Time since the episode began, s."""
         return np.float64(self.state.episode[self.b, S.EPISODE_TIME])
 
     def unit(self) -> float:
-        """S that a vehicle takes for the mean distance between two sites: a measure for any floor."""
+        """Time that a vehicle takes for the mean distance between two sites, s: a measure for any floor."""
         return self.problem.unit[self.state.episode[self.b, S.EPISODE_INSTANCE], S.UNIT_SECONDS]
 
     def queue(self) -> int:
@@ -93,11 +93,11 @@ class Floor(NamedTuple):
         return self.problem.instance[i, S.INSTANCE_N_VEHICLES]
 
     def free(self, vehicle: int) -> float:
-        """S until a vehicle is free, 0 if it is, inf if nobody knows."""
+        """Time until a vehicle is free, s: 0 if it is, inf if nobody knows."""
         return find_free(self.problem, self.state, self.b, vehicle, True)[0]
 
     def next_free(self) -> float:
-        """S until the next vehicle that is not idle is free, inf if there is none."""
+        """Time until the next vehicle that is not idle is free, s; inf if there is none."""
         least = np.inf
         for v in range(self.n_vehicles()):
             if self.state.vehicle[self.b, v, S.VEHICLE_STATUS] != S.IDLE:
@@ -105,12 +105,12 @@ class Floor(NamedTuple):
         return least
 
     def speed(self, vehicle: int) -> float:
-        """m/s."""
+        """Speed of a vehicle, m/s."""
         i = self.state.episode[self.b, S.EPISODE_INSTANCE]
         return self.problem.fleet[i, vehicle, S.FLEET_SPEED]
 
     def capacity(self, vehicle: int) -> float:
-        """Units of load, 0 for no limit."""
+        """Capacity of a vehicle, units of load; 0 for no limit."""
         i = self.state.episode[self.b, S.EPISODE_INSTANCE]
         return self.problem.fleet[i, vehicle, S.FLEET_CAPACITY]
 
@@ -125,36 +125,36 @@ class Floor(NamedTuple):
         ]
 
     def delivery(self, task: int) -> int:
-        """Site where it is delivered."""
+        """Site where a task is delivered."""
         return self.problem.ends[
             self.state.episode[self.b, S.EPISODE_INSTANCE], task, S.ENDS_DELIVERY
         ]
 
     def arrival(self, task: int) -> float:
-        """s, when a task arrived."""
+        """Time when a task arrived, s."""
         i = self.state.episode[self.b, S.EPISODE_INSTANCE]
         return self.problem.record[i, task, S.RECORD_ARRIVAL]
 
     def due(self, task: int) -> float:
-        """s, when it should be delivered."""
+        """Time when a task should be delivered, s."""
         return find_due(self.problem, self.state.episode[self.b, S.EPISODE_INSTANCE], task)
 
     def waiting(self, task: int) -> float:
-        """S that it has waited, since a breakdown handed it back if one did."""
+        """Time that a task has waited, s; since a breakdown if one handed it back."""
         return round_sum(self.time() - self.state.waiting_since[self.b, task])
 
     def handling(self, task: int) -> float:
-        """S that loading and unloading take."""
+        """Time that loading and unloading take, s."""
         i = self.state.episode[self.b, S.EPISODE_INSTANCE]
         return self.problem.record[i, task, S.RECORD_HANDLING]
 
     def demand(self, task: int) -> float:
-        """Units of load."""
+        """Load of a task, units."""
         i = self.state.episode[self.b, S.EPISODE_INSTANCE]
         return self.problem.record[i, task, S.RECORD_DEMAND]
 
     def priority(self, task: int) -> float:
-        """Class of priority; a vehicle is only asked about the highest that waits for it."""
+        """Class of priority of a task; a vehicle is only asked about the highest that waits for it."""
         i = self.state.episode[self.b, S.EPISODE_INSTANCE]
         return self.problem.record[i, task, S.RECORD_PRIORITY]
 
@@ -163,38 +163,38 @@ class Floor(NamedTuple):
         return find_weight(self.problem, self.state.episode[self.b, S.EPISODE_INSTANCE], task)
 
     def distance(self, a: int, b: int) -> float:
-        """m, the way from a site to another, inf where none leads."""
+        """Way from a site to another, m; inf where none leads."""
         i = self.state.episode[self.b, S.EPISODE_INSTANCE]
         return self.problem.distance[self.problem.instance[i, S.INSTANCE_LAYOUT], a, b]
 
     def trip(self, task: int) -> float:
-        """M from pickup to delivery."""
+        """Way from pickup to delivery, m."""
         return self.distance(self.pickup(task), self.delivery(task))
 
     def whole(self, metres: float) -> float:
-        """M as the paper's rules count them: cut to whole metres where the layout says so."""
+        """Length as the paper's rules count it, m: whole metres where the layout says so."""
         i = self.state.episode[self.b, S.EPISODE_INSTANCE]
         return measure_distance(metres, self.problem.instance[i, S.INSTANCE_TRUNCATES])
 
     def metres(self, vehicle: int, task: int) -> float:
-        """M from where a vehicle truly stands to the pickup."""
+        """Way from where a vehicle truly stands to the pickup, m."""
         way = find_approach(self.problem, self.state, self.b, vehicle, self.pickup(task))
         return round_sum(way[0])
 
     def approach(self, vehicle: int, task: int) -> float:
-        """S from where a vehicle truly stands to the pickup."""
+        """Time from where a vehicle truly stands to the pickup, s."""
         metres, slowdown, _ = find_approach(
             self.problem, self.state, self.b, vehicle, self.pickup(task)
         )
         return metres / self.speed(vehicle) + slowdown
 
     def loaded(self, vehicle: int, task: int) -> float:
-        """S from pickup to delivery, handling included."""
+        """Time from pickup to delivery, handling included, s."""
         i = self.state.episode[self.b, S.EPISODE_INSTANCE]
         return time_loaded(self.problem, i, vehicle, task)
 
     def slack(self, vehicle: int, task: int) -> float:
-        """S to spare if the vehicle takes the task now; below 0 it is late."""
+        """Time to spare if the vehicle takes the task now, s; below 0 it is late."""
         return round_sum(
             self.due(task) - self.time() - self.approach(vehicle, task) - self.loaded(vehicle, task)
         )

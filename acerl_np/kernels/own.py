@@ -130,7 +130,7 @@ def has_way(problem, state, b, v, pickup):
 def decide_by_own(problem, state, b, decider, row, key, decision):
     """Decide as `deciders.decide`, by a user's rule; `decider.pairs` holds what it said of several.
 
-    The first of equals by vehicle, then by place in the pool. What is no number comes last.
+    The first of equals by place in the pool, then by vehicle. What is no number comes last.
     """
     pairs = decider.pairs
     pairs.n[0] = 0
@@ -150,6 +150,7 @@ def decide_by_own(problem, state, b, decider, row, key, decision):
         pairs.value[0] = 0.0
     best, least = 0, np.inf
     for k in range(pairs.n[0]):
-        if pairs.value[k] < least:
+        comes_first = pairs.position[k] < pairs.position[best]
+        if pairs.value[k] < least or (pairs.value[k] == least and comes_first):
             best, least = k, pairs.value[k]
     return pairs.vehicle[best], pairs.position[best], OWN

@@ -162,7 +162,7 @@ def rule(
     ----------
     function : callable
         (floor, vehicle, task) -> float. `floor` has the functions of `kernels.floor.Floor`. A value that is
-        no number comes last; of equals the first vehicle and the task that waits longer is chosen.
+        no number comes last; of equals the task that came to wait first is chosen, then the first vehicle.
     vehicle : {"rule", "random"}
         The rule chooses the pair, of those with a way; or an idle vehicle is drawn first, as for the paper's
         rules, and the rule chooses its task.

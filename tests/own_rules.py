@@ -1,0 +1,44 @@
+"""Rules and features as users write them: some equal to the package's, and each function of a floor once."""
+
+import acerl_np
+
+
+@acerl_np.rule
+def near(floor, vehicle, task):
+    return floor.metres(vehicle, task)
+
+
+@acerl_np.rule(vehicle="random")
+def first(floor, vehicle, task):
+    return floor.arrival(task)
+
+
+@acerl_np.rule(vehicle="random")
+def weighed(floor, vehicle, task):
+    due, trip = floor.mean("due", vehicle), floor.mean("trip", vehicle)
+    due = 0.37 * floor.due(task) / due if due > 0.0 else 0.0
+    return -(due + (0.63 * floor.trip(task) / trip if trip > 0.0 else 0.0))
+
+
+@acerl_np.rule
+def drawn(floor, vehicle, task):
+    return floor.draw(vehicle, task)
+
+
+@acerl_np.rule
+def nothing(floor, vehicle, task):
+    return 0.0 / floor.demand(task)
+
+
+@acerl_np.feature(scale=0.4, unit="s", words="way to the pickup")
+def way(floor, vehicle, task):
+    return floor.approach(vehicle, task)
+
+
+@acerl_np.feature(scale=1.0)
+def odd(floor, vehicle, task):
+    return 1.0 / (task % 2)
+
+
+def unmarked(floor, vehicle, task):
+    return 0.0
