@@ -368,6 +368,7 @@ def _play_agent(
             horizon=playing.horizon,
             breakdown_keys=keys[some],
             slots=agent,
+            rules=agent,
             goal=playing.goal,
         )
         agent.play(simulator)

@@ -7,16 +7,16 @@ import numpy as np
 from acerl_np.kernels import state as S
 from acerl_np.kernels.events import advance_events, assign_task, find_waiting, start_episode
 from acerl_np.kernels.observation import write_view
-from acerl_np.kernels.rules import N_RULES, select_task
+from acerl_np.kernels.rules import select_task
 from acerl_np.kernels.state import find_priority, is_offered
 from acerl_np.support.compiled import inner_kernel, kernel
 
 
 @inner_kernel
-def apply_action(problem, state, b, action):
-    """Carry out a legal action of episode b and advance it to its next decision."""
-    v = action // N_RULES
-    assign_task(problem, state, b, v, select_task(problem, state, b, v, action % N_RULES))
+def apply_action(problem, state, b, action, rules):
+    """Carry out a legal action of episode b, a vehicle's and one of `rules`; advance to the next decision."""
+    v, rule = action // len(rules), rules[action % len(rules)]
+    assign_task(problem, state, b, v, select_task(problem, state, b, v, rule))
     advance_events(problem, state, b)
 
 
@@ -35,7 +35,7 @@ def advance_batch(problem, state, rows, restart, choices, view):
         if restart:
             start_episode(problem, state, b, choices[k])
         elif state.episode[b, S.EPISODE_PHASE] == S.RUNNING:
-            apply_action(problem, state, b, np.int32(choices[k]))
+            apply_action(problem, state, b, np.int32(choices[k]), view.rules)
         write_view(problem, state, b, view)
 
 

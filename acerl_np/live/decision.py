@@ -30,6 +30,7 @@ from acerl_np.policies.network import Policy
 from acerl_np.policies.reasons import explain_choice
 from acerl_np.policies.rules import RULES, RulePolicy
 from acerl_np.problem.layout import Layout
+from acerl_np.problem.rules import PAPER_RULES
 from acerl_np.problem.slots import assign_slots
 from acerl_np.problem.tables import build_live_problem
 from acerl_np.support.errors import PolicyError
@@ -59,6 +60,8 @@ class LiveDecider:
     ----------
     options : dict
         What a board is to know of the policy, as `Board` takes it.
+    rules : tuple of str
+        Those of a network's actions, else the paper's.
 
     Raises
     ------
@@ -86,6 +89,7 @@ class LiveDecider:
         self._layout: Layout | None = None
         self._decider: Any = None
         self._network = base if isinstance(base, Policy) else None
+        self.rules = PAPER_RULES if self._network is None else self._network.rules
         history = policy.history if isinstance(policy, Lookahead) else ()
         self.options: dict[str, Any] = {
             # A network sees each of its vehicles.

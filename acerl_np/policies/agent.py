@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from acerl_np.kernels.state import INSTANCE_TASK_SLOTS
 from acerl_np.policies.network import Policy
 from acerl_np.problem.instance import Instance, list_instances
+from acerl_np.problem.rules import PAPER_RULES, find_rules
 from acerl_np.problem.slots import SlotKind, find_slots
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.actions import ACTIONS, Actions, make_actions
@@ -36,7 +37,7 @@ class Agent:
         The records of its training.
     actions : {"rules", "pairs"}
         What an action is, as in `acerl_np.gym.DMHEnv`.
-    task_slots, n_vehicles, scaling, slots
+    task_slots, n_vehicles, scaling, slots, rules
         As they were given to its environment; by default those of `instances`.
 
     Attributes
@@ -48,6 +49,7 @@ class Agent:
     task_slots, n_vehicles : int
     slots : str
     task_ids : tuple of str
+    rules : tuple of str
 
     Raises
     ------
@@ -76,6 +78,7 @@ class Agent:
         n_vehicles: int | None = None,
         scaling: ArrayLike | None = None,
         slots: SlotKind | Policy = "task",
+        rules: Sequence[str] | Policy = PAPER_RULES,
     ) -> None:
         if not callable(function):
             raise PolicyError(
@@ -91,6 +94,7 @@ class Agent:
         self.function = function
         self.actions = actions
         self.slots, self.task_ids = own
+        self.rules = find_rules(rules)
         self.scaling: np.ndarray = problem.scaling[0]
         self.task_slots = int(problem.instance[0, INSTANCE_TASK_SLOTS])
         self.n_vehicles = int(problem.fleet.shape[1])

@@ -15,7 +15,7 @@ ACTIONS = ("rules", "pairs")
 class Actions:
     """How the actions of B episodes are numbered, 0 to n - 1.
 
-    vehicle * 4 + rule: one of the vehicle's four favourite tasks, by the paper's rules.
+    vehicle * number of rules + rule: one of the vehicle's favourite tasks, by the simulator's rules.
     """
 
     def __init__(self, simulator: Simulator) -> None:

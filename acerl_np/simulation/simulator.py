@@ -16,6 +16,7 @@ from acerl_np.kernels.state import Problem, State, allocate_state
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.problem.layout import Layout
+from acerl_np.problem.rules import PAPER_RULES, HasRules, find_rules, number_rules
 from acerl_np.problem.slots import HasSlots, SlotKind, find_slots, refuse_other_slots
 from acerl_np.problem.tables import build_problem, count_actions, count_features
 from acerl_np.simulation.streams import BreakdownStreams
@@ -129,12 +130,15 @@ class Simulator(CopiedWhole):
         those of a policy, with its ids.
     goal : Goal
         What `value` and `cost` are.
+    rules : sequence of str or a policy
+        Rules that an action names, some of FCFS, EDD, NVF, STD, LWT and AHP; or those of a policy.
 
     Attributes
     ----------
     slots : str
     task_ids : tuple of str
         Tasks that have a slot of their own, in the order of the slots.
+    rules : tuple of str
     pool : tuple of Instance
         The different instances, in the order of their first entries.
     choices : ndarray(int64, (B,))
@@ -169,11 +173,13 @@ class Simulator(CopiedWhole):
         breakdown_keys: np.ndarray | None = None,
         slots: SlotKind | HasSlots | Chooser = "task",
         goal: Goal = PAPER,
+        rules: Sequence[str] | HasRules | Chooser = PAPER_RULES,
     ) -> None:
         entries = list_instances(instances)
         self.pool = tuple({id(instance): instance for instance in entries}.values())
         own = find_slots(slots, self.pool)
         self.slots, self.task_ids = own
+        self.rules = find_rules(rules)
         self.problem = build_problem(
             self.pool,
             scaling=scaling,
@@ -199,7 +205,8 @@ class Simulator(CopiedWhole):
         )
         self._use = Exclusive("simulator")
         self.state = allocate_state(self.problem, self.n_episodes)
-        self._view = allocate_view(self.n_episodes, self.n_features, self.n_actions)
+        sizes = self.n_episodes, self.n_features, self.problem.fleet.shape[1]
+        self._view = allocate_view(*sizes, number_rules(self.rules))
         self.reset()
 
     @property
@@ -221,8 +228,8 @@ class Simulator(CopiedWhole):
 
     @property
     def n_actions(self) -> int:
-        """Number of actions, legal or not: vehicle * 4 + rule."""
-        return count_actions(self.problem.fleet.shape[1])
+        """Number of actions, legal or not: vehicle * number of rules + rule."""
+        return count_actions(self.problem.fleet.shape[1], self.rules)
 
     @property
     def observation(self) -> np.ndarray:
@@ -337,8 +344,8 @@ class Simulator(CopiedWhole):
         Parameters
         ----------
         actions : array_like of int, (B,) or (n,)
-            vehicle * 4 + rule, rules in the order FCFS, EDD, NVF, STD; entries of finished episodes
-            are ignored.
+            vehicle * 4 + rule, rules in the order FCFS, EDD, NVF, STD, or as many and in the order of
+            `rules`; entries of finished episodes are ignored.
         episodes : array_like of int, (n,), optional
             Indices of the episodes that take one; by default all B.
 
