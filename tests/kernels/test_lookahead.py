@@ -134,7 +134,7 @@ def compare_decision(simulator, slow, policy, base, instance, key):
 
 def compare_day(instance, policy, base, most=1000):
     """Play a day by lookahead, both at once; return the number of decisions."""
-    simulator = Simulator(instance)
+    simulator = Simulator(instance, slots="pool")
     waiting_time = None
     if instance.layout.has_random_breakdowns:
         true_key = simulator.state.breakdown_key[0].copy()
