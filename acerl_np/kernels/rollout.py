@@ -13,9 +13,8 @@ from acerl_np.support.compiled import inner_kernel, kernel
 
 
 @inner_kernel
-def apply_action(problem, state, b, action, rules):
-    """Carry out a legal action of episode b, a vehicle's and one of `rules`; advance to the next decision."""
-    v, rule = action // len(rules), rules[action % len(rules)]
+def apply_rule(problem, state, b, v, rule):
+    """Let the idle vehicle v of episode b take what a rule picks; advance to its next decision."""
     assign_task(problem, state, b, v, select_task(problem, state, b, v, rule))
     advance_events(problem, state, b)
 
@@ -35,7 +34,8 @@ def advance_batch(problem, state, rows, restart, choices, view):
         if restart:
             start_episode(problem, state, b, choices[k])
         elif state.episode[b, S.EPISODE_PHASE] == S.RUNNING:
-            apply_action(problem, state, b, np.int32(choices[k]), view.rules)
+            action, n_rules = choices[k], len(view.rules)
+            apply_rule(problem, state, b, action // n_rules, view.rules[action % n_rules])
         write_view(problem, state, b, view)
 
 
