@@ -65,6 +65,7 @@ def test_whole_episodes_agree(policy, suite):
         assert evaluate_policy(agent, suite, trials=1).makespan.tolist() == trials.makespan.tolist()
 
 
+@pytest.mark.oracle
 def test_a_training_plays_its_rules_and_goes_on_with_them(suite, tmp_path):
     """With next to no noise the members play as theta does, by their own draws."""
     record = suite[0].from_rows("short", suite[0].layout, suite[0].rows()[:6])
@@ -157,6 +158,7 @@ def test_a_dispatcher_names_and_explains_them(policy, suite):
     assert (best.vehicle, best.task, best.rule) == first[:3]
 
 
+@needs_jit
 def test_environments_and_rivals_take_them(suite):
     gym = pytest.importorskip("acerl_np.gym")
     assert gym.DMHEnv(suite, rules=RULES).action_space.n == 9
