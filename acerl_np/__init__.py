@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING
 from acerl_np.support.version import __version__
 
 if TYPE_CHECKING:
+    from acerl_np import evolution as evolution
+    from acerl_np import rivals as rivals
     from acerl_np.evaluation.trials import Trials, evaluate_policy
+    from acerl_np.kernels.floor import Floor
     from acerl_np.live.dispatcher import Dispatcher
     from acerl_np.live.events import (
         Assignment,
@@ -32,9 +35,10 @@ if TYPE_CHECKING:
     )
     from acerl_np.policies.agent import Agent
     from acerl_np.policies.files import load_policy
-    from acerl_np.policies.index import IndexPolicy
+    from acerl_np.policies.index import IndexPolicy, feature
     from acerl_np.policies.lookahead import Lookahead
     from acerl_np.policies.network import Policy
+    from acerl_np.policies.own import rule
     from acerl_np.policies.static import StaticPlan, fit_static
     from acerl_np.problem.bundled import load_instance, load_layout, load_suite
     from acerl_np.problem.instance import Instance
@@ -42,6 +46,7 @@ if TYPE_CHECKING:
     from acerl_np.problem.parts import RandomBreakdowns
     from acerl_np.problem.perturb import perturb
     from acerl_np.problem.shift import generate_shift
+    from acerl_np.simulation.scene import Pairs, Scene
     from acerl_np.simulation.simulator import Schedule, Simulator
     from acerl_np.support.errors import (
         AcerlError,
@@ -104,11 +109,13 @@ _HOMES = {
         "StorageError",
     ),
     "evaluation.trials": ("Trials", "evaluate_policy"),
+    "kernels.floor": ("Floor",),
     "policies.agent": ("Agent",),
     "policies.files": ("load_policy",),
-    "policies.index": ("IndexPolicy",),
+    "policies.index": ("IndexPolicy", "feature"),
     "policies.lookahead": ("Lookahead",),
     "policies.network": ("Policy",),
+    "policies.own": ("rule",),
     "policies.static": ("StaticPlan", "fit_static"),
     "problem.bundled": ("load_instance", "load_layout", "load_suite"),
     "problem.instance": ("Instance",),
@@ -116,10 +123,13 @@ _HOMES = {
     "problem.parts": ("RandomBreakdowns",),
     "problem.perturb": ("perturb",),
     "problem.shift": ("generate_shift",),
+    "simulation.scene": ("Pairs", "Scene"),
     "simulation.simulator": ("Schedule", "Simulator"),
     "warm": ("warm_up",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+_ROOMS = ("evolution", "rivals")
+"""Packages that need no import of their own: `acerl_np.rivals.train`."""
 
 __all__ = [
     "ACERL",
@@ -133,6 +143,7 @@ __all__ = [
     "Dispatcher",
     "EventError",
     "Explanation",
+    "Floor",
     "Generation",
     "IndexPolicy",
     "InputError",
@@ -142,12 +153,14 @@ __all__ = [
     "Lookahead",
     "MissingExtraError",
     "Option",
+    "Pairs",
     "Policy",
     "PolicyError",
     "PolicyWarning",
     "RandomBreakdowns",
     "RecordError",
     "RecordWarning",
+    "Scene",
     "Schedule",
     "SharingError",
     "Simulator",
@@ -168,6 +181,7 @@ __all__ = [
     "VehicleRepaired",
     "__version__",
     "evaluate_policy",
+    "feature",
     "fit_static",
     "generate_shift",
     "load_instance",
@@ -175,13 +189,14 @@ __all__ = [
     "load_policy",
     "load_suite",
     "perturb",
+    "rule",
     "warm_up",
 ]
 
 
 def __getattr__(name: str) -> object:
-    if name == "rivals":  # a room, so that `acerl_np.rivals.train` needs no import of its own
-        return importlib.import_module("acerl_np.rivals")
+    if name in _ROOMS:
+        return importlib.import_module(f"acerl_np.{name}")
     home = _HOME_OF.get(name)
     if home is None:
         raise AttributeError(f"module 'acerl_np' has no attribute {name!r}")

@@ -38,7 +38,7 @@ def find_beside(paths: Sequence[str | Path]) -> Beside:
     for path in paths:
         if find_study(path) is not None:
             limits.add(COST_LIMIT)
-            objectives.add(PAPER.objective)
+            objectives.add(f"{PAPER.objective}")
             algorithms.add("ACERL")
             continue
         facts = read_facts(Path(path))

@@ -321,8 +321,8 @@ GREEDY = CommandOption(
 OBJECTIVE = CommandOption(
     "--objective WHAT",
     "what is to be small: makespan, tardiness, waiting (s), late, empty (%%), or a weighted sum such as "
-    "late+0.05*tardiness (default: what all trained policies were trained for if that is the same, else "
-    "makespan)",
+    "late+0.05*tardiness, or a function of yours, module:name (default: what all trained policies were "
+    "trained for if that is the same and no function, else makespan)",
     str,
 )
 COST = CommandOption("--cost WHAT", "what has a limit, as the objective (default: tardiness)", str)

@@ -23,7 +23,7 @@ from acerl_np.support.files import path_exists
 
 if TYPE_CHECKING:
     from acerl_np.evaluation.trials import Playing, Trials
-    from acerl_np.policies.files import AnyPolicy
+    from acerl_np.policies.files import AnyPolicy, BasePolicy
     from acerl_np.policies.lookahead import Lookahead
     from acerl_np.problem.goal import Goal
     from acerl_np.problem.instance import Instance
@@ -46,7 +46,7 @@ def read_goal(arguments: argparse.Namespace, policies: Sequence[object] = ()) ->
     """Return the goal that the options of a command name.
 
     Without an objective it is that for which all trained policies were trained, if they have the same, else
-    the paper's.
+    the paper's. What a policy's file names is not imported: a function counts where an option names it.
     """
     from acerl_np.problem.goal import PAPER, Goal
 
@@ -56,6 +56,10 @@ def read_goal(arguments: argparse.Namespace, policies: Sequence[object] = ()) ->
     }
     aims = [item.origin.goal for item in policies if getattr(item, "origin", None) is not None]  # type: ignore[attr-defined]
     same = bool(aims) and all(goal == aims[0] for goal in aims)
+    if same and aims[0].own and "objective" not in given:
+        same = False
+        named = " ".join(f"--{name} {own}" for name, own in aims[0].own.items())
+        print(f"trained for a function, which is not imported unasked: {named}", file=sys.stderr)
     if "objective" in given or not same or aims[0].objective == PAPER.objective:
         return Goal(**given)
     limit = {"cost_limit": None} if "cost" in given else {}
@@ -87,14 +91,18 @@ class Seat(NamedTuple):
         return isinstance(self.policy, str) and self.policy == STATIC
 
 
-def find_policy(name: str) -> AnyPolicy | str:
-    """Return the policy in a file, or the name of a known policy."""
+def find_policy(name: str) -> BasePolicy | str:
+    """Return the policy in a file, the name of a known one, or what a `module:name` says."""
+    from acerl_np.policies.agent import seat_policy
     from acerl_np.policies.files import load_policy
     from acerl_np.policies.rules import find_policy_name
+    from acerl_np.support.own import is_own_name, load_own
 
     if name.endswith(".npz") or path_exists(name):
         policy: AnyPolicy = load_policy(name)
         return policy
+    if is_own_name(name):
+        return seat_policy(load_own(name, "policy", PolicyError))
     return find_policy_name(name)
 
 
@@ -113,7 +121,7 @@ def seat_named(
 
 def seat_policies(
     arguments: argparse.Namespace,
-    policies: Sequence[AnyPolicy | str],
+    policies: Sequence[BasePolicy | str],
     names: Sequence[str],
     instances: Sequence[Instance],
 ) -> list[Seat]:
@@ -184,6 +192,7 @@ def look_ahead(
     from acerl_np.policies.index import IndexPolicy
     from acerl_np.policies.lookahead import Lookahead
     from acerl_np.policies.network import Policy
+    from acerl_np.policies.own import OwnRule
     from acerl_np.policies.rules import RULES
 
     if not arguments.lookahead:
@@ -200,7 +209,7 @@ def look_ahead(
     found: list[Seat] = []
     for label, policy in rows:
         found.append(Seat(label, policy))
-        is_rule = isinstance(policy, str) and policy in RULES
+        is_rule = isinstance(policy, OwnRule) or (isinstance(policy, str) and policy in RULES)
         if not is_rule and not isinstance(policy, Policy | IndexPolicy):
             continue
         several = bases if isinstance(policy, IndexPolicy) else 1

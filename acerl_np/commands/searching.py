@@ -125,7 +125,7 @@ def run(arguments: argparse.Namespace) -> None:
         )
         rows.append(dict(zip((column.name for column in COLUMNS), cells, strict=True)))
     columns = [
-        column._replace(title=goal.objective, form=goal.format)
+        column._replace(title=f"{goal.objective}", form=goal.format)
         if column.name == "value" and goal.objective not in ("makespan", "tardiness")
         else column
         for column in COLUMNS

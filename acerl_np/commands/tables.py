@@ -366,7 +366,7 @@ def render_verdict(verdict: Verdict, *, more: bool = False) -> str:
     columns = [Column("policy", "policy")]
     is_sum = goal.objective not in SHOWN
     if is_sum:
-        columns.append(Column("value", goal.objective, goal.format))
+        columns.append(Column("value", f"{goal.objective}", goal.format))
     columns += FIGURES[:2]
     columns += [x for name, x in usage.items() if more or name != "utilisation_share"]
     if goal.has_limit:
@@ -378,7 +378,7 @@ def render_verdict(verdict: Verdict, *, more: bool = False) -> str:
     beside = {"value": ("", "", 1.0)} if is_sum else {}
     beside |= SHOWN
     columns = [Column("policy", "policy")]
-    titles = {"value": goal.objective, "late": "late, points", "empty": "empty, points"}
+    titles = {"value": f"{goal.objective}", "late": "late, points", "empty": "empty, points"}
     columns += [
         Column(name, titles.get(name, f"{name}, {unit}")) for name, (_, unit, _) in beside.items()
     ]

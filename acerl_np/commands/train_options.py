@@ -201,6 +201,8 @@ KINDS: dict[str, tuple[Callable[[str], Any], str]] = {
     "class_weights": (parse_numbers, " X,X"),
     "objective": (str, " WHAT"),
     "cost": (str, " WHAT"),
+    "ranking": (str, " NAME"),
+    "sampler": (str, " NAME"),
     "cost_limit": (float, " X"),
     "decisions": (int, " N"),
     "horizon": (float, " X"),

@@ -172,6 +172,7 @@ def find_hindsight(
     limit are those of `evaluate_policy`.
     """
     goal = find_goal(objective, cost_limit)
+    goal.refuse_own("hindsight")
     check_future(instance)
     best = _search(instance, goal, effort, seed, follow_static(instance, goal))
     if not best.actions:
@@ -202,6 +203,7 @@ def find_references(
     search, by default threads; no result depends on it.
     """
     goal = find_goal(objective, cost_limit)
+    goal.refuse_own("hindsight")
     search = partial(find_hindsight, objective=goal, effort=effort, seed=seed)
     found: list[Reference | None] = [None] * len(instances)
     with lead(executor, threads or count_cores()) as team:

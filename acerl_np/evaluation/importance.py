@@ -9,7 +9,7 @@ import numpy as np
 
 from acerl_np.evaluation.hold_out import make_noised
 from acerl_np.evaluation.trials import Playing, play_policy
-from acerl_np.policies.index import FEATURES, IndexPolicy
+from acerl_np.policies.index import IndexPolicy, find_feature
 from acerl_np.problem.goal import Goal, find_goal
 from acerl_np.problem.instance import Instance
 from acerl_np.support.numbers import Whole
@@ -63,9 +63,8 @@ def describe_effect(words: str, weight: float) -> str:
 
 def list_parts(policy: IndexPolicy) -> list[Part]:
     """Return the features of a policy, with their weights and what these do."""
-    words = {feature.name: feature.words for feature in FEATURES}
     return [
-        Part(name, weight, describe_effect(words[name], weight))
+        Part(name, weight, describe_effect(find_feature(name).words, weight))
         for name, weight in zip(policy.features, policy.theta.tolist(), strict=True)
     ]
 

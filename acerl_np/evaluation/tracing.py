@@ -7,11 +7,11 @@ import numpy as np
 from acerl_np.kernels.baselines import assign_due
 from acerl_np.kernels.deciders import Decider
 from acerl_np.kernels.episodes import decide_rows
-from acerl_np.kernels.events import assign_task, is_decision_due
+from acerl_np.kernels.events import assign_task, find_waiting, is_decision_due
 from acerl_np.kernels.futures import Ahead
 from acerl_np.kernels.state import IDLE, NEVER, VEHICLE_STATUS, Problem, State
-from acerl_np.policies.files import AnyPolicy, BasePolicy, check_policy
-from acerl_np.policies.lookahead import Lookahead
+from acerl_np.policies.agent import AgentFunction, Chooses, OwnPolicy, seat_policy
+from acerl_np.policies.files import BasePolicy
 from acerl_np.policies.reasons import explain_choice
 from acerl_np.policies.rules import RULES, RulePolicy, find_policy_name
 from acerl_np.problem.assignments import Assignments
@@ -20,6 +20,7 @@ from acerl_np.problem.instance import Instance
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.arena import stream_keys
 from acerl_np.simulation.replay import plan_replay
+from acerl_np.simulation.simulator import Simulator
 from acerl_np.simulation.trace import PLAYED, Reason, Trace, trace_episode
 from acerl_np.support.errors import InputError, PolicyError
 from acerl_np.support.fields import Field
@@ -29,7 +30,7 @@ TRIAL = Field(int, 0, 10_000_000 - 1, expected="a whole number from 0 on")
 
 
 def trace_policy(
-    policy: AnyPolicy | Lookahead | str,
+    policy: BasePolicy | str | Chooses | AgentFunction,
     instance: Instance,
     *,
     trial: int = 0,
@@ -47,27 +48,30 @@ def trace_policy(
     Raises
     ------
     PolicyError
-        If the policy does not fit the instance, its name is unknown, or it is a function or an `Agent`.
+        If the policy does not fit the instance, its name is unknown, or it is no policy.
     InputError
         If trial or horizon is unusable.
     """
     goal = find_goal(objective)
     problem, key = _prepare(instance, trial, seed, horizon, goal)
-    player: BasePolicy
-    if isinstance(policy, str):
-        policy = find_policy_name(policy)
+    player = seat_policy(policy, [instance])
+    if isinstance(player, str):
+        policy = find_policy_name(player)
         if policy not in RULES:
             raise PolicyError(f"{policy}: a plan is fitted on records; expected the plan itself")
         player = RulePolicy(policy)
-    else:
-        check_policy(policy)
-        player = policy
     player.check_fits(instance)
-    problem, prepare = player.prepare(problem, [instance], greedy)
-    decider = prepare()
     if label is None:
-        label = policy if isinstance(policy, str) else getattr(policy, "form", "lookahead")
-    return trace_episode(label, instance, problem, key, _Policy(decider, key), goal)
+        label = (
+            policy
+            if isinstance(policy, str)
+            else getattr(player, "name", getattr(player, "form", "lookahead"))
+        )
+    if isinstance(player, OwnPolicy):
+        simulator = player.make_simulator([instance], key[np.newaxis], horizon=horizon, goal=goal)
+        return trace_episode(label, instance, problem, key, _Own(player, simulator), goal)
+    problem, prepare = player.prepare(problem, [instance], greedy)
+    return trace_episode(label, instance, problem, key, _Policy(prepare(), key), goal)
 
 
 def _prepare(
@@ -112,6 +116,23 @@ class _Policy:
             reason = explain_choice(self.decider, problem, state, PLAYED, (v, position, rule))
             given.append((v, reason))
             assign_task(problem, state, PLAYED, v, position)
+        return given, int(NEVER)
+
+
+class _Own:
+    """A policy in plain Python; it is asked about a simulator that plays along."""
+
+    def __init__(self, policy: OwnPolicy, simulator: Simulator) -> None:
+        self.policy, self.simulator = policy, simulator
+
+    def assign(self, problem: Problem, state: State) -> tuple[list[tuple[int, Reason]], int]:
+        """Give one assignment after the other while a vehicle has a choice."""
+        given = []
+        while is_decision_due(problem, state, PLAYED):
+            [v], [task] = chosen = self.policy.choose(self.simulator)
+            self.simulator.assign(*chosen)
+            assign_task(problem, state, PLAYED, v, find_waiting(state, PLAYED, task))
+            given.append((int(v), Reason(self.policy.form)))
         return given, int(NEVER)
 
 

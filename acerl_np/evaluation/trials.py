@@ -13,29 +13,25 @@ from numpy.typing import ArrayLike
 
 from acerl_np.evaluation.metrics import satisfied_share
 from acerl_np.kernels.state import Outcome, allocate_outcome, read_outcome
-from acerl_np.policies.agent import Agent, AgentFunction
-from acerl_np.policies.files import AnyPolicy
-from acerl_np.policies.index import IndexPolicy
-from acerl_np.policies.lookahead import Lookahead
-from acerl_np.policies.network import Policy
+from acerl_np.policies.agent import AgentFunction, Chooses, OwnPolicy, seat_policy
+from acerl_np.policies.files import BasePolicy
 from acerl_np.policies.origin import warn_of_difference
 from acerl_np.policies.rules import STATIC, RulePolicy, find_policy_name
-from acerl_np.policies.static import StaticPlan, fit_static
-from acerl_np.problem.goal import PAPER, Goal, find_goal
+from acerl_np.policies.static import fit_static
+from acerl_np.problem.goal import PAPER, Goal, OwnMeasure, find_goal
 from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.arena import play_list, stream_keys
-from acerl_np.simulation.simulator import Simulator
 from acerl_np.support.errors import InputError, PolicyError
-from acerl_np.support.fields import Field, refuse
+from acerl_np.support.fields import Field
 from acerl_np.support.numbers import Whole, check_seed
 from acerl_np.support.team import Team, find_team
 from acerl_np.support.workers import THREADS, Workers
 
 TRIALS = Field(int, 1, 10_000_000, expected="a whole number from 1 to 10,000,000")
 
-AGENT_EPISODES = 1024
-"""Episodes that an agent of your own plays side by side."""
+OWN_EPISODES = 1024
+"""Episodes that a policy in plain Python plays side by side."""
 
 USAGE = ("late", "waiting", "utilisation", "empty")
 METRICS = ("makespan", "tardiness", *USAGE, "value", "cost")
@@ -120,9 +116,8 @@ class Trials:
         goal : Goal
         """
         fleet = np.array([[len(instance.layout.vehicles)] for instance in instances])
-        own = {
-            name: values.reshape(len(instances), -1) for name, values in played._asdict().items()
-        }
+        weighed = goal.weigh(played)._asdict()
+        own = {name: values.reshape(len(instances), -1) for name, values in weighed.items()}
         own["utilisation"] = own.pop("busy") / (fleet * own["makespan"])
         own["decisions"] = int(own["decisions"].sum())
         return cls(instances=tuple(instance.name for instance in instances), goal=goal, **own)
@@ -194,13 +189,13 @@ def _mean_finished(values: np.ndarray) -> np.ndarray:
 
 
 def evaluate_policy(
-    policy: AnyPolicy | Lookahead | str | Agent | AgentFunction,
+    policy: BasePolicy | str | Chooses | AgentFunction,
     instances: Instance | Sequence[Instance],
     *,
     trials: int = 30,
     seed: Whole = 0,
     greedy: bool | None = None,
-    objective: str | Goal = "makespan",
+    objective: str | Goal | OwnMeasure = "makespan",
     cost_limit: float | None = None,
     threads: int | None = None,
     horizon: float | None = None,
@@ -211,33 +206,34 @@ def evaluate_policy(
 
     Parameters
     ----------
-    policy : Policy, IndexPolicy, StaticPlan, Lookahead, Agent, str or callable
-        A policy of any form, a name of `POLICY_NAMES` such as "EDD", or an agent of your own:
-        a function of observations (float32, (B, n_features)) and masks (bool, (B, n_actions)), as
-        `Simulator` shows them for these instances, that returns an action for each row; a row without a
-        legal action is over, and what is returned for it is ignored. An `Agent` is such a function with the
-        sizes, constants and kind of actions of its training.
+    policy : Policy, IndexPolicy, StaticPlan, Lookahead, Agent, str, object or callable
+        A policy of any form, a name of `POLICY_NAMES` such as "EDD", or one of your own in plain Python: an
+        object with a method `choose(sim)`, which returns vehicles and tasks, int (B,) each, as
+        `Simulator.assign` takes them, for many episodes side by side; or a function of observations (float32,
+        (B, n_features)) and masks (bool, (B, n_actions)), as `Simulator` shows them for these instances, that
+        returns an action for each row; a row without a legal action is over, and what is returned for it is
+        ignored. An `Agent` is such a function with the sizes, constants and kind of actions of its training.
     instances : Instance or sequence of Instance
     trials : int
     seed : int
     greedy : bool, optional
         Take what a trained policy likes best, or sample; by default as in its training: networks sample,
         as in the paper, index policies do not. A `Lookahead` draws futures only, and its base is greedy.
-    objective : str or Goal
-        What `Trials.value` is, such as "late+0.05*tardiness", see `Goal`; all that a policy decides by is its
-        own, but "Static" is fitted for it.
+    objective : str, Goal or callable
+        What `Trials.value` is, such as "late+0.05*tardiness" or a function of yours, see `Goal`; all that a
+        policy decides by is its own, but "Static" is fitted for it.
     cost_limit : float, optional
         xi, s, limit on the tardiness; by default 50 where the objective is the makespan, else none.
     threads : int, optional
-        By default one per core; an agent of your own is called by one.
+        By default one per core; a policy of your own in plain Python is called by one.
     horizon : float, optional
         s, cut to whole ones, after which an episode is stopped, finished or not; by default never.
         Where vehicles break down at random, `problem.breakdown_limits.find_last_tick` says when.
     training : Instance or sequence of Instance, optional
         Records that "Static" is fitted on, by `fit_static`; not those that judge it.
     executor : concurrent.futures.Executor or Team, optional
-        Whose workers play, worth it for lookaheads and large floors; by default threads. Agents of your
-        own are played here. No result depends on it.
+        Whose workers play, worth it for lookaheads and large floors; by default threads. Policies in
+        plain Python are played here. No result depends on it.
 
     Returns
     -------
@@ -249,7 +245,7 @@ def evaluate_policy(
         If the policy was trained for floors of another size or for other vehicles, its name is unknown,
         "Static" has no training records.
     ActionError
-        If an agent of your own takes an illegal action.
+        If a policy of your own takes an illegal action, or chooses an impossible assignment.
     InputError
         If there is no instance or no trial, the horizon is unusable, or the sizes of an `Agent` are too small
         for an instance.
@@ -269,7 +265,7 @@ def evaluate_policy(
 
 
 def play_policy(
-    policy: AnyPolicy | Lookahead | str | Agent | AgentFunction,
+    policy: BasePolicy | str | Chooses | AgentFunction,
     instances: Instance | Sequence[Instance],
     playing: Playing,
     training: Instance | Sequence[Instance] | None = None,
@@ -289,13 +285,14 @@ def play_policy(
         policy = fit_static(training, objective=playing.goal, **how)
     elif training is not None:
         raise PolicyError(f"training: given with a policy that needs none; expected '{STATIC}'")
-    if isinstance(policy, Policy | IndexPolicy | StaticPlan | Lookahead):
+    policy = seat_policy(policy, chosen)
+    if not isinstance(policy, str):
         for instance in chosen:
             policy.check_fits(instance)
         places = [(item.name, item.layout) for item in chosen]
         warn_of_difference(policy, places, stacklevel=4)  # the line that calls `evaluate_policy`
-    if not isinstance(policy, Policy | IndexPolicy | StaticPlan | Lookahead | str):
-        played = _play_agent(policy, chosen, playing)
+    if isinstance(policy, OwnPolicy):
+        played = _play_own(policy, chosen, playing)
     else:
         rows = np.repeat(np.arange(len(chosen)), playing.trials)
         keys = stream_keys(chosen, playing.trials, playing.seed)
@@ -303,9 +300,7 @@ def play_policy(
     return Trials.of(chosen, played, playing.goal)
 
 
-Episodes: TypeAlias = tuple[
-    AnyPolicy | Lookahead | str, list[Instance], np.ndarray, np.ndarray, Playing
-]
+Episodes: TypeAlias = tuple[BasePolicy | str, list[Instance], np.ndarray, np.ndarray, Playing]
 """A list of episodes of a trained policy or a rule: positions of their instances, and keys.
 
 Also where some of them are played there are all instances: the sizes of what a policy sees are those of the
@@ -332,7 +327,7 @@ def _play_anywhere(episodes: Episodes) -> Outcome:
     places = [
         some for row in range(n) for some in np.array_split(np.flatnonzero(rows == row), each)
     ]
-    alone = replace(playing, threads=1, executor=None)
+    alone = replace(playing, threads=1, executor=None, goal=playing.goal.without_own())
     pieces = [(policy, instances, rows[some], keys[some], alone) for some in places]
     outcome = allocate_outcome(len(rows))
     for k, found in team.run(_play, pieces):
@@ -346,31 +341,16 @@ def join_outcomes(parts: Sequence[Outcome]) -> Outcome:
     return Outcome(*(np.concatenate(values) for values in zip(*parts, strict=True)))
 
 
-def _play_agent(
-    agent: AnyPolicy | Agent | AgentFunction, instances: Sequence[Instance], playing: Playing
-) -> Outcome:
-    """Let a Python function play all trials, many side by side."""
-    if not isinstance(agent, Agent):
-        if not callable(agent):
-            expected = "a Policy, a name or a function of observations and masks"
-            refuse("policy", agent, expected, PolicyError)
-        agent = Agent(agent, instances)
+def _play_own(policy: OwnPolicy, instances: Sequence[Instance], playing: Playing) -> Outcome:
+    """Let a policy in plain Python play all trials, many side by side."""
     entries = [instance for instance in instances for _ in range(playing.trials)]
     keys = stream_keys(instances, playing.trials, playing.seed)
     played: list[Outcome] = []
-    for first in range(0, len(entries), AGENT_EPISODES):
-        some = slice(first, first + AGENT_EPISODES)
-        simulator = Simulator(
-            entries[some],
-            scaling=agent.scaling,
-            task_slots=agent.task_slots,
-            n_vehicles=agent.n_vehicles,
-            horizon=playing.horizon,
-            breakdown_keys=keys[some],
-            slots=agent,
-            rules=agent,
-            goal=playing.goal,
+    for first in range(0, len(entries), OWN_EPISODES):
+        some = slice(first, first + OWN_EPISODES)
+        simulator = policy.make_simulator(
+            entries[some], keys[some], horizon=playing.horizon, goal=playing.goal
         )
-        agent.play(simulator)
+        policy.play(simulator)
         played.append(read_outcome(simulator.state))
     return join_outcomes(played)

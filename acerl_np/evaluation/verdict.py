@@ -406,7 +406,7 @@ def _find_margin(
     """
     goal, rule = playing.goal, rows[1]
     least = min((row.value for row in rows if row.within_limit), default=math.inf)
-    if rule.value - least > find_little(goal, least) or played.unfinished:
+    if goal.own or rule.value - least > find_little(goal, least) or played.unfinished:
         return None, ""
     some = np.linspace(0, len(records) - 1, min(MARGIN_RECORDS, len(records))).astype(int)
     margin = measure_margin(rule.label, played, records)

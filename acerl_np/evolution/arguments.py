@@ -12,14 +12,15 @@ from acerl_np.evolution.covariance import MAX_MATRIX, Covariance, DiagonalCovari
 from acerl_np.evolution.spreads import MAX_SIGMA, MIN_SIGMA, Adapt, PerParameter, Step
 from acerl_np.support.errors import ConfigError, InputError
 from acerl_np.support.fields import MOST, SEED, Field, read_fields, refuse
+from acerl_np.support.own import OwnField
 
-OPTIONS = {
+OPTIONS: dict[str, Field] = {
     "population": Field(int, 2),
     "seed": SEED,
     "learning_rate": Field(float, 0.0, MOST),
     "cost_limit": Field(float, -MOST, expected="a number or infinity"),
     "p_f": ranking.FIELDS["p_f"],
-    "ranking": Field(("isr", "cf", "r", "f")),
+    "ranking": OwnField(("isr", "cf", "r", "f")),
     "shaping": ranking.FIELDS["shaping"],
     "step": Field(get_args(Step)),
     "adapt": Field(get_args(Adapt)),
@@ -27,7 +28,7 @@ OPTIONS = {
     "noise_decay_every": Field(int, 1),
     "antithetic": Field(bool),
     "n_instances": sampler.N_INSTANCES,
-    "sampler": sampler.SAMPLER_NAME,
+    "sampler": sampler.SAMPLER_FIELD,
     "alpha_u": Field(float, 0.0, MOST),
     "advantage": sampler.ADVANTAGE,
 }

@@ -34,9 +34,9 @@ from acerl_np.evolution.progress import (
     read_state,
     read_told,
 )
-from acerl_np.evolution.ranking import Ranker, Ranking, Shaping
+from acerl_np.evolution.ranking import OwnRanking, Ranker, Ranking, Shaping
 from acerl_np.evolution.records import Best, Report, Result, Stops, read_limits, summarise
-from acerl_np.evolution.sampler import Advantage, Sampler, check_ids, make_sampler
+from acerl_np.evolution.sampler import Advantage, OwnSampler, Sampler, check_ids, make_sampler
 from acerl_np.evolution.search import Search
 from acerl_np.evolution.spreads import Adapt, PerParameter, Step
 from acerl_np.support.errors import InputError
@@ -157,7 +157,7 @@ class Evolution(CopiedWhole):
         population: int = 64,
         cost_limit: float = 0.0,
         p_f: float = 0.45,
-        ranking: Ranking = "isr",
+        ranking: Ranking | OwnRanking = "isr",
         shaping: Shaping = "standardised",
         step: Step = "natural",
         adapt: Adapt = "none",
@@ -165,7 +165,7 @@ class Evolution(CopiedWhole):
         noise_decay_every: int = 1,
         antithetic: bool = False,
         n_instances: int = 1,
-        sampler: Sampler = "ais",
+        sampler: Sampler | OwnSampler = "ais",
         alpha_u: float = 1.0,
         advantage: Advantage = "paper",
         bounds: tuple[ArrayLike, ArrayLike] | None = None,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,12 +13,15 @@ from acerl_np.kernels.ranking import rank_members
 from acerl_np.kernels.update import Noise
 from acerl_np.support.fields import Field, read_fields, refuse
 from acerl_np.support.numbers import Whole
+from acerl_np.support.own import Own, OwnField
 
 Ranking = Literal["isr", "cf", "r", "f", "penalty"]
 Shaping = Literal["standardised", "rank"]
+OwnRanking: TypeAlias = Callable[[np.ndarray, np.ndarray, np.ndarray], ArrayLike]
+"""A ranking of a user's own, f(returns, costs, instance_ids) -> utilities, see `rank_utilities`."""
 
 FIELDS = {
-    "ranking": Field(get_args(Ranking)),
+    "ranking": OwnField(get_args(Ranking)),
     "shaping": Field(get_args(Shaping)),
     "p_f": Field(float, 0.0, 1.0),
 }
@@ -84,7 +88,7 @@ def rank_utilities(
     costs: ArrayLike,
     instance_ids: ArrayLike,
     *,
-    ranking: Ranking = "isr",
+    ranking: Ranking | OwnRanking = "isr",
     shaping: Shaping = "standardised",
     cost_limit: float = 50.0,
     p_f: float = 0.5,
@@ -95,18 +99,23 @@ def rank_utilities(
 ) -> np.ndarray:
     """Turn the returns and costs of a population into utilities, instance by instance.
 
-    Members are compared only with members that played the same instance (Algorithm 4).
+    Members are compared only with members that played the same instance (Algorithm 4), but by a function of
+    yours.
 
     Parameters
     ----------
     returns, costs : array_like of float, (n_members,)
         J_R and J_C.
     instance_ids : array_like of int, (n_members,)
-    ranking : {"isr", "cf", "r", "f", "penalty"}
+    ranking : {"isr", "cf", "r", "f", "penalty"} or callable
         How members of one instance are scored: intrinsic stochastic ranking (Algorithm 4); return minus cost;
         rank of the return; the return itself; the return less a penalty for cost near and beyond the limit.
+        Or a function of yours, f(returns, costs, instance_ids) -> utilities, finite, larger for better. It
+        gets all members whose return and cost are finite, of whatever instance; the others get 1 less than
+        the least that it returns.
     shaping : {"standardised", "rank"}
-        Scores standardised within the instance and then over the population, or as they are.
+        Scores standardised within the instance and then over the population, or as they are. Those of a
+        function of yours are standardised over the population alone, or as they are.
     cost_limit : float
         xi.
     p_f : float
@@ -153,7 +162,7 @@ class Ranker:
         If an option is unknown or out of range.
     """
 
-    ranking: Ranking = "isr"
+    ranking: Ranking | OwnRanking = "isr"
     shaping: Shaping = "standardised"
     cost_limit: float = 50.0
     p_f: float = 0.5
@@ -161,7 +170,7 @@ class Ranker:
     margin: float = 5.0
 
     def __post_init__(self) -> None:
-        read_fields(FIELDS, vars(self))
+        vars(self).update(read_fields(FIELDS, vars(self)))
 
     def __call__(
         self, returns: ArrayLike, costs: ArrayLike, instance_ids: ArrayLike, noise: Noise
@@ -178,6 +187,13 @@ class Ranker:
                 "three equally long vectors, the ids whole numbers",
             )
         utilities = np.zeros(len(j_r))
+        if isinstance(self.ranking, Own):
+            valid = np.isfinite(j_r) & np.isfinite(j_c)
+            if valid.any():
+                given = j_r[valid], j_c[valid], ids[valid].astype(np.int64)
+                utilities[valid] = self.ranking.ask(int(valid.sum()), *given)
+                utilities[~valid] = utilities[valid].min() - 1.0
+            return self._shape(utilities)
         for instance in np.unique(ids):
             members = np.flatnonzero(ids == instance)
             valid = np.isfinite(j_r[members]) & np.isfinite(j_c[members])

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
-from typing import Literal, get_args
+from collections.abc import Callable
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.kernels.random import SAMPLER, derive_key, fill_uniforms
 from acerl_np.kernels.update import Noise
+from acerl_np.support.errors import ConfigError
 from acerl_np.support.fields import Field, refuse
 from acerl_np.support.numbers import Whole
+from acerl_np.support.own import Own, OwnField
 
 Sampler = Literal["ais", "uniform", "random", "single"]
 Advantage = Literal["paper", "released"]
 
-SAMPLER_NAME, ADVANTAGE = Field(get_args(Sampler)), Field(get_args(Advantage))
+ADVANTAGE = Field(get_args(Advantage))
 N_INSTANCES = Field(int, 1)
 
 
@@ -37,7 +41,11 @@ def check_ids(instance_ids: ArrayLike, n_members: int, n_instances: int) -> np.n
 class InstanceSampler(ABC):
     """Deals instances to the members of a generation, and learns from their returns.
 
-    Its arrays are replaced, never written, and all in one statement: a `copy.copy` stays as it was.
+    One of your own has its `assign`, and `update` if it learns. What changes as it goes stands in arrays that
+    `statistics` names: they are all that a checkpoint keeps, beside the name of the class or function that
+    makes one of n_instances and seed. Draw by `draw`, so that the same seed deals the same again.
+
+    The arrays are replaced, never written, and all in one statement: a `copy.copy` stays as it was.
 
     Parameters
     ----------
@@ -108,6 +116,12 @@ class InstanceSampler(ABC):
         """Restore the statistics that `get_state` returned."""
         own = self.get_state()
         vars(self).update({name: np.array(state[name], own[name].dtype) for name in own})
+
+
+OwnSampler: TypeAlias = InstanceSampler | Callable[[int, int], InstanceSampler]
+"""A sampler of a user's own: the class, or another function of n_instances and seed; or one itself."""
+
+SAMPLER_FIELD = OwnField(get_args(Sampler), of=InstanceSampler)
 
 
 class AdaptiveSampler(InstanceSampler):
@@ -228,18 +242,19 @@ class SingleSampler(InstanceSampler):
 
 
 def make_sampler(
-    name: Sampler,
+    name: Sampler | OwnSampler,
     n_instances: int,
     seed: Whole = 0,
     *,
     alpha_u: float = 1.0,
     advantage: Advantage = "paper",
 ) -> InstanceSampler:
-    """Return the sampler of this name.
+    """Return the sampler of this name, or one of your own.
 
     Parameters
     ----------
-    name : {"ais", "uniform", "random", "single"}
+    name : {"ais", "uniform", "random", "single"}, class or InstanceSampler
+        A class, or any function, is called with n_instances and seed; a sampler is copied.
     n_instances, seed : int
     alpha_u, advantage
         As `AdaptiveSampler`; the others ignore them.
@@ -247,14 +262,25 @@ def make_sampler(
     Raises
     ------
     ConfigError
-        If the name or the advantage is unknown.
+        If the name or the advantage is unknown, or what is yours is no sampler of so many instances.
     """
     ADVANTAGE.read("advantage", advantage)
-    if SAMPLER_NAME.read("sampler", name) == "ais":
+    found = SAMPLER_FIELD.read("sampler", name)
+    if isinstance(found, Own):
+        own = found.load()
+        is_one = isinstance(own, InstanceSampler)
+        made = copy.deepcopy(own) if is_one else found.call(n_instances, seed)
+        if not isinstance(made, InstanceSampler) or vars(made).get("n_instances") != n_instances:
+            expected = (
+                f"a subclass of acerl_np.evolution.InstanceSampler, of {n_instances} instances"
+            )
+            refuse(f"sampler: {found}", made, expected, ConfigError)
+        return made
+    if found == "ais":
         return AdaptiveSampler(n_instances, seed, alpha_u=alpha_u, advantage=advantage)
     others: dict[str, type[InstanceSampler]] = {
         "uniform": UniformSampler,
         "random": RandomSampler,
         "single": SingleSampler,
     }
-    return others[name](n_instances, seed)
+    return others[found](n_instances, seed)

@@ -23,7 +23,8 @@ from acerl_np.problem.bundled import bundled_suites, load_instance, load_suite
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.slots import SlotKind
 from acerl_np.simulation.actions import ACTIONS, make_actions
-from acerl_np.simulation.simulator import Chooser, Simulator, find_legal, find_served
+from acerl_np.simulation.scene import Chooser, find_legal
+from acerl_np.simulation.simulator import Simulator, find_served
 from acerl_np.simulation.view import describe_episode, draw_episode
 from acerl_np.support.errors import ActionError, InputError, describe
 from acerl_np.support.numbers import is_whole

@@ -19,7 +19,7 @@ from acerl_np.gym.episodes import (
 )
 from acerl_np.problem.rules import PAPER_RULES
 from acerl_np.problem.slots import SlotKind
-from acerl_np.simulation.simulator import Chooser
+from acerl_np.simulation.scene import Chooser
 from acerl_np.support.errors import ActionError
 from acerl_np.support.numbers import Whole
 from acerl_np.support.sharing import CopiedWhole

@@ -29,6 +29,7 @@ from acerl_np.kernels.network import (
     sum_columns,
 )
 from acerl_np.kernels.observation import N_SEEN_FIELDS, list_actions, list_features
+from acerl_np.kernels.own import OwnDecider, decide_by_own
 from acerl_np.kernels.random import LANES, derive_key, draw_uniform
 from acerl_np.kernels.rules import PAPER_RULES, select_task
 from acerl_np.kernels.state import Problem
@@ -144,7 +145,13 @@ class AgentsDecider(NamedTuple):
 
 
 Decider = (
-    RuleDecider | YardstickDecider | PlanDecider | IndexDecider | NetworkDecider | AgentsDecider
+    RuleDecider
+    | YardstickDecider
+    | OwnDecider
+    | PlanDecider
+    | IndexDecider
+    | NetworkDecider
+    | AgentsDecider
 )
 
 
@@ -202,7 +209,7 @@ def make_network_decider(
 def make_index_decider(index: Index, problem: Problem, greedy: bool) -> IndexDecider:
     """Return the decider that follows index functions on instances of `problem`."""
     n_vehicles, n_tasks = problem.fleet.shape[1], problem.record.shape[1]
-    return IndexDecider(greedy, index, allocate_pairs(n_vehicles, n_tasks))
+    return IndexDecider(greedy, index, allocate_pairs(n_vehicles, n_tasks, len(index.own)))
 
 
 @inner_kernel
@@ -301,6 +308,7 @@ def decide_by_agents(problem, state, b, decider, row, key, decision):
 KINDS: dict[type, Callable[..., tuple[int, int, int]]] = {
     RuleDecider: decide_by_rule,
     YardstickDecider: decide_by_yardstick,
+    OwnDecider: decide_by_own,
     PlanDecider: decide_by_plan,
     IndexDecider: decide_by_index,
     NetworkDecider: decide_by_network,

@@ -2,7 +2,7 @@
 
 A pair is described by features in units of the floor, so that one function serves any floor and fleet:
 times are divided by the time that a vehicle takes for the mean distance between two sites. Half of them say
-what becomes of all the tasks that wait already, see `completion`.
+what becomes of all the tasks that wait already, see `completion`. Features of users come after these.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from acerl_np.kernels.completion import (
 )
 from acerl_np.kernels.events import has_choice
 from acerl_np.kernels.network import draw_softmax
+from acerl_np.kernels.own import OwnPairs, allocate_asked, rate_pairs
 from acerl_np.kernels.random import draw_uniform
 from acerl_np.kernels.state import find_priority, is_offered
 from acerl_np.support.compiled import inner_kernel
@@ -40,18 +41,22 @@ FAR = 4.0
 
 
 class Index(NamedTuple):
-    """Linear functions of the same features, one in each row.
+    """Linear functions of the same features, one in each row: F of the package and G of users.
 
     Attributes
     ----------
     parameters : ndarray(float32, (N, n_used)), a weight per feature that is used
-    used : ndarray(int32, (n_used,)), features, ascending
+    used : ndarray(int32, (n_used,)), features, ascending; N_INDEX_FEATURES and above are users'
     planned_breakdowns : bool, whether planned breakdowns are looked at
+    own : ndarray(uint64, (G,)), users' features, see `compile_own`
+    in_units : ndarray(bool, (G,)), which of them are times
     """
 
     parameters: np.ndarray
     used: np.ndarray
     planned_breakdowns: bool
+    own: np.ndarray
+    in_units: np.ndarray
 
 
 class Pairs(NamedTuple):
@@ -62,12 +67,13 @@ class Pairs(NamedTuple):
     n : ndarray(int64, (1,)), number of pairs
     vehicle, position : ndarray(int32, (P,)), idle vehicle, and position of the task in the pool
     score : ndarray(float64, (P,))
-    x : ndarray(float32, (P, N_INDEX_FEATURES)), features of each pair
+    x : ndarray(float32, (P, N_INDEX_FEATURES + G)), features of each pair
     place : ndarray(int64, (W * K, 2)), vehicle and task of all that are possible, by the completion's numbers
     lead, weight : ndarray(float64, (W * K,)), by how much their priority leads, -1 where no way leads, and
         their keys; `weight` is also scratch of a draw
     kept : ndarray(int64, (P,)), those that are compared
     completion : Completion, of W vehicles and K tasks
+    asked : OwnPairs, for features of users
     """
 
     n: np.ndarray
@@ -80,10 +86,11 @@ class Pairs(NamedTuple):
     weight: np.ndarray
     kept: np.ndarray
     completion: Completion
+    asked: OwnPairs
 
 
-def allocate_pairs(n_vehicles: int, n_tasks: int) -> Pairs:
-    """Return room for the pairs of so many vehicles and tasks."""
+def allocate_pairs(n_vehicles: int, n_tasks: int, n_own: int = 0) -> Pairs:
+    """Return room for the pairs of so many vehicles and tasks, and so many features of users."""
     completion = allocate_completion(n_vehicles, n_tasks)
     possible = completion.loaded.size
     n = min(MOST_PAIRS, possible)
@@ -92,12 +99,13 @@ def allocate_pairs(n_vehicles: int, n_tasks: int) -> Pairs:
         vehicle=np.empty(n, np.int32),
         position=np.empty(n, np.int32),
         score=np.empty(n),
-        x=np.empty((n, N_INDEX_FEATURES), np.float32),
+        x=np.empty((n, N_INDEX_FEATURES + n_own), np.float32),
         place=np.empty((possible, 2), np.int64),
         lead=np.empty(possible),
         weight=np.empty(possible),
         kept=np.empty(n, np.int64),
         completion=completion,
+        asked=allocate_asked(n if n_own else 0),
     )
 
 
@@ -113,7 +121,8 @@ def write_features(problem, state, b, index, own, w, k, x):
     x[SLACK] = min(max(slack, 0.0), FAR)
     x[LATENESS] = max(0.0, -slack)
     x[WAITING] = (np.float64(state.episode[b, S.EPISODE_TIME]) - since) * per_second
-    if index.used[len(index.used) - 1] < COMPLETED:
+    last = len(index.used) - 1 - len(index.own)
+    if last < 0 or index.used[last] < COMPLETED:
         return
     complete(problem, i, own, w, k)
     for n in range(C.N_RESULTS):
@@ -121,7 +130,23 @@ def write_features(problem, state, b, index, own, w, k, x):
 
 
 @inner_kernel
-def score_pairs(problem, state, b, index, row, pairs):
+def write_own_features(problem, state, b, index, pairs, key, decision):
+    """Write the users' features of all pairs."""
+    i = state.episode[b, S.EPISODE_INSTANCE]
+    asked = pairs.asked
+    asked.n[0] = pairs.n[0]
+    for n in range(pairs.n[0]):
+        asked.vehicle[n], asked.task[n] = pairs.vehicle[n], state.pool[b, pairs.position[n]]
+    for k in range(len(index.own)):
+        rate_pairs(problem, state, b, index.own[k], asked, key, decision)
+        factor = 1.0 / problem.unit[i, S.UNIT_SECONDS] if index.in_units[k] else 1.0
+        for n in range(pairs.n[0]):
+            value = asked.value[n]  # what is no number says nothing
+            pairs.x[n, N_INDEX_FEATURES + k] = factor * value if np.isfinite(value) else 0.0
+
+
+@inner_kernel
+def score_pairs(problem, state, b, index, row, pairs, key, decision):
     """Score every pair of episode b that is possible; list them by vehicle, then by place in the pool.
 
     On a large floor those that `gather` looks at.
@@ -145,11 +170,15 @@ def score_pairs(problem, state, b, index, row, pairs):
     for n in range(pairs.n[0]):
         w, k = pairs.place[pairs.kept[n]]
         write_features(problem, state, b, index, own, w, k, pairs.x[n])
+        pairs.vehicle[n] = own.vehicle[w]
+        pairs.position[n] = own.position[k]
+    if len(index.own) > 0:
+        write_own_features(problem, state, b, index, pairs, key, decision)
+    for n in range(pairs.n[0]):
+        w, k = pairs.place[pairs.kept[n]]
         score = F(0.0)
         for j in range(len(index.used)):
             score += index.parameters[row, j] * pairs.x[n, index.used[j]]
-        pairs.vehicle[n] = own.vehicle[w]
-        pairs.position[n] = own.position[k]
         pairs.score[n] = score if own.reach[w, k] < np.inf else -np.inf
 
 
@@ -159,7 +188,7 @@ def choose_pair(problem, state, b, index, row, greedy, key, decision, pairs):
 
     The first of equals wins. Draw (decision, 0) of the stream of `key` samples; -1 twice without a pair.
     """
-    score_pairs(problem, state, b, index, row, pairs)
+    score_pairs(problem, state, b, index, row, pairs, key, decision)
     n = pairs.n[0]
     if n == 0:
         return np.int64(-1), np.int64(-1)

@@ -1,6 +1,7 @@
 """Dispatching rules: each picks the waiting task with the smallest key, the first in pool order.
 
-The first four are the paper's, among which a network chooses unless it was trained with others.
+They are written as rules of users are. The first four are the paper's, among which a network chooses unless
+it was trained with others.
 """
 
 from __future__ import annotations
@@ -8,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from acerl_np.kernels import state as S
-from acerl_np.kernels.state import find_due, find_priority, is_offered, measure_distance, round_sum
+from acerl_np.kernels.floor import Floor, list_rows, list_tables, with_methods
+from acerl_np.kernels.state import find_due, find_priority, is_offered, round_sum
 from acerl_np.support.compiled import inner_kernel
 
 FCFS, EDD, NVF, STD, LWT, AHP = 0, 1, 2, 3, 4, 5
@@ -44,26 +46,51 @@ def weigh_ahp(problem, state, b, v, rule):
 
 
 @inner_kernel
+def fcfs(floor, vehicle, task):
+    """First come, first served."""
+    return floor.arrival(task)
+
+
+@inner_kernel
+def edd(floor, vehicle, task):
+    """Earliest due date."""
+    return floor.due(task)
+
+
+@inner_kernel
+def nvf(floor, vehicle, task):
+    """Nearest vehicle first: the shortest way to the pickup."""
+    return floor.whole(floor.distance(floor.site(vehicle), floor.pickup(task)))
+
+
+@inner_kernel
+def std(floor, vehicle, task):
+    """Shortest travel distance: to the pickup and on to the delivery."""
+    return floor.whole(floor.distance(floor.site(vehicle), floor.pickup(task)) + floor.trip(task))
+
+
+@inner_kernel
+def lwt(floor, vehicle, task):
+    """Longest waiting time."""
+    return -floor.waiting(task)
+
+
+@inner_kernel
 def rate_task(problem, state, b, v, rule, task, weights):
     """Return the key that `rule` gives a waiting task for vehicle v; `weights` are those of `weigh_ahp`."""
-    i = state.episode[b, S.EPISODE_INSTANCE]
-    distance = problem.distance[problem.instance[i, S.INSTANCE_LAYOUT]]
-    truncates = problem.instance[i, S.INSTANCE_TRUNCATES]
-    site = state.vehicle[b, v, S.VEHICLE_SITE]
-    pickup = problem.ends[i, task, S.ENDS_PICKUP]
-    loaded = distance[pickup, problem.ends[i, task, S.ENDS_DELIVERY]]
+    key = state.breakdown_key[b]
+    floor = with_methods(Floor(list_tables(problem), list_rows(state), b, key, 0))
     if rule == FCFS:
-        return problem.record[i, task, S.RECORD_ARRIVAL]
+        return fcfs(floor, v, task)
     if rule == EDD:
-        return find_due(problem, i, task)
+        return edd(floor, v, task)
     if rule == NVF:
-        return measure_distance(distance[site, pickup], truncates)
+        return nvf(floor, v, task)
     if rule == STD:
-        return measure_distance(distance[site, pickup] + loaded, truncates)
+        return std(floor, v, task)
     if rule == LWT:
-        now = np.float64(state.episode[b, S.EPISODE_TIME])
-        return -round_sum(now - state.waiting_since[b, task])
-    return -round_sum(weights[0] * find_due(problem, i, task) + weights[1] * loaded)
+        return lwt(floor, v, task)
+    return -round_sum(weights[0] * floor.due(task) + weights[1] * floor.trip(task))
 
 
 @inner_kernel

@@ -19,21 +19,26 @@ from acerl_np.kernels.futures import (
 )
 from acerl_np.kernels.live import count_from, decide_live
 from acerl_np.kernels.lookahead import begin_lookahead, pick_candidate, rate_candidates
+from acerl_np.kernels.observation import allocate_view, write_view
 from acerl_np.kernels.random import ACTION, derive_key
 from acerl_np.kernels.state import ENDS_PICKUP, N_SCALING_FIELDS, Problem
 from acerl_np.live.board import FIRST_ROOM, Board
 from acerl_np.live.events import Explanation, Option
-from acerl_np.policies.files import AnyPolicy
+from acerl_np.policies.agent import OwnPolicy
+from acerl_np.policies.files import BasePolicy
 from acerl_np.policies.index import IndexPolicy
 from acerl_np.policies.lookahead import Lookahead, are_apart
 from acerl_np.policies.network import Policy
 from acerl_np.policies.reasons import explain_choice
 from acerl_np.policies.rules import RULES, RulePolicy
 from acerl_np.problem.layout import Layout
-from acerl_np.problem.rules import PAPER_RULES
+from acerl_np.problem.rules import PAPER_RULES, number_rules
+from acerl_np.problem.scaling import scaling_of
 from acerl_np.problem.slots import assign_slots
 from acerl_np.problem.tables import build_live_problem
+from acerl_np.simulation.scene import Scene
 from acerl_np.support.errors import PolicyError
+from acerl_np.support.sharing import Exclusive
 
 RULE_NAMES = {number: name for name, number in RULES.items()}
 
@@ -53,6 +58,30 @@ class Decision(NamedTuple):
 NOTHING = Decision(-1, -1, "", 0)
 
 
+class LiveRecord(NamedTuple):
+    """What a scene says of the tasks that wait or are under way, by their numbers."""
+
+    name: str
+    layout: Layout
+    tasks: dict[int, str]
+
+
+class LiveScene(Scene):
+    """A board as it stands at `now`, s: one episode, whose decision a policy in plain Python takes."""
+
+    def __init__(self, board: Board, policy: OwnPolicy, now: float) -> None:
+        self.problem, self.state = board.problem, board.state
+        tasks = {task.row: name for name, task in board.tasks.items()}
+        self.pool = (LiveRecord("dispatcher", board.layout, tasks),)
+        self.slots, self.task_ids, self.rules = policy.slots, policy.task_ids, policy.rules
+        self._places = (board.layout,)
+        self._origin = now
+        self._use = Exclusive("scene")
+        n_vehicles = self.problem.fleet.shape[1]
+        self._view = allocate_view(1, self.n_features, n_vehicles, number_rules(self.rules))
+        write_view(self.problem, self.state, 0, self._view)
+
+
 class LiveDecider:
     """A policy of any form that decides on boards, as the arguments of `Dispatcher` say.
 
@@ -61,7 +90,7 @@ class LiveDecider:
     options : dict
         What a board is to know of the policy, as `Board` takes it.
     rules : tuple of str
-        Those of a network's actions, else the paper's.
+        Those that a network's or an agent's actions name, else the paper's.
 
     Raises
     ------
@@ -71,7 +100,7 @@ class LiveDecider:
 
     def __init__(
         self,
-        policy: AnyPolicy | Lookahead | str,
+        policy: BasePolicy | str,
         *,
         greedy: bool,
         seed: int,
@@ -82,25 +111,25 @@ class LiveDecider:
         self.greedy = greedy
         self.budget = budget
         base = policy.policy if isinstance(policy, Lookahead) else policy
-        self._is_relative = isinstance(policy, IndexPolicy | Lookahead)
+        self._is_relative = isinstance(policy, IndexPolicy | Lookahead | OwnPolicy)
         self._key = np.empty(4, np.uint32)
         derive_key(seed, ACTION, 0, 0, self._key)
         self._room = 0
         self._layout: Layout | None = None
         self._decider: Any = None
-        self._network = base if isinstance(base, Policy) else None
-        self.rules = PAPER_RULES if self._network is None else self._network.rules
+        self._shown = base if isinstance(base, Policy | OwnPolicy) else None
+        self.rules = PAPER_RULES if self._shown is None else self._shown.rules
         history = policy.history if isinstance(policy, Lookahead) else ()
         self.options: dict[str, Any] = {
-            # A network sees each of its vehicles.
-            "hides_out": self._is_relative and self._network is None,
+            # A network sees each of its vehicles, and so does a policy in plain Python.
+            "hides_out": self._is_relative and self._shown is None,
             "ranks": any(record.priority.any() for record in history),
             "task_slots": self._give_slots(task_ids),
         }
 
     def _give_slots(self, task_ids: Sequence[str] | None) -> dict[str, int] | None:
-        """Return slots of the day's tasks, from 1, for a network that knows tasks by their ids."""
-        if self._network is None or self._network.slots == "pool":
+        """Return slots of the day's tasks, from 1, for a policy that knows tasks by their ids."""
+        if self._shown is None or self._shown.slots == "pool":
             return None
         if task_ids is None:
             raise PolicyError(
@@ -108,27 +137,36 @@ class LiveDecider:
                 "of the day's tasks, or a policy with slots 'pool' or of form index"
             )
         ids = [str(task) for task in task_ids]
-        slots = assign_slots(ids, self._network.task_ids)
+        slots = assign_slots(ids, self._shown.task_ids)
         return dict(zip(ids, slots.tolist(), strict=True))
 
     def build_problem(self, layout: Layout) -> Problem:
         """Return empty tables for this policy's boards of a layout."""
-        if self._network is not None:
-            return build_live_problem(
-                layout,
-                FIRST_ROOM,
-                scaling=self._network.scaling,
-                task_slots=self._network.task_slots,
-                n_vehicles=self._network.n_vehicles,
-            )
-        return build_live_problem(layout, FIRST_ROOM, scaling=np.ones(N_SCALING_FIELDS))
+        own, scaling = self._shown, np.ones(N_SCALING_FIELDS)
+        if own is None:
+            return build_live_problem(layout, FIRST_ROOM, scaling=scaling)
+        known = scaling_of(layout) if own.scaling is None else own.scaling
+        return build_live_problem(
+            layout,
+            FIRST_ROOM,
+            scaling=scaling if known is None else known,
+            task_slots=own.task_slots,
+            n_vehicles=own.n_vehicles,
+        )
 
     def tell(self, board: Board, now: float) -> None:
         """Count a board's times from now, as an observation reads them."""
         count_from(board.problem, board.state, board.clock, now, board.day.start, self._is_relative)
 
+    def show(self, board: Board, policy: OwnPolicy, now: float) -> LiveScene:
+        """Return what a policy in plain Python is asked about."""
+        self.tell(board, now)
+        return LiveScene(board, policy, now)
+
     def decide(self, board: Board, decisions: int, now: float) -> Decision:
         """Return the next decision, after so many others, at `now`, s."""
+        if isinstance(self.policy, OwnPolicy):
+            return self._ask(self.policy, board, now)
         if self._room != board.room or self._layout is not board.layout:
             self._layout, self._room = board.layout, board.room
             player = RulePolicy(self.policy) if isinstance(self.policy, str) else self.policy
@@ -147,10 +185,22 @@ class LiveDecider:
             self._key,
             decisions,
         )
-        return Decision(v, position, RULE_NAMES.get(rule, "index"), 0)
+        own = getattr(self.policy, "name", "index")
+        return Decision(v, position, RULE_NAMES.get(rule, own), 0)
+
+    def _ask(self, policy: OwnPolicy, board: Board, now: float) -> Decision:
+        scene = self.show(board, policy, now)
+        if not scene.action_mask.any():
+            return NOTHING
+        vehicles, tasks = policy.choose(scene)
+        scene.check_possible(np.zeros(1, np.int64), vehicles, tasks)
+        position = int(board.state.pool[0, : len(board.pool)].tolist().index(tasks[0]))
+        return Decision(int(vehicles[0]), position, policy.form, 0)
 
     def explain(self, board: Board, found: Decision, now: float) -> Explanation:
         """Return why the last decision, at `now`, was taken; call it before it is carried out."""
+        if isinstance(self.policy, OwnPolicy):
+            return Explanation(self.policy.form, "", ())
         chosen = found.vehicle, found.position, RULES.get(found.rule, -1)
         reason = explain_choice(self._decider, board.problem, board.state, 0, chosen)
         names = {task.row: name for name, task in board.tasks.items()}

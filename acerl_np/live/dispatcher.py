@@ -21,7 +21,8 @@ from acerl_np.live.events import Assignment, Event, Explanation
 from acerl_np.live.feed import Feed
 from acerl_np.live.floor import DayBegan, Floor
 from acerl_np.live.saving import describe_unusable, read_dispatcher, unpack_feed, write_dispatcher
-from acerl_np.policies.files import AnyPolicy, check_policy
+from acerl_np.policies.agent import Chooses, OwnPolicy, seat_policy
+from acerl_np.policies.files import BasePolicy
 from acerl_np.policies.lookahead import Lookahead
 from acerl_np.policies.origin import warn_of_difference
 from acerl_np.policies.rules import RULES, find_policy_name
@@ -56,9 +57,10 @@ class Dispatcher(CopiedWhole):
         Floor and fleet, as an object, a JSON path or the name of a bundled layout; every vehicle begins
         idle at its start site. Its breakdowns, listed or random, are ignored: `VehicleBroke` says when
         one happens.
-    policy : Policy, IndexPolicy, StaticPlan, Lookahead or str
+    policy : Policy, IndexPolicy, StaticPlan, Lookahead, Agent, str or object
         A policy of any form, or the name of a rule such as "EDD" (the vehicle is then drawn from those
-        that have a choice, as in `evaluate_policy`) or "nearest" (which chooses the vehicle, too).
+        that have a choice, as in `evaluate_policy`) or "nearest" (which chooses the vehicle, too), or an
+        object of your own with a method `choose(sim)`: `sim` is a `Scene` of one episode, the floor.
     greedy : bool
         Take what a network or an index policy likes best; otherwise it is sampled.
     seed : int
@@ -103,7 +105,7 @@ class Dispatcher(CopiedWhole):
     def __init__(
         self,
         layout: Layout | str | os.PathLike[str],
-        policy: AnyPolicy | Lookahead | str,
+        policy: BasePolicy | str | Chooses,
         *,
         greedy: bool = True,
         seed: Whole = 0,
@@ -118,10 +120,9 @@ class Dispatcher(CopiedWhole):
             layout = load_layout(layout)
         if not isinstance(layout, Layout):
             raise InputError(f"layout: read {describe(layout)}; expected a Layout or its file")
+        policy = seat_policy(policy)
         if isinstance(policy, str):
             policy = find_policy_name(policy, tuple(RULES))
-        else:
-            check_policy(policy)
         self.policy = policy
         self.greedy = bool(greedy)
         self.seed = check_seed(seed)
@@ -157,7 +158,9 @@ class Dispatcher(CopiedWhole):
     def _warm_up(self) -> None:
         """Compile or load the kernels now, not at the first decision."""
         floor = self._floor
-        if not isinstance(self.policy, Lookahead):
+        if isinstance(self.policy, OwnPolicy):  # which is asked about no task that is none
+            self._decider.show(floor, self.policy, 0.0).pairs()
+        elif not isinstance(self.policy, Lookahead):
             before = floor.snapshot()
             floor.try_task()
             found = self._decider.decide(floor, 0, 0.0)
@@ -300,6 +303,8 @@ class Dispatcher(CopiedWhole):
         ------
         EventError
             If time runs backwards; nothing is changed then.
+        ActionError
+            If a policy of your own chooses an impossible assignment; those before it stay, see `under_way`.
         """
         now = self._check_time(now, "decide")
         self._feed.move_to(now)
@@ -413,6 +418,8 @@ class Dispatcher(CopiedWhole):
 
         Raises
         ------
+        PolicyError
+            If the policy is one in plain Python, which no file can hold.
         StorageError
             If the file cannot be written.
         """

@@ -319,8 +319,8 @@ class Assignment(_Assigned):
     vehicle, task : str
     rule : str
         The dispatching rule that picked the task: FCFS, EDD, NVF, STD, LWT, AHP, Random, or a yardstick such
-        as "nearest"; "index" or "lookahead" where a task was chosen without one; "manual" for an assignment
-        that somebody else has decided.
+        as "nearest"; "index", "lookahead" or "own" where a task was chosen without one; "manual" for an
+        assignment that somebody else has decided.
     finish : float
         s, when the vehicle should have delivered; no part of the tuple, as all that follows.
     futures : int

@@ -16,11 +16,11 @@ from acerl_np.live.board import DAY_FIELDS, SERVING, Day, LiveTask, LiveVehicle,
 from acerl_np.live.events import EVENTS, Event, TaskArrived
 from acerl_np.live.feed import Entry, Feed
 from acerl_np.live.floor import DayBegan, Given, Item
-from acerl_np.policies.files import AnyPolicy, pack_policy, unpack_policy
+from acerl_np.policies.files import AnyPolicy, BasePolicy, pack_policy, unpack_policy
 from acerl_np.policies.lookahead import Lookahead
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.packing import UNUSABLE
-from acerl_np.support.errors import InputError, describe, make_printable
+from acerl_np.support.errors import InputError, PolicyError, describe, make_printable
 from acerl_np.support.files import read_arrays, take_kind, write_arrays
 from acerl_np.support.numbers import is_real
 
@@ -33,11 +33,14 @@ KINDS = {**EVENTS, "Given": Given, "DayBegan": DayBegan}
 
 def write_dispatcher(
     path: str | os.PathLike[str],
-    policy: AnyPolicy | Lookahead | str,
+    policy: BasePolicy | str,
     options: dict[str, Any],
     feed: Feed,
 ) -> None:
-    """Write what makes a dispatcher to an `.npz` file, atomically; a StorageError if it cannot be."""
+    """Write what makes a dispatcher to an `.npz` file, atomically.
+
+    A StorageError if it cannot be, a PolicyError if no file can hold the policy.
+    """
     data = {**options, "layout": feed.base.layout.to_dict(), **_pack_feed(feed)}
     arrays: dict[str, Any] = {
         "kind": "dispatcher",
@@ -46,8 +49,10 @@ def write_dispatcher(
     }
     if isinstance(policy, Lookahead):
         arrays |= {f"ahead.{name}": a for name, a in policy.to_arrays().items()}
-    elif not isinstance(policy, str):
+    elif isinstance(policy, AnyPolicy):
         arrays |= {f"policy.{name}": a for name, a in pack_policy(policy).items()}
+    elif not isinstance(policy, str):
+        raise PolicyError(f"dispatcher: read {policy}; no file can hold a policy in plain Python")
     write_arrays(path, arrays)
 
 

@@ -1,27 +1,156 @@
-"""A learner of another library, with what it was shown in its training."""
+"""Policies in plain Python: objects that choose, and learners of other libraries."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.kernels.state import INSTANCE_TASK_SLOTS
+from acerl_np.policies.files import BasePolicy
 from acerl_np.policies.network import Policy
+from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance, list_instances
+from acerl_np.problem.layout import Layout
 from acerl_np.problem.rules import PAPER_RULES, find_rules
-from acerl_np.problem.slots import SlotKind, find_slots
+from acerl_np.problem.slots import POOL, SlotKind, find_slots
 from acerl_np.problem.tables import build_problem
-from acerl_np.simulation.actions import ACTIONS, Actions, make_actions
+from acerl_np.simulation.actions import ACTIONS, Actions, make_actions, read_actions
+from acerl_np.simulation.scene import Scene, read_choices
 from acerl_np.simulation.simulator import Simulator
-from acerl_np.support.errors import PolicyError, describe
+from acerl_np.support.errors import ActionError, PolicyError, describe
+from acerl_np.support.fields import refuse
 
 AgentFunction = Callable[[np.ndarray, np.ndarray], ArrayLike]
 """Observations (float32, (B, n_features)) and masks (bool, (B, n_actions)) in, actions (int, (B,)) out."""
 
 
-class Agent:
+class Chooses(Protocol):
+    """What a user writes."""
+
+    def choose(self, sim: Any, /) -> Any:
+        """Return vehicles and tasks."""
+        ...
+
+
+class OwnPolicy(BasePolicy):
+    """A policy in plain Python, as the simulator and a dispatcher ask it.
+
+    `evaluate_policy`, `trace_policy` and `Dispatcher` make one of an object with a method `choose(sim)`.
+
+    Parameters
+    ----------
+    policy : object
+        `policy.choose(sim)` returns vehicles and tasks, int (B,) each, as `Simulator.assign` takes them;
+        `sim` is a `Scene`, not to be changed. Slots are "pool", unless it has attributes `slots` and
+        `task_ids`, such as those of a network that it asks.
+    """
+
+    form: ClassVar[str] = "own"
+    origin = None
+    scaling: np.ndarray | None = None
+    task_slots: int | None = None
+    n_vehicles: int | None = None
+    rules: tuple[str, ...] = PAPER_RULES
+
+    def __init__(self, policy: Chooses) -> None:
+        self.policy = policy
+        self.slots, self.task_ids = find_slots(policy, ()) if hasattr(policy, "task_ids") else POOL
+
+    def __repr__(self) -> str:
+        return f"OwnPolicy({describe(self.policy)})"
+
+    def choose(
+        self, sim: Scene, *, rng: np.random.Generator | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Choose an assignment in every episode that is not over, as other policies.
+
+        Raises
+        ------
+        ActionError
+            If the answer is not vehicles and tasks, (B,) each.
+        """
+        answer = self.policy.choose(sim)
+        try:
+            vehicles, tasks = answer
+        except (TypeError, ValueError):
+            raise ActionError(
+                f"choose: read {describe(answer)}; expected vehicles and tasks"
+            ) from None
+        n = sim.n_episodes
+        return read_choices("vehicles", vehicles, n), read_choices("tasks", tasks, n)
+
+    def make_simulator(
+        self,
+        instances: Sequence[Instance],
+        breakdown_keys: np.ndarray,
+        *,
+        horizon: float | None = None,
+        goal: Goal = PAPER,
+    ) -> Simulator:
+        """Return a simulator that shows what the policy is to see."""
+        return Simulator(
+            instances,
+            scaling=self.scaling,
+            task_slots=self.task_slots,
+            n_vehicles=self.n_vehicles,
+            horizon=horizon,
+            breakdown_keys=breakdown_keys,
+            slots=self,
+            rules=self,
+            goal=goal,
+        )
+
+    def play(self, simulator: Simulator) -> None:
+        """Decide until all episodes of a simulator are over.
+
+        Parameters
+        ----------
+        simulator : Simulator
+            Of its sizes and constants.
+
+        Raises
+        ------
+        ActionError
+            If it chooses what cannot be.
+        """
+        while not simulator.done.all():
+            simulator.assign(*self.choose(simulator))
+
+    def _prepare(self, *given: object) -> NoReturn:
+        raise PolicyError(
+            f"policy: read {self}; expected one that is compiled, as a rule by @acerl_np.rule"
+        )
+
+    def _find_misfit(self, layout: Layout) -> None:
+        return None
+
+
+def seat_policy(policy: Any, instances: Instance | Sequence[Instance] = ()) -> BasePolicy | str:
+    """Return what plays: a policy of any form or a rule's name as it is, else what a user's object is made.
+
+    Raises
+    ------
+    PolicyError
+        If it is none of these, or a function of observations and masks without instances that say its sizes.
+    """
+    if isinstance(policy, BasePolicy | str):
+        return policy
+    if isinstance(policy, type) and hasattr(policy, "choose"):
+        policy = policy()
+    if callable(getattr(policy, "choose", None)):
+        return OwnPolicy(policy)
+    if not callable(policy) or not instances:
+        expected = (
+            "a policy, a rule's name, an object with choose(sim), or an Agent around a function"
+        )
+        refuse("policy", policy, expected, PolicyError)
+    return Agent(policy, instances)
+
+
+class Agent(OwnPolicy):
     """A function that decides, and how it sees and acts: as the environment that it has learned in.
 
     `evaluate_policy` shows it other records by the sizes and feature constants of its training; a plain
@@ -103,19 +232,28 @@ class Agent:
         sizes = f"task_slots={self.task_slots}, n_vehicles={self.n_vehicles}"
         return f"Agent({describe(self.function)}, actions={self.actions!r}, {sizes})"
 
-    def play(self, simulator: Simulator) -> None:
-        """Decide until all episodes of a simulator are over.
+    def choose(
+        self, sim: Scene, *, rng: np.random.Generator | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Choose an assignment in every episode that is not over, as other policies.
 
         Parameters
         ----------
-        simulator : Simulator
+        sim : Scene
             Of its sizes and constants.
+        rng : numpy.random.Generator, optional
+            Ignored.
 
         Raises
         ------
         ActionError
             If it takes an illegal action.
         """
+        chosen = read_actions(self.actions, sim, lambda mask: self.function(sim.observation, mask))
+        return chosen[0], chosen[1]
+
+    def play(self, simulator: Simulator) -> None:
+        """Decide until all episodes of a simulator are over, as `OwnPolicy`, but quicker."""
         actions: Actions = make_actions(self.actions, simulator)
         while not simulator.done.all():
             actions.take(self.function(simulator.observation, actions.mask()))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from acerl_np.kernels.state import Problem
     from acerl_np.problem.instance import Instance
     from acerl_np.problem.layout import Layout
-    from acerl_np.simulation.simulator import Simulator
+    from acerl_np.simulation.scene import Scene
 
 FORMAT = 3
 OLD_FORMAT = 2
@@ -28,6 +28,7 @@ FORMS = {
     "agents": ("acerl_np.policies.agent_pair", "AgentPair"),
     "index": ("acerl_np.policies.index", "IndexPolicy"),
     "network": ("acerl_np.policies.network", "Policy"),
+    "rule": ("acerl_np.policies.own", "OwnRule"),
     "static": ("acerl_np.policies.static", "StaticPlan"),
 }
 """Module and class of each form of policy; a module is imported when a policy of its form is read."""
@@ -98,13 +99,13 @@ class BasePolicy(ABC):
         self.check_layout(instance.layout, instance.name)
 
     def choose(
-        self, sim: Simulator, *, rng: np.random.Generator | None = None
+        self, sim: Scene, *, rng: np.random.Generator | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Choose an assignment in every episode that is not over.
 
         Parameters
         ----------
-        sim : Simulator
+        sim : Scene, such as a Simulator
         rng : numpy.random.Generator, optional
             Keys of the draws; by default nothing is drawn, and the futures of a lookahead are the same in
             every episode.
@@ -186,15 +187,6 @@ class AnyPolicy(BasePolicy):
                 "acerl_np.load_policy reads every form"
             )
         return policy
-
-
-def check_policy(policy: object) -> None:
-    """Refuse what no table can be prepared for: a function, or an `Agent`."""
-    if not isinstance(policy, BasePolicy):
-        raise PolicyError(
-            f"policy: read {describe(policy)}; expected a trained policy, a static plan, a lookahead or a "
-            "rule's name"
-        )
 
 
 def pack_policy(policy: AnyPolicy) -> dict[str, np.ndarray]:

@@ -14,7 +14,7 @@ learned.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,7 +24,10 @@ from acerl_np.kernels.index import Index
 from acerl_np.kernels.state import Problem
 from acerl_np.policies.files import AnyPolicy
 from acerl_np.policies.origin import Origin
+from acerl_np.policies.own import FUNCTIONS, PairFunction, check_function, compile_pairs
 from acerl_np.support.errors import PolicyError, describe
+from acerl_np.support.numbers import is_real
+from acerl_np.support.own import is_own_name, load_own, write_own
 
 if TYPE_CHECKING:
     from acerl_np.problem.instance import Instance
@@ -42,12 +45,18 @@ class Feature(NamedTuple):
         difference, so that weights can be compared. Measured on DMH-01 to -08.
     unit : str, "s" for times, which are counted in units of the floor (see `kernels.state.Problem`), else ""
     words : str, what the feature is
+    function : callable or None, a user's (floor, vehicle, task) -> float; the package's come from one kernel
     """
 
     name: str
     scale: float
     unit: str
     words: str
+    function: PairFunction | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Go to other processes by name, which import a user's function."""
+        return find_feature, (self.name,)
 
 
 # In the order in which `kernels.index` numbers them.
@@ -69,12 +78,52 @@ START = {"approach": -1.0}
 """Weights of the start: about the yardstick nearest."""
 
 
-def check_features(names: object) -> tuple[str, ...]:
-    """Return names of features in the order of `FEATURES`; refuse unknown ones with a `PolicyError`."""
-    given = (names,) if isinstance(names, str) else names
-    if not isinstance(given, Iterable) or not (own := set(given)) or not own <= set(NAMES):
-        raise PolicyError(f"features: read {describe(names)}; expected some of {', '.join(NAMES)}")
-    return tuple(name for name in NAMES if name in own)
+OWN: dict[str, Feature] = {}
+"""Features of users that are known, by their names in files."""
+
+
+def find_feature(name: str) -> Feature:
+    """Return a feature by its name, a user's by `module:name@hash`; a `PolicyError` if there is none."""
+    if name in NAMES:
+        return FEATURES[NAMES.index(name)]
+    if name not in OWN:
+        found = load_own(name, "feature", PolicyError)
+        if not isinstance(found, Feature):
+            raise PolicyError(f"feature: {describe(name)}: no function with @acerl_np.feature")
+        return found
+    return OWN[name]
+
+
+def find_by_number(index: Index, k: int) -> Feature:
+    """Return the feature of a number in `Index.used`."""
+    if k < len(FEATURES):
+        return FEATURES[k]
+    function = FUNCTIONS[index.own[k - len(FEATURES)]]
+    return next(feature for feature in OWN.values() if feature.function is function)
+
+
+def check_features(given: object) -> tuple[str, ...]:
+    """Return the names of features, the package's in the order of `FEATURES`, then users' as they are given.
+
+    A feature of a user's is itself or its `module:name`; its name in files is returned.
+
+    Raises
+    ------
+    PolicyError
+        If there is no such feature, or none at all.
+    """
+    listed = (given,) if isinstance(given, str | Feature) else given
+    names: list[str] = []
+    for item in listed if isinstance(listed, Iterable) else ():
+        if isinstance(item, Feature) or is_own_name(item):
+            names.append(item.name if isinstance(item, Feature) else find_feature(item).name)
+        else:
+            names.append(item)
+    if not names or not all(name in NAMES or is_own_name(name) for name in names):
+        expected = f"some of {', '.join(NAMES)}, or functions with @acerl_np.feature"
+        raise PolicyError(f"features: read {describe(given)}; expected {expected}")
+    own = dict.fromkeys(name for name in names if name not in NAMES)
+    return (*(name for name in NAMES if name in names), *own)
 
 
 def start_weights(features: Sequence[str]) -> np.ndarray:
@@ -84,9 +133,29 @@ def start_weights(features: Sequence[str]) -> np.ndarray:
 
 def build_index(thetas: np.ndarray, features: Sequence[str], planned_breakdowns: bool) -> Index:
     """Return kernel tables of functions, one per row of `thetas` (ndarray(float, (N, n_features)))."""
-    used = np.array([NAMES.index(name) for name in features], np.int32)
-    scale = np.array([FEATURES[k].scale for k in used])
-    return Index(np.ascontiguousarray(thetas / scale, np.float32), used, planned_breakdowns)
+    found = [find_feature(name) for name in features]
+    own = [feature for feature in found if feature.function]
+    numbers = [NAMES.index(feature.name) for feature in found if not feature.function]
+    used = np.array([*numbers, *range(len(NAMES), len(NAMES) + len(own))], np.int32)
+    return Index(
+        np.ascontiguousarray(thetas / [feature.scale for feature in found], np.float32),
+        used,
+        planned_breakdowns,
+        np.zeros(len(own), np.uint64),
+        np.array([feature.unit == "s" for feature in own], np.bool_),
+    )
+
+
+def seat_index(
+    index: Index, features: Sequence[str], problem: Problem, greedy: bool
+) -> Callable[[], Decider]:
+    """Return what makes a worker's decider; users' features are compiled."""
+    own = [feature.function for feature in map(find_feature, features) if feature.function]
+    if own:
+        made = [compile_pairs(function, problem) for function in own]
+        kind = np.uint64 if isinstance(made[0], int) else np.object_
+        index = index._replace(own=np.array(made, kind))
+    return lambda: make_index_decider(index, problem, greedy)
 
 
 class IndexPolicy(AnyPolicy):
@@ -95,9 +164,9 @@ class IndexPolicy(AnyPolicy):
     Parameters
     ----------
     theta : array_like of float, (n_features,)
-        A weight per feature, in the order of `FEATURES`.
-    features : sequence of str
-        What it looks at, by default all of `FEATURES`.
+        A weight per feature, in the order of `FEATURES`, users' last.
+    features : sequence of str or Feature
+        What it looks at, by default all of `FEATURES`; also functions with `feature`.
     planned_breakdowns : bool
         Whether it looks at the breakdowns that a layout lists when it finishes the plan.
     origin : Origin, optional
@@ -131,7 +200,7 @@ class IndexPolicy(AnyPolicy):
         self,
         theta: ArrayLike,
         *,
-        features: Sequence[str] = NAMES,
+        features: Sequence[str | Feature] = NAMES,
         planned_breakdowns: bool = True,
         origin: Origin | None = None,
     ) -> None:
@@ -176,7 +245,7 @@ class IndexPolicy(AnyPolicy):
     def _prepare(
         self, problem: Problem, places: Sequence[Instance | Layout], greedy: bool
     ) -> tuple[Problem, Callable[[], Decider]]:
-        return problem, lambda: make_index_decider(self.index, problem, greedy)
+        return problem, seat_index(self.index, self.features, problem, greedy)
 
     def _find_misfit(self, layout: Layout) -> str | None:
         return None
@@ -215,3 +284,55 @@ class IndexPolicy(AnyPolicy):
             planned_breakdowns=bool(arrays["planned_breakdowns"]),
             origin=origin,
         )
+
+
+def feature(
+    *, scale: float, words: str = "", unit: Literal["", "s"] = ""
+) -> Callable[[PairFunction], Feature]:
+    """Make a feature of index policies of a function of a floor, an idle vehicle and a waiting task.
+
+    `Config(features=["approach", mine])` trains its weight; the policy's file names the function's module and
+    a hash of its source.
+
+    Parameters
+    ----------
+    scale : float
+        Typical difference between the pairs of a decision: a weight counts per such difference.
+    words : str
+        What it is, for explanations; by default the function's name.
+    unit : {"", "s"}
+        "s" for times: they are counted in units of the floor (`Floor.unit`), and `scale` in these.
+
+    Returns
+    -------
+    callable
+        Of the function; returns a `Feature`.
+
+    Raises
+    ------
+    PolicyError
+        If it is no function of three parameters, or an option is unusable; when it is first used, if it
+        cannot be compiled.
+
+    Examples
+    --------
+    >>> import acerl_np
+    >>> @acerl_np.feature(scale=0.4, words="load that a vehicle leaves free")
+    ... def spare(floor, vehicle, task):
+    ...     return 1.0 - floor.demand(task) / max(1.0, floor.capacity(vehicle))
+    >>> config = acerl_np.Config.preset("best", features=["approach", "slack", spare], decisions=5000)
+    """
+
+    def make(function: PairFunction) -> Feature:
+        check_function(function, "feature")
+        made = Feature(
+            write_own(function), float(scale), unit, words or function.__name__, function
+        )
+        OWN[made.name] = made
+        return made
+
+    if not is_real(scale) or not 0.0 < scale < 1e9:
+        raise PolicyError(f"scale: read {describe(scale)}; expected a number above 0")
+    if unit not in ("", "s"):
+        raise PolicyError(f"unit: read {describe(unit)}; expected '' or 's'")
+    return make

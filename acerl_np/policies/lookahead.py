@@ -23,6 +23,7 @@ from acerl_np.kernels.update import fill_stream
 from acerl_np.policies.files import BasePolicy, pack_policy, unpack_policy
 from acerl_np.policies.index import IndexPolicy
 from acerl_np.policies.network import Policy
+from acerl_np.policies.own import OwnRule
 from acerl_np.policies.rules import RULES, RulePolicy, find_policy_name
 from acerl_np.policies.static import StaticPlan
 from acerl_np.problem.goal import Goal, find_goal
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 
 Weights = Literal["match", "even"]
 
-Base = Policy | IndexPolicy | StaticPlan | RulePolicy
+Base = Policy | IndexPolicy | StaticPlan | RulePolicy | OwnRule
 
 MAX_FUTURES = 100_000
 MAX_BASES = 64
@@ -129,7 +130,7 @@ class Lookahead(BasePolicy):
 
     def __init__(
         self,
-        policy: Policy | IndexPolicy | StaticPlan | str,
+        policy: Policy | IndexPolicy | StaticPlan | OwnRule | str,
         *,
         history: Instance | Sequence[Instance] | None = None,
         futures: int = 32,
@@ -145,10 +146,10 @@ class Lookahead(BasePolicy):
     ) -> None:
         if isinstance(policy, str):
             policy = find_policy_name(policy, tuple(RULES))
-        elif not isinstance(policy, Policy | IndexPolicy | StaticPlan):
+        elif not isinstance(policy, Policy | IndexPolicy | StaticPlan | OwnRule):
             raise PolicyError(
-                f"policy: read {describe(policy)}; expected a trained policy, a static plan or a "
-                "rule's name"
+                f"policy: read {describe(policy)}; a lookahead's base must be compiled: expected a trained "
+                "policy, a static plan, a rule's name, or a function with @acerl_np.rule"
             )
         self.policy = policy
         self._base: Base = RulePolicy(policy) if isinstance(policy, str) else policy
@@ -190,6 +191,7 @@ class Lookahead(BasePolicy):
         self.weights = weights
         self.seed = check_seed(seed)
         self.goal = find_goal(objective, cost_limit)
+        self.goal.refuse_own("a lookahead", PolicyError)
         self.penalty, self.margin = float(penalty), float(margin)
         self.horizon = HORIZON.read("horizon", horizon, InputError)
 

@@ -124,7 +124,7 @@ class Origin:
             places=tuple(places.values()),
             records=tuple(TrainingRecord(item.name, item.content_hash) for item in chosen),
             version=__version__,
-            goal=goal,
+            goal=Goal.from_dict(goal.to_dict()),  # functions by their names
             history=tuple(chosen) if keep_records else (),
         )
 

@@ -14,11 +14,13 @@ from acerl_np.kernels.deciders import (
     YardstickDecider,
 )
 from acerl_np.kernels.futures import Ahead
-from acerl_np.kernels.index import COMPLETED
+from acerl_np.kernels.index import COMPLETED, N_INDEX_FEATURES
+from acerl_np.kernels.own import OwnDecider
 from acerl_np.kernels.rules import AHP, LWT
 from acerl_np.kernels.state import Problem, State
 from acerl_np.kernels.trace import rate_tasks
-from acerl_np.policies.index import FEATURES
+from acerl_np.policies.index import find_by_number
+from acerl_np.policies.own import FUNCTIONS
 from acerl_np.policies.rules import RULES
 from acerl_np.problem.goal import MEASURES, find_unit, write_objective
 from acerl_np.simulation.trace import Alternative, Outlook, Part, Reason
@@ -63,6 +65,20 @@ def explain_choice(
         return Reason(
             "index", "score", own, *_compare_best(decider, problem, state, b, v, position)
         )
+    if isinstance(decider, OwnDecider):
+        name, own_pairs = FUNCTIONS[decider.rate].__name__, decider.pairs
+        found = [
+            Alternative(
+                int(own_pairs.vehicle[k]),
+                int(own_pairs.task[k]),
+                name,
+                float(own_pairs.value[k]),
+            )
+            for k in range(int(own_pairs.n[0]))
+        ]
+        return Reason(
+            name, "value", _best_with(found, v, int(state.pool[b, position]), name, sign=1.0)
+        )
     name = RULE_NAMES[rule]
     if isinstance(decider, YardstickDecider):
         n_vehicles = problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_N_VEHICLES]
@@ -98,13 +114,13 @@ def _compare_best(
     second = problem.unit[state.episode[b, S.EPISODE_INSTANCE], S.UNIT_SECONDS]
     found = []
     for k, difference, weight in zip(index.used, own - its, index.parameters[0], strict=True):
-        feature = FEATURES[k]
+        feature = find_by_number(index, k)
         factor = second if feature.unit == "s" else 1.0
         value = float(weight * difference)
         found.append(Part(feature.words, feature.unit, float(factor * difference), value))
     found.sort(key=lambda part: -abs(part.value))
     parts = tuple(part for part in found[:MOST_PARTS] if part.value != 0.0)
-    if not parts or index.used[-1] < COMPLETED:
+    if not parts or not any(COMPLETED <= k < N_INDEX_FEATURES for k in index.used):
         return parts, ()
     outlooks = []
     is_cut = state.episode[b, S.EPISODE_POOL_SIZE] > MOST_STEPS

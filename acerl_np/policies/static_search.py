@@ -133,7 +133,7 @@ def find_static(
     workers = Workers(threads)
 
     def find_best(plans: Sequence[PositionPlan]) -> tuple[float, StaticResult]:
-        played = play_static(plans, problem, rows, streams, workers)
+        played = goal.weigh(play_static(plans, problem, rows, streams, workers))
         value, cost = played.value.mean(axis=1), played.cost
         if within_limit:
             # An excess outweighs any objective, so that a local search first finds a way in.

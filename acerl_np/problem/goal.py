@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from acerl_np.support.errors import ConfigError
+from acerl_np.support.errors import ConfigError, InputError
 from acerl_np.support.fields import MOST, Field, refuse
 from acerl_np.support.numbers import is_real
+from acerl_np.support.own import Own, is_own_name
+
+if TYPE_CHECKING:
+    from acerl_np.kernels.state import Outcome
 
 MEASURES = {"makespan": "s", "tardiness": "s", "late": "%", "waiting": "s", "empty": "%"}
 """What is measured of an episode, and its unit, in the order of the kernels: until all is done; mean delay of
@@ -28,9 +33,30 @@ PAPER_LIMIT = 50.0
 """s, limit on the mean tardiness where the makespan is the objective: the paper's xi."""
 
 EXPECTED = f"weighted measures such as '{SHIFT}', of {', '.join(MEASURES)}"
+OR_OWN = f"{EXPECTED}; or a function of yours, module:name"
 COST_LIMIT = Field(float, -MOST, optional=True, expected="a number, or infinity for no limit")
 TERM = re.compile(r"(?:([0-9.]+(?:e[+-]?[0-9]+)?)\*)?([a-z]+)")
 MAX_CLASSES = 100
+
+
+class Measures(NamedTuple):
+    """What a function of a user's own is told of episodes that have ended, in the units of `MEASURES`.
+
+    Attributes
+    ----------
+    makespan, tardiness, waiting : ndarray(float64, (n,)), s
+    late, empty : ndarray(float64, (n,)), %
+    """
+
+    makespan: np.ndarray
+    tardiness: np.ndarray
+    late: np.ndarray
+    waiting: np.ndarray
+    empty: np.ndarray
+
+
+OwnMeasure: TypeAlias = Callable[[Measures], ArrayLike]
+"""An objective or cost of a user's own: a number for each episode, (n,), whatever the others are."""
 
 
 def read_objective(text: object, name: str = "objective") -> dict[str, float]:
@@ -49,7 +75,7 @@ def read_objective(text: object, name: str = "objective") -> dict[str, float]:
         except ValueError:
             weight = 0.0
         if not found or found[2] not in MEASURES or found[2] in weights or not 0.0 < weight < 1e9:
-            refuse(name, f"'{text}'" if isinstance(text, str) else text, EXPECTED, ConfigError)
+            refuse(name, f"'{text}'" if isinstance(text, str) else text, OR_OWN, ConfigError)
         weights[found[2]] = weight
     return weights
 
@@ -63,12 +89,14 @@ def write_objective(weights: dict[str, float]) -> str:
 
 
 class ObjectiveField(Field):
-    """A text of weighted measures; read in its shortest form."""
+    """A text of weighted measures, read in its shortest form; or a function, read as an `Own`."""
 
     def read(self, name: str, value: Any, error: type[Exception] = ConfigError) -> Any:
         """Return the text, or None where that is allowed; a `ConfigError` if it is none."""
-        if value is None and self.optional:
-            return None
+        if isinstance(value, Own) or (value is None and self.optional):
+            return value
+        if callable(value) or is_own_name(value):
+            return Own.of(value, name)
         return write_objective(read_objective(value, name))
 
 
@@ -78,10 +106,12 @@ class Goal:
 
     Attributes
     ----------
-    objective, cost : str
+    objective, cost : str or callable
         A measure of `MEASURES`, or a weighted sum in their units: "late+0.05*tardiness" takes 1 % of the
-        tasks for as bad as 20 s of mean tardiness. The objective is minimised, the cost is to stay below its
-        limit.
+        tasks for as bad as 20 s of mean tardiness. Or a function of yours, f(measures) -> (n,), or its name,
+        "module:name": it is told the `Measures` of episodes that have ended, and judges each by itself; no
+        lookahead and no search in hindsight can ask it. It is kept as a text, `module:name@hash`. The
+        objective is minimised, the cost is to stay below its limit.
     cost_limit : float or None
         In the cost's unit. By default 50 s if the objective is the makespan and the cost the tardiness, as in
         the paper, and none (infinity) else.
@@ -95,15 +125,14 @@ class Goal:
         If one of them is unusable.
     """
 
-    objective: str = "makespan"
-    cost: str = "tardiness"
+    objective: str | OwnMeasure = "makespan"
+    cost: str | OwnMeasure = "tardiness"
     cost_limit: float = None  # type: ignore[assignment]
     class_weights: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("objective", "cost"):
-            text = write_objective(read_objective(getattr(self, name), name))
-            object.__setattr__(self, name, text)
+            object.__setattr__(self, name, ObjectiveField(str).read(name, getattr(self, name)))
         limit = COST_LIMIT.read("cost_limit", self.cost_limit)
         if limit is None:
             is_paper = (self.objective, self.cost) == ("makespan", "tardiness")
@@ -138,7 +167,7 @@ class Goal:
 
     def describe(self) -> str:
         """Return the goal in words: the objective, the limit, and what classes of priority weigh."""
-        words = [self.objective]
+        words = [f"{self.objective}"]
         if self.has_limit:
             words.append(f"{self.cost} below {self.limit}")
         if self.class_weights:
@@ -165,10 +194,45 @@ class Goal:
         """What of the cost weighs as much as 1 s of tardiness."""
         return _measure_scale(self.cost)
 
+    @property
+    def own(self) -> dict[str, Own]:
+        """The functions of a user's own among objective and cost, by "objective" and "cost"."""
+        both = {"objective": self.objective, "cost": self.cost}
+        return {name: x for name, x in both.items() if isinstance(x, Own)}
+
+    def without_own(self) -> Goal:
+        """Return the goal of those that only play and measure: the usual in the place of functions."""
+        return replace(self, **{name: getattr(Goal, name) for name in self.own})
+
+    def refuse_own(self, who: str, error: type[Exception] = InputError) -> None:
+        """Refuse functions of a user's own for what asks the goal in compiled code."""
+        for name, own in self.own.items():
+            raise error(f"{name}: {who} cannot ask a function ({own}); expected {EXPECTED}")
+
+    def weigh(self, played: Outcome) -> Outcome:
+        """Return what was played, with what functions of a user's own say of it; nan where it did not end."""
+        for name, own in self.own.items():
+            ended = np.isfinite(played.makespan)
+            values = np.full(ended.shape, np.nan)
+            if ended.any():
+                given = Measures._make(
+                    getattr(played, measure)[ended] * (100.0 if unit == "%" else 1.0)
+                    for measure, unit in MEASURES.items()
+                )
+                values[ended] = own.ask(int(ended.sum()), given)
+            played = played._replace(**{"value" if name == "objective" else "cost": values})
+        return played
+
     def make_table(self) -> np.ndarray:
-        """Return the weights as kernels take them, ndarray(float64, (2, n_measures))."""
-        rows = (read_objective(text) for text in (self.objective, self.cost))
-        return np.array([[row.get(measure, 0.0) for measure in MEASURES] for row in rows])
+        """Return the weights as kernels take them, ndarray(float64, (2, n_measures)), nan of a function."""
+        table = np.full((2, len(MEASURES)), np.nan)
+        for row, text in zip(table, (self.objective, self.cost), strict=True):
+            if isinstance(text, Own):
+                text.load()  # before anything is played
+            else:
+                weights = read_objective(text)
+                row[:] = [weights.get(measure, 0.0) for measure in MEASURES]
+        return table
 
     def make_class_weights(self) -> np.ndarray:
         """Return the weight of each class of priority as kernels take them, ndarray(float64, (n,))."""
@@ -176,7 +240,9 @@ class Goal:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the goal as plain values; the limit is None where there is none."""
-        return {**asdict(self), "cost_limit": self.cost_limit if self.has_limit else None}
+        names = {name: str(own) for name, own in self.own.items()}
+        limit = self.cost_limit if self.has_limit else None
+        return {**asdict(self), **names, "cost_limit": limit}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Goal:
@@ -189,7 +255,7 @@ PAPER = Goal()
 """The paper's: the smallest makespan with a mean tardiness below 50 s."""
 
 
-def find_goal(objective: str | Goal, cost_limit: float | None = None) -> Goal:
+def find_goal(objective: str | Goal | OwnMeasure, cost_limit: float | None = None) -> Goal:
     """Return a goal: it itself, or that of an objective and a limit on the mean tardiness."""
     if isinstance(objective, Goal):
         if cost_limit is not None:
@@ -199,12 +265,16 @@ def find_goal(objective: str | Goal, cost_limit: float | None = None) -> Goal:
     return Goal(objective, cost_limit=cost_limit)  # type: ignore[arg-type]
 
 
-def find_unit(objective: str) -> str:
-    """Return the unit of an objective, empty where it adds measures of different ones."""
+def find_unit(objective: str | OwnMeasure) -> str:
+    """Return the unit of an objective, empty where it adds measures of different ones, or is a function."""
+    if is_own_name(objective):
+        return ""
     units = {MEASURES[measure] for measure in read_objective(objective)}
     return units.pop() if len(units) == 1 else ""
 
 
-def _measure_scale(objective: str) -> float:
+def _measure_scale(objective: str | OwnMeasure) -> float:
+    if isinstance(objective, Own):
+        return 1.0  # it weighs as it likes
     weights = read_objective(objective)
     return max(weight * EQUIVALENTS[measure] for measure, weight in weights.items())

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.kernels import state as S
 from acerl_np.kernels.rollout import list_pairs
-from acerl_np.simulation.simulator import Simulator, find_legal, read_choices
+from acerl_np.kernels.trace import rate_tasks
+from acerl_np.problem.rules import number_rules
+from acerl_np.simulation.scene import Scene, find_legal, read_choices
+from acerl_np.simulation.simulator import Simulator
 
 ACTIONS = ("rules", "pairs")
 
@@ -89,3 +94,37 @@ class PairActions(Actions):
 def make_actions(kind: str, simulator: Simulator) -> Actions:
     """Return the actions that one of `ACTIONS` names."""
     return PairActions(simulator) if kind == "pairs" else Actions(simulator)
+
+
+def read_actions(kind: str, scene: Scene, ask: Callable[[np.ndarray], ArrayLike]) -> np.ndarray:
+    """Return the assignments that actions mean, vehicles and tasks (ndarray(int64, (2, B))); take none.
+
+    `ask` returns an action for each row of a mask (bool, (B, n)), unless no action could say what to do.
+    """
+    problem, state, n = scene.problem, scene.state, scene.n_episodes
+    rules = mask = scene.action_mask
+    own = number_rules(scene.rules)
+    slots = int(problem.instance[0, S.INSTANCE_TASK_SLOTS])
+    seen = np.zeros((n, slots), np.int64)
+    if kind == "pairs":
+        pairs = np.zeros((n, problem.fleet.shape[1], slots), np.bool_)
+        list_pairs(problem, state, seen, pairs)
+        mask = pairs.reshape(n, -1)
+    actions = np.zeros(n, np.int64)
+    if mask.any():
+        actions = read_choices("actions", ask(mask), n)
+    chosen = np.full((2, n), -1)
+    for b in np.flatnonzero(rules.any(axis=1)).tolist():
+        is_said = bool(mask[b].any())
+        action = int(actions[b] if is_said else rules[b].argmax())
+        if is_said and not find_legal(mask[[b]], actions[[b]])[0]:
+            raise scene.explain_illegal(b, action, mask)
+        if is_said and kind == "pairs":
+            v, slot = divmod(action, slots)
+            chosen[:, b] = v, seen[b, slot]
+            continue
+        v, rule = divmod(action, len(own))
+        keys = np.empty(int(state.episode[b, S.EPISODE_POOL_SIZE]))
+        rate_tasks(problem, state, b, v, own[rule], keys)
+        chosen[:, b] = v, state.pool[b, keys.argmin()]
+    return chosen

@@ -2,44 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.kernels import state as S
-from acerl_np.kernels.episodes import decide_rows
 from acerl_np.kernels.observation import allocate_view
-from acerl_np.kernels.rollout import advance_batch, assign_batch, find_impossible
-from acerl_np.kernels.state import Problem, State, allocate_state
+from acerl_np.kernels.rollout import advance_batch, assign_batch
+from acerl_np.kernels.state import State, allocate_state, read_outcome
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance, list_instances
-from acerl_np.problem.layout import Layout
 from acerl_np.problem.rules import PAPER_RULES, HasRules, find_rules, number_rules
-from acerl_np.problem.slots import HasSlots, SlotKind, find_slots, refuse_other_slots
-from acerl_np.problem.tables import build_problem, count_actions, count_features
+from acerl_np.problem.slots import HasSlots, SlotKind, find_slots
+from acerl_np.problem.tables import build_problem
+from acerl_np.simulation.scene import Chooser, Scene, find_legal, read_choices
 from acerl_np.simulation.streams import BreakdownStreams
-from acerl_np.support.errors import ActionError, InputError, describe
+from acerl_np.support.errors import InputError, describe
 from acerl_np.support.numbers import Whole, is_whole
 from acerl_np.support.sharing import CopiedWhole, Exclusive
 
 STATUS_NAMES = np.array(["running", "finished", "stuck", "stopped"])
 """All tasks served; nothing can happen any more though tasks wait; stopped at the horizon."""
-
-
-class Chooser(Protocol):
-    """A policy of any form, as the simulator asks it."""
-
-    def check_fits(self, instance: Instance) -> None:
-        """Refuse an instance that the policy cannot serve."""
-        ...
-
-    def prepare(
-        self, problem: Problem, places: Sequence[Instance | Layout], greedy: bool | None = None
-    ) -> tuple[Problem, Callable[[], Any]]:
-        """Return the tables as the policy sees them, and what makes a worker's decider."""
-        ...
 
 
 class Schedule(NamedTuple):
@@ -69,31 +54,7 @@ def find_served(state: State, b: int, instance: Instance) -> np.ndarray:
     return served
 
 
-def find_legal(mask: np.ndarray, actions: np.ndarray) -> np.ndarray:
-    """Return which of the actions are legal.
-
-    Returns
-    -------
-    ndarray(bool, (B,))
-    """
-    inside = (actions >= 0) & (actions < mask.shape[1])
-    return np.asarray(inside & mask[np.arange(len(mask)), np.where(inside, actions, 0)])
-
-
-def read_choices(name: str, values: ArrayLike, n: int) -> np.ndarray:
-    """Return what a caller chose for n episodes, int64 (n,)."""
-    try:
-        read = np.asarray(values)
-    except ValueError as error:
-        raise ActionError(f"{name}: {error}; expected integers") from error
-    if read.shape != (n,) or read.dtype.kind not in "iu":
-        raise ActionError(
-            f"{name}: read {read.dtype} of shape {read.shape}; expected integers of shape ({n},)"
-        )
-    return read.astype(np.int64)
-
-
-class Simulator(CopiedWhole):
+class Simulator(Scene, CopiedWhole):
     """B episodes in lockstep, one per entry of `instances`.
 
     Each step takes one decision in every episode that is not over and advances it to its next
@@ -160,6 +121,8 @@ class Simulator(CopiedWhole):
     array([2152.])
     """
 
+    pool: tuple[Instance, ...]
+
     def __init__(
         self,
         instances: Instance | Sequence[Instance],
@@ -177,9 +140,11 @@ class Simulator(CopiedWhole):
     ) -> None:
         entries = list_instances(instances)
         self.pool = tuple({id(instance): instance for instance in entries}.values())
+        self._places = self.pool
         own = find_slots(slots, self.pool)
         self.slots, self.task_ids = own
         self.rules = find_rules(rules)
+        self._goal = goal
         self.problem = build_problem(
             self.pool,
             scaling=scaling,
@@ -204,8 +169,8 @@ class Simulator(CopiedWhole):
             draws=any(instance.layout.has_random_breakdowns for instance in self.pool),
         )
         self._use = Exclusive("simulator")
-        self.state = allocate_state(self.problem, self.n_episodes)
-        sizes = self.n_episodes, self.n_features, self.problem.fleet.shape[1]
+        self.state = allocate_state(self.problem, n_episodes)
+        sizes = n_episodes, self.n_features, self.problem.fleet.shape[1]
         self._view = allocate_view(*sizes, number_rules(self.rules))
         self.reset()
 
@@ -213,43 +178,6 @@ class Simulator(CopiedWhole):
     def instances(self) -> list[Instance]:
         """The instance that each episode is on."""
         return [self.pool[k] for k in self.choices]
-
-    @property
-    def n_episodes(self) -> int:
-        """Number of episodes B."""
-        return len(self._rows)
-
-    @property
-    def n_features(self) -> int:
-        """Length of an observation."""
-        return count_features(
-            int(self.problem.instance[0, S.INSTANCE_TASK_SLOTS]), self.problem.fleet.shape[1]
-        )
-
-    @property
-    def n_actions(self) -> int:
-        """Number of actions, legal or not: vehicle * number of rules + rule."""
-        return count_actions(self.problem.fleet.shape[1], self.rules)
-
-    @property
-    def observation(self) -> np.ndarray:
-        """Features of each episode's decision, float32 (B, n_features); zero once it is over."""
-        return self._view.observation.copy()
-
-    @property
-    def action_mask(self) -> np.ndarray:
-        """Legal actions, bool (B, n_actions); all False once the episode is over."""
-        return self._view.mask.copy()
-
-    @property
-    def time(self) -> np.ndarray:
-        """Clock of each episode, float64 (B,), s."""
-        return self.state.episode[:, S.EPISODE_TIME].astype(np.float64)
-
-    @property
-    def done(self) -> np.ndarray:
-        """Whether each episode is over, bool (B,)."""
-        return np.asarray(self.state.episode[:, S.EPISODE_PHASE] != S.RUNNING)
 
     @property
     def status(self) -> np.ndarray:
@@ -269,11 +197,15 @@ class Simulator(CopiedWhole):
     @property
     def value(self) -> np.ndarray:
         """What the goal minimises, by default the makespan, float64 (B,), nan until finished."""
+        if self._goal.own:
+            return self._goal.weigh(read_outcome(self.state)).value
         return self.state.outcome[:, S.OUTCOME_VALUE].copy()
 
     @property
     def cost(self) -> np.ndarray:
         """What the goal limits, by default the tardiness, float64 (B,), nan until finished."""
+        if self._goal.own:
+            return self._goal.weigh(read_outcome(self.state)).cost
         return self.state.outcome[:, S.OUTCOME_COST].copy()
 
     def reset(self, *, seed: Whole | None = None) -> None:
@@ -367,43 +299,6 @@ class Simulator(CopiedWhole):
                 raise self.explain_illegal(int(rows[k]), int(chosen[k]), self._view.mask)
             self._advance(False, rows, chosen)
 
-    def decide(
-        self, policy: Chooser, *, rng: np.random.Generator | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the assignments that a policy of any form chooses; nothing is changed.
-
-        Parameters
-        ----------
-        policy : Policy, IndexPolicy, StaticPlan or Lookahead
-        rng : numpy.random.Generator, optional
-            Keys of the draws; by default nothing is drawn.
-
-        Returns
-        -------
-        vehicles, tasks : ndarray(int64, (B,))
-            As `assign` takes them; -1 where the episode is over.
-
-        Raises
-        ------
-        PolicyError
-            If the policy does not fit an instance, or sees tasks in other slots.
-        """
-        for instance in self.pool:
-            policy.check_fits(instance)
-        refuse_other_slots("simulator", self, policy)
-        keys = np.zeros((self.n_episodes, 4), np.uint32)
-        if rng is not None:
-            keys = rng.integers(2**32, size=keys.shape, dtype=np.uint32)
-        problem, prepare = policy.prepare(self.problem, self.pool, rng is None)
-        chosen = np.empty((self.n_episodes, 3), np.int64)
-        with self._use:  # it brings positions of vehicles up to date
-            decide_rows(problem, self.state, prepare(), keys, chosen)
-        vehicles, positions = chosen[:, 0].copy(), chosen[:, 1]
-        tasks = np.where(
-            positions >= 0, self.state.pool[self._rows, np.maximum(0, positions)], np.int64(-1)
-        )
-        return vehicles, tasks
-
     def assign(
         self, vehicles: ArrayLike, tasks: ArrayLike, *, episodes: ArrayLike | None = None
     ) -> None:
@@ -428,17 +323,7 @@ class Simulator(CopiedWhole):
         own = read_choices("vehicles", vehicles, len(rows))
         its = read_choices("tasks", tasks, len(rows))
         with self._use:
-            k = find_impossible(self.problem, self.state, rows, own, its)
-            if k >= 0:
-                b = int(rows[k])
-                instance = self.pool[self.choices[b]]
-                waiting = self.state.pool[b, : self.state.episode[b, S.EPISODE_POOL_SIZE]]
-                raise ActionError(
-                    f"episode {b} at {self.state.episode[b, S.EPISODE_TIME]} s: vehicle {own[k]} with "
-                    f"task {its[k]} is impossible; expected an idle vehicle of "
-                    f"{len(instance.layout.vehicles)} and one of the waiting tasks {waiting.tolist()} that "
-                    "it may carry"
-                )
+            self.check_possible(rows, own, its)
             assign_batch(self.problem, self.state, rows, own, its, self._view)
 
     def _read_rows(self, episodes: ArrayLike) -> np.ndarray:
@@ -446,22 +331,6 @@ class Simulator(CopiedWhole):
         if len(np.unique(rows)) < len(rows):
             raise InputError("episodes: an index stands twice; expected each at most once")
         return rows
-
-    def explain_illegal(self, b: int, action: int, mask: np.ndarray) -> ActionError:
-        """Return the error of an action that is illegal.
-
-        Parameters
-        ----------
-        b : int
-            Index of the episode.
-        action : int
-        mask : ndarray(bool, (B, n_actions))
-            Legal actions.
-        """
-        return ActionError(
-            f"episode {b} at {self.state.episode[b, S.EPISODE_TIME]} s: action {action} is illegal; "
-            f"expected one of {np.flatnonzero(mask[b]).tolist()}"
-        )
 
     def schedule(self, b: int) -> Schedule:
         """Return the tasks of episode `b` that are finished so far.
@@ -480,10 +349,7 @@ class Simulator(CopiedWhole):
         InputError
             If there is no such episode.
         """
-        if not is_whole(b) or not 0 <= b < self.n_episodes:
-            raise InputError(
-                f"b: read {describe(b)}; expected the index of an episode, from 0 to {self.n_episodes - 1}"
-            )
+        b = self._check_episode(b)
         instance = self.pool[self.choices[b]]
         start = self.state.task[b, :, S.TASK_START]
         served = np.flatnonzero(find_served(self.state, b, instance))

@@ -10,7 +10,7 @@ import numpy as np
 
 from acerl_np.kernels import state as S
 from acerl_np.kernels.events import open_episode, pass_tick
-from acerl_np.kernels.state import Problem, State, allocate_state
+from acerl_np.kernels.state import Problem, State, allocate_state, read_outcome
 from acerl_np.kernels.trace import (
     N_STEP_FIELDS,
     STEP_END,
@@ -386,6 +386,7 @@ class _Notes:
         for trip in self.open.values():
             self.trips.append(_cut_trip(trip, now, now))
         outcome = self.state.outcome[PLAYED]
+        row = State(*(array[: PLAYED + 1] for array in self.state))
         return Trace(
             label=label,
             instance=self.instance,
@@ -396,7 +397,7 @@ class _Notes:
             tardiness=float(outcome[S.OUTCOME_TARDINESS]),
             late=float(outcome[S.OUTCOME_LATE]),
             waiting=float(outcome[S.OUTCOME_WAITING]),
-            value=float(outcome[S.OUTCOME_VALUE]),
+            value=float(goal.weigh(read_outcome(row)).value[PLAYED]),
             goal=goal,
             status=str(STATUS_NAMES[self.state.episode[PLAYED, S.EPISODE_PHASE]]),
             end=now,

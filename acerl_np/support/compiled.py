@@ -56,9 +56,20 @@ def _find_unknown_options() -> frozenset[str]:
     return frozenset(unknown)
 
 
-def _list_options(options: dict[str, bool]) -> dict[str, Any]:
+def list_options(options: dict[str, bool]) -> dict[str, Any]:
+    """Return those of numba's options that it takes, with those of all kernels."""
     unknown = _find_unknown_options()
     return COMMON | {name: value for name, value in options.items() if name not in unknown}
+
+
+def list_inlined() -> dict[str, Any]:
+    """Return numba's options for functions of which nothing is kept but what their callers take over."""
+    options = list_options(INLINED)
+    with contextlib.suppress(Exception):  # as in `_compile`
+        from acerl_np.support.numba_cache import BY_KERNELS
+
+        options |= BY_KERNELS
+    return options
 
 
 def _compile(function: Function, within: dict[str, bool]) -> Function:
@@ -68,10 +79,10 @@ def _compile(function: Function, within: dict[str, bool]) -> Function:
     try:
         from acerl_np.support.numba_cache import make_kernel
 
-        return make_kernel(function, _list_options(KERNEL), _list_options(within))
+        return make_kernel(function, list_options(KERNEL), list_options(within))
     except Exception as error:  # whatever has changed in numba: the kernel works without
         warn_once(NOT_KEPT, error)
-    return numba.njit(**_list_options({**within, "no_cpython_wrapper": False}))(function)
+    return numba.njit(**list_options({**within, "no_cpython_wrapper": False}))(function)
 
 
 def kernel(function: Function) -> Function:
@@ -100,10 +111,12 @@ def choose_by_type(function: Function, find: Callable[..., Function | None]) -> 
     to call, None if there is none for them. Python calls `function` itself, which is returned.
     """
     if not numba.config.DISABLE_JIT:
-        options = _list_options(INLINED)
-        with contextlib.suppress(Exception):  # as in `_compile`
-            from acerl_np.support.numba_cache import BY_KERNELS
-
-            options |= BY_KERNELS
-        numba.extending.overload(function, jit_options=options, strict=False)(find)
+        numba.extending.overload(function, jit_options=list_inlined(), strict=False)(find)
     return function
+
+
+def compile_inner(function: Function) -> Function:
+    """Compile a function that is made when it is needed, as `inner_kernel`; nothing of it is kept."""
+    if numba.config.DISABLE_JIT:
+        return function
+    return numba.njit(**list_inlined())(function)

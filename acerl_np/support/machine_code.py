@@ -72,7 +72,7 @@ def source_stamp(module: str = "") -> str:
         f"{sys.version} numba {numba.__version__} llvmlite {llvmlite.__version__} "
         f"numpy {np.__version__} {__version__}".encode()
     )
-    for name in ("compiled.py", "numba_cache.py"):
+    for name in ("callbacks.py", "compiled.py", "methods.py", "numba_cache.py"):
         digest.update(Path(__file__).with_name(name).read_bytes() + b"\0")
     for name in list_sources(module):
         digest.update(name.encode() + b"\0" + _read_kernels(name)[0] + b"\0")

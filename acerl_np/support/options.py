@@ -78,5 +78,7 @@ class Options:
         return cls(**options)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the options as plain values, ready for JSON."""
-        return {name: list(x) if isinstance(x, tuple) else x for name, x in vars(self).items()}
+        """Return the options as plain values, ready for JSON; what is a user's own by its name and hash."""
+        own = vars(self).items()
+        plain = {name: list(x) if isinstance(x, tuple) else x for name, x in own}
+        return {name: str(x) if isinstance(x, str) else x for name, x in plain.items()}

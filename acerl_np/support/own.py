@@ -12,11 +12,15 @@ import importlib
 import inspect
 import sys
 import textwrap
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from acerl_np.support.errors import InputError, describe, make_printable
+import numpy as np
+
+from acerl_np.support.errors import ConfigError, InputError, describe, make_printable
+from acerl_np.support.fields import Field, refuse
 
 MAIN = "__main__"
 
@@ -64,15 +68,18 @@ def load_own(text: str, what: str, error: type[Exception] = InputError) -> Any:
     text : str
     what : str
         What it is for, such as "objective": the error's line begins with it.
+    error : type, of what is raised
 
     Raises
     ------
-    InputError
-        Or `error`: if there is no such module or name, or its source has changed.
+    error
+        If there is no such module or name, or its source has changed.
     """
     name, _, expected = text.partition("@")
     place, _, attribute = name.rpartition(":")
     shown = f"{what}: {describe(name)}"
+    if expected and place.endswith(".py"):
+        raise error(f"{shown}: read a path beside a hash; expected module:name@hash")
     try:
         found: Any = _import(place)
         for part in attribute.split("."):
@@ -106,3 +113,80 @@ def _import(place: str) -> ModuleType:
     if is_file and not path.samefile(module.__file__ or ""):
         raise ImportError(f"another module is called {name}")
     return module
+
+
+class Own(str):
+    """What a user wrote, handed over in the place of a name: the text `module:name@hash`, which files keep.
+
+    Formatted it is without its hash. What a file names is found when it is first asked for: reading alone
+    imports nothing.
+
+    Attributes
+    ----------
+    what : str, the option that it is given for, which errors name
+    """
+
+    what: str
+    _thing: Any
+
+    @classmethod
+    def of(cls, thing: Any, what: str) -> Own:
+        """Return what was handed over, or what a text names; that with a hash is found later."""
+        if isinstance(thing, str):
+            found = None if "@" in thing else load_own(thing, what, ConfigError)
+        else:
+            found = thing
+        own = cls(thing if found is None else write_own(found))
+        own.what, own._thing = what, found
+        return own
+
+    def load(self) -> Any:
+        """Return what the user wrote; a `ConfigError` if it is not there, or has changed."""
+        if self._thing is None:
+            self._thing = load_own(self, self.what, ConfigError)
+        return self._thing
+
+    def __format__(self, form: str) -> str:
+        return format(self.partition("@")[0], form)
+
+    def call(self, *given: Any) -> Any:
+        """Call it; what it raises is the cause of an `InputError`."""
+        function = self.load()
+        try:
+            return function(*given)
+        except Exception as error:  # whatever a function of a user's raises
+            reason = make_printable(f"{type(error).__name__}: {error}"[:200])
+            raise InputError(f"{self.what}: {self}: {reason}") from error
+
+    def ask(self, n: int, *given: Any) -> np.ndarray:
+        """Return the n finite numbers that the function says, float64 (n,); refuse anything else."""
+        values = self.call(*given)
+        try:
+            array = np.asarray(values, np.float64)
+        except (TypeError, ValueError):
+            refuse(f"{self.what}: {self}", type(values).__name__, f"{n} numbers, shape ({n},)")
+        if array.shape != (n,):
+            refuse(f"{self.what}: {self}", f"shape {array.shape}", f"one number each, ({n},)")
+        for k in np.flatnonzero(~np.isfinite(array)):
+            refuse(f"{self.what}: {self}", f"{array[k]} as number {k}", "finite numbers")
+        return array
+
+
+@dataclass(frozen=True)
+class OwnField(Field):
+    """One of some names, or what a user wrote: a function or a class, such an object, or `module:name`."""
+
+    of: type | None = None
+
+    @property
+    def words(self) -> str:
+        """What an error says it expected."""
+        return f"{super().words}, or module:name"
+
+    def read(self, name: str, value: Any, error: type[Exception] = ConfigError) -> Any:
+        """Return a name, or an `Own`; parameters and errors as `Field`."""
+        if isinstance(value, Own):
+            return value
+        if callable(value) or is_own_name(value) or (self.of and isinstance(value, self.of)):
+            return Own.of(value, name)
+        return super().read(name, value, error)

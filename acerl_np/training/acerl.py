@@ -12,14 +12,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from acerl_np.evolution import Ranker, make_sampler
+from acerl_np.evolution import InstanceSampler, Ranker, make_sampler
 from acerl_np.evolution.records import summarise
 from acerl_np.evolution.search import Average, Search
 from acerl_np.policies.index import IndexPolicy
 from acerl_np.policies.network import Policy
 from acerl_np.problem.instance import Instance
-from acerl_np.support.errors import CheckpointError
-from acerl_np.support.fields import Field
+from acerl_np.support.errors import CheckpointError, ConfigError
+from acerl_np.support.fields import Field, refuse
 from acerl_np.support.numbers import Whole
 from acerl_np.support.sharing import whole
 from acerl_np.support.team import Team, find_team
@@ -116,7 +116,7 @@ class ACERL(Trainer[Generation]):
         self._average = Average(self.search.mean)
         self._best: CurvePoint | None = None
         self._best_theta = np.empty(0, np.float32)
-        self.sampler = make_sampler(
+        self._sampler = make_sampler(
             config.sampler,
             len(self.instances),
             self.seed,
@@ -126,7 +126,16 @@ class ACERL(Trainer[Generation]):
         self._records = TrainingRecords(self._problem, config)
         self._split: Split | None = None
         if executor is not None:
-            played = replace(config, records_per_member=self._records.each)
+            # What is a user's own stays here: workers play and measure.
+            usual = goal.without_own()
+            played = replace(
+                config,
+                records_per_member=self._records.each,
+                objective=usual.objective,
+                cost=usual.cost,
+                ranking=Config.ranking,
+                sampler=Config.sampler,
+            )
             self._split = Split(find_team(executor), self._form, self.instances, played)
         self._rank = Ranker(
             config.ranking,
@@ -145,6 +154,21 @@ class ACERL(Trainer[Generation]):
     def strategy(self) -> Search[Any]:
         """Another name of `search`."""
         return self.search
+
+    @property
+    def sampler(self) -> InstanceSampler:
+        """Deals the training records; one of your own is given in `Config.sampler`."""
+        return self._sampler
+
+    @sampler.setter
+    def sampler(self, sampler: object) -> None:
+        """Refuse a sampler that the configuration, and so a checkpoint, would not name."""
+        refuse(
+            "sampler",
+            "one for a trainer",
+            "Config(sampler=...), which checkpoints name",
+            ConfigError,
+        )
 
     @property
     def generation(self) -> int:
@@ -188,7 +212,7 @@ class ACERL(Trainer[Generation]):
         draft = object.__new__(type(self))
         vars(draft).update(vars(self))
         draft.search, draft._average = copy.copy(self.search), copy.copy(self._average)
-        draft.sampler = copy.deepcopy(self.sampler)
+        draft._sampler = copy.deepcopy(self._sampler)
         return draft
 
     @whole
@@ -214,6 +238,7 @@ class ACERL(Trainer[Generation]):
                 outcome = self._form.play(state, noise, dealt, every)  # lines 8 and 10
         finally:
             self._workers.watch = None
+        outcome = self.goal.weigh(outcome)
         returns = -outcome.value.reshape(dealt.rows.shape)
         costs = outcome.cost.reshape(dealt.rows.shape)
         utilities = self._rank.rank_population(returns, costs, dealt.rows, noise)  # 12, 14, 16

@@ -9,20 +9,21 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from acerl_np.evolution.ranking import FIELDS, Ranking, Shaping
-from acerl_np.evolution.sampler import Advantage, Sampler
+from acerl_np.evolution.ranking import FIELDS, OwnRanking, Ranking, Shaping
+from acerl_np.evolution.sampler import SAMPLER_FIELD, Advantage, OwnSampler, Sampler
 from acerl_np.evolution.spreads import MIN_NOISE_STD
-from acerl_np.policies.index import NAMES, check_features
+from acerl_np.policies.index import NAMES, Feature, check_features
 from acerl_np.policies.network import Initialisation
-from acerl_np.problem.goal import MAX_CLASSES, SHIFT, Goal, ObjectiveField
+from acerl_np.problem.goal import MAX_CLASSES, SHIFT, Goal, ObjectiveField, OwnMeasure
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.rules import PAPER_RULES, RULE_NAMES
 from acerl_np.problem.slots import SlotKind
 from acerl_np.problem.tables import MAX_HORIZON
-from acerl_np.support.errors import ConfigError, make_printable
+from acerl_np.support.errors import ConfigError, PolicyError, make_printable
 from acerl_np.support.fields import Field, refuse
 from acerl_np.support.files import read_text
 from acerl_np.support.options import Options, Several, option
+from acerl_np.support.own import OwnField
 
 Form = Literal["network", "index"]
 SpreadName = Literal["one", "diagonal", "full"]
@@ -37,7 +38,19 @@ CLASS_WEIGHTS = Several(
     float, 1e-9, 1e9, expected=f"at most {MAX_CLASSES} numbers above 0", most=MAX_CLASSES
 )
 SIZES = Several(int, 1, 4096, expected="at most 10 layer sizes from 1 to 4096", most=10)
-FEATURE_NAMES = Several(NAMES, fewest=1, expected=f"some of {', '.join(NAMES)}")
+
+
+class FeaturesField(Field):
+    """Features, the package's by name, users' as they are or as `module:name`; read as files name them."""
+
+    def read(self, name: str, value: Any, error: type[Exception] = ConfigError) -> Any:
+        """Return the names; a `ConfigError` if there is no such feature, or none at all."""
+        try:
+            return check_features(value)
+        except PolicyError as caused:
+            raise error(str(caused)) from None
+
+
 TO_HORIZON = f"seconds above 0 to {MAX_HORIZON:g}"
 SECONDS = Field(float, 0.0, MAX_HORIZON, above=True, optional=True, expected=TO_HORIZON)
 
@@ -79,11 +92,11 @@ class Config(Options):
     noise_decay : float
         Factor on sigma after every `noise_decay_every` generations.
     noise_decay_every : int
-    objective : str or None
+    objective : str, callable or None
         What is minimised: makespan, tardiness, waiting (s), late or empty (%), or a weighted sum such as
-        "late+0.05*tardiness". By default the makespan, but for index policies on shifts, records of more than
-        100 tasks or of more than an hour, `problem.goal.SHIFT`.
-    cost : str
+        "late+0.05*tardiness", or a function of yours, module:name. By default the makespan, but for index
+        policies on shifts, records of more than 100 tasks or of more than an hour, `problem.goal.SHIFT`.
+    cost : str or callable
         What has a limit: as the objective.
     cost_limit : float or None
         xi, limit on the cost, s or %. By default 50 s on the tardiness if the objective is the makespan, and
@@ -95,9 +108,10 @@ class Config(Options):
         Probability of comparing by return although a member is infeasible.
     alpha_u : float
         Exploration factor of the instance sampler.
-    ranking : {"isr", "cf", "r", "f", "penalty"}
-        Intrinsic stochastic ranking, return - cost, rank of the return, the return; or the return less
-        `penalty` times the cost beyond the limit less `margin`.
+    ranking : {"isr", "cf", "r", "f", "penalty"} or callable
+        isr, cf, r, f: intrinsic stochastic ranking, return - cost, rank of the return, the return; penalty:
+        the return less `penalty` times the cost beyond the limit less `margin`; or a function of yours,
+        module:name, f(returns, costs, ids) -> utilities.
     penalty : float
         s of makespan per s of tardiness beyond the limit less the margin; of other objectives and costs what
         weighs as much (1 s as 0.05 %).
@@ -118,18 +132,20 @@ class Config(Options):
         (CMA-ES), for index policies.
     planned_breakdowns : bool
         Whether an index policy looks at the breakdowns that a layout lists.
-    features : tuple of str
-        Features that an index policy looks at.
+    features : tuple of str or Feature
+        Features that an index policy looks at; users' as they are or as module:name.
     slots : {"task", "pool"}
         Where the network sees a waiting task: in a slot of its own, by its id, which an inference says was so
         in the paper (`docs/known-differences.md`); or in that of its place in the pool.
     rules : tuple of str
         Rules that the network chooses among for a vehicle: FCFS, EDD, NVF, STD, LWT and AHP, or some of them,
         in any order.
-    sampler : {"ais", "uniform", "random", "single"}
-        Adaptive, each instance equally often, independent draws, the first instance only.
+    sampler : {"ais", "uniform", "random", "single"}, class or InstanceSampler
+        ais, uniform, random, single: adaptive, each instance equally often, independent draws, the first
+        instance only; or a subclass of acerl_np.evolution.InstanceSampler of yours, module:name.
     shaping : {"standardised", "rank"}
-        Utilities standardised within the instance and over the population, or the literal ranks.
+        Utilities standardised within the instance and over the population (those of a ranking of yours over
+        the population alone), or as they are: the literal ranks.
     antithetic : bool
         Mirrored pairs of members.
     hidden : tuple of int
@@ -157,6 +173,11 @@ class Config(Options):
     ------
     ConfigError
         If a value has the wrong type or lies outside its range; the message names the field.
+
+    Notes
+    -----
+    What is yours is kept as a text, `module:name@hash`: `to_dict` and checkpoints name it so, and `resume`
+    wants it back, unchanged. A sampler handed over itself is named by its class.
     """
 
     form: Form = "network"
@@ -167,22 +188,22 @@ class Config(Options):
     noise_std: float = option(0.1, Field(float, MIN_NOISE_STD, 1e3))
     noise_decay: float = option(0.99, Field(float, 0.0, 1.0, above=True))
     noise_decay_every: int = option(50, Field(int, 1, 10_000_000))
-    objective: str | None = option(None, ObjectiveField(str, optional=True))
-    cost: str = option("tardiness", ObjectiveField(str))
+    objective: str | OwnMeasure | None = option(None, ObjectiveField(str, optional=True))
+    cost: str | OwnMeasure = option("tardiness", ObjectiveField(str))
     cost_limit: float | None = option(None, Field(float, 0.0, 1e9, optional=True))
     class_weights: tuple[float, ...] = option((), CLASS_WEIGHTS)
     p_f: float = option(0.5, FIELDS["p_f"])
     alpha_u: float = option(1.0, Field(float, 0.0, 1e6))
-    ranking: Ranking = "isr"
+    ranking: Ranking | OwnRanking = option("isr", FIELDS["ranking"])
     penalty: float = option(3.0, Field(float, 0.0, 1e6))
     margin: float = option(5.0, Field(float, 0.0, 1e9))
-    sampler: Sampler = "ais"
+    sampler: Sampler | OwnSampler = option("ais", SAMPLER_FIELD)
     records_per_member: int | None = option(1, Field(int, 1, 100_000, optional=True))
     perturb: int = option(0, Field(int, 0, 1_000_000))
     synthetic: float = option(0.0, Field(float, 0.0, 1.0))
     spread: SpreadName = "one"
     planned_breakdowns: bool = True
-    features: tuple[str, ...] = option(NAMES, FEATURE_NAMES)
+    features: tuple[str | Feature, ...] = option(NAMES, FeaturesField(tuple))
     shaping: Shaping = "standardised"
     antithetic: bool = False
     hidden: tuple[int, ...] = option((128, 128), SIZES)
@@ -204,7 +225,6 @@ class Config(Options):
             object.__setattr__(self, "objective", Goal.objective)
         if self.objective is not None and self.cost_limit is None and self.goal.has_limit:
             object.__setattr__(self, "cost_limit", self.goal.cost_limit)
-        object.__setattr__(self, "features", check_features(self.features))
         if self.antithetic and self.population % 2:
             refuse("population", self.population, "an even number with antithetic", ConfigError)
         if self.outcome == "best" and self.curve_every == 0:
@@ -306,7 +326,7 @@ BEST: dict[str, Any] = {
 CHOICES: dict[str, tuple[str, ...]] = {
     name: field.kind
     for name, field in Config.list_fields().items()
-    if isinstance(field.kind, tuple) and not isinstance(field, Several)
+    if isinstance(field.kind, tuple) and not isinstance(field, Several | OwnField)
 }
 """Options that are one of several names, and the names."""
 

@@ -12,12 +12,18 @@ from acerl_np.evolution import Strategy
 from acerl_np.evolution.covariance import Covariance, DiagonalCovariance, FullCovariance
 from acerl_np.evolution.search import Search
 from acerl_np.evolution.spreads import MIN_SIGMA
-from acerl_np.kernels.deciders import derive_keys, make_index_decider
+from acerl_np.kernels.deciders import derive_keys
 from acerl_np.kernels.network import count_parameters, make_network
 from acerl_np.kernels.random import ACTION
 from acerl_np.kernels.state import Outcome, Problem
 from acerl_np.kernels.update import Noise
-from acerl_np.policies.index import IndexPolicy, build_index, start_weights
+from acerl_np.policies.index import (
+    IndexPolicy,
+    build_index,
+    check_features,
+    seat_index,
+    start_weights,
+)
 from acerl_np.policies.network import Policy, initial_parameters
 from acerl_np.policies.origin import Origin
 from acerl_np.problem.goal import PAPER, Goal
@@ -162,7 +168,8 @@ class IndexForm(Form):
     def __init__(self, instances: Sequence[Instance], config: Config, workers: Workers) -> None:
         self.workers = workers
         self.problem = build_problem(instances, horizon=config.horizon, goal=config.goal)
-        self.features, self.planned_breakdowns = config.features, config.planned_breakdowns
+        self.features = check_features(config.features)
+        self.planned_breakdowns = config.planned_breakdowns
         self.n_parameters = len(config.features)
         self.origin = Origin.of(instances, goal=config.goal)
 
@@ -189,7 +196,7 @@ class IndexForm(Form):
         index = build_index(state[0], self.features, self.planned_breakdowns)
         return play_list(
             dealt.problem,
-            lambda: make_index_decider(index, dealt.problem, True),
+            seat_index(index, self.features, dealt.problem, True),
             dealt.rows[first:last].ravel(),
             np.tile(keys, (n, 1)),
             self.workers,

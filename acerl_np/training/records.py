@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from acerl_np.evolution import InstanceSampler
+from acerl_np.evolution.sampler import check_ids
 from acerl_np.kernels.state import INSTANCE_N_TASKS, Problem
 from acerl_np.kernels.update import Noise
 from acerl_np.kernels.variation import draw_records
@@ -57,12 +58,15 @@ class TrainingRecords:
 
     def deal(self, sampler: InstanceSampler, noise: Noise) -> Dealt:
         """Return what the members of a generation play (Algorithm 1, line 9)."""
+        n = len(self.problem.instance)
         if self.each == 1:
             # The paper's way: a record for each member. All members of a record play the same variant.
-            records = rows = sampler.deal(noise)[:, np.newaxis]
-            drawn = np.arange(len(self.problem.instance))
+            dealt = check_ids(sampler.deal(noise), noise.population, n)
+            records = rows = dealt[:, np.newaxis]
+            drawn = np.arange(n)
         else:
-            drawn, everyone = sampler.assign(self.each, noise.generation), (noise.population, 1)
+            drawn = check_ids(sampler.assign(self.each, noise.generation), self.each, n)
+            everyone = (noise.population, 1)
             records = np.tile(drawn, everyone)
             rows = np.tile(np.arange(self.each), everyone) if self._varies else records
         return self.repeat(drawn if self._varies else None, rows, records, noise)

@@ -95,7 +95,7 @@ class Trainer(CopiedWhole, ABC, Generic[Line]):
         if self.curve and (self.curve[-1].generation, self.curve[-1].decisions) == self._when:
             return self.curve[-1]
         problem, make = self._show().prepare(self._problem, self.instances)
-        played = play_list(problem, make, self._rows, self._keys, self._workers)
+        played = self.goal.weigh(play_list(problem, make, self._rows, self._keys, self._workers))
         n, limit = len(self.instances), self.goal.cost_limit
         return CurvePoint.of(generation, decisions, played, n, limit)
 

@@ -182,20 +182,12 @@ def test_random_breakdowns_are_those_of_the_trial(instance):
     assert traces[0].stops != traces[1].stops
 
 
-def act(observation, mask):
-    return mask.argmax(axis=1)
-
-
-NO_POLICY = "policy: read .*; expected a trained policy, a static"
-
-
 @pytest.mark.parametrize(
     ("policy", "options", "kind", "message"),
     [
         ("Static", {}, PolicyError, "expected the plan itself"),
         ("FIFO", {}, PolicyError, "unknown"),
-        (act, {}, PolicyError, NO_POLICY),
-        (acerl_np.Agent(act, acerl_np.load_instance("DMH-03")), {}, PolicyError, NO_POLICY),
+        (3, {}, PolicyError, "policy: read 3; expected a policy, a rule's name, an object"),
         ("EDD", {"trial": -1}, InputError, "trial: read -1; expected a whole number from 0 on"),
         ("EDD", {"seed": "x"}, acerl_np.ConfigError, "seed"),
     ],

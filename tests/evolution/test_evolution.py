@@ -542,7 +542,12 @@ def test_returns_too_large_to_score_by_value_are_refused():
         ([0, 0], {"population": 5, "antithetic": True}, ConfigError, "even"),
         ([0, 0], {"cost_limit": -np.inf}, ConfigError, "cost_limit"),
         ([0, 0], {"p_f": 1.5}, ConfigError, "p_f: read 1.5"),
-        ([0, 0], {"ranking": "penalty"}, ConfigError, "ranking: .*penalty.*one of isr, cf, r, f$"),
+        (
+            [0, 0],
+            {"ranking": "penalty"},
+            ConfigError,
+            "ranking: .*penalty.*one of isr, cf, r, f, or module:name$",
+        ),
         ([0, 0], {"shaping": "flat"}, ConfigError, "shaping: read 'flat'"),
         ([0, 0], {"step": "big"}, ConfigError, "step: read 'big'; expected one of natural"),
         ([0, 0], {"adapt": "all"}, ConfigError, "adapt: read 'all'; expected one of none, sigma"),

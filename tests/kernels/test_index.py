@@ -152,6 +152,28 @@ def test_each_feature_is_what_its_words_say(world, planned_breakdowns, random):
         twins.assign(*random.choice(twins.check_features(planned_breakdowns).pairs))
 
 
+@settings(max_examples=30 if JIT else 6)
+@given(uncertain_worlds(), st.randoms(use_true_random=False))
+def test_the_pairs_of_a_simulator_are_the_slow_ones(world, random):
+    """In the order of the pool, all in seconds, and the same whether one episode is asked for or all."""
+    twins = Twins(world)
+    while not twins.slow.done:
+        scene, found = twins.look(), twins.fast.pairs()
+        for one, other in zip(found, twins.fast.pairs(0), strict=True):
+            assert np.array_equal(one, other)
+        listed = sorted(scene.pairs, key=lambda pair: pair[::-1])
+        positions = [twins.fast.state.pool[0].tolist().index(task) for task in found.task]
+        assert list(zip(found.vehicle.tolist(), positions, strict=True)) == listed
+        assert not found.episode.any()
+        for n, (v, k) in enumerate(listed):
+            look, task = naive_index.Look(scene, v, k), twins.slow.waiting[k]
+            values = [x[n] for x in found[3:]]
+            expected = [look.way, look.ride, look.spare, scene.now - task.waiting_since]
+            assert values == pytest.approx([*expected, task.arrival, task.due], abs=1e-6)
+        twins.assign(*random.choice(listed))
+    assert len(twins.fast.pairs().task) == 0
+
+
 # Large floors
 
 

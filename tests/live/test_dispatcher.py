@@ -12,11 +12,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from plain_policies import Asking, Nearest, first_legal
 from worlds import worlds
 
 import acerl_np
 from acerl_np import (
     ACERL,
+    Agent,
     Config,
     Dispatcher,
     EventError,
@@ -181,8 +183,18 @@ PLAN = StaticPlan(("v2", "v0", "v1"), {"v0": "NVF", "v1": "EDD", "v2": "STD"})
         ),
         # A dispatcher does not know where between two sites a vehicle has halted.
         *((rule, quiet("DMH-03"), {rule}) for rule in YARDSTICKS),
+        (Nearest(), quiet("DMH-03"), {"own"}),
+        (Asking(index_policy()), quiet("DMH-06"), {"own"}),
+        *(
+            (
+                Agent(first_legal, load_instance("DMH-03"), actions=kind, slots="pool"),
+                "DMH-03",
+                {"own"},
+            )
+            for kind in ("rules", "pairs")
+        ),
     ],
-    ids=lambda x: " ".join(sorted(x)) if isinstance(x, set) else str(x),
+    ids=lambda x: " ".join(sorted(x)) if isinstance(x, set) else str(x).partition(" at ")[0],
 )
 def test_a_policy_decides_as_in_an_evaluation(policy, form, instance, rules):
     """The same stream of draws gives the same episode."""
@@ -472,7 +484,7 @@ def test_any_number_of_tasks_waits(policy):
             PolicyError,
             r"'Static': unknown; expected one of FCFS, .*, assignment$",
         ),
-        (("dmh", 3), PolicyError, "policy: read 3; expected a trained policy, a static plan"),
+        (("dmh", 3), PolicyError, "policy: read 3; expected a policy, a rule's name, an object"),
         (("nowhere.json", "EDD"), InputError, "nowhere.json: no such layout"),
         ((3, "EDD"), InputError, "layout: read 3; expected a Layout or its file"),
     ],

@@ -54,6 +54,8 @@ def test_what_takes_a_policy_plays_its_rules(policy, suite):
             vehicles, _ = own.choose(sim)
             actions = own.act(sim.observation, sim.action_mask)
             assert vehicles.tolist() == (actions // 3).tolist()
+            agent = Agent(own.act, suite, slots=own, rules=own)
+            assert np.array_equal(agent.choose(sim), own.choose(sim))
             sim.step(actions)
 
 
@@ -154,6 +156,11 @@ def test_a_dispatcher_names_and_explains_them(policy, suite):
     assert {(x.vehicle, x.rule) for x in reason.options} <= {
         (f"v{v}", rule) for v in range(3) for rule in RULES
     }
+    agent = Agent(policy.act, suite, slots=policy, rules=policy)
+    other = Dispatcher(suite[0].layout, agent, task_ids=["a", "b", "c"])
+    for k, task in enumerate("abc"):
+        other.feed(TaskArrived(float(k), task, "st1", f"st{k + 4}", 400.0 - 50.0 * k))
+    assert other.decide(5.0)[0][:2] == first[:2]
     best = max(reason.options, key=lambda item: item.value)
     assert (best.vehicle, best.task, best.rule) == first[:3]
 

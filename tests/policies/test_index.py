@@ -329,9 +329,13 @@ def test_what_is_impossible_changes_nothing(v, task):
     before = [array.copy() for array in (*simulator.state, simulator.observation)]
     with pytest.raises(ActionError) as caught:
         simulator.assign([v, 0], [task, 0])
+    fault = f"vehicle {v} is not idle; expected one of [2]"
+    if v == 2:
+        fault = f"task {task} does not wait; expected one of [0, 2, 3]"
+    if task == 3:
+        fault = "vehicle 2 may not carry task 3 now; expected one of [0, 2]"
     assert str(caught.value) == (
-        f"episode 0 at 1 s: vehicle {v} with task {task} is impossible; expected an idle vehicle of 3 and "
-        "one of the waiting tasks [0, 2, 3] that it may carry"
+        f"episode 0 at 1 s: vehicle {v} with task {task} is impossible: {fault}"
     )
     for array, old in zip((*simulator.state, simulator.observation), before, strict=True):
         assert np.array_equal(array, old, equal_nan=array.dtype.kind == "f")

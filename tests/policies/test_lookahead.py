@@ -542,7 +542,9 @@ def test_policies_that_cannot_look_ahead_are_refused():
         with pytest.raises(PolicyError, match="bases: read 2; expected 1, or an index policy"):
             Lookahead(policy, history=history, bases=2)
     for policy in (3, None, Lookahead("STD", history=history)):
-        with pytest.raises(PolicyError, match=r"policy: read .*; expected a trained policy"):
+        with pytest.raises(
+            PolicyError, match=r"policy: read .*; a lookahead's base must be compiled"
+        ):
             Lookahead(policy, history=history)
     with pytest.raises(PolicyError, match="unknown"):
         Lookahead("SDT", history=history)

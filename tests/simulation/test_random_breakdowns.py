@@ -536,7 +536,7 @@ def test_an_agent_of_ones_own_meets_the_same_trials(monkeypatch):
     policy = ACERL(instances, Config(hidden=(4,)), seed=1).policy
     played = evaluate_policy(policy, instances, trials=5, seed=4, greedy=True)
     for at_once in (1024, 3):
-        monkeypatch.setattr(trials_module, "AGENT_EPISODES", at_once)
+        monkeypatch.setattr(trials_module, "OWN_EPISODES", at_once)
         own = evaluate_policy(
             lambda observation, mask: policy.act(observation, mask), instances, trials=5, seed=4
         )
@@ -547,7 +547,7 @@ def test_an_agent_of_ones_own_meets_the_same_trials(monkeypatch):
     with pytest.raises(ActionError, match="illegal"):
         evaluate_policy(lambda observation, mask: np.full(len(mask), 99), instances, trials=2)
     with pytest.raises(
-        PolicyError, match="policy: read 3; expected a Policy, a name or a function"
+        PolicyError, match="policy: read 3; expected a policy, a rule's name, an object"
     ):
         evaluate_policy(3, instances)
 

@@ -1,0 +1,284 @@
+"""What rules and features read of a floor: a few functions of a vehicle and a waiting task.
+
+Rules and features are functions `(floor, vehicle, task) -> float`, those of the package (`rules.py`) as those
+of users.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from acerl_np.kernels import state as S
+from acerl_np.kernels.completion import find_free, time_loaded
+from acerl_np.kernels.random import draw_uniform
+from acerl_np.kernels.state import (
+    count_idle,
+    find_due,
+    find_priority,
+    find_weight,
+    is_offered,
+    measure_distance,
+    round_sum,
+)
+from acerl_np.kernels.ways import find_approach
+from acerl_np.support.compiled import compile_inner, inner_kernel
+from acerl_np.support.methods import add_methods
+
+FIRST_DRAW = 8
+"""Draws of a decision by rules of users begin here: deciders and lookaheads use those before."""
+
+
+class Tables(NamedTuple):
+    """Those tables of a `Problem` that a floor shows."""
+
+    distance: np.ndarray
+    edge_length: np.ndarray
+    edge_speed: np.ndarray
+    slowdown: np.ndarray
+    instance: np.ndarray
+    ends: np.ndarray
+    record: np.ndarray
+    fleet: np.ndarray
+    breakdown: np.ndarray
+    unit: np.ndarray
+    class_weight: np.ndarray
+
+
+class Rows(NamedTuple):
+    """Those arrays of a `State` that a floor shows."""
+
+    episode: np.ndarray
+    pool: np.ndarray
+    waiting_since: np.ndarray
+    vehicle: np.ndarray
+    place: np.ndarray
+
+
+class Floor(NamedTuple):
+    """A floor at a moment, as a rule or a feature sees it. It is only read.
+
+    Vehicles and tasks are whole numbers: a vehicle's place in the layout's fleet, a task's in the record, or
+    live in the order in which the day's tasks came. Times are seconds, lengths metres.
+    """
+
+    problem: Tables
+    state: Rows
+    b: int
+    key: np.ndarray
+    decision: int
+
+    def time(self) -> float:
+        """S since the episode began."""
+        return np.float64(self.state.episode[self.b, S.EPISODE_TIME])
+
+    def unit(self) -> float:
+        """S that a vehicle takes for the mean distance between two sites: a measure for any floor."""
+        return self.problem.unit[self.state.episode[self.b, S.EPISODE_INSTANCE], S.UNIT_SECONDS]
+
+    def queue(self) -> int:
+        """How many tasks wait."""
+        return self.state.episode[self.b, S.EPISODE_POOL_SIZE]
+
+    def idle(self) -> int:
+        """How many vehicles are idle."""
+        return count_idle(self.problem, self.state, self.b)
+
+    def n_vehicles(self) -> int:
+        """How many vehicles the fleet has."""
+        i = self.state.episode[self.b, S.EPISODE_INSTANCE]
+        return self.problem.instance[i, S.INSTANCE_N_VEHICLES]
+
+    def free(self, vehicle: int) -> float:
+        """S until a vehicle is free, 0 if it is, inf if nobody knows."""
+        return find_free(self.problem, self.state, self.b, vehicle, True)[0]
+
+    def next_free(self) -> float:
+        """S until the next vehicle that is not idle is free, inf if there is none."""
+        least = np.inf
+        for v in range(self.n_vehicles()):
+            if self.state.vehicle[self.b, v, S.VEHICLE_STATUS] != S.IDLE:
+                least = min(least, self.free(v))
+        return least
+
+    def speed(self, vehicle: int) -> float:
+        """m/s."""
+        i = self.state.episode[self.b, S.EPISODE_INSTANCE]
+        return self.problem.fleet[i, vehicle, S.FLEET_SPEED]
+
+    def capacity(self, vehicle: int) -> float:
+        """Units of load, 0 for no limit."""
+        i = self.state.episode[self.b, S.EPISODE_INSTANCE]
+        return self.problem.fleet[i, vehicle, S.FLEET_CAPACITY]
+
+    def site(self, vehicle: int) -> int:
+        """Site that a vehicle has passed last, by its place in the layout."""
+        return self.state.vehicle[self.b, vehicle, S.VEHICLE_SITE]
+
+    def pickup(self, task: int) -> int:
+        """Site where a task is picked up."""
+        return self.problem.ends[
+            self.state.episode[self.b, S.EPISODE_INSTANCE], task, S.ENDS_PICKUP
+        ]
+
+    def delivery(self, task: int) -> int:
+        """Site where it is delivered."""
+        return self.problem.ends[
+            self.state.episode[self.b, S.EPISODE_INSTANCE], task, S.ENDS_DELIVERY
+        ]
+
+    def arrival(self, task: int) -> float:
+        """s, when a task arrived."""
+        i = self.state.episode[self.b, S.EPISODE_INSTANCE]
+        return self.problem.record[i, task, S.RECORD_ARRIVAL]
+
+    def due(self, task: int) -> float:
+        """s, when it should be delivered."""
+        return find_due(self.problem, self.state.episode[self.b, S.EPISODE_INSTANCE], task)
+
+    def waiting(self, task: int) -> float:
+        """S that it has waited, since a breakdown handed it back if one did."""
+        return round_sum(self.time() - self.state.waiting_since[self.b, task])
+
+    def handling(self, task: int) -> float:
+        """S that loading and unloading take."""
+        i = self.state.episode[self.b, S.EPISODE_INSTANCE]
+        return self.problem.record[i, task, S.RECORD_HANDLING]
+
+    def demand(self, task: int) -> float:
+        """Units of load."""
+        i = self.state.episode[self.b, S.EPISODE_INSTANCE]
+        return self.problem.record[i, task, S.RECORD_DEMAND]
+
+    def priority(self, task: int) -> float:
+        """Class of priority; a vehicle is only asked about the highest that waits for it."""
+        i = self.state.episode[self.b, S.EPISODE_INSTANCE]
+        return self.problem.record[i, task, S.RECORD_PRIORITY]
+
+    def weight(self, task: int) -> float:
+        """Weight of a task by its priority, 1 unless the goal says otherwise."""
+        return find_weight(self.problem, self.state.episode[self.b, S.EPISODE_INSTANCE], task)
+
+    def distance(self, a: int, b: int) -> float:
+        """m, the way from a site to another, inf where none leads."""
+        i = self.state.episode[self.b, S.EPISODE_INSTANCE]
+        return self.problem.distance[self.problem.instance[i, S.INSTANCE_LAYOUT], a, b]
+
+    def trip(self, task: int) -> float:
+        """M from pickup to delivery."""
+        return self.distance(self.pickup(task), self.delivery(task))
+
+    def whole(self, metres: float) -> float:
+        """M as the paper's rules count them: cut to whole metres where the layout says so."""
+        i = self.state.episode[self.b, S.EPISODE_INSTANCE]
+        return measure_distance(metres, self.problem.instance[i, S.INSTANCE_TRUNCATES])
+
+    def metres(self, vehicle: int, task: int) -> float:
+        """M from where a vehicle truly stands to the pickup."""
+        way = find_approach(self.problem, self.state, self.b, vehicle, self.pickup(task))
+        return round_sum(way[0])
+
+    def approach(self, vehicle: int, task: int) -> float:
+        """S from where a vehicle truly stands to the pickup."""
+        metres, slowdown, _ = find_approach(
+            self.problem, self.state, self.b, vehicle, self.pickup(task)
+        )
+        return metres / self.speed(vehicle) + slowdown
+
+    def loaded(self, vehicle: int, task: int) -> float:
+        """S from pickup to delivery, handling included."""
+        i = self.state.episode[self.b, S.EPISODE_INSTANCE]
+        return time_loaded(self.problem, i, vehicle, task)
+
+    def slack(self, vehicle: int, task: int) -> float:
+        """S to spare if the vehicle takes the task now; below 0 it is late."""
+        return round_sum(
+            self.due(task) - self.time() - self.approach(vehicle, task) - self.loaded(vehicle, task)
+        )
+
+    def draw(self, vehicle: int, task: int) -> float:
+        """Draw a number from 0 to below 1, another for each decision and pair, by the episode's stream."""
+        return draw_uniform(
+            self.key, self.decision, FIRST_DRAW + task * self.n_vehicles() + vehicle
+        )
+
+    def mean(self, what: str, vehicle: int) -> float:
+        """Mean over the tasks that wait for a vehicle of a measure by its name, such as "due" or "slack"."""
+        return make_mean(*find_measure(what))(self, what, vehicle)
+
+
+def find_measure(name: str) -> tuple[Callable[..., float], bool]:
+    """Return a function of `Floor` that measures a task, and whether it asks for the vehicle as well."""
+    measure = getattr(Floor, name)
+    names = tuple(inspect.signature(measure).parameters)[1:]
+    if names not in (("task",), ("vehicle", "task")):
+        raise AttributeError(f"mean: read '{name}'; expected a measure of a task, such as 'due'")
+    return measure, len(names) == 2
+
+
+def make_mean(measure: Callable[..., float], of_pair: bool) -> Callable[..., float]:
+    """Return the method that takes the mean of one measure."""
+
+    def mean(self, what, vehicle):
+        problem, state, b = self.problem, self.state, self.b
+        i = state.episode[b, S.EPISODE_INSTANCE]
+        priority = find_priority(problem, state, b, vehicle)
+        total, n = 0.0, 0
+        for k in range(self.queue()):
+            task = state.pool[b, k]
+            if is_offered(problem, i, vehicle, task, priority):
+                n += 1
+                if of_pair:
+                    total += measure(self, vehicle, task)
+                else:
+                    total += measure(self, task)
+        return total / n if n > 0 else 0.0
+
+    return mean
+
+
+@inner_kernel
+def list_tables(problem):
+    """Return what a floor shows of a `Problem`."""
+    return Tables(
+        problem.distance,
+        problem.edge_length,
+        problem.edge_speed,
+        problem.slowdown,
+        problem.instance,
+        problem.ends,
+        problem.record,
+        problem.fleet,
+        problem.breakdown,
+        problem.unit,
+        problem.class_weight,
+    )
+
+
+@inner_kernel
+def list_rows(state):
+    """Return what a floor shows of a `State`."""
+    return Rows(state.episode, state.pool, state.waiting_since, state.vehicle, state.place)
+
+
+def _list_finders() -> dict[str, Callable[..., Callable[..., float]]]:
+    """Return what numba asks for the body of each method of `Floor`."""
+
+    def find_mean(floor, what, vehicle):
+        measure, of_pair = find_measure(what.literal_value)
+        return make_mean(compile_inner(measure), of_pair)
+
+    own = {name: method for name, method in vars(Floor).items() if hasattr(method, "__code__")}
+    finders = {
+        name: lambda *arguments, own=method: own
+        for name, method in own.items()
+        if method.__module__ == __name__ and method.__doc__
+    }
+    return {**finders, "mean": find_mean}
+
+
+with_methods = add_methods(Floor, _list_finders())
+"""Of a floor in a compiled function: the floor with its methods."""

@@ -1,0 +1,58 @@
+"""The pairs of an idle vehicle and a waiting task between which a policy in plain Python chooses."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from acerl_np.kernels import state as S
+from acerl_np.kernels.completion import time_loaded, time_way
+from acerl_np.kernels.state import find_due, find_priority, is_offered, round_sum
+from acerl_np.support.compiled import kernel
+
+N_PLACES = 3
+"""Episode, vehicle, task."""
+
+N_VALUES = 6
+APPROACH, LOADED, SLACK, WAITING, ARRIVAL, DUE = range(N_VALUES)
+
+
+@kernel
+def list_possible(problem, state, rows, origin, highest, place, value):
+    """List the pairs that are possible in some rows, by the pool and then the fleet; return their number.
+
+    Parameters
+    ----------
+    rows : ndarray(int64, (n,)), those that are over have none
+    origin : float, s, what the caller's clock shows when that of the row stands at 0
+    highest : ndarray(float64, (V,)), scratch
+    place : ndarray(int64, (N_PLACES, P)), output
+    value : ndarray(float64, (N_VALUES, P)), s, output: approach is inf where no way leads
+    """
+    n = 0
+    for b in rows:
+        if state.episode[b, S.EPISODE_PHASE] != S.RUNNING:
+            continue
+        i = state.episode[b, S.EPISODE_INSTANCE]
+        now = np.float64(state.episode[b, S.EPISODE_TIME])
+        n_vehicles = problem.instance[i, S.INSTANCE_N_VEHICLES]
+        for v in range(n_vehicles):
+            highest[v] = find_priority(problem, state, b, v)
+        for k in range(state.episode[b, S.EPISODE_POOL_SIZE]):
+            task = state.pool[b, k]
+            for v in range(n_vehicles):
+                is_idle = state.vehicle[b, v, S.VEHICLE_STATUS] == S.IDLE
+                if not is_idle or not is_offered(problem, i, v, task, highest[v]):
+                    continue
+                pickup = problem.ends[i, task, S.ENDS_PICKUP]
+                approach = round_sum(time_way(problem, state, b, v, np.int64(-1), pickup))
+                loaded = round_sum(time_loaded(problem, i, v, task))
+                due = find_due(problem, i, task)
+                place[0, n], place[1, n], place[2, n] = b, v, task
+                value[APPROACH, n] = approach
+                value[LOADED, n] = loaded
+                value[SLACK, n] = round_sum(due - now - approach - loaded)
+                value[WAITING, n] = round_sum(now - state.waiting_since[b, task])
+                value[ARRIVAL, n] = origin + problem.record[i, task, S.RECORD_ARRIVAL]
+                value[DUE, n] = origin + due
+                n += 1
+    return n

@@ -1,0 +1,197 @@
+"""Rules and features that users write: compiled where they are first needed, at the speed of the package's.
+
+`docs/extending.md` shows both from the first line to the table.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, overload
+
+import numba
+import numpy as np
+
+from acerl_np.kernels.floor import Floor, list_rows, list_tables
+from acerl_np.kernels.own import OwnDecider, View, allocate_asked, make_own_decider, make_rating
+from acerl_np.kernels.state import Problem, allocate_state
+from acerl_np.policies.files import AnyPolicy
+from acerl_np.policies.origin import Origin
+from acerl_np.support.callbacks import compile_own
+from acerl_np.support.errors import PolicyError, describe, make_printable
+from acerl_np.support.own import load_own, name_own, write_own
+
+if TYPE_CHECKING:
+    from acerl_np.problem.instance import Instance
+    from acerl_np.problem.layout import Layout
+
+PairFunction = Callable[[Floor, int, int], float]
+"""What a rule or a feature is: of the floor, an idle vehicle and a waiting task."""
+
+VehicleChoice = Literal["rule", "random"]
+
+
+def check_function(function: object, what: str) -> None:
+    """Refuse what is no function of a floor, a vehicle and a task."""
+    try:
+        n = len(inspect.signature(function).parameters)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        n = -1
+    if n != 3 or not inspect.isfunction(function):
+        name = describe(getattr(function, "__name__", function))
+        raise PolicyError(f"{what} {name}: expected a function of (floor, vehicle, task)")
+
+
+FUNCTIONS: dict[Any, PairFunction] = {}
+"""Users' functions by what `compile_pairs` made of them."""
+
+
+@functools.cache
+def _compile(function: PairFunction, kind: Any, within: bool) -> Any:
+    found = compile_own(make_rating(function), kind, within=within)
+    FUNCTIONS[found] = function
+    return found
+
+
+def compile_pairs(function: PairFunction, problem: Problem, *, within: bool = False) -> Any:
+    """Return a user's function for `call_own`.
+
+    Raises
+    ------
+    PolicyError
+        If it cannot be compiled: numba's reason, and the line.
+    """
+    pairs = allocate_asked(1)
+    arrays = pairs.vehicle, pairs.task, pairs.value
+    view = View(list_tables(problem), list_rows(allocate_state(problem, 1)), *arrays)
+    try:
+        return _compile(function, numba.typeof(view), within)
+    except numba.core.errors.NumbaError as error:
+        raise PolicyError(_explain(function, str(error))) from None
+
+
+def _explain(function: PairFunction, told: str) -> str:
+    """Return one line of what numba says: where, and why."""
+    own = inspect.getsourcefile(function) or ""
+    lines = [
+        int(n)
+        for path, n in re.findall(r'File "([^"]+)", line (\d+)', told)
+        if own.endswith(path.lstrip("./"))
+    ]
+    first = lines[-1] if lines else function.__code__.co_firstlineno
+    plain = [line.strip() for line in re.sub(r"\\x1b\\[[0-9;]*m", "", told).splitlines()]
+    reasons = [
+        line
+        for line in plain
+        if re.match(
+            r"(Unknown|Untyped|Cannot|No |Invalid|Use of|non-precise|.*NameError|.*Error:|.*not supported)",
+            line,
+        )
+    ]
+    reason = make_printable((reasons or [line for line in plain if line][1:] or plain)[0][:200])
+    return f"{name_own(function)}: cannot be compiled: {reason} ({own}, line {first})"
+
+
+class OwnRule(AnyPolicy):
+    """A rule of a user's, see `rule`: it serves any floor and fleet. A file holds its name and a hash.
+
+    Attributes
+    ----------
+    function : callable
+    name : str
+    draws_vehicle : bool
+    """
+
+    origin: Origin | None = None
+    form: ClassVar[str] = "rule"
+    portable: ClassVar[bool] = True
+    kinds: ClassVar[Mapping[str, tuple[str, int]]] = {"function": ("U", 0)}
+
+    def __init__(self, function: PairFunction, vehicle: VehicleChoice, specialise: bool) -> None:
+        check_function(function, "rule")
+        if vehicle not in ("rule", "random"):
+            raise PolicyError(f"vehicle: read {describe(vehicle)}; expected one of rule, random")
+        functools.update_wrapper(self, function)
+        self.function, self.name = function, function.__name__
+        self.draws_vehicle, self._specialise = vehicle == "random", bool(specialise)
+
+    def __call__(self, floor: Floor, vehicle: int, task: int) -> float:
+        """Return what the function does, not compiled."""
+        return self.function(floor, vehicle, task)
+
+    def __repr__(self) -> str:
+        return name_own(self.function)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Go to other processes by name: they import it."""
+        return load_own, (write_own(self.function), "rule", PolicyError)
+
+    def _prepare(
+        self, problem: Problem, places: Sequence[Instance | Layout], greedy: bool
+    ) -> tuple[Problem, Callable[[], OwnDecider]]:
+        rate = compile_pairs(self.function, problem, within=self._specialise)
+        return problem, lambda: make_own_decider(rate, self.draws_vehicle, problem)
+
+    def _find_misfit(self, layout: Layout) -> None:
+        return None
+
+    def _pack(self) -> dict[str, np.ndarray]:
+        return {"function": np.array(write_own(self.function))}
+
+    @classmethod
+    def _unpack(cls, arrays: Mapping[str, np.ndarray], origin: Origin | None) -> Self:
+        return load_own(str(arrays["function"]), "rule", PolicyError)  # type: ignore[no-any-return]
+
+
+@overload
+def rule(function: PairFunction, /) -> OwnRule: ...
+@overload
+def rule(
+    *, vehicle: VehicleChoice = ..., specialise: bool = ...
+) -> Callable[[PairFunction], OwnRule]: ...
+def rule(
+    function: PairFunction | None = None,
+    /,
+    *,
+    vehicle: VehicleChoice = "rule",
+    specialise: bool = False,
+) -> OwnRule | Callable[[PairFunction], OwnRule]:
+    """Make a policy of a function of a floor, an idle vehicle and a waiting task: the least value is chosen.
+
+    It is compiled by numba when it is first needed, and goes wherever a rule's name does: `evaluate_policy`,
+    `Lookahead`, `Dispatcher`, a replay, and `module:name` on the command line.
+
+    Parameters
+    ----------
+    function : callable
+        (floor, vehicle, task) -> float. `floor` has the functions of `kernels.floor.Floor`. A value that is
+        no number comes last; of equals the first vehicle and the task that waits longer is chosen.
+    vehicle : {"rule", "random"}
+        The rule chooses the pair, of those with a way; or an idle vehicle is drawn first, as for the paper's
+        rules, and the rule chooses its task.
+    specialise : bool
+        Compile the rule into the simulator, which takes some ten seconds for each rule and program, instead
+        of calling it by its address.
+
+    Returns
+    -------
+    OwnRule
+
+    Raises
+    ------
+    PolicyError
+        If it is no function of three parameters; when it is first used, if it cannot be compiled.
+
+    Examples
+    --------
+    >>> import acerl_np
+    >>> @acerl_np.rule
+    ... def cautious(floor, vehicle, task):
+    ...     return floor.approach(vehicle, task) - 0.3 * floor.slack(vehicle, task)
+    >>> trials = acerl_np.evaluate_policy(cautious, acerl_np.load_instance("DMH-01"), trials=1)
+    """
+    if function is None:
+        return lambda own: OwnRule(own, vehicle, specialise)
+    return OwnRule(function, vehicle, specialise)

@@ -1,0 +1,152 @@
+"""Policies in plain Python play the trials that others play, and are told in one line what they do wrong."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from plain_policies import Answering, Asking, Nearest, first_legal
+from worlds import make_task, straight_floor
+
+import acerl_np
+from acerl_np import ActionError, Agent, Dispatcher, Instance, Layout, Lookahead, PolicyError
+from acerl_np.evaluation.tracing import trace_policy
+from acerl_np.evaluation.trials import METRICS
+from acerl_np.problem.parts import RandomBreakdowns
+
+RECORDS = acerl_np.load_suite("dmh-train")[:2]
+
+
+def failing(record):
+    """A record whose vehicles also break down at random."""
+    layout = record.layout.with_random_breakdowns(RandomBreakdowns(900.0, 60.0))
+    return Instance.from_rows(record.name, layout, record.rows())
+
+
+def assert_same_trials(one, other):
+    assert one.decisions == other.decisions
+    for name in METRICS:
+        assert np.array_equal(getattr(one, name), getattr(other, name), equal_nan=True), name
+
+
+def test_the_same_decisions_are_the_same_bytes():
+    """Breakdowns too, which are drawn by the keys of the trials."""
+    records = [failing(record) for record in RECORDS]
+    expected = acerl_np.evaluate_policy("nearest", records, trials=3, seed=4)
+    assert len(np.unique(expected.makespan[0])) > 1
+    for policy in (Nearest(), Nearest):  # a class is as good as an object
+        assert_same_trials(acerl_np.evaluate_policy(policy, records, trials=3, seed=4), expected)
+
+
+def test_a_trace_is_a_trial():
+    record = failing(RECORDS[1])
+    own, built_in = (trace_policy(x, record, trial=2, seed=4) for x in (Nearest(), "nearest"))
+    assert own.trips == built_in.trips and own.stops == built_in.stops
+    assert (own.label, own.decisions[0].reason.by) == ("own", "own")
+
+
+def test_it_may_ask_a_trained_policy():
+    """A network, which sees tasks in slots of their own, and an index policy."""
+    network = acerl_np.ACERL(RECORDS, acerl_np.Config(generations=1, population=8))
+    network.run()
+    index = acerl_np.IndexPolicy.of_weights(approach=-1.0, total_late=-0.5)
+    for policy in (network.policy, index):
+        options = {"trials": 1, "horizon": 400.0}
+        expected = acerl_np.evaluate_policy(policy, RECORDS, greedy=True, **options)
+        assert_same_trials(acerl_np.evaluate_policy(Asking(policy), RECORDS, **options), expected)
+
+
+def crowd(n=6):
+    """More tasks wait than slots show, and what stands in them may be too heavy for a vehicle."""
+    fleet = [
+        {"id": "w", "start": "C", "speed": 2},
+        {"id": "v", "start": "A", "speed": 1, "capacity": 1},
+    ]
+    rows = [
+        make_task(f"t{k}", "AB"[k % 2], "C", k // 3, 50.0, demand=2 * (k < 3)) for k in range(n)
+    ]
+    return Instance.from_rows("crowd", Layout.from_dict(straight_floor(fleet)), rows)
+
+
+@pytest.mark.parametrize("actions", ["rules", "pairs"])
+def test_an_agent_is_traced(actions):
+    """Also where it is not asked, as no action could say what to do."""
+    agent = Agent(first_legal, crowd(), actions=actions, task_slots=2, slots="pool")
+    trials = acerl_np.evaluate_policy(agent, crowd(), trials=1)
+    trace = trace_policy(agent, crowd())
+    assert (trace.makespan, len(trace.decisions)) == (trials.makespan[0, 0], trials.decisions)
+    illegal = Agent(lambda observation, mask: np.full(len(mask), 99), crowd(), actions=actions)
+    with pytest.raises(ActionError, match=r"^episode 0 at 0 s: action 99 is illegal; expected one"):
+        trace_policy(illegal, crowd())
+
+
+WRONG = {
+    "nothing": (None, "choose: read None; expected vehicles and tasks"),
+    "three": ((1, 2, 3), r"choose: read \(1, 2, 3\); expected vehicles and tasks"),
+    "numbers": ((0, 0), r"vehicles: read int64 of shape \(\); expected integers of shape \(1,\)"),
+    "halves": (([0], [0.5]), r"tasks: read float64 of shape \(1,\); expected integers"),
+    "too many": (([0, 1], [0, 0]), r"vehicles: read int64 of shape \(2,\); expected integers"),
+    "nobody": (
+        ([-1], [-1]),
+        r"episode 0 at 0 s: vehicle -1 with task -1 is impossible: vehicle -1 is not idle; expected one of "
+        r"\[0, 1\]",
+    ),
+    "not waiting": (([0], [5]), r".* task 5 does not wait; expected one of \[0, 1, 2\]"),
+    "too heavy": (([1], [1]), r".* vehicle 1 may not carry task 1 now; expected one of \[\]"),
+}
+
+
+@pytest.mark.parametrize(("answer", "message"), WRONG.values(), ids=WRONG)
+def test_a_wrong_answer_is_told_in_one_line(answer, message):
+    def live():
+        dispatcher = Dispatcher(crowd().layout, Answering(answer))
+        for k in range(3):
+            dispatcher.feed(acerl_np.TaskArrived(0.0, f"t{k}", "AB"[k % 2], "C", 50.0, demand=2))
+        dispatcher.decide(0.0)
+
+    doors = [
+        lambda: acerl_np.evaluate_policy(Answering(answer), crowd(), trials=1),
+        lambda: trace_policy(Answering(answer), crowd()),
+        live,
+    ]
+    for door in doors:
+        with pytest.raises(ActionError, match=f"^{message}") as caught:
+            door()
+        assert "\n" not in str(caught.value)
+
+
+def test_where_only_what_is_compiled_or_stored_can_be(tmp_path):
+    for policy in (Nearest(), Agent(first_legal, RECORDS)):
+        with pytest.raises(
+            PolicyError, match=r"a lookahead's base must be compiled: .* @acerl_np.rule"
+        ):
+            Lookahead(policy, history=RECORDS)
+    with pytest.raises(PolicyError, match="no file can hold a policy in plain Python"):
+        Dispatcher("dmh", Nearest()).save(tmp_path / "dispatcher.npz")
+    with pytest.raises(PolicyError, match=r"policy: read .*; expected a policy, a rule's name"):
+        Dispatcher("dmh", first_legal)
+
+
+class Noting(Nearest):
+    """It notes what a dispatcher shows it."""
+
+    def choose(self, sim):
+        [record], pairs = sim.instances, sim.pairs()
+        names = [record.tasks[task] for task in pairs.task]
+        self.noted = sim.time.tolist(), names, [x.tolist() for x in pairs[3:]], sim.observation
+        return super().choose(sim)
+
+
+def test_a_dispatchers_clock_is_the_control_systems():
+    """One vehicle is out of service, the other at C; nobody is asked where nothing can be assigned."""
+    policy = Noting()
+    dispatcher = Dispatcher(crowd().layout, policy, start=900.0, explain=True)
+    dispatcher.feed(acerl_np.VehicleOutOfService(1000.0, "v"))
+    assert dispatcher.decide(1000.0) == [] and not hasattr(policy, "noted")
+    dispatcher.feed(acerl_np.TaskArrived(1000.5, "late", "B", "A", 40.0, handling_time=2.0))
+    [assignment] = dispatcher.decide(1003.0)
+    assert assignment == ("w", "late", "own") and assignment.reason.by == "own"
+    time, names, values, observation = policy.noted
+    # 6 m to B and 10 m on to A at 2 m/s; due at 1040.5 s.
+    assert (time, names) == ([1003.0], ["late"])
+    assert values == [[3.0], [7.0], [27.5], [2.5], [1000.5], [1040.5]]
+    assert np.array_equal(observation[0][:4], [10.0, 2.5, 40.0, 0.0])
