@@ -16,7 +16,12 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-ACTION_RULES = ("FCFS", "EDD", "NVF", "STD")  # action = vehicle * 4 + position in this tuple
+ACTION_RULES = (
+    "FCFS",
+    "EDD",
+    "NVF",
+    "STD",
+)  # by default; action = vehicle * 4 + position in this tuple
 RULES = (*ACTION_RULES, "LWT", "AHP")
 
 IDLE, WORKING, BROKEN = 0, 1, 2
@@ -261,6 +266,7 @@ class NaiveEpisode:
     task_slots, n_vehicles : sizes of the observation, by default the layout's; padded with zeros
     scaling : mid and half width of each feature, by default the layout's
     slots : slot of each task by its id, from 0; by default a task's slot is its place in the pool
+    rules : among which an action chooses
     waiting_time : for random breakdowns: of (vehicle, repairs so far, 0 or 1) the time until the next
         failure (0), or that its repair takes (1), as a multiple of its mean
     """
@@ -274,10 +280,12 @@ class NaiveEpisode:
         n_vehicles: int | None = None,
         scaling: dict[str, Any] | None = None,
         slots: dict[str, int] | None = None,
+        rules: tuple[str, ...] = ACTION_RULES,
         waiting_time: Callable[[int, int, int], float] | None = None,
     ) -> None:
         self._waiting_time = waiting_time
         self._slots = slots
+        self.rules = rules
         self._floor = Floor(layout)
         self._truncate = bool(layout.get("truncate_distances", False))
         self._scaling = layout.get("scaling") if scaling is None else scaling
@@ -338,7 +346,7 @@ class NaiveEpisode:
         """The legal actions."""
         legal = []
         for index in range(self._n_vehicles):
-            legal += [self._may_be_assigned(index)] * len(ACTION_RULES)
+            legal += [self._may_be_assigned(index)] * len(self.rules)
         return legal
 
     def observation(self) -> list[float]:
@@ -388,12 +396,12 @@ class NaiveEpisode:
     # What a policy does
 
     def step(self, action: int) -> None:
-        """Assign by vehicle * 4 + rule, then advance to the next decision or the end."""
+        """Assign by vehicle * number of rules + rule, then advance to the next decision or the end."""
         mask = self.mask()
         if not 0 <= action < len(mask) or not mask[action]:
             raise ValueError(f"action {action} is not legal at time {self.time}")
-        vehicle, rule = divmod(action, len(ACTION_RULES))
-        self.assign(vehicle, self.select(vehicle, ACTION_RULES[rule]))
+        vehicle, rule = divmod(action, len(self.rules))
+        self.assign(vehicle, self.select(vehicle, self.rules[rule]))
 
     def assign(self, vehicle: int, pool_index: int) -> None:
         """Assign one task of the pool, then advance to the next decision or the end."""

@@ -120,7 +120,8 @@ class Lookahead:
     excluded : per record, whether it is no future of this one
     key : ndarray(uint32, (4,)), stream of the decision's draws
     options : `futures`, `matches`, `candidates`, `goal`, `penalty`, `margin`, `horizon` (s, or infinity)
-    base : "STD", another rule, "MIX", "Random", "opentcs", or None for the nearest pickup
+    base : "STD", another rule, "MIX", "Random", "opentcs", or None for the nearest pickup;
+        or what returns vehicle and position in the pool for a day
     """
 
     def __init__(self, slow, history, breakdowns, excluded, key, base, options):
@@ -217,9 +218,11 @@ class Lookahead:
         """What the base does: vehicle and position in the pool."""
         if self.base is None:
             return self.order_pairs(day)[0]
+        if callable(self.base):
+            return self.base(day)
         if self.base == "opentcs":
             return naive_yardsticks.choose(day, self.base)
-        able = [v for v in range(len(day.vehicles)) if day.mask()[4 * v]]
+        able = [v for v in range(len(day.vehicles)) if day.mask()[len(day.rules) * v]]
         v = able[int(draw_uniform(day.key, day.decisions, 0) * len(able))]
         second = draw_uniform(day.key, day.decisions, 1)
         if self.base == "Random":
@@ -251,8 +254,8 @@ class Lookahead:
             return self.order_pairs(day)[:most]
         found = [self.choose(day)]
         for v in range(len(day.vehicles)):
-            if day.mask()[4 * v]:
-                found += [(v, day.select(v, rule)) for rule in naive.ACTION_RULES]
+            if day.mask()[len(day.rules) * v]:
+                found += [(v, day.select(v, rule)) for rule in day.rules]
         return list(dict.fromkeys(found))[:most]
 
     def value(self, f, v, k):

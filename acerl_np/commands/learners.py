@@ -262,7 +262,7 @@ class RivalLearner(Asked):
                 if isinstance(default, str):
                     found[name] = value.strip()
                 elif isinstance(default, tuple):
-                    found[name] = tuple(int(part) for part in value.split(","))
+                    found[name] = tuple(type(default[0])(part.strip()) for part in value.split(","))
                 else:
                     found[name] = int(value) if isinstance(default, int) else float(value)
             except ValueError as error:

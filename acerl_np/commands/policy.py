@@ -128,6 +128,7 @@ def list_facts(policy: AnyPolicy) -> list[tuple[str, str]]:
         facts.append(("serves", f"{policy.n_vehicles} vehicles, {policy.task_slots} tasks seen"))
         own = f"each of {len(policy.task_ids)} tasks its own, by id"
         facts.append(("slots", own if policy.task_ids else "by place in the pool"))
+        facts.append(("rules", ", ".join(policy.rules)))
     elif isinstance(policy, StaticPlan):
         facts.append(("plan", policy.describe()))
     origin = policy.origin

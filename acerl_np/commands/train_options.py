@@ -171,6 +171,7 @@ TIPS = {
     "noise_decay_every": "generations between two decays of sigma",
     "p_f": "; on DMH 0 keeps the limit in 95 %% of the trials instead of 91 %%",
     "features": "; separated by commas (acerl-np list features names them)",
+    "rules": "; separated by commas",
     "hidden": "; separated by commas, none if empty",
     "curve_every": "; for curves.csv",
     "antithetic": " (the paper's antithetic estimator); needs an even population",
@@ -196,6 +197,7 @@ def parse_names(text: str) -> tuple[str, ...]:
 KINDS: dict[str, tuple[Callable[[str], Any], str]] = {
     "hidden": (parse_sizes, " N,N"),
     "features": (parse_names, " NAME,NAME"),
+    "rules": (parse_names, " NAME,NAME"),
     "class_weights": (parse_numbers, " X,X"),
     "objective": (str, " WHAT"),
     "cost": (str, " WHAT"),

@@ -49,6 +49,7 @@ class Settings(TypedDict, total=False):
     actions: str
     observation_space: gymnasium.Space[Any] | None
     slots: SlotKind | Chooser
+    rules: Sequence[str] | Chooser
 
 
 def check_choice(name: str, value: Any, expected: Sequence[Any]) -> None:

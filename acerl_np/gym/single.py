@@ -17,6 +17,7 @@ from acerl_np.gym.episodes import (
     read_seeds,
     refuse_step_limit,
 )
+from acerl_np.problem.rules import PAPER_RULES
 from acerl_np.problem.slots import SlotKind
 from acerl_np.simulation.scene import Chooser
 from acerl_np.support.errors import ActionError
@@ -78,6 +79,8 @@ class DMHEnv(CopiedWhole, gymnasium.Env[np.ndarray, Any]):
     slots : {"task", "pool"} or a policy
         Which slot a waiting task has, as in `Simulator`: its own, by the ids of the instances; or that of its
         place in the pool.
+    rules : sequence of str or a policy
+        Rules that an action names, as in `Simulator`.
 
     Raises
     ------
@@ -114,6 +117,7 @@ class DMHEnv(CopiedWhole, gymnasium.Env[np.ndarray, Any]):
         observation_space: gymnasium.Space[Any] | None = None,
         max_episode_steps: None = None,
         slots: SlotKind | Chooser = "task",
+        rules: Sequence[str] | Chooser = PAPER_RULES,
     ) -> None:
         self._episodes = Episodes(
             1,
@@ -129,6 +133,7 @@ class DMHEnv(CopiedWhole, gymnasium.Env[np.ndarray, Any]):
             observation_space=observation_space,
             max_episode_steps=max_episode_steps,
             slots=slots,
+            rules=rules,
         )
         self._is_limit_checked = False  # wrappers are put around it before its first reset
         self._seeded = False  # whether the simulator has this environment's seed

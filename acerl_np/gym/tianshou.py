@@ -83,7 +83,7 @@ class LockstepVectorEnv(CopiedWhole, BaseVectorEnv):  # type: ignore[misc]
         As of `DMHVectorEnv`.
     **settings
         As of `DMHVectorEnv`: horizon, illegal, render_mode, task_slots, n_vehicles, scaling, instance,
-        actions, observation_space, slots.
+        actions, observation_space, slots, rules.
 
     Raises
     ------

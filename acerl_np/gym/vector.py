@@ -20,6 +20,7 @@ from acerl_np.gym.episodes import (
     check_choice,
     read_seeds,
 )
+from acerl_np.problem.rules import PAPER_RULES
 from acerl_np.problem.slots import SlotKind
 from acerl_np.simulation.scene import Chooser
 from acerl_np.support.errors import ActionError, InputError, describe
@@ -49,7 +50,7 @@ class DMHVectorEnv(CopiedWhole, gymnasium.vector.VectorEnv[np.ndarray, np.ndarra
         "final_info". DISABLED leaves it to reset(options={"reset_mask": ...}).
     instance : optional
         The same as `instances`, as the single environment calls it.
-    task_slots, n_vehicles, scaling, actions, observation_space, max_episode_steps, slots
+    task_slots, n_vehicles, scaling, actions, observation_space, max_episode_steps, slots, rules
         As in `DMHEnv`; the space is that of one environment.
 
     Raises
@@ -84,6 +85,7 @@ class DMHVectorEnv(CopiedWhole, gymnasium.vector.VectorEnv[np.ndarray, np.ndarra
         observation_space: gymnasium.Space[Any] | None = None,
         max_episode_steps: None = None,
         slots: SlotKind | Chooser = "task",
+        rules: Sequence[str] | Chooser = PAPER_RULES,
     ) -> None:
         if not is_whole(num_envs) or num_envs < 1:
             raise InputError(f"num_envs: read {describe(num_envs)}; expected at least 1")
@@ -107,6 +109,7 @@ class DMHVectorEnv(CopiedWhole, gymnasium.vector.VectorEnv[np.ndarray, np.ndarra
             observation_space=observation_space,
             max_episode_steps=max_episode_steps,
             slots=slots,
+            rules=rules,
         )
         pool = self._episodes.simulator.pool
         self._names = np.array([item.name for item in pool], object)

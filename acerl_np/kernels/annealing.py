@@ -10,7 +10,7 @@ from acerl_np.kernels import state as S
 from acerl_np.kernels.baselines import count_choices
 from acerl_np.kernels.events import has_choice, start_episode
 from acerl_np.kernels.random import draw_uniform
-from acerl_np.kernels.rollout import apply_action
+from acerl_np.kernels.rollout import apply_rule
 from acerl_np.kernels.rules import N_RULES
 from acerl_np.kernels.search import clear_found, copy_outcome, is_better
 from acerl_np.support.compiled import inner_kernel, kernel
@@ -65,7 +65,7 @@ def play_genes(problem, state, b, instance, genes, actions, is_open):
         while not has_choice(problem, state, b, v):
             v = (v + 1) % n_vehicles
         actions[k] = v * N_RULES + genes[k] % N_RULES
-        apply_action(problem, state, b, actions[k])
+        apply_rule(problem, state, b, v, genes[k] % N_RULES)
         k += 1
     return k
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from acerl_np.kernels import state as S
 from acerl_np.kernels.events import advance_events, assign_task, has_choice, start_episode
-from acerl_np.kernels.rollout import apply_action
+from acerl_np.kernels.rollout import apply_rule
 from acerl_np.kernels.rules import N_RULES, select_task
 from acerl_np.kernels.search import clear_found, copy_outcome, is_better
 from acerl_np.kernels.state import Problem, State, allocate_state, copy_row, find_due
@@ -229,7 +229,7 @@ def select_children(problem, beam, level, order):
         if is_new(beam.table, beam.hashes[k]):
             b, action = beam.child_of[k], beam.child_action[k]
             copy_row(beam.parents, b, beam.children, n)
-            apply_action(problem, beam.children, n, action)
+            apply_rule(problem, beam.children, n, action // N_RULES, action % N_RULES)
             beam.origin[level, n] = b
             beam.taken[level, n] = action
             n += 1

@@ -31,7 +31,7 @@ from acerl_np.kernels.network import (
 from acerl_np.kernels.observation import N_SEEN_FIELDS, list_actions, list_features
 from acerl_np.kernels.own import OwnDecider, decide_by_own
 from acerl_np.kernels.random import LANES, derive_key, draw_uniform
-from acerl_np.kernels.rules import N_RULES, select_task
+from acerl_np.kernels.rules import PAPER_RULES, select_task
 from acerl_np.kernels.state import Problem
 from acerl_np.kernels.update import Noise, perturb_member
 from acerl_np.kernels.yardsticks import ASSIGNMENT, decide_by_yardstick
@@ -116,6 +116,7 @@ class NetworkDecider(NamedTuple):
     features : Features; layers : Layers
     seen : ndarray(int32, (n_features, N_SEEN_FIELDS)), see `observation.list_seen`
     legal : ndarray(int32, (n_actions,)); weight : ndarray(float64, (n_actions,))
+    rules : ndarray(int64, (R,)), the rules of a vehicle's outputs
     """
 
     greedy: bool
@@ -134,6 +135,7 @@ class NetworkDecider(NamedTuple):
     seen: np.ndarray
     legal: np.ndarray
     weight: np.ndarray
+    rules: np.ndarray
 
 
 class AgentsDecider(NamedTuple):
@@ -161,7 +163,9 @@ def make_yardstick_decider(rule: int, problem: Problem) -> YardstickDecider:
     return YardstickDecider(rule, value, vehicle, allocate_matching(*sizes))
 
 
-def allocate_networks(network: Network, n_networks: int) -> NetworkDecider:
+def allocate_networks(
+    network: Network, n_networks: int, rules: np.ndarray = PAPER_RULES
+) -> NetworkDecider:
     """Return room for `n_networks` members of a generation."""
     sizes = network.sizes
     n_parameters = count_parameters(sizes.tolist(), network.has_biases)
@@ -187,12 +191,15 @@ def allocate_networks(network: Network, n_networks: int) -> NetworkDecider:
         seen=np.empty((n_features, N_SEEN_FIELDS), np.int32),
         legal=np.empty(n_actions, np.int32),
         weight=np.empty(n_actions, np.float64),
+        rules=rules,
     )
 
 
-def make_network_decider(network: Network, thetas: np.ndarray, greedy: bool) -> NetworkDecider:
+def make_network_decider(
+    network: Network, thetas: np.ndarray, greedy: bool, rules: np.ndarray = PAPER_RULES
+) -> NetworkDecider:
     """Return the decider that follows networks, one per row of ndarray(float32, (N, n_parameters))."""
-    decider = allocate_networks(network, len(thetas))
+    decider = allocate_networks(network, len(thetas), rules)
     decider.theta[:, : thetas.shape[1]] = thetas
     for row in range(len(thetas)):
         sum_columns(network, decider.theta[row], decider.column_sums[row])
@@ -266,9 +273,10 @@ def decide_by_network(problem, state, b, decider, row, key, decision):
         return NOTHING
     place = find_network(decider, row)
     n = list_features(problem, state, b, decider.features, decider.seen)
-    n_legal = list_actions(problem, state, b, decider.legal)
+    n_rules = len(decider.rules)
+    n_legal = list_actions(problem, state, b, n_rules, decider.legal)
     action = choose_output(decider, place, n, n_legal, key, decision, 0)
-    v, rule = np.int64(action // N_RULES), np.int64(action % N_RULES)
+    v, rule = np.int64(action // n_rules), decider.rules[action % n_rules]
     return v, np.int64(select_task(problem, state, b, v, rule)), rule
 
 
@@ -281,19 +289,19 @@ def decide_by_agents(problem, state, b, decider, row, key, decision):
     """
     if not is_decision_due(problem, state, b):
         return NOTHING
-    own = decider.networks
+    own, n_rules = decider.networks, len(decider.networks.rules)
     n = list_features(problem, state, b, own.features, own.seen)
-    n_legal = list_actions(problem, state, b, own.legal)
+    n_legal = list_actions(problem, state, b, n_rules, own.legal)
     n_choices = np.int64(0)
     for k in range(n_legal):
-        if own.legal[k] % N_RULES == 0:
-            own.legal[n_choices] = own.legal[k] // N_RULES
+        if own.legal[k] % n_rules == 0:
+            own.legal[n_choices] = own.legal[k] // n_rules
             n_choices += 1
     v = choose_output(own, 2 * row, n, n_choices, key, decision, 0)
-    for k in range(N_RULES):
-        own.legal[k] = v * N_RULES + k
-    action = choose_output(own, 2 * row + 1, n, np.int64(N_RULES), key, decision, 1)
-    rule = np.int64(action % N_RULES)
+    for k in range(n_rules):
+        own.legal[k] = v * n_rules + k
+    action = choose_output(own, 2 * row + 1, n, np.int64(n_rules), key, decision, 1)
+    rule = own.rules[action % n_rules]
     return v, np.int64(select_task(problem, state, b, v, rule)), rule
 
 

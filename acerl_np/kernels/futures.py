@@ -55,6 +55,7 @@ class Ahead(NamedTuple):
     decider : Decider, the bases, one in each of its first R rows
     pairs : Pairs, scratch of index functions as bases, which holds the scores of all pairs after a decision
     ranks_pairs : bool, whether the bases are index functions
+    rules : ndarray(int64, (n_rules,)), what picks further candidates of other bases
     draws : bool, whether the bases draw
     history : Problem, H instances, on the floor and with the fleet of the episodes
     excluded : ndarray(bool, (I, H)), records that are no future of an instance: its own content, and those
@@ -96,6 +97,7 @@ class Ahead(NamedTuple):
     decider: Decider
     pairs: Pairs
     ranks_pairs: bool
+    rules: np.ndarray
     draws: bool
     history: Problem
     excluded: np.ndarray

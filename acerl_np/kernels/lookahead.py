@@ -26,7 +26,7 @@ from acerl_np.kernels.futures import (
     write_present,
 )
 from acerl_np.kernels.random import draw_uniform
-from acerl_np.kernels.rules import N_RULES, select_task
+from acerl_np.kernels.rules import select_task
 from acerl_np.kernels.state import copy_row, weigh_measures
 from acerl_np.support.compiled import inner_kernel, kernel
 
@@ -54,7 +54,7 @@ def add_candidate(ahead, row, v, position):
 def list_candidates(ahead, row):
     """List what a base would do first in the future at hand, the best first.
 
-    An index function: its pairs of largest score. Others: their own choice, then what the four rules
+    An index function: its pairs of largest score. Others: their own choice, then what `ahead.rules`
     pick for each vehicle. The future at hand, as a base may look at what is still to come.
     """
     decider, future, states = ahead.decider, ahead.future, ahead.states
@@ -76,7 +76,7 @@ def list_candidates(ahead, row):
         return
     for v in range(future.instance[0, S.INSTANCE_N_VEHICLES]):
         if has_choice(future, states, PRESENT, v):
-            for rule in range(N_RULES):
+            for rule in ahead.rules:
                 position = np.int64(select_task(future, states, PRESENT, v, rule))
                 add_candidate(ahead, row, np.int64(v), position)
 

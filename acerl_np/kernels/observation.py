@@ -12,7 +12,6 @@ import numpy as np
 from acerl_np.kernels import state as S
 from acerl_np.kernels.events import has_choice, locate_vehicle
 from acerl_np.kernels.network import Features, allocate_features
-from acerl_np.kernels.rules import N_RULES
 from acerl_np.kernels.state import measure_distance
 from acerl_np.support.compiled import inner_kernel
 
@@ -36,6 +35,7 @@ class View(NamedTuple):
     features : Features
     seen : ndarray(int32, (n_features, N_SEEN_FIELDS)), see `list_seen`
     legal : ndarray(int32, (n_actions,))
+    rules : ndarray(int64, (R,)), the rules of a vehicle's actions
     """
 
     observation: np.ndarray
@@ -43,16 +43,19 @@ class View(NamedTuple):
     features: Features
     seen: np.ndarray
     legal: np.ndarray
+    rules: np.ndarray
 
 
-def allocate_view(n_episodes: int, n_features: int, n_actions: int) -> View:
+def allocate_view(n_episodes: int, n_features: int, n_vehicles: int, rules: np.ndarray) -> View:
     """Return a `View` of `n_episodes` in which nothing is seen."""
+    n_actions = n_vehicles * len(rules)
     return View(
         observation=np.zeros((n_episodes, n_features), np.float32),
         mask=np.zeros((n_episodes, n_actions), np.bool_),
         features=allocate_features(n_features),
         seen=np.empty((n_features, N_SEEN_FIELDS), np.int32),
         legal=np.empty(n_actions, np.int32),
+        rules=rules,
     )
 
 
@@ -163,18 +166,19 @@ def list_features(problem, state, b, features, seen):
 
 
 @inner_kernel
-def list_actions(problem, state, b, legal):
+def list_actions(problem, state, b, n_rules, legal):
     """List the legal actions of episode b in ascending order and return their number.
 
     Parameters
     ----------
+    n_rules : int, actions of each vehicle
     legal : ndarray(int32, (n_actions,)), output
     """
     n = 0
     for v in range(problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_N_VEHICLES]):
         if has_choice(problem, state, b, v):
-            for rule in range(N_RULES):
-                legal[n] = v * N_RULES + rule
+            for rule in range(n_rules):
+                legal[n] = v * n_rules + rule
                 n += 1
     return n
 
@@ -191,6 +195,6 @@ def write_view(problem, state, b, view):
     n = list_features(problem, state, b, view.features, view.seen)
     for k in range(n):
         view.observation[b, view.features.position[k]] = view.features.value[k]
-    n = list_actions(problem, state, b, view.legal)
+    n = list_actions(problem, state, b, len(view.rules), view.legal)
     for k in range(n):
         view.mask[b, view.legal[k]] = True

@@ -7,16 +7,15 @@ import numpy as np
 from acerl_np.kernels import state as S
 from acerl_np.kernels.events import advance_events, assign_task, find_waiting, start_episode
 from acerl_np.kernels.observation import write_view
-from acerl_np.kernels.rules import N_RULES, select_task
+from acerl_np.kernels.rules import select_task
 from acerl_np.kernels.state import find_priority, is_offered
 from acerl_np.support.compiled import inner_kernel, kernel
 
 
 @inner_kernel
-def apply_action(problem, state, b, action):
-    """Carry out a legal action of episode b and advance it to its next decision."""
-    v = action // N_RULES
-    assign_task(problem, state, b, v, select_task(problem, state, b, v, action % N_RULES))
+def apply_rule(problem, state, b, v, rule):
+    """Let the idle vehicle v of episode b take what a rule picks; advance to its next decision."""
+    assign_task(problem, state, b, v, select_task(problem, state, b, v, rule))
     advance_events(problem, state, b)
 
 
@@ -35,7 +34,8 @@ def advance_batch(problem, state, rows, restart, choices, view):
         if restart:
             start_episode(problem, state, b, choices[k])
         elif state.episode[b, S.EPISODE_PHASE] == S.RUNNING:
-            apply_action(problem, state, b, np.int32(choices[k]))
+            action, n_rules = choices[k], len(view.rules)
+            apply_rule(problem, state, b, action // n_rules, view.rules[action % n_rules])
         write_view(problem, state, b, view)
 
 

@@ -1,7 +1,7 @@
 """Dispatching rules: each picks the waiting task with the smallest key, the first in pool order.
 
-They are written as rules of users are. The first four are the actions of a policy; the others serve as
-baselines.
+They are written as rules of users are. The first four are the paper's, among which a network chooses unless
+it was trained with others.
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ from acerl_np.support.compiled import inner_kernel
 FCFS, EDD, NVF, STD, LWT, AHP = 0, 1, 2, 3, 4, 5
 
 N_RULES = 4
-"""Rules among which a policy chooses: action = vehicle * N_RULES + rule."""
+"""Rules of the paper, the first ones: those of MIX, static plans and searches."""
+
+PAPER_RULES = np.arange(N_RULES)
+"""Rules among which a network chooses by default: action = vehicle * R + k for the k-th of R."""
 
 
 @inner_kernel

@@ -32,6 +32,7 @@ from acerl_np.policies.network import Policy
 from acerl_np.policies.reasons import explain_choice
 from acerl_np.policies.rules import RULES, RulePolicy
 from acerl_np.problem.layout import Layout
+from acerl_np.problem.rules import PAPER_RULES, number_rules
 from acerl_np.problem.scaling import scaling_of
 from acerl_np.problem.slots import assign_slots
 from acerl_np.problem.tables import build_live_problem
@@ -72,11 +73,12 @@ class LiveScene(Scene):
         self.problem, self.state = board.problem, board.state
         tasks = {task.row: name for name, task in board.tasks.items()}
         self.pool = (LiveRecord("dispatcher", board.layout, tasks),)
-        self.slots, self.task_ids = policy.slots, policy.task_ids
+        self.slots, self.task_ids, self.rules = policy.slots, policy.task_ids, policy.rules
         self._places = (board.layout,)
         self._origin = now
         self._use = Exclusive("scene")
-        self._view = allocate_view(1, self.n_features, self.n_actions)
+        n_vehicles = self.problem.fleet.shape[1]
+        self._view = allocate_view(1, self.n_features, n_vehicles, number_rules(self.rules))
         write_view(self.problem, self.state, 0, self._view)
 
 
@@ -87,6 +89,8 @@ class LiveDecider:
     ----------
     options : dict
         What a board is to know of the policy, as `Board` takes it.
+    rules : tuple of str
+        Those that a network's or an agent's actions name, else the paper's.
 
     Raises
     ------
@@ -114,6 +118,7 @@ class LiveDecider:
         self._layout: Layout | None = None
         self._decider: Any = None
         self._shown = base if isinstance(base, Policy | OwnPolicy) else None
+        self.rules = PAPER_RULES if self._shown is None else self._shown.rules
         history = policy.history if isinstance(policy, Lookahead) else ()
         self.options: dict[str, Any] = {
             # A network sees each of its vehicles, and so does a policy in plain Python.

@@ -29,7 +29,8 @@ from acerl_np.policies.rules import RULES, find_policy_name
 from acerl_np.problem.bundled import load_layout
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.packing import UNUSABLE
-from acerl_np.problem.tables import count_actions, count_features
+from acerl_np.problem.rules import number_rules
+from acerl_np.problem.tables import count_features
 from acerl_np.support.errors import EventError, InputError, describe
 from acerl_np.support.numbers import Whole, check_seed, is_real
 from acerl_np.support.sharing import CopiedWhole, Exclusive, exclusive
@@ -329,7 +330,7 @@ class Dispatcher(CopiedWhole):
         observation : ndarray(float32, (n_features,))
             As `Simulator.observation`.
         action_mask : ndarray(bool, (n_actions,))
-            action = vehicle * 4 + rule.
+            action = vehicle * number of rules + rule, those of a network or the paper's four.
 
         Raises
         ------
@@ -343,7 +344,7 @@ class Dispatcher(CopiedWhole):
         n_vehicles = problem.fleet.shape[1]
         slots = int(problem.instance[0, INSTANCE_TASK_SLOTS])
         n_features = count_features(slots, n_vehicles)
-        view = allocate_view(1, n_features, count_actions(n_vehicles))
+        view = allocate_view(1, n_features, n_vehicles, number_rules(self._decider.rules))
         write_view(problem, self._floor.state, 0, view)
         return view.observation[0], view.mask[0]
 

@@ -14,6 +14,7 @@ from acerl_np.policies.network import Policy
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.problem.layout import Layout
+from acerl_np.problem.rules import PAPER_RULES, find_rules
 from acerl_np.problem.slots import POOL, SlotKind, find_slots
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.actions import ACTIONS, Actions, make_actions, read_actions
@@ -52,6 +53,7 @@ class OwnPolicy(BasePolicy):
     scaling: np.ndarray | None = None
     task_slots: int | None = None
     n_vehicles: int | None = None
+    rules: tuple[str, ...] = PAPER_RULES
 
     def __init__(self, policy: Chooses) -> None:
         self.policy = policy
@@ -97,6 +99,7 @@ class OwnPolicy(BasePolicy):
             horizon=horizon,
             breakdown_keys=breakdown_keys,
             slots=self,
+            rules=self,
             goal=goal,
         )
 
@@ -163,7 +166,7 @@ class Agent(OwnPolicy):
         The records of its training.
     actions : {"rules", "pairs"}
         What an action is, as in `acerl_np.gym.DMHEnv`.
-    task_slots, n_vehicles, scaling, slots
+    task_slots, n_vehicles, scaling, slots, rules
         As they were given to its environment; by default those of `instances`.
 
     Attributes
@@ -175,6 +178,7 @@ class Agent(OwnPolicy):
     task_slots, n_vehicles : int
     slots : str
     task_ids : tuple of str
+    rules : tuple of str
 
     Raises
     ------
@@ -203,6 +207,7 @@ class Agent(OwnPolicy):
         n_vehicles: int | None = None,
         scaling: ArrayLike | None = None,
         slots: SlotKind | Policy = "task",
+        rules: Sequence[str] | Policy = PAPER_RULES,
     ) -> None:
         if not callable(function):
             raise PolicyError(
@@ -218,6 +223,7 @@ class Agent(OwnPolicy):
         self.function = function
         self.actions = actions
         self.slots, self.task_ids = own
+        self.rules = find_rules(rules)
         self.scaling: np.ndarray = problem.scaling[0]
         self.task_slots = int(problem.instance[0, INSTANCE_TASK_SLOTS])
         self.n_vehicles = int(problem.fleet.shape[1])

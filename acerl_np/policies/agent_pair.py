@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.kernels.deciders import AgentsDecider, Decider, make_network_decider
-from acerl_np.kernels.rules import N_RULES
+from acerl_np.kernels.deciders import AgentsDecider, Decider
 from acerl_np.kernels.state import Problem
 from acerl_np.policies.network import Policy
 from acerl_np.support.errors import PolicyError
@@ -72,7 +71,7 @@ class AgentPair(Policy):
         mask = np.atleast_2d(np.asarray(action_mask, np.bool_))
         if mask.ndim != 2 or mask.shape[1] != self.n_actions:
             return self.rule.act(observation, action_mask)  # which says what is wrong
-        by_vehicle = mask.reshape(len(mask), -1, N_RULES)
+        by_vehicle = mask.reshape(len(mask), -1, len(self.rules))
         vehicles = np.zeros_like(mask)
         vehicles[:, : self.n_vehicles] = by_vehicle.any(axis=2)
         chosen = self.vehicle.act(observation, vehicles, rng=rng)
@@ -86,7 +85,7 @@ class AgentPair(Policy):
     ) -> tuple[Problem, Callable[[], Decider]]:
         fitted = super()._prepare(problem, places, greedy)[0]
         thetas = np.stack([self.vehicle.theta, self.rule.theta])
-        return fitted, lambda: AgentsDecider(make_network_decider(self.network, thetas, greedy))
+        return fitted, lambda: AgentsDecider(self._make_decider(thetas, greedy))
 
     def _pack(self) -> dict[str, np.ndarray]:
         return {**super()._pack(), "vehicle_theta": self.vehicle.theta}

@@ -35,6 +35,7 @@ from acerl_np.problem.packing import (
     unpack_instances,
     unpack_json,
 )
+from acerl_np.problem.rules import find_rules, number_rules
 from acerl_np.problem.slots import POOL, find_slots
 from acerl_np.problem.tables import allocate_variants, build_problem, empty_problem
 from acerl_np.support.errors import InputError, PolicyError, describe, make_printable
@@ -152,6 +153,7 @@ class Lookahead(BasePolicy):
             )
         self.policy = policy
         self._base: Base = RulePolicy(policy) if isinstance(policy, str) else policy
+        self.rules = find_rules(self._base)
         self.origin: Origin | None = self._base.origin
         if history is None and futures:
             kept = self.origin.history if self.origin is not None else None
@@ -334,6 +336,7 @@ class Lookahead(BasePolicy):
             decider=decider,
             pairs=allocate_pairs(0, 0) if pairs is None else pairs,
             ranks_pairs=pairs is not None,
+            rules=number_rules(self.rules),
             draws=isinstance(decider, RuleDecider),
             history=history,
             excluded=excluded,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.kernels import state as S
-from acerl_np.kernels.deciders import Decider, make_network_decider
+from acerl_np.kernels.deciders import Decider, NetworkDecider, make_network_decider
 from acerl_np.kernels.network import act_batch, count_parameters, make_network, sum_columns
 from acerl_np.kernels.random import INITIAL, derive_key, fill_uniforms
 from acerl_np.kernels.state import Problem
@@ -18,6 +18,7 @@ from acerl_np.kernels.update import fill_stream
 from acerl_np.policies.files import AnyPolicy
 from acerl_np.policies.origin import Origin
 from acerl_np.problem.instance import Instance
+from acerl_np.problem.rules import PAPER_RULES, RULE_NAMES, number_rules
 from acerl_np.problem.scaling import check_scaling
 from acerl_np.problem.slots import SlotKind, Slots, check_slots, place_tasks
 from acerl_np.problem.tables import count_actions, count_features
@@ -94,11 +95,14 @@ class Policy(AnyPolicy):
         The slot of a waiting task: its place in the pool, or one of its own; `Simulator` says more.
     task_ids : sequence of str
         Tasks that have a slot of their own, in the order of the slots.
+    rules : sequence of str
+        Rules that it chooses among for a vehicle; its actions are vehicle * number of rules + rule.
 
     Raises
     ------
     PolicyError
-        If the sizes contradict each other, a number is not finite, or slots "task" come without ids.
+        If the sizes contradict each other, a number is not finite, slots "task" come without ids, or a rule
+        is unknown or stands twice.
     """
 
     form: ClassVar[str] = "network"
@@ -128,9 +132,11 @@ class Policy(AnyPolicy):
         origin: Origin | None = None,
         slots: SlotKind = "pool",
         task_ids: Sequence[str] = (),
+        rules: Sequence[str] = PAPER_RULES,
     ) -> None:
         self.origin = origin
         self.slots, self.task_ids = check_slots(slots, task_ids, PolicyError)
+        self.rules = RULE_NAMES.read("rules", rules, PolicyError)
         self.hidden = tuple(int(size) for size in hidden)
         self.task_slots = int(task_slots)
         self.n_vehicles = int(n_vehicles)
@@ -143,7 +149,7 @@ class Policy(AnyPolicy):
                 f"expected at most {self.task_slots} and {self.n_vehicles}"
             )
         self.n_features = count_features(self.task_slots, self.n_vehicles)
-        self.n_actions = count_actions(self.n_vehicles)
+        self.n_actions = count_actions(self.n_vehicles, self.rules)
         self.network = make_network(
             [self.n_features, *self.hidden, self.n_actions],
             has_biases=bool(has_biases),
@@ -188,6 +194,7 @@ class Policy(AnyPolicy):
             "standardises": self.network.standardises,
             "slots": self.slots,
             "task_ids": self.task_ids,
+            "rules": self.rules,
         }
 
     @property
@@ -210,8 +217,9 @@ class Policy(AnyPolicy):
         Parameters
         ----------
         observation : array_like of float32, (B, n_features) or (n_features,)
-            As `Simulator.observation`, not standardised. Nothing in it says which slots it shows: they are
-            to be this policy's, as those of `Simulator(instances, slots=policy)` are.
+            As `Simulator.observation`, not standardised. Nothing in it says which slots it shows, nor in the
+            mask which rules the actions are: they are to be this policy's, as those of
+            `Simulator(instances, slots=policy, rules=policy)` are.
         action_mask : array_like of bool, (B, n_actions) or (n_actions,)
             Rows without a legal action belong to finished episodes and get -1.
         rng : numpy.random.Generator, optional
@@ -221,7 +229,7 @@ class Policy(AnyPolicy):
         Returns
         -------
         ndarray(int64, (B,))
-            vehicle * 4 + rule; a single observation gives one row.
+            vehicle * number of rules + rule; a single observation gives one row.
 
         Raises
         ------
@@ -266,7 +274,11 @@ class Policy(AnyPolicy):
             self.task_ids or problem.record[0, 0, S.RECORD_SLOT]
         ):
             fitted = place_tasks(fitted, instances, Slots(self.slots, self.task_ids))
-        return fitted, lambda: make_network_decider(self.network, self.theta[np.newaxis], greedy)
+        own = self.theta[np.newaxis]
+        return fitted, lambda: self._make_decider(own, greedy)
+
+    def _make_decider(self, thetas: np.ndarray, greedy: bool) -> NetworkDecider:
+        return make_network_decider(self.network, thetas, greedy, number_rules(self.rules))
 
     def _find_misfit(self, layout: Layout) -> str | None:
         for what, size, low, high in (
@@ -279,7 +291,7 @@ class Policy(AnyPolicy):
         return None
 
     def _pack(self) -> dict[str, np.ndarray]:
-        types = {"hidden": np.int64, "smallest": np.int64, "task_ids": np.str_}
+        types = {"hidden": np.int64, "smallest": np.int64, "task_ids": np.str_, "rules": np.str_}
         own = {name: np.array(value, types.get(name)) for name, value in self.options.items()}
         return {"theta": self.theta, **own}
 
@@ -302,5 +314,6 @@ class Policy(AnyPolicy):
             standardises=bool(arrays["standardises"]),
             slots=str(arrays.get("slots", "pool")),  # type: ignore[arg-type]
             task_ids=np.atleast_1d(arrays.get("task_ids", ())).tolist(),
+            rules=np.atleast_1d(arrays.get("rules", PAPER_RULES)).tolist(),
             origin=origin,
         )

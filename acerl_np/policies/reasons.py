@@ -16,7 +16,7 @@ from acerl_np.kernels.deciders import (
 from acerl_np.kernels.futures import Ahead
 from acerl_np.kernels.index import COMPLETED, N_INDEX_FEATURES
 from acerl_np.kernels.own import OwnDecider
-from acerl_np.kernels.rules import AHP, LWT, N_RULES
+from acerl_np.kernels.rules import AHP, LWT
 from acerl_np.kernels.state import Problem, State
 from acerl_np.kernels.trace import rate_tasks
 from acerl_np.policies.index import find_by_number
@@ -160,10 +160,10 @@ def _list_actions(
     """Return a network's legal actions with their probabilities."""
     actions, found = [], []
     for v in np.flatnonzero(state.vehicle[b, :, S.VEHICLE_STATUS] == S.IDLE).tolist():
-        for rule in range(N_RULES):
+        for k, rule in enumerate(decider.rules.tolist()):
             keys = _rate(problem, state, b, v, rule)
             if np.isfinite(keys).any():
-                actions.append(v * N_RULES + rule)
+                actions.append(v * len(decider.rules) + k)
                 found.append((v, int(state.pool[b, np.argmin(keys)]), RULE_NAMES[rule]))
     logits = decider.layers.logits[actions].astype(np.float64)
     weights = np.exp(logits - logits.max())

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from acerl_np.kernels.baselines import MIX, RANDOM
 from acerl_np.kernels.deciders import RuleDecider, YardstickDecider, make_yardstick_decider
-from acerl_np.kernels.rules import AHP, EDD, FCFS, LWT, NVF, STD
 from acerl_np.kernels.yardsticks import ASSIGNMENT, EDD_NEAREST, FCFS_NEAREST, NEAREST, OPENTCS
 from acerl_np.policies.files import BasePolicy
+from acerl_np.problem.rules import TASK_RULES
 from acerl_np.support.errors import PolicyError, describe
 
 if TYPE_CHECKING:
@@ -18,12 +18,7 @@ if TYPE_CHECKING:
     from acerl_np.problem.layout import Layout
 
 RULES = {
-    "FCFS": FCFS,
-    "EDD": EDD,
-    "NVF": NVF,
-    "STD": STD,
-    "LWT": LWT,
-    "AHP": AHP,
+    **TASK_RULES,
     "MIX": MIX,
     "Random": RANDOM,
     "nearest": NEAREST,

@@ -13,10 +13,11 @@ from acerl_np.kernels.state import Problem
 from acerl_np.policies.files import AnyPolicy
 from acerl_np.policies.origin import Origin
 from acerl_np.policies.rules import find_policy_name
-from acerl_np.policies.static_search import RULE_NAMES, PositionPlan, find_static
+from acerl_np.policies.static_search import PositionPlan, find_static
 from acerl_np.problem.goal import Goal, find_goal
 from acerl_np.problem.instance import Instance, find_layout, list_instances
 from acerl_np.problem.packing import UNUSABLE, pack_json, unpack_json
+from acerl_np.problem.rules import PAPER_RULES
 from acerl_np.simulation.arena import stream_keys
 from acerl_np.support.errors import InputError, PolicyError, describe, list_some, make_printable
 from acerl_np.support.files import MAX_TEXT_BYTES
@@ -69,7 +70,7 @@ class StaticPlan(AnyPolicy):
             raise PolicyError(f"order: '{describe(twice)}' again; expected each vehicle once")
         if not isinstance(self.rules, Mapping) or set(self.rules) != set(order):
             raise PolicyError("rules: expected one for each vehicle of the order")
-        rules = {name: find_policy_name(str(self.rules[name]), RULE_NAMES) for name in order}
+        rules = {name: find_policy_name(str(self.rules[name]), PAPER_RULES) for name in order}
         object.__setattr__(self, "order", order)
         object.__setattr__(self, "rules", rules)
 
@@ -82,7 +83,7 @@ class StaticPlan(AnyPolicy):
         index = {vehicle.id: v for v, vehicle in enumerate(layout.vehicles)}
         rules = [0] * len(index)
         for name, rule in self.rules.items():
-            rules[index[name]] = RULE_NAMES.index(rule)
+            rules[index[name]] = PAPER_RULES.index(rule)
         return PositionPlan(tuple(index[name] for name in self.order), tuple(rules))
 
     def _prepare(
@@ -195,7 +196,7 @@ def fit_static(
     fleet = [vehicle.id for vehicle in aligned[0].layout.vehicles]
     return StaticPlan(
         tuple(fleet[v] for v in found.plan.order),
-        {name: RULE_NAMES[found.plan.rules[v]] for v, name in enumerate(fleet)},
+        {name: PAPER_RULES[found.plan.rules[v]] for v, name in enumerate(fleet)},
         Origin.of(chosen, goal=goal),
     )
 

@@ -17,13 +17,12 @@ from acerl_np.kernels.rules import N_RULES
 from acerl_np.kernels.state import Outcome, Problem
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance, list_instances
+from acerl_np.problem.rules import PAPER_RULES
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.arena import play_list
 from acerl_np.support.errors import InputError
 from acerl_np.support.numbers import Whole
 from acerl_np.support.workers import Workers
-
-RULE_NAMES = ("FCFS", "EDD", "NVF", "STD")
 
 MAX_CANDIDATES = 50_000
 """Most static plans that are tried one by one; larger fleets are searched locally."""
@@ -47,7 +46,7 @@ class PositionPlan(NamedTuple):
     def describe(self, vehicles: Sequence[str] | None = None) -> str:
         """Return the plan in words, such as "v1 STD, v2 STD, v0 EDD"; by ids if they are given."""
         names = vehicles or [f"v{v}" for v in range(len(self.order))]
-        return ", ".join(f"{names[v]} {RULE_NAMES[self.rules[v]]}" for v in self.order)
+        return ", ".join(f"{names[v]} {PAPER_RULES[self.rules[v]]}" for v in self.order)
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,13 @@ from numpy.typing import ArrayLike
 
 from acerl_np.kernels import state
 from acerl_np.kernels.observation import N_TASK_FEATURES, N_VEHICLE_FEATURES
-from acerl_np.kernels.rules import N_RULES
 from acerl_np.kernels.state import NEVER, Problem
 from acerl_np.problem.breakdown_limits import MAX_HORIZON as MAX_HORIZON
 from acerl_np.problem.breakdown_limits import check_tries, find_last_tick
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import MAX_TASK_SLOTS, MAX_VEHICLES, Layout
+from acerl_np.problem.rules import PAPER_RULES
 from acerl_np.problem.scaling import check_scaling, find_scaling
 from acerl_np.problem.slots import POOL, Slots, place_tasks
 from acerl_np.support.errors import InputError
@@ -35,9 +35,9 @@ def count_features(task_slots: int, n_vehicles: int) -> int:
     return N_TASK_FEATURES * task_slots + n_vehicles * (N_VEHICLE_FEATURES + task_slots)
 
 
-def count_actions(n_vehicles: int) -> int:
+def count_actions(n_vehicles: int, rules: Sequence[str] = PAPER_RULES) -> int:
     """Return the number of actions, legal or not."""
-    return n_vehicles * N_RULES
+    return n_vehicles * len(rules)
 
 
 def build_problem(

@@ -11,6 +11,7 @@ from acerl_np.evolution.sampler import InstanceSampler
 from acerl_np.kernels.state import EPISODE_POOL_SIZE
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance
+from acerl_np.problem.rules import PAPER_RULES
 from acerl_np.problem.scaling import find_scaling
 from acerl_np.problem.slots import SlotKind
 from acerl_np.simulation.simulator import Simulator
@@ -49,7 +50,7 @@ class Episodes:
     """B episodes in lockstep that never run out.
 
     The sampler deals the training records, and is told each finished episode's return, minus the objective;
-    the seed is that of random breakdowns, and `slots` those of the observation.
+    the seed is that of random breakdowns, `slots` those of the observation, and `rules` those of the actions.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class Episodes:
         seed: int,
         slots: SlotKind = "task",
         goal: Goal = PAPER,
+        rules: Sequence[str] = PAPER_RULES,
     ) -> None:
         self.sampler = sampler
         self._seed = seed
@@ -69,6 +71,7 @@ class Episodes:
             scaling=find_scaling(list(instances)),
             slots=slots,
             goal=goal,
+            rules=rules,
         )
         self._worst = 2.0 * np.array([goal.scale, goal.cost_scale])
         self._rounds = 0

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, get_args
 
 from acerl_np.problem.goal import Goal, ObjectiveField
+from acerl_np.problem.rules import PAPER_RULES, RULE_NAMES
 from acerl_np.problem.slots import SlotKind
 from acerl_np.support.errors import ConfigError
 from acerl_np.support.fields import Field, refuse
@@ -68,6 +69,9 @@ class Settings(Options):
         Field(get_args(SlotKind)),
         source=INFERRED,
         meaning="slots of waiting tasks: each its own, or their places in the pool",
+    )
+    rules: tuple[str, ...] = option(
+        PAPER_RULES, RULE_NAMES, source=PAPER, meaning="rules to choose among for a vehicle"
     )
     look_every: int = _setting(
         50_000, CHOSEN, "steps between two looks of a training curve, 0 for none", 0, 10**12

@@ -11,7 +11,6 @@ from typing import Any, Self
 import numpy as np
 
 from acerl_np.evolution.sampler import make_sampler
-from acerl_np.kernels.rules import N_RULES
 from acerl_np.policies.agent_pair import AgentPair
 from acerl_np.policies.network import Policy
 from acerl_np.problem.instance import Instance
@@ -116,15 +115,15 @@ class RivalTrainer(Trainer[Round]):
         self.algorithm, self.settings = algorithm, own
         self.steps = _check_steps(steps)
         goal = self.goal = own.goal
-        self._shape = describe_network(self.instances, own.hidden, slots=own.slots, goal=goal)
+        seen = {"slots": own.slots, "goal": goal, "rules": own.rules}
+        self._shape = describe_network(self.instances, own.hidden, **seen)
         sampler = make_sampler("ais" if adaptive else "random", len(self.instances), self.seed)
-        options = self.seed, own.slots, goal
-        self.episodes = Episodes(self.instances, own.episodes, sampler, *options)
+        self.episodes = Episodes(self.instances, own.episodes, sampler, self.seed, **seen)
         sim = self.episodes.sim
         unit = measure_unit(self.instances, goal)
         cost_unit = unit * goal.cost_scale / goal.scale
         n_tasks = float(np.mean([instance.n_tasks for instance in self.instances]))
-        sizes = sim.n_features, sim.n_actions // N_RULES, N_RULES
+        sizes = sim.n_features, sim.n_actions // len(sim.rules), len(sim.rules)
         task = Task(*sizes, self.seed, unit, n_tasks, cost_unit)
         self.learner = learner(task, own)
         self.taken = 0

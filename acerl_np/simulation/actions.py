@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 
 from acerl_np.kernels import state as S
 from acerl_np.kernels.rollout import list_pairs
-from acerl_np.kernels.rules import N_RULES
 from acerl_np.kernels.trace import rate_tasks
+from acerl_np.problem.rules import number_rules
 from acerl_np.simulation.scene import Scene, find_legal, read_choices
 from acerl_np.simulation.simulator import Simulator
 
@@ -20,7 +20,7 @@ ACTIONS = ("rules", "pairs")
 class Actions:
     """How the actions of B episodes are numbered, 0 to n - 1.
 
-    vehicle * 4 + rule: one of the vehicle's four favourite tasks, by the paper's rules.
+    vehicle * number of rules + rule: one of the vehicle's favourite tasks, by the simulator's rules.
     """
 
     def __init__(self, simulator: Simulator) -> None:
@@ -103,6 +103,7 @@ def read_actions(kind: str, scene: Scene, ask: Callable[[np.ndarray], ArrayLike]
     """
     problem, state, n = scene.problem, scene.state, scene.n_episodes
     rules = mask = scene.action_mask
+    own = number_rules(scene.rules)
     slots = int(problem.instance[0, S.INSTANCE_TASK_SLOTS])
     seen = np.zeros((n, slots), np.int64)
     if kind == "pairs":
@@ -122,8 +123,8 @@ def read_actions(kind: str, scene: Scene, ask: Callable[[np.ndarray], ArrayLike]
             v, slot = divmod(action, slots)
             chosen[:, b] = v, seen[b, slot]
             continue
-        v, rule = divmod(action, N_RULES)
+        v, rule = divmod(action, len(own))
         keys = np.empty(int(state.episode[b, S.EPISODE_POOL_SIZE]))
-        rate_tasks(problem, state, b, v, rule, keys)
+        rate_tasks(problem, state, b, v, own[rule], keys)
         chosen[:, b] = v, state.pool[b, keys.argmin()]
     return chosen

@@ -22,6 +22,7 @@ from acerl_np.kernels.episodes import play_episodes
 from acerl_np.kernels.futures import Ahead
 from acerl_np.kernels.network import Network
 from acerl_np.kernels.random import ACTION, EVALUATION
+from acerl_np.kernels.rules import PAPER_RULES
 from acerl_np.kernels.state import (
     NEVER,
     Episodes,
@@ -147,6 +148,7 @@ def play_members(
     *,
     members: tuple[int, int] | None = None,
     tile: int | None = None,
+    rules: np.ndarray = PAPER_RULES,
 ) -> Outcome:
     """Let members, by default all, play K episodes each (Algorithm 1, lines 6, 8 and 10; there K = 1).
 
@@ -159,7 +161,7 @@ def play_members(
     derive_keys(noise.seed, ACTION, noise.generation, first * each, keys)
 
     def prepare() -> NetworkDecider:
-        room = allocate_networks(network, tile)
+        room = allocate_networks(network, tile, rules)
         return room._replace(mean=theta, noise_std=float(noise_std), noise=noise)
 
     return play_list(

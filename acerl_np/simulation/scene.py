@@ -107,6 +107,8 @@ class Scene:
         "task" or "pool": which slot of the observation a waiting task has.
     task_ids : tuple of str
         Tasks that have a slot of their own, in the order of the slots.
+    rules : tuple of str
+        Rules that an action names.
     problem, state
         The kernels' tables, which may change with any version.
     """
@@ -116,6 +118,7 @@ class Scene:
     pool: tuple[Any, ...]
     slots: str
     task_ids: tuple[str, ...]
+    rules: tuple[str, ...]
     _view: View
     _places: Sequence[Instance | Layout]
     _use: Exclusive
@@ -141,8 +144,8 @@ class Scene:
 
     @property
     def n_actions(self) -> int:
-        """Number of actions, legal or not: vehicle * 4 + rule."""
-        return count_actions(self.problem.fleet.shape[1])
+        """Number of actions, legal or not: vehicle * number of rules + rule."""
+        return count_actions(self.problem.fleet.shape[1], self.rules)
 
     @property
     def observation(self) -> np.ndarray:

@@ -14,6 +14,7 @@ from acerl_np.kernels.rollout import advance_batch, assign_batch
 from acerl_np.kernels.state import State, allocate_state, read_outcome
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance, list_instances
+from acerl_np.problem.rules import PAPER_RULES, HasRules, find_rules, number_rules
 from acerl_np.problem.slots import HasSlots, SlotKind, find_slots
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.scene import Chooser, Scene, find_legal, read_choices
@@ -90,12 +91,15 @@ class Simulator(Scene, CopiedWhole):
         those of a policy, with its ids.
     goal : Goal
         What `value` and `cost` are.
+    rules : sequence of str or a policy
+        Rules that an action names, some of FCFS, EDD, NVF, STD, LWT and AHP; or those of a policy.
 
     Attributes
     ----------
     slots : str
     task_ids : tuple of str
         Tasks that have a slot of their own, in the order of the slots.
+    rules : tuple of str
     pool : tuple of Instance
         The different instances, in the order of their first entries.
     choices : ndarray(int64, (B,))
@@ -132,12 +136,14 @@ class Simulator(Scene, CopiedWhole):
         breakdown_keys: np.ndarray | None = None,
         slots: SlotKind | HasSlots | Chooser = "task",
         goal: Goal = PAPER,
+        rules: Sequence[str] | HasRules | Chooser = PAPER_RULES,
     ) -> None:
         entries = list_instances(instances)
         self.pool = tuple({id(instance): instance for instance in entries}.values())
         self._places = self.pool
         own = find_slots(slots, self.pool)
         self.slots, self.task_ids = own
+        self.rules = find_rules(rules)
         self._goal = goal
         self.problem = build_problem(
             self.pool,
@@ -164,7 +170,8 @@ class Simulator(Scene, CopiedWhole):
         )
         self._use = Exclusive("simulator")
         self.state = allocate_state(self.problem, n_episodes)
-        self._view = allocate_view(self.n_episodes, self.n_features, self.n_actions)
+        sizes = n_episodes, self.n_features, self.problem.fleet.shape[1]
+        self._view = allocate_view(*sizes, number_rules(self.rules))
         self.reset()
 
     @property
@@ -269,8 +276,8 @@ class Simulator(Scene, CopiedWhole):
         Parameters
         ----------
         actions : array_like of int, (B,) or (n,)
-            vehicle * 4 + rule, rules in the order FCFS, EDD, NVF, STD; entries of finished episodes
-            are ignored.
+            vehicle * 4 + rule, rules in the order FCFS, EDD, NVF, STD, or as many and in the order of
+            `rules`; entries of finished episodes are ignored.
         episodes : array_like of int, (n,), optional
             Indices of the episodes that take one; by default all B.
 

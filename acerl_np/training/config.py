@@ -16,6 +16,7 @@ from acerl_np.policies.index import NAMES, Feature, check_features
 from acerl_np.policies.network import Initialisation
 from acerl_np.problem.goal import MAX_CLASSES, SHIFT, Goal, ObjectiveField, OwnMeasure
 from acerl_np.problem.instance import Instance
+from acerl_np.problem.rules import PAPER_RULES, RULE_NAMES
 from acerl_np.problem.slots import SlotKind
 from acerl_np.problem.tables import MAX_HORIZON
 from acerl_np.support.errors import ConfigError, PolicyError, make_printable
@@ -60,6 +61,7 @@ INDEX_ALONE = {
 }
 NETWORK_ALONE = {
     "hidden": ((128, 128), "the default"),
+    "rules": (PAPER_RULES, "the default"),
     "slots": ("task", "none"),
     "initialisation": ("he", "he"),
     "biases": (True, "True"),
@@ -135,6 +137,9 @@ class Config(Options):
     slots : {"task", "pool"}
         Where the network sees a waiting task: in a slot of its own, by its id, which an inference says was so
         in the paper (`docs/known-differences.md`); or in that of its place in the pool.
+    rules : tuple of str
+        Rules that the network chooses among for a vehicle: FCFS, EDD, NVF, STD, LWT and AHP, or some of them,
+        in any order.
     sampler : {"ais", "uniform", "random", "single"}, class or InstanceSampler
         ais, uniform, random, single: adaptive, each instance equally often, independent draws, the first
         instance only; or a subclass of acerl_np.evolution.InstanceSampler of yours, module:name.
@@ -207,6 +212,7 @@ class Config(Options):
     biases: bool = True
     standardise: bool = True
     slots: SlotKind = "task"
+    rules: tuple[str, ...] = option(PAPER_RULES, RULE_NAMES)
     curve_every: int = option(8, Field(int, 0, 10_000_000))
     curve_trials: int = option(3, Field(int, 1, 100_000))
     outcome: Outcome = "last"

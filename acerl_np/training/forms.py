@@ -28,6 +28,7 @@ from acerl_np.policies.network import Policy, initial_parameters
 from acerl_np.policies.origin import Origin
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance
+from acerl_np.problem.rules import PAPER_RULES, number_rules
 from acerl_np.problem.scaling import find_scaling
 from acerl_np.problem.slots import SlotKind, Slots, find_slots
 from acerl_np.problem.tables import build_problem, count_actions, count_features
@@ -77,6 +78,7 @@ def describe_network(
     standardise: bool = False,
     slots: SlotKind = "task",
     goal: Goal = PAPER,
+    rules: tuple[str, ...] = PAPER_RULES,
 ) -> dict[str, Any]:
     """Return what `Policy` takes beside its parameters, for the floors of these training records."""
     own = find_slots(slots, instances)
@@ -93,6 +95,7 @@ def describe_network(
         "origin": Origin.of(instances, goal=goal),
         "slots": own.kind,
         "task_ids": own.ids,
+        "rules": rules,
     }
 
 
@@ -107,9 +110,14 @@ class NetworkForm(Form):
         tile: int | None = None,
     ) -> None:
         self.config, self.workers, self.tile = config, workers, tile
-        options = {"biases": config.biases, "standardise": config.standardise}
         shape = self._shape = describe_network(
-            instances, config.hidden, **options, slots=config.slots, goal=config.goal
+            instances,
+            config.hidden,
+            biases=config.biases,
+            standardise=config.standardise,
+            slots=config.slots,
+            goal=config.goal,
+            rules=config.rules,
         )
         slots = Slots(shape["slots"], shape["task_ids"])
         self.problem = build_problem(
@@ -121,7 +129,7 @@ class NetworkForm(Form):
         )
         n_vehicles = shape["n_vehicles"]
         n_features = count_features(shape["task_slots"], n_vehicles)
-        self.sizes = [n_features, *config.hidden, count_actions(n_vehicles)]
+        self.sizes = [n_features, *config.hidden, count_actions(n_vehicles, config.rules)]
         self.n_parameters = count_parameters(self.sizes, config.biases)
         self.network = make_network(
             self.sizes, has_biases=config.biases, standardises=config.standardise
@@ -146,7 +154,8 @@ class NetworkForm(Form):
         """Let a range of members play their records."""
         theta, sigma = state
         own = dealt.problem, self.network, theta, sigma, noise, dealt.rows, self.workers
-        return play_members(*own, members=members, tile=self.tile)
+        rules = number_rules(self.config.rules)
+        return play_members(*own, members=members, tile=self.tile, rules=rules)
 
     def make_policy(self, theta: np.ndarray) -> Policy:
         """Return the policy of these parameters."""

@@ -64,6 +64,10 @@ BAD_TOML = {
     "hold_out = 2": "hold_out: read 2; expected a share above 0 and below 1, or none",
     "decisions = 0": "decisions: read 0; expected a whole number from 1",
     'features = ["weather"]': "features: read ['weather']; expected some of approach",
+    'rules = ["STD", "SPT"]': "rules: read ['STD', 'SPT']; expected some of FCFS, EDD, NVF, STD, LWT, AHP",
+    'rules = ["STD", "STD"]': "rules: read ['STD', 'STD']; expected some of FCFS",
+    "rules = []": "rules: read []; expected some of FCFS",
+    'form = "index"\nrules = ["STD"]': "rules: read ('STD',); expected the default with form index",
     'spread = "full"': "spread: read full; expected one with form network",
     'features = ["approach"]': "features: read ('approach',); expected all with form network",
     'form = "index"\nbiases = false': "biases: read False; expected True with form index",
@@ -90,9 +94,9 @@ def test_a_seed_in_a_file_is_not_dropped_beside_seeds(folder, run):
 @pytest.mark.parametrize(
     "words",
     [
-        f"train DMH-01 DMH-02 --generations 1 {TINY} --p-f 0.25 --seed 3",
+        f"train DMH-01 DMH-02 --generations 1 {TINY} --p-f 0.25 --rules AHP,STD --seed 3",
         "train DMH-02 DMH-03 --preset best --decisions 60 --quiet --hold-out 0.5",
-        "rivals appo DMH-01 --steps 60 --set hidden=4 --set look_every=50 --quiet",
+        "rivals appo DMH-01 --steps 60 --set hidden=4 --set rules=LWT,EDD --set look_every=50 --quiet",
     ],
 )
 def test_a_run_is_repeated_by_its_config_json(folder, run, words):

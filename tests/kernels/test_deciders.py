@@ -29,6 +29,7 @@ from acerl_np.kernels.yardsticks import NO_PAIR
 from acerl_np.policies.index import NAMES, build_index
 from acerl_np.policies.network import initial_parameters
 from acerl_np.policies.rules import RULES, YARDSTICKS
+from acerl_np.problem.rules import number_rules
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.arena import play_list
 from acerl_np.support.workers import Workers
@@ -48,10 +49,13 @@ def decide(simulator, decider, key):
     return tuple(chosen[0].tolist())
 
 
-def play_beside(world, decider, key, choose):
+RULE_SETS = st.sampled_from([naive.ACTION_RULES, ("LWT", "AHP", "EDD"), ("STD",)])
+
+
+def play_beside(world, decider, key, choose, rules=naive.ACTION_RULES):
     """Play an episode by a decider; `choose` lists what the slow version may take at each decision."""
-    simulator = Simulator(world.instance())
-    slow = naive.NaiveEpisode(world.layout, world.rows)
+    simulator = Simulator(world.instance(), rules=rules)
+    slow = naive.NaiveEpisode(world.layout, world.rows, rules=rules)
     decision = 0
     while not slow.done:
         v, position, rule = decide(simulator, decider, key)
@@ -90,7 +94,14 @@ def test_a_list_of_no_episodes_is_over_at_once():
 
 
 def free_vehicles(slow):
-    return sorted({action // 4 for action, legal in enumerate(slow.mask()) if legal})
+    mask = slow.mask()[:: len(slow.rules)]
+    return [v for v, legal in enumerate(mask) if legal]
+
+
+def carry_out(slow, action):
+    """What a network's action does: vehicle, position in the pool, and the rule's number."""
+    v, k = divmod(action, len(slow.rules))
+    return v, slow.select(v, slow.rules[k]), naive.RULES.index(slow.rules[k])
 
 
 @EXAMPLES
@@ -160,14 +171,14 @@ def test_plans_go_by_their_order_and_rules(world, data):
 
 
 @settings(max_examples=40 if JIT else 2)
-@given(worlds(), keys, st.integers(0, 2**32 - 1), st.booleans())
-def test_networks_act_on_what_they_see(world, key, seed, greedy):
+@given(worlds(), keys, st.integers(0, 2**32 - 1), st.booleans(), RULE_SETS)
+def test_networks_act_on_what_they_see(world, key, seed, greedy, rules):
     problem = build_problem([world.instance()])
-    simulator = Simulator(world.instance())
+    simulator = Simulator(world.instance(), rules=rules)
     sizes = [simulator.n_features, 5, simulator.n_actions]
     network = make_network(sizes)
     thetas = np.stack([initial_parameters(sizes, seed + k) for k in range(2)])
-    decider = make_network_decider(network, thetas, greedy)
+    decider = make_network_decider(network, thetas, greedy, number_rules(rules))
 
     def choose(slow, simulator, decision):
         mask = np.array(slow.mask())
@@ -180,25 +191,22 @@ def test_networks_act_on_what_they_see(world, key, seed, greedy):
             probability = naive_evolution.masked_softmax(logits, mask)
             u = naive_evolution.uniform(key, decision, 0)
             actions = [naive_evolution.invert(probability, x) for x in (u - 1e-4, u, u + 1e-4)]
-        return {
-            (action // 4, slow.select(action // 4, naive.ACTION_RULES[action % 4]), action % 4)
-            for action in actions
-        }
+        return {carry_out(slow, action) for action in actions}
 
-    play_beside(world, decider, key, choose)
-    alone = make_network_decider(network, thetas[1:], greedy)
+    play_beside(world, decider, key, choose, rules)
+    alone = make_network_decider(network, thetas[1:], greedy, number_rules(rules))
     assert play_alone(problem, decider, key, 1) == play_alone(problem, alone, key)
 
 
 @settings(max_examples=40 if JIT else 2)
-@given(worlds(), keys, st.integers(0, 2**32 - 1), st.booleans())
-def test_agents_choose_the_vehicle_and_then_its_rule(world, key, seed, greedy):
+@given(worlds(), keys, st.integers(0, 2**32 - 1), st.booleans(), RULE_SETS)
+def test_agents_choose_the_vehicle_and_then_its_rule(world, key, seed, greedy, rules):
     problem = build_problem([world.instance()])
-    simulator = Simulator(world.instance())
+    simulator = Simulator(world.instance(), rules=rules)
     sizes = [simulator.n_features, 5, simulator.n_actions]
     network = make_network(sizes)
     thetas = np.stack([initial_parameters(sizes, seed + k) for k in range(4)])
-    decider = AgentsDecider(make_network_decider(network, thetas, greedy))
+    decider = AgentsDecider(make_network_decider(network, thetas, greedy, number_rules(rules)))
 
     def take(agent, mask, observation, draw):
         """What an agent may choose among the outputs that the mask allows."""
@@ -215,14 +223,14 @@ def test_agents_choose_the_vehicle_and_then_its_rule(world, key, seed, greedy):
         vehicles[free_vehicles(slow)] = True
         found = set()
         for v in take(0, vehicles, observation, (decision, 0)):
-            own = legal & (np.arange(len(legal)) // 4 == v)
-            for action in take(1, own, observation, (decision, 1)):
-                rule = action % 4
-                found.add((v, slow.select(v, naive.ACTION_RULES[rule]), rule))
+            own = legal & (np.arange(len(legal)) // len(rules) == v)
+            found |= {
+                carry_out(slow, action) for action in take(1, own, observation, (decision, 1))
+            }
         return found
 
-    play_beside(world, decider, key, choose)
-    alone = AgentsDecider(make_network_decider(network, thetas[2:], greedy))
+    play_beside(world, decider, key, choose, rules)
+    alone = AgentsDecider(make_network_decider(network, thetas[2:], greedy, number_rules(rules)))
     assert play_alone(problem, decider, key, 1) == play_alone(problem, alone, key)
 
 

@@ -12,9 +12,19 @@ import pytest
 from episodes import begin, rate
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from naive_evolution import forward
 from worlds import make_task, quarters, straight_floor, worlds
 
-from acerl_np import IndexPolicy, Instance, Layout, Lookahead, Simulator, load_instance, perturb
+from acerl_np import (
+    IndexPolicy,
+    Instance,
+    Layout,
+    Lookahead,
+    Policy,
+    Simulator,
+    load_instance,
+    perturb,
+)
 from acerl_np.kernels.lookahead import LEAST_FUTURES, pick_candidate, rate_candidates
 from acerl_np.kernels.random import derive_key
 from acerl_np.kernels.state import (
@@ -33,8 +43,10 @@ from acerl_np.kernels.state import (
     VEHICLE_TASK,
 )
 from acerl_np.policies.lookahead import find_same, move_record
+from acerl_np.policies.network import initial_parameters
 from acerl_np.problem.goal import Goal
 from acerl_np.problem.layout import Breakdown, RandomBreakdowns
+from acerl_np.training.forms import describe_network
 
 JIT = not numba.config.DISABLE_JIT
 NEAREST = IndexPolicy.of_weights(approach=-1.0)
@@ -122,7 +134,7 @@ def compare_decision(simulator, slow, policy, base, instance, key):
 
 def compare_day(instance, policy, base, most=1000):
     """Play a day by lookahead, both at once; return the number of decisions."""
-    simulator = Simulator(instance)
+    simulator = Simulator(instance, slots="pool")
     waiting_time = None
     if instance.layout.has_random_breakdowns:
         true_key = simulator.state.breakdown_key[0].copy()
@@ -131,7 +143,7 @@ def compare_day(instance, policy, base, most=1000):
             return naive_lookahead.draw_waiting_time(true_key, n, 2 * v + what)
 
     slow = naive_lookahead.Episode(
-        instance.layout.to_dict(), instance.rows(), waiting_time=waiting_time
+        instance.layout.to_dict(), instance.rows(), rules=policy.rules, waiting_time=waiting_time
     )
     key = np.empty(4, np.uint32)
     n = 0
@@ -239,6 +251,25 @@ def test_the_benchmarks_days(name, weights):
     policy, base = BASES[name]
     ahead = Lookahead(policy, history=history, futures=2, weights=weights, candidates=3)
     assert compare_day(instance, ahead, base, 40 if JIT else 2) >= 2
+
+
+def test_a_network_tries_what_its_rules_pick():
+    instance = load_instance("DMH-03")
+    if not JIT:
+        instance = Instance.from_rows("short", instance.layout, instance.rows()[:6])
+    rules = ("LWT", "AHP", "EDD")
+    shape = describe_network([instance], (6,), slots="pool", rules=rules)
+    sizes = (219, 6, 9)
+    network = Policy(initial_parameters(sizes, 5), **shape)
+
+    def choose(day):
+        logits = forward(sizes, network.theta, day.observation(), standardises=False)
+        v, rule = divmod(int(np.where(day.mask(), logits, -np.inf).argmax()), len(rules))
+        return v, day.select(v, rules[rule])
+
+    ahead = Lookahead(network, history=load_instance("DMH-05"), futures=2, candidates=9)
+    assert ahead.rules == rules
+    assert compare_day(instance, ahead, choose, 12 if JIT else 2) >= 2
 
 
 def make_day(rows, breakdowns=(), **keys):

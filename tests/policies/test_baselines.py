@@ -14,8 +14,9 @@ from naive import NaiveEpisode
 import acerl_np
 from acerl_np.kernels.random import draw_uniform
 from acerl_np.policies.rules import POLICY_NAMES, RULES, YARDSTICKS, find_policy_name
-from acerl_np.policies.static_search import RULE_NAMES, PositionPlan, find_static
+from acerl_np.policies.static_search import PositionPlan, find_static
 from acerl_np.problem.goal import Goal
+from acerl_np.problem.rules import PAPER_RULES
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.arena import stream_keys
 
@@ -62,7 +63,7 @@ def test_rules_play_as_the_oracle_does(suite, rule):
             if rule == "Random":
                 position = int(drawn * len(episode.pool))
             elif rule == "MIX":
-                position = episode.select(vehicle, RULE_NAMES[int(drawn * 4)])
+                position = episode.select(vehicle, PAPER_RULES[int(drawn * 4)])
             else:
                 position = episode.select(vehicle, rule)
             episode.assign(vehicle, position)

@@ -12,8 +12,8 @@ from worlds import make_task, straight_floor
 import acerl_np
 from acerl_np import ACERL, Config, ConfigError, Instance, Layout, fit_static, load_instance
 from acerl_np.evaluation.trials import evaluate_policy
-from acerl_np.policies.static_search import RULE_NAMES
 from acerl_np.problem.goal import MEASURES, PAPER, SHIFT, Goal, read_objective, write_objective
+from acerl_np.problem.rules import PAPER_RULES
 from acerl_np.rivals import RivalTrainer
 
 WEIGHTS = st.one_of(st.just(1.0), st.integers(1, 10**6).map(lambda k: k / 1000))
@@ -120,7 +120,7 @@ def test_a_static_plan_is_the_best_for_its_objective():
         others = [
             acerl_np.StaticPlan(
                 tuple(rng.permutation(names)),
-                dict(zip(names, rng.choice(RULE_NAMES, 3), strict=True)),
+                dict(zip(names, rng.choice(PAPER_RULES, 3), strict=True)),
             )
             for _ in range(40)
         ]

@@ -37,6 +37,7 @@ from acerl_np.commands.main import main
 from acerl_np.kernels.observation import allocate_view, write_view
 from acerl_np.kernels.state import EPISODE_POOL_SIZE, RECORD_SLOT
 from acerl_np.policies.agent_pair import AgentPair
+from acerl_np.problem.rules import number_rules
 from acerl_np.problem.scaling import find_scaling
 from acerl_np.problem.slots import assign_slots, find_slots
 from acerl_np.support.files import read_arrays, write_arrays
@@ -69,7 +70,9 @@ def many_tasks(n, name="many"):
 
 def look_at(sim):
     """What row 0 shows now, by the kernel."""
-    view = allocate_view(sim.n_episodes, sim.n_features, sim.n_actions)
+    view = allocate_view(
+        sim.n_episodes, sim.n_features, sim.problem.fleet.shape[1], number_rules(sim.rules)
+    )
     write_view(sim.problem, sim.state, 0, view)
     return view.observation[0]
 

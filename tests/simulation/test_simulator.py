@@ -33,6 +33,13 @@ def test_equals_slow_simulator(world):
 
 
 @pytest.mark.oracle
+@given(worlds(), st.lists(st.sampled_from(naive.RULES), min_size=1, unique=True))
+def test_actions_name_the_simulators_rules(world, rules):
+    simulator = Simulator(world.instance(), slots="pool", rules=rules)
+    play_and_compare(world, simulator, rules=tuple(rules))
+
+
+@pytest.mark.oracle
 @given(worlds(floors(zero_lengths=True)))
 def test_equals_slow_simulator_with_edges_of_no_length(world):
     play_and_compare(world)

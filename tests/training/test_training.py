@@ -618,6 +618,7 @@ def test_defaults_of_the_configuration():
         "spread": "one",
         "planned_breakdowns": True,
         "features": list(NAMES),
+        "rules": ["FCFS", "EDD", "NVF", "STD"],
         "shaping": "standardised",
         "antithetic": False,
         "hidden": [128, 128],

@@ -1,0 +1,178 @@
+"""Rules as actions of a network: other ones than the paper's, wherever a network is asked."""
+
+from __future__ import annotations
+
+import naive_evolution as naive
+import numba
+import numpy as np
+import pytest
+
+import acerl_np
+from acerl_np import (
+    ACERL,
+    Agent,
+    Config,
+    Dispatcher,
+    InputError,
+    Lookahead,
+    Policy,
+    PolicyError,
+    Simulator,
+    TaskArrived,
+    evaluate_policy,
+    load_policy,
+    load_suite,
+)
+from acerl_np.kernels.state import EPISODE_N_DECISIONS
+from acerl_np.policies.agent_pair import AgentPair
+from acerl_np.problem.rules import PAPER_RULES
+from acerl_np.support.files import read_arrays, write_arrays
+
+RULES = ("LWT", "AHP", "EDD")
+SMALL = {"rules": RULES, "hidden": (4,), "population": 2, "generations": 2, "curve_every": 0}
+needs_jit = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="whole episodes")
+
+
+@pytest.fixture(scope="module")
+def suite():
+    return load_suite("dmh-train")[:2]
+
+
+@pytest.fixture(scope="module")
+def policy(suite):
+    return ACERL(suite, Config(**SMALL), threads=1).policy
+
+
+def test_what_takes_a_policy_plays_its_rules(policy, suite):
+    """Simulator, trials, Python's functions and pairs of networks agree."""
+    assert policy.rules == RULES and policy.sizes.tolist() == [219, 4, 9]
+    pair = AgentPair(policy, policy)
+    for own in (policy, pair):
+        sim = Simulator(suite, slots=own, rules=own)
+        assert sim.rules == RULES and sim.action_mask.shape == (2, 9)
+        for _ in range(5):
+            vehicles, _ = own.choose(sim)
+            actions = own.act(sim.observation, sim.action_mask)
+            assert vehicles.tolist() == (actions // 3).tolist()
+            agent = Agent(own.act, suite, slots=own, rules=own)
+            assert np.array_equal(agent.choose(sim), own.choose(sim))
+            sim.step(actions)
+
+
+@needs_jit
+def test_whole_episodes_agree(policy, suite):
+    for own in (policy, AgentPair(policy, policy)):
+        trials = evaluate_policy(own, suite, trials=1, greedy=True)
+        agent = Agent(own.act, suite, slots=own, rules=own)
+        assert evaluate_policy(agent, suite, trials=1).makespan.tolist() == trials.makespan.tolist()
+
+
+@pytest.mark.oracle
+def test_a_training_plays_its_rules_and_goes_on_with_them(suite, tmp_path):
+    """With next to no noise the members play as theta does, by their own draws."""
+    record = suite[0].from_rows("short", suite[0].layout, suite[0].rows()[:6])
+    config = Config(**SMALL, noise_std=1e-9)
+    trainer = ACERL([record], config, seed=3, threads=1)
+    policy, played = trainer.policy, []
+    for member in range(2):
+        key = naive.stream_key(3, naive.ACTION, 0, member)
+        sim = Simulator(record, scaling=policy.scaling, slots=policy, rules=policy)
+        while not sim.done[0]:
+            mask = sim.action_mask[0]
+            logits = naive.forward(policy.sizes, policy.theta, sim.observation[0])
+            uniform = naive.uniform(key, sim.state.episode[0, EPISODE_N_DECISIONS], 0)
+            sim.step([naive.invert(naive.masked_softmax(logits, mask), uniform)])
+        played.append(sim.makespan[0])
+    assert -trainer.step().return_mean == np.mean(played)
+    trainer.save(tmp_path / "run.npz")
+    trainer.step()
+    resumed = ACERL.resume(tmp_path / "run.npz", threads=1)
+    resumed.step()
+    assert resumed.policy.rules == RULES
+    assert resumed.policy.theta.tobytes() == trainer.policy.theta.tobytes()
+
+
+def test_a_checkpoint_from_before_has_the_papers(suite, tmp_path):
+    ACERL(suite, Config(**{**SMALL, "rules": PAPER_RULES}), threads=1).save(tmp_path / "run.npz")
+    arrays = read_arrays(tmp_path / "run.npz", InputError)
+    text = arrays["settings"].tobytes().decode()
+    old = text.replace(', "rules": ["FCFS", "EDD", "NVF", "STD"]', "")
+    assert old != text
+    write_arrays(
+        tmp_path / "run.npz", {**arrays, "settings": np.frombuffer(old.encode(), np.uint8)}
+    )
+    assert ACERL.resume(tmp_path / "run.npz").policy.rules == PAPER_RULES
+
+
+def test_a_file_keeps_the_rules_and_an_older_one_has_the_papers(policy, suite, tmp_path):
+    for own in (policy, AgentPair(policy, policy)):
+        own.save(tmp_path / "p.npz")
+        assert load_policy(tmp_path / "p.npz").rules == RULES
+        arrays = read_arrays(tmp_path / "p.npz", PolicyError)
+        for bad in (["LWT", "AHP", "SPT"], ["LWT", "AHP", "LWT"], []):
+            write_arrays(tmp_path / "bad.npz", {**arrays, "rules": np.array(bad, np.str_)})
+            with pytest.raises(PolicyError, match=r"bad\.npz: rules: read .*; expected some of"):
+                load_policy(tmp_path / "bad.npz")
+    ahead = Lookahead.from_arrays(Lookahead(policy, history=suite, futures=1).to_arrays())
+    assert ahead.rules == ahead.policy.rules == RULES
+    ACERL(suite, Config(hidden=(4,)), threads=1).policy.save(tmp_path / "p.npz")
+    arrays = read_arrays(tmp_path / "p.npz", PolicyError)
+    del arrays["rules"]
+    write_arrays(tmp_path / "old.npz", arrays)
+    assert load_policy(tmp_path / "old.npz").rules == PAPER_RULES
+
+
+@pytest.mark.parametrize("rules", [["SPT"], ["STD", "STD"], [], "STD", None, 3, ["std"], [["STD"]]])
+def test_other_rules_are_refused_in_one_line(rules, policy, suite):
+    expected = (
+        r"^rules: read .*; expected some of FCFS, EDD, NVF, STD, LWT, AHP, each at most once$"
+    )
+    with pytest.raises(InputError, match=expected):
+        Config(rules=rules)
+    with pytest.raises(InputError, match=expected):
+        Simulator(suite, rules=rules)
+    with pytest.raises(PolicyError, match=expected):
+        Policy(policy.theta, **{**policy.options, "rules": rules})
+
+
+def test_policies_without_rules_to_choose_among_have_the_papers(suite):
+    static = acerl_np.StaticPlan(("v0", "v1", "v2"), dict.fromkeys(("v0", "v1", "v2"), "STD"))
+    for own in (acerl_np.IndexPolicy.of_weights(approach=-1.0), static):
+        assert Simulator(suite, rules=own).rules == PAPER_RULES
+    assert Lookahead("STD", history=suite).rules == PAPER_RULES
+
+
+def test_a_dispatcher_names_and_explains_them(policy, suite):
+    dispatcher = Dispatcher(suite[0].layout, policy, task_ids=["a", "b", "c"], explain=True)
+    for k, task in enumerate("abc"):
+        dispatcher.feed(TaskArrived(float(k), task, "st1", f"st{k + 4}", 400.0 - 50.0 * k))
+    observation, mask = dispatcher.observe(5.0)
+    assert mask.tolist() == [True] * 9
+    action = int(policy.act(observation, mask)[0])
+    first = dispatcher.decide(5.0)[0]
+    assert (first.vehicle, first.rule) == (f"v{action // 3}", RULES[action % 3])
+    reason = first.reason
+    assert reason.by == f"network, {first.rule}"
+    assert {(x.vehicle, x.rule) for x in reason.options} <= {
+        (f"v{v}", rule) for v in range(3) for rule in RULES
+    }
+    agent = Agent(policy.act, suite, slots=policy, rules=policy)
+    other = Dispatcher(suite[0].layout, agent, task_ids=["a", "b", "c"])
+    for k, task in enumerate("abc"):
+        other.feed(TaskArrived(float(k), task, "st1", f"st{k + 4}", 400.0 - 50.0 * k))
+    assert other.decide(5.0)[0][:2] == first[:2]
+    best = max(reason.options, key=lambda item: item.value)
+    assert (best.vehicle, best.task, best.rule) == first[:3]
+
+
+@needs_jit
+def test_environments_and_rivals_take_them(suite):
+    gym = pytest.importorskip("acerl_np.gym")
+    assert gym.DMHEnv(suite, rules=RULES).action_space.n == 9
+    envs = gym.DMHVectorEnv(2, suite, rules=RULES)
+    assert envs.reset(seed=0)[1]["action_mask"].shape == (2, 9)
+    for name in ("ppo", "mappo"):
+        learned = acerl_np.rivals.train(
+            name, suite[:1], steps=20, settings={"rules": RULES, "hidden": (3,), "look_every": 0}
+        )
+        assert learned.rules == RULES and learned.n_actions == 9
