@@ -1,5 +1,7 @@
 """Rules and features as users write them: some equal to the package's, and each function of a floor once."""
 
+import math
+
 import acerl_np
 
 
@@ -17,7 +19,8 @@ def first(floor, vehicle, task):
 def weighed(floor, vehicle, task):
     due, trip = floor.mean("due", vehicle), floor.mean("trip", vehicle)
     due = 0.37 * floor.due(task) / due if due > 0.0 else 0.0
-    return -(due + (0.63 * floor.trip(task) / trip if trip > 0.0 else 0.0))
+    both = due + (0.63 * floor.trip(task) / trip if trip > 0.0 else 0.0)
+    return -math.floor(1e9 * both + 0.5)
 
 
 @acerl_np.rule

@@ -144,7 +144,8 @@ def seat_policy(policy: Any, instances: Instance | Sequence[Instance] = ()) -> B
         return OwnPolicy(policy)
     if not callable(policy) or not instances:
         expected = (
-            "a policy, a rule's name, an object with choose(sim), or an Agent around a function"
+            "a policy, a rule's name, a function with @acerl_np.rule, an object with choose(sim), or an "
+            "Agent around a function"
         )
         refuse("policy", policy, expected, PolicyError)
     return Agent(policy, instances)

@@ -86,7 +86,7 @@ def _explain(function: PairFunction, told: str) -> str:
         reason = "it returns no number"
     line = lines[-1] if lines else function.__code__.co_firstlineno
     text = make_printable(reason[:200])
-    return f"{name_own(function)}: cannot be compiled: {text} ({describe(own)}, line {line})"
+    return f"{name_own(function)}: cannot be compiled: {text} ({make_printable(own)}, line {line})"
 
 
 class OwnRule(AnyPolicy):

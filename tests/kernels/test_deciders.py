@@ -1,17 +1,22 @@
-"""Rules, static plans and networks behind `decide`: the choices that the slow simulator makes by hand."""
+"""Rules, plans, networks and what users write behind `decide`: as the slow simulator chooses by hand."""
+
+import inspect
+import math
 
 import naive
 import naive_evolution
+import naive_index
 import naive_yardsticks
 import numba
 import numpy as np
+import own_rules
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 from worlds import World, floors, make_task, straight_floor, worlds
 
-from acerl_np import Simulator
+from acerl_np import Floor, IndexPolicy, Simulator
 from acerl_np.kernels.baselines import MIX, RANDOM
 from acerl_np.kernels.deciders import (
     NO_RULE,
@@ -23,8 +28,10 @@ from acerl_np.kernels.deciders import (
     make_yardstick_decider,
 )
 from acerl_np.kernels.episodes import decide_rows
+from acerl_np.kernels.floor import FIRST_DRAW, list_rows, list_tables
 from acerl_np.kernels.matching import allocate_matching, match_rows
 from acerl_np.kernels.network import make_network
+from acerl_np.kernels.own import OWN
 from acerl_np.kernels.yardsticks import NO_PAIR
 from acerl_np.policies.index import NAMES, build_index
 from acerl_np.policies.network import initial_parameters
@@ -262,3 +269,145 @@ def test_rows_that_are_over_are_passed():
     assert chosen.tolist() == [[-1, -1, -1], [0, 0, 0]]
     simulator.assign([99, 0], [-5, 0])
     assert simulator.done.all()
+
+
+def find_task(slow, task):
+    """Position in the record."""
+    return next(k for k, other in enumerate(slow.tasks) if other is task)
+
+
+def make_decider(policy, world):
+    instance = world.instance()
+    return policy.prepare(build_problem([instance]), [instance], True)[1]()
+
+
+@EXAMPLES
+@given(worlds() | worlds(floors(quickest=True)))
+def test_a_rule_that_chooses_the_pair(world):
+    def choose(slow, *_):
+        return {(*naive_yardsticks.choose(slow, "nearest"), OWN)}
+
+    play_beside(world, make_decider(own_rules.near, world), [0] * 4, choose)
+
+
+@pytest.mark.parametrize(
+    ("policy", "rule"), [(own_rules.first, "FCFS"), (own_rules.weighed, "AHP")]
+)
+@settings(max_examples=40 if JIT else 6)
+@given(worlds(), keys)
+def test_a_rule_whose_vehicle_is_drawn(policy, rule, world, key):
+    def choose(slow, _, decision):
+        free = free_vehicles(slow)
+        v = free[int(naive_evolution.uniform(key, decision, 0) * len(free))]
+        return {(v, slow.select(v, rule), OWN)}
+
+    play_beside(world, make_decider(policy, world), key, choose)
+
+
+@EXAMPLES
+@given(worlds(), keys)
+def test_a_rule_that_draws(world, key):
+    def choose(slow, _, decision):
+        n = len(slow.vehicles)
+
+        def draw(pair):
+            task = find_task(slow, slow.waiting[pair[1]])
+            return naive_evolution.uniform(key, decision, FIRST_DRAW + task * n + pair[0])
+
+        return {(*min(naive_index.pairs(slow), key=draw), OWN)}
+
+    play_beside(world, make_decider(own_rules.drawn, world), key, choose)
+
+
+@EXAMPLES
+@given(worlds())
+def test_what_is_no_number_comes_last_and_the_first_in_the_pool(world):
+    def choose(slow, *_):
+        order = [(k, v) for v, k in naive_index.pairs(slow)]
+        values = {(k, v): math.inf if slow.waiting[k].demand == 0.0 else 0.0 for k, v in order}
+        k, v = min(order, key=lambda pair: (values[pair], pair))
+        return {(v, k, OWN)}
+
+    play_beside(world, make_decider(own_rules.nothing, world), [0] * 4, choose)
+
+
+@settings(max_examples=60 if JIT else 6)
+@given(worlds() | worlds(floors(quickest=True)))
+def test_a_floor_shows_what_the_slow_simulator_knows(world):
+    simulator, slow = Simulator(world.instance()), naive.NaiveEpisode(world.layout, world.rows)
+    key = np.zeros(4, np.uint32)
+    asked = set()
+
+    class Watched(Floor):
+        def __getattribute__(self, name):
+            asked.add(name)
+            return super().__getattribute__(name)
+
+    decision = 0
+    while not slow.done:
+        tables, rows = list_tables(simulator.problem), list_rows(simulator.state)
+        floor = Watched(tables, rows, 0, key, decision)
+        scene = naive_index.Scene(slow, True)
+        possible = naive_index.pairs(slow)
+        pool = [find_task(slow, task) for task in slow.waiting]
+        sites = [site["id"] for site in world.layout["sites"]]
+        idle = [v.status == naive.IDLE for v in slow.vehicles]
+        assert (floor.time(), floor.queue(), floor.idle()) == (slow.time, len(pool), sum(idle))
+        assert floor.n_vehicles() == len(slow.vehicles)
+        assert floor.unit() == pytest.approx(scene.unit)
+        free = [math.inf if is_idle else floor.free(v) for v, is_idle in enumerate(idle)]
+        assert floor.next_free() == min(free)
+        for v, vehicle in enumerate(slow.vehicles):
+            assert (floor.speed(v), floor.capacity(v)) == (vehicle.speed, vehicle.capacity)
+            assert sites[floor.site(v)] == vehicle.site
+            if idle[v]:
+                assert floor.free(v) == 0.0
+        for task, own in zip(pool, slow.waiting, strict=True):
+            assert (floor.arrival(task), floor.due(task)) == (own.arrival, own.due)
+            assert floor.waiting(task) == naive.round9(slow.time - own.waiting_since)
+            assert sites[floor.pickup(task)] == own.pickup
+            assert sites[floor.delivery(task)] == own.delivery
+            assert (floor.handling(task), floor.demand(task)) == (own.handling, own.demand)
+            assert (floor.priority(task), floor.weight(task)) == (own.priority, 1.0)
+            trip = slow.floor.distances[own.pickup, own.delivery]
+            assert (
+                floor.trip(task) == floor.distance(floor.pickup(task), floor.delivery(task)) == trip
+            )
+            assert floor.whole(trip) == pytest.approx(slow._compared(trip))
+        for v, k in possible:
+            vehicle, own, task = slow.vehicles[v], slow.waiting[k], pool[k]
+            metres, seconds = naive_index.find_way(slow.floor, vehicle, own.pickup)
+            loaded = (
+                naive_index.drive(slow.floor, own.pickup, own.delivery, vehicle.speed)
+                + own.handling
+            )
+            assert floor.metres(v, task) == pytest.approx(metres, abs=1e-8)
+            assert floor.approach(v, task) == pytest.approx(seconds, abs=1e-8)
+            assert floor.loaded(v, task) == pytest.approx(loaded, abs=1e-8)
+            slack = own.due - slow.time - seconds - loaded
+            assert floor.slack(v, task) == pytest.approx(slack, abs=1e-7)
+            assert 0.0 <= floor.draw(v, task) < 1.0
+            offered = slow.offered(vehicle)
+            mean = sum(item.due for item in offered) / len(offered)
+            assert floor.mean("due", v) == pytest.approx(mean)
+        v, k = possible[world.choices[decision % len(world.choices)] % len(possible)]
+        simulator.assign([v], [pool[k]])
+        slow.assign(v, k)
+        decision += 1
+    own = {name for name, method in vars(Floor).items() if inspect.isfunction(method)}
+    assert {name for name in own if not name.startswith("_")} <= asked
+
+
+@EXAMPLES
+@given(worlds())
+def test_a_feature_equal_to_the_packages(world):
+    both = [
+        make_decider(IndexPolicy(weights, features=features), world)
+        for weights, features in (
+            ([-0.5, -1.0], ["approach", "total_late"]),
+            ([-1.0, -0.5], ["total_late", own_rules.way]),
+        )
+    ]
+    problem = build_problem([world.instance()])
+    one, other = (play_alone(problem, decider, [0] * 4) for decider in both)
+    assert one == other

@@ -1,0 +1,225 @@
+"""Rules and features of users wherever a policy goes: equal to the package's own, or refused in one line."""
+
+import re
+import sys
+from pathlib import Path
+
+import numba
+import numpy as np
+import own_rules
+import pytest
+
+import acerl_np
+from acerl_np import Config, Dispatcher, IndexPolicy, Lookahead, PolicyError, TaskArrived
+from acerl_np.commands.main import main
+from acerl_np.evaluation.importance import list_parts
+from acerl_np.evaluation.tracing import trace_policy
+from acerl_np.evaluation.trials import METRICS
+from acerl_np.kernels.floor import Floor
+from acerl_np.support.processes import ProcessTeam
+
+RECORDS = acerl_np.load_suite("dmh-train")[:3]
+NEAR = str(Path(own_rules.__file__)) + ":near"
+compiled = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
+
+
+def assert_same(one, other):
+    for name in METRICS:
+        assert np.array_equal(getattr(one, name), getattr(other, name)), name
+
+
+def test_trials_on_any_threads_and_workers():
+    expected = acerl_np.evaluate_policy("nearest", RECORDS, trials=2)
+    team = ProcessTeam(2)
+    try:
+        for how in ({"threads": 1}, {"threads": 2}, {"executor": team}):
+            assert_same(
+                acerl_np.evaluate_policy(own_rules.near, RECORDS, trials=2, **how), expected
+            )
+    finally:
+        team.close()
+    one, other = (
+        acerl_np.evaluate_policy(own_rules.drawn, RECORDS, trials=2, seed=3, threads=n)
+        for n in (1, 2)
+    )
+    assert_same(one, other)
+    assert (one.makespan[:, 0] != one.makespan[:, 1]).any()
+
+
+def test_a_lookahead_over_a_rule():
+    one, other = (
+        acerl_np.evaluate_policy(Lookahead(base, history=RECORDS, futures=3), RECORDS, trials=1)
+        for base in ("nearest", own_rules.near)
+    )
+    assert_same(one, other)
+
+
+def test_a_rule_that_is_compiled_into_the_simulator():
+    within = acerl_np.rule(specialise=True)(own_rules.near.function)
+    expected = acerl_np.evaluate_policy("nearest", RECORDS, trials=1)
+    assert_same(acerl_np.evaluate_policy(within, RECORDS, trials=1), expected)
+
+
+def test_a_dispatcher_follows_a_rule_and_says_so(tmp_path):
+    layout = acerl_np.load_layout("dmh")
+    dispatcher = Dispatcher(layout, own_rules.near, explain=True)
+    sites = [site.id for site in layout.sites if site.id.startswith("st")]
+    for k in range(2):
+        dispatcher.feed(TaskArrived(0.0, f"t{k}", sites[k], sites[k + 2], 300.0))
+    dispatcher.save(tmp_path / "saved.npz")
+    first = dispatcher.decide(0.0)[0]
+    assert first.rule == "near" and first.reason.measure == "value"
+    values = [option.value for option in first.reason.options]
+    assert values == sorted(values) and len(values) == 2 * len(layout.vehicles)
+    again = Dispatcher.load(tmp_path / "saved.npz")
+    assert again.policy is own_rules.near
+    assert again.decide(0.0)[0][:2] == first[:2]
+
+
+def test_traces_and_files(tmp_path):
+    trace = trace_policy(own_rules.near, RECORDS[0])
+    assert trace.label == "near"
+    own_rules.near.save(tmp_path / "rule.npz")
+    assert acerl_np.load_policy(tmp_path / "rule.npz") is own_rules.near
+    assert repr(own_rules.near) == "own_rules:near"
+
+
+def test_names_on_the_command_line(capsys):
+    command = ["evaluate", NEAR, "nearest", "--trials", "1", "--suite", "dmh-train", "--plain"]
+    command = [word for word in command if word != "--plain"]
+    assert main(command) == 0
+    rows = [line.split()[1:] for line in capsys.readouterr().out.splitlines()[2:4]]
+    assert rows[0][:8] == rows[1][:8]
+    assert main(["evaluate", "own_rules:unmarked"]) == 2
+    assert "a function with @acerl_np.rule" in capsys.readouterr().err
+    assert main(["evaluate", "no_such_module:x"]) == 2
+    told = capsys.readouterr().err.strip().splitlines()[-1]
+    assert "no_such_module:x: cannot be imported (ModuleNotFoundError" in told
+
+
+def unknown(floor, vehicle, task):
+    return floor.approach(vehicle, task) + floor.nothing(task)
+
+
+def text(floor, vehicle, task):
+    return "soon"
+
+
+def mean_of_nothing(floor, vehicle, task):
+    return floor.mean("nothing", vehicle)
+
+
+def too_many(floor, vehicle, task):
+    return floor.due(vehicle, task)
+
+
+@compiled
+@pytest.mark.parametrize(
+    ("function", "reason", "line"),
+    [
+        (unknown, "Unknown attribute 'nothing' of type Floor", 1),
+        (text, "it returns no number", 0),
+        (mean_of_nothing, "mean: read 'nothing'; expected a measure of a task", 0),
+        (too_many, "too many positional arguments", 1),
+    ],
+)
+def test_what_cannot_be_compiled_is_one_line(function, reason, line):
+    at = function.__code__.co_firstlineno + line
+    with pytest.raises(PolicyError) as caught:
+        acerl_np.evaluate_policy(acerl_np.rule(function), RECORDS, trials=1)
+    told = str(caught.value)
+    assert re.match(rf"\S+:{function.__name__}: cannot be compiled: .*{re.escape(reason)}", told)
+    assert told.endswith(f"test_own_rules.py, line {at})") and "\n" not in told
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: acerl_np.rule(len), "rule len: expected a function of .floor, vehicle, task."),
+        (lambda: acerl_np.rule(lambda floor: 0), "expected a function of"),
+        (lambda: acerl_np.rule(vehicle="any")(unknown), "vehicle: read any; expected one of"),
+        (lambda: acerl_np.feature(scale=0.0), "scale: read 0.0; expected a number above 0"),
+        (lambda: acerl_np.feature(scale=1.0, unit="m"), "unit: read m; expected '' or 's'"),
+        (lambda: acerl_np.feature(scale=1.0)(len), "feature len: expected a function"),
+        (lambda: IndexPolicy([1.0], features=["own_rules:unmarked"]), "with @acerl_np.feature"),
+        (lambda: IndexPolicy([1.0], features=[own_rules.near]), "features: read"),
+        (lambda: IndexPolicy([1.0], features=["own_rules:way@0123"]), "has changed since"),
+    ],
+)
+def test_what_is_no_rule_or_feature_is_one_line(make, message):
+    with pytest.raises(PolicyError, match=message) as caught:
+        make()
+    assert "\n" not in str(caught.value)
+
+
+def make_trainer(features, **options):
+    config = Config.preset("best", features=features, decisions=2000, **options)
+    return acerl_np.ACERL(RECORDS, config, seed=1)
+
+
+def test_a_feature_is_trained_and_kept(tmp_path):
+    own = make_trainer([own_rules.way, "slack", "own_rules:odd"])
+    own.step()
+    assert own.config.features[0] == "slack"
+    assert [name.partition("@")[0] for name in own.config.features[1:]] == [
+        "own_rules:way",
+        "own_rules:odd",
+    ]
+    own.save(tmp_path / "run.npz")
+    own.step()
+    resumed = acerl_np.ACERL.resume(tmp_path / "run.npz")
+    resumed.step()
+    assert np.array_equal(resumed.policy.theta, own.policy.theta)
+    own.policy.save(tmp_path / "policy.npz")
+    again = acerl_np.load_policy(tmp_path / "policy.npz")
+    assert again.features == own.policy.features
+    assert_same(*(acerl_np.evaluate_policy(x, RECORDS, trials=1) for x in (own.policy, again)))
+    assert list_parts(again)[1].effect.endswith("way to the pickup")
+    reasons = [d.reason for d in trace_policy(again, RECORDS[0]).decisions if d.reason.parts]
+    words = {part.words for reason in reasons for part in reason.parts}
+    assert {"way to the pickup", "odd"} <= words
+
+
+def test_workers_find_a_feature():
+    team = ProcessTeam(2)
+    try:
+        alone = make_trainer([own_rules.way], population=64)
+        apart = acerl_np.ACERL(RECORDS, alone.config, seed=1, executor=team)
+        alone.step()
+        apart.step()
+        assert np.array_equal(alone.policy.theta, apart.policy.theta)
+    finally:
+        team.close()
+
+
+def test_a_file_whose_feature_has_changed_or_gone_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
+    module = tmp_path / "own_feature_of_a_test.py"
+    source = (
+        "import acerl_np\n@acerl_np.feature(scale=1.0)\n"
+        "def mine(floor, vehicle, task):\n    return floor.demand(task)\n"
+    )
+    module.write_text(source)
+    IndexPolicy([1.0], features=["own_feature_of_a_test:mine"]).save(tmp_path / "policy.npz")
+    from acerl_np.policies.index import OWN
+
+    for name in [name for name in OWN if name.startswith(module.stem)]:
+        del OWN[name]  # as in another process
+    sys.modules.pop(module.stem)
+    module.write_text(source.replace("demand(task)", "demand(task) + 1.0"))
+    with pytest.raises(PolicyError, match="own_feature_of_a_test:mine: its source has changed"):
+        acerl_np.load_policy(tmp_path / "policy.npz")
+    sys.modules.pop(module.stem)
+    module.unlink()
+    with pytest.raises(PolicyError, match="own_feature_of_a_test:mine: cannot be imported"):
+        acerl_np.load_policy(tmp_path / "policy.npz")
+
+
+def test_the_page_lists_what_a_floor_can_say():
+    page = (Path(__file__).parents[2] / "docs" / "extending.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| `floor\.(\w+)\(.*?\)` \| (.*) \|$", page, re.MULTILINE)
+    own = {
+        name: method.__doc__ for name, method in vars(Floor).items() if hasattr(method, "__code__")
+    }
+    expected = {name: words.rstrip(".") for name, words in own.items() if name[0] != "_" and words}
+    assert dict(listed) == expected
