@@ -44,7 +44,10 @@ def list_rows(kind: str) -> list[dict[str, str]]:
             name: f"{len(records)} records, {records[0]} to {records[-1]}"
             for name, records in bundled_suites().items()
         },
-        "rules": {name: RULES.get(name, "") for name in POLICY_NAMES},
+        "rules": {
+            **{name: RULES.get(name, "") for name in POLICY_NAMES},
+            "module:name": "a rule or a policy of your own, see docs/extending.md",
+        },
         "presets": {
             "paper": "the paper's network and search, the defaults",
             "best": f"an index function and a search for unseen days{how}",
