@@ -38,6 +38,11 @@ def way(floor, vehicle, task):
     return floor.approach(vehicle, task)
 
 
+@acerl_np.feature(scale=0.5, unit="s")
+def waited(floor, vehicle, task):
+    return floor.waiting(task)
+
+
 @acerl_np.feature(scale=1.0)
 def odd(floor, vehicle, task):
     return 1.0 / (task % 2)

@@ -264,21 +264,70 @@ def list_rows(state):
     return Rows(state.episode, state.pool, state.waiting_since, state.vehicle, state.place)
 
 
+def guard(method: Callable[..., float]) -> Callable[..., float]:
+    """Return a method that answers nan, or 0 in whole numbers, where there is no such vehicle, task or site.
+
+    An index out of range would be read from other memory.
+    """
+    signature = inspect.signature(method)
+    names = tuple(signature.parameters)[1:]
+    nothing = 0 if signature.return_annotation in (int, "int") else np.nan
+    inner = compile_inner(method)
+
+    def of_vehicle(self, vehicle):
+        return inner(self, vehicle) if 0 <= vehicle < self.problem.fleet.shape[1] else nothing
+
+    def of_task(self, task):
+        return inner(self, task) if 0 <= task < self.problem.record.shape[1] else nothing
+
+    def of_pair(self, vehicle, task):
+        if 0 <= vehicle < self.problem.fleet.shape[1] and 0 <= task < self.problem.record.shape[1]:
+            return inner(self, vehicle, task)
+        return nothing
+
+    def of_sites(self, a, b):
+        n = self.problem.distance.shape[1]
+        return inner(self, a, b) if 0 <= a < n and 0 <= b < n else nothing
+
+    def of_mean(self, what, vehicle):
+        return inner(self, what, vehicle) if 0 <= vehicle < self.problem.fleet.shape[1] else nothing
+
+    kinds: dict[tuple[str, ...], Callable[..., float]] = {
+        ("vehicle",): of_vehicle,
+        ("task",): of_task,
+        ("vehicle", "task"): of_pair,
+        ("a", "b"): of_sites,
+        ("what", "vehicle"): of_mean,
+    }
+    return kinds.get(names, method)
+
+
 def _find_mean(floor, what, vehicle):
     measure, of_pair = find_measure(what.literal_value)
     return make_mean(compile_inner(measure), of_pair)
 
 
-def _list_finders() -> dict[str, Callable[..., Callable[..., float]]]:
-    """Return what numba asks for the body of each method of `Floor`."""
-    own = {name: method for name, method in vars(Floor).items() if hasattr(method, "__code__")}
-    finders = {
-        name: lambda *arguments, own=method: own
-        for name, method in own.items()
-        if method.__module__ == __name__ and method.__doc__
-    }
-    return {**finders, "mean": _find_mean}
+def _find_guarded_mean(floor, what, vehicle):
+    return guard(_find_mean(floor, what, vehicle))
 
 
-with_methods = add_methods(Floor, _list_finders(), _find_mean)
+METHODS = {
+    name: method
+    for name, method in vars(Floor).items()
+    if inspect.isfunction(method) and method.__module__ == __name__ and name != "mean"
+}
+
+with_methods = add_methods(
+    Floor,
+    {name: lambda *_, own=method: own for name, method in METHODS.items()} | {"mean": _find_mean},
+    _find_mean,
+)
 """Of a floor in a compiled function: the floor with its methods."""
+
+with_guards = add_methods(
+    Floor,
+    {name: lambda *_, own=method: guard(own) for name, method in METHODS.items()}
+    | {"mean": _find_guarded_mean},
+    _find_guarded_mean,
+)
+"""As `with_methods`, for functions of users, who may ask for what is not there."""

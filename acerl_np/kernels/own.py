@@ -9,7 +9,7 @@ import numpy as np
 
 from acerl_np.kernels import state as S
 from acerl_np.kernels.baselines import RANDOM, choose_vehicle
-from acerl_np.kernels.floor import Floor, Rows, Tables, list_rows, list_tables, with_methods
+from acerl_np.kernels.floor import Floor, Rows, Tables, list_rows, list_tables, with_guards
 from acerl_np.kernels.random import draw_uniform
 from acerl_np.kernels.state import Problem, find_priority, is_offered
 from acerl_np.kernels.ways import find_approach
@@ -82,7 +82,7 @@ def make_rating(function: Callable[[Floor, int, int], float]) -> Callable[..., N
     function = compile_inner(function)
 
     def rate(view, key, b, decision, n):
-        floor = with_methods(Floor(view.problem, view.state, b, key, decision))
+        floor = with_guards(Floor(view.problem, view.state, b, key, decision))
         for k in range(n):
             view.value[k] = np.float64(function(floor, view.vehicle[k], view.task[k]))
 

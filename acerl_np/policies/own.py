@@ -42,10 +42,57 @@ def check_function(function: object, what: str) -> None:
     if n != 3 or not inspect.isfunction(function):
         name = describe(getattr(function, "__name__", function))
         raise PolicyError(f"{what} {name}: expected a function of (floor, vehicle, task)")
+    try_function(function)
 
 
 FUNCTIONS: dict[Any, PairFunction] = {}
 """Users' functions by what `compile_pairs` made of them."""
+
+
+class _Vehicle(int):
+    """A vehicle, told from a task when a function is tried."""
+
+
+class _Task(int):
+    """A task."""
+
+
+class _Trial:
+    """A floor that only looks at what it is asked about."""
+
+    def __getattr__(self, name: str) -> Callable[..., float]:
+        method = getattr(Floor, name)
+        kinds = {"vehicle": _Task, "task": _Vehicle}  # each by what it must not be
+
+        def answer(*given: object) -> float:
+            own = inspect.signature(method).bind(self, *given).arguments
+            for parameter, wrong in kinds.items():
+                if isinstance(own.get(parameter), wrong):
+                    raise SwappedError(
+                        f"{name}: read a {wrong.__name__[1:].lower()} as its {parameter}"
+                    )
+            return 1
+
+        return answer
+
+
+class SwappedError(Exception):
+    """A vehicle where a task is expected, or the other way round."""
+
+
+def try_function(function: PairFunction) -> None:
+    """Refuse a function that takes vehicles for tasks; what else is wrong is for numba to say."""
+    try:
+        with np.errstate(all="ignore"):
+            function(_Trial(), _Vehicle(0), _Task(1))  # type: ignore[arg-type]
+    except SwappedError as error:
+        line = error.__traceback__.tb_next.tb_lineno if error.__traceback__ else 0  # type: ignore[union-attr]
+        own = inspect.getsourcefile(function) or ""
+        raise PolicyError(
+            f"{name_own(function)}: {error} ({make_printable(own)}, line {line})"
+        ) from None
+    except Exception:
+        pass
 
 
 _MADE: dict[tuple[PairFunction, bool], Any] = {}

@@ -364,7 +364,7 @@ def test_a_floor_shows_what_the_slow_simulator_knows(world):
                 assert floor.free(v) == 0.0
         for task, own in zip(pool, slow.waiting, strict=True):
             assert (floor.arrival(task), floor.due(task)) == (own.arrival, own.due)
-            assert floor.waiting(task) == naive.round9(slow.time - own.waiting_since)
+            assert floor.waiting(task) == pytest.approx(slow.time - own.waiting_since, abs=1e-8)
             assert sites[floor.pickup(task)] == own.pickup
             assert sites[floor.delivery(task)] == own.delivery
             assert (floor.handling(task), floor.demand(task)) == (own.handling, own.demand)
@@ -404,8 +404,8 @@ def test_a_feature_equal_to_the_packages(world):
     both = [
         make_decider(IndexPolicy(weights, features=features), world)
         for weights, features in (
-            ([-0.5, -1.0], ["approach", "total_late"]),
-            ([-1.0, -0.5], ["total_late", own_rules.way]),
+            ([-0.5, -1.0], ["waiting", "total_late"]),
+            ([-1.0, -0.5], ["total_late", own_rules.waited]),
         )
     ]
     problem = build_problem([world.instance()])

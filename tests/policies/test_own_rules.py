@@ -109,6 +109,16 @@ def mean_of_nothing(floor, vehicle, task):
     return floor.mean("nothing", vehicle)
 
 
+def swapped(floor, vehicle, task):
+    if floor.queue() > 0:
+        return floor.due(task) + floor.approach(task, vehicle)
+    return 0.0
+
+
+def helped(floor, vehicle, task):
+    return sum(floor.due(k) for k in (vehicle,))
+
+
 def too_many(floor, vehicle, task):
     return floor.due(vehicle, task)
 
@@ -132,9 +142,34 @@ def test_what_cannot_be_compiled_is_one_line(function, reason, line):
     assert told.endswith(f"test_own_rules.py, line {at})") and "\n" not in told
 
 
+@compiled
+def test_what_is_not_there_is_no_number():
+    """Nothing is read beyond the tables: such a pair comes last, and the first of them is taken."""
+
+    def beyond(floor, vehicle, task):
+        site = floor.site(vehicle + 10**9) + floor.pickup(-1)
+        much = (
+            floor.distance(site, 10**6)
+            + floor.mean("due", 10**6)
+            + floor.slack(vehicle, task + 10**9)
+        )
+        return much + floor.speed(vehicle + 99) + floor.arrival(-task - 1)
+
+    def first(floor, vehicle, task):
+        return 0.0
+
+    one, other = (
+        acerl_np.evaluate_policy(acerl_np.rule(function), RECORDS, trials=1)
+        for function in (beyond, first)
+    )
+    assert_same(one, other)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
+        (lambda: acerl_np.rule(swapped), "approach: read a task as its vehicle .*, line"),
+        (lambda: acerl_np.rule(helped), "due: read a vehicle as its task"),
         (lambda: acerl_np.rule(len), "rule len: expected a function of .floor, vehicle, task."),
         (lambda: acerl_np.rule(lambda floor: 0), "expected a function of"),
         (lambda: acerl_np.rule(vehicle="any")(unknown), "vehicle: read any; expected one of"),
