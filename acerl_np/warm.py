@@ -11,6 +11,7 @@ from acerl_np.evaluation.hindsight import find_hindsight
 from acerl_np.evaluation.trials import evaluate_policy
 from acerl_np.policies.files import AnyPolicy
 from acerl_np.policies.lookahead import Lookahead
+from acerl_np.policies.own import rule
 from acerl_np.policies.static_search import find_static
 from acerl_np.problem.assignments import Assignments
 from acerl_np.problem.instance import Instance
@@ -66,6 +67,12 @@ def _replay() -> None:
     replay_assignments(Assignments(_make_instance(), one, one, np.zeros(1), np.full(1, np.nan)))
 
 
+def _play_own() -> None:
+    own = rule(lambda floor, vehicle, task: 0.0)
+    _play(own)
+    _play(Lookahead(own, history=_make_instance(8.0), futures=1))
+
+
 PARTS: dict[str, Callable[[], object]] = {
     "training": lambda: _train(Config(generations=1, population=2, hidden=(2,))),
     "best": lambda: _train(Config.preset("best", decisions=1, records_per_member=2)),
@@ -77,6 +84,7 @@ PARTS: dict[str, Callable[[], object]] = {
     "static": lambda: find_static(_make_instance(), threads=1),
     "search": lambda: find_hindsight(_make_instance(), effort=0.001),
     "lookahead": lambda: _play(Lookahead("STD", history=_make_instance(8.0), futures=1)),
+    "own": _play_own,
 }
 """What can be compiled ahead: most users need "training" alone, which does not wait for the others."""
 
@@ -101,8 +109,8 @@ def warm_up(part: str = "training", *, quiet: bool = False) -> None:
     part : str
         "training": of networks, and their trials; "best": of index functions, as that preset has it;
         "simulator"; "rivals": the compared learners; "rules"; "yardsticks"; "replay": past assignments;
-        "static": static plans; "search": hindsight; "lookahead": of a rule. Another base of a lookahead is
-        compiled when it is first used.
+        "static": static plans; "search": hindsight; "lookahead": of a rule; "own": what rules of users need,
+        and lookahead over them. Another base of a lookahead is compiled when it is first used.
     quiet : bool
         Announce nothing, neither now nor later in this process.
 

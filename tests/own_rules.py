@@ -30,7 +30,7 @@ def drawn(floor, vehicle, task):
 
 @acerl_np.rule
 def nothing(floor, vehicle, task):
-    return 0.0 / floor.demand(task)
+    return 0.0 if floor.demand(task) > 0.0 else math.nan
 
 
 @acerl_np.feature(scale=0.4, unit="s", words="way to the pickup")
@@ -45,7 +45,7 @@ def waited(floor, vehicle, task):
 
 @acerl_np.feature(scale=1.0)
 def odd(floor, vehicle, task):
-    return 1.0 / (task % 2)
+    return 1.0 if task % 2 else math.inf
 
 
 def unmarked(floor, vehicle, task):
