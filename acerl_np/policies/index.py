@@ -74,6 +74,8 @@ FEATURES = (
 )
 NAMES = tuple(feature.name for feature in FEATURES)
 
+EXPECTED = f"some of {', '.join(NAMES)}, or functions with @acerl_np.feature"
+
 START = {"approach": -1.0}
 """Weights of the start: about the yardstick nearest."""
 
@@ -120,8 +122,7 @@ def check_features(given: object) -> tuple[str, ...]:
         else:
             names.append(item)
     if not names or not all(name in NAMES or is_own_name(name) for name in names):
-        expected = f"some of {', '.join(NAMES)}, or functions with @acerl_np.feature"
-        raise PolicyError(f"features: read {describe(given)}; expected {expected}")
+        raise PolicyError(f"features: read {describe(given)}; expected {EXPECTED}")
     own = dict.fromkeys(name for name in names if name not in NAMES)
     return (*(name for name in NAMES if name in names), *own)
 

@@ -142,6 +142,8 @@ class Team:
                     given[self._submit(function, argument)] = k
                 if self.watch is not None:
                     self.watch()
+                if self._client is not None and self._client.status in ("closing", "closed"):
+                    self._fail(CancelledError(), "the executor")
                 done, _ = wait(given, timeout=POLL, return_when=FIRST_COMPLETED)
                 if not done:
                     self._check_workers()
@@ -168,9 +170,7 @@ class Team:
             self._fail(error, "the executor takes no tasks")
 
     def _check_workers(self) -> None:
-        """Raise if no result can come any more, whether the executor has seen that or not."""
-        if self._client is not None and self._client.status in ("closing", "closed"):
-            self._fail(CancelledError(), "the executor")
+        """Raise if no result can come any more, though the executor has not seen that."""
 
     def _find_executor(self) -> Executor:
         if self._executor is None:

@@ -12,7 +12,7 @@ import numpy as np
 from acerl_np.evolution.ranking import FIELDS, OwnRanking, Ranking, Shaping
 from acerl_np.evolution.sampler import SAMPLER_FIELD, Advantage, OwnSampler, Sampler
 from acerl_np.evolution.spreads import MIN_NOISE_STD
-from acerl_np.policies.index import NAMES, Feature, check_features
+from acerl_np.policies.index import EXPECTED, NAMES, Feature, check_features
 from acerl_np.policies.network import Initialisation
 from acerl_np.problem.goal import MAX_CLASSES, SHIFT, Goal, ObjectiveField, OwnMeasure
 from acerl_np.problem.instance import Instance
@@ -46,9 +46,11 @@ class FeaturesField(Field):
     def read(self, name: str, value: Any, error: type[Exception] = ConfigError) -> Any:
         """Return the names; a `ConfigError` if there is no such feature, or none at all."""
         try:
-            return check_features(value)
+            if isinstance(value, tuple | list):
+                return check_features(value)
         except PolicyError as caused:
             raise error(str(caused)) from None
+        refuse(name, value, EXPECTED, error)
 
 
 TO_HORIZON = f"seconds above 0 to {MAX_HORIZON:g}"

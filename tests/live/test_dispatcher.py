@@ -484,7 +484,7 @@ def test_any_number_of_tasks_waits(policy):
             PolicyError,
             r"'Static': unknown; expected one of FCFS, .*, assignment$",
         ),
-        (("dmh", 3), PolicyError, "policy: read 3; expected a policy, a rule's name, an object"),
+        (("dmh", 3), PolicyError, "policy: read 3; expected a policy, a rule's name, .*an object"),
         (("nowhere.json", "EDD"), InputError, "nowhere.json: no such layout"),
         ((3, "EDD"), InputError, "layout: read 3; expected a Layout or its file"),
     ],

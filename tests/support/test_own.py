@@ -51,11 +51,13 @@ def test_only_what_the_source_says_counts(module):
     [
         ("no_such_module:x", "rule: no_such_module:x: cannot be imported .ModuleNotFoundError"),
         ("math:no", "rule: math:no: 'math' has no 'no'"),
-        ("{}:double@0123", "its source has changed since; read .*, expected 0123"),
+        ("{}:double@0123", "read a path beside a hash; expected module:name@hash"),
+        ("own_module_of_a_test:double@0123", "has changed since; read .*, expected 0123"),
         ("{}/none.py:double", "cannot be imported"),
     ],
 )
 def test_what_is_not_there_is_one_line(module, text, message):
+    load_own(f"{module}:double", "rule")
     with pytest.raises(InputError, match=message) as caught:
         load_own(text.format(module), "rule")
     assert "\n" not in str(caught.value)
