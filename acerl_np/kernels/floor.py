@@ -303,6 +303,8 @@ def guard(method: Callable[..., float]) -> Callable[..., float]:
 
 
 def _find_mean(floor, what, vehicle):
+    if not hasattr(what, "literal_value"):
+        raise TypeError("mean: read a variable; expected a name in quotes, such as 'due'")
     measure, of_pair = find_measure(what.literal_value)
     return make_mean(compile_inner(measure), of_pair)
 
@@ -319,14 +321,15 @@ METHODS = {
 
 with_methods = add_methods(
     Floor,
-    {name: lambda *_, own=method: own for name, method in METHODS.items()} | {"mean": _find_mean},
+    {name: lambda *_, own=method, **__: own for name, method in METHODS.items()}
+    | {"mean": _find_mean},
     _find_mean,
 )
 """Of a floor in a compiled function: the floor with its methods."""
 
 with_guards = add_methods(
     Floor,
-    {name: lambda *_, own=method: guard(own) for name, method in METHODS.items()}
+    {name: lambda *_, own=method, **__: guard(own) for name, method in METHODS.items()}
     | {"mean": _find_guarded_mean},
     _find_guarded_mean,
 )

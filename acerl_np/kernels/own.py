@@ -83,6 +83,8 @@ def make_rating(function: Callable[[Floor, int, int], float]) -> Callable[..., N
 
     def rate(view, key, b, decision, n):
         floor = with_guards(Floor(view.problem, view.state, b, key, decision))
+        for k in range(n):  # should one raise, which ends the loop
+            view.value[k] = np.nan
         for k in range(n):
             view.value[k] = np.float64(function(floor, view.vehicle[k], view.task[k]))
 
@@ -150,7 +152,8 @@ def decide_by_own(problem, state, b, decider, row, key, decision):
         pairs.value[0] = 0.0
     best, least = 0, np.inf
     for k in range(pairs.n[0]):
+        value = pairs.value[k] if pairs.value[k] == pairs.value[k] else np.inf
         comes_first = pairs.position[k] < pairs.position[best]
-        if pairs.value[k] < least or (pairs.value[k] == least and comes_first):
-            best, least = k, pairs.value[k]
+        if value < least or (value == least and comes_first):
+            best, least = k, value
     return pairs.vehicle[best], pairs.position[best], OWN

@@ -24,10 +24,10 @@ from acerl_np.kernels.index import Index
 from acerl_np.kernels.state import Problem
 from acerl_np.policies.files import AnyPolicy
 from acerl_np.policies.origin import Origin
-from acerl_np.policies.own import FUNCTIONS, PairFunction, check_function, compile_pairs
+from acerl_np.policies.own import PairFunction, check_function, compile_pairs
 from acerl_np.support.errors import PolicyError, describe
 from acerl_np.support.numbers import is_real
-from acerl_np.support.own import is_own_name, load_own, write_own
+from acerl_np.support.own import check_kept, is_own_name, load_own, name_own, write_own
 
 if TYPE_CHECKING:
     from acerl_np.problem.instance import Instance
@@ -84,6 +84,10 @@ OWN: dict[str, Feature] = {}
 """Features of users that are known, by their names in files."""
 
 
+SEATED: dict[Any, Feature] = {}
+"""Features of users by what `compile_pairs` made of them."""
+
+
 def find_feature(name: str) -> Feature:
     """Return a feature by its name, a user's by `module:name@hash`; a `PolicyError` if there is none."""
     if name in NAMES:
@@ -100,8 +104,7 @@ def find_by_number(index: Index, k: int) -> Feature:
     """Return the feature of a number in `Index.used`."""
     if k < len(FEATURES):
         return FEATURES[k]
-    function = FUNCTIONS[index.own[k - len(FEATURES)]]
-    return next(feature for feature in OWN.values() if feature.function is function)
+    return SEATED[index.own[k - len(FEATURES)]]
 
 
 def check_features(given: object) -> tuple[str, ...]:
@@ -151,9 +154,10 @@ def seat_index(
     index: Index, features: Sequence[str], problem: Problem, greedy: bool
 ) -> Callable[[], Decider]:
     """Return what makes a worker's decider; users' features are compiled."""
-    own = [feature.function for feature in map(find_feature, features) if feature.function]
+    own = [feature for feature in map(find_feature, features) if feature.function]
     if own:
-        made = [compile_pairs(function, problem) for function in own]
+        made = [compile_pairs(feature.function, problem) for feature in own]  # type: ignore[arg-type]
+        SEATED.update(zip(made, own, strict=True))
         kind = np.uint64 if isinstance(made[0], int) else np.object_
         index = index._replace(own=np.array(made, kind))
     return lambda: make_index_decider(index, problem, greedy)
@@ -228,8 +232,9 @@ class IndexPolicy(AnyPolicy):
         PolicyError
             If there is no feature of a name, or none at all.
         """
-        features = check_features(weights)
-        return cls([weights[name] for name in features], features=features)
+        own = {check_features(name)[0]: weight for name, weight in weights.items()}
+        features = check_features(list(own))
+        return cls([own[name] for name in features], features=features)
 
     def replace(self, theta: ArrayLike) -> IndexPolicy:
         """Return this policy with other weights."""
@@ -276,6 +281,8 @@ class IndexPolicy(AnyPolicy):
     def _unpack(cls, arrays: Mapping[str, np.ndarray], origin: Origin | None) -> Self:
         try:
             features = arrays["features"].astype(np.uint8).tobytes().decode().split("\n")
+            for name in features:
+                check_kept(name, "feature", PolicyError)
         except UnicodeDecodeError as error:
             text = "features: not text; the file holds no policy of this format"
             raise PolicyError(text) from error
@@ -329,6 +336,12 @@ def feature(
         made = Feature(
             write_own(function), float(scale), unit, words or function.__name__, function
         )
+        known = OWN.setdefault(made.name, made)
+        if known[:4] != made[:4]:
+            raise PolicyError(
+                f"feature {name_own(function)}: another one of this source has scale {known.scale:g}, "
+                f"unit '{known.unit}', words '{known.words}'; expected these, or a function of its own"
+            )
         OWN[made.name] = made
         return made
 

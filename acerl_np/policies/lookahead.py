@@ -307,7 +307,7 @@ class Lookahead(BasePolicy):
                 fill_stream(self.seed, LOOKAHEAD, k, 0, noise)
                 copy = base.replace(base.theta + BASE_NOISE * size * noise)
                 parameters.append(copy.index.parameters)
-            indices = base.index._replace(parameters=np.concatenate(parameters))
+            indices = decider.indices._replace(parameters=np.concatenate(parameters))
             decider = decider._replace(indices=indices)
         return decider
 

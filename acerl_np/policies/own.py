@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dis
 import functools
 import inspect
 import re
@@ -21,7 +22,7 @@ from acerl_np.policies.files import AnyPolicy
 from acerl_np.policies.origin import Origin
 from acerl_np.support.callbacks import compile_own
 from acerl_np.support.errors import PolicyError, describe, make_printable
-from acerl_np.support.own import load_own, name_own, write_own
+from acerl_np.support.own import check_kept, load_own, name_own, write_own
 
 if TYPE_CHECKING:
     from acerl_np.problem.instance import Instance
@@ -42,6 +43,11 @@ def check_function(function: object, what: str) -> None:
     if n != 3 or not inspect.isfunction(function):
         name = describe(getattr(function, "__name__", function))
         raise PolicyError(f"{what} {name}: expected a function of (floor, vehicle, task)")
+    if any(found.opname == "RAISE_VARARGS" for found in dis.get_instructions(function)):
+        line = function.__code__.co_firstlineno
+        raise PolicyError(
+            f"{what} {name_own(function)}: raises or asserts, line {line}; expected a value"
+        )
     try_function(function)
 
 
@@ -127,7 +133,9 @@ def _explain(function: PairFunction, told: str) -> str:
     told = re.sub(r"\x1b\[[0-9;]*m", "", told)
     plain = [line.strip() for line in told.splitlines() if line.strip()]
     known = (line for line in plain if re.search(r"TypeError: |positional|missing a req", line))
-    first = (line for line in plain if not line.startswith(("Failed in", "During", "-")))
+    first = (
+        line for line in plain if not re.search(r"Failed in|^During|^-|^def |^%|^entry:", line)
+    )
     reason = next(known, next(first, told)).removeprefix("TypeError: ")
     if "Function(float64)" in reason:
         reason = "it returns no number"
@@ -184,7 +192,12 @@ class OwnRule(AnyPolicy):
 
     @classmethod
     def _unpack(cls, arrays: Mapping[str, np.ndarray], origin: Origin | None) -> Self:
-        return load_own(str(arrays["function"]), "rule", PolicyError)  # type: ignore[no-any-return]
+        name = str(arrays["function"])
+        check_kept(name, "rule", PolicyError)
+        found = load_own(name, "rule", PolicyError)
+        if not isinstance(found, cls):
+            raise PolicyError(f"rule: {describe(name)}: no function with @acerl_np.rule")
+        return found
 
 
 @overload

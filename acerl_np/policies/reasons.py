@@ -75,7 +75,7 @@ def explain_choice(
                 float(own_pairs.value[k]),
             )
             for k in range(int(own_pairs.n[0]))
-            if own_pairs.n[0] > 1
+            if own_pairs.n[0] > 1 and np.isfinite(own_pairs.value[k])
         ]
         return Reason(
             name, "value", _best_with(found, v, int(state.pool[b, position]), name, sign=1.0)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from acerl_np.support.errors import ConfigError, InputError
 from acerl_np.support.fields import MOST, Field, refuse
 from acerl_np.support.numbers import is_real
-from acerl_np.support.own import Own, is_own_name
+from acerl_np.support.own import Own, check_kept, is_own_name
 
 if TYPE_CHECKING:
     from acerl_np.kernels.state import Outcome
@@ -246,7 +246,9 @@ class Goal:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Goal:
-        """Build a goal from `to_dict`."""
+        """Build a goal from `to_dict`; what it names of a user's is `module:name@hash`."""
+        for name in ("objective", "cost"):
+            check_kept(data.get(name, ""), name, ConfigError)
         without_limit = {"cost_limit": math.inf} if data.get("cost_limit", 0.0) is None else {}
         return cls(**{**data, **without_limit})
 

@@ -77,6 +77,8 @@ def _split(context: Any, builder: Any, kind: Any, value: Any) -> list[list[Any]]
         if isinstance(own, types.NamedTuple):
             found += _split(context, builder, own, part)
             continue
+        if own.layout != "C":
+            raise TypeError(f"{kind.fields[k]}: read layout {own.layout}; expected C")
         array = context.make_array(own)(context, builder, part)
         sizes = cgutils.unpack_tuple(builder, array.shape)[own.ndim > 1 :]
         found.append([builder.ptrtoint(array.data, WORD), *sizes])
@@ -92,10 +94,11 @@ def _hand_over(typing_context, words, view):
         place, differs = 0, ir.Constant(ir.IntType(1), 0)
         stores: list[Any] = []
         for own in _split(context, builder, view, arguments[1]):
-            there = builder.load(builder.gep(start, [ir.Constant(WORD, place)]))
-            differs = builder.or_(differs, builder.icmp_unsigned("!=", there, own[0]))
             stores += enumerate(own, place)
             place += len(own)
+        for n, word in stores:
+            there = builder.load(builder.gep(start, [ir.Constant(WORD, n)]))
+            differs = builder.or_(differs, builder.icmp_unsigned("!=", there, word))
         with builder.if_then(differs, likely=False):
             for n, word in stores:
                 builder.store(word, builder.gep(start, [ir.Constant(WORD, n)]))

@@ -1,7 +1,7 @@
 """What users write themselves and hand over: how a file names it, and how it is found again.
 
-A name is `module:name`, as an entry point's; a file adds a hash of the source. Comments, layout and the
-docstring do not count for the hash, nor does what the source calls.
+A name is `module:name`, as an entry point's; a file adds a hash of the source, decorators included. Comments,
+layout and the docstring do not count for the hash, nor does what the source calls.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import ast
 import hashlib
 import importlib
 import inspect
+import re
 import sys
 import textwrap
 from dataclasses import dataclass
@@ -40,19 +41,36 @@ def hash_own(thing: Any) -> str:
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(home)))
     except (OSError, TypeError, SyntaxError):  # typed in, or of an extension module
-        code = getattr(home, "__code__", None)
-        return hashlib.sha256(code.co_code if code else b"").hexdigest()[:12]
+        tree = None
+    if tree is None or "<" in home.__qualname__:  # several may be of one source
+        return hashlib.sha256(_describe_code(home).encode()).hexdigest()[:12]
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            node.decorator_list = []
-            if ast.get_docstring(node) is not None:
-                node.body = node.body[1:]
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node) is not None:
+            node.body = node.body[1:]
     return hashlib.sha256(ast.dump(tree).encode()).hexdigest()[:12]
+
+
+def _describe_code(home: Any) -> str:
+    """Return what tells functions apart that have no source of their own."""
+    code = getattr(home, "__code__", None)
+    if code is None:
+        return repr(home)
+    closure = [cell.cell_contents for cell in home.__closure__ or ()]
+    return repr((code.co_code, code.co_names, code.co_consts, home.__defaults__, closure))
 
 
 def is_own_name(text: object) -> bool:
     """Whether a text names what a user has written, `module:name` or `file.py:name`."""
     return isinstance(text, str) and all(text.rpartition(":")[::2])
+
+
+KEPT = re.compile(r"[\w.-]+:[\w.<>]+@[0-9a-f]{12}")
+
+
+def check_kept(text: str, what: str, error: type[Exception] = InputError) -> None:
+    """Refuse a name of a file that is not `module:name@hash`, such as a path: no file leads to another."""
+    if is_own_name(text) and not KEPT.fullmatch(text):
+        raise error(f"{what}: read {describe(text)}; expected module:name@hash in a file")
 
 
 def write_own(thing: Any) -> str:
@@ -82,16 +100,17 @@ def load_own(text: str, what: str, error: type[Exception] = InputError) -> Any:
         raise error(f"{shown}: read a path beside a hash; expected module:name@hash")
     try:
         found: Any = _import(place)
-        for part in attribute.split("."):
-            found = getattr(found, part)
-    except AttributeError:
-        raise error(f"{shown}: '{describe(place)}' has no '{describe(attribute)}'") from None
-    except Exception as caused:  # whatever a module of a user's raises
+    except (Exception, SystemExit) as caused:  # whatever a module of a user's raises
         reason = make_printable(f"{type(caused).__name__}: {caused}"[:200])
         raise error(
             f"{shown}: cannot be imported ({reason}); expected module:name or file.py:name"
         ) from None
-    own = getattr(found, "function", found)
+    try:
+        for part in attribute.split("."):
+            found = getattr(found, part)
+    except AttributeError:
+        raise error(f"{shown}: '{describe(place)}' has no '{describe(attribute)}'") from None
+    own = found if hasattr(found, "__qualname__") else getattr(found, "function", found)
     if expected and hash_own(own) != expected:
         raise error(
             f"{shown}: its source has changed since; read {hash_own(own)}, expected {expected}"
@@ -105,12 +124,13 @@ def _import(place: str) -> ModuleType:
     is_file = path.suffix == ".py"
     name, folder = (path.stem, path.resolve().parent) if is_file else (place, Path.cwd())
     main = sys.modules[MAIN]
-    if name == MAIN or Path(getattr(main, "__file__", None) or "").stem == name:
+    script = Path(getattr(main, "__file__", None) or "")
+    if name == MAIN or (script.stem == name and (not is_file or path.samefile(script))):
         return main
     if str(folder) not in sys.path:
         sys.path.append(str(folder))  # processes that are started find it, too
     module = importlib.import_module(name)
-    if is_file and not path.samefile(module.__file__ or ""):
+    if is_file and not path.samefile(getattr(module, "__file__", None) or ""):
         raise ImportError(f"another module is called {name}")
     return module
 
@@ -130,12 +150,16 @@ class Own(str):
     _thing: Any
 
     @classmethod
-    def of(cls, thing: Any, what: str) -> Own:
+    def of(cls, thing: Any, what: str, *, is_object: bool = False) -> Own:
         """Return what was handed over, or what a text names; that with a hash is found later."""
         if isinstance(thing, str):
             found = None if "@" in thing else load_own(thing, what, ConfigError)
         else:
             found = thing
+            if inspect.ismethod(found) or not (hasattr(found, "__qualname__") or is_object):
+                refuse(
+                    what, found, "a function or a class, by which files can name it", ConfigError
+                )
         own = cls(thing if found is None else write_own(found))
         own.what, own._thing = what, found
         return own
@@ -188,5 +212,6 @@ class OwnField(Field):
         if isinstance(value, Own):
             return value
         if callable(value) or is_own_name(value) or (self.of and isinstance(value, self.of)):
-            return Own.of(value, name)
+            is_object = self.of is not None and isinstance(value, self.of)
+            return Own.of(value, name, is_object=is_object)
         return super().read(name, value, error)

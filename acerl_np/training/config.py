@@ -23,7 +23,7 @@ from acerl_np.support.errors import ConfigError, PolicyError, make_printable
 from acerl_np.support.fields import Field, refuse
 from acerl_np.support.files import read_text
 from acerl_np.support.options import Options, Several, option
-from acerl_np.support.own import OwnField
+from acerl_np.support.own import OwnField, check_kept
 
 Form = Literal["network", "index"]
 SpreadName = Literal["one", "diagonal", "full"]
@@ -289,6 +289,10 @@ def are_shifts(instances: Sequence[Instance]) -> bool:
 
 def read_stored(stored: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of a training that an earlier version may have stored, for `Config.from_dict`."""
+    for name in ("objective", "cost", "ranking", "sampler"):
+        check_kept(stored.get(name) or "", name, ConfigError)
+    for feature in stored.get("features") or ():
+        check_kept(feature, "features", ConfigError)
     if stored.get("form") == "index":
         if "knowledge" in stored:
             raise ConfigError("an index policy of features that have gone; train again")

@@ -16,6 +16,8 @@ from acerl_np.evaluation.importance import list_parts
 from acerl_np.evaluation.tracing import trace_policy
 from acerl_np.evaluation.trials import METRICS
 from acerl_np.kernels.floor import Floor
+from acerl_np.problem.goal import Goal
+from acerl_np.support.own import write_own
 from acerl_np.support.processes import ProcessTeam
 
 RECORDS = acerl_np.load_suite("dmh-train")[:3]
@@ -50,6 +52,22 @@ def test_a_lookahead_over_a_rule():
     one, other = (
         acerl_np.evaluate_policy(Lookahead(base, history=RECORDS, futures=3), RECORDS, trials=1)
         for base in ("nearest", own_rules.near)
+    )
+    assert_same(one, other)
+
+
+@pytest.mark.parametrize("bases", [1, 2])
+def test_a_lookahead_over_a_feature(bases):
+    weights = [-0.5, -1.0]
+    one, other = (
+        acerl_np.evaluate_policy(
+            Lookahead(
+                IndexPolicy(weights, features=features), history=RECORDS, futures=2, bases=bases
+            ),
+            RECORDS,
+            trials=1,
+        )
+        for features in (["approach", "waiting"], ["approach", own_rules.waited])
     )
     assert_same(one, other)
 
@@ -109,6 +127,18 @@ def mean_of_nothing(floor, vehicle, task):
     return floor.mean("nothing", vehicle)
 
 
+def by_variable(floor, vehicle, task):
+    total = 0.0
+    for name in ("due", "slack"):
+        total += floor.mean(name, vehicle)
+    return total
+
+
+def raising(floor, vehicle, task):
+    assert task < 3
+    return floor.due(task)
+
+
 def swapped(floor, vehicle, task):
     if floor.queue() > 0:
         return floor.due(task) + floor.approach(task, vehicle)
@@ -131,6 +161,7 @@ def too_many(floor, vehicle, task):
         (text, "it returns no number", 0),
         (mean_of_nothing, "mean: read 'nothing'; expected a measure of a task", 0),
         (too_many, "too many positional arguments", 1),
+        (by_variable, "mean: read a variable; expected a name in quotes", 0),
     ],
 )
 def test_what_cannot_be_compiled_is_one_line(function, reason, line):
@@ -169,12 +200,17 @@ def test_what_is_not_there_is_no_number():
     ("make", "message"),
     [
         (lambda: acerl_np.rule(swapped), "approach: read a task as its vehicle .*, line"),
+        (lambda: acerl_np.rule(raising), "raising: raises or asserts"),
         (lambda: acerl_np.rule(helped), "due: read a vehicle as its task"),
         (lambda: acerl_np.rule(len), "rule len: expected a function of .floor, vehicle, task."),
         (lambda: acerl_np.rule(lambda floor: 0), "expected a function of"),
         (lambda: acerl_np.rule(vehicle="any")(unknown), "vehicle: read any; expected one of"),
         (lambda: acerl_np.feature(scale=0.0), "scale: read 0.0; expected a number above 0"),
         (lambda: acerl_np.feature(scale=1.0, unit="m"), "unit: read m; expected '' or 's'"),
+        (
+            lambda: acerl_np.feature(scale=2.0, unit="s")(own_rules.way.function),
+            "another one of this source has scale 0.4",
+        ),
         (lambda: acerl_np.feature(scale=1.0)(len), "feature len: expected a function"),
         (lambda: IndexPolicy([1.0], features=["own_rules:unmarked"]), "with @acerl_np.feature"),
         (lambda: IndexPolicy([1.0], features=[own_rules.near]), "features: read"),
@@ -248,6 +284,55 @@ def test_a_file_whose_feature_has_changed_or_gone_is_refused(tmp_path, monkeypat
     module.unlink()
     with pytest.raises(PolicyError, match="own_feature_of_a_test:mine: cannot be imported"):
         acerl_np.load_policy(tmp_path / "policy.npz")
+
+
+def test_keywords_compile():
+    named = acerl_np.rule(
+        lambda floor, vehicle, task: (
+            floor.metres(task=task, vehicle=vehicle) + 0.0 * floor.due(task=task)
+        )
+    )
+    expected = acerl_np.evaluate_policy("nearest", RECORDS, trials=1)
+    assert_same(acerl_np.evaluate_policy(named, RECORDS, trials=1), expected)
+
+
+def test_functions_of_one_source_are_told_apart():
+    def make(sign):
+        return acerl_np.feature(scale=1.0)(
+            lambda floor, vehicle, task: sign * floor.metres(vehicle, task)
+        )
+
+    near, far = make(-1.0), make(1.0)
+    assert near.name != far.name
+    one, other = (
+        acerl_np.evaluate_policy(IndexPolicy([1.0], features=[own]), RECORDS, trials=1)
+        for own in (near, far)
+    )
+    assert one.makespan.mean() < other.makespan.mean()
+    weights = {own_rules.way.name: -1.0, "slack": 2.0}
+    assert IndexPolicy.of_weights(**weights).theta.tolist() == [2.0, -1.0]
+
+
+def test_no_file_leads_to_another(tmp_path):
+    """Neither a path nor a name without a hash is followed, and a rule's file holds a rule."""
+    payload = tmp_path / "payload_of_a_test.py"
+    payload.write_text("raise SystemExit('was run')\n")
+    own_rules.near.save(tmp_path / "policy.npz")
+    arrays = {**np.load(tmp_path / "policy.npz")}
+    for name, message in (
+        (f"{payload}:f", "expected module:name@hash"),
+        ("own_rules:near", "expected module:name@hash"),
+        (write_own(own_rules.unmarked), "no function with @acerl_np.rule"),
+    ):
+        own = {k: v for k, v in arrays.items() if k not in ("kind", "format", "sha256", "form")}
+        with pytest.raises(PolicyError, match=message):
+            type(own_rules.near).from_arrays({**own, "function": np.array(name)})
+    arrays = IndexPolicy([1.0], features=[own_rules.way]).to_arrays()
+    arrays["features"] = np.frombuffer(f"{payload}:f".encode(), np.uint8)
+    with pytest.raises(PolicyError, match="expected module:name@hash"):
+        IndexPolicy.from_arrays(arrays)
+    with pytest.raises(acerl_np.ConfigError, match="expected module:name@hash"):
+        Goal.from_dict({"objective": f"{payload}:f"})
 
 
 def test_the_page_lists_what_a_floor_can_say():

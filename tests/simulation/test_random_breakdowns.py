@@ -547,7 +547,7 @@ def test_an_agent_of_ones_own_meets_the_same_trials(monkeypatch):
     with pytest.raises(ActionError, match="illegal"):
         evaluate_policy(lambda observation, mask: np.full(len(mask), 99), instances, trials=2)
     with pytest.raises(
-        PolicyError, match="policy: read 3; expected a policy, a rule's name, .*an object"
+        PolicyError, match=r"policy: read 3; expected a policy, a rule's name, .*an object"
     ):
         evaluate_policy(3, instances)
 
