@@ -13,8 +13,8 @@ for it. By default it is what all the trained policies were trained for, if that
 Policies are files written by acerl-np train, or names: FCFS, EDD, NVF, STD, LWT, AHP (a free vehicle is
 drawn, the rule picks its task), MIX (a random rule), Random (a random task), nearest, fcfs-nearest,
 edd-nearest, opentcs, assignment (what a control system does, which choose the vehicle, too), Static (the
-best fixed vehicle order and rule per vehicle on the records of --fit, not on those that judge it). --past
-adds past assignments as a row, played as by acerl-np records replay.
+best fixed vehicle order and rule per vehicle on the records of --fit, not on those that judge it), or a rule
+or policy of your own: mine.py:NAME or module:NAME (docs/extending.md). --past adds past assignments as a row, played as by acerl-np records replay.
 
 --lookahead N adds a row for each trained policy and rule that looks ahead: before each decision it plays
 its best assignments to the end of N sampled futures. How long a decision takes stands below the table.

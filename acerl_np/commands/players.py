@@ -101,6 +101,10 @@ def find_policy(name: str) -> BasePolicy | str:
     if name.endswith(".npz") or path_exists(name):
         policy: AnyPolicy = load_policy(name)
         return policy
+    if name.endswith(".py"):
+        raise PolicyError(
+            f"policy '{make_printable(name)}': no name; expected {make_printable(name)}:NAME"
+        )
     if is_own_name(name):
         return seat_policy(load_own(name, "policy", PolicyError))
     return find_policy_name(name)

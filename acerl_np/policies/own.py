@@ -34,32 +34,43 @@ PairFunction = Callable[[Floor, int, int], float]
 VehicleChoice = Literal["rule", "random"]
 
 
+REFUSED = {
+    "print": "prints; expected a value",
+    "random": "draws by another generator; expected floor.draw(vehicle, task)",
+}
+"""What no compiled function may ask for, and what is said of it."""
+
+
 def check_function(function: object, what: str) -> None:
-    """Refuse what is no function of a floor, a vehicle and a task."""
-    try:
-        n = len(inspect.signature(function).parameters)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        n = -1
-    if n != 3 or not inspect.isfunction(function):
-        name = describe(getattr(function, "__name__", function))
-        raise PolicyError(f"{what} {name}: expected a function of (floor, vehicle, task)")
-    if any(found.opname == "RAISE_VARARGS" for found in dis.get_instructions(function)):
-        line = function.__code__.co_firstlineno
+    """Refuse what is no function of a floor, a vehicle and a task, or does more than to say a value."""
+    name = describe(getattr(function, "__name__", function))
+    found = inspect.signature(function).parameters if inspect.isfunction(function) else ()
+    if not inspect.isfunction(function) or tuple(found) != ("floor", "vehicle", "task"):
         raise PolicyError(
-            f"{what} {name_own(function)}: raises or asserts, line {line}; expected a value"
+            f"{what} {name}: read parameters ({', '.join(found)}); expected a function of (floor, vehicle, "
+            "task) alone; constants stand above it"
         )
+    for instruction in dis.get_instructions(function):
+        is_name = instruction.opname.startswith("LOAD") and instruction.opname != "LOAD_CONST"
+        told = REFUSED.get(str(instruction.argval), "") if is_name else ""
+        if instruction.opname == "RAISE_VARARGS":
+            told = "raises or asserts; expected a value"
+        if told:
+            line = function.__code__.co_firstlineno
+            own = make_printable(inspect.getsourcefile(function) or "")
+            raise PolicyError(f"{what} {name}: {told} ({own}, line {line})")
     try_function(function)
 
 
-FUNCTIONS: dict[Any, PairFunction] = {}
-"""Users' functions by what `compile_pairs` made of them."""
+class _Mark(int):
+    """A vehicle or a task."""
 
 
-class _Vehicle(int):
+class _Vehicle(_Mark):
     """A vehicle, told from a task when a function is tried."""
 
 
-class _Task(int):
+class _Task(_Mark):
     """A task."""
 
 
@@ -68,18 +79,25 @@ class _Trial:
 
     def __getattr__(self, name: str) -> Callable[..., float]:
         method = getattr(Floor, name)
-        kinds = {"vehicle": _Task, "task": _Vehicle}  # each by what it must not be
 
-        def answer(*given: object) -> float:
-            own = inspect.signature(method).bind(self, *given).arguments
-            for parameter, wrong in kinds.items():
-                if isinstance(own.get(parameter), wrong):
-                    raise SwappedError(
-                        f"{name}: read a {wrong.__name__[1:].lower()} as its {parameter}"
-                    )
+        def answer(*given: object, **named: object) -> float:
+            own = inspect.signature(method).bind(self, *given, **named).arguments
+            for parameter, (meant, wrong) in MEANT.items():
+                if isinstance(read := own.get(parameter), wrong):
+                    read = type(read).__name__[1:].lower()
+                    raise SwappedError(f"{name}: read a {read}; expected a {meant} in its place")
             return 1
 
         return answer
+
+
+MEANT = {
+    "vehicle": ("vehicle", _Task),
+    "task": ("task", _Vehicle),
+    "a": ("site", _Mark),
+    "b": ("site", _Mark),
+}
+"""What each argument of a floor is, and what it must not be."""
 
 
 class SwappedError(Exception):
@@ -97,9 +115,12 @@ def try_function(function: PairFunction) -> None:
         raise PolicyError(
             f"{name_own(function)}: {error} ({make_printable(own)}, line {line})"
         ) from None
-    except Exception:
-        pass
+    except Exception:  # arithmetic with made-up numbers, above all
+        return
 
+
+FUNCTIONS: dict[Any, PairFunction] = {}
+"""Users' functions by what `compile_pairs` made of them."""
 
 _MADE: dict[tuple[PairFunction, bool], Any] = {}
 
@@ -132,13 +153,15 @@ def _explain(function: PairFunction, told: str) -> str:
     lines = [int(n) for path, n in found if own.endswith(path.lstrip("./"))]
     told = re.sub(r"\x1b\[[0-9;]*m", "", told)
     plain = [line.strip() for line in told.splitlines() if line.strip()]
-    known = (line for line in plain if re.search(r"TypeError: |positional|missing a req", line))
+    known = (line for line in plain if re.search(r"TypeError: mean:|too many positional", line))
     first = (
         line for line in plain if not re.search(r"Failed in|^During|^-|^def |^%|^entry:", line)
     )
     reason = next(known, next(first, told)).removeprefix("TypeError: ")
     if "Function(float64)" in reason:
-        reason = "it returns no number"
+        reason = "it returns no number, or not always"
+    if reason.startswith("Untyped global"):
+        reason += "; expected numbers, tuples, and helpers with @numba.njit"
     line = lines[-1] if lines else function.__code__.co_firstlineno
     text = make_printable(reason[:200])
     return f"{name_own(function)}: cannot be compiled: {text} ({make_printable(own)}, line {line})"

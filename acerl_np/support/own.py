@@ -103,7 +103,8 @@ def load_own(text: str, what: str, error: type[Exception] = InputError) -> Any:
     except (Exception, SystemExit) as caused:  # whatever a module of a user's raises
         reason = make_printable(f"{type(caused).__name__}: {caused}"[:200])
         raise error(
-            f"{shown}: cannot be imported ({reason}); expected module:name or file.py:name"
+            f"{shown}: cannot be imported ({reason}); expected "
+            + ("its module on Python's path or here" if expected else "module:name or file.py:name")
         ) from None
     try:
         for part in attribute.split("."):

@@ -139,6 +139,19 @@ def raising(floor, vehicle, task):
     return floor.due(task)
 
 
+def printing(floor, vehicle, task):
+    print(task)
+    return 0.0
+
+
+def randomly(floor, vehicle, task):
+    return np.random.random()  # noqa: NPY002
+
+
+def odd_place(floor, vehicle, task):
+    return floor.distance(floor.site(vehicle), task)
+
+
 def swapped(floor, vehicle, task):
     if floor.queue() > 0:
         return floor.due(task) + floor.approach(task, vehicle)
@@ -158,7 +171,7 @@ def too_many(floor, vehicle, task):
     ("function", "reason", "line"),
     [
         (unknown, "Unknown attribute 'nothing' of type Floor", 1),
-        (text, "it returns no number", 0),
+        (text, "it returns no number, or not always", 0),
         (mean_of_nothing, "mean: read 'nothing'; expected a measure of a task", 0),
         (too_many, "too many positional arguments", 1),
         (by_variable, "mean: read a variable; expected a name in quotes", 0),
@@ -199,10 +212,23 @@ def test_what_is_not_there_is_no_number():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: acerl_np.rule(swapped), "approach: read a task as its vehicle .*, line"),
+        (
+            lambda: acerl_np.rule(swapped),
+            "approach: read a task; expected a vehicle in its place .*, line",
+        ),
         (lambda: acerl_np.rule(raising), "raising: raises or asserts"),
-        (lambda: acerl_np.rule(helped), "due: read a vehicle as its task"),
-        (lambda: acerl_np.rule(len), "rule len: expected a function of .floor, vehicle, task."),
+        (lambda: acerl_np.rule(printing), "printing: prints; expected a value"),
+        (lambda: acerl_np.rule(randomly), "randomly: draws by another generator"),
+        (lambda: acerl_np.rule(odd_place), "distance: read a task; expected a site"),
+        (
+            lambda: acerl_np.rule(lambda floor, task, vehicle: 0.0),
+            "read parameters .floor, task, vehicle.",
+        ),
+        (lambda: acerl_np.rule(helped), "due: read a vehicle; expected a task"),
+        (
+            lambda: acerl_np.rule(len),
+            "rule len: read .*; expected a function of .floor, vehicle, task.",
+        ),
         (lambda: acerl_np.rule(lambda floor: 0), "expected a function of"),
         (lambda: acerl_np.rule(vehicle="any")(unknown), "vehicle: read any; expected one of"),
         (lambda: acerl_np.feature(scale=0.0), "scale: read 0.0; expected a number above 0"),
@@ -211,7 +237,7 @@ def test_what_is_not_there_is_no_number():
             lambda: acerl_np.feature(scale=2.0, unit="s")(own_rules.way.function),
             "another one of this source has scale 0.4",
         ),
-        (lambda: acerl_np.feature(scale=1.0)(len), "feature len: expected a function"),
+        (lambda: acerl_np.feature(scale=1.0)(len), "feature len: .*expected a function"),
         (lambda: IndexPolicy([1.0], features=["own_rules:unmarked"]), "with @acerl_np.feature"),
         (lambda: IndexPolicy([1.0], features=[own_rules.near]), "features: read"),
         (lambda: IndexPolicy([1.0], features=["own_rules:way@0123"]), "has changed since"),
