@@ -14,7 +14,8 @@ Policies are files written by acerl-np train, or names: FCFS, EDD, NVF, STD, LWT
 drawn, the rule picks its task), MIX (a random rule), Random (a random task), nearest, fcfs-nearest,
 edd-nearest, opentcs, assignment (what a control system does, which choose the vehicle, too), Static (the
 best fixed vehicle order and rule per vehicle on the records of --fit, not on those that judge it), or a rule
-or policy of your own: mine.py:NAME or module:NAME (docs/extending.md). --past adds past assignments as a row, played as by acerl-np records replay.
+or policy of your own: mine.py:NAME or module:NAME (docs/extending.md). --past adds past assignments as a
+row, played as by acerl-np records replay.
 
 --lookahead N adds a row for each trained policy and rule that looks ahead: before each decision it plays
 its best assignments to the end of N sampled futures. How long a decision takes stands below the table.

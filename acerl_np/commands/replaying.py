@@ -7,9 +7,9 @@ nothing, and holds the whole record.
 
 POLICY is a file written by acerl-np train, a name (acerl-np list rules shows them), or a rule or policy of
 your own, mine.py:NAME. INSTANCE is a task record or a bundled instance. --past shows past assignments, a CSV
-file task,vehicle,start as acerl-np records replay reads it, in the place of POLICY or beside it. The episode is
-one of those that acerl-np evaluate plays: trial 0 is the first of each seed's. --objective and --cost-limit
-are what Static is fitted for; the page shows the objective at the end.
+file task,vehicle,start as acerl-np records replay reads it, in the place of POLICY or beside it. The
+episode is one of those that acerl-np evaluate plays: trial 0 is the first of each seed's. --objective and
+--cost-limit are what Static is fitted for; the page shows the objective at the end.
 
 Examples
 --------
