@@ -170,8 +170,8 @@ MUTANTS = [
     Mutant(
         "kernels: the shortest trip is the shortest approach",
         "kernels/rules.py",
-        "distance[site, pickup] + loaded, truncates",
-        "distance[site, pickup], truncates",
+        "floor.pickup(task)) + floor.trip(task))",
+        "floor.pickup(task)))",
         BASELINES,
     ),
     Mutant(
@@ -182,10 +182,31 @@ MUTANTS = [
         BASELINES,
     ),
     Mutant(
+        "kernels: a user's rule takes the last of equals",
+        "kernels/own.py",
+        "if value < least or (value == least and comes_first):",
+        "if value <= least:",
+        "tests/kernels/test_deciders.py",
+    ),
+    Mutant(
+        "kernels: a user's rule asks beyond the fleet",
+        "kernels/floor.py",
+        "if 0 <= vehicle < self.problem.fleet.shape[1] and 0 <= task",
+        "if 0 <= vehicle and 0 <= task",
+        "tests/policies/test_own_rules.py",
+    ),
+    Mutant(
+        "files: a path in a policy is followed",
+        "policies/index.py",
+        'check_kept(name, "feature", PolicyError)',
+        "pass",
+        "tests/policies/test_own_rules.py",
+    ),
+    Mutant(
         "kernels: the longest waiting is the shortest",
         "kernels/rules.py",
-        "return -round_sum(now - state.waiting_since[b, task])",
-        "return round_sum(now - state.waiting_since[b, task])",
+        "return -floor.waiting(task)",
+        "return floor.waiting(task)",
         BASELINES,
     ),
     Mutant(
