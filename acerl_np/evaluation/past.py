@@ -23,8 +23,8 @@ def play_past(past: Sequence[Assignments], playing: Playing) -> Trials:
         random = item.instance.layout.has_random_breakdowns
         different = playing.trials if random else 1
         for key in stream_keys([item.instance], different, playing.seed):
-            outcome = replay_assignments(item, horizon=playing.horizon, key=key).outcome
-            played += [outcome] * (playing.trials // different)
+            replay = replay_assignments(item, horizon=playing.horizon, key=key, goal=playing.goal)
+            played += [replay.outcome] * (playing.trials // different)
     return Trials.of([item.instance for item in past], join_outcomes(played), playing.goal)
 
 

@@ -14,6 +14,7 @@ from acerl_np.kernels import state as S
 from acerl_np.kernels.baselines import play_assignments
 from acerl_np.kernels.state import Outcome, allocate_state, read_outcome
 from acerl_np.problem.assignments import Assignments
+from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.simulator import find_served
 from acerl_np.support.files import write_atomically
@@ -77,7 +78,11 @@ def plan_replay(assignments: Assignments) -> ReplayPlan:
 
 
 def replay_assignments(
-    assignments: Assignments, *, horizon: float | None = None, key: np.ndarray | None = None
+    assignments: Assignments,
+    *,
+    horizon: float | None = None,
+    key: np.ndarray | None = None,
+    goal: Goal = PAPER,
 ) -> Replay:
     """Play recorded assignments in the simulator.
 
@@ -88,7 +93,7 @@ def replay_assignments(
     """
     instance = assignments.instance
     n = instance.n_tasks
-    problem = build_problem([instance], horizon=horizon)
+    problem = build_problem([instance], horizon=horizon, goal=goal)
     state = allocate_state(problem, 1)
     if key is not None:
         state.breakdown_key[0] = key

@@ -10,12 +10,15 @@ import pytest
 
 import acerl_np
 from acerl_np import Config, InputError, PolicyError
+from acerl_np.evaluation.past import play_past
 from acerl_np.evaluation.tracing import trace_past, trace_policy
+from acerl_np.evaluation.trials import Playing
 from acerl_np.policies import reasons
 from acerl_np.policies.index import NAMES, IndexPolicy
 from acerl_np.policies.reasons import COMPARED, MOST
 from acerl_np.policies.rules import RULES, YARDSTICKS
 from acerl_np.problem.assignments import read_assignments
+from acerl_np.problem.goal import Goal
 from acerl_np.simulation.replay import replay_assignments
 
 
@@ -171,6 +174,8 @@ def test_past_assignments(instance, tmp_path):
     np.testing.assert_array_equal(again.finish, replayed.finish)
     assert len(again.decisions) == replayed.decisions
     assert {decision.reason.by for decision in again.decisions} == {"recorded"}
+    late = play_past([past], Playing(2, 0, goal=Goal("late")))
+    assert late.value.tolist() == [[100.0 * late.late[0, 0]] * 2]
 
 
 def test_random_breakdowns_are_those_of_the_trial(instance):
