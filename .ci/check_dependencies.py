@@ -48,6 +48,20 @@ def check_routes() -> None:
     assert Path("ring.png").read_bytes().startswith(b"\x89PNG")
 
 
+@acerl_np.rule
+def nearest(floor: acerl_np.Floor, vehicle: int, task: int) -> float:
+    """Return what the yardstick of this name compares."""
+    return floor.metres(vehicle, task) + 0.0 * floor.mean("due", vehicle)
+
+
+def check_own_rule(instance: acerl_np.Instance) -> None:
+    """Compile a rule, and find the choices of the package's own."""
+    own, built_in = (
+        acerl_np.evaluate_policy(policy, instance, trials=1) for policy in (nearest, "nearest")
+    )
+    assert own.makespan.tolist() == built_in.makespan.tolist()
+
+
 def check_training(instance: acerl_np.Instance) -> None:
     """Train with the library and with the program, and judge what was saved beside a rule."""
     config = acerl_np.Config(generations=2, population=8, hidden=(8,))
@@ -87,4 +101,5 @@ with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
     instance = acerl_np.load_instance("DMH-01")
     assert instance.n_tasks == 30, instance
     check_training(instance)
+    check_own_rule(instance)
     check_environment()
