@@ -31,7 +31,7 @@ def call_own(function, words, view, key, b, decision, n):
     ----------
     function : int or callable
     words : ndarray(uint64, (N_WORDS,)), scratch, zeros at first
-    view : NamedTuple of arrays and such tuples, which live as long as `words`
+    view : NamedTuple of arrays and such tuples; those at the place of earlier ones have their shapes
     key : ndarray(uint32, (4,))
     b, decision, n : int
     """
@@ -94,11 +94,10 @@ def _hand_over(typing_context, words, view):
         place, differs = 0, ir.Constant(ir.IntType(1), 0)
         stores: list[Any] = []
         for own in _split(context, builder, view, arguments[1]):
+            there = builder.load(builder.gep(start, [ir.Constant(WORD, place)]))
+            differs = builder.or_(differs, builder.icmp_unsigned("!=", there, own[0]))
             stores += enumerate(own, place)
             place += len(own)
-        for n, word in stores:
-            there = builder.load(builder.gep(start, [ir.Constant(WORD, n)]))
-            differs = builder.or_(differs, builder.icmp_unsigned("!=", there, word))
         with builder.if_then(differs, likely=False):
             for n, word in stores:
                 builder.store(word, builder.gep(start, [ir.Constant(WORD, n)]))
