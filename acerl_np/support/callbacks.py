@@ -31,7 +31,7 @@ def call_own(function, words, view, key, b, decision, n):
     ----------
     function : int or callable
     words : ndarray(uint64, (N_WORDS,)), scratch, zeros at first
-    view : NamedTuple of arrays and such tuples; those at the place of earlier ones have their shapes
+    view : NamedTuple of arrays and such tuples, at the place of earlier ones only with their shapes
     key : ndarray(uint32, (4,))
     b, decision, n : int
     """

@@ -102,6 +102,8 @@ class Team:
     def __init__(self, executor: Executor | None, *, time_limit: float | None = None) -> None:
         self._executor = executor
         self.time_limit = time_limit
+        # A client that has lost its scheduler does not know the address any more.
+        self._address = getattr(getattr(self._client, "scheduler", None), "address", "Dask")
 
     @property
     def _client(self) -> Any:
@@ -186,8 +188,9 @@ class Team:
             raise LostError(f"the executor has lost its workers: {told}") from error
         client = self._client
         if client is not None and (isinstance(error, CancelledError) or client.status == "closed"):
-            address = getattr(getattr(client, "scheduler", None), "address", "Dask")
-            raise WorkerError(f"{make_printable(str(address))}: the scheduler has gone") from error
+            raise WorkerError(
+                f"{make_printable(str(self._address))}: the scheduler has gone"
+            ) from error
         raise WorkerError(f"{what}: {told}") from error
 
     def _forget(self, given: dict[Future[Any], int]) -> None:
