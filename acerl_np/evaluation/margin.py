@@ -16,11 +16,9 @@ from acerl_np.policies.rules import YARDSTICKS
 from acerl_np.policies.static_search import StaticResult, find_static
 from acerl_np.problem.goal import Goal
 from acerl_np.problem.instance import Instance
+from acerl_np.problem.rules import TASK_RULES
 
-PAPER_RULES = ("FCFS", "EDD", "NVF", "STD", "LWT", "AHP")
-"""The paper's rules that the best one is chosen from; the others are draws."""
-
-RULES_TO_BEAT = (*PAPER_RULES, *YARDSTICKS)
+RULES_TO_BEAT = (*TASK_RULES, *YARDSTICKS)
 
 LITTLE_SHARE, LITTLE_SECONDS = 0.01, 1.0
 """Share of the objective, and what weighs as much as so many seconds, up to which there is little to win."""
@@ -121,7 +119,7 @@ def play_best_rule(instances: Sequence[Instance], playing: Playing) -> tuple[str
     """Return the best rule on these records and its trials; on the paper's records that of its own."""
     bundled = bundled_references()
     is_paper = all(item.content_hash in bundled for item in instances)
-    names = PAPER_RULES if is_paper else RULES_TO_BEAT
+    names = tuple(TASK_RULES) if is_paper else RULES_TO_BEAT
     results = {name: play_policy(name, instances, playing) for name in names}
     rule = choose_rule(results)
     return rule, results[rule]

@@ -56,17 +56,13 @@ def trace_policy(
     problem, key = _prepare(instance, trial, seed, horizon, goal)
     player = seat_policy(policy, [instance])
     if isinstance(player, str):
-        policy = find_policy_name(player)
-        if policy not in RULES:
-            raise PolicyError(f"{policy}: a plan is fitted on records; expected the plan itself")
-        player = RulePolicy(policy)
+        name = find_policy_name(player)
+        if name not in RULES:
+            raise PolicyError(f"{name}: a plan is fitted on records; expected the plan itself")
+        player = RulePolicy(name)
     player.check_fits(instance)
     if label is None:
-        label = (
-            policy
-            if isinstance(policy, str)
-            else getattr(player, "name", getattr(player, "form", "lookahead"))
-        )
+        label = getattr(player, "name", getattr(player, "form", "lookahead"))
     if isinstance(player, OwnPolicy):
         simulator = player.make_simulator([instance], key[np.newaxis], horizon=horizon, goal=goal)
         return trace_episode(label, instance, problem, key, _Own(player, simulator), goal)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from acerl_np.kernels import state as S
-from acerl_np.kernels.completion import find_free, time_loaded
+from acerl_np.kernels.completion import find_free, time_loaded, time_way
 from acerl_np.kernels.random import draw_uniform
 from acerl_np.kernels.state import (
     count_idle,
@@ -62,12 +62,14 @@ class Floor(NamedTuple):
     """A floor at a moment, as a rule or a feature sees it. It is only read.
 
     Vehicles and tasks are whole numbers: a vehicle's place in the layout's fleet, a task's in the record, or
-    live in the order in which the day's tasks came. Times are seconds, lengths metres.
+    live in the order in which the day's tasks came. Times are seconds, lengths metres. `b` is the row of the
+    episode, `i` that of its instance.
     """
 
     problem: Tables
     state: Rows
     b: int
+    i: int
     key: np.ndarray
     decision: int
 
@@ -77,7 +79,7 @@ class Floor(NamedTuple):
 
     def unit(self) -> float:
         """Time that a vehicle takes for the mean distance between two sites, s: a measure for any floor."""
-        return self.problem.unit[self.state.episode[self.b, S.EPISODE_INSTANCE], S.UNIT_SECONDS]
+        return self.problem.unit[self.i, S.UNIT_SECONDS]
 
     def queue(self) -> int:
         """How many tasks wait."""
@@ -89,8 +91,7 @@ class Floor(NamedTuple):
 
     def n_vehicles(self) -> int:
         """How many vehicles the fleet has."""
-        i = self.state.episode[self.b, S.EPISODE_INSTANCE]
-        return self.problem.instance[i, S.INSTANCE_N_VEHICLES]
+        return self.problem.instance[self.i, S.INSTANCE_N_VEHICLES]
 
     def free(self, vehicle: int) -> float:
         """Time until a vehicle is free, s: 0 if it is, inf if nobody knows."""
@@ -106,13 +107,11 @@ class Floor(NamedTuple):
 
     def speed(self, vehicle: int) -> float:
         """Speed of a vehicle, m/s."""
-        i = self.state.episode[self.b, S.EPISODE_INSTANCE]
-        return self.problem.fleet[i, vehicle, S.FLEET_SPEED]
+        return self.problem.fleet[self.i, vehicle, S.FLEET_SPEED]
 
     def capacity(self, vehicle: int) -> float:
         """Capacity of a vehicle, units of load; 0 for no limit."""
-        i = self.state.episode[self.b, S.EPISODE_INSTANCE]
-        return self.problem.fleet[i, vehicle, S.FLEET_CAPACITY]
+        return self.problem.fleet[self.i, vehicle, S.FLEET_CAPACITY]
 
     def site(self, vehicle: int) -> int:
         """Site that a vehicle has passed last, by its place in the layout."""
@@ -120,24 +119,19 @@ class Floor(NamedTuple):
 
     def pickup(self, task: int) -> int:
         """Site where a task is picked up."""
-        return self.problem.ends[
-            self.state.episode[self.b, S.EPISODE_INSTANCE], task, S.ENDS_PICKUP
-        ]
+        return self.problem.ends[self.i, task, S.ENDS_PICKUP]
 
     def delivery(self, task: int) -> int:
         """Site where a task is delivered."""
-        return self.problem.ends[
-            self.state.episode[self.b, S.EPISODE_INSTANCE], task, S.ENDS_DELIVERY
-        ]
+        return self.problem.ends[self.i, task, S.ENDS_DELIVERY]
 
     def arrival(self, task: int) -> float:
         """Time when a task arrived, s."""
-        i = self.state.episode[self.b, S.EPISODE_INSTANCE]
-        return self.problem.record[i, task, S.RECORD_ARRIVAL]
+        return self.problem.record[self.i, task, S.RECORD_ARRIVAL]
 
     def due(self, task: int) -> float:
         """Time when a task should be delivered, s."""
-        return find_due(self.problem, self.state.episode[self.b, S.EPISODE_INSTANCE], task)
+        return find_due(self.problem, self.i, task)
 
     def waiting(self, task: int) -> float:
         """Time that a task has waited, s; since a breakdown if one handed it back."""
@@ -145,27 +139,23 @@ class Floor(NamedTuple):
 
     def handling(self, task: int) -> float:
         """Time that loading and unloading take, s."""
-        i = self.state.episode[self.b, S.EPISODE_INSTANCE]
-        return self.problem.record[i, task, S.RECORD_HANDLING]
+        return self.problem.record[self.i, task, S.RECORD_HANDLING]
 
     def demand(self, task: int) -> float:
         """Load of a task, units."""
-        i = self.state.episode[self.b, S.EPISODE_INSTANCE]
-        return self.problem.record[i, task, S.RECORD_DEMAND]
+        return self.problem.record[self.i, task, S.RECORD_DEMAND]
 
     def priority(self, task: int) -> float:
         """Class of priority of a task; a vehicle is only asked about the highest that waits for it."""
-        i = self.state.episode[self.b, S.EPISODE_INSTANCE]
-        return self.problem.record[i, task, S.RECORD_PRIORITY]
+        return self.problem.record[self.i, task, S.RECORD_PRIORITY]
 
     def weight(self, task: int) -> float:
         """Weight of a task by its priority, 1 unless the goal says otherwise."""
-        return find_weight(self.problem, self.state.episode[self.b, S.EPISODE_INSTANCE], task)
+        return find_weight(self.problem, self.i, task)
 
     def distance(self, a: int, b: int) -> float:
         """Way from a site to another, m; inf where none leads."""
-        i = self.state.episode[self.b, S.EPISODE_INSTANCE]
-        return self.problem.distance[self.problem.instance[i, S.INSTANCE_LAYOUT], a, b]
+        return self.problem.distance[self.problem.instance[self.i, S.INSTANCE_LAYOUT], a, b]
 
     def trip(self, task: int) -> float:
         """Way from pickup to delivery, m."""
@@ -173,8 +163,7 @@ class Floor(NamedTuple):
 
     def whole(self, metres: float) -> float:
         """Length as the paper's rules count it, m: whole metres where the layout says so."""
-        i = self.state.episode[self.b, S.EPISODE_INSTANCE]
-        return measure_distance(metres, self.problem.instance[i, S.INSTANCE_TRUNCATES])
+        return measure_distance(metres, self.problem.instance[self.i, S.INSTANCE_TRUNCATES])
 
     def metres(self, vehicle: int, task: int) -> float:
         """Way from where a vehicle truly stands to the pickup, m."""
@@ -183,15 +172,12 @@ class Floor(NamedTuple):
 
     def approach(self, vehicle: int, task: int) -> float:
         """Time from where a vehicle truly stands to the pickup, s."""
-        metres, slowdown, _ = find_approach(
-            self.problem, self.state, self.b, vehicle, self.pickup(task)
-        )
-        return metres / self.speed(vehicle) + slowdown
+        here = np.int64(-1)
+        return time_way(self.problem, self.state, self.b, vehicle, here, self.pickup(task))
 
     def loaded(self, vehicle: int, task: int) -> float:
         """Time from pickup to delivery, handling included, s."""
-        i = self.state.episode[self.b, S.EPISODE_INSTANCE]
-        return time_loaded(self.problem, i, vehicle, task)
+        return time_loaded(self.problem, self.i, vehicle, task)
 
     def slack(self, vehicle: int, task: int) -> float:
         """Time to spare if the vehicle takes the task now, s; below 0 it is late."""
@@ -223,13 +209,11 @@ def make_mean(measure: Callable[..., float], of_pair: bool) -> Callable[..., flo
     """Return the method that takes the mean of one measure."""
 
     def mean(self, what, vehicle):
-        problem, state, b = self.problem, self.state, self.b
-        i = state.episode[b, S.EPISODE_INSTANCE]
-        priority = find_priority(problem, state, b, vehicle)
+        priority = find_priority(self.problem, self.state, self.b, vehicle)
         total, n = 0.0, 0
         for k in range(self.queue()):
-            task = state.pool[b, k]
-            if is_offered(problem, i, vehicle, task, priority):
+            task = self.state.pool[self.b, k]
+            if is_offered(self.problem, self.i, vehicle, task, priority):
                 n += 1
                 if of_pair:
                     total += measure(self, vehicle, task)

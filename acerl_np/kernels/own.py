@@ -82,7 +82,8 @@ def make_rating(function: Callable[[Floor, int, int], float]) -> Callable[..., N
     function = compile_inner(function)
 
     def rate(view, key, b, decision, n):
-        floor = with_guards(Floor(view.problem, view.state, b, key, decision))
+        i = view.state.episode[b, S.EPISODE_INSTANCE]
+        floor = with_guards(Floor(view.problem, view.state, b, i, key, decision))
         for k in range(n):  # should one raise, which ends the loop
             view.value[k] = np.nan
         for k in range(n):
@@ -149,7 +150,7 @@ def decide_by_own(problem, state, b, decider, row, key, decision):
     if pairs.n[0] > 1:  # else nothing is to be compared
         rate_pairs(problem, state, b, decider.rate, pairs, key, decision)
     else:
-        pairs.value[0] = 0.0
+        pairs.value[0] = np.nan
     best, least = 0, np.inf
     for k in range(pairs.n[0]):
         value = pairs.value[k] if pairs.value[k] == pairs.value[k] else np.inf

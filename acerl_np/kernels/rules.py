@@ -78,8 +78,8 @@ def lwt(floor, vehicle, task):
 @inner_kernel
 def rate_task(problem, state, b, v, rule, task, weights):
     """Return the key that `rule` gives a waiting task for vehicle v; `weights` are those of `weigh_ahp`."""
-    key = state.breakdown_key[b]
-    floor = with_methods(Floor(list_tables(problem), list_rows(state), b, key, 0))
+    i, key = state.episode[b, S.EPISODE_INSTANCE], state.breakdown_key[b]
+    floor = with_methods(Floor(list_tables(problem), list_rows(state), b, i, key, 0))
     if rule == FCFS:
         return fcfs(floor, v, task)
     if rule == EDD:

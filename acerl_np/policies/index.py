@@ -24,7 +24,7 @@ from acerl_np.kernels.index import Index
 from acerl_np.kernels.state import Problem
 from acerl_np.policies.files import AnyPolicy
 from acerl_np.policies.origin import Origin
-from acerl_np.policies.own import PairFunction, check_function, compile_pairs
+from acerl_np.policies.own import OWNERS, PairFunction, check_function, compile_pairs
 from acerl_np.support.errors import PolicyError, describe
 from acerl_np.support.numbers import is_real
 from acerl_np.support.own import check_kept, is_own_name, load_own, name_own, write_own
@@ -84,10 +84,6 @@ OWN: dict[str, Feature] = {}
 """Features of users that are known, by their names in files."""
 
 
-SEATED: dict[Any, Feature] = {}
-"""Features of users by what `compile_pairs` made of them."""
-
-
 def find_feature(name: str) -> Feature:
     """Return a feature by its name, a user's by `module:name@hash`; a `PolicyError` if there is none."""
     if name in NAMES:
@@ -104,7 +100,8 @@ def find_by_number(index: Index, k: int) -> Feature:
     """Return the feature of a number in `Index.used`."""
     if k < len(FEATURES):
         return FEATURES[k]
-    return SEATED[index.own[k - len(FEATURES)]]
+    owner: Feature = OWNERS[index.own[k - len(FEATURES)]]
+    return owner
 
 
 def check_features(given: object) -> tuple[str, ...]:
@@ -156,8 +153,7 @@ def seat_index(
     """Return what makes a worker's decider; users' features are compiled."""
     own = [feature for feature in map(find_feature, features) if feature.function]
     if own:
-        made = [compile_pairs(feature.function, problem) for feature in own]  # type: ignore[arg-type]
-        SEATED.update(zip(made, own, strict=True))
+        made = [compile_pairs(feature, problem) for feature in own]
         kind = np.uint64 if isinstance(made[0], int) else np.object_
         index = index._replace(own=np.array(made, kind))
     return lambda: make_index_decider(index, problem, greedy)

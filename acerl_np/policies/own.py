@@ -41,6 +41,12 @@ REFUSED = {
 """What no compiled function may ask for, and what is said of it."""
 
 
+def _locate(function: PairFunction, line: int | None = None) -> str:
+    """Return the file of a function, and a line, by default its first, as errors name them."""
+    own = make_printable(inspect.getsourcefile(function) or "")
+    return f"({own}, line {function.__code__.co_firstlineno if line is None else line})"
+
+
 def check_function(function: object, what: str) -> None:
     """Refuse what is no function of a floor, a vehicle and a task, or does more than to say a value."""
     name = describe(getattr(function, "__name__", function))
@@ -56,9 +62,7 @@ def check_function(function: object, what: str) -> None:
         if instruction.opname == "RAISE_VARARGS":
             told = "raises or asserts; expected a value"
         if told:
-            line = function.__code__.co_firstlineno
-            own = make_printable(inspect.getsourcefile(function) or "")
-            raise PolicyError(f"{what} {name}: {told} ({own}, line {line})")
+            raise PolicyError(f"{what} {name}: {told} {_locate(function)}")
     try_function(function)
 
 
@@ -111,28 +115,28 @@ def try_function(function: PairFunction) -> None:
             function(_Trial(), _Vehicle(0), _Task(1))  # type: ignore[arg-type]
     except SwappedError as error:
         line = error.__traceback__.tb_next.tb_lineno if error.__traceback__ else 0  # type: ignore[union-attr]
-        own = inspect.getsourcefile(function) or ""
-        raise PolicyError(
-            f"{name_own(function)}: {error} ({make_printable(own)}, line {line})"
-        ) from None
+        raise PolicyError(f"{name_own(function)}: {error} {_locate(function, line)}") from None
     except Exception:  # arithmetic with made-up numbers, above all
         return
 
 
-FUNCTIONS: dict[Any, PairFunction] = {}
-"""Users' functions by what `compile_pairs` made of them."""
+OWNERS: dict[Any, Any] = {}
+"""Rules and features of users by what `compile_pairs` made of them."""
 
 _MADE: dict[tuple[PairFunction, bool], Any] = {}
 
 
-def compile_pairs(function: PairFunction, problem: Problem, *, within: bool = False) -> Any:
-    """Return a user's function for `call_own`; any problem will do, as all have arrays of the same kinds.
+def compile_pairs(owner: Any, problem: Problem, *, within: bool = False) -> Any:
+    """Return the function of a rule or a feature for `call_own`.
+
+    Any problem will do, as all have arrays of the same kinds.
 
     Raises
     ------
     PolicyError
         If it cannot be compiled: numba's reason, and the line.
     """
+    function = owner.function
     if (function, within) not in _MADE:
         tables, rows = list_tables(problem), list_rows(allocate_state(problem, 1))
         asked = allocate_asked(1)
@@ -142,7 +146,7 @@ def compile_pairs(function: PairFunction, problem: Problem, *, within: bool = Fa
         except (numba.core.errors.NumbaError, TypeError) as error:
             raise PolicyError(_explain(function, str(error))) from None
         _MADE[function, within] = made
-        FUNCTIONS[made] = function
+    OWNERS[_MADE[function, within]] = owner
     return _MADE[function, within]
 
 
@@ -162,9 +166,8 @@ def _explain(function: PairFunction, told: str) -> str:
         reason = "it returns no number, or not always"
     if reason.startswith("Untyped global"):
         reason += "; expected numbers, tuples, and helpers with @numba.njit"
-    line = lines[-1] if lines else function.__code__.co_firstlineno
-    text = make_printable(reason[:200])
-    return f"{name_own(function)}: cannot be compiled: {text} ({make_printable(own)}, line {line})"
+    text, where = make_printable(reason[:200]), _locate(function, lines[-1] if lines else None)
+    return f"{name_own(function)}: cannot be compiled: {text} {where}"
 
 
 class OwnRule(AnyPolicy):
@@ -204,7 +207,7 @@ class OwnRule(AnyPolicy):
     def _prepare(
         self, problem: Problem, places: Sequence[Instance | Layout], greedy: bool
     ) -> tuple[Problem, Callable[[], OwnDecider]]:
-        rate = compile_pairs(self.function, problem, within=self._specialise)
+        rate = compile_pairs(self, problem, within=self._specialise)
         return problem, lambda: make_own_decider(rate, self.draws_vehicle, problem)
 
     def _find_misfit(self, layout: Layout) -> None:

@@ -15,7 +15,6 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
-from numba.np.arrayobj import populate_array
 
 from acerl_np.support.compiled import compile_inner, list_inlined, list_options
 
@@ -136,6 +135,8 @@ def _make_unpack(kind: Any) -> Any:
 
 
 def _make_array(context: Any, builder: Any, kind: Any, data: Any, sizes: list[Any]) -> Any:
+    from numba.np.arrayobj import populate_array  # slow to import, and needed to compile alone
+
     array = context.make_array(kind)(context, builder)
     width = context.get_abi_sizeof(context.get_data_type(kind.dtype))
     width = stride = context.get_constant(types.intp, width)

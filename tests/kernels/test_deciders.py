@@ -346,7 +346,7 @@ def test_a_floor_shows_what_the_slow_simulator_knows(world):
     decision = 0
     while not slow.done:
         tables, rows = list_tables(simulator.problem), list_rows(simulator.state)
-        floor = Watched(tables, rows, 0, key, decision)
+        floor = Watched(tables, rows, 0, 0, key, decision)
         scene = naive_index.Scene(slow, True)
         possible = naive_index.pairs(slow)
         pool = [find_task(slow, task) for task in slow.waiting]
