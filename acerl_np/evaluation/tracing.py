@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from acerl_np.kernels.baselines import assign_due
+from acerl_np.kernels.commitment import assign_task, find_waiting
 from acerl_np.kernels.deciders import Decider
 from acerl_np.kernels.episodes import decide_rows
-from acerl_np.kernels.events import assign_task, find_waiting, is_decision_due
 from acerl_np.kernels.futures import Ahead
+from acerl_np.kernels.offers import is_decision_due
 from acerl_np.kernels.state import IDLE, NEVER, VEHICLE_STATUS, Problem, State
 from acerl_np.policies.agent import AgentFunction, Chooses, OwnPolicy, seat_policy
 from acerl_np.policies.files import BasePolicy

@@ -20,11 +20,10 @@ from acerl_np.kernels.completion import (
     gather,
     keep_least,
 )
-from acerl_np.kernels.events import has_choice
 from acerl_np.kernels.network import draw_softmax
+from acerl_np.kernels.offers import find_priority, has_choice, is_offered
 from acerl_np.kernels.own import OwnPairs, allocate_asked, rate_pairs
 from acerl_np.kernels.random import draw_uniform
-from acerl_np.kernels.state import find_priority, is_offered
 from acerl_np.support.compiled import inner_kernel
 
 F = np.float32
@@ -151,7 +150,6 @@ def score_pairs(problem, state, b, index, row, pairs, key, decision):
 
     On a large floor those that `gather` looks at.
     """
-    i = state.episode[b, S.EPISODE_INSTANCE]
     own, n = pairs.completion, 0
     gather(problem, state, b, index.planned_breakdowns, own)
     for w in range(own.n[1]):
@@ -160,7 +158,7 @@ def score_pairs(problem, state, b, index, row, pairs, key, decision):
             continue
         priority = find_priority(problem, state, b, v)
         for k in range(own.n[0]):
-            if is_offered(problem, i, v, state.pool[b, own.position[k]], priority):
+            if is_offered(problem, state, b, v, state.pool[b, own.position[k]], priority):
                 pairs.place[n, 0], pairs.place[n, 1] = w, k
                 # Where no way leads from one part of a floor to another, others come first.
                 pairs.lead[n] = own.urgent[k] if own.reach[w, k] < np.inf else -1.0

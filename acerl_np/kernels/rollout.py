@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from acerl_np.kernels import state as S
-from acerl_np.kernels.events import advance_events, assign_task, find_waiting, start_episode
+from acerl_np.kernels.commitment import assign_task, find_waiting
+from acerl_np.kernels.events import advance_events, start_episode
 from acerl_np.kernels.observation import write_view
+from acerl_np.kernels.offers import find_priority, is_free, is_offered
 from acerl_np.kernels.rules import select_task
-from acerl_np.kernels.state import find_priority, is_offered
 from acerl_np.support.compiled import inner_kernel, kernel
 
 
@@ -58,8 +59,10 @@ def find_impossible(problem, state, rows, vehicles, tasks):
             or find_waiting(state, b, task) < 0
         ):
             return k
-        is_idle = state.vehicle[b, v, S.VEHICLE_STATUS] == S.IDLE
-        if not is_idle or not is_offered(problem, i, v, task, find_priority(problem, state, b, v)):
+        free = is_free(state, b, v)
+        if not free or not is_offered(
+            problem, state, b, v, task, find_priority(problem, state, b, v)
+        ):
             return k
     return -1
 
@@ -98,7 +101,7 @@ def list_pairs(problem, state, tasks, pairs):
         if state.episode[b, S.EPISODE_PHASE] != S.RUNNING:
             continue
         for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
-            is_idle = state.vehicle[b, v, S.VEHICLE_STATUS] == S.IDLE
+            free = is_free(state, b, v)
             priority = find_priority(problem, state, b, v)
             for k in range(state.episode[b, S.EPISODE_POOL_SIZE]):
                 task = state.pool[b, k]
@@ -106,4 +109,4 @@ def list_pairs(problem, state, tasks, pairs):
                 slot = own - 1 if own > 0 else k
                 if slot < n_slots:
                     tasks[b, slot] = task
-                    pairs[b, v, slot] = is_idle and is_offered(problem, i, v, task, priority)
+                    pairs[b, v, slot] = free and is_offered(problem, state, b, v, task, priority)

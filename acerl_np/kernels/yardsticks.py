@@ -11,8 +11,9 @@ import numpy as np
 from acerl_np.kernels import state as S
 from acerl_np.kernels.baselines import RANDOM
 from acerl_np.kernels.matching import match_rows
-from acerl_np.kernels.state import count_idle, find_due, find_priority, is_offered, round_sum
-from acerl_np.kernels.ways import find_approach
+from acerl_np.kernels.offers import count_free, find_priority, is_free, is_offered
+from acerl_np.kernels.state import find_due, round_sum
+from acerl_np.kernels.ways import find_approach, find_delay, find_rest
 from acerl_np.support.compiled import inner_kernel, kernel
 
 NEAREST, FCFS_NEAREST, EDD_NEAREST, OPENTCS, ASSIGNMENT = range(RANDOM + 1, RANDOM + 6)
@@ -26,8 +27,11 @@ NO_PAIR = np.int64(2**50)
 
 
 @inner_kernel
-def rate_pair(problem, state, b, rule, v, task, metres, slowdown):
-    """Return what a yardstick compares first, the least is the best: m, or s; `metres` are the approach."""
+def rate_pair(problem, state, b, rule, v, task, metres, approach, slowdown):
+    """Return what a yardstick compares first, the least is the best: m, or s.
+
+    `metres` are the way to the pickup, `approach` those of them from where the vehicle sets out.
+    """
     i = state.episode[b, S.EPISODE_INSTANCE]
     if rule == NEAREST:
         return metres
@@ -36,7 +40,7 @@ def rate_pair(problem, state, b, rule, v, task, metres, slowdown):
     if rule != ASSIGNMENT:
         return find_due(problem, i, task)
     waited = np.float64(state.episode[b, S.EPISODE_TIME]) - state.waiting_since[b, task]
-    seconds = metres / problem.fleet[i, v, S.FLEET_SPEED] + slowdown
+    seconds = find_delay(state, b, v) + (approach / problem.fleet[i, v, S.FLEET_SPEED] + slowdown)
     return round_sum(seconds - WAITING_WEIGHT * waited)
 
 
@@ -64,22 +68,23 @@ def compare_pairs(problem, state, b, decider):
     """
     i = state.episode[b, S.EPISODE_INSTANCE]
     rule = decider.rule
-    scarce = count_idle(problem, state, b) < state.episode[b, S.EPISODE_POOL_SIZE]
+    scarce = count_free(problem, state, b) < state.episode[b, S.EPISODE_POOL_SIZE]
     best_v, best_k, best = np.int64(-1), np.int64(-1), (np.inf, np.inf, np.inf, np.inf)
     for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
-        is_idle = state.vehicle[b, v, S.VEHICLE_STATUS] == S.IDLE
-        priority = find_priority(problem, state, b, v) if is_idle else 0.0
+        free = is_free(state, b, v)
+        priority = find_priority(problem, state, b, v) if free else 0.0
         for k in range(state.episode[b, S.EPISODE_POOL_SIZE]):
             task = state.pool[b, k]
             decider.value[v, k] = np.inf
-            if not is_idle or not is_offered(problem, i, v, task, priority):
+            if not free or not is_offered(problem, state, b, v, task, priority):
                 continue
             pickup = problem.ends[i, task, S.ENDS_PICKUP]
-            metres, slowdown, _ = find_approach(problem, state, b, v, pickup)
-            if metres == np.inf:
+            approach, slowdown, _ = find_approach(problem, state, b, v, pickup)
+            if approach == np.inf:
                 continue
-            metres = round_sum(metres)
-            value = rate_pair(problem, state, b, rule, v, task, metres, slowdown)
+            approach = round_sum(approach)
+            metres = round_sum(find_rest(state, b, v) + approach)
+            value = rate_pair(problem, state, b, rule, v, task, metres, approach, slowdown)
             decider.value[v, k] = value
             arrival = problem.record[i, task, S.RECORD_ARRIVAL]
             own = order_pair(rule, scarce, v, k, value, arrival, metres)

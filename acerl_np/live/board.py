@@ -198,6 +198,7 @@ class Board:
         is_out = vehicle.service == OUT and vehicle.status == S.IDLE
         row = self.state.vehicle[0, v]
         row[S.VEHICLE_STATUS] = S.BROKEN if is_out else vehicle.status
+        row[S.VEHICLE_STAND_SITE] = -1
         row[S.VEHICLE_SITE] = row[S.VEHICLE_EDGE_FROM] = vehicle.site
         self.clock.finish[v], self.clock.broke[v] = vehicle.finish, vehicle.broke
         self.n_ready += vehicle.is_ready - before.is_ready

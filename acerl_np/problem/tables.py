@@ -142,7 +142,9 @@ def _check_size(floors: _Floors, n: int, n_tasks: int, fleet: int, n_breakdowns:
         )
 
 
-def _allocate_rows(n: int, n_tasks: int, fleet: int, n_breakdowns: int) -> dict[str, np.ndarray]:
+def _allocate_rows(
+    n: int, n_tasks: int, fleet: int, n_breakdowns: int, n_berths: int = 0
+) -> dict[str, np.ndarray]:
     """Return room for instances by the names of `Problem`, with no task in it yet."""
     room: dict[str, np.ndarray] = {
         "instance": np.zeros((n, state.N_INSTANCE_FIELDS), np.int64),
@@ -150,12 +152,17 @@ def _allocate_rows(n: int, n_tasks: int, fleet: int, n_breakdowns: int) -> dict[
         "record": np.zeros((n, n_tasks, state.N_RECORD_FIELDS)),
         "arrival_tick": np.full((n, n_tasks), NEVER),
         "fleet": np.zeros((n, fleet, state.N_FLEET_FIELDS)),
+        "battery": np.zeros((n, fleet, state.N_BATTERY_FIELDS), np.int64),
+        "berth": np.zeros((n, n_berths, state.N_BERTH_FIELDS), np.int64),
         "start_site": np.zeros((n, fleet), np.int32),
         "breakdown": np.zeros((n, fleet, n_breakdowns, state.N_BREAKDOWN_FIELDS), np.int64),
         "scaling": np.zeros((n, state.N_SCALING_FIELDS)),
         "unit": np.ones((n, state.N_UNIT_FIELDS)),
     }
-    room["instance"][:, state.INSTANCE_HORIZON] = NEVER
+    room["instance"][:, state.INSTANCE_HORIZON] = room["instance"][:, state.INSTANCE_PARK_AFTER] = (
+        NEVER
+    )
+    room["instance"][:, state.INSTANCE_MAX_CHANGES] = -1
     room["breakdown"][..., state.BREAKDOWN_TICK] = NEVER
     room["fleet"][..., state.FLEET_SPEED] = 1.0
     room["fleet"][..., state.FLEET_SLOWDOWN] = -1.0
@@ -216,7 +223,11 @@ def allocate_variants(
     """
     tasks = n_tasks or problem.record.shape[1]
     room = _allocate_rows(
-        n, tasks, problem.fleet.shape[1], n_breakdowns or problem.breakdown.shape[2]
+        n,
+        tasks,
+        problem.fleet.shape[1],
+        n_breakdowns or problem.breakdown.shape[2],
+        problem.berth.shape[1],
     )
     return problem._replace(**room)
 

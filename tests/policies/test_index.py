@@ -24,12 +24,7 @@ from acerl_np import (
     load_policy,
     load_suite,
 )
-from acerl_np.kernels.state import (
-    EPISODE_POOL_SIZE,
-    RECORD_DEMAND,
-    RECORD_PRIORITY,
-    TASK_VEHICLE,
-)
+from acerl_np.kernels.state import EPISODE_POOL_SIZE, RECORD_DEMAND, RECORD_PRIORITY, TASK_VEHICLE
 from acerl_np.policies.index import FEATURES, NAMES, START, start_weights
 from acerl_np.policies.origin import Origin
 from acerl_np.simulation.arena import stream_keys
