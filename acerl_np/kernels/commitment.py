@@ -6,9 +6,9 @@ import numpy as np
 
 from acerl_np.kernels import state as S
 from acerl_np.kernels.energy import set_level
-from acerl_np.kernels.state import count_ticks, find_weight
-from acerl_np.kernels.trips import find_turn, set_out
-from acerl_np.kernels.ways import count_trip
+from acerl_np.kernels.state import find_weight
+from acerl_np.kernels.trips import find_turn, finish_edge, set_out
+from acerl_np.kernels.ways import count_errand, count_trip
 from acerl_np.support.compiled import inner_kernel, kernel
 
 
@@ -103,11 +103,15 @@ def recall_vehicle(problem, state, b, v):
     leave_way(problem, state, b, v)
     stand, tick = vehicle[S.VEHICLE_STAND_SITE], vehicle[S.VEHICLE_STAND_TICK]
     vehicle[S.VEHICLE_SINCE] = tick
-    vehicle[S.VEHICLE_EVENT_TICK] = tick
-    vehicle[S.VEHICLE_DESTINATION] = stand
     if tick > now:
+        finish_edge(problem, state, b, v)
         vehicle[S.VEHICLE_STATUS] = S.ROAMING
-        vehicle[S.VEHICLE_LEG] = S.JOINING
+        vehicle[S.VEHICLE_EVENT_TICK] = tick
+        vehicle[S.VEHICLE_TRIP_SITE], vehicle[S.VEHICLE_TRIP_TICK] = stand, tick
+        vehicle[S.VEHICLE_TRIP_FROM] = vehicle[S.VEHICLE_STAND_FROM]
+        state.place[b, v, S.PLACE_TRIP_METRES] = state.place[b, v, S.PLACE_TRIP_SLOWDOWN] = 0.0
+        state.place[b, v, S.PLACE_TRIP_REACHED] = state.place[b, v, S.PLACE_STAND_REACHED]
+        state.place[b, v, S.PLACE_TRIP_PACE] = state.place[b, v, S.PLACE_STAND_PACE]
     else:
         vehicle[S.VEHICLE_STATUS] = S.IDLE
         vehicle[S.VEHICLE_SITE] = stand
@@ -180,11 +184,12 @@ def send_vehicle(problem, state, b, v, status, site):
     note_leaving(state, b, v)
     vehicle[S.VEHICLE_STATUS] = status
     vehicle[S.VEHICLE_DESTINATION] = site
+    halted = vehicle[S.VEHICLE_HALTED_TOWARDS] >= 0
     metres, slowdown, leaves = set_out(problem, state, b, v, site)
     usage[S.USAGE_DRIVEN] += metres
     usage[S.USAGE_EMPTY] += metres
-    ticks = count_ticks(metres / problem.fleet[i, v, S.FLEET_SPEED] + slowdown)
-    vehicle[S.VEHICLE_EVENT_TICK] = leaves + max(np.int64(1), ticks)
+    ticks = count_errand(problem, i, v, metres, slowdown, not halted)
+    vehicle[S.VEHICLE_EVENT_TICK] = leaves + ticks
 
 
 @kernel

@@ -16,9 +16,9 @@ from acerl_np.kernels.energy import (
     has_energy,
     set_level,
 )
-from acerl_np.kernels.state import count_ticks, may_carry
+from acerl_np.kernels.state import may_carry
 from acerl_np.kernels.trips import find_turn, set_stand
-from acerl_np.kernels.ways import find_approach
+from acerl_np.kernels.ways import count_errand, find_approach
 from acerl_np.support.compiled import inner_kernel, kernel
 
 
@@ -33,7 +33,16 @@ def mark_free(problem, state, b, v):
         if find_level(problem, state, b, v, now) < problem.battery[i, v, S.BATTERY_RESUME]:
             return
         if status != S.TO_CHARGER:
-            set_stand(state, b, v, vehicle[S.VEHICLE_SITE], now, np.float64(now), 0.0)
+            set_stand(
+                state,
+                b,
+                v,
+                vehicle[S.VEHICLE_SITE],
+                vehicle[S.VEHICLE_SITE],
+                now,
+                np.float64(now),
+                0.0,
+            )
             return
     if S.ROAMING <= status <= S.TO_CHARGER:
         find_turn(problem, state, b, v)
@@ -235,8 +244,8 @@ def find_charger(problem, state, b, v, needed):
             continue
         if level >= problem.battery[i, v, S.BATTERY_FULL] and stands_at(state, b, v, site):
             continue
-        ticks = count_ticks(metres / problem.fleet[i, v, S.FLEET_SPEED] + slowdown)
-        arrival = now + max(np.int64(1), ticks)
+        halted = state.vehicle[b, v, S.VEHICLE_HALTED_TOWARDS] >= 0
+        arrival = now + count_errand(problem, i, v, metres, slowdown, not halted)
         places = problem.berth[i, k, S.BERTH_PLACES]
         start = find_start(problem, state, b, v, site, places, arrival)
         if start < earliest:

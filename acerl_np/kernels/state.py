@@ -142,7 +142,7 @@ GOAL_OBJECTIVE, GOAL_COST = range(N_GOAL_ROWS)
 N_TASK_FIELDS = 4
 TASK_VEHICLE, TASK_START, TASK_FINISH, TASK_CHANGES = range(N_TASK_FIELDS)
 
-N_VEHICLE_FIELDS = 28
+N_VEHICLE_FIELDS = 30
 (
     VEHICLE_STATUS,
     VEHICLE_SITE,
@@ -163,8 +163,10 @@ N_VEHICLE_FIELDS = 28
     VEHICLE_DESTINATION,
     VEHICLE_TRIP_TICK,
     VEHICLE_TRIP_SITE,
+    VEHICLE_TRIP_FROM,
     VEHICLE_LOADED_TICK,
     VEHICLE_STAND_SITE,
+    VEHICLE_STAND_FROM,
     VEHICLE_STAND_TICK,
     VEHICLE_SINCE,
     VEHICLE_LEFT_SITE,
@@ -322,9 +324,10 @@ class State(NamedTuple):
         VEHICLE_EDGE_TICK, VEHICLE_EDGE_END_TICK : when it entered and when it leaves that edge
         VEHICLE_ROUTE_INDEX : index of VEHICLE_EDGE_TO in `Problem.route_sites`, or -1
         VEHICLE_DESTINATION : end of a way without a task
-        VEHICLE_TRIP_TICK, VEHICLE_TRIP_SITE : when the present way begins, and the first site on it
+        VEHICLE_TRIP_TICK, VEHICLE_TRIP_SITE, VEHICLE_TRIP_FROM : when the present way begins, the first site on
+            it, and the one before if it is still on the edge between
         VEHICLE_LOADED_TICK : when its task is loaded
-        VEHICLE_STAND_SITE, VEHICLE_STAND_TICK : of a vehicle that is free, yet not idle, where it sets out to
+        VEHICLE_STAND_SITE, VEHICLE_STAND_FROM, VEHICLE_STAND_TICK : of a vehicle that is free, yet not idle, where it sets out to
             a task and when it is there; -1 of any other
         VEHICLE_SINCE : when it became idle, or came to a charger
         VEHICLE_LEFT_SITE, VEHICLE_LEFT_TICK : the place that it left last, and when

@@ -6,7 +6,7 @@ import numpy as np
 
 from acerl_np.kernels import state as S
 from acerl_np.kernels.state import count_ticks
-from acerl_np.kernels.ways import find_approach, find_delay, find_pace, slow_part
+from acerl_np.kernels.ways import find_approach, find_delay, find_pace, find_rest, slow_part
 from acerl_np.support.compiled import inner_kernel, kernel
 
 
@@ -92,13 +92,33 @@ def locate_vehicle(problem, state, b, v, tick):
                 k += 1
             enter_edge(problem, state, b, v, site, k, reached)
         elif vehicle[S.VEHICLE_LEG] in (S.JOINING, S.TO_PICKUP):
-            leg = S.TO_PICKUP if vehicle[S.VEHICLE_LEG] == S.JOINING else S.TO_DELIVERY
+            leg = S.TO_DELIVERY
+            if vehicle[S.VEHICLE_LEG] == S.JOINING:
+                leg = S.TO_PICKUP
+                vehicle[S.VEHICLE_HIDDEN] = False
             start_leg(problem, state, b, v, leg, site, reached)
         else:
             vehicle[S.VEHICLE_LEG] = S.ARRIVED
             vehicle[S.VEHICLE_EDGE_FROM] = site
     if not vehicle[S.VEHICLE_HIDDEN]:
         vehicle[S.VEHICLE_SITE] = vehicle[S.VEHICLE_EDGE_FROM]
+
+
+@inner_kernel
+def finish_edge(problem, state, b, v):
+    """Set vehicle v on what is left of the edge to the site where it may turn."""
+    i, now = state.episode[b, S.EPISODE_INSTANCE], state.episode[b, S.EPISODE_TIME]
+    vehicle = state.vehicle[b, v]
+    origin, site = vehicle[S.VEHICLE_STAND_FROM], vehicle[S.VEHICLE_STAND_SITE]
+    is_first = site == vehicle[S.VEHICLE_TRIP_SITE] and origin == vehicle[S.VEHICLE_TRIP_FROM]
+    vehicle[S.VEHICLE_REVERSED] &= is_first
+    vehicle[S.VEHICLE_HIDDEN] = vehicle[S.VEHICLE_REVERSED]
+    vehicle[S.VEHICLE_LEG], vehicle[S.VEHICLE_DESTINATION] = S.JOINING, site
+    vehicle[S.VEHICLE_ROUTE_INDEX] = -1
+    length = problem.edge_length[problem.instance[i, S.INSTANCE_LAYOUT], origin, site]
+    rest = min(length, find_rest(state, b, v))
+    set_on_edge(problem, state, b, v, origin, site, now, length, rest)
+    vehicle[S.VEHICLE_EDGE_END_TICK] = vehicle[S.VEHICLE_STAND_TICK]
 
 
 @inner_kernel
@@ -120,14 +140,14 @@ def set_out(problem, state, b, v, target):
         tick += np.int64(find_delay(state, b, v))
         place[S.PLACE_TRIP_REACHED] = place[S.PLACE_STAND_REACHED]
         place[S.PLACE_TRIP_PACE] = place[S.PLACE_STAND_PACE]
-        vehicle[S.VEHICLE_STAND_SITE] = -1
-        vehicle[S.VEHICLE_TRIP_SITE], vehicle[S.VEHICLE_TRIP_TICK] = stand, tick
         if tick > now:
-            vehicle[S.VEHICLE_LEG], vehicle[S.VEHICLE_DESTINATION] = S.JOINING, stand
+            finish_edge(problem, state, b, v)
         else:
-            vehicle[S.VEHICLE_HIDDEN] = False
-            vehicle[S.VEHICLE_REVERSED] = False
+            vehicle[S.VEHICLE_HIDDEN] = vehicle[S.VEHICLE_REVERSED] = False
             start_leg(problem, state, b, v, S.TO_PICKUP, stand, now)
+        vehicle[S.VEHICLE_TRIP_SITE], vehicle[S.VEHICLE_TRIP_TICK] = stand, tick
+        vehicle[S.VEHICLE_TRIP_FROM] = vehicle[S.VEHICLE_STAND_FROM]
+        vehicle[S.VEHICLE_STAND_SITE] = -1
         return metres, slowdown, tick
     site, ahead = vehicle[S.VEHICLE_SITE], vehicle[S.VEHICLE_HALTED_TOWARDS]
     done = place[S.PLACE_HALTED_AT]
@@ -145,7 +165,7 @@ def set_out(problem, state, b, v, target):
     length = problem.edge_length[problem.instance[i, S.INSTANCE_LAYOUT], site, ahead]
     origin, end, rest = (ahead, site, done) if turns else (site, ahead, length - done)
     set_on_edge(problem, state, b, v, origin, end, now, length, rest)
-    vehicle[S.VEHICLE_TRIP_SITE] = end
+    vehicle[S.VEHICLE_TRIP_SITE], vehicle[S.VEHICLE_TRIP_FROM] = end, origin
     place[S.PLACE_TRIP_METRES] = rest
     place[S.PLACE_TRIP_SLOWDOWN] = slow_part(problem, i, v, origin, end, rest)
     place[S.PLACE_TRIP_PACE] = find_pace(problem, i, v, origin, end)
@@ -154,8 +174,9 @@ def set_out(problem, state, b, v, target):
 
 
 @inner_kernel
-def set_stand(state, b, v, site, tick, reached, pace):
-    """Write that vehicle v may turn at a site, from a tick on; it reaches it at a moment, at this pace."""
+def set_stand(state, b, v, origin, site, tick, reached, pace):
+    """Write that v may turn at a site, from a tick on; it comes from `origin`, at a moment, at this pace."""
+    state.vehicle[b, v, S.VEHICLE_STAND_FROM] = origin
     state.vehicle[b, v, S.VEHICLE_STAND_SITE] = site
     state.vehicle[b, v, S.VEHICLE_STAND_TICK] = tick
     state.place[b, v, S.PLACE_STAND_REACHED] = reached
@@ -173,6 +194,7 @@ def find_turn(problem, state, b, v):
     if vehicle[S.VEHICLE_TASK] >= 0:
         end = np.int64(problem.ends[i, vehicle[S.VEHICLE_TASK], S.ENDS_PICKUP])
     start, site = vehicle[S.VEHICLE_TRIP_TICK], vehicle[S.VEHICLE_TRIP_SITE]
+    origin = vehicle[S.VEHICLE_TRIP_FROM]
     metres, slowdown = place[S.PLACE_TRIP_METRES], place[S.PLACE_TRIP_SLOWDOWN]
     reached, pace = place[S.PLACE_TRIP_REACHED], place[S.PLACE_TRIP_PACE]
     speed = problem.fleet[i, v, S.FLEET_SPEED]
@@ -190,5 +212,5 @@ def find_turn(problem, state, b, v):
         pace = find_pace(problem, i, v, site, following)
         reached = np.float64(start) + metres / speed + slowdown
         tick = min(vehicle[S.VEHICLE_EVENT_TICK], start + count_ticks(metres / speed + slowdown))
-        site = following
-    set_stand(state, b, v, site, max(now, tick), reached, pace)
+        origin, site = site, following
+    set_stand(state, b, v, origin, site, max(now, tick), reached, pace)

@@ -136,6 +136,14 @@ def count_trip(problem, i, v, task, metres, slowdown, truncates):
 
 
 @inner_kernel
+def count_errand(problem, i, v, metres, slowdown, truncates):
+    """Return the ticks of vehicle v on a way without a task, of so many metres and slowed down."""
+    if truncates:
+        metres = measure_distance(metres, problem.instance[i, S.INSTANCE_TRUNCATES])
+    return max(np.int64(1), count_ticks(metres / problem.fleet[i, v, S.FLEET_SPEED] + slowdown))
+
+
+@inner_kernel
 def count_way(problem, i, v, a, b):
     """Return the ticks of vehicle v without a load from site a to site b, `NEVER` where no way leads."""
     metres = problem.distance[problem.instance[i, S.INSTANCE_LAYOUT], a, b]

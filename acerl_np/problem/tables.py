@@ -17,11 +17,15 @@ from acerl_np.problem.breakdown_limits import check_tries, find_last_tick
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import MAX_TASK_SLOTS, MAX_VEHICLES, Layout
+from acerl_np.problem.parts import BATTERY
 from acerl_np.problem.rules import PAPER_RULES
 from acerl_np.problem.scaling import check_scaling, find_scaling
 from acerl_np.problem.slots import POOL, Slots, place_tasks
 from acerl_np.support.errors import InputError
 from acerl_np.support.fields import Field
+
+BATTERY_FIELDS = tuple(BATTERY)
+"""In the order of the kernels."""
 
 MAX_TABLE_BYTES = 4 * 2**30
 """Largest sum of the tables of one batch of instances."""
@@ -79,7 +83,8 @@ def build_problem(
     scaling = find_scaling(instances) if scaling is None else check_scaling(scaling)
     if task_slots is None:
         task_slots = max(len(slots.ids), *(layout.task_slots for layout in floors.layouts))
-    room = _allocate_rows(len(instances), n_tasks, fleet, n_breakdowns)
+    n_berths = max(len(_list_berths(instance.layout)) for instance in instances)
+    room = _allocate_rows(len(instances), n_tasks, fleet, n_breakdowns, n_berths)
     problem = _stack_layouts(floors, room, scaling, task_slots, goal)
     if horizon is not None:
         problem.instance[:, state.INSTANCE_HORIZON] = int(horizon)
@@ -314,6 +319,30 @@ def _fill_fleet(
             fleet[state.FLEET_MEAN_REPAIR] = model.mean_time_to_repair
         problem.start_site[i, v] = layout.site_index[vehicle.start]
     _fill_breakdowns(problem.breakdown[i], layout)
+    _fill_errands(problem, i, layout)
+
+
+def _list_berths(layout: Layout) -> list[tuple[int, int, int]]:
+    """Return the chargers, then the parking places in the order of the sites, as `Problem.berth` has them."""
+    index = layout.site_index
+    chargers = [(index[item.site], item.slots, 1) for item in layout.chargers]
+    places = layout.parking.places if layout.parking else ()
+    return chargers + sorted((index[item.site], item.places, 0) for item in places)
+
+
+def _fill_errands(problem: Problem, i: int, layout: Layout) -> None:
+    berths = _list_berths(layout)
+    problem.berth[i, : len(berths)] = np.array(berths, np.int64).reshape(-1, state.N_BERTH_FIELDS)
+    for v, battery in enumerate(layout.batteries):
+        if battery is not None:
+            problem.battery[i, v] = [getattr(battery, name) for name in BATTERY_FIELDS]
+    instance = problem.instance[i]
+    if layout.parking is not None:
+        instance[state.INSTANCE_PARK_AFTER] = layout.parking.after
+    if layout.commitment == "pickup":
+        instance[state.INSTANCE_MAX_CHANGES] = layout.max_changes
+    calls_back = layout.commitment == "pickup"
+    instance[state.INSTANCE_ERRANDS] = bool(layout.parking or calls_back or any(layout.batteries))
 
 
 def _fill_breakdowns(breakdown: np.ndarray, layout: Layout) -> None:
