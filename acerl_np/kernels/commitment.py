@@ -107,11 +107,6 @@ def recall_vehicle(problem, state, b, v):
         finish_edge(problem, state, b, v)
         vehicle[S.VEHICLE_STATUS] = S.ROAMING
         vehicle[S.VEHICLE_EVENT_TICK] = tick
-        vehicle[S.VEHICLE_TRIP_SITE], vehicle[S.VEHICLE_TRIP_TICK] = stand, tick
-        vehicle[S.VEHICLE_TRIP_FROM] = vehicle[S.VEHICLE_STAND_FROM]
-        state.place[b, v, S.PLACE_TRIP_METRES] = state.place[b, v, S.PLACE_TRIP_SLOWDOWN] = 0.0
-        state.place[b, v, S.PLACE_TRIP_REACHED] = state.place[b, v, S.PLACE_STAND_REACHED]
-        state.place[b, v, S.PLACE_TRIP_PACE] = state.place[b, v, S.PLACE_STAND_PACE]
     else:
         vehicle[S.VEHICLE_STATUS] = S.IDLE
         vehicle[S.VEHICLE_SITE] = stand

@@ -67,12 +67,14 @@ def find_exhaustion(problem, state, b, v):
     tick = S.NEVER
     if rate > 0:
         tick = since + max(np.int64(1), divide_up(level, rate))
-    if vehicle[S.VEHICLE_STATUS] == S.WORKING and battery[S.BATTERY_LOADED] > 0:
-        loaded = max(since, vehicle[S.VEHICLE_LOADED_TICK])
-        if tick > loaded:
-            level -= rate * (loaded - since)
-            tick = max(since + 1, loaded + divide_up(level, battery[S.BATTERY_LOADED]))
-    return tick
+    if vehicle[S.VEHICLE_STATUS] != S.WORKING:
+        return tick
+    loaded = max(since, vehicle[S.VEHICLE_LOADED_TICK])
+    if tick <= loaded:
+        return tick
+    level -= rate * (loaded - since)
+    rate = battery[S.BATTERY_LOADED]
+    return max(since + 1, loaded + divide_up(level, rate)) if rate > 0 else S.NEVER
 
 
 @inner_kernel

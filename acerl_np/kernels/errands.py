@@ -114,9 +114,13 @@ def find_errand_tick(problem, state, b):
 
 @kernel
 def end_errands(problem, state, b, tick):
-    """Let ways without a task end, charging reach `full`, and free slots be given, at a tick."""
+    """Let ways without a task end, charging reach `full`, and free slots be given, at a tick.
+
+    Return whether a vehicle that charges may take more of what waits.
+    """
     i = state.episode[b, S.EPISODE_INSTANCE]
     n_vehicles = problem.instance[i, S.INSTANCE_N_VEHICLES]
+    opens = False
     for v in range(n_vehicles):
         vehicle = state.vehicle[b, v]
         status = vehicle[S.VEHICLE_STATUS]
@@ -131,7 +135,10 @@ def end_errands(problem, state, b, tick):
             vehicle[S.VEHICLE_EVENT_TICK] = S.NEVER
     for v in range(n_vehicles):
         vehicle = state.vehicle[b, v]
-        if vehicle[S.VEHICLE_STATUS] == S.CHARGING and vehicle[S.VEHICLE_EVENT_TICK] == tick:
+        if vehicle[S.VEHICLE_STATUS] != S.CHARGING:
+            continue
+        opens |= find_offer(problem, state, b, v, tick - 1) == tick
+        if vehicle[S.VEHICLE_EVENT_TICK] == tick:
             set_level(problem, state, b, v)
             vehicle[S.VEHICLE_STATUS] = S.IDLE
             vehicle[S.VEHICLE_SINCE] = tick
@@ -157,6 +164,7 @@ def end_errands(problem, state, b, tick):
             charged = find_charged(problem, state, b, first, full)
             state.vehicle[b, first, S.VEHICLE_EVENT_TICK] = max(tick + 1, charged)
             free -= 1
+    return opens
 
 
 @inner_kernel

@@ -14,7 +14,6 @@ from acerl_np.kernels.energy import find_exhaustion, has_battery, set_level
 from acerl_np.kernels.errands import (
     end_errands,
     find_errand_tick,
-    find_offer,
     mark_free,
     settle_idle,
 )
@@ -209,7 +208,7 @@ def process_tick(problem, state, b, tick):
             state.episode[b, S.EPISODE_N_FINISHED] += 1
             opens = True
     if errands:
-        end_errands(problem, state, b, tick)
+        opens |= end_errands(problem, state, b, tick)
     n = state.episode[b, S.EPISODE_N_ARRIVED]
     while n < problem.instance[i, S.INSTANCE_N_TASKS] and problem.arrival_tick[i, n] <= tick:
         append_waiting(state, b, n)
@@ -226,12 +225,10 @@ def process_tick(problem, state, b, tick):
 @kernel
 def offer_anew(problem, state, b, opens):
     """Find who is free at this tick; let decisions be made again if something opens them."""
-    i, now = state.episode[b, S.EPISODE_INSTANCE], state.episode[b, S.EPISODE_TIME]
+    i = state.episode[b, S.EPISODE_INSTANCE]
     state.episode[b, S.EPISODE_SETTLED] = 0
     for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
         mark_free(problem, state, b, v)
-        if state.vehicle[b, v, S.VEHICLE_STATUS] == S.CHARGING:
-            opens |= find_offer(problem, state, b, v, now - 1) == now
     if opens:
         state.episode[b, S.EPISODE_WAITS] = 0
         if problem.instance[i, S.INSTANCE_MAX_CHANGES] >= 0:

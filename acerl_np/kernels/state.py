@@ -324,11 +324,11 @@ class State(NamedTuple):
         VEHICLE_EDGE_TICK, VEHICLE_EDGE_END_TICK : when it entered and when it leaves that edge
         VEHICLE_ROUTE_INDEX : index of VEHICLE_EDGE_TO in `Problem.route_sites`, or -1
         VEHICLE_DESTINATION : end of a way without a task
-        VEHICLE_TRIP_TICK, VEHICLE_TRIP_SITE, VEHICLE_TRIP_FROM : when the present way begins, the first site on
-            it, and the one before if it is still on the edge between
+        VEHICLE_TRIP_TICK, VEHICLE_TRIP_SITE, VEHICLE_TRIP_FROM : when the present way begins, its first site,
+            and the one before where it begins on the edge between
         VEHICLE_LOADED_TICK : when its task is loaded
-        VEHICLE_STAND_SITE, VEHICLE_STAND_FROM, VEHICLE_STAND_TICK : of a vehicle that is free, yet not idle, where it sets out to
-            a task and when it is there; -1 of any other
+        VEHICLE_STAND_SITE, VEHICLE_STAND_FROM, VEHICLE_STAND_TICK : of a vehicle that is free, yet not idle,
+            where it sets out to a task, -1 of any other; from where it comes, and when it is there
         VEHICLE_SINCE : when it became idle, or came to a charger
         VEHICLE_LEFT_SITE, VEHICLE_LEFT_TICK : the place that it left last, and when
         VEHICLE_LEVEL, VEHICLE_LEVEL_TICK : energy when that last changed course

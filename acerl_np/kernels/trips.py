@@ -6,7 +6,7 @@ import numpy as np
 
 from acerl_np.kernels import state as S
 from acerl_np.kernels.state import count_ticks
-from acerl_np.kernels.ways import find_approach, find_delay, find_pace, find_rest, slow_part
+from acerl_np.kernels.ways import find_approach, find_pace, find_rest, slow_part
 from acerl_np.support.compiled import inner_kernel, kernel
 
 
@@ -106,9 +106,9 @@ def locate_vehicle(problem, state, b, v, tick):
 
 @inner_kernel
 def finish_edge(problem, state, b, v):
-    """Set vehicle v on what is left of the edge to the site where it may turn."""
+    """Set vehicle v on what is left of the edge to the site where it may turn; a new way begins there."""
     i, now = state.episode[b, S.EPISODE_INSTANCE], state.episode[b, S.EPISODE_TIME]
-    vehicle = state.vehicle[b, v]
+    vehicle, place = state.vehicle[b, v], state.place[b, v]
     origin, site = vehicle[S.VEHICLE_STAND_FROM], vehicle[S.VEHICLE_STAND_SITE]
     is_first = site == vehicle[S.VEHICLE_TRIP_SITE] and origin == vehicle[S.VEHICLE_TRIP_FROM]
     vehicle[S.VEHICLE_REVERSED] &= is_first
@@ -119,6 +119,11 @@ def finish_edge(problem, state, b, v):
     rest = min(length, find_rest(state, b, v))
     set_on_edge(problem, state, b, v, origin, site, now, length, rest)
     vehicle[S.VEHICLE_EDGE_END_TICK] = vehicle[S.VEHICLE_STAND_TICK]
+    vehicle[S.VEHICLE_TRIP_TICK] = vehicle[S.VEHICLE_STAND_TICK]
+    vehicle[S.VEHICLE_TRIP_SITE], vehicle[S.VEHICLE_TRIP_FROM] = site, origin
+    place[S.PLACE_TRIP_METRES], place[S.PLACE_TRIP_SLOWDOWN] = 0.0, 0.0
+    place[S.PLACE_TRIP_REACHED] = place[S.PLACE_STAND_REACHED]
+    place[S.PLACE_TRIP_PACE] = place[S.PLACE_STAND_PACE]
 
 
 @inner_kernel
@@ -134,19 +139,17 @@ def set_out(problem, state, b, v, target):
     now = state.episode[b, S.EPISODE_TIME]
     vehicle, place = state.vehicle[b, v], state.place[b, v]
     metres, slowdown, turns = find_approach(problem, state, b, v, target)
-    stand, tick = vehicle[S.VEHICLE_STAND_SITE], now
     place[S.PLACE_TRIP_METRES], place[S.PLACE_TRIP_SLOWDOWN] = 0.0, 0.0
+    stand = vehicle[S.VEHICLE_STAND_SITE]
     if stand >= 0:
-        tick += np.int64(find_delay(state, b, v))
-        place[S.PLACE_TRIP_REACHED] = place[S.PLACE_STAND_REACHED]
-        place[S.PLACE_TRIP_PACE] = place[S.PLACE_STAND_PACE]
+        tick = vehicle[S.VEHICLE_STAND_TICK]
         if tick > now:
             finish_edge(problem, state, b, v)
         else:
             vehicle[S.VEHICLE_HIDDEN] = vehicle[S.VEHICLE_REVERSED] = False
             start_leg(problem, state, b, v, S.TO_PICKUP, stand, now)
-        vehicle[S.VEHICLE_TRIP_SITE], vehicle[S.VEHICLE_TRIP_TICK] = stand, tick
-        vehicle[S.VEHICLE_TRIP_FROM] = vehicle[S.VEHICLE_STAND_FROM]
+            vehicle[S.VEHICLE_TRIP_SITE], vehicle[S.VEHICLE_TRIP_TICK] = stand, now
+            place[S.PLACE_TRIP_REACHED] = np.float64(now)
         vehicle[S.VEHICLE_STAND_SITE] = -1
         return metres, slowdown, tick
     site, ahead = vehicle[S.VEHICLE_SITE], vehicle[S.VEHICLE_HALTED_TOWARDS]
@@ -159,7 +162,7 @@ def set_out(problem, state, b, v, target):
     if ahead < 0 or done == 0.0:
         # Also where it broke down exactly at a site, whatever the edge ahead.
         start_leg(problem, state, b, v, S.TO_PICKUP, site, now)
-        return metres, slowdown, tick
+        return metres, slowdown, now
     vehicle[S.VEHICLE_LEG] = S.TO_PICKUP
     vehicle[S.VEHICLE_ROUTE_INDEX] = -1
     length = problem.edge_length[problem.instance[i, S.INSTANCE_LAYOUT], site, ahead]
@@ -170,7 +173,7 @@ def set_out(problem, state, b, v, target):
     place[S.PLACE_TRIP_SLOWDOWN] = slow_part(problem, i, v, origin, end, rest)
     place[S.PLACE_TRIP_PACE] = find_pace(problem, i, v, origin, end)
     place[S.PLACE_TRIP_REACHED] = np.float64(now) + rest / place[S.PLACE_TRIP_PACE]
-    return metres, slowdown, tick
+    return metres, slowdown, now
 
 
 @inner_kernel
