@@ -18,7 +18,7 @@ from typing import Any
 import naive
 from naive import BROKEN, IDLE, WORKING, Leg, Standing, Task, round9
 
-MOST_TICKS = 200_000
+MOST_TICKS = 20_000
 """An episode that lasts longer never ends."""
 
 
@@ -113,8 +113,8 @@ class NaiveEpisode(naive.NaiveEpisode):
     max_changes : how often that may happen to a task
     options : as for `naive.NaiveEpisode`
 
-    log : (tick, vehicle, what, where) of what vehicles do without a task: "parked", "queued", "charging" begin,
-        "charged" ends, however it ends, "recalled" names the site at which it stands from then on
+    log : (tick, vehicle, what, where) of what vehicles do without a task: "parked", "queued" and "charging"
+        begin, "charged" ends, however it ends, "recalled" names the site at which it stands from then on
     """
 
     def __init__(
@@ -526,6 +526,12 @@ class NaiveEpisode(naive.NaiveEpisode):
         self._holders = self._list_holders()
         self._happened |= any(
             vehicle.word == "idle" and self._find_place(vehicle, self._holders) is not None
+            for vehicle in self._vehicles
+        )
+        # Nobody starves: who becomes idle, and not by a delivery or a repair, may find that a task fits
+        # which did not when the last round opened.
+        self._opens_round |= any(
+            vehicle.word == "idle" and vehicle.since == self.time and self.offered(vehicle)
             for vehicle in self._vehicles
         )
         if self._opens_round:

@@ -178,7 +178,8 @@ def worlds(draw, floor=None):
 def batteries(draw, layout, rows, chargers):
     """A battery for every vehicle of a layout, with which it charges within a few hundred ticks.
 
-    Each vehicle reaches a charger with `critical`, and does each task from some charger with `full`.
+    Each vehicle reaches a charger with `critical`, and does each task from any charger with `full`:
+    where two chargers are too far apart it may else never reach the one from which a task fits.
     """
     floor = naive.Floor(layout)
     vehicles = [naive.read_vehicle(entry) for entry in layout["vehicles"]]
@@ -194,9 +195,9 @@ def batteries(draw, layout, rows, chargers):
     way = max(home(site, vehicle) for site in floor.order for vehicle in vehicles)
     critical = 1 + max(empty * way, 2 * empty, 2 * idle, 2 * loaded) + draw(st.integers(0, 9))
     most = max(
-        min(empty * ticks(site, row["pickup"], vehicle) for site, _ in chargers)
+        empty * (ticks(site, row["pickup"], vehicle) + home(row["delivery"], vehicle))
         + loaded * (2 + ticks(row["pickup"], row["delivery"], vehicle) + row["handling_time"])
-        + empty * home(row["delivery"], vehicle)
+        for site, _ in chargers
         for row in rows
         for vehicle in vehicles
     )

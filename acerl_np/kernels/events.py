@@ -17,7 +17,7 @@ from acerl_np.kernels.errands import (
     mark_free,
     settle_idle,
 )
-from acerl_np.kernels.offers import is_decision_due
+from acerl_np.kernels.offers import has_choice, is_decision_due
 from acerl_np.kernels.random import draw_waiting_time
 from acerl_np.kernels.state import (
     count_ticks,
@@ -225,10 +225,14 @@ def process_tick(problem, state, b, tick):
 @kernel
 def offer_anew(problem, state, b, opens):
     """Find who is free at this tick; let decisions be made again if something opens them."""
-    i = state.episode[b, S.EPISODE_INSTANCE]
+    i, now = state.episode[b, S.EPISODE_INSTANCE], state.episode[b, S.EPISODE_TIME]
     state.episode[b, S.EPISODE_SETTLED] = 0
     for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
         mark_free(problem, state, b, v)
+        vehicle = state.vehicle[b, v]
+        if vehicle[S.VEHICLE_STATUS] == S.IDLE and vehicle[S.VEHICLE_SINCE] == now:
+            # What did not fit when decisions were last made may do so where its way has ended.
+            opens |= has_choice(problem, state, b, v)
     if opens:
         state.episode[b, S.EPISODE_WAITS] = 0
         if problem.instance[i, S.INSTANCE_MAX_CHANGES] >= 0:
