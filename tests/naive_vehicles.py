@@ -505,7 +505,7 @@ class NaiveEpisode(naive.NaiveEpisode):
         while not self.done and not any(self.mask()):
             # the round ends: tasks on their way stay with their vehicles
             self._pool = [task for task in self._pool if task.vehicle < 0]
-            self._asks = self._asks and self.commitment == "assignment"
+            self._asks = False
             if self._happened:
                 self._send_idle_vehicles()
             self.time += 1

@@ -223,4 +223,3 @@ def close_round(problem, state, b):
         else:
             state.vehicle[b, v, S.VEHICLE_STAND_SITE] = -1
     state.episode[b, S.EPISODE_POOL_SIZE] = kept
-    state.episode[b, S.EPISODE_WAITS] = 1

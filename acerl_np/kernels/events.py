@@ -283,6 +283,7 @@ def pass_tick(problem, state, b, due):
     if problem.instance[i, S.INSTANCE_ERRANDS]:
         if problem.instance[i, S.INSTANCE_MAX_CHANGES] >= 0:
             close_round(problem, state, b)
+        state.episode[b, S.EPISODE_WAITS] = 1
         if state.episode[b, S.EPISODE_SETTLED] == 0:
             settle_idle(problem, state, b)
     tick = min(due, find_next_tick(problem, state, b))
