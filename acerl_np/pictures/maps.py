@@ -111,12 +111,13 @@ def draw_traffic(path: str | os.PathLike[str], trace: Trace) -> None:
     loaded, empty = count_traffic(trace)
     passes = loaded + empty
     whole = float(passes.sum())
-    share = 100.0 * passes / whole if whole > 0.0 else passes
+    hours = max(trace.end, 1) / 3600.0
+    rate = passes / hours
     busy = np.flatnonzero(passes > 0.0)
     small = len(layout.edges) <= SMALL
     labels = {}
     if small:
-        labels = {k: f"{share[k]:.0f}% ({empty[k] / passes[k]:.0%})" for k in busy.tolist()}
+        labels = {k: f"{rate[k]:.3g} ({empty[k] / passes[k]:.0%})" for k in busy.tolist()}
     with _open_map(path, layout, 9.0, 7.5, 1.3) as (figure, axes):
         import matplotlib
         from matplotlib.collections import LineCollection
@@ -124,26 +125,26 @@ def draw_traffic(path: str | os.PathLike[str], trace: Trace) -> None:
 
         _plot_edges(axes, layout, labels=labels)
         place = {site.id: (site.x, site.y) for site in layout.sites}
-        busiest = float(share.max(initial=0.0)) or 1.0
-        order = busy[np.argsort(share[busy], kind="stable")]  # the busiest lie on top
+        busiest = float(rate.max(initial=0.0)) or 1.0
+        order = busy[np.argsort(rate[busy], kind="stable")]  # the busiest lie on top
         widest = WIDEST if small else WIDEST_OF_MANY
         colours = matplotlib.colormaps[COLOURS](np.linspace(LIGHTEST, 1.0, 256))
         ways = [[place[layout.edges[k].a], place[layout.edges[k].b]] for k in order]
-        widths = NARROWEST + (widest - NARROWEST) * share[order] / busiest
+        widths = NARROWEST + (widest - NARROWEST) * rate[order] / busiest
         look: Style = {"cmap": ListedColormap(colours), "capstyle": "round", "zorder": 1.8}
         lines = LineCollection(ways, linewidths=widths, **look)
-        lines.set_array(share[order])
+        lines.set_array(rate[order])
         lines.set_clim(0.0, busiest)
         axes.add_collection(lines)
         _plot_sites(axes, layout)
         bar = figure.colorbar(lines, ax=axes, shrink=0.8, pad=0.02)
-        bar.set_label("share of all drives along an edge (%)")
+        bar.set_label("drives along an edge, per hour")
         bar.outline.set_visible(False)
         idle = float(empty.sum()) / whole if whole > 0.0 else 0.0
-        explained = "\non each edge: its share (and how much of that was without a load)"
+        explained = "\non each edge: drives an hour (and how much of that was without a load)"
         axes.set_title(
             f"{cut(trace.label, LONGEST_LABEL)} on {cut(instance.name, LONGEST_LABEL)}: {whole:,.0f} drives "
-            f"along an edge, {idle:.0%} without a load{explained if labels else ''}"
+            f"along an edge in {hours:.1f} h, {idle:.0%} without a load{explained if labels else ''}"
         )
 
 
