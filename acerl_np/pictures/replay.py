@@ -14,6 +14,7 @@ from itertools import groupby
 from typing import Any
 
 from acerl_np.problem.goal import PAPER
+from acerl_np.problem.stations import find_stations
 from acerl_np.simulation.trace import Decision, Step, Trace, Trip
 from acerl_np.support.errors import InputError
 from acerl_np.support.files import MARK, write_atomically
@@ -96,12 +97,20 @@ def describe_episodes(traces: Sequence[Trace]) -> dict[str, Any]:
     index = layout.site_index
     # Clocks show the record's own zone, wherever the page is read.
     zone = instance.epoch and instance.epoch.replace(tzinfo=None)
+    names: dict[int, list[str]] = {}
+    for name, served in find_stations(layout).items():
+        for k in served:
+            names.setdefault(k, []).append(name)
     columns = (instance.tasks, instance.pickup, instance.delivery, instance.arrival)
     return {
         "name": instance.name,
         "layout": layout.name,
         "epoch": zone and zone.isoformat(timespec="milliseconds"),
-        "sites": [[s.id, _round(s.x), _round(s.y), s.kind] for s in layout.sites],
+        # Last the stations that are served from a site.
+        "sites": [
+            [s.id, _round(s.x), _round(s.y), s.kind, ", ".join(names.get(k, []))]
+            for k, s in enumerate(layout.sites)
+        ],
         "edges": [[index[e.a], index[e.b], int(e.one_way)] for e in layout.edges],
         "vehicles": [[v.id, index[v.start]] for v in layout.vehicles],
         # The tick from which a task waits, and when it is due: rounding must not make it late, which counts

@@ -255,18 +255,19 @@ class FloorView {
   drawSites(context) {
     const { sites } = this.episode;
     const r = this.siteRadius;
-    // Stations before all others: where tasks start or end, the busiest first.
+    const isStation = (k) => sites[k].use > 0 || sites[k].stations !== "";
+    // Stations before all others, the busiest first.
     const order = sites.map((_, k) => k).sort((a, b) => sites[b].use - sites[a].use);
     for (const k of [...order].reverse()) {
-      const own = this.isCrowded && sites[k].use > 0 ? r + 1.5 : r;
+      const own = this.isCrowded && isStation(k) ? r + 1.5 : r;
       drawSite(context, this.colours, this.shapes.get(sites[k].kind), ...this.points[k], own);
     }
     context.font = this.room >= 45 ? FONT : SMALL_FONT;
     context.textAlign = "left";
     // On a crowded floor names hide way-points, but never stations, whose names alone are shown.
-    const named = this.isCrowded ? order.filter((k) => sites[k].use > 0) : order;
+    const named = this.isCrowded ? order.filter(isStation) : order;
     const taken = named.map((k) => this.points[k]).map(([x, y]) => [x - r, y - r, x + r, y + r]);
-    const texts = named.map((k) => cutText(sites[k].id, LONGEST_NAME));
+    const texts = named.map((k) => cutText(sites[k].name, LONGEST_NAME));
     const places = named.map((k, n) => this.placeName(context.measureText(texts[n]).width, k, taken));
     const { colours } = this;
     named.forEach((k, n) => {
@@ -410,7 +411,8 @@ class FloorView {
     const k = near(this.points, 14);
     if (k < 0) return null;
     const site = this.episode.sites[k];
-    const lines = [site.kind ? `${site.id} (${site.kind})` : site.id, `x ${site.x} m, y ${site.y} m`];
+    const own = site.name === site.id ? site.id : `${site.name}: ${site.id}`;
+    const lines = [site.kind ? `${own} (${site.kind})` : own, `x ${site.x} m, y ${site.y} m`];
     for (const { task, late, fetched } of (this.standing.get(k) ?? []).slice(0, 6)) {
       const state = [fetched ? "a vehicle is on its way" : "waits", ...(late ? ["late"] : [])].join(", ");
       lines.push(`${this.episode.tasks[task].id}: ${state}`);

@@ -46,7 +46,7 @@ function readEpisode(text) {
     layout: data.layout,
     // Read as UTC and shown as UTC: the record's own clock, whatever zone the reader is in.
     epoch: data.epoch === null ? null : Date.parse(data.epoch + "Z"),
-    sites: data.sites.map(([id, x, y, kind]) => ({ id, x, y, kind })),
+    sites: data.sites.map(([id, x, y, kind, stations]) => ({ id, x, y, kind, stations, name: stations || id })),
     edges: data.edges.map(([a, b, oneWay]) => ({ a, b, oneWay: oneWay === 1 })),
     vehicles: data.vehicles.map(([id, site]) => ({ id, site })),
     tasks: data.tasks.map(([id, pickup, delivery, arrival, due]) => ({ id, pickup, delivery, arrival, due })),

@@ -159,7 +159,7 @@ class Panel {
   }
 
   nameSite(k) {
-    return this.episode.sites[k].id;
+    return this.episode.sites[k].name;
   }
 
   describeDecision({ time, vehicle, task }) {

@@ -360,7 +360,7 @@ class GanttView extends TimeView {
     const { episode } = this, task = episode.tasks[trip.task];
     const lines = [
       `${id}: ${task.id}, ${state}`,
-      `${episode.sites[task.pickup].id} to ${episode.sites[task.delivery].id}`,
+      `${episode.sites[task.pickup].name} to ${episode.sites[task.delivery].name}`,
       `${formatNumber(trip.start)} to ${formatNumber(trip.end)} s, due at ${formatNumber(task.due)} s`,
     ];
     const late = this.run.findLateness(trip.task, Infinity);
