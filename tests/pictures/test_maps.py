@@ -34,16 +34,16 @@ def draw(path, layout):
 draw.__module__ = draw_layout.__module__  # where `draw_figure` watches
 
 
-@pytest.mark.parametrize("wide", [3, 15, 22])
-def test_stations_are_named_before_waypoints_and_no_name_hides_another(wide):
-    layout = make_grid(wide, 2.0)
+@pytest.mark.parametrize(("wide", "name"), [(3, "s{}"), (10, "s{}"), (10, "place-no-{}")])
+def test_stations_are_named_before_waypoints_and_no_name_hides_another(wide, name):
+    layout = make_grid(wide, 2.0, name=name)
     faults, names = draw_figure(draw, layout, look=lambda f: (find_faults(f), list_names(f)))
     assert faults == []
     stations = {site.id for site in layout.sites if site.kind}
     others = {site.id for site in layout.sites} - stations
     assert stations <= names
     # Where all fit all are named, where the floor is dense only some of the others.
-    assert (others <= names) == (wide <= 15)
+    assert (others <= names) == (name == "s{}")
 
 
 def test_names_stay_within_the_axes_and_apart_from_markers():
