@@ -34,7 +34,7 @@ def draw(path, layout):
 draw.__module__ = draw_layout.__module__  # where `draw_figure` watches
 
 
-@pytest.mark.parametrize(("wide", "name"), [(3, "s{}"), (10, "s{}"), (10, "place-no-{}")])
+@pytest.mark.parametrize(("wide", "name"), [(3, "s{}"), (10, "s{}"), (10, "a-place-of-number-{}")])
 def test_stations_are_named_before_waypoints_and_no_name_hides_another(wide, name):
     layout = make_grid(wide, 2.0, name=name)
     faults, names = draw_figure(draw, layout, look=lambda f: (find_faults(f), list_names(f)))
