@@ -6,7 +6,7 @@ PUT /transportOrders/NAME/intendedVehicle, the decision; POST /transportOrders/d
 
 A kernel gives an order that is intended for nobody to a vehicle of its own choice, at once. So that orders
 wait for the dispatcher, create them for a vehicle of the model that never works (integration level
-TO_BE_IGNORED), and name that by --hold. Orders for another vehicle keep it, those for nobody are the kernel's.
+TO_BE_IGNORED), and name that by --hold. Orders for another vehicle keep it, those for nobody stay its own.
 
 The floor is the plant model after `acerl-np floor import`. An order has two destinations, pickup and
 delivery. Others, those of a sequence, and dispensable ones (parking, charging) stay the kernel's. No task
@@ -114,22 +114,20 @@ class Bridge:
         """Bring the dispatcher up to what the kernel says, and tell the kernel what it decides."""
         vehicles, orders = self.kernel.list("vehicles"), self.kernel.list("transportOrders")
         now = time.monotonic() - self._began
-        self._end_tasks(now, vehicles, orders)
+        self._end_tasks(now, orders)
         self._place_vehicles(now, vehicles, orders)
         self._take_orders(now, orders)
         for assignment in self.dispatcher.decide(now):
             say(f"{assignment.vehicle} takes {assignment.task} by {assignment.rule}")
         self._tell(now, orders)
 
-    def _end_tasks(self, now: float, vehicles: dict[str, Item], orders: dict[str, Item]) -> None:
+    def _end_tasks(self, now: float, orders: dict[str, Item]) -> None:
         """End tasks that are delivered, and those of which the kernel says otherwise than is believed."""
         for task, vehicle in self.dispatcher.under_way.items():
             order = orders.get(task, {"state": "gone"})
             if order["state"] == "FINISHED":
                 end = self._name(list_ends(order)[-1])
-                ends = self.dispatcher.layout.stations.get(end, (end,))
-                site = self._name(vehicles.get(vehicle, {}).get("currentPosition"))
-                site = site if site in ends else ends[0]  # it may have gone on since
+                site = self.dispatcher.layout.stations.get(end, (end,))[0]
                 self.dispatcher.feed(acerl_np.VehicleIdle(now, vehicle, site))
             elif find_vehicle(order) not in (vehicle, self.hold):
                 self._drop(now, task, vehicle)

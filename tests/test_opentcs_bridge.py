@@ -130,9 +130,9 @@ def serve(plant, port=0):
         thread.join()
 
 
-def make_bridge(url, **options):
-    dispatcher = acerl_np.Dispatcher(acerl_np.Layout.from_dict(import_floor(HALL)[0]), "EDD")
-    return bridge.Bridge(dispatcher, bridge.Kernel(url, KEY), "Nobody", **options)
+def make_bridge(url, rule="EDD"):
+    dispatcher = acerl_np.Dispatcher(acerl_np.Layout.from_dict(import_floor(HALL)[0]), rule)
+    return bridge.Bridge(dispatcher, bridge.Kernel(url, KEY), "Nobody")
 
 
 def go_on(plant, own, most=60):
@@ -183,15 +183,45 @@ def test_a_bridge_that_is_started_again_goes_on_where_the_other_ended():
     assert plant.assigned == dict.fromkeys(plant.orders, 1)
 
 
-def test_deadlines_decide_and_age_counts():
+@pytest.mark.parametrize(
+    ("rule", "order"), [("EDD", ["old", "soon", "late"]), ("FCFS", ["old", "late", "soon"])]
+)
+def test_deadlines_decide_and_age_counts(rule, order):
     plant = Plant()
     del plant.vehicles["AGV-2"], plant.vehicles["AGV-3"]
+    made, due = "2999-02-06T06:00:00Z", "2998-01-06T06:00:00Z"
+    plant.add("soon", "Press", "Wash", creationTime=made, deadline=due)
     plant.add("late", "Press", "Wash", creationTime="2999-01-06T06:00:00Z")
-    plant.add("soon", "Press", "Wash", deadline="2998-01-06T06:00:00Z")
     plant.add("old", "Press", "Wash")
     with serve(plant) as url:
-        go_on(plant, make_bridge(url))
-    assert [name for name, _ in plant.told] == ["old", "soon", "late"]
+        go_on(plant, make_bridge(url, rule))
+    assert [name for name, _ in plant.told] == order
+
+
+@pytest.mark.parametrize("vehicle", ["AGV-1", "AGV-2", "AGV-3"])
+def test_an_order_for_a_vehicle_keeps_it(vehicle):
+    plant = Plant()
+    plant.add("a", "Press", "Wash", intended=vehicle)
+    with serve(plant) as url:
+        own = make_bridge(url)
+        own.step()
+    assert own.dispatcher.under_way == {"a": vehicle} and not plant.told
+
+
+def test_an_order_that_waits_may_be_withdrawn_or_given_a_vehicle_by_hand():
+    plant = Plant()
+    add_orders(plant, 6)
+    with serve(plant) as url:
+        own = make_bridge(url)
+        own.step()
+        first, second, third = own.dispatcher.waiting
+        plant.orders[first]["state"] = "WITHDRAWN"
+        plant.orders[second]["intendedVehicle"] = "AGV-1"
+        own.step()
+        assert own.dispatcher.waiting == (third,)
+        plant.orders[first]["state"] = "FINISHED"
+        go_on(plant, own)
+    assert second not in dict(plant.told) and plant.orders[second]["processingVehicle"] == "AGV-1"
 
 
 def test_what_others_decide_is_taken_as_it_is(capsys):
