@@ -129,7 +129,7 @@ def _demand_fleet(arguments: argparse.Namespace, data: dict[str, Any]) -> None:
     elif not data["vehicles"]:
         raise InputError(
             f"{arguments.file}: no vehicles in it, and a layout needs a fleet; expected --vehicles N "
-            f"--start SITE (some of {some})"
+            f"--start SITE (one of {some})"
         )
 
 
