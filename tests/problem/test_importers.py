@@ -671,5 +671,7 @@ def test_a_vehicle_may_start_where_it_parks():
         "tcs:assignedParkingPosition; 'v' starts at 'a'"
     )
     # Not where no path leads away, whatever the order of the points.
-    made, _ = import_opentcs(plant(path("b", "c") + '<vehicle name="v"/>', "abc"))
-    assert made["vehicles"][0]["start"] == "b"
+    text = plant(path("b", "c") + '<vehicle name="v"/>', "abc")
+    for kind in ("HALT_POSITION", "PARK_POSITION"):
+        made, _ = import_opentcs(text.replace('name="a"', f'name="a" type="{kind}"'))
+        assert made["vehicles"][0]["start"] == "b"
