@@ -10,7 +10,7 @@ tasks, hours and breaks keep their share; at 1 it is the record itself. --speed 
 as fast, up to the limits of the floor's edges. --breakdown-rate F: vehicles break down F times as often at
 random; 0: never, listed breakdowns left out, too.
 
-Values are 3:8 (each, of factors five even steps), 3:9:2 (from, to, step) or 3,5,8.
+Values are 3:8 (each size of a fleet, five even steps of a factor), 3:9:2 (from, to, step) or 3,5,8.
 
 All settings meet the same shifts, breakdowns and draws. Means are over the records, ± standard errors;
 "change" is to the base, record by record, so its error is smaller. Without policies the best of nearest,
@@ -29,7 +29,7 @@ Examples
   acerl-np whatif policy.npz nearest days/*.csv --layout floor.json --demand 0.8:1.4
   acerl-np whatif days/*.csv --layout floor.json --demand 0.8:1.4:0.1 --target 'waiting<120'
   acerl-np whatif days/*.csv --layout floor.json --speed 0.8:1.2 --format csv
-  acerl-np whatif days/*.csv --layout floor.json --random-breakdowns 3600,300 --breakdown-rate 0,1,2 --trials 10
+  acerl-np whatif days/*.csv --layout floor.json --random-breakdowns 3600,300 --breakdown-rate 0,1,2
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ import argparse
 import sys
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from acerl_np.commands import options as opt
@@ -46,7 +47,7 @@ from acerl_np.commands.outputs import declare_outputs
 from acerl_np.commands.players import find_policy, read_playing, seat_policies
 from acerl_np.commands.progress import make_report, report_unfinished
 from acerl_np.commands.tables import COLUMN_OF, Column, count, render, show_below
-from acerl_np.support.errors import InputError, PolicyWarning, describe, make_printable
+from acerl_np.support.errors import InputError, PolicyError, PolicyWarning, describe, make_printable
 from acerl_np.support.report import DATA_FORMATS, render_data
 
 if TYPE_CHECKING:
@@ -59,36 +60,37 @@ STEPS = 5
 MAX_VALUES = 1_000
 
 
-def parse_values(text: str) -> list[int | float]:
-    """Parse "3:8", "0.8:1.4:0.1" or "3,5,8"; bounds without a step are two whole numbers or give `STEPS`."""
+def parse_values(text: str, steps: int | None = None) -> list[int | float]:
+    """Parse "3:8", "0.8:1.4:0.1" or "3,5,8"; two bounds have `steps` values, by default each whole number."""
     try:
         found: list[float] = []
         for part in text.split(","):
             low, *rest = (float(number) for number in part.split(":"))
-            high, *steps = rest or [low]
-            whole = low % 1.0 == high % 1.0 == 0.0 and "." not in part
-            [step] = steps or [1.0 if whole else (high - low) / (STEPS - 1)]
+            high, *given = rest or [low]
+            [step] = given or [(high - low) / (steps - 1) if steps else 1.0]
             n = int((high - low) / step + 1e-9) if high > low else 0
             if not 0.0 <= low <= high or not n < MAX_VALUES:
                 raise ValueError
             found += [round(low + k * step, 9) for k in range(n + 1)]
         return [int(x) if x % 1.0 == 0.0 else x for x in found]
     except (ValueError, OverflowError, ZeroDivisionError):
-        expected = f"expected values such as 3:8, 3:9:2 or 3,5,8, at most {MAX_VALUES}"
+        expected = f"expected values such as 3:8, 3:9:2 or 3,5,8, at most {MAX_VALUES:,}"
         raise argparse.ArgumentTypeError(f"read {describe(text)}; {expected}") from None
 
+
+parse_factors = partial(parse_values, steps=STEPS)
 
 SHOWN = {"late": "late, %", "waiting": "waiting, s", "utilisation": "utilisation, %"}
 """What people are shown beside the objective."""
 
 VALUES = (
     opt.CommandOption("--vehicles VALUES", "sizes of the fleet, such as 3:8", parse_values),
-    opt.CommandOption("--demand VALUES", "factors of the demand, such as 0.8:1.4", parse_values),
-    opt.CommandOption("--speed VALUES", "factors of all speeds, such as 0.8:1.2", parse_values),
+    opt.CommandOption("--demand VALUES", "factors of the demand, such as 0.8:1.4", parse_factors),
+    opt.CommandOption("--speed VALUES", "factors of all speeds, such as 0.8:1.2", parse_factors),
     opt.CommandOption(
         "--breakdown-rate VALUES",
-        "factors of how often vehicles break down at random, such as 0,1,2",
-        parse_values,
+        "factors of how often vehicles break down at random, such as 0,1,2 (see --random-breakdowns)",
+        parse_factors,
     ),
 )
 """One for each of `evaluation.whatif.KNOBS`, by its name."""
@@ -102,19 +104,19 @@ OBJECTIVE = opt.OBJECTIVE.but(
         "else makespan", "else late+0.05*tardiness of shifts, else makespan"
     )
 )
-OWN = (
+SHOWING = (
     opt.CommandOption("--target WHAT", "what is to be reached, such as 'late<2%%'"),
-    opt.CommandOption("--picture FILE", "draw it, too: png, svg or pdf"),
+    opt.FORMAT,
+    opt.CommandOption("--picture FILE", "draw it, too: png, svg or pdf (needs the extra plot)"),
     opt.FORCE,
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    opt.declare(parser, NAMES, opt.SUITE, *opt.READING, opt.RANDOM_BREAKDOWNS)
-    opt.declare(parser.add_argument_group("what may be another"), *VALUES)
-    opt.declare(parser, *OWN[:2], opt.TRIALS.but(default=1), opt.SEED, opt.GREEDY, OBJECTIVE)
-    opt.declare(parser, *opt.GOAL[1:], opt.HORIZON, opt.THREADS, opt.FORMAT, *OWN[2:])
+    opt.declare(parser, NAMES, *VALUES, *SHOWING, opt.SUITE, *opt.READING, opt.RANDOM_BREAKDOWNS)
+    opt.declare(parser, opt.TRIALS.but(default=1), opt.SEED, opt.GREEDY, OBJECTIVE)
+    opt.declare(parser, *opt.GOAL[1:], opt.HORIZON, opt.THREADS)
     parser.set_defaults(tasks=[], fit=None)
 
 
@@ -122,7 +124,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Play, show and answer."""
     from acerl_np.evaluation.whatif import BEST, Target, answer_target, show_setting, what_if
     from acerl_np.pictures.drawing import check_extra, check_form
-    from acerl_np.policies.rules import YARDSTICKS
+    from acerl_np.policies.rules import STATIC, YARDSTICKS
     from acerl_np.problem.goal import SHIFT
     from acerl_np.training.config import are_shifts
 
@@ -130,14 +132,16 @@ def run(arguments: argparse.Namespace) -> None:
     knobs = {option.key: getattr(arguments, option.key) for option in VALUES}
     knobs = {name: values for name, values in knobs.items() if values is not None}
     if not knobs:
-        names = ", ".join(option.usage.split()[0] for option in VALUES)
-        raise InputError(f"nothing is to be another; expected some of {names}")
+        options = ", ".join(option.usage.split()[0] for option in VALUES)
+        raise InputError(f"nothing is to be another; expected some of {options}")
     if arguments.picture is not None:
         check_form(arguments.picture)
         declare_outputs(arguments, [arguments.picture], option="--picture")
         check_extra()
     names = take_names(arguments, needed=False)
     policies = [find_policy(name) for name in names]
+    if STATIC in policies:
+        raise PolicyError(f"{STATIC}: goes by the vehicles of one fleet; expected other policies")
     records = load_instances(arguments)
     trained = any(getattr(policy, "origin", None) is not None for policy in policies)
     if arguments.objective is None and not trained and are_shifts(records):
@@ -185,11 +189,11 @@ def render_rows(rows: Sequence[Row], goal: Goal, form: str) -> tuple[str, list[s
         line["change"] = "base" if row.is_base else show_difference(*row.compare("value"), "+")
         lines.append(line)
     n, trials = rows[0].trials.makespan.shape
-    records = f"{count(n, 'record')}, {count(trials, 'trial')} of each"
-    over = "records" if n > 1 else "trials"
+    means = f"Means over {count(n, 'record')}, {count(trials, 'trial')} of each"
+    over = f"± standard error over the {'records' if n > 1 else 'trials'}"
     below = [
-        f"Means over {records}, ± standard error over the {over}. Change: of {goal.objective}, to the base, "
-        "record by record; base: what is given."
+        f"{means}, {over if n * trials > 1 else 'too few for a standard error'}.",
+        f"change: of {goal.objective}, to the base, which is what is given, record by record.",
     ]
     if n == 1 and any(row.rules for row in rows):
         below.append(

@@ -26,6 +26,7 @@ from acerl_np.problem.parts import RandomBreakdowns
 from acerl_np.simulation.arena import stream_keys
 from acerl_np.support.errors import InputError, PolicyError, RecordError
 from acerl_np.support.fields import Field, refuse
+from acerl_np.support.numbers import Whole
 
 MAX_SETTINGS = 1_000
 
@@ -67,12 +68,14 @@ def scale_breakdowns(layout: Layout, factor: float) -> Layout:
     if not layout.has_random_breakdowns:
         raise InputError(
             f"breakdown_rate: read {factor:g} on a floor without random breakdowns; expected 0 or 1 "
-            "(listed breakdowns are there or not), or random ones"
+            "(listed breakdowns are there or not), or random breakdowns"
         )
 
     def scale(model: RandomBreakdowns | None) -> RandomBreakdowns | None:
-        between = model and model.mean_time_between_failures / factor
-        return model and replace(model, mean_time_between_failures=between)
+        if model is None:
+            return None
+        between = model.mean_time_between_failures / factor
+        return RandomBreakdowns(between, model.mean_time_to_repair)
 
     return layout.with_fleet(
         replace(vehicle, random_breakdowns=scale(vehicle.random_breakdowns))
@@ -142,11 +145,13 @@ def list_settings(layout: Layout, knobs: Mapping[str, Sequence[float]]) -> list[
     n = math.prod(map(len, values.values()))
     if not 1 <= n <= MAX_SETTINGS:
         raise InputError(f"{n:,} settings; expected 1 to {MAX_SETTINGS:,}")
-    found = [dict(zip(values, some, strict=True)) for some in itertools.product(*values.values())]
+    found: list[Setting] = [
+        dict(zip(values, some, strict=True)) for some in itertools.product(*values.values())
+    ]
     return found if base in found else [base, *found]
 
 
-def make_shifts(records: Sequence[Instance], setting: Setting, seed: int) -> list[Instance]:
+def make_shifts(records: Sequence[Instance], setting: Setting, seed: Whole) -> list[Instance]:
     """Return the shifts of a setting, one for each record; records that share a layout go on sharing it."""
     layouts: dict[int, Layout] = {}
     shifts = []
@@ -157,10 +162,7 @@ def make_shifts(records: Sequence[Instance], setting: Setting, seed: int) -> lis
                 layout = knob.change(layout, setting[name])
         layouts[id(record.layout)] = layout
         shift = replace(draw_shift(record, setting["demand"], seed=seed), layout=layout)
-        try:
-            shift.check_servable()
-        except RecordError as error:
-            raise RecordError(f"{show_setting(setting)}: {error}") from error
+        shift.check_servable()
         shifts.append(shift)
     return shifts
 
@@ -230,7 +232,7 @@ def what_if(
     knobs: Mapping[str, Sequence[float]],
     policies: Mapping[str, Any] | None = None,
     *,
-    playing: Playing = Playing(trials=1),
+    playing: Playing | None = None,
     report: Callable[[int, int, str], object] | None = None,
 ) -> list[Row]:
     """Play every setting of a floor and its demand on the same shifts.
@@ -253,7 +255,8 @@ def what_if(
         What `evaluate_policy` takes, by labels; or several rules' names, of which the best is played. Whether
         one is best is told for each record by the others alone, so none is chosen by what judges it; a single
         record chooses by itself. By default the best of `YARDSTICKS`.
-    playing : Playing
+    playing : Playing, optional
+        By default a trial of each record.
     report : callable, optional
         Is told how many settings are played, of how many, and which was the last.
 
@@ -287,25 +290,31 @@ def what_if(
     check_names(chosen)
     first = chosen[0].layout
     for record in chosen:
-        own = record.layout
-        if (own.floor_hash, own.fleet_hash) != (first.floor_hash, first.fleet_hash):
+        layout = record.layout
+        if (layout.floor_hash, layout.fleet_hash) != (first.floor_hash, first.fleet_hash):
             raise InputError(
                 f"{record.name}: another floor or fleet than {chosen[0].name}'s; expected the same for all "
                 "records"
             )
+    playing = playing or Playing(trials=1)
     settings = list_settings(first, knobs)
-    shifts = [make_shifts(chosen, setting, playing.seed) for setting in settings]
-    seated = {
+    words = [show_setting({name: setting[name] for name in knobs}) for setting in settings]
+    seated: dict[str, Any] = {
         label: policy if isinstance(policy, tuple) else seat_policy(policy, chosen)
         for label, policy in (policies or {BEST: YARDSTICKS}).items()
     }
-    for label, policy in seated.items():
-        for setting, own in zip(settings, shifts, strict=True):
+    shifts = []
+    for k, setting in enumerate(settings):
+        try:
+            shifts.append(make_shifts(chosen, setting, playing.seed))
+        except RecordError as error:
+            raise RecordError(f"{words[k]}: {error}") from error
+        for label, policy in seated.items():
             try:
-                for shift in own if not isinstance(policy, tuple | str) else ():
+                for shift in shifts[k] if not isinstance(policy, tuple | str) else ():
                     policy.check_fits(shift)
             except PolicyError as error:
-                raise PolicyError(f"{label}: {show_setting(setting)}: {error}") from error
+                raise PolicyError(f"{label}: {words[k]}: {error}") from error
     keys = stream_keys(chosen, playing.trials, playing.seed)
     played: list[tuple[str, tuple[str, ...], Setting, float, Trials]] = []
     base: dict[str, Trials] = {}
@@ -322,7 +331,7 @@ def what_if(
             if is_base:
                 base[label] = trials
         if report is not None:
-            report(k + 1, len(settings), show_setting({name: setting[name] for name in knobs}))
+            report(k + 1, len(settings), words[k])
     return [
         Row(setting, trials is base[label], label, rules, n_tasks, trials, base[label])
         for label, rules, setting, n_tasks, trials in played
@@ -387,9 +396,9 @@ class Target(NamedTuple):
         return row.measure(self.measure)[0] < self.limit
 
     def is_clear(self, row: Row) -> bool:
-        """Whether the mean is by more than two standard errors from the limit."""
+        """Whether the mean is two standard errors or more from the limit, or these are not known."""
         mean, error = row.measure(self.measure)
-        return abs(mean - self.limit) > 2.0 * error
+        return not abs(mean - self.limit) < 2.0 * error
 
 
 def find_varied(rows: Sequence[Row]) -> list[str]:
@@ -429,8 +438,8 @@ def _answer(rows: Sequence[Row], asked: str, target: Target) -> str:
     """Answer for rows of which each is easier than the one before."""
 
     def show(row: Row) -> str:
-        words = show_setting({asked: row.setting[asked]})
-        return f"{words}{row.rules and f' ({row.rules[0]})'}, {target.show(row)}"
+        rule = f" ({row.rules[0]})" if row.rules else ""
+        return f"{show_setting({asked: row.setting[asked]})}{rule}, {target.show(row)}"
 
     k = next((k for k, row in enumerate(rows) if target.is_reached(row)), None)
     if k is None:

@@ -80,7 +80,7 @@ def draw_settings(
         for axes in figure.axes[2:]:
             axes.set_xlabel(AXIS.get(asked, f"{asked.replace('_', ' ')} (1: as given)"))
             if KNOBS[asked].field.kind is int:
-                axes.xaxis.get_major_locator().set_params(integer=True)
+                axes.locator_params(axis="x", integer=True)
         n, trials = rows[0].trials.makespan.shape
         what = f"{n} record{'s' * (n > 1)}, {trials} trial{'s' * (trials > 1)} of each"
         words = ["bars: standard errors", "dotted: as given"]

@@ -24,6 +24,9 @@ BURST = 0.5
 REACH, KNOT = 1800.0, 600.0
 """Seconds, in the mean, that a burst is moved at the most, and between two moments of the record's clock."""
 
+GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
+"""Steps of this length on a circle stay evenly spread, however many there are."""
+
 
 def find_bursts(record: Instance) -> list[np.ndarray]:
     """Return the tasks of a record in bursts, by their first arrivals: ascending positions, int64 (n,) each.
@@ -59,8 +62,8 @@ def draw_shift(record: Instance, demand: float, *, seed: Whole = 0) -> Instance:
     has, so shifts of one record and seed differ in as few tasks as can be. At 1 it is the record itself.
 
     A burst that comes once more is moved, by up to half an hour of the record's clock, which runs as fast as
-    bursts arrive: through a break in no time, and not while a wave is released. So the hours keep their
-    share, and breaks and waves stay. Bursts from one pickup are moved each by itself: what comes once more
+    bursts arrive: through a break in no time, and hardly while a wave is released. So the hours keep their
+    share, breaks stay, and waves grow. Bursts from one pickup are moved each by itself: what comes once more
     is as irregular as a second source beside the first.
 
     Parameters
@@ -135,12 +138,17 @@ def draw_shift(record: Instance, demand: float, *, seed: Whole = 0) -> Instance:
 
 
 def _rank_bursts(record: Instance, bursts: list[np.ndarray], key: np.ndarray) -> np.ndarray:
-    """Return numbers in [0, 1), spread evenly over the bursts from each pickup, in a random order."""
+    """Return numbers in [0, 1), spread evenly over the bursts from each pickup, in a random order.
+
+    Pickups begin at different parts of their first step, spread evenly, too, or shares of few bursts would
+    add up to another share of all.
+    """
     draws = np.array([draw_uniform(key, k, 0) for k in range(len(bursts))])
     pickup = np.array([record.pickup[tasks[0]] for tasks in bursts])
+    first = draw_uniform(key, len(bursts), 0)
     places = np.empty(len(bursts))
-    for site in np.unique(pickup):
+    for i, site in enumerate(np.unique(pickup)):
         own = np.flatnonzero(pickup == site)
-        shift = draw_uniform(key, len(bursts) + int(site), 0)
-        places[own[np.argsort(draws[own])]] = (np.arange(len(own)) + shift) / len(own)
+        part = (first + i * GOLDEN) % 1.0
+        places[own[np.argsort(draws[own])]] = (np.arange(len(own)) + part) / len(own)
     return places
