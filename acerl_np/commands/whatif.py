@@ -35,6 +35,7 @@ Examples
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 import warnings
 from collections.abc import Sequence
@@ -68,10 +69,10 @@ def parse_values(text: str, steps: int | None = None) -> list[int | float]:
             low, *rest = (float(number) for number in part.split(":"))
             high, *given = rest or [low]
             [step] = given or [(high - low) / (steps - 1) if steps else 1.0]
-            n = int((high - low) / step + 1e-9) if high > low else 0
-            if not 0.0 <= low <= high or not n < MAX_VALUES:
+            n = (high - low) / step + 1e-9 if high != low else 0.0
+            if not 0.0 <= low <= high < math.inf or not 0.0 <= n < MAX_VALUES:
                 raise ValueError
-            found += [round(low + k * step, 9) for k in range(n + 1)]
+            found += [round(low + k * step, 9) for k in range(int(n) + 1)]
         return [int(x) if x % 1.0 == 0.0 else x for x in found]
     except (ValueError, OverflowError, ZeroDivisionError):
         expected = f"expected values such as 3:8, 3:9:2 or 3,5,8, at most {MAX_VALUES:,}"

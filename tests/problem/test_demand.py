@@ -106,12 +106,10 @@ def test_hours_breaks_and_bursts_stay(shifts):
         (x.var(axis=0, ddof=1).mean() / x.mean()) for x in (count(shifts, 900), count(many, 900))
     )
     assert 0.8 * spread < other < 2.0 * spread
-    alone = [len(find_bursts(x)) / x.n_tasks for x in (shifts[0], many[0])]
-    assert alone[1] == pytest.approx(alone[0], rel=0.2)
 
 
 def test_waves_are_joined_and_a_single_moment_stays_one():
-    rows = [(f"st{1 + k}", f"p{k}", 3600 * wave) for wave in range(6) for k in range(7)]
+    rows = [(f"st{1 + k}", f"st{2 + k}", 3600 * wave) for wave in range(6) for k in range(7)]
     drawn = draw_shift(make_record(rows), 2.0, seed=1)
     later = drawn.arrival[[task.endswith("(2)") for task in drawn.tasks]]
     assert len(later) == 42 and (later % 3600 == 0).mean() > 0.6
