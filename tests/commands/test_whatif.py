@@ -12,6 +12,20 @@ import acerl_np
 from acerl_np.commands.whatif import VALUES, parse_factors, parse_values
 from acerl_np.evaluation.whatif import KNOBS
 
+UNREADABLE = (
+    "",
+    "x",
+    "3:",
+    "5:3",
+    "3:5:0",
+    "-1",
+    "1:2:3:4",
+    "nan",
+    "inf",
+    "1:2:-1",
+    "0:1e9",
+    "1:inf",
+)
 WEEK = "whatif week.csv next.csv --vehicles 1:4"
 
 
@@ -26,7 +40,7 @@ def test_values_are_read():
     assert parse_factors("1:2") == [1, 1.25, 1.5, 1.75, 2]
     assert parse_factors("0.8:1.1:0.1") == [0.8, 0.9, 1, 1.1]
     assert parse_factors("1.5") == parse_factors("1.5:1.5") == [1.5]
-    for text in " x 3: 5:3 3:5:0 -1 1:2:3:4 nan inf 1:2:-1 0:1e9 1:inf".split(" "):
+    for text in UNREADABLE:
         with pytest.raises(argparse.ArgumentTypeError, match="expected values such as 3:8"):
             parse_values(text)
 
