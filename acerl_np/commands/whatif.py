@@ -45,7 +45,7 @@ from typing import TYPE_CHECKING, Any
 from acerl_np.commands import options as opt
 from acerl_np.commands.inputs import load_instances, take_names
 from acerl_np.commands.outputs import declare_outputs
-from acerl_np.commands.players import find_policy, read_playing, seat_policies
+from acerl_np.commands.players import Seat, find_policy, read_playing, seat_policies
 from acerl_np.commands.progress import make_report, report_unfinished
 from acerl_np.commands.tables import COLUMN_OF, Column, count, render, show_below
 from acerl_np.support.errors import InputError, PolicyError, PolicyWarning, describe, make_printable
@@ -54,6 +54,7 @@ from acerl_np.support.report import DATA_FORMATS, render_data
 if TYPE_CHECKING:
     from acerl_np.evaluation.whatif import Row
     from acerl_np.problem.goal import Goal
+    from acerl_np.problem.instance import Instance
 
 STEPS = 5
 """Values between two bounds of a factor, without a step."""
@@ -158,6 +159,7 @@ def run(arguments: argparse.Namespace) -> None:
         rows = what_if(records, knobs, asked, playing=playing, report=make_report("settings"))
     table, below = render_rows(rows, playing.goal, arguments.format)
     print(table, end="")
+    below += list_known(seats, records)
     if target is not None:
         below += answer_target(rows, target)
     show_below(arguments.format, below)
@@ -168,6 +170,18 @@ def run(arguments: argparse.Namespace) -> None:
 
         draw_settings(arguments.picture, rows, target)
         print(f"picture {make_printable(arguments.picture)}", file=sys.stderr)
+
+
+def list_known(seats: Sequence[Seat], records: Sequence[Instance]) -> list[str]:
+    """Say which policies were trained on records that judge them here."""
+    lines = []
+    for label, policy in seats:
+        origin = getattr(policy, "origin", None)
+        known = {item.content_hash for item in origin.records} if origin is not None else set()
+        n = sum(record.content_hash in known for record in records)
+        if n:
+            lines.append(f"{label}: trained on {n} of these records; others would tell more of it.")
+    return lines
 
 
 def render_rows(rows: Sequence[Row], goal: Goal, form: str) -> tuple[str, list[str]]:
