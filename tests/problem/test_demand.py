@@ -58,7 +58,7 @@ def test_whole_bursts_come_each_pickup_keeps_its_share(shifts, demand):
     for task, k in place.items():
         for name in KEPT:
             assert getattr(drawn, name)[k] == getattr(record, name)[source[task.split(" ")[0]]]
-    whole, came = Counter(), Counter()
+    whole, came, moved = Counter(), Counter(), []
     for burst in bursts:
         pickup = int(record.pickup[burst[0]])
         whole[pickup] += 1
@@ -70,9 +70,12 @@ def test_whole_bursts_come_each_pickup_keeps_its_share(shifts, demand):
                 gaps = np.diff(drawn.arrival[rows])
                 assert np.array_equal(gaps, np.diff(record.arrival[burst]))
                 assert mark or np.array_equal(drawn.arrival[rows], record.arrival[burst])
+                moved += [abs(drawn.arrival[rows[0]] - record.arrival[burst[0]])] if mark else []
     for pickup, n in whole.items():
         assert abs(came[pickup] - demand * n) < 1.0
     assert abs(sum(came.values()) / len(bursts) - demand) < 0.02
+    # By up to half an hour in the mean, which a break makes longer.
+    assert not moved or (600.0 < np.mean(moved) < 1200.0 and max(moved) < 5400.0)
 
 
 def test_more_demand_has_all_of_what_less_has(shifts):
