@@ -37,25 +37,26 @@ MOST_FAULTS = 20
 
 
 @contextmanager
-def report_ignored(left_out: list[RecordWarning] | None = None) -> Iterator[None]:
+def report_ignored(kept: list[RecordWarning] | None = None) -> Iterator[None]:
     """Say on the standard error stream what of the files read inside is ignored, their columns in one line.
 
-    Rows that were left out are listed there, too, unless there is a list for them, `left_out`.
+    Where there is a list for what would be said, `kept`, it goes there.
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RecordWarning)
         yield
     found: dict[str, list[str]] = {}
     for item in caught:
-        if isinstance(item.message, RecordWarning):
-            for column in item.message.columns:
-                found.setdefault(column, []).append(item.message.path)
+        message = item.message
+        if not isinstance(message, RecordWarning):
+            warnings.warn_explicit(message, item.category, item.filename, item.lineno)
+        elif kept is not None:
+            kept.append(message)
+        elif message.faults:
+            print(list_faults(message), file=sys.stderr)
         else:
-            warnings.warn_explicit(item.message, item.category, item.filename, item.lineno)
-            if item.message.faults and left_out is None:
-                print(list_faults(item.message), file=sys.stderr)
-            elif item.message.faults:
-                left_out.append(item.message)
+            for column in message.columns:
+                found.setdefault(column, []).append(message.path)
     if found:
         paths = list(dict.fromkeys(path for some in found.values() for path in some))
         warning = RecordWarning(list_some(paths, 3), list(found))
@@ -109,12 +110,12 @@ def load_instances(
     default: str | None = None,
     *,
     servable: bool = True,
-    left_out: list[RecordWarning] | None = None,
+    ignored: list[RecordWarning] | None = None,
 ) -> list[Instance]:
     """Load the records or the suite that the arguments name, else the suite `default`, if any.
 
-    With `servable` records are refused some of whose tasks may be impossible to reach or to carry. `left_out`
-    takes what --skip-bad leaves out, as for `report_ignored`.
+    With `servable` records are refused some of whose tasks may be impossible to reach or to carry. What is
+    ignored goes to the list `ignored`, if there is one, as `report_ignored` says.
     """
     from acerl_np.problem.bundled import load_layout, load_records, load_suite
 
@@ -135,7 +136,7 @@ def load_instances(
     if suite is not None:
         raise InputError(f"--suite: read '{suite}' besides task records; expected one of the two")
     export = read_export(arguments)
-    with report_ignored(left_out):
+    with report_ignored(ignored):
         layout = None if arguments.layout is None else load_layout(arguments.layout)
         how = {"layout": layout, "breakdowns": breakdowns, "mapping": export}
         found = []

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -94,53 +95,57 @@ def check(arguments: argparse.Namespace) -> None:
     Look through task records: rows that cannot be read, all of them, and what is wrong with each; what the
     others ask of the fleet, and what in them nobody could do.
 
-    The exit status is 2 if rows or files cannot be read, after all of them are listed. Tasks that no vehicle may
-    carry or reach make a record unusable for the other commands; the exit status is 0 all the same.
+    The exit status is 2 if rows or files cannot be read, after all of them are listed; --skip-bad leaves such
+    rows out of what other commands do. Tasks that no vehicle may carry or reach make a record unusable for the
+    other commands; the exit status is 0 all the same.
     """
     from acerl_np.problem.servable import check_record
 
-    found: list[tuple[Instance, RecordWarning]] = []
+    found: list[tuple[Instance, tuple[Fault, ...]]] = []
+    ignored: list[RecordWarning] = []
     wrong: list[str] = []
     is_data, names = arguments.format in DATA_FORMATS, drop_breakdowns(arguments.tasks)
     for name in names or [""]:
-        left_out: list[RecordWarning] = []
         own = {**vars(arguments), "tasks": [name] if name else [], "skip_bad": True}
+        said: list[RecordWarning] = []
         loaded: list[Instance] = []
         try:
-            loaded = load_instances(argparse.Namespace(**own), servable=False, left_out=left_out)
+            loaded = load_instances(argparse.Namespace(**own), servable=False, ignored=said)
         except RecordError as error:
-            if not error.faults:
-                wrong.append(str(error))
-            else:
-                left_out.append(RecordWarning(name, (), error.faults, error.n_rows))
-        for warning in left_out:
-            title = f"{warning.path}: {count_rows(warning.faults, warning.n_rows)} are bad"
-            wrong.append(f"{title}; --skip-bad leaves them out, the others are fine")
+            said.append(RecordWarning(name, (), error.faults, error.n_rows))
+            wrong += [str(error)] * (not error.faults)
+        ignored += [warning for warning in said if warning.columns]
+        bad = [warning for warning in said if warning.faults]
+        for warning in bad:
+            wrong.append(f"{warning.path}: {count_rows(warning.faults, warning.n_rows)} are bad")
             if not is_data:
-                rows = [fault._asdict() for fault in warning.faults]
-                print(f"{make_printable(title)}\n{render(FAULTS, rows, arguments.format)}")
-        none = RecordWarning("")
-        found += zip(loaded, [*left_out, *[none] * len(loaded)], strict=False)
-    checked = [(*pair, check_record(pair[0])) for pair in found]
+                shown = [fault._asdict() for fault in warning.faults]
+                print(f"{make_printable(wrong[-1])}\n{render(FAULTS, shown, arguments.format)}")
+        # Those of a file stand beside the first of its records.
+        found += zip(loaded, [*(x.faults for x in bad), *[()] * len(loaded)], strict=False)
+    with report_ignored():
+        for warning in ignored:
+            warnings.warn(warning, stacklevel=1)
+    checked = [(item, faults, check_record(item)) for item, faults in found]
     if is_data and checked:
-        print(render_data([list_check(*item) for item in checked], arguments.format), end="")
-    for k, (instance, warning, result) in enumerate(() if is_data else checked):
+        print(render_data([list_check(*one) for one in checked], arguments.format), end="")
+    for k, (instance, faults, result) in enumerate(() if is_data else checked):
         if k:
             print()
-        data, notes = list_check(instance, warning, result), note_check(instance, result)
+        data, notes = list_check(instance, faults, result), note_check(instance, result)
         data["usable"] = "yes" if result.servable else "no"
         rows = [[x.title, x.show(data[x.name]), notes.get(x.name, "")] for x in CHECKS]
         header = [instance.name, "value", "which"]
         print(render_table(header, rows, arguments.format), end="")
-    if wrong[1:]:
+    if len(wrong) > 1:
         print("\n".join(map(make_printable, wrong)), file=sys.stderr)
-        raise RecordError(f"{len(wrong)} of {count(len(names), 'file')} cannot be read as they are")
+        raise RecordError(f"{len(wrong)} of {len(names)} files cannot be read as they are")
     if wrong:
         raise RecordError(wrong[0])
 
 
 def list_check(
-    instance: Instance, left_out: RecordWarning, found: RecordCheck
+    instance: Instance, faults: Sequence[Fault], found: RecordCheck
 ) -> dict[str, object]:
     """Return a record's row of the table for programs; tasks' names are separated by blanks."""
     from acerl_np.problem.fields import show_moment
@@ -161,8 +166,8 @@ def list_check(
         "offered_load": found.load.offered,
         "offered_load_without_approaches": found.load.loaded,
         "usable": bool(found.servable),
-        "bad_rows": len({fault.place for fault in left_out.faults}),
-        "faults": "\n".join(map(str, left_out.faults)) or None,
+        "bad_rows": len({fault.place for fault in faults}),
+        "faults": "\n".join(map(str, faults)) or None,
     }
 
 

@@ -69,8 +69,8 @@ class Reading(NamedTuple):
     """What was understood of a task record.
 
     `arrivals` and `expiries` are what the times were read as, such as "times of day"; `first_row` are task,
-    arrival and expiry of the first row that could be read, as they stand there, `first` its arrival and expiry
-    in seconds. `faults` are those of the rows that were left out, of `n_rows`.
+    arrival and expiry of the first row that could be read, as they stand there, `first` its arrival and
+    expiry in seconds. `faults` are those of the rows that were left out, of `n_rows`.
     """
 
     table: Table
@@ -102,6 +102,7 @@ def examine_record(
 
     def collect(table: Table) -> tuple[list[Instance], Reading]:
         if not table.rows:
+            refuse_faults(table.faults, len(table.faults))
             raise RecordError("no tasks below the header; expected one line per task")
         form, n_rows = make_date_format(export.date_format), len(table.rows) + len(table.faults)
         found = read_tasks(table.rows, table.places, layout, None, form)
@@ -148,7 +149,7 @@ def examine_record(
 
 
 def guess_export(path: str | os.PathLike[str], export: Export) -> Export:
-    """Return an export with what a file tells of itself: columns that were not named, encoding, dates, sheet."""
+    """Return an export with what a file tells of itself: encoding, sheet, dates, columns not named yet."""
     columns = dict(export.columns)
     try:
         lines = RECORD.open(path, export)

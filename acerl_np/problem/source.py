@@ -67,8 +67,8 @@ TOTAL = re.compile(r"\W*(zwischen)?(summe|gesamt|anzahl|total|subtotal|sum|count
 class Columns(NamedTuple):
     """What a header says: the known columns and where each stands in a line of `n_fields`, and the others.
 
-    One column may be made up of two positions. `named` are the known ones as the file names them, `ignored` the
-    others; one without a name is "column 3". The header stands on `line`.
+    One column may be made up of two positions. `named` are the known ones as the file names them, `ignored`
+    the others; one without a name is "column 3". The header stands on `line`.
     """
 
     used: tuple[str, ...]
@@ -80,9 +80,9 @@ class Columns(NamedTuple):
 
 
 class Table(NamedTuple):
-    """A table as it was read: texts by known column, where each row stands ("line 2", ...), and what is no row.
+    """A table as it was read: texts by known column, where each row stands, and what is no row.
 
-    `delimiter` is empty in a workbook; `form` is the encoding, or the sheet.
+    Places are such as "line 2". `delimiter` is empty in a workbook; `form` is the encoding, or the sheet.
     """
 
     rows: list[dict[str, str]]
@@ -169,8 +169,8 @@ class Source(NamedTuple):
     ) -> tuple[int, list[str], Iterator[tuple[int, list[str]]]]:
         """Return the header's line and fields, and the rows below it.
 
-        It is the first of the rows with most known columns, or else with most that can be guessed, as titles may
-        stand above; if these are less than two, the first row of all.
+        It is the first of the rows with most known columns, or else with most that can be guessed, as titles
+        may stand above; if these are less than two, the first row of all.
         """
         head = list(itertools.islice(lines.rows, HEAD))
         if not head:

@@ -25,6 +25,7 @@ from acerl_np import (
     load_instance,
 )
 from acerl_np.problem.assignments import read_assignments
+from acerl_np.problem.export import Export
 from acerl_np.problem.limits import MAX_COLUMNS
 from acerl_np.problem.perturb import perturb
 from acerl_np.problem.records import examine_record, write_record
@@ -114,9 +115,9 @@ def test_columns_are_found_once(tmp_path):
 def test_separators(tmp_path, mark, name):
     decimal = "2.5" if mark == "," else "2,5"
     lines = [HEADER.replace(",", mark), mark.join(["t0", "A", "B", decimal, "9"])]
-    instance, reading = examine_record(write(tmp_path / "day.csv", *lines), FLOOR)
+    [instance], reading = examine_record(write(tmp_path / "day.csv", *lines), FLOOR)
     assert instance.arrival.tolist() == [2.5]
-    assert reading.delimiter == mark
+    assert reading.table.delimiter == mark
     # A first line may say so.
     for first in (f"sep={mark}", f'"sep={mark}"'):
         write(tmp_path / "day.csv", first, *lines, mark.join(["t1", "A", "A", "0", "9"]))
@@ -167,7 +168,7 @@ def test_a_large_file_is_read_quickly(tmp_path):
     path = write(tmp_path / "day.csv", HEADER.replace(",", ";") + ";comment", *lines)
     started = time.process_time()
     with pytest.warns(RecordWarning, match="comment"):
-        instance, _ = examine_record(path, FLOOR, date_format="%d.%m.%Y %H:%M")
+        [instance], _ = examine_record(path, FLOOR, Export(date_format="%d.%m.%Y %H:%M"))
     assert instance.n_tasks == 100_000
     assert time.process_time() - started < 10  # a second or two
 
@@ -242,7 +243,7 @@ def test_times_of_any_form(tmp_path, case):
         "task,vehicle,start,finish",
         *[f't{k},v,"{text}","{times[2]}"' for k, text in enumerate(times)],
     )
-    found = read_assignments(past, due, date_format=form)
+    found = read_assignments(past, due, Export(date_format=form))
     assert found.start.tolist() == [0, 2.5, 3660]
     assert found.finish.tolist() == [3660] * 3
     # What was read is written in a form that needs no option.
