@@ -96,7 +96,7 @@ def check(arguments: argparse.Namespace) -> None:
     others ask of the fleet, and what in them nobody could do.
 
     The exit status is 2 if rows or files cannot be read, after all of them are listed; --skip-bad leaves such
-    rows out of what other commands do. Tasks that no vehicle may carry or reach make a record unusable for the
+    rows out of what other commands do. Tasks that no vehicle may carry or reach make a record unusable for
     other commands; the exit status is 0 all the same.
     """
     from acerl_np.problem.servable import check_record
@@ -117,10 +117,13 @@ def check(arguments: argparse.Namespace) -> None:
         ignored += [warning for warning in said if warning.columns]
         bad = [warning for warning in said if warning.faults]
         for warning in bad:
-            wrong.append(f"{warning.path}: {count_rows(warning.faults, warning.n_rows)} are bad")
+            n_tasks = sum(item.n_tasks for item in loaded)
+            shown = f"{warning.path}: {count_rows(warning.faults, warning.n_rows)} are bad"
+            shown += f", {n_tasks:,} are fine"
+            wrong.append(shown + "; --skip-bad leaves bad ones out" * bool(n_tasks))
             if not is_data:
-                shown = [fault._asdict() for fault in warning.faults]
-                print(f"{make_printable(wrong[-1])}\n{render(FAULTS, shown, arguments.format)}")
+                rows = [fault._asdict() for fault in warning.faults]
+                print(f"{make_printable(shown)}\n{render(FAULTS, rows, arguments.format)}")
         # Those of a file stand beside the first of its records.
         found += zip(loaded, [*(x.faults for x in bad), *[()] * len(loaded)], strict=False)
     with report_ignored():
@@ -134,9 +137,9 @@ def check(arguments: argparse.Namespace) -> None:
             print()
         data, notes = list_check(instance, faults, result), note_check(instance, result)
         data["usable"] = "yes" if result.servable else "no"
-        rows = [[x.title, x.show(data[x.name]), notes.get(x.name, "")] for x in CHECKS]
+        lines = [[x.title, x.show(data[x.name]), notes.get(x.name, "")] for x in CHECKS]
         header = [instance.name, "value", "which"]
-        print(render_table(header, rows, arguments.format), end="")
+        print(render_table(header, lines, arguments.format), end="")
     if len(wrong) > 1:
         print("\n".join(map(make_printable, wrong)), file=sys.stderr)
         raise RecordError(f"{len(wrong)} of {len(names)} files cannot be read as they are")
@@ -301,6 +304,7 @@ def describe_reading(instances: Sequence[Instance], reading: Reading) -> dict[st
         "time zero": "second 0" if first.epoch is None else show_moment(first.epoch),
     }
     if instances[1:]:
+        del found["first arrival"], found["last arrival"]
         found["records"] = f"{len(instances)}, {first.name} to {last.name}"
     if reading.faults:
         found["left out"] = count_rows(reading.faults, reading.n_rows)

@@ -120,7 +120,9 @@ def format_mapping(export: Export) -> str:
     if export.columns:
         lines += ["", "[columns]"]
         lines += [
-            f"{name} = {json.dumps(x, ensure_ascii=False)}" for name, x in export.columns.items()
+            f"{name} = {json.dumps(export.columns[name], ensure_ascii=False)}"
+            for name in KNOWN
+            if name in export.columns
         ]
     return "\n".join([*lines, ""])
 

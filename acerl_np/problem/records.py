@@ -160,9 +160,9 @@ def guess_export(path: str | os.PathLike[str], export: Export) -> Export:
             if name not in named:
                 columns.setdefault(name, column)
         export = replace(export, columns=columns)
-        if lines.delimiter:
+        if lines.delimiter and lines.form != "utf-8":
             export = replace(export, encoding=lines.form)
-        else:
+        elif not lines.delimiter:
             export = replace(export, sheet=lines.form)
         rows = RECORD.parse(path, export).rows
     except RecordError as error:

@@ -272,7 +272,7 @@ class Source(NamedTuple):
             names = ", ".join(f"'{name}'" for name in missing)
             guessed = guess_columns(header, below)
             advice = ",".join(f"{x}={guessed[x]}" for x in missing if x in guessed)
-            advice = f'; --columns "{advice}" (mapping=) says which they may be' if advice else ""
+            advice = f', or --columns (mapping=) such as "{advice}"' if advice else ""
             raise RecordError(
                 f"line {line}: missing column{'s' * bool(missing[1:])} {names}; read "
                 f"{shorten(','.join(header))}, expected columns {','.join(self.required)}{advice}"
@@ -327,11 +327,16 @@ def _rate_guesses(row: Sequence[str]) -> int:
 
 
 def decode(data: bytes, encoding: str | None) -> tuple[str, str]:
-    """Return a text and its encoding; unless it is said the bytes tell: UTF-8, UTF-16 or Windows-1252."""
+    """Return a text and its encoding; unless it is said the bytes tell: UTF-8, UTF-16 or Windows-1252.
+
+    A byte-order mark goes before what is said.
+    """
     head = data[:SAMPLE]
     tried = [encoding] if encoding else ["utf-8-sig", "cp1252"]
-    if not encoding and head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         tried = ["utf-16"]
+    elif head.startswith(codecs.BOM_UTF8):
+        tried = ["utf-8-sig"]
     elif not encoding and len(head) > 1 and head.count(0) > 0.3 * len(head):
         # Of most letters one byte is zero: the second, or the first.
         tried = ["utf-16-le" if head[1::2].count(0) > head[::2].count(0) else "utf-16-be"]

@@ -97,9 +97,11 @@ def read_tasks(
         "delivery": lambda row, place: sites.read(row, "delivery", place),
         "arrival": arrival.read,
         "expiry": expiry.read,
-        **{name: read_plain(name, unit) for name, unit in UNITS.items()},
-        "start": read_start,
     }
+    there = set().union(*rows)
+    readers |= {name: read_plain(name, unit) for name, unit in UNITS.items() if name in there}
+    if "earliest_start" in there:
+        readers["start"] = read_start
     columns: dict[str, list[Any]] = {name: [] for name in readers}
     faults: list[Fault] = []
     kept: list[int] = []
@@ -123,7 +125,9 @@ def read_tasks(
         kept.append(k)
         for column, value in zip(columns.values(), values, strict=True):
             column.append(value)
-    starts = columns.pop("start")
+    starts = columns.pop("start", [None] * len(kept))
+    for name in UNITS:
+        columns.setdefault(name, [0.0] * len(kept))
     if not kept:
         return Tasks(columns, kept, epoch, faults)
     arrivals, expiries = columns["arrival"], columns["expiry"]
@@ -188,12 +192,16 @@ class SiteNames:
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
+        self._names: dict[object, str] = {}
         self._known: dict[str, tuple[int, ...]] = {}
         self._ends: dict[tuple[str, str], tuple[int, int]] = {}
         self._hints: dict[str, str] = {}
 
     def read(self, row: Mapping[str, Any], column: str, place: str) -> str:
         """Return the name of a station or site in a field; `RecordError` with the one it may be meant for."""
+        raw = row.get(column)
+        if isinstance(raw, str) and raw in self._names:
+            return self._names[raw]
         name = read_id(row, column, place)
         if name not in self._known:
             found = find_sites(self._layout, name)
@@ -203,6 +211,8 @@ class SiteNames:
                     f"'{self._layout.name}'{self._hint(name)}"
                 )
             self._known[name] = found
+        if isinstance(raw, str):
+            self._names[raw] = name
         return name
 
     def join(
