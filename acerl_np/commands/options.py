@@ -256,7 +256,7 @@ EXPORT = (
     DATE_FORMAT,
     CommandOption(
         "--encoding NAME",
-        "of the records, such as cp1252 (default: the bytes tell UTF-8, UTF-16, cp1252)",
+        "of records that are neither UTF-8 nor UTF-16, which the bytes tell (default: cp1252)",
     ),
     CommandOption("--sheet NAME", "of a workbook (default: the first with a header)"),
     CommandOption(

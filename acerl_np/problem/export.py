@@ -33,7 +33,7 @@ class Export:
         What a file calls the columns of a record, or of past assignments: `{"task": "TA-Nr"}`. Two columns
         that make up one are "Datum+Uhrzeit"; "column 3" is the third.
     encoding : str, optional
-        Such as "cp1252"; by default it is told by the bytes.
+        Of what is neither UTF-8 nor UTF-16, which the bytes tell; by default "cp1252".
     date_format : str, optional
         How dates are written besides ISO 8601, as `datetime.strptime` reads it.
     sheet : str, optional

@@ -160,7 +160,7 @@ def guess_export(path: str | os.PathLike[str], export: Export) -> Export:
             if name not in named:
                 columns.setdefault(name, column)
         export = replace(export, columns=columns)
-        if lines.delimiter and lines.form != "utf-8":
+        if lines.delimiter and not lines.form.startswith("utf"):
             export = replace(export, encoding=lines.form)
         elif not lines.delimiter:
             export = replace(export, sheet=lines.form)

@@ -150,7 +150,7 @@ class Source(NamedTuple):
         data = read_bytes(path, RecordError, streams=True)
         if is_workbook(data):
             first = None
-            for sheet, rows in read_workbook(data, export.sheet):
+            for sheet, rows in read_workbook(data, export.sheet, show_path(path)):
                 found = Lines(_number(enumerate(rows, 1)), "", sheet)
                 first = first or found
                 head = [fields for fields in rows[:HEAD] if fields]
@@ -327,25 +327,27 @@ def _rate_guesses(row: Sequence[str]) -> int:
 
 
 def decode(data: bytes, encoding: str | None) -> tuple[str, str]:
-    """Return a text and its encoding; unless it is said the bytes tell: UTF-8, UTF-16 or Windows-1252.
+    """Return a text and its encoding: UTF-8 and UTF-16 as the bytes tell, else what is said, or Windows-1252.
 
-    A byte-order mark goes before what is said.
+    So a mapping that says an encoding also reads what was converted.
     """
     head = data[:SAMPLE]
-    tried = [encoding] if encoding else ["utf-8-sig", "cp1252"]
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         tried = ["utf-16"]
-    elif head.startswith(codecs.BOM_UTF8):
-        tried = ["utf-8-sig"]
-    elif not encoding and len(head) > 1 and head.count(0) > 0.3 * len(head):
+    elif head.count(0) > 0.3 * len(head):
         # Of most letters one byte is zero: the second, or the first.
         tried = ["utf-16-le" if head[1::2].count(0) > head[::2].count(0) else "utf-16-be"]
+    elif encoding is not None and data.isascii():
+        tried = [encoding]
+    else:
+        tried = ["utf-8-sig", encoding or "cp1252"]
     for name in tried:
         try:
             return data.decode(name).removeprefix("\ufeff"), name.removesuffix("-sig")
         except UnicodeError as error:
             at = getattr(error, "start", 0)
-    names, line = " or ".join(tried).replace("-sig", "").upper(), data.count(b"\n", 0, at) + 1
+    names = " or ".join(name.upper().removesuffix("-SIG") for name in tried)
+    line = data.count(b"\n", 0, at) + 1
     raise RecordError(
         f"line {line}: byte 0x{data[at]:02x} is not {names}; expected text in "
         "another encoding (--encoding)"

@@ -25,14 +25,19 @@ def is_workbook(data: bytes) -> bool:
     return data.startswith(ZIP)
 
 
-def read_workbook(data: bytes, sheet: str | None) -> Iterator[tuple[str, list[list[str]]]]:
-    """Yield the sheets of a workbook, or the one of this name: each row's cells as texts."""
+def read_workbook(
+    data: bytes, sheet: str | None, shown: str
+) -> Iterator[tuple[str, list[list[str]]]]:
+    """Yield the sheets of a workbook, or the one of this name: each row's cells as texts.
+
+    Without openpyxl a `MissingExtraError` names the file, `shown`.
+    """
     try:
         from openpyxl import load_workbook
     except ImportError as error:
         raise MissingExtraError(
-            "a workbook, and openpyxl is not installed; install it with: pip install 'acerl_np[excel]', or "
-            "save the sheet as CSV"
+            f"{shown}: a workbook, and openpyxl is not installed; install it with: pip install 'acerl_np[excel]', "
+            "or save the sheet as CSV"
         ) from error
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
