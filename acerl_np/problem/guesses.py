@@ -42,7 +42,7 @@ DATE_TEXT = re.compile(
 )
 
 DATES = ("%d.%m.%Y", "%d.%m.%y", "%Y/%m/%d", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%Y%m%d")
-CLOCKS = ("%H:%M", "%H:%M:%S", "%I:%M %p", "%I:%M:%S %p", "%H%M%S", "%H:%M:%S.%f")
+CLOCKS = ("%H:%M", "%H:%M:%S", "%I:%M %p", "%I:%M:%S %p", "%H%M%S", "%H%M", "%H:%M:%S.%f")
 FORMATS = tuple(f"{date} {clock}" for date in DATES for clock in CLOCKS)
 
 

@@ -36,8 +36,8 @@ def read_workbook(
         from openpyxl import load_workbook
     except ImportError as error:
         raise MissingExtraError(
-            f"{shown}: a workbook, and openpyxl is not installed; install it with: pip install 'acerl_np[excel]', "
-            "or save the sheet as CSV"
+            f"{shown}: a workbook, and openpyxl is not installed; install it with: pip install "
+            "'acerl_np[excel]', or save the sheet as CSV"
         ) from error
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
