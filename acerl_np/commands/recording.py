@@ -229,19 +229,18 @@ def convert(arguments: argparse.Namespace) -> None:
     from acerl_np.problem.export import format_mapping
     from acerl_np.problem.records import LEFT_OUT, examine_record, guess_export, write_record
 
-    out = Path(arguments.out)
     path, layout = find_record(arguments.tasks, arguments.layout)
     export = guess_export(path, read_export(arguments))
     with report_ignored():
         instances, reading = examine_record(path, layout, export, servable=False)
-    files = {out: instances[0]}
+    files = {arguments.out: instances[0]}
     if export.split is not None:
-        files = {out / f"{instance.name}.csv": instance for instance in instances}
+        files = {str(Path(arguments.out) / f"{item.name}.csv"): item for item in instances}
     left_out = Path(f"{arguments.out.removesuffix('.csv')}{LEFT_OUT}") if reading.faults else None
     declare_outputs(arguments, [*files, left_out])
     declare_outputs(arguments, [arguments.write_mapping], option="--write-mapping")
     if export.split is not None:
-        make_folder(out)
+        make_folder(arguments.out)
     for file, instance in files.items():
         write_record(instance, file)
     found = describe_reading(instances, reading)

@@ -120,28 +120,10 @@ class Instance:
         kept = [places[k] for k in found.kept]
         repeated = find_repeated(found.columns["tasks"], kept)
         refuse_faults([*found.faults, *repeated.values()], len(rows))
-        instance, order = cls.from_columns(name, layout, found.columns, found.epoch)
+        instance, order = make_instance(name, layout, found.columns, found.epoch)
         if servable:
             instance.check_servable([kept[k] for k in order])
         return instance
-
-    @classmethod
-    def from_columns(
-        cls,
-        name: str,
-        layout: Layout,
-        columns: Mapping[str, Sequence[Any]],
-        epoch: datetime | None,
-    ) -> tuple[Instance, np.ndarray]:
-        """Return the instance of tasks in any order, by its attributes, and the order of their arrivals."""
-        order = np.argsort(columns["arrival"], kind="stable")
-        arrays = {}
-        for column in COLUMNS:
-            kind = np.int32 if column in ("pickup", "delivery") else np.float64
-            arrays[column] = np.array(columns[column], kind)[order]
-            arrays[column].setflags(write=False)
-        tasks = tuple(columns["tasks"][k] for k in order)
-        return cls(name, layout, tasks, epoch=epoch, **arrays), order
 
     def check_reachable(self) -> None:
         """Refuse an instance some of whose tasks may be impossible to reach, whoever may carry them."""
@@ -220,6 +202,20 @@ class Instance:
 
     def __repr__(self) -> str:
         return f"Instance({self.name!r}, layout={self.layout.name!r}, n_tasks={self.n_tasks})"
+
+
+def make_instance(
+    name: str, layout: Layout, columns: Mapping[str, Sequence[Any]], epoch: datetime | None
+) -> tuple[Instance, np.ndarray]:
+    """Return the instance of tasks in any order, by its attributes, and the order of their arrivals."""
+    order = np.argsort(columns["arrival"], kind="stable")
+    arrays = {}
+    for column in COLUMNS:
+        kind = np.int32 if column in ("pickup", "delivery") else np.float64
+        arrays[column] = np.array(columns[column], kind)[order]
+        arrays[column].setflags(write=False)
+    tasks = tuple(columns["tasks"][k] for k in order)
+    return Instance(name, layout, tasks, epoch=epoch, **arrays), order
 
 
 def list_instances(instances: Any) -> list[Instance]:

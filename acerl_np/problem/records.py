@@ -24,7 +24,7 @@ from acerl_np.problem.fields import (
     show_moment,
 )
 from acerl_np.problem.guesses import guess_columns, guess_format
-from acerl_np.problem.instance import Instance
+from acerl_np.problem.instance import Instance, make_instance
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.limits import MAX_BREAKDOWNS
 from acerl_np.problem.parting import Part, find_parting, part_rows
@@ -125,7 +125,7 @@ def examine_record(
             tasks["arrival"] = np.array(tasks["arrival"]) - part.zero
             zero = None if epoch is None else epoch + timedelta(seconds=part.zero)
             called = "-".join(filter(None, (name, part.name)))
-            instance, order = Instance.from_columns(called, layout, tasks, zero)
+            instance, order = make_instance(called, layout, tasks, zero)
             if servable:
                 instance.check_servable([table.places[kept[own[k]]] for k in order])
             instances.append(instance)

@@ -72,12 +72,12 @@ CASES = {
         ("byte 0x81 is not UTF-8 or CP1252", "--encoding"),
         "--encoding iso8859-2",
     ),
-    "a workbook, a title page before": Case(
+    "workbook": Case(
         lambda: workbook([["Werk 3"]], [["Stand 6.5."], [], GERMAN.split(";"), *cells()]),
         ("line 3: missing columns", "task=TA-Nr", "arrival_time=Datum+Uhrzeit"),
     ),
     "an old workbook": Case(b"\xd0\xcf\x11\xe0 old", ("(.xls)", "saved as .xlsx or CSV"), tasks=()),
-    "a damaged workbook": Case(
+    "damaged-workbook": Case(
         lambda: workbook([PLAIN])[:900], ("not a readable workbook",), tasks=()
     ),
     "titles above the header": Case(lines("Report of 06.05.2024,,", "", "by,me", *PLAIN)),
