@@ -401,7 +401,10 @@ def _find_positions(
 def _join(parts: Sequence[str]) -> str:
     """Return the fields that make up one: a date without midnight, a time of day without a day."""
     first, *others = (part.strip() for part in parts)
-    return " ".join(filter(None, [MIDNIGHT.sub("", first), *(NO_DAY.sub("", x) for x in others)]))
+    if len(first) > 10:  # longer than a date
+        first = MIDNIGHT.sub("", first)
+    others = [NO_DAY.sub("", other) if len(other) > 12 else other for other in others]
+    return " ".join(filter(None, [first, *others]))
 
 
 def _refuse_fields(line: int, fields: Sequence[str], columns: Columns) -> Fault:
