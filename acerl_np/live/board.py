@@ -59,6 +59,8 @@ class LiveVehicle(NamedTuple):
     """s, when it should have delivered."""
     broke: float = 0.0
     """s, when it broke down or went out of service."""
+    is_confirmed: bool = False
+    """Whether it has come to its task's pickup since it was given it, which only an order makes it do."""
 
     @property
     def is_ready(self) -> bool:
@@ -294,6 +296,7 @@ class Board:
             has_fetched=vehicle.site == self.layout.site_index[task.event.pickup],
             task=name,
             finish=now + self._estimate(v, task),
+            is_confirmed=False,
         )
         self.put(v, carrying)
         self.state.vehicle[0, v, S.VEHICLE_TASK] = task.row

@@ -108,11 +108,15 @@ class VehicleIdle:
     time : float
         s.
     vehicle, site : str
+    delivered : bool
+        Then `site` is the task's delivery. With False the vehicle has given its task up, wherever it stands:
+        the task waits again from now on, last in the pool.
     """
 
     time: float
     vehicle: str
     site: str
+    delivered: bool = True
 
 
 @dataclass(frozen=True)
@@ -327,11 +331,17 @@ class Assignment(_Assigned):
         Futures that a lookahead saw, 0 without one or with nothing to choose.
     reason : Explanation or None
         Why it was chosen, of a dispatcher with `explain=True`.
+    number : int
+        Counts the dispatcher's assignments from 1, also across `save` and `recover`.
+    repeated : bool
+        Whether it may have been returned before, with the same number: who has that number ignores it.
     """
 
     finish: float
     futures: int
     reason: Explanation | None
+    number: int
+    repeated: bool
 
     def __new__(
         cls,
@@ -341,10 +351,13 @@ class Assignment(_Assigned):
         futures: int = 0,
         finish: float = math.nan,
         reason: Explanation | None = None,
+        number: int = 0,
+        repeated: bool = False,
     ) -> Assignment:
         """Make an assignment."""
         made = super().__new__(cls, vehicle, task, rule)
         made.futures, made.finish, made.reason = futures, finish, reason
+        made.number, made.repeated = number, repeated
         return made
 
     def describe(self) -> str:
