@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from acerl_np.live.events import (
         Assignment,
         Explanation,
+        Forecast,
         Option,
         TaskArrived,
         TaskCancelled,
@@ -79,6 +80,7 @@ _HOMES = {
     "live.events": (
         "Assignment",
         "Explanation",
+        "Forecast",
         "Option",
         "TaskArrived",
         "TaskCancelled",
@@ -146,6 +148,7 @@ __all__ = [
     "EventError",
     "Explanation",
     "Floor",
+    "Forecast",
     "Generation",
     "IndexPolicy",
     "InputError",

@@ -19,17 +19,19 @@ from acerl_np.kernels.state import INSTANCE_TASK_SLOTS
 from acerl_np.live.audit import ASSIGNED, DAY_BEGAN, STARTED, AuditLog
 from acerl_np.live.board import OUT, LiveVehicle
 from acerl_np.live.decision import Decision, LiveDecider
-from acerl_np.live.events import Assignment, Event, Explanation
+from acerl_np.live.events import Assignment, Event, Explanation, Forecast
 from acerl_np.live.feed import LATE, Feed, Numbers
 from acerl_np.live.floor import DayBegan, Floor
+from acerl_np.live.forecast import Forecaster, find_player
 from acerl_np.live.recovery import read_log, redo_line
 from acerl_np.live.saving import describe_unusable, read_dispatcher, unpack_feed, write_dispatcher
 from acerl_np.policies.agent import Chooses, OwnPolicy, seat_policy
 from acerl_np.policies.files import BasePolicy
-from acerl_np.policies.lookahead import Lookahead
+from acerl_np.policies.lookahead import MAX_FUTURES, Lookahead
 from acerl_np.policies.origin import warn_of_difference
 from acerl_np.policies.rules import RULES, find_policy_name
 from acerl_np.problem.bundled import load_layout
+from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.packing import UNUSABLE
 from acerl_np.problem.rules import number_rules
@@ -51,6 +53,9 @@ MANUAL = "manual"
 
 OPTIONS = ("greedy", "seed", "budget", "explain", "task_ids", "lateness")
 """Arguments that are saved, and stand in the log."""
+
+FORECAST_BUDGET = 0.012
+"""s per forecast, after which no further future is begun."""
 
 LATEST = 86_400
 """s, the largest lateness of events: they are kept that long."""
@@ -148,8 +153,7 @@ class Dispatcher(CopiedWhole):
         self.policy = policy
         self.greedy = bool(greedy)
         self.seed = check_seed(seed)
-        if budget is not None and not (is_real(budget) and 0.0 <= budget <= 1e6):
-            raise InputError(f"budget: read {describe(budget)}; expected seconds, or None")
+        check_budget(budget)
         self.budget = None if budget is None else float(budget)
         self.explain = bool(explain)
         if not is_real(start):
@@ -180,12 +184,13 @@ class Dispatcher(CopiedWhole):
         self._warm_up()
         self._feed = Feed(self._floor, self.lateness)
         self._audit: AuditLog | None = None
+        self._forecasting: tuple[Sequence[Instance] | None, Forecaster] | None = None
         if audit is not None:
             self._open_log(audit, fsync)
 
     def __getstate__(self) -> dict[str, Any]:
         # A log is an open file, whose number may be that of another one when the copy writes.
-        return {**vars(self), "_audit": None}
+        return {**vars(self), "_audit": None, "_forecasting": None}
 
     def _warm_up(self) -> None:
         """Compile or load the kernels now, not at the first decision."""
@@ -444,6 +449,61 @@ class Dispatcher(CopiedWhole):
         view = allocate_view(1, n_features, n_vehicles, number_rules(self._decider.rules))
         write_view(problem, self._floor.state, 0, view)
         return view.observation[0], view.mask[0]
+
+    @exclusive
+    def forecast(
+        self,
+        now: float,
+        *,
+        futures: int = 32,
+        budget: float | None = FORECAST_BUDGET,
+        history: Sequence[Instance] | None = None,
+    ) -> list[Forecast]:
+        """Return what is to be expected of every task that waits, is held back or is under way.
+
+        The policy, greedy, or the base of a lookahead plays futures from `now` on, until what is known is
+        delivered. Tasks that are not known yet come from historical records: the lookahead's, or those that
+        the policy was trained on if they are of this floor. Where there are none, as of rules, only what is
+        known is played: `Forecast.records` tells. Nothing of the dispatcher is changed, and no later
+        decision. The first call compiles or loads the kernels.
+
+        Parameters
+        ----------
+        now : float
+            s, not before the last event.
+        futures : int
+            At most so many are played.
+        budget : float or None
+            s after which no further future is begun; the first one is always played. None: all futures, which
+            makes it repeatable.
+        history : sequence of Instance, optional
+            Other records to take tasks from; give the same sequence again, and it is prepared once.
+
+        Returns
+        -------
+        list of Forecast
+            Of the waiting tasks in pool order, those under way, and those that are held back.
+
+        Raises
+        ------
+        EventError
+            If time runs backwards.
+        PolicyError
+            If the policy is one in plain Python, which plays no futures, or the records are of another floor.
+        InputError
+            If an option is unusable.
+        """
+        now = self._check_time(now, "forecast")
+        if not is_whole(futures) or not 1 <= futures <= MAX_FUTURES:
+            raise InputError(
+                f"futures: read {describe(futures)}; expected a whole number from 1 to {MAX_FUTURES:,}"
+            )
+        check_budget(budget)
+        kept = self._forecasting
+        if kept is None or kept[0] is not history:
+            player = find_player(self.policy, self.layout, history)
+            self._forecasting = kept = history, Forecaster(player, self.seed)
+        return kept[1].look(self._floor, self._decisions, now, int(futures), budget)
 
     @exclusive
     def assign(self, now: float, vehicle: str, task: str) -> Assignment:
@@ -723,6 +783,12 @@ class Dispatcher(CopiedWhole):
         futures, finish = int(made["futures"]), float(made["finish"])
         told = Assignment(vehicle, task, rule, futures, finish, number=int(made["number"]))
         self._given[vehicle] = told
+
+
+def check_budget(budget: float | None) -> None:
+    """Refuse what is no time, s."""
+    if budget is not None and not (is_real(budget) and 0.0 <= budget <= 1e6):
+        raise InputError(f"budget: read {describe(budget)}; expected seconds, or None")
 
 
 def _accept_any(layout: Layout, name: str) -> None:

@@ -309,6 +309,40 @@ class Explanation(NamedTuple):
     outlook: str = ""
 
 
+class Forecast(NamedTuple):
+    """What is to be expected of a task that waits, is under way or is held back.
+
+    Attributes
+    ----------
+    task : str
+    vehicle : str or None
+        The vehicle that has it now.
+    delivery : float
+        s, of the dispatcher's clock, when it is delivered in the mean of the futures; inf where it is not in
+        one of them, as no vehicle that serves may carry it.
+    spread : float
+        s, standard deviation of the deliveries; nan where one of them is not.
+    due : float
+        s.
+    late : float
+        Share of the futures in which it is late, from 0 to 1.
+    futures : int
+        Futures that were played; 1 where nothing is left to chance.
+    records : int
+        Historical records from which arrivals that are not known yet were taken; 0: only what is known was
+        played, so that the deliveries of tasks that wait are early guesses.
+    """
+
+    task: str
+    vehicle: str | None
+    delivery: float
+    spread: float
+    due: float
+    late: float
+    futures: int
+    records: int
+
+
 class _Assigned(NamedTuple):
     vehicle: str
     task: str
