@@ -102,7 +102,7 @@ def read_audit(path: str | os.PathLike[str], layout: Layout) -> Assignments:
     -------
     Assignments
         `instance` is the record. A task whose vehicle broke down, or that was recalled, has the last
-        assignment.
+        assignment. `present` says when vehicles joined and left.
 
     Raises
     ------
@@ -195,6 +195,8 @@ class _LoggedDay:
         self.broke: dict[str, float] = {}
         self.breakdowns: dict[str, list[tuple[float, float]]] = {}
         """Begins and ends, s."""
+        self.joined: dict[str, float] = {}
+        self.left: dict[str, float] = {}
 
     def take(self, line: dict[str, Any]) -> None:
         """Take in a line."""
@@ -234,12 +236,17 @@ class _LoggedDay:
                 if isinstance(event, TaskCancelled) or event.cancel:
                     del self.tasks[name], self.names[event.task]
             case VehicleAdded():
+                # One that comes again was here since it came first.
+                if self.left.pop(event.vehicle, None) is None:
+                    self.joined[event.vehicle] = float(event.time)
                 self.fleet[event.vehicle] = Vehicle(
                     event.vehicle, event.site, event.speed, event.capacity
                 )
             case VehicleIdle(delivered=False):
                 self._drop(event.vehicle)
             case VehicleIdle():
+                if event.vehicle in self.left:  # with its last task
+                    self.left[event.vehicle] = float(event.time)
                 if event.vehicle in self.carried:
                     self.finish_of[self.carried.pop(event.vehicle)] = float(event.time)
             case VehicleRepaired():
@@ -249,8 +256,11 @@ class _LoggedDay:
             case VehicleBroke():
                 self._drop(event.vehicle)
                 self.broke[event.vehicle] = float(event.time)
-            case VehicleRemoved() | VehicleOutOfService() if event.at_once:
-                self._drop(event.vehicle)
+            case VehicleRemoved() | VehicleOutOfService():
+                if isinstance(event, VehicleRemoved):
+                    self.left[event.vehicle] = float(event.time)
+                if event.at_once:
+                    self._drop(event.vehicle)
 
     def _drop(self, vehicle: str) -> None:
         if vehicle in self.carried:
@@ -306,4 +316,11 @@ class _LoggedDay:
             vehicles[k], begins[k] = position[vehicle], begin - start
             ends[k] = self.finish_of.get(task, np.nan) - start
         order = np.argsort(begins, kind="stable").astype(np.int32)
-        return Assignments(instance, order, vehicles, begins, ends)
+        present = [
+            (
+                max(0.0, self.joined.get(vehicle.id, start) - start),
+                self.left.get(vehicle.id, np.inf) - start,
+            )
+            for vehicle in layout.vehicles
+        ]
+        return Assignments(instance, order, vehicles, begins, ends, np.array(present))
