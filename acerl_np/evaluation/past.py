@@ -36,7 +36,7 @@ def count_late(replay: Replay) -> int:
 
 
 def measure_utilisation(replay: Replay) -> float:
-    """Return the share of its time in the fleet, up to the makespan, in which a vehicle of a replay is busy."""
+    """Return the share of the vehicles' time in the fleet, up to the makespan, in which they are busy."""
     present = replay.assignments.present
     if present is None:
         present = np.array([[0.0, np.inf]] * len(replay.assignments.instance.layout.vehicles))

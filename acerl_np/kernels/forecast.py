@@ -23,12 +23,12 @@ from acerl_np.support.compiled import inner_kernel, kernel
 
 @kernel
 def begin_forecast(problem, state, b, ahead, latest):
-    """Weigh the history and write what all futures share.
+    """Weigh the history and write what all futures share; arrivals reach at least to `latest`.
 
     Parameters
     ----------
     ahead : Ahead, its key is set
-    latest : float, s, the last arrival of a task that is known and still to come; arrivals reach as far
+    latest : float, s, when the last of those tasks arrives that are known and still to come
     """
     ahead.reach[0] = max(find_reach(problem, state, b, ahead), latest)
     weigh_history(problem, state, b, ahead)
