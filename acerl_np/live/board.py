@@ -292,13 +292,15 @@ class Board:
         name = self._pull(position)
         task = self.tasks[name] = self.tasks[name]._replace(vehicle=v)
         vehicle = self.vehicles[v]
-        carrying = vehicle._replace(
-            status=S.WORKING,
+        carrying = LiveVehicle(
+            S.WORKING,
+            vehicle.service,
+            vehicle.site,
             origin=vehicle.site,
             has_fetched=vehicle.site == self.layout.site_index[task.event.pickup],
             task=name,
             finish=now + self._estimate(v, task),
-            is_confirmed=False,
+            broke=vehicle.broke,
         )
         self.put(v, carrying)
         self.state.vehicle[0, v, S.VEHICLE_TASK] = task.row

@@ -389,7 +389,7 @@ class Assignment(_Assigned):
         repeated: bool = False,
     ) -> Assignment:
         """Make an assignment."""
-        made = super().__new__(cls, vehicle, task, rule)
+        made = tuple.__new__(cls, (vehicle, task, rule))
         made.futures, made.finish, made.reason = futures, finish, reason
         made.number, made.repeated = number, repeated
         return made
