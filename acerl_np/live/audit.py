@@ -46,6 +46,9 @@ from acerl_np.support.numbers import is_real
 STARTED, ASSIGNED, DAY_BEGAN = "Started", "Assigned", "DayBegan"
 """Lines of a log besides events."""
 
+BEGINNING = '{"kind": "'
+"""Of each line."""
+
 
 class AuditLog:
     """A file to which a line is added for every event and every assignment.
@@ -137,7 +140,9 @@ def parse_log(text: str) -> tuple[list[tuple[str, dict[str, Any]]], str]:
             continue
         try:
             line = json.loads(row)
-        except ValueError:
+        except ValueError as error:
+            if not BEGINNING.startswith(row[: len(BEGINNING)]):  # no beginning of a line, either
+                raise RecordError(f"{place}: not JSON; expected a line of a log") from error
             torn = torn or place
             continue
         kind = line.get("kind") if isinstance(line, dict) else None

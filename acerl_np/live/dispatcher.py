@@ -348,11 +348,10 @@ class Dispatcher(CopiedWhole):
                 )
             if number in self._numbers:
                 return
-        is_new = self._feed.take(event, holds=hold)
+        if not self._feed.take(event, holds=hold):
+            return
         if number is not None:
             self._numbers.add(int(number))
-        if not is_new:
-            return
         if self._audit is None:
             self._lines += 1
             return

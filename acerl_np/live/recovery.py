@@ -22,7 +22,8 @@ def read_log(path: str | os.PathLike[str]) -> tuple[list[tuple[str, dict[str, An
     none, or that is of a log without counts.
     """
     try:
-        text = Path(path).read_bytes().decode(errors="replace")  # what was cut off may be anything
+        # What was cut off may be anything; some file systems put zeros where a power cut took the end.
+        text = Path(path).read_bytes().replace(b"\0", b"").decode(errors="replace")
     except OSError as error:
         raise RecordError(f"{path}: cannot read: {describe_os_error(error)}") from error
     held: list[tuple[str, dict[str, Any]]] = []
