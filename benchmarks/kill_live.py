@@ -4,8 +4,8 @@
 
 This process is the plant: its vehicles drive, and its events go to a dispatcher in another process, which
 dies by SIGKILL at random moments: while it works, and while it starts. A new one recovers from the log alone.
-The plant keeps what it has sent, tells it again from the last number that the log has, with a few known events
-before, and begins no assignment whose number it has. It fails if a task is not delivered, or is given to a
+The plant keeps what it has sent, tells it again from the last number that the log has, with a few known
+events before, and begins no assignment whose number it has. It fails if a task is not delivered, or is given to a
 second vehicle while one has it or afterwards.
 """
 
@@ -43,7 +43,7 @@ def make_layout() -> acerl_np.Layout:
 
 def serve(log: Path) -> None:
     """Be the dispatcher: a line of JSON is an event or a question, whose answer is one."""
-    policy = acerl_np.IndexPolicy.of_weights(approach=-1.0, imbalance=-1.0, total_late=-0.5)
+    policy = "nearest"
     warnings.simplefilter("ignore", acerl_np.LogWarning)
     if log.exists():
         dispatcher = acerl_np.Dispatcher.recover(make_layout(), policy, audit=log)
