@@ -5,8 +5,8 @@
 This process is the plant: its vehicles drive, and its events go to a dispatcher in another process, which
 dies by SIGKILL at random moments: while it works, and while it starts. A new one recovers from the log alone.
 The plant keeps what it has sent, tells it again from the last number that the log has, with a few known
-events before, and begins no assignment whose number it has. It fails if a task is not delivered, or is given to a
-second vehicle while one has it or afterwards.
+events before, and begins no assignment whose number it has. It fails if a task is not delivered, or is given
+to a second vehicle while one has it or afterwards.
 """
 
 from __future__ import annotations
