@@ -29,6 +29,7 @@ WRITES = {
     ),
     "evaluate run/policy.npz EDD Static week.csv --fit next.csv --past past.csv --references best.json "
     "--trials 1 --trials-csv OUT": ("made.csv", "run/policy.npz next.csv past.csv best.json"),
+    "evaluate EDD week.csv --past past.csv --trials 1 --tasks-csv OUT": ("made.csv", "past.csv"),
     "hindsight week.csv --layout layout.json --effort 0.001 --out OUT": (
         "made.json",
         "layout.json",
