@@ -223,6 +223,15 @@ def _plot_sites(axes: Axes, layout: Layout) -> None:
     look = {"marker": "s", "facecolors": "none", "edgecolors": RED, "linewidths": 1.5}
     places = [site.x for site in starts], [site.y for site in starts]
     axes.scatter(*places, s=220 if small else 70, **look, zorder=4, label="start of a vehicle")
+    for marker, label, berths in (
+        ("P", "vehicles charge here", layout.chargers),
+        ("X", "vehicles park here", layout.parking.places if layout.parking else ()),
+    ):
+        sites = [layout.sites[layout.site_index[berth.site]] for berth in berths]
+        if sites:
+            look = {"marker": marker, "color": "white", "edgecolors": "black", "linewidths": 0.8}
+            places = [site.x for site in sites], [site.y for site in sites]
+            axes.scatter(*places, s=60 if small else 20, **look, zorder=4.5, label=label)
     axes.set_aspect("equal", adjustable="datalim")
     axes.margins(0.09)
     axes.set(xlabel="x (m)", ylabel="y (m)")

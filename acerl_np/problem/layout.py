@@ -126,10 +126,13 @@ class Layout:
             self._check_site(edge.b, f"edges[{k}].b")
             if edge.a == edge.b:
                 raise LayoutError(f"edges[{k}]: goes from '{edge.a}' to itself; expected two sites")
-        for k, charger in enumerate(self.chargers):
-            self._check_site(charger.site, f"chargers[{k}].site")
-        for k, place in enumerate(self.parking.places if self.parking else ()):
-            self._check_site(place.site, f"parking.places[{k}].site")
+        for what, berths in (
+            ("chargers", self.chargers),
+            ("parking.places", self.parking.places if self.parking else ()),
+        ):
+            for k, berth in enumerate(berths):
+                self._check_site(berth.site, f"{what}[{k}].site")
+            _check_unique(what, [berth.site for berth in berths], "site")
         self._check_fleet()
         self._check_routes()
         self._check_names()
@@ -493,9 +496,9 @@ def hash_fleet(vehicles: Iterable[Vehicle], batteries: Iterable[Battery | None] 
     return hash_json([fleet, levels] if any(levels) else fleet)
 
 
-def _check_unique(what: str, ids: Sequence[str]) -> None:
+def _check_unique(what: str, ids: Sequence[str], key: str = "id") -> None:
     seen: set[str] = set()
     for k, name in enumerate(ids):
         if name in seen:
-            raise LayoutError(f"{what}[{k}].id: '{name}' again; expected each id once")
+            raise LayoutError(f"{what}[{k}].{key}: '{name}' again; expected each {key} once")
         seen.add(name)
