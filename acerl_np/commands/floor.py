@@ -176,9 +176,8 @@ def _read_battery(arguments: argparse.Namespace) -> dict[str, int] | None:
     from acerl_np.problem.json_tree import table
     from acerl_np.problem.parts import BATTERY, make_battery
 
-    given, hours, minutes = (
-        vars(arguments)[name] for name in ("battery", "battery_hours", "charge_minutes")
-    )
+    given: dict[str, int] | None = arguments.battery
+    hours, minutes = arguments.battery_hours, arguments.charge_minutes
     if (hours is None) != (minutes is None):
         raise InputError("--battery-hours: expected --charge-minutes beside it, or neither")
     if hours is not None and given is not None:

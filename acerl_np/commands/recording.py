@@ -143,8 +143,8 @@ def check(arguments: argparse.Namespace) -> None:
             print()
         data, notes = list_check(instance, faults, result), note_check(instance, result)
         data["usable"] = "yes" if result.servable else "no"
-        shown = [x for x in CHECKS if result.load.slots or x.name not in OF_BATTERIES]
-        lines = [[x.title, x.show(data[x.name]), notes.get(x.name, "")] for x in shown]
+        columns = [x for x in CHECKS if result.load.slots or x.name not in OF_BATTERIES]
+        lines = [[x.title, x.show(data[x.name]), notes.get(x.name, "")] for x in columns]
         header = [instance.name, "value", "which"]
         print(render_table(header, lines, arguments.format), end="")
     if len(wrong) > 1:

@@ -158,7 +158,7 @@ class Instance:
         lost = cut.any(axis=0)[which]
         stranded = np.isinf(distance[self.pickup, self.delivery])
         too_heavy = loads & (self.demand > layout.largest_load)
-        lacks = find_shortfalls(self) if any(layout.batteries) else np.zeros(self.n_tasks)
+        lacks = find_shortfalls(self)
         faulty = lost | stranded | too_heavy | (lacks > 0.0)
         if not faulty.any():
             return

@@ -126,10 +126,9 @@ class Layout:
             self._check_site(edge.b, f"edges[{k}].b")
             if edge.a == edge.b:
                 raise LayoutError(f"edges[{k}]: goes from '{edge.a}' to itself; expected two sites")
-        for what, berths in (
-            ("chargers", self.chargers),
-            ("parking.places", self.parking.places if self.parking else ()),
-        ):
+        lists: dict[str, tuple[Charger | ParkingPlace, ...]] = {"chargers": self.chargers}
+        lists["parking.places"] = self.parking.places if self.parking else ()
+        for what, berths in lists.items():
             for k, berth in enumerate(berths):
                 self._check_site(berth.site, f"{what}[{k}].site")
             _check_unique(what, [berth.site for berth in berths], "site")

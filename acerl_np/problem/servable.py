@@ -277,6 +277,6 @@ def check_record(instance: Instance) -> RecordCheck:
         return tuple(instance.tasks[k] for k in np.flatnonzero(which))
 
     equal, load = name(sizes[group] > 1), measure_load(instance)
-    drained = find_shortfalls(instance) > 0.0 if any(layout.batteries) else np.zeros(n, bool)
-    lists = map(name, (too_heavy, unreached, dead_ends, drained, hopeless))
+    drained = name(find_shortfalls(instance) > 0.0)
+    lists = (name(too_heavy), name(unreached), name(dead_ends), drained, name(hopeless))
     return RecordCheck(n, first, last, equal, *lists, broken, load)
