@@ -10,7 +10,8 @@
 Every yardstick plays with tasks committed at assignment or until the pickup, with vehicles that park or stay,
 with batteries or without: what the layout has no chargers or places for is left out. Batteries are the
 layout's; without any they use 7 : 3 : 1 loaded, empty and idle, last two hours of driving, and charge so fast
-that a vehicle must charge `--charging` of its time for these shifts, as `records check` says.
+that a vehicle must charge `--charging` of its time for these shifts, as `records check` says. A shift begins
+with levels spread from `full` down to `good`.
 
 CSV: means over the shifts with their standard errors, and by how much they differ from the same yardstick
 committed at assignment, without parking, without batteries, shift by shift. `charging_share` is that of the
@@ -101,7 +102,14 @@ def list_variants(layout: Layout, battery: Battery) -> list[tuple[str, str, str,
         parking=None,
         vehicles=tuple(replace(vehicle, battery=None) for vehicle in layout.vehicles),
     )
-    charged = layout if any(layout.batteries) else replace(layout, battery=battery)
+    charged = layout
+    if not any(layout.batteries):
+        step = (battery.full - battery.good) // len(layout.vehicles)
+        fleet = (
+            replace(vehicle, battery=replace(battery, start=battery.full - k * step))
+            for k, vehicle in enumerate(layout.vehicles)
+        )
+        charged = replace(layout, vehicles=tuple(fleet))
     batteries = {"unlimited": bare, "layout": charged} if layout.chargers else {"unlimited": bare}
     parkings = {"stay": None, "park": layout.parking} if layout.parking else {"stay": None}
     return [

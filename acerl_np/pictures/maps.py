@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -26,7 +26,7 @@ from acerl_np.pictures.drawing import (
     write_beside,
 )
 from acerl_np.problem.importers.common import list_first
-from acerl_np.problem.layout import Charger, Layout, ParkingPlace
+from acerl_np.problem.layout import Layout
 from acerl_np.problem.stations import find_stations
 from acerl_np.simulation.trace import Trace
 
@@ -223,18 +223,16 @@ def _plot_sites(axes: Axes, layout: Layout) -> None:
     look = {"marker": "s", "facecolors": "none", "edgecolors": RED, "linewidths": 1.5}
     places = [site.x for site in starts], [site.y for site in starts]
     axes.scatter(*places, s=220 if small else 70, **look, zorder=4, label="start of a vehicle")
-    berths_of: dict[tuple[str, int, str], Sequence[Charger | ParkingPlace]] = {
-        ("P", 120 if small else 40, "vehicles charge here"): layout.chargers,
-        ("X", 40 if small else 14, "vehicles park here"): layout.parking.places
-        if layout.parking
-        else (),
-    }
-    for (marker, size, label), berths in berths_of.items():
-        sites = [layout.sites[layout.site_index[berth.site]] for berth in berths]
+    marks = [("P", 120, "vehicles charge here", [item.site for item in layout.chargers])]
+    if layout.parking is not None:
+        parked = [place.site for place in layout.parking.places]
+        marks.append(("X", 40, "vehicles park here", parked))
+    for marker, size, label, names in marks:
+        sites = [layout.sites[layout.site_index[name]] for name in names]
+        look = {"marker": marker, "color": "white", "edgecolors": "black", "linewidths": 0.8}
+        places = [site.x for site in sites], [site.y for site in sites]
         if sites:
-            look = {"marker": marker, "color": "white", "edgecolors": "black", "linewidths": 0.8}
-            places = [site.x for site in sites], [site.y for site in sites]
-            axes.scatter(*places, s=size, **look, zorder=4.5, label=label)
+            axes.scatter(*places, s=size if small else size // 3, **look, zorder=4.5, label=label)
     axes.set_aspect("equal", adjustable="datalim")
     axes.margins(0.09)
     axes.set(xlabel="x (m)", ylabel="y (m)")
