@@ -84,9 +84,9 @@ def generate(arguments: argparse.Namespace) -> None:
     Draw task records for a floor: pickups and deliveries at random among its stations, arrivals in whole
     seconds. The same options and seed give the same files.
 
-    Stations are what the layout lists as such and all sites of a kind other than "waypoint", "parking" and
-    none; `acerl-np floor show` lists them. On a floor without any, tasks join all sites but the vehicles'
-    start sites.
+    Stations are what the layout lists as such and all sites of a kind other than "waypoint", "parking",
+    "charger" and none; `acerl-np floor show` lists them. On a floor without any, tasks join all sites but the
+    vehicles' start sites.
 
     A task is due S x its loaded time (way and handling), plus the mean travel time from the other sites to
     its pickup, after its arrival, both at the fleet's mean speed. Sites that cannot be reached are left out.

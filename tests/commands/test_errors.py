@@ -100,7 +100,7 @@ FLOOR = {
     "(one of n1, pick, n3, drop, n5, ...)",
     f"{IMPORT} --vehicles 2": "--start: missing beside --vehicles",
     f"{IMPORT} --vehicles 0 --start n1": "--vehicles: read 0; expected a whole number from 1 to",
-    f"{IMPORT} --vehicles 1 --start n2": "--start: read 'n2'; expected one of",
+    f"{IMPORT} --vehicles 1 --start nix": "--start: read 'nix'; expected sites, nodes or stations such as",
     f"{IMPORT} --vehicles 1 --start n1 --speed 0": "--speed: read 0.0; expected",
     f"{IMPORT} --vehicles 1 --start n1 --speed nan": "--speed: read nan",
     f"{IMPORT} --vehicles 1 --start n1 --capacity -1": "--capacity: read -1",
