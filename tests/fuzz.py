@@ -780,7 +780,7 @@ def tame(words: list[str]) -> list[str]:
 
     more: list[str] = []
     for name, most, few in {
-        "evaluate": (("trials", 2, "2"), ("threads", 2, "1")),
+        **dict.fromkeys(("evaluate", "whatif"), (("trials", 2, "2"), ("threads", 2, "1"))),
         "train": TRAIN_LIMITS,
         "records": (("count", 20, "2"), ("tasks", 2_000, "3")),
     }.get(command or "", ()):

@@ -137,12 +137,15 @@ def is_suite(names: Sequence[str]) -> bool:
     return len(names) == 1 and names[0] in bundled_suites() and not path_exists(names[0])
 
 
-def take_names(arguments: argparse.Namespace) -> list[str]:
-    """Return the names that are those of policies; the others, of records, become the arguments' tasks."""
+def take_names(arguments: argparse.Namespace, *, needed: bool = True) -> list[str]:
+    """Return the names that are those of policies; the others, of records, become the arguments' tasks.
+
+    Without any policy it is an error if one is `needed`.
+    """
     records = [name for name in arguments.names if is_table(name) or is_bundled(name)]
     names = [name for name in arguments.names if name not in records]
     arguments.tasks = [*records, *arguments.tasks]
-    if not names:
+    if not names and needed:
         raise InputError("no policy; expected policy.npz or a name such as EDD before the records")
     return names
 

@@ -19,6 +19,7 @@ from acerl_np.support.files import remember_streams
 COMMANDS = {
     "train": "train a policy with ACERL",
     "evaluate": "play policies and rules on task records and compare them",
+    "whatif": "ask what another fleet, demand or speed would bring; the smallest fleet for a target",
     "replay": "write a page that replays an episode: floor, decisions, chart of the vehicles",
     "hindsight": "search the best schedules for futures that are known",
     "rivals": "train a learner that the paper compares with: PPO, SAC, LSAC, RCPOM, MAPPO",

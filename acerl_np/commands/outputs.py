@@ -18,7 +18,7 @@ from acerl_np.support.files import (
     path_exists,
 )
 
-WRITTEN = ("out", "schedule_csv", "trials_csv", "tasks_csv")
+WRITTEN = ("out", "picture", "schedule_csv", "tasks_csv", "trials_csv")
 """Options that name what is written; all others may name what is read."""
 
 RUN_FILES = (
