@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from acerl_np.policies.network import Policy
     from acerl_np.policies.own import rule
     from acerl_np.policies.static import StaticPlan, fit_static
-    from acerl_np.problem.bundled import load_instance, load_layout, load_suite
+    from acerl_np.problem.bundled import load_instance, load_layout, load_records, load_suite
     from acerl_np.problem.instance import Instance
     from acerl_np.problem.layout import Layout
     from acerl_np.problem.parts import RandomBreakdowns
@@ -117,7 +117,7 @@ _HOMES = {
     "policies.network": ("Policy",),
     "policies.own": ("rule",),
     "policies.static": ("StaticPlan", "fit_static"),
-    "problem.bundled": ("load_instance", "load_layout", "load_suite"),
+    "problem.bundled": ("load_instance", "load_layout", "load_records", "load_suite"),
     "problem.instance": ("Instance",),
     "problem.layout": ("Layout",),
     "problem.parts": ("RandomBreakdowns",),
@@ -187,6 +187,7 @@ __all__ = [
     "load_instance",
     "load_layout",
     "load_policy",
+    "load_records",
     "load_suite",
     "perturb",
     "rule",

@@ -25,13 +25,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from acerl_np.commands import options as opt
-from acerl_np.commands.inputs import drop_breakdowns, report_ignored
+from acerl_np.commands.inputs import drop_breakdowns, read_export, report_ignored
 from acerl_np.commands.outputs import declare_outputs
 from acerl_np.commands.tables import count
 from acerl_np.problem.limits import LIFT_LENGTH, MAX_NUMBER, MAX_VEHICLES, MIN_SPEED
 from acerl_np.support.errors import InputError, LayoutError, make_printable
 
 if TYPE_CHECKING:
+    from acerl_np.problem.instance import Instance
     from acerl_np.problem.layout import Layout
     from acerl_np.problem.parts import Vehicle
 
@@ -198,7 +199,7 @@ def check(arguments: argparse.Namespace) -> None:
     Say first which vehicles cannot leave their starts, and which parts the floor falls in; then how large it
     is, what cannot be reached on it, and whether its fleet can keep up with records.
     """
-    from acerl_np.problem.bundled import load_instance, load_layout
+    from acerl_np.problem.bundled import load_layout, load_records
     from acerl_np.problem.importers.common import list_first
     from acerl_np.problem.servable import (
         describe_parts,
@@ -213,13 +214,14 @@ def check(arguments: argparse.Namespace) -> None:
     floor = layout.with_fleet(replace(vehicle, capacity=0.0) for vehicle in layout.vehicles)
     if arguments.breakdowns is not None and not tasks:
         raise InputError("--breakdowns: given without records; expected task records")
-    with report_ignored():
-        files = {"breakdowns": arguments.breakdowns, "date_format": arguments.date_format}
-        names = drop_breakdowns(tasks)
-        instances = [load_instance(name, layout=floor, **files) for name in names]
     parts = describe_parts(layout)
     if parts:
-        print(f"{layout.name}: {parts}")
+        print(f"{layout.name}: {parts}", flush=True)
+    with report_ignored():
+        files = {"breakdowns": arguments.breakdowns, "mapping": read_export(arguments)}
+        instances: list[Instance] = []
+        for name in drop_breakdowns(tasks):
+            instances += load_records(name, layout=floor, **files)
     print(f"{layout.name}: {_sizes(layout)}")
     types: dict[str, list[str]] = {}
     for name, served in find_stations(layout).items():
@@ -445,7 +447,7 @@ IMPORT = (
 CHECK = (
     FLOOR,
     opt.CommandOption("tasks TASKS.csv*", "task records to be served on it", default=[]),
-    *(opt.BREAKDOWNS, opt.DATE_FORMAT),
+    *(opt.BREAKDOWNS, *opt.EXPORT),
 )
 CHANGE = (
     FLOOR,

@@ -33,6 +33,9 @@ COMMANDS = {
 }
 
 
+ALIASES = {"record": "records"}
+"""Other names of commands."""
+
 MODULES = {
     **{"replay": "replaying", "hindsight": "searching", "records": "recording"},
     **{"list": "listing", "warm": "warming"},
@@ -74,10 +77,11 @@ def build_parser(command: str | None) -> argparse.ArgumentParser:
         subparser = subparsers.add_parser(
             name,
             help=summary,
+            aliases=[alias for alias, own in ALIASES.items() if own == name],
             allow_abbrev=False,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        if name == command:
+        if name == ALIASES.get(command or "", command):
             module = importlib.import_module(f"acerl_np.commands.{MODULES.get(name, name)}")
             subparser.description, subparser.epilog = part_help(module.__doc__)
             subparser.set_defaults(run=getattr(module, "run", None))

@@ -241,7 +241,38 @@ RANDOM_BREAKDOWNS = CommandOption(
     "every vehicle also breaks down at random: mean seconds between failures and to repair, such as "
     "3600,300; 'none': no random breakdowns (default: as the layout says)",
 )
-READING = (LAYOUT, BREAKDOWNS, DATE_FORMAT)
+EXPORT = (
+    CommandOption(
+        "--mapping FILE.toml",
+        "how another system wrote the records, as 'records convert --write-mapping' writes it: columns, "
+        "encoding, date-format, sheet, split, skip-bad; options beside it win",
+        read_name,
+    ),
+    CommandOption(
+        "--columns KNOWN=COLUMN,...",
+        "what the records call their columns, such as task=TA-Nr,pickup=Von,arrival_time=Datum+Uhrzeit; "
+        "'column 3' is the third",
+    ),
+    DATE_FORMAT,
+    CommandOption(
+        "--encoding NAME",
+        "of records that are neither UTF-8 nor UTF-16, which the bytes tell (default: cp1252)",
+    ),
+    CommandOption("--sheet NAME", "of a workbook (default: the first with a header)"),
+    CommandOption(
+        "--split WHEN",
+        "several records of one file: shift (06:00/14:00/22:00), shifts such as 05:30/17:30, day, or after "
+        " pauses without arrivals of more than so many seconds",
+    ),
+    CommandOption(
+        "--skip-bad",
+        "leave out rows that cannot be read, and list them, instead of refusing the file",
+        bool,
+    ),
+)
+"""How records are written that another system exported."""
+
+READING = (LAYOUT, BREAKDOWNS, *EXPORT)
 """What records are read with."""
 
 ONE_FLOOR = LAYOUT.but(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from acerl_np.problem.export import PLAIN, Export
 from acerl_np.problem.fields import (
     TimeColumn,
     count_seconds,
@@ -16,13 +17,9 @@ from acerl_np.problem.fields import (
     read_once,
 )
 from acerl_np.problem.instance import Instance
-from acerl_np.problem.limits import MAX_TASKS
-from acerl_np.problem.source import Source, Table
+from acerl_np.problem.source import Table, refuse_faults
+from acerl_np.problem.task_rows import PAST
 from acerl_np.support.errors import RecordError
-
-PAST = Source(
-    "assignment", ("task", "vehicle", "start"), ("finish",), ("start", "finish"), MAX_TASKS
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,20 +38,21 @@ class Assignments:
 
 
 def read_assignments(
-    path: str | os.PathLike[str], instance: Instance, *, date_format: str | None = None
+    path: str | os.PathLike[str], instance: Instance, export: Export = PLAIN
 ) -> Assignments:
     """Read past assignments of a record's tasks; "-" is the standard input.
 
     The CSV's header is `task,vehicle,start`, optionally `finish`; times are seconds or moments of any form,
-    also of `date_format`. A `RecordError` names line and field of what is unknown or stands twice, of a
+    also of the export's format. A `RecordError` names line and field of what is unknown or stands twice, of a
     vehicle that may not carry its task, or where a task is left out.
     """
-    form = make_date_format(date_format)
+    form = make_date_format(export.date_format)
     columns = {name: TimeColumn(name, form) for name in ("start", "finish")}
-    return PAST.read(path, lambda table: _collect(table, instance, columns))
+    return PAST.read(path, lambda table: _collect(table, instance, columns), export)
 
 
 def _collect(table: Table, instance: Instance, columns: dict[str, TimeColumn]) -> Assignments:
+    refuse_faults(table.faults, len(table.rows) + len(table.faults))
     layout = instance.layout
     task_index = {name: k for k, name in enumerate(instance.tasks)}
     vehicle_index = {vehicle.id: v for v, vehicle in enumerate(layout.vehicles)}

@@ -40,12 +40,15 @@ TRIAL = datetime(2024, 5, 16, 17, 38, tzinfo=UTC)
 
 
 def read_id(row: Mapping[str, Any], column: str, place: str) -> str:
-    """Return the name in a field; `RecordError` if it is empty, too long or not printable."""
+    """Return the name in a field; `RecordError` if it is empty, too long, not printable or a formula."""
     value = row.get(column)
     text = value.strip() if isinstance(value, str) else ""
     if isinstance(value, int):
         with suppress(ValueError):  # Python writes no number of more than 4,300 digits
             text = str(value)
+    if text.startswith("="):
+        # A spreadsheet that opens what is written of the task would carry it out.
+        refuse(f"{place}: {column}", value, "a name, no formula", RecordError)
     return text if is_name(text) else refuse(f"{place}: {column}", value, "a name", RecordError)
 
 
@@ -177,6 +180,15 @@ def read_moment(value: object, date_format: DateFormat | None = None) -> datetim
     return None
 
 
+def is_no_time(text: str) -> bool:
+    """Whether a text names neither seconds nor a moment, unless a date format says how."""
+    return math.isnan(parse_number(text)) and read_moment(text) is None
+
+
+class FormatError(RecordError):
+    """Dates of a table are of no known form."""
+
+
 class TimeColumn:
     """A column of times, all of one kind: seconds, timestamps with or without an offset, times of day.
 
@@ -217,7 +229,9 @@ class TimeColumn:
             alternative = f", a timestamp such as {EXAMPLE}, or a time of day such as 07:30"
             dated = DATE.fullmatch(raw.strip()) if isinstance(raw, str) else None
             if isinstance(raw, str) and dated is not None:
-                raise RecordError(
+                # No row can be read then, unless one was.
+                kind = RecordError if self.form else FormatError
+                raise kind(
                     f"{place}: {self.column}: read {shorten(raw)}, a date whose format must be said; "
                     f"expected --date-format (date_format=) such as {_suggest(str(dated[1]), raw)}, or a "
                     f"timestamp such as {EXAMPLE}"

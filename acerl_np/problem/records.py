@@ -2,26 +2,50 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import warnings
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from acerl_np.problem.export import PLAIN, Export
 from acerl_np.problem.fields import (
     TimeColumn,
     count_seconds,
+    is_blank,
+    is_no_time,
     make_date_format,
     read_known,
     read_number,
     show_moment,
 )
-from acerl_np.problem.instance import Instance
+from acerl_np.problem.guesses import guess_columns, guess_format
+from acerl_np.problem.instance import Instance, make_instance
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.limits import MAX_BREAKDOWNS
+from acerl_np.problem.parting import Part, find_parting, part_rows
 from acerl_np.problem.parts import Breakdown
-from acerl_np.problem.source import Columns, Source, Table
-from acerl_np.problem.task_rows import RECORD, TIME_ZERO_COLUMN
-from acerl_np.support.errors import InputError, RecordError, make_printable
+from acerl_np.problem.source import (
+    HEAD,
+    SAMPLE,
+    Source,
+    Table,
+    find_line,
+    normalise,
+    refuse_faults,
+)
+from acerl_np.problem.task_rows import RECORD, TIME_ZERO_COLUMN, find_repeated, read_tasks
+from acerl_np.support.errors import (
+    Fault,
+    InputError,
+    RecordError,
+    RecordWarning,
+    make_printable,
+)
 from acerl_np.support.files import show_path, write_atomically
 from acerl_np.support.report import render_table
 
@@ -35,71 +59,139 @@ NO_BREAKDOWNS = "none"
 """In the place of a file of breakdowns: there are none, whatever the layout says."""
 
 
+LEFT_OUT = ".left-out.csv"
+"""How names of files end that list what was left out."""
+
+ADVICE = "; --skip-bad leaves them out, acerl-np records check lists all"
+
+
 class Reading(NamedTuple):
     """What was understood of a task record.
 
     `arrivals` and `expiries` are what the times were read as, such as "times of day"; `first_row` are task,
-    arrival and expiry of the first line as they stand there, `first` its arrival and expiry in seconds.
+    arrival and expiry of the first row that could be read, as they stand there, `first` its arrival and
+    expiry in seconds. `faults` are those of the rows that were left out, of `n_rows`.
     """
 
-    columns: Columns
-    delimiter: str
+    table: Table
     arrivals: str
     expiries: str
     first_row: tuple[str, str, str]
     first: tuple[float, float]
+    faults: tuple[Fault, ...]
+    n_rows: int
 
 
 def examine_record(
     path: str | os.PathLike[str],
     layout: Layout,
+    export: Export = PLAIN,
     *,
-    date_format: str | None = None,
     servable: bool = True,
-) -> tuple[Instance, Reading]:
-    """Read a task record (CSV) that belongs to `layout`, and say how it was understood."""
-    form = make_date_format(date_format)  # before a file is read that may be a pipe
+    stacklevel: int = 4,
+) -> tuple[list[Instance], Reading]:
+    """Read a table of tasks that belongs to `layout`: one record, or those it is split into; and how.
+
+    Warnings are of the line `stacklevel` calls above `Source.read`.
+    """
+    parting = find_parting(export.split)
     # Names of files need not be text; a backslash could not stand in another name.
     shown = show_path(path)
     name = shown if shown != str(path) else Path(path).stem
     name = name if name.isprintable() else make_printable(name).replace("\\", "%")
 
-    def collect(table: Table) -> tuple[Instance, Reading]:
+    def collect(table: Table) -> tuple[list[Instance], Reading]:
         if not table.rows:
+            refuse_faults(table.faults, len(table.faults))
             raise RecordError("no tasks below the header; expected one line per task")
-        instance = Instance.from_rows(
-            name, layout, table.rows, table.places, date_format=date_format, servable=servable
-        )
-        row = {name: text.strip() for name, text in table.rows[0].items()}
+        form, n_rows = make_date_format(export.date_format), len(table.rows) + len(table.faults)
+        found = read_tasks(table.rows, table.places, layout, None, form)
+        columns, kept, epoch, faults = found
+        parts = [Part("", 0.0, np.ones(len(kept), bool))]
+        if parting is not None and kept:
+            parts = part_rows(np.array(columns["arrival"]), epoch, parting)
+        instances, repeated = [], {}
+        for part in parts:
+            own = np.flatnonzero(part.rows).tolist()
+            places = [table.places[kept[k]] for k in own]
+            again = find_repeated([columns["tasks"][k] for k in own], places)
+            repeated.update({own[k]: fault for k, fault in again.items()})
+        faults = sorted([*table.faults, *faults, *repeated.values()], key=find_line)
+        if not export.skip_bad or len(repeated) == len(kept):
+            refuse_faults(faults, n_rows, ADVICE)
+        for part in parts:
+            own = [k for k in np.flatnonzero(part.rows).tolist() if k not in repeated]
+            tasks: dict[str, Any] = {x: [column[k] for k in own] for x, column in columns.items()}
+            tasks["arrival"] = np.array(tasks["arrival"]) - part.zero
+            zero = None if epoch is None else epoch + timedelta(seconds=part.zero)
+            called = "-".join(filter(None, (name, part.name)))
+            instance, order = make_instance(called, layout, tasks, zero)
+            if servable:
+                instance.check_servable([table.places[kept[own[k]]] for k in order])
+            instances.append(instance)
+        k = next(k for k in range(len(kept)) if k not in repeated)
+        row = {name: text.strip() for name, text in table.rows[kept[k]].items()}
         arrivals = TimeColumn("arrival_time", form)
         expiries = TimeColumn("expiry_time", form, relative=True)
         arrivals.read(row, "")
         expiries.read(row, "")
-        k = instance.tasks.index(row["task"])
-        forms = arrivals.form, expiries.form
         first_row = row["task"], row["arrival_time"], row["expiry_time"]
-        first = float(instance.arrival[k]), float(instance.expiry[k])
-        return instance, Reading(table.columns, table.delimiter, *forms, first_row, first)
+        begin = next(part.zero for part in parts if part.rows[k])
+        first = float(columns["arrival"][k]) - begin, float(columns["expiry"][k])
+        forms = arrivals.form, expiries.form
+        return instances, Reading(table, *forms, first_row, first, tuple(faults), n_rows)
 
-    return RECORD.read(path, collect)
+    found = RECORD.read(path, collect, export, stacklevel=stacklevel)
+    if found[1].faults:
+        warning = RecordWarning(shown, (), found[1].faults, found[1].n_rows)
+        warnings.warn(warning, stacklevel=stacklevel - 1)
+    return found
+
+
+def guess_export(path: str | os.PathLike[str], export: Export) -> Export:
+    """Return an export with what a file tells of itself: encoding, sheet, dates, columns not named yet."""
+    columns = dict(export.columns)
+    try:
+        lines = RECORD.open(path, export)
+        _, header, below = RECORD.find_header(lines, columns)
+        head = [fields for _, fields in itertools.islice(below, HEAD)]
+        named = {normalise(field) for field in header}
+        for name, column in guess_columns(header, head).items():
+            if name not in named:
+                columns.setdefault(name, column)
+        export = replace(export, columns=columns)
+        if lines.delimiter and not lines.form.startswith("utf"):
+            export = replace(export, encoding=lines.form)
+        elif not lines.delimiter:
+            export = replace(export, sheet=lines.form)
+        rows = RECORD.parse(path, export).rows
+    except RecordError as error:
+        raise RecordError(f"{show_path(path)}: {error}") from error
+    if export.date_format is None:
+        for name in ("arrival_time", "expiry_time"):
+            texts = [row[name] for row in rows[:: len(rows) // SAMPLE + 1]]
+            found = guess_format([x for x in texts if not is_blank(x) and is_no_time(x)])
+            if found is not None:
+                return replace(export, date_format=found)
+    return export
 
 
 def read_breakdowns(
     path: str | os.PathLike[str],
     layout: Layout,
     epoch: datetime | None = None,
-    *,
-    date_format: str | None = None,
+    export: Export = PLAIN,
 ) -> Layout:
     """Return `layout` with the breakdowns of a CSV file in the place of those that it lists.
 
     The file may hold timestamps if there is a moment of time zero, `epoch`. A breakdown before time zero
     counts as far as its repair lasts beyond it.
     """
-    times = TimeColumn("time", make_date_format(date_format))
+    times = TimeColumn("time", make_date_format(export.date_format))
     listed: dict[str, list[Breakdown]] = {vehicle.id: [] for vehicle in layout.vehicles}
 
     def collect(table: Table) -> Layout:
+        refuse_faults(table.faults, len(table.rows) + len(table.faults))
         for row, place in zip(table.rows, table.places, strict=True):
             own = read_known(row, place, "vehicle", listed, f"layout '{layout.name}'")
             time = count_seconds(times.read(row, place), epoch, "time", place)
@@ -113,7 +205,8 @@ def read_breakdowns(
                 )
         return layout.with_breakdowns(listed)
 
-    return BREAKDOWNS._replace(limit=MAX_BREAKDOWNS * len(listed)).read(path, collect)
+    limited = BREAKDOWNS._replace(limit=MAX_BREAKDOWNS * len(listed))
+    return limited.read(path, collect, replace(export, columns={}), stacklevel=5)
 
 
 def format_record(instance: Instance) -> str:

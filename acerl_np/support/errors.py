@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 MAX_SHOWN = 60
 """Characters of a value that an error's line shows."""
@@ -49,8 +50,46 @@ class LayoutError(InputError):
     """A layout (sites, edges, vehicles, breakdowns) is malformed or cannot be driven."""
 
 
+class Fault(NamedTuple):
+    """What is wrong with a row of a table: where it stands, in which field, what was read there, and why not.
+
+    `field` and `read` are empty where it is the row as a whole.
+    """
+
+    place: str
+    field: str
+    read: str
+    text: str
+
+    @classmethod
+    def of(cls, error: Exception, place: str, row: Mapping[str, Any]) -> Fault:
+        """Return the fault that an error's line tells, which begins with place and field."""
+        rest = str(error).removeprefix(f"{place}: ")
+        field, _, text = rest.partition(": ")
+        if field not in row:
+            return cls(place, "", "", rest)
+        return cls(place, field, describe(row[field]), text)
+
+    def __str__(self) -> str:
+        return ": ".join(filter(None, (self.place, self.field, self.text)))
+
+
 class RecordError(InputError):
-    """A task record is malformed or does not fit its layout."""
+    """A task record is malformed or does not fit its layout.
+
+    Parameters
+    ----------
+    message : str
+    faults : sequence of Fault
+        What is wrong with single rows, if nothing else is: `place`, `field`, `read`, `text` of each.
+    n_rows : int
+        Rows that were looked at.
+    """
+
+    def __init__(self, message: str, faults: Sequence[Fault] = (), n_rows: int = 0) -> None:
+        super().__init__(message)
+        self.faults = tuple(faults)
+        self.n_rows = n_rows
 
 
 class ConfigError(InputError):
@@ -66,19 +105,46 @@ class PolicyWarning(UserWarning):
 
 
 class RecordWarning(UserWarning):
-    """A table has columns that are not read: its file, and the columns as it names them.
+    """A table has columns that are not read, or rows that were left out as was asked.
 
     Parameters
     ----------
     path : str
     columns : sequence of str
+        Columns that are not read, as the file names them.
+    faults : sequence of Fault
+        What is wrong with the rows that were left out.
+    n_rows : int
+        Rows in all.
     """
 
-    def __init__(self, path: str, columns: Sequence[str]) -> None:
+    def __init__(
+        self,
+        path: str,
+        columns: Sequence[str] = (),
+        faults: Sequence[Fault] = (),
+        n_rows: int = 0,
+    ) -> None:
         self.path = path
         self.columns = tuple(columns)
-        shown = list_some([make_printable(name[:MAX_SHOWN]) for name in self.columns], 20)
-        super().__init__(f"{make_printable(path)}: columns ignored: {shown}")
+        self.faults = tuple(faults)
+        self.n_rows = n_rows
+        text = f"columns ignored: {list_names(self.columns)}"
+        if faults:
+            text = (
+                f"{count_rows(faults, n_rows)} left out: {list_some([str(x) for x in faults], 3)}"
+            )
+        super().__init__(f"{make_printable(path)}: {text}")
+
+
+def list_names(columns: Sequence[str]) -> str:
+    """Return columns, as their file names them, in one line of at most twenty."""
+    return list_some([make_printable(name[:MAX_SHOWN]) for name in columns], 20)
+
+
+def count_rows(faults: Sequence[Fault], n_rows: int) -> str:
+    """Return how many rows have faults: "3 of 100 rows"."""
+    return f"{len({fault.place for fault in faults}):,} of {n_rows:,} rows"
 
 
 class CheckpointError(InputError):

@@ -111,7 +111,7 @@ FLOOR = {
     "floor check nowhere": "nowhere: no such layout",
     "floor check hall.json": 'hall.json: "metaInformation": unknown key',
     "floor check dmh missing.csv": "missing.csv: no such task record",
-    "floor check dmh bad.csv": "bad.csv: line 1: missing column 'task'",
+    "floor check dmh bad.csv": "bad.csv: line 1: missing columns 'task', 'pickup'",
     "floor show nowhere": "nowhere: no such layout",
     "floor show dmh --out floor.txt": "floor.txt: ends in 'txt'; expected a picture's name in png, svg",
 }
@@ -120,7 +120,7 @@ REPLAY = {
     "replay XYZ week.csv": "policy 'XYZ': unknown; expected one of FCFS",
     "replay none.npz week.csv": "none.npz: expected a file, found nothing",
     "replay none.csv week.csv": "none.csv: expected a file, found nothing",
-    "replay week.csv week.csv": "week.csv: line 1: missing column 'vehicle'",
+    "replay week.csv week.csv": "week.csv: line 1: missing columns 'vehicle', 'start'",
     "replay EDD none.csv": "none.csv: no such task record",
     "replay EDD": "read 1 names (EDD); expected POLICY and INSTANCE",
     "replay EDD week.csv --out week.csv": "--out: read 'week.csv'; expected a name that ends in .html",

@@ -4,8 +4,9 @@ import csv
 import io
 import time
 import warnings
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from datetime import time as clock
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -25,7 +26,10 @@ from acerl_np import (
     load_instance,
 )
 from acerl_np.problem.assignments import read_assignments
+from acerl_np.problem.export import Export
+from acerl_np.problem.guesses import guess_columns, guess_format
 from acerl_np.problem.limits import MAX_COLUMNS
+from acerl_np.problem.parting import find_parting, part_rows
 from acerl_np.problem.perturb import perturb
 from acerl_np.problem.records import examine_record, write_record
 from acerl_np.problem.source import find_lookalike
@@ -114,9 +118,9 @@ def test_columns_are_found_once(tmp_path):
 def test_separators(tmp_path, mark, name):
     decimal = "2.5" if mark == "," else "2,5"
     lines = [HEADER.replace(",", mark), mark.join(["t0", "A", "B", decimal, "9"])]
-    instance, reading = examine_record(write(tmp_path / "day.csv", *lines), FLOOR)
+    [instance], reading = examine_record(write(tmp_path / "day.csv", *lines), FLOOR)
     assert instance.arrival.tolist() == [2.5]
-    assert reading.delimiter == mark
+    assert reading.table.delimiter == mark
     # A first line may say so.
     for first in (f"sep={mark}", f'"sep={mark}"'):
         write(tmp_path / "day.csv", first, *lines, mark.join(["t1", "A", "A", "0", "9"]))
@@ -167,7 +171,7 @@ def test_a_large_file_is_read_quickly(tmp_path):
     path = write(tmp_path / "day.csv", HEADER.replace(",", ";") + ";comment", *lines)
     started = time.process_time()
     with pytest.warns(RecordWarning, match="comment"):
-        instance, _ = examine_record(path, FLOOR, date_format="%d.%m.%Y %H:%M")
+        [instance], _ = examine_record(path, FLOOR, Export(date_format="%d.%m.%Y %H:%M"))
     assert instance.n_tasks == 100_000
     assert time.process_time() - started < 10  # a second or two
 
@@ -242,7 +246,7 @@ def test_times_of_any_form(tmp_path, case):
         "task,vehicle,start,finish",
         *[f't{k},v,"{text}","{times[2]}"' for k, text in enumerate(times)],
     )
-    found = read_assignments(past, due, date_format=form)
+    found = read_assignments(past, due, Export(date_format=form))
     assert found.start.tolist() == [0, 2.5, 3660]
     assert found.finish.tolist() == [3660] * 3
     # What was read is written in a form that needs no option.
@@ -410,3 +414,89 @@ def test_schedules_of_no_episode_are_refused(b):
     ):
         sim.schedule(b)
     assert sim.schedule(np.int64(1)).task == ()
+
+
+# What another system's columns and dates probably mean
+
+GUESSED = {
+    "TA-Nr;Von-Platz;Nach-Platz;Erstell-Datum;Erstell-Uhrzeit;Fällig-Datum;Fällig-Uhrzeit;Gewicht": (
+        "TA-Nr;Von-Platz;Nach-Platz;Erstell-Datum+Erstell-Uhrzeit;Fällig-Datum+Fällig-Uhrzeit"
+    ),
+    "Auftragsnummer;Quelle;Senke;Menge;Zeitstempel;Spätester Termin;Priorität": (
+        "Auftragsnummer;Quelle;Senke;Zeitstempel;Spätester Termin"
+    ),
+    "Datum;Uhrzeit;Auftrag;Abholort;Zielort;Soll-Zeit;Fahrer": (
+        "Auftrag;Abholort;Zielort;Datum+Uhrzeit;Soll-Zeit"
+    ),
+    "OrderID;FromLocation;ToLocation;CreatedAt;DueDate;Weight;Total": (
+        "OrderID;FromLocation;ToLocation;CreatedAt;DueDate"
+    ),
+    "TRANSPORT ORDER;SOURCE;DESTINATION;RELEASE DATE;RELEASE TIME;DEADLINE;PRIO": (
+        "TRANSPORT ORDER;SOURCE;DESTINATION;RELEASE DATE+RELEASE TIME;DEADLINE"
+    ),
+    "TANUM;VLPLA;NLPLA;Erfassungszeit;Faellig am": "TANUM;VLPLA;NLPLA;Erfassungszeit;Faellig am",
+    "id;von;nach;zeit;zeit;bis": "id;von;nach;column 4;bis",
+    "Kunde;Artikel;Menge;Farbe": "",
+}
+
+
+@pytest.mark.parametrize("header", GUESSED)
+def test_columns_are_guessed_from_headers(header):
+    order = ("task", "pickup", "delivery", "arrival_time", "expiry_time")
+    expected = dict(zip(order, GUESSED[header].split(";"), strict=False)) if GUESSED[header] else {}
+    assert guess_columns(header.split(";"), []) == expected
+
+
+def test_a_due_time_without_a_day_is_of_the_arrivals_day():
+    header, row = (
+        ["id", "von", "nach", "Datum", "Zeit", "Termin"],
+        ["1", "A", "B", "6.5.2024", "7:30", "8:00"],
+    )
+    assert guess_columns(header, [row])["expiry_time"] == "Datum+Termin"
+    assert guess_columns(header, [[*row[:5], "900"]])["expiry_time"] == "Termin"
+
+
+def test_date_formats_are_guessed_where_only_one_fits():
+    assert guess_format(["06.05.2024 07:30", "x", *["07.05.2024 7:30"] * 5]) == "%d.%m.%Y %H:%M"
+    assert guess_format(["06/05/2024 07:30"]) is None
+    assert guess_format(["06/05/2024 07:30", "05/13/2024 07:30"]) == "%m/%d/%Y %H:%M"
+    assert guess_format(["20240506 0730"]) is None  # half past seven, or three past seven
+    assert guess_format(["20240506 073015"]) == "%Y%m%d %H%M%S"
+    assert guess_format(["", "Monday"]) is None
+
+
+# Several records of one table
+
+
+@given(
+    st.lists(st.integers(0, 500_000), min_size=1, max_size=30),
+    st.sampled_from(["shift", "day", "05:30/17:15", "1800"]),
+    st.integers(0, 86399),
+)
+def test_each_task_is_in_the_shift_in_which_it_arrives(arrivals, split, offset):
+    epoch = datetime(2024, 5, 6) + timedelta(seconds=offset)
+    parting = find_parting(split)
+    parts = part_rows(np.array(arrivals, float), epoch, parting)
+    assert (sum(part.rows for part in parts) == 1).all()
+    assert [part.zero for part in parts] == sorted({part.zero for part in parts})
+    for part in parts:
+        own = sorted(x for x, is_in in zip(arrivals, part.rows, strict=True) if is_in)
+        if parting.gap:
+            assert all(b - a <= 1800 for a, b in pairwise(own)) and part.zero == own[0]
+            others = sorted(set(arrivals) - set(own))
+            assert all(x < own[0] - 1800 or x > own[-1] + 1800 for x in others)
+            continue
+        calendar = {"shift": "06:00/14:00/22:00", "day": "00:00"}.get(split, split)
+        for x in own:  # minute by minute, back to the last beginning
+            moment = epoch + timedelta(seconds=x)
+            moment = moment.replace(second=0)
+            while moment.strftime("%H:%M") not in calendar.split("/"):
+                moment -= timedelta(minutes=1)
+            begins = epoch + timedelta(seconds=own[0] if split == "day" else part.zero)
+            assert begins.date() == moment.date() if split == "day" else begins == moment
+    assert len({part.name for part in parts}) == len(parts)
+
+
+def test_times_of_day_know_no_day_before():
+    rows = part_rows(np.array([0.0, 7200.0]), datetime(1, 1, 1, 5), find_parting("shift"))
+    assert [(part.name, part.zero) for part in rows] == [("0000", -18000.0), ("0600", 3600.0)]
