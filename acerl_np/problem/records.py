@@ -122,7 +122,8 @@ def examine_record(
         for part in parts:
             own = [k for k in np.flatnonzero(part.rows).tolist() if k not in repeated]
             tasks: dict[str, Any] = {x: [column[k] for k in own] for x, column in columns.items()}
-            tasks["arrival"] = np.array(tasks["arrival"]) - part.zero
+            if part.zero:  # to the microsecond, as moments are
+                tasks["arrival"] = np.round(np.array(tasks["arrival"]) - part.zero, 6) + 0.0
             zero = None if epoch is None else epoch + timedelta(seconds=part.zero)
             called = "-".join(filter(None, (name, part.name)))
             instance, order = make_instance(called, layout, tasks, zero)
