@@ -3,7 +3,7 @@
 Play the shifts of your records with other fleets, demands, speeds or breakdowns, and say which is the
 smallest fleet for a target. Every combination of the values is played, and what is given: the base.
 
---vehicles N: the first of the fleet, and further ones like them in turn, as by "floor fleet". --demand F: each
+--vehicles N: the first of the fleet, and further ones like them in turn, as by floor fleet. --demand F: each
 record is played with F times its tasks, drawn from its own: what comes in a burst stays together, sites, due
 times and handling stay with their tasks, hours and breaks keep their share; at 1 it is the record itself.
 --speed F: all vehicles drive F times as fast, up to the limits of the floor's edges. --breakdown-rate F:

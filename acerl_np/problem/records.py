@@ -154,10 +154,9 @@ def guess_export(path: str | os.PathLike[str], export: Export) -> Export:
     columns = dict(export.columns)
     try:
         lines = RECORD.open(path, export)
-        _, header, below = RECORD.find_header(lines, columns)
-        head = [fields for _, fields in itertools.islice(below, HEAD)]
-        named = {normalise(field) for field in header}
-        for name, column in guess_columns(header, head).items():
+        head = [fields for _, fields in itertools.islice(lines.rows, HEAD)]
+        named = {normalise(field) for field in lines.header}
+        for name, column in guess_columns(lines.header, head).items():
             if name not in named:
                 columns.setdefault(name, column)
         export = replace(export, columns=columns)
