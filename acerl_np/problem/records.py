@@ -117,7 +117,7 @@ def examine_record(
             again = find_repeated([columns["tasks"][k] for k in own], places)
             repeated.update({own[k]: fault for k, fault in again.items()})
         faults = sorted([*table.faults, *faults, *repeated.values()], key=find_line)
-        if not export.skip_bad or len(repeated) == len(kept):
+        if not (export.skip_bad and kept):
             refuse_faults(faults, n_rows, ADVICE)
         for part in parts:
             own = [k for k in np.flatnonzero(part.rows).tolist() if k not in repeated]
@@ -130,15 +130,14 @@ def examine_record(
             if servable:
                 instance.check_servable([table.places[kept[own[k]]] for k in order])
             instances.append(instance)
-        k = next(k for k in range(len(kept)) if k not in repeated)
-        row = {name: text.strip() for name, text in table.rows[kept[k]].items()}
+        row = {name: text.strip() for name, text in table.rows[kept[0]].items()}
         arrivals = TimeColumn("arrival_time", form)
         expiries = TimeColumn("expiry_time", form, relative=True)
         arrivals.read(row, "")
         expiries.read(row, "")
         first_row = row["task"], row["arrival_time"], row["expiry_time"]
-        begin = next(part.zero for part in parts if part.rows[k])
-        first = float(columns["arrival"][k]) - begin, float(columns["expiry"][k])
+        begin = next(part.zero for part in parts if part.rows[0])
+        first = float(columns["arrival"][0]) - begin, float(columns["expiry"][0])
         forms = arrivals.form, expiries.form
         return instances, Reading(table, *forms, first_row, first, tuple(faults), n_rows)
 
