@@ -180,11 +180,13 @@ def read_breakdowns(
     layout: Layout,
     epoch: datetime | None = None,
     export: Export = PLAIN,
+    *,
+    alone: bool = True,
 ) -> Layout:
     """Return `layout` with the breakdowns of a CSV file in the place of those that it lists.
 
-    The file may hold timestamps if there is a moment of time zero, `epoch`. A breakdown before time zero
-    counts as far as its repair lasts beyond it.
+    The file may hold timestamps if there is a moment of time zero, `epoch`, and must for one record of
+    several, not `alone`. A breakdown before time zero counts as far as its repair lasts beyond it.
     """
     times = TimeColumn("time", make_date_format(export.date_format))
     listed: dict[str, list[Breakdown]] = {vehicle.id: [] for vehicle in layout.vehicles}
@@ -202,6 +204,11 @@ def read_breakdowns(
                     f"{place}: vehicle: more than {MAX_BREAKDOWNS:,} breakdowns of "
                     f"'{row['vehicle'].strip()}'; expected fewer"
                 )
+        if times.form == "seconds" and not alone:
+            raise RecordError(
+                "time: seconds, and each record of a split table (--split) has its own time zero; "
+                "expected timestamps"
+            )
         return layout.with_breakdowns(listed)
 
     limited = BREAKDOWNS._replace(limit=MAX_BREAKDOWNS * len(listed))

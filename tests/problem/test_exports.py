@@ -515,3 +515,11 @@ def test_whole_seconds_stay_whole_in_a_shift(tmp_path):
     )
     records = acerl_np.load_records(path, layout=FLOOR, mapping={"split": "shift"})
     assert [item.arrival.tolist() for item in records] == [[28799.3], [0.0, 7.0]]
+
+
+def test_breakdowns_in_seconds_are_of_one_record(tmp_path):
+    path, broken = tmp_path / "week.csv", tmp_path / "broken.csv"
+    path.write_text("\n".join([HEADER, "t0,A,B,0,60", "t1,A,B,9000,60"]))
+    broken.write_text(f"vehicle,time,repair_time\n{FLOOR.vehicles[0].id},9100,60\n")
+    with pytest.raises(RecordError, match=r"broken\.csv: time: seconds, .* expected timestamps"):
+        acerl_np.load_records(path, layout=FLOOR, breakdowns=broken, mapping={"split": "3600"})
