@@ -370,15 +370,6 @@ class Target(NamedTuple):
         shown = f"{mean:.{digits}f}" + ("" if math.isnan(error) else f" ± {error:.{digits}f}")
         return f"{shown} {UNITS[self.measure]}"
 
-    def is_reached(self, row: Row) -> bool:
-        """Whether the mean is below the limit."""
-        return row.measure(self.measure)[0] < self.limit
-
-    def is_clear(self, row: Row) -> bool:
-        """Whether the mean is two standard errors or more from the limit, or these are not known."""
-        mean, error = row.measure(self.measure)
-        return not abs(mean - self.limit) < 2.0 * error
-
 
 def find_varied(rows: Sequence[Row]) -> list[str]:
     """Return the knobs that have several values, in the order of `KNOBS`."""
@@ -420,15 +411,17 @@ def _answer(rows: Sequence[Row], asked: str, target: Target) -> str:
         rule = f" ({row.rules[0]})" if row.rules else ""
         return f"{show_setting({asked: row.setting[asked]})}{rule}, {target.show(row)}"
 
-    k = next((k for k, row in enumerate(rows) if target.is_reached(row)), None)
-    if k is None:
-        told = [min(rows, key=lambda row: row.measure(target.measure)[0])]
-        text = f"not reached; closest with {show(told[0])}"
-    else:
-        told = list(rows[max(0, k - 1) : k + 1])
-        text = f"reached with {show(rows[k])}"
-        text += f", not with {show(rows[k - 1])}" if k else ""
-    unclear = [row for row in told if not target.is_clear(row)]
+    means, errors = np.array([row.measure(target.measure) for row in rows]).T
+    reached = np.flatnonzero(means < target.limit).tolist()
+    if reached:
+        k = reached[0]
+        told = [k - 1, k] if k else [k]
+        text = f"reached with {show(rows[k])}" + (f", not with {show(rows[k - 1])}" if k else "")
+    else:  # a mean of nan, as of an episode that did not finish, is the farthest
+        told = [int(np.argmin(np.nan_to_num(means, nan=np.inf)))]
+        text = f"not reached; closest with {show(rows[told[0]])}"
+    # Of one trial no error is known.
+    unclear = [rows[k] for k in told if abs(means[k] - target.limit) < 2.0 * errors[k]]
     if unclear:
         words = " and ".join(show_setting({asked: row.setting[asked]}) for row in unclear)
         text += f" ({words}: within two standard errors of the limit, more records would tell)"

@@ -165,11 +165,8 @@ def _find_no_task(row: Mapping[str, Any], place: str) -> list[Fault]:
     for name in RECORD.required:
         text = row.get(name)
         if isinstance(text, str) and blank and TOTAL.match(text):
-            return [
-                Fault(
-                    place, name, describe(text), f"read {shorten(text)}, a total; expected a task"
-                )
-            ]
+            wrong = f"read {shorten(text)}, a total; expected a task"
+            return [Fault(place, name, describe(text), wrong)]
     return []
 
 

@@ -130,7 +130,8 @@ def test_answers_name_the_smallest_fleet_and_the_one_that_misses():
     assert answer_target(make_rows(clear), target) == [
         "late below 2 %, mine: reached with 5 vehicles, 1.2 ± 0.1 %, not with 4 vehicles, 5.0 ± 0.0 %."
     ]
-    assert answer_target(make_rows({1: [0.5, 0.5], 2: [0.03, 0.04]}), target) == [
+    unfinished = [np.nan, np.nan]
+    assert answer_target(make_rows({1: unfinished, 2: [0.03, 0.04]}), target) == [
         "late below 2 %, mine: not reached; closest with 2 vehicles, 3.5 ± 0.5 %."
     ]
     assert answer_target(make_rows({1: [0.001, 0.02], 2: [0.0, 0.0]}), target) == [
