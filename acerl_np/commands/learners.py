@@ -322,7 +322,7 @@ def show_means(record: Any, goal: Goal) -> str:
     value = f"{goal.objective} {-record.return_mean:{goal.format}}"
     text = f"return {record.return_mean:.1f}" if goal.objective == PAPER.objective else value
     text += f", {goal.cost} {record.cost_mean:.1f}" if goal.cost != goal.objective else ""
-    return f"{text}, satisfied {record.satisfied:.0%}" if goal.has_limit else text
+    return f"{text}, within limit {record.satisfied:.0%}" if goal.has_limit else text
 
 
 @contextmanager

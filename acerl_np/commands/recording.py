@@ -414,12 +414,11 @@ def _read_log(arguments: argparse.Namespace) -> Assignments:
 
 def score_replay(played: Replay) -> dict[str, float]:
     """Return the figures of a replay by the names of their columns."""
-    from acerl_np.evaluation.past import count_late, measure_delays
+    from acerl_np.evaluation.past import count_late, measure_delays, measure_utilisation
     from acerl_np.evaluation.trials import Trials
 
     behind, instance = measure_delays(played), played.assignments.instance
     trials, late = Trials.of([instance], played.outcome), count_late(played)
-    usage = ("waiting", "utilisation", "empty")
     return {
         "makespan_s": played.makespan,
         "tardiness_s": played.tardiness,
@@ -427,7 +426,9 @@ def score_replay(played: Replay) -> dict[str, float]:
         "assignments": played.decisions,
         "start_behind_mean_s": float(behind.mean()),
         "start_behind_largest_s": float(behind.max()),
-        **{COLUMN_OF[name]: float(getattr(trials, name)[0, 0]) for name in usage},
+        COLUMN_OF["waiting"]: float(trials.waiting[0, 0]),
+        COLUMN_OF["utilisation"]: measure_utilisation(played),
+        COLUMN_OF["empty"]: float(trials.empty[0, 0]),
         "late_share": late / instance.n_tasks,
     }
 

@@ -82,7 +82,11 @@ def run_seeds(
     forms = {"seed": "", "value": goal.format, "unseen value": goal.format}
     forms |= {name: ".0%" for name in header if name.endswith(SHARES)}
     columns = [
-        Column(name, name.replace("value", f"{goal.objective}"), forms.get(name, ".1f"))
+        Column(
+            name,
+            name.replace("value", f"{goal.objective}").replace("satisfied", "within limit"),
+            forms.get(name, ".1f"),
+        )
         for name in header
         if goal.has_limit or not name.endswith("satisfied")
     ]

@@ -91,7 +91,7 @@ USAGE_MEANING = (
 FIGURES = (
     Column("makespan_s", "makespan", ".1f"),
     Column("tardiness_s", "tardiness", ".1f"),
-    Column("satisfied_share", "satisfied", ".0%"),
+    Column("satisfied_share", "within limit", ".0%"),
 )
 ERROR = Column("error", "error")
 COLUMN_OF = {
@@ -114,7 +114,7 @@ def make_value_column(goal: Goal) -> Column:
 
 def describe_share(goal: Goal) -> str:
     """Return what trials have to keep to be within the limit."""
-    return f"; satisfied: {goal.cost} below {goal.limit}" if goal.has_limit else ""
+    return f"; within limit: {goal.cost} below {goal.limit}" if goal.has_limit else ""
 
 
 def list_figures(label: str, trials: Trials) -> list[dict[str, object]]:
@@ -407,8 +407,8 @@ def render_verdict(verdict: Verdict, *, more: bool = False) -> str:
     columns += FIGURES[:2]
     columns += [x for name, x in usage.items() if more or name != "utilisation_share"]
     if goal.has_limit:
-        columns.append(FIGURES[2]._replace(title="within"))
-        title += f"; within: share of the trials with {goal.cost} below {goal.limit}"
+        columns.append(FIGURES[2])
+        title += f"; within limit: share of the trials with {goal.cost} below {goal.limit}"
     lines = [title, USAGE_MEANING] if more else [title]
     rows = list_verdict(verdict)
     lines.append(render(columns, rows, "text"))

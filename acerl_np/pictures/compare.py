@@ -104,7 +104,9 @@ def draw_comparison(
             }
             right.text(limit, 1.01, f"limit {limit:g} s", fontsize=8, **above)
         n, trials = results[0].makespan.shape
-        within = [f"{x}\n{y.satisfied:.0%} within" for x, y in zip(names, results, strict=True)]
+        within = [
+            f"{x}\n{y.satisfied:.0%} within limit" for x, y in zip(names, results, strict=True)
+        ]
         left.set_yticks(range(len(labels)), within)
         left.set_ylim(len(labels) - 0.45, -0.6)
         records = f"{n} record{'s' if n > 1 else ''}, means over {trials} trials of each"

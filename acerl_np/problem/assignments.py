@@ -27,7 +27,9 @@ class Assignments:
     """Which vehicle served which task from when, as recorded.
 
     `order` are the tasks by their recorded starts, equal starts in the order of the file; `vehicle` is the
-    position of the one that served each task; `finish`, s, is nan where it was not recorded.
+    position of the one that served each task; `finish`, s, is nan where it was not recorded. `present`,
+    ndarray(float64, (n_vehicles, 2)), s, is from when to when each vehicle was in the fleet; None: all the
+    while.
     """
 
     instance: Instance
@@ -35,6 +37,7 @@ class Assignments:
     vehicle: np.ndarray
     start: np.ndarray
     finish: np.ndarray
+    present: np.ndarray | None = None
 
 
 def read_assignments(

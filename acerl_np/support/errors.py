@@ -104,6 +104,10 @@ class PolicyWarning(UserWarning):
     """A policy is used on another floor or fleet than it was trained for."""
 
 
+class LogWarning(UserWarning):
+    """The last line of a dispatcher's log was cut off, as by a kill or a power cut."""
+
+
 class RecordWarning(UserWarning):
     """A table has columns that are not read, or rows that were left out as was asked.
 

@@ -53,7 +53,7 @@ def test_train_writes_everything_and_shows_the_paper_beside_it(tmp_path):
     assert {path.name for path in (tmp_path / "run").iterdir()} - {"curves.png"} == set(written)
     line = next(line for line in out.splitlines() if line.startswith("DMH-01"))
     assert line.split()[-2:] == ["1797.8", "29.5"]
-    assert "generation 3/3" in err and "satisfied" in err and "left" in err
+    assert "generation 3/3" in err and "within limit" in err and "left" in err
     with open(tmp_path / "run" / "history.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     assert [int(row["generation"]) for row in rows] == [1, 2, 3]

@@ -57,7 +57,7 @@ def test_a_comparison_shows_every_record_and_the_means():
     assert limits == [[50.0, 50.0]]
     rows = [label.get_text() for label in figure.axes[0].get_yticklabels()]
     assert rows == [
-        f"{name}\n{(trials.tardiness < 50).mean():.0%} within"
+        f"{name}\n{(trials.tardiness < 50).mean():.0%} within limit"
         for name, trials in zip("ABCD", results, strict=True)
     ]
 
