@@ -58,7 +58,7 @@ from acerl_np.commands.tables import (
     write_trials,
 )
 from acerl_np.commands.teams import open_team
-from acerl_np.support.errors import InputError, make_printable
+from acerl_np.support.errors import make_printable
 
 if TYPE_CHECKING:
     from acerl_np.commands.players import Seat
@@ -100,11 +100,6 @@ def run(arguments: argparse.Namespace) -> None:
     names = take_names(arguments)
     declare_outputs(arguments, [arguments.trials_csv], option="--trials-csv")
     declare_outputs(arguments, [arguments.tasks_csv], option="--tasks-csv")
-    if None is not arguments.tasks_csv == arguments.trials_csv:
-        raise InputError(
-            f"--tasks-csv: read {make_printable(arguments.tasks_csv)}, as --trials-csv; expected "
-            "another name"
-        )
     rows, instances = seat_named(arguments, names)
     references = gather_references(arguments, instances)
     past = [] if arguments.past is None else read_past(arguments, arguments.past, instances)

@@ -435,14 +435,12 @@ def change_fleet(arguments: argparse.Namespace) -> None:
           --chargers park:2 rack-7 --parking after=60 --out loop6.json
     """
     from acerl_np.problem.bundled import load_layout
+    from acerl_np.problem.layout import resize_fleet
     from acerl_np.support.files import write_atomically
 
     declare_outputs(arguments, [arguments.out])
-    layout = load_layout(arguments.layout)
-    own = layout.vehicles
-    fleet = [*own, *(replace(vehicle, breakdowns=()) for vehicle in own * arguments.vehicles)]
-    fleet = [replace(vehicle, id=f"v{k + 1}") for k, vehicle in enumerate(fleet)]
-    layout = layout.with_fleet(_set_out(arguments, layout, fleet[: arguments.vehicles]))
+    layout = resize_fleet(load_layout(arguments.layout), arguments.vehicles)
+    layout = layout.with_fleet(_set_out(arguments, layout, layout.vehicles))
     layout = _equip(arguments, layout, [None] * arguments.vehicles)
     write_atomically(arguments.out, format_layout(layout).encode())
     print(f"{make_printable(arguments.out)}: {_sizes(layout)}")

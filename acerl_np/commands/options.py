@@ -262,7 +262,7 @@ EXPORT = (
     CommandOption(
         "--split WHEN",
         "several records of one file: shift (06:00/14:00/22:00), shifts such as 05:30/17:30, day, or after "
-        " pauses without arrivals of more than so many seconds",
+        "pauses without arrivals of more than so many seconds",
     ),
     CommandOption(
         "--skip-bad",

@@ -48,6 +48,7 @@ def declare_outputs(
     from acerl_np.problem.bundled import bundled_instances, bundled_suites
 
     force = bool(arguments.force) if force is None else force
+    named = [Path(path).absolute() for key in WRITTEN if (path := vars(arguments).get(key))]
     read = [
         name
         for key, value in vars(arguments).items()
@@ -66,6 +67,10 @@ def declare_outputs(
             same = "is" if name == shown else f"is the same file as {name}, which is"
             raise InputError(
                 f"{option}: {shown} {same} read, and would be overwritten; expected another name"
+            )
+        if named.count(Path(path).absolute()) > 1:
+            raise InputError(
+                f"{option}: {shown} is what another option writes, too; expected another name"
             )
         if path == STDIN or (path_exists(path) and not Path(path).is_file()):
             what = "a folder" if Path(path).is_dir() else "no file"

@@ -127,9 +127,12 @@ def check(arguments: argparse.Namespace) -> None:
             shown = f"{warning.path}: {count_rows(warning.faults, warning.n_rows)} are bad"
             shown += f", {n_tasks:,} are fine"
             wrong.append(shown + "; --skip-bad leaves bad ones out" * bool(n_tasks))
-            if not is_data:
+            if not (is_data and loaded):
                 rows = [fault._asdict() for fault in warning.faults]
-                print(f"{make_printable(shown)}\n{render(FAULTS, rows, arguments.format)}")
+                table = render(FAULTS, rows, "text" if is_data else arguments.format)
+                # A table for programs has no row of a file without a record.
+                stream = sys.stderr if is_data else sys.stdout
+                print(f"{make_printable(shown)}\n{table}", file=stream)
         # Those of a file stand beside the first of its records.
         found += zip(loaded, [*(x.faults for x in bad), *[()] * len(loaded)], strict=False)
     with report_ignored():
@@ -415,9 +418,9 @@ def _read_log(arguments: argparse.Namespace) -> Assignments:
     from acerl_np.live.audit import read_audit
     from acerl_np.problem.bundled import load_layout
 
-    for name in ("tasks", "breakdowns", "date_format", "mapping", "columns"):
-        if getattr(arguments, name):
-            raise InputError(f"--{name.replace('_', '-')}: given with --audit; the log tells all")
+    for option in (opt.OLDER_TASKS, opt.BREAKDOWNS, *opt.EXPORT):
+        if getattr(arguments, option.key):
+            raise InputError(f"{option.usage.split()[0]}: given with --audit; the log tells all")
     if arguments.layout is None:
         raise InputError("--layout: missing; expected the floor of the log of --audit")
     return read_audit(arguments.audit, load_layout(arguments.layout).with_random_breakdowns(None))

@@ -279,18 +279,9 @@ def write_trials(path: str, labels: Sequence[str], results: Sequence[Trials]) ->
 
 
 TASK_COLUMNS = (
-    *(
-        "policy",
-        "record",
-        "trial",
-        "task",
-        "pickup",
-        "delivery",
-        "priority",
-        "time_zero",
-        "arrival_s",
-    ),
-    *("due_s", "assigned_s", "picked_up_s", "delivered_s", "waited_s", "late_s", "vehicle"),
+    *("policy", "record", "trial", "task", "pickup", "delivery", "priority", "time_zero"),
+    *("arrival_s", "due_s", "assigned_s", "picked_up_s", "delivered_s", "waited_s", "late_s"),
+    "vehicle",
 )
 """Of a task in a trial, times in s from the record's time zero; the rest stays empty if nobody served it."""
 

@@ -3,13 +3,13 @@
 Play the shifts of your records with other fleets, demands, speeds or breakdowns, and say which is the
 smallest fleet for a target. Every combination of the values is played, and what is given: the base.
 
---vehicles N: fewer are the first of the fleet; further ones have the last one's speed, capacity, battery and
-random breakdowns, and start where the others do, in turn. --demand F: each record is played with F times its
-tasks, drawn from its own: what comes in a burst stays together, sites, due times and handling stay with their
-tasks, hours and breaks keep their share; at 1 it is the record itself. --speed F: all vehicles drive F times
-as fast, up to the limits of the floor's edges. --breakdown-rate F: vehicles break down F times as often at
-random; 0: never, listed breakdowns left out, too. --chargers N: the chargers have N slots, dealt over their
-sites in the layout's order: 5 on two sites are 3 and 2, and with fewer than sites the last have none.
+--vehicles N: the first of the fleet, and further ones like them in turn, as by floor fleet. --demand F: each
+record is played with F times its tasks, drawn from its own: what comes in a burst stays together, sites, due
+times and handling stay with their tasks, hours and breaks keep their share; at 1 it is the record itself.
+--speed F: all vehicles drive F times as fast, up to the limits of the floor's edges. --breakdown-rate F:
+vehicles break down F times as often at random; 0: never, listed breakdowns left out, too. --chargers N: the
+chargers have N slots, dealt over their sites in the layout's order: 5 on two sites are 3 and 2, and with
+fewer than sites the last have none.
 
 Values are 3:8 (each size of a fleet, five even steps of a factor), 3:9:2 (from, to, step) or 3,5,8.
 

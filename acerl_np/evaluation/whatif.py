@@ -20,7 +20,7 @@ from acerl_np.policies.rules import YARDSTICKS
 from acerl_np.problem.demand import DEMAND, draw_shift
 from acerl_np.problem.goal import MEASURES
 from acerl_np.problem.instance import Instance, check_names, list_instances
-from acerl_np.problem.layout import Layout
+from acerl_np.problem.layout import Layout, resize_fleet
 from acerl_np.problem.limits import MAX_VEHICLES
 from acerl_np.problem.parts import RandomBreakdowns
 from acerl_np.simulation.arena import stream_keys
@@ -37,21 +37,6 @@ BEST = "best yardstick"
 
 
 # What may be another
-
-
-def resize_fleet(layout: Layout, n: int) -> Layout:
-    """Return a floor with its first n vehicles, or with further ones.
-
-    These have the last one's speed, capacity and random breakdowns, and the starts of all in turn.
-    """
-    own = layout.vehicles
-    ids = {vehicle.id for vehicle in own}
-    names = (name for k in itertools.count(1) if (name := f"v{k}") not in ids)
-    last = replace(own[-1], breakdowns=())
-    added = (
-        replace(last, id=next(names), start=own[k % len(own)].start) for k in range(n - len(own))
-    )
-    return layout.with_fleet([*own[:n], *added])
 
 
 def scale_speed(layout: Layout, factor: float) -> Layout:
@@ -172,15 +157,15 @@ def list_settings(layout: Layout, knobs: Mapping[str, Sequence[float]]) -> list[
 
 def make_shifts(records: Sequence[Instance], setting: Setting, seed: Whole) -> list[Instance]:
     """Return the shifts of a setting, one for each record; records that share a layout go on sharing it."""
-    layouts: dict[int, Layout] = {}
+    layouts = {id(record.layout): record.layout for record in records}
+    for key, layout in layouts.items():
+        for name, knob in KNOBS.items():
+            if knob.change is not None and setting[name] != knob.find(layout):
+                layouts[key] = knob.change(layouts[key], setting[name])
     shifts = []
     for record in records:
-        layout = layouts.get(id(record.layout), record.layout)
-        for name, knob in KNOBS.items() if id(record.layout) not in layouts else ():
-            if knob.change is not None and setting[name] != knob.find(layout):
-                layout = knob.change(layout, setting[name])
-        layouts[id(record.layout)] = layout
-        shift = replace(draw_shift(record, setting["demand"], seed=seed), layout=layout)
+        drawn = draw_shift(record, setting["demand"], seed=seed)
+        shift = replace(drawn, layout=layouts[id(record.layout)])
         shift.check_servable()
         shifts.append(shift)
     return shifts
@@ -266,10 +251,10 @@ def what_if(
     records : Instance or sequence of Instance
         Of one floor and fleet.
     knobs : mapping of sequences of float
-        Values of some of `KNOBS`: "vehicles" (the first n, or further ones like the last with the starts of
-        all in turn), "chargers" (slots, dealt over their sites in order), and as factors "demand", "speed"
-        and "breakdown_rate" (how often vehicles break down at random; 0: listed breakdowns are left out,
-        too). Every combination is played, and the base: what is given.
+        Values of some of `KNOBS`: "vehicles" (see `problem.layout.resize_fleet`), "chargers" (slots, dealt
+        over their sites in order), and as factors "demand", "speed" and "breakdown_rate" (how often vehicles
+        break down at random; 0: listed breakdowns are left out, too). Every combination is played, and the
+        base: what is given.
     policies : mapping, optional
         What `evaluate_policy` takes, by labels; or several rules' names, of which the best is played. Whether
         one is best is told for each record by the others alone, so none is chosen by what judges it; a single
@@ -335,8 +320,7 @@ def what_if(
             except PolicyError as error:
                 raise PolicyError(f"{label}: {words[k]}: {error}") from error
     keys = stream_keys(chosen, playing.trials, playing.seed)
-    played: list[tuple[str, tuple[str, ...], Setting, float, Trials]] = []
-    base: dict[str, Trials] = {}
+    played: list[Row] = []
     for k, (setting, own) in enumerate(zip(settings, shifts, strict=True)):
         is_base = all(knob.find(first) == setting[name] for name, knob in KNOBS.items())
         n_tasks = float(np.mean([shift.n_tasks for shift in own]))
@@ -346,15 +330,11 @@ def what_if(
                 rules, trials = _play_best(policy, own, playing, keys)
             else:
                 trials = play_policy(policy, own, playing, keys=keys)
-            played.append((label, rules, setting, n_tasks, trials))
-            if is_base:
-                base[label] = trials
+            played.append(Row(setting, is_base, label, rules, n_tasks, trials, trials))
         if report is not None:
             report(k + 1, len(settings), words[k])
-    return [
-        Row(setting, trials is base[label], label, rules, n_tasks, trials, base[label])
-        for label, rules, setting, n_tasks, trials in played
-    ]
+    base = {row.policy: row.trials for row in played if row.is_base}
+    return [replace(row, base=base[row.policy]) for row in played]
 
 
 def _play_best(
@@ -410,15 +390,6 @@ class Target(NamedTuple):
         shown = f"{mean:.{digits}f}" + ("" if math.isnan(error) else f" ± {error:.{digits}f}")
         return f"{shown} {UNITS[self.measure]}"
 
-    def is_reached(self, row: Row) -> bool:
-        """Whether the mean is below the limit."""
-        return row.measure(self.measure)[0] < self.limit
-
-    def is_clear(self, row: Row) -> bool:
-        """Whether the mean is two standard errors or more from the limit, or these are not known."""
-        mean, error = row.measure(self.measure)
-        return not abs(mean - self.limit) < 2.0 * error
-
 
 def find_varied(rows: Sequence[Row]) -> list[str]:
     """Return the knobs that have several values, in the order of `KNOBS`."""
@@ -460,15 +431,17 @@ def _answer(rows: Sequence[Row], asked: str, target: Target) -> str:
         rule = f" ({row.rules[0]})" if row.rules else ""
         return f"{show_setting({asked: row.setting[asked]})}{rule}, {target.show(row)}"
 
-    k = next((k for k, row in enumerate(rows) if target.is_reached(row)), None)
-    if k is None:
-        told = [min(rows, key=lambda row: row.measure(target.measure)[0])]
-        text = f"not reached; closest with {show(told[0])}"
-    else:
-        told = list(rows[max(0, k - 1) : k + 1])
-        text = f"reached with {show(rows[k])}"
-        text += f", not with {show(rows[k - 1])}" if k else ""
-    unclear = [row for row in told if not target.is_clear(row)]
+    means, errors = np.array([row.measure(target.measure) for row in rows]).T
+    reached = np.flatnonzero(means < target.limit).tolist()
+    if reached:
+        k = reached[0]
+        told = [k - 1, k] if k else [k]
+        text = f"reached with {show(rows[k])}" + (f", not with {show(rows[k - 1])}" if k else "")
+    else:  # a mean of nan, as of an episode that did not finish, is the farthest
+        told = [int(np.argmin(np.nan_to_num(means, nan=np.inf)))]
+        text = f"not reached; closest with {show(rows[told[0]])}"
+    # Of one trial no error is known.
+    unclear = [rows[k] for k in told if abs(means[k] - target.limit) < 2.0 * errors[k]]
     if unclear:
         words = " and ".join(show_setting({asked: row.setting[asked]}) for row in unclear)
         text += f" ({words}: within two standard errors of the limit, more records would tell)"

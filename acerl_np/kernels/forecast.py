@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from acerl_np.kernels import state as S
-from acerl_np.kernels.deciders import decide
 from acerl_np.kernels.commitment import take_decision
+from acerl_np.kernels.deciders import decide
 from acerl_np.kernels.events import advance_events
 from acerl_np.kernels.futures import (
     PLAYED,

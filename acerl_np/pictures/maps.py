@@ -27,7 +27,7 @@ from acerl_np.pictures.drawing import (
 )
 from acerl_np.problem.importers.common import list_first
 from acerl_np.problem.layout import Layout
-from acerl_np.problem.stations import find_stations
+from acerl_np.problem.stations import name_stations
 from acerl_np.simulation.trace import Trace
 
 if TYPE_CHECKING:
@@ -240,10 +240,7 @@ def _plot_sites(axes: Axes, layout: Layout) -> None:
 
 def _name_sites(layout: Layout) -> list[tuple[int, str, str]]:
     """Return sites with their names and colours on a picture: stations, then starts, then the others."""
-    served: dict[int, list[str]] = {}
-    for name, sites in find_stations(layout).items():
-        for k in sites:
-            served.setdefault(k, []).append(name)
+    served = name_stations(layout)
     starts = [k for k in layout.starts.tolist() if k not in served]
     order = dict.fromkeys([*sorted(served), *starts, *range(len(layout.sites))])
     return [

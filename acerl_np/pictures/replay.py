@@ -14,7 +14,7 @@ from itertools import groupby
 from typing import Any
 
 from acerl_np.problem.goal import PAPER
-from acerl_np.problem.stations import find_stations
+from acerl_np.problem.stations import name_stations
 from acerl_np.simulation.trace import Decision, Step, Trace, Trip
 from acerl_np.support.errors import InputError
 from acerl_np.support.files import MARK, write_atomically
@@ -97,10 +97,7 @@ def describe_episodes(traces: Sequence[Trace]) -> dict[str, Any]:
     index = layout.site_index
     # Clocks show the record's own zone, wherever the page is read.
     zone = instance.epoch and instance.epoch.replace(tzinfo=None)
-    names: dict[int, list[str]] = {}
-    for name, served in find_stations(layout).items():
-        for k in served:
-            names.setdefault(k, []).append(name)
+    names = name_stations(layout)
     columns = (instance.tasks, instance.pickup, instance.delivery, instance.arrival)
     return {
         "name": instance.name,

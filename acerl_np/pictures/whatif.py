@@ -32,9 +32,6 @@ LETTERS = 40
 WIDE = 20.0
 """Times the smallest mean from which on a linear axis shows little."""
 
-AXIS = {"vehicles": "vehicles"}
-"""What the axis below says of a knob that is no factor."""
-
 LINE: Style = {"markersize": 4.5, "linewidth": 1.2, "capsize": 2.5, "elinewidth": 1.0}
 
 
@@ -66,21 +63,18 @@ def draw_settings(
                 label = ", ".join(filter(None, (cut_path(policy, LETTERS), others)))
                 bars = np.nan_to_num(errors)
                 axes.errorbar(x, means, yerr=bars, label=label, **choose_style(k), **LINE)
-            for row in rows:
-                if row.is_base:
-                    axes.axvline(
-                        row.setting[asked], color=GREY, linewidth=0.8, linestyle=":", zorder=0
-                    )
+            base = next(row.setting[asked] for row in rows if row.is_base)
+            axes.axvline(base, color=GREY, linewidth=0.8, linestyle=":", zorder=0)
             unit = goal.unit if name == "value" else UNITS[name]
             axes.set_ylabel(f"{goal.objective if name == 'value' else name}{unit and f' ({unit})'}")
             if target is not None and name == target.measure:
                 axes.axhline(target.limit, color=BLACK, linewidth=1.2, linestyle="--", zorder=1)
             axes.margins(y=0.12)
             _choose_scale(axes, [row.measure(name)[0] for row in rows])
+        is_count = KNOBS[asked].field.kind is int
         for axes in figure.axes[2:]:
-            axes.set_xlabel(AXIS.get(asked, f"{asked.replace('_', ' ')} (1: as given)"))
-            if KNOBS[asked].field.kind is int:
-                axes.locator_params(axis="x", integer=True)
+            axes.set_xlabel(asked.replace("_", " ") + ("" if is_count else " (1: as given)"))
+            axes.locator_params(axis="x", integer=is_count)
         n, trials = rows[0].trials.makespan.shape
         what = f"{n} record{'s' * (n > 1)}, {trials} trial{'s' * (trials > 1)} of each"
         words = ["bars: standard errors", "dotted: as given"]

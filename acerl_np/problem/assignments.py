@@ -13,12 +13,12 @@ from acerl_np.problem.fields import (
     count_seconds,
     is_blank,
     make_date_format,
+    read_id,
     read_known,
-    read_once,
 )
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.source import Table, refuse_faults
-from acerl_np.problem.task_rows import PAST
+from acerl_np.problem.task_rows import PAST, find_repeated
 from acerl_np.support.errors import RecordError
 
 
@@ -62,10 +62,11 @@ def _collect(table: Table, instance: Instance, columns: dict[str, TimeColumn]) -
     n = instance.n_tasks
     vehicle = np.full(n, -1, np.int32)
     times = {"start": np.zeros(n), "finish": np.full(n, np.nan)}
-    seen: dict[str, str] = {}
-    for row, place in zip(table.rows, table.places, strict=True):
+    rows = list(zip(table.rows, table.places, strict=True))
+    seen = [read_id(row, "task", place) for row, place in rows]
+    refuse_faults(list(find_repeated(seen, table.places).values()), len(rows))
+    for row, place in rows:
         task = read_known(row, place, "task", task_index, f"record '{instance.name}'")
-        read_once(row, place, seen)
         v = read_known(row, place, "vehicle", vehicle_index, f"layout '{layout.name}'")
         vehicle[task] = v
         capacity = layout.vehicles[v].capacity
@@ -78,7 +79,8 @@ def _collect(table: Table, instance: Instance, columns: dict[str, TimeColumn]) -
             if column == "start" or not is_blank(row.get(column)):
                 found = columns[column].read(row, place)
                 moments[task] = count_seconds(found, instance.epoch, column, place)
-    missing = [name for name in instance.tasks if name not in seen]
+    there = set(seen)
+    missing = [name for name in instance.tasks if name not in there]
     if missing:
         others = f" and {len(missing) - 1} more of the record's tasks" if missing[1:] else ""
         raise RecordError(

@@ -128,7 +128,10 @@ def load_instance(
     RecordWarning
         If a file has columns that are not read, or rows were left out.
     """
-    found = _load(instance, layout, breakdowns, date_format, mapping, servable)
+    export = read_mapping(mapping)
+    if date_format is not None:
+        export = replace(export, date_format=date_format)
+    found = _load(instance, layout, breakdowns, export, servable)
     if len(found) > 1:
         raise InputError(
             f"{os.fspath(instance)}: {len(found)} records by split (--split); expected one, or load_records"
@@ -141,7 +144,6 @@ def load_records(
     *,
     layout: str | os.PathLike[str] | Layout | None = None,
     breakdowns: str | os.PathLike[str] | None = None,
-    date_format: str | None = None,
     mapping: str | os.PathLike[str] | Mapping[str, Any] | Export | None = None,
     servable: bool = True,
 ) -> list[Instance]:
@@ -154,7 +156,6 @@ def load_records(
     instance : str or path-like
     layout : str, path-like or Layout, optional
     breakdowns : path-like, optional
-    date_format : str, optional
     mapping : path-like, mapping or Export, optional
     servable : bool
 
@@ -163,20 +164,16 @@ def load_records(
     list of Instance
         In the order of time; a record's name ends in the moment at which it begins, or in a number.
     """
-    return _load(instance, layout, breakdowns, date_format, mapping, servable)
+    return _load(instance, layout, breakdowns, read_mapping(mapping), servable)
 
 
 def _load(
     instance: str | os.PathLike[str],
     layout: str | os.PathLike[str] | Layout | None,
     breakdowns: str | os.PathLike[str] | None,
-    date_format: str | None,
-    mapping: str | os.PathLike[str] | Mapping[str, Any] | Export | None,
+    export: Export,
     servable: bool,
 ) -> list[Instance]:
-    export = read_mapping(mapping)
-    if date_format is not None:
-        export = replace(export, date_format=date_format)
     if breakdowns is None:
         breakdowns = find_breakdowns(instance)
     source, floor = find_record(instance, layout)
@@ -188,7 +185,7 @@ def _load(
         floor = floor.with_breakdowns({}).with_random_breakdowns(None)
         return [replace(item, layout=floor) for item in found]
     for k, item in enumerate(found):
-        own = read_breakdowns(breakdowns, floor, item.epoch, export)
+        own = read_breakdowns(breakdowns, floor, item.epoch, export, alone=len(found) == 1)
         found[k] = replace(item, layout=own)
     return found
 

@@ -52,17 +52,6 @@ def read_id(row: Mapping[str, Any], column: str, place: str) -> str:
     return text if is_name(text) else refuse(f"{place}: {column}", value, "a name", RecordError)
 
 
-def read_once(row: Mapping[str, Any], place: str, seen: dict[str, str]) -> str:
-    """Return the task in a row, and note where it stands; `RecordError` if it stood somewhere before."""
-    task = read_id(row, "task", place)
-    if task in seen:
-        raise RecordError(
-            f"{place}: task: '{task}' stands already on {seen[task]}; expected each task once"
-        )
-    seen[task] = place
-    return task
-
-
 def read_known(
     row: Mapping[str, Any], place: str, column: str, known: Mapping[str, T], of: str
 ) -> T:

@@ -495,6 +495,14 @@ def hash_fleet(vehicles: Iterable[Vehicle], batteries: Iterable[Battery | None] 
     return hash_json([fleet, levels] if any(levels) else fleet)
 
 
+def resize_fleet(layout: Layout, n: int) -> Layout:
+    """Return a floor with n vehicles v1, v2, ... like its own in turn; listed breakdowns are not repeated."""
+    own = layout.vehicles
+    more = (replace(own[k % len(own)], breakdowns=()) for k in range(len(own), n))
+    fleet = enumerate([*own[:n], *more], 1)
+    return layout.with_fleet(replace(vehicle, id=f"v{k}") for k, vehicle in fleet)
+
+
 def _check_unique(what: str, ids: Sequence[str], key: str = "id") -> None:
     seen: set[str] = set()
     for k, name in enumerate(ids):

@@ -96,7 +96,8 @@ def _find_beginnings(arrival: np.ndarray, epoch: datetime | None, parting: Parti
         at = epoch.replace(tzinfo=None)
         midnight = (at - at.replace(hour=0, minute=0, second=0, microsecond=0)).total_seconds()
     starts = np.array([parting.starts[-1] - DAY, *parting.starts])
-    day, clock = np.divmod(arrival + midnight, DAY)
+    # To the microsecond, as moments are: sums of seconds may fall short of a shift's beginning.
+    day, clock = np.divmod(np.round(arrival + midnight, 6), DAY)
     begins: np.ndarray = day * DAY + starts[np.searchsorted(starts, clock, "right") - 1] - midnight
     if epoch is not None and is_clock(epoch) and epoch.date() == CLOCK_DAY.date():
         begins = np.maximum(begins, -midnight)  # times of day know no day before

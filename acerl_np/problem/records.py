@@ -117,27 +117,27 @@ def examine_record(
             again = find_repeated([columns["tasks"][k] for k in own], places)
             repeated.update({own[k]: fault for k, fault in again.items()})
         faults = sorted([*table.faults, *faults, *repeated.values()], key=find_line)
-        if not export.skip_bad or len(repeated) == len(kept):
+        if not (export.skip_bad and kept):
             refuse_faults(faults, n_rows, ADVICE)
         for part in parts:
             own = [k for k in np.flatnonzero(part.rows).tolist() if k not in repeated]
             tasks: dict[str, Any] = {x: [column[k] for k in own] for x, column in columns.items()}
-            tasks["arrival"] = np.array(tasks["arrival"]) - part.zero
+            if part.zero:  # to the microsecond, as moments are
+                tasks["arrival"] = np.round(np.array(tasks["arrival"]) - part.zero, 6) + 0.0
             zero = None if epoch is None else epoch + timedelta(seconds=part.zero)
             called = "-".join(filter(None, (name, part.name)))
             instance, order = make_instance(called, layout, tasks, zero)
             if servable:
                 instance.check_servable([table.places[kept[own[k]]] for k in order])
             instances.append(instance)
-        k = next(k for k in range(len(kept)) if k not in repeated)
-        row = {name: text.strip() for name, text in table.rows[kept[k]].items()}
+        row = {name: text.strip() for name, text in table.rows[kept[0]].items()}
         arrivals = TimeColumn("arrival_time", form)
         expiries = TimeColumn("expiry_time", form, relative=True)
         arrivals.read(row, "")
         expiries.read(row, "")
         first_row = row["task"], row["arrival_time"], row["expiry_time"]
-        begin = next(part.zero for part in parts if part.rows[k])
-        first = float(columns["arrival"][k]) - begin, float(columns["expiry"][k])
+        begin = next(part.zero for part in parts if part.rows[0])
+        first = float(columns["arrival"][0]) - begin, float(columns["expiry"][0])
         forms = arrivals.form, expiries.form
         return instances, Reading(table, *forms, first_row, first, tuple(faults), n_rows)
 
@@ -153,10 +153,9 @@ def guess_export(path: str | os.PathLike[str], export: Export) -> Export:
     columns = dict(export.columns)
     try:
         lines = RECORD.open(path, export)
-        _, header, below = RECORD.find_header(lines, columns)
-        head = [fields for _, fields in itertools.islice(below, HEAD)]
-        named = {normalise(field) for field in header}
-        for name, column in guess_columns(header, head).items():
+        head = [fields for _, fields in itertools.islice(lines.rows, HEAD)]
+        named = {normalise(field) for field in lines.header}
+        for name, column in guess_columns(lines.header, head).items():
             if name not in named:
                 columns.setdefault(name, column)
         export = replace(export, columns=columns)
@@ -181,11 +180,13 @@ def read_breakdowns(
     layout: Layout,
     epoch: datetime | None = None,
     export: Export = PLAIN,
+    *,
+    alone: bool = True,
 ) -> Layout:
     """Return `layout` with the breakdowns of a CSV file in the place of those that it lists.
 
-    The file may hold timestamps if there is a moment of time zero, `epoch`. A breakdown before time zero
-    counts as far as its repair lasts beyond it.
+    The file may hold timestamps if there is a moment of time zero, `epoch`, and must for one record of
+    several, not `alone`. A breakdown before time zero counts as far as its repair lasts beyond it.
     """
     times = TimeColumn("time", make_date_format(export.date_format))
     listed: dict[str, list[Breakdown]] = {vehicle.id: [] for vehicle in layout.vehicles}
@@ -203,6 +204,11 @@ def read_breakdowns(
                     f"{place}: vehicle: more than {MAX_BREAKDOWNS:,} breakdowns of "
                     f"'{row['vehicle'].strip()}'; expected fewer"
                 )
+        if times.form == "seconds" and not alone:
+            raise RecordError(
+                "time: seconds, and each record of a split table (--split) has its own time zero; "
+                "expected timestamps"
+            )
         return layout.with_breakdowns(listed)
 
     limited = BREAKDOWNS._replace(limit=MAX_BREAKDOWNS * len(listed))

@@ -94,8 +94,11 @@ class Table(NamedTuple):
 
 
 class Lines(NamedTuple):
-    """Rows of fields before their header is known, each with its line; blank ones are left out."""
+    """A header, its line and how many columns it names or may name; and the rows below that are not blank."""
 
+    line: int
+    header: list[str]
+    rate: int
     rows: Iterator[tuple[int, list[str]]]
     delimiter: str
     form: str
@@ -141,74 +144,74 @@ class Source(NamedTuple):
             warnings.warn(RecordWarning(shown, table.columns.ignored), stacklevel=stacklevel)
         return result
 
+    def open(self, path: str | os.PathLike[str], export: Export) -> Lines:
+        """Return a file's header and rows, and of what form it is."""
+        data = read_bytes(path, RecordError, streams=True)
+        found: list[Lines] = []
+        if is_workbook(data):
+            for sheet, sheet_rows in read_workbook(data, export.sheet, show_path(path)):
+                found.append(self._find_header(enumerate(sheet_rows, 1), export.columns, "", sheet))
+                if found[-1].rate > 1:
+                    return found[-1]
+        else:
+            text, encoding = decode(data, export.encoding)
+            stated = SEPARATOR_LINE.match(text)
+            delimiter = stated[1] if stated else self._find_delimiter(text, export.columns)
+            reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+            rows = itertools.islice(_read_lines(reader), int(stated is not None), None)
+            found.append(self._find_header(rows, export.columns, delimiter, encoding))
+        if not (found and found[0].header):
+            raise RecordError(f"the file is empty; expected a header and one line per {self.noun}")
+        return found[0]
+
+    def _find_header(
+        self,
+        rows: Iterable[tuple[int, list[str]]],
+        mapping: Mapping[str, str],
+        delimiter: str,
+        form: str,
+    ) -> Lines:
+        """Find the header: the first of the rows with most known columns.
+
+        Or else with most that can be guessed, as titles may stand above; if these are less than two, the
+        first row of all.
+        """
+        filled = (item for item in rows if any(field.strip() for field in item[1]))
+        head = list(itertools.islice(filled, HEAD)) or [(0, [])]
+        known, guessed = zip(*(self._rate(fields, mapping) for _, fields in head), strict=True)
+        rates = known if max(known) > 1 else guessed
+        k = rates.index(max(rates)) if max(rates) > 1 else 0
+        below = itertools.chain(head[k + 1 :], filled)
+        return Lines(*head[k], rates[k], below, delimiter, form)
+
     def parse(self, path: str | os.PathLike[str], export: Export) -> Table:
         """Split a file into rows by the names in its header; blank lines are passed over."""
-        return self._collect(self.open(path, export), export.columns)
-
-    def open(self, path: str | os.PathLike[str], export: Export) -> Lines:
-        """Return a file's rows, and of what form it is."""
-        data = read_bytes(path, RecordError, streams=True)
-        if is_workbook(data):
-            first = None
-            for sheet, rows in read_workbook(data, export.sheet, show_path(path)):
-                found = Lines(_number(enumerate(rows, 1)), "", sheet)
-                first = first or found
-                head = [fields for fields in rows[:HEAD] if fields]
-                if any(max(self._rate(x, export.columns), _rate_guesses(x)) > 1 for x in head):
-                    return found
-            return first or Lines(iter(()), "", "")
-        text, encoding = decode(data, export.encoding)
-        stated = SEPARATOR_LINE.match(text)
-        delimiter = stated[1] if stated else self._find_delimiter(text, export.columns)
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-        lines = _number((reader.line_num, fields) for fields in _name_lines(reader))
-        return Lines(itertools.islice(lines, int(stated is not None), None), delimiter, encoding)
-
-    def find_header(
-        self, lines: Lines, columns: Mapping[str, str]
-    ) -> tuple[int, list[str], Iterator[tuple[int, list[str]]]]:
-        """Return the header's line and fields, and the rows below it.
-
-        It is the first of the rows with most known columns, or else with most that can be guessed, as titles
-        may stand above; if these are less than two, the first row of all.
-        """
-        head = list(itertools.islice(lines.rows, HEAD))
-        if not head:
-            raise RecordError(f"the file is empty; expected a header and one line per {self.noun}")
-        rates = [self._rate(fields, columns) for _, fields in head]
-        if max(rates) < 2:
-            rates = [_rate_guesses(fields) for _, fields in head]
-        k = rates.index(max(rates)) if max(rates) > 1 else 0
-        return *head[k], itertools.chain(head[k + 1 :], lines.rows)
-
-    def _collect(self, lines: Lines, mapping: Mapping[str, str]) -> Table:
-        line, header, body = self.find_header(lines, mapping)
-        below = list(itertools.islice(body, HEAD))
-        columns = self._match_columns(header, line, mapping, [fields for _, fields in below])
+        lines = self.open(path, export)
+        below = list(itertools.islice(lines.rows, HEAD))
+        columns = self._match_columns(lines, export.columns, [fields for _, fields in below])
+        used = list(zip(columns.used, columns.positions, strict=True))
+        n = columns.n_fields
         # Spreadsheets that separate by semicolons or tabs write decimals with a comma.
         commas = [name for name in columns.used if lines.delimiter != "," and name in self.numbers]
-        pick = itemgetter(*[positions[0] for positions in columns.positions])
-        joined = {
-            name: positions[1:]
-            for name, positions in zip(columns.used, columns.positions, strict=True)
-            if positions[1:]
-        }
         rows: list[dict[str, str]] = []
         places: list[str] = []
         faults: list[Fault] = []
-        for line, fields in itertools.chain(below, body):
-            if len(fields) != columns.n_fields:
+        for line, fields in itertools.chain(below, lines.rows):
+            if len(fields) != n:
                 if not lines.delimiter:  # a workbook leaves out empty cells at the end of a row
-                    fields = [*fields, *[""] * (columns.n_fields - len(fields))]
-                fields = fields[: columns.n_fields] + [x for x in fields[columns.n_fields :] if x]
-            if len(fields) != columns.n_fields:
-                faults.append(_refuse_fields(line, fields, columns))
+                    fields = [*fields, *[""] * (n - len(fields))]
+                fields = fields[:n] + [x for x in fields[n:] if x]
+            if len(fields) != n:
+                names = shorten(",".join([*columns.used, *columns.ignored]))[1:-1]
+                text = f"{len(fields)} fields; expected {n} ({names})"
+                faults.append(Fault(f"line {line}", "", describe(",".join(fields)), text))
                 continue
-            if fields == header:  # a new page begins
+            if fields == lines.header:  # a new page begins
                 continue
-            row = dict(zip(columns.used, pick(fields), strict=True))
-            for name, positions in joined.items():
-                row[name] = _join([row[name], *(fields[k] for k in positions)])
+            row = {
+                name: _join([fields[k] for k in at]) if at[1:] else fields[at[0]]
+                for name, at in used
+            }
             for name, value in row.items():
                 if value[:1] == "=":
                     row[name] = AS_TEXT.sub(r"\1", value)
@@ -224,17 +227,14 @@ class Source(NamedTuple):
         return Table(rows, places, columns, lines.delimiter, lines.form, faults)
 
     def _match_columns(
-        self,
-        header: Sequence[str],
-        line: int,
-        mapping: Mapping[str, str],
-        below: Sequence[Sequence[str]],
+        self, lines: Lines, mapping: Mapping[str, str], below: Sequence[Sequence[str]]
     ) -> Columns:
         """Find the known columns; case does not matter, and blanks count as underscores.
 
         Other columns are passed over, unless one looks like a known column that the header lacks and no
         mapping says what is what.
         """
+        line, header = lines.line, lines.header
         if len(header) > MAX_COLUMNS:
             raise RecordError(
                 f"line {line}: {len(header):,} columns; expected at most {MAX_COLUMNS:,}"
@@ -243,20 +243,22 @@ class Source(NamedTuple):
         for k, column in enumerate(header):
             places.setdefault(normalise(column), []).append(k)
         found: dict[str, tuple[int, ...]] = {}
-        lost = []
+        lost: dict[str, str] = {}
         for name in self.known:
             # What was converted has the columns' own names, whatever a mapping says.
             for column in dict.fromkeys((mapping.get(name, name), name)):
                 try:
                     found[name] = _find_positions(column, places, header)
+                    lost.pop(name, None)
                     break
                 except LookupError as error:
-                    lost += [f"{name}: {error.args[0]}"] * (column != name)
+                    if column != name:
+                        lost[name] = f"{name}: {error}"
                 except RecordError as error:
                     raise RecordError(f"line {line}: {error}") from error
-        lost = [text for text in lost if text.partition(":")[0] not in found]
         if lost:
-            raise RecordError(f"line {line}: {'; '.join(lost)} (read {shorten(','.join(header))})")
+            told = "; ".join(lost.values())
+            raise RecordError(f"line {line}: {told} (read {shorten(','.join(header))})")
         taken = {k for positions in found.values() for k in positions}
         others = [k for k in range(len(header)) if k not in taken]
         lacking = [name for name in self.known if name not in found]
@@ -293,37 +295,30 @@ class Source(NamedTuple):
         lines = [
             line.rstrip("\r\n") for line in itertools.islice(io.StringIO(text[start:], None), HEAD)
         ]
-        parted = {mark: list(_split_lines(lines, mark)) for mark in DELIMITERS}
-        counts = {
-            mark: max(self._rate(row, mapping) for row in rows) for mark, rows in parted.items()
+        rates = {
+            mark: max(self._rate(row, mapping) for row in _split_lines(lines, mark))
+            for mark in DELIMITERS
         }
-        most = max(counts.values())
+        most, guessed = max(rates.values())
         if most == 0:
-            guessed = {
-                mark: max(_rate_guesses(row) for row in rows) for mark, rows in parted.items()
-            }
-            if max(guessed.values()) > 1:
-                return max(guessed, key=guessed.__getitem__)
+            if guessed > 1:
+                return max(rates, key=rates.__getitem__)
             # Of as many commas as semicolons the commas are decimal ones.
             return max(";\t,", key=lambda mark: sum(line.count(mark) for line in lines))
-        best = [delimiter for delimiter, count in counts.items() if count == most]
-        if len(best) > 1 and sum(delimiter in lines[0] for delimiter in best) > 1:
+        best = [mark for mark, (known, _) in rates.items() if known == most]
+        if len(best) > 1 and sum(mark in lines[0] for mark in best) > 1:
             raise RecordError(
                 f"line {text.count(chr(10), 0, start) + 1}: read {shorten(lines[0].strip())}; expected "
                 "columns separated by commas, semicolons or tabs, one of them throughout"
             )
         return best[0]
 
-    def _rate(self, row: Sequence[str], mapping: Mapping[str, str]) -> int:
-        """Return how many known columns a row names."""
+    def _rate(self, row: Sequence[str], mapping: Mapping[str, str]) -> tuple[int, int]:
+        """Return how many known columns a row names, and if these are less than two, how many it may name."""
         words = {normalise(word) for x in self.known for word in mapping.get(x, x).split("+")}
         words |= {normalise(name) for name in (*self.known, *mapping.values())}
-        return len({normalise(field) for field in row} & words)
-
-
-def _rate_guesses(row: Sequence[str]) -> int:
-    """Return how many columns of a record a row may name."""
-    return len(guess_columns(row, ())) if len(row) <= MAX_COLUMNS else 0
+        known = len({normalise(field) for field in row} & words)
+        return known, 0 if known > 1 or len(row) > MAX_COLUMNS else len(guess_columns(row, ()))
 
 
 def decode(data: bytes, encoding: str | None) -> tuple[str, str]:
@@ -354,17 +349,13 @@ def decode(data: bytes, encoding: str | None) -> tuple[str, str]:
     )
 
 
-def _name_lines(reader: Any) -> Iterator[list[str]]:
-    """Yield a file's rows; what is no CSV is an error that names its line."""
+def _read_lines(reader: Any) -> Iterator[tuple[int, list[str]]]:
+    """Yield a file's rows, each with its line; what is no CSV is an error that names it."""
     try:
-        yield from reader
+        for fields in reader:
+            yield reader.line_num, fields
     except csv.Error as error:
         raise RecordError(f"line {reader.line_num}: not CSV: {error}") from error
-
-
-def _number(rows: Iterable[tuple[int, list[str]]]) -> Iterator[tuple[int, list[str]]]:
-    """Leave out blank rows."""
-    return (item for item in rows if any(field.strip() for field in item[1]))
 
 
 def _split_lines(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:
@@ -405,13 +396,6 @@ def _join(parts: Sequence[str]) -> str:
         first = MIDNIGHT.sub("", first)
     others = [NO_DAY.sub("", other) if len(other) > 12 else other for other in others]
     return " ".join(filter(None, [first, *others]))
-
-
-def _refuse_fields(line: int, fields: Sequence[str], columns: Columns) -> Fault:
-    """Return what is wrong with a row of too few or too many fields."""
-    names = shorten(",".join([*columns.used, *columns.ignored]))[1:-1]
-    text = f"{len(fields)} fields; expected {columns.n_fields} ({names})"
-    return Fault(f"line {line}", "", describe(",".join(fields)), text)
 
 
 def refuse_faults(faults: Sequence[Fault], n_rows: int, advice: str = "") -> None:

@@ -32,6 +32,15 @@ def find_stations(layout: Layout) -> dict[str, tuple[int, ...]]:
     return dict(sorted(found.items(), key=lambda item: item[1]))
 
 
+def name_stations(layout: Layout) -> dict[int, list[str]]:
+    """Return the stations that are served from each site that serves any."""
+    found: dict[int, list[str]] = {}
+    for name, sites in find_stations(layout).items():
+        for k in sites:
+            found.setdefault(k, []).append(name)
+    return found
+
+
 def find_type(layout: Layout, sites: Sequence[int]) -> str:
     """Return the type of the station that is served from these sites: the first kind among them."""
     kinds = (layout.sites[k].kind for k in sites)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -97,11 +97,9 @@ def read_tasks(
         "delivery": lambda row, place: sites.read(row, "delivery", place),
         "arrival": arrival.read,
         "expiry": expiry.read,
+        **{name: read_plain(name, unit) for name, unit in UNITS.items()},
+        "start": read_start,
     }
-    there = set().union(*rows)
-    readers |= {name: read_plain(name, unit) for name, unit in UNITS.items() if name in there}
-    if "earliest_start" in there:
-        readers["start"] = read_start
     columns: dict[str, list[Any]] = {name: [] for name in readers}
     faults: list[Fault] = []
     kept: list[int] = []
@@ -125,9 +123,7 @@ def read_tasks(
         kept.append(k)
         for column, value in zip(columns.values(), values, strict=True):
             column.append(value)
-    starts = columns.pop("start", [None] * len(kept))
-    for name in UNITS:
-        columns.setdefault(name, [0.0] * len(kept))
+    starts = columns.pop("start")
     if not kept:
         return Tasks(columns, kept, epoch, faults)
     arrivals, expiries = columns["arrival"], columns["expiry"]
@@ -137,26 +133,16 @@ def read_tasks(
     if epoch is None and isinstance(arrivals[0], datetime):
         _refuse_midnight(arrivals, own[1])
         epoch = min(arrivals)
-    late = set()
+    left = []
     for k, (row, place) in enumerate(zip(*own, strict=True)):
         try:
             times = _count_times(arrivals[k], expiries[k], epoch, place)
             arrivals[k], expiries[k] = _hold_back(*times, starts[k], epoch, place)
+            left.append(k)
         except RecordError as error:
             faults.append(Fault.of(error, place, row))
-            late.add(k)
-    if late:
-        columns, kept = drop_tasks(columns, kept, late)
-    return Tasks(columns, kept, epoch, faults)
-
-
-def drop_tasks(
-    columns: Mapping[str, Sequence[Any]], kept: Sequence[int], lost: Collection[int]
-) -> tuple[dict[str, list[Any]], list[int]]:
-    """Return what is left of tasks without some of them, by their places among them."""
-    left = [k for k in range(len(kept)) if k not in lost]
-    shorter = {name: [column[k] for k in left] for name, column in columns.items()}
-    return shorter, [kept[k] for k in left]
+    columns = {name: [column[k] for k in left] for name, column in columns.items()}
+    return Tasks(columns, [kept[k] for k in left], epoch, faults)
 
 
 def find_repeated(tasks: Sequence[str], places: Sequence[str]) -> dict[int, Fault]:
@@ -179,11 +165,8 @@ def _find_no_task(row: Mapping[str, Any], place: str) -> list[Fault]:
     for name in RECORD.required:
         text = row.get(name)
         if isinstance(text, str) and blank and TOTAL.match(text):
-            return [
-                Fault(
-                    place, name, describe(text), f"read {shorten(text)}, a total; expected a task"
-                )
-            ]
+            wrong = f"read {shorten(text)}, a total; expected a task"
+            return [Fault(place, name, describe(text), wrong)]
     return []
 
 

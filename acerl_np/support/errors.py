@@ -133,12 +133,10 @@ class RecordWarning(UserWarning):
         self.columns = tuple(columns)
         self.faults = tuple(faults)
         self.n_rows = n_rows
-        text = f"columns ignored: {list_names(self.columns)}"
+        told = "columns ignored", list_names(self.columns)
         if faults:
-            text = (
-                f"{count_rows(faults, n_rows)} left out: {list_some([str(x) for x in faults], 3)}"
-            )
-        super().__init__(f"{make_printable(path)}: {text}")
+            told = f"{count_rows(faults, n_rows)} left out", list_some([str(x) for x in faults], 3)
+        super().__init__(f"{make_printable(path)}: {': '.join(told)}")
 
 
 def list_names(columns: Sequence[str]) -> str:

@@ -207,7 +207,7 @@ def test_evaluate_writes_every_task_of_trials_that_differ(empty, run):
     assert {bool(row["vehicle"]) for row in cut} == {False, True}
     assert {row["delivered_s"] == "" for row in cut if not row["vehicle"]} == {True}
     line = run("evaluate EDD own.csv --layout dmh --trials-csv a.csv --tasks-csv a.csv", 2).err
-    assert "--tasks-csv: read a.csv, as --trials-csv; expected another name" in line
+    assert "a.csv is what another option writes, too; expected another name" in line
 
 
 @needs_jit

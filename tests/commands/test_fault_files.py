@@ -289,3 +289,16 @@ def test_a_formula_is_written_as_a_text(folder, run):
     assert "line 4,task,'=cmd()," in text
     # A pattern of names finds it beside the records; no command takes it for one.
     run("records check new.csv new.left-out.csv --layout layout.json")
+
+
+def test_no_option_writes_what_another_writes(folder, run):
+    (folder / "in.csv").write_bytes(lines(*PLAIN))
+    words = "records convert in.csv --layout layout.json --out new.csv --write-mapping ./new.csv"
+    assert "another option writes, too" in run(words, 2).err
+    assert not (folder / "new.csv").exists()
+
+
+def test_faults_of_a_file_without_a_record_are_told_programs(folder, run):
+    (folder / "in.csv").write_bytes(lines(HEADER, "t0,A,nowhere,0,1"))
+    told = run("records check in.csv --layout layout.json --format json", 2)
+    assert told.out == "" and "nowhere" in told.err

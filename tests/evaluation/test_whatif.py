@@ -9,8 +9,9 @@ import pytest
 import acerl_np
 from acerl_np.evaluation import whatif
 from acerl_np.evaluation.trials import METRICS, Playing, Trials, play_policy
-from acerl_np.evaluation.whatif import Row, Target, answer_target, resize_fleet, what_if
+from acerl_np.evaluation.whatif import Row, Target, answer_target, what_if
 from acerl_np.problem.goal import Goal
+from acerl_np.problem.layout import resize_fleet
 from acerl_np.support.errors import InputError, PolicyError, RecordError
 
 MODEL = acerl_np.RandomBreakdowns(1800.0, 300.0)
@@ -73,7 +74,7 @@ def test_all_settings_meet_the_same_shifts_and_draws(shifts, monkeypatch):
     assert all(x.routes is layouts[0].routes for x in layouts)
 
 
-def test_fleets_are_the_first_ones_or_have_more_like_the_last():
+def test_fleets_are_the_first_ones_or_have_more_like_them_in_turn():
     def vehicle(name, start, **more):
         return {"id": name, "start": start, **more}
 
@@ -82,11 +83,10 @@ def test_fleets_are_the_first_ones_or_have_more_like_the_last():
         vehicle("v1", "p1", speed=3, breakdowns=[{"time": 9, "repair_time": 9}]),
     ]
     layout = acerl_np.Layout.from_dict({**acerl_np.load_layout("dmh").to_dict(), "vehicles": own})
-    assert [x.id for x in resize_fleet(layout, 1).vehicles] == ["a"]
-    more = resize_fleet(layout, 5).vehicles
-    assert more[:2] == layout.vehicles
-    assert [(x.id, x.start, x.speed, x.breakdowns) for x in more[2:]] == [
-        *(("v2", "p0", 3.0, ()), ("v3", "p1", 3.0, ()), ("v4", "p0", 3.0, ()))
+    assert resize_fleet(layout, 1).vehicles == (replace(layout.vehicles[0], id="v1"),)
+    more = resize_fleet(layout, 4).vehicles
+    assert [(x.id, x.start, x.speed, len(x.breakdowns)) for x in more] == [
+        *(("v1", "p0", 2.0, 0), ("v2", "p1", 3.0, 1), ("v3", "p0", 2.0, 0), ("v4", "p1", 3.0, 0))
     ]
 
 
@@ -137,7 +137,8 @@ def test_answers_name_the_smallest_fleet_and_the_one_that_misses():
     assert answer_target(make_rows(clear), target) == [
         "late below 2 %, mine: reached with 5 vehicles, 1.2 ± 0.1 %, not with 4 vehicles, 5.0 ± 0.0 %."
     ]
-    assert answer_target(make_rows({1: [0.5, 0.5], 2: [0.03, 0.04]}), target) == [
+    unfinished = [np.nan, np.nan]
+    assert answer_target(make_rows({1: unfinished, 2: [0.03, 0.04]}), target) == [
         "late below 2 %, mine: not reached; closest with 2 vehicles, 3.5 ± 0.5 %."
     ]
     assert answer_target(make_rows({1: [0.001, 0.02], 2: [0.0, 0.0]}), target) == [

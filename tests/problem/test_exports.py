@@ -471,10 +471,10 @@ def test_date_formats_are_guessed_where_only_one_fits():
 @given(
     st.lists(st.integers(0, 500_000), min_size=1, max_size=30),
     st.sampled_from(["shift", "day", "05:30/17:15", "1800"]),
-    st.integers(0, 86399),
+    st.integers(0, 86_399_999_999),
 )
 def test_each_task_is_in_the_shift_in_which_it_arrives(arrivals, split, offset):
-    epoch = datetime(2024, 5, 6) + timedelta(seconds=offset)
+    epoch = datetime(2024, 5, 6) + timedelta(microseconds=offset)
     parting = find_parting(split)
     parts = part_rows(np.array(arrivals, float), epoch, parting)
     assert (sum(part.rows for part in parts) == 1).all()
@@ -489,7 +489,7 @@ def test_each_task_is_in_the_shift_in_which_it_arrives(arrivals, split, offset):
         calendar = {"shift": "06:00/14:00/22:00", "day": "00:00"}.get(split, split)
         for x in own:  # minute by minute, back to the last beginning
             moment = epoch + timedelta(seconds=x)
-            moment = moment.replace(second=0)
+            moment = moment.replace(second=0, microsecond=0)
             while moment.strftime("%H:%M") not in calendar.split("/"):
                 moment -= timedelta(minutes=1)
             begins = epoch + timedelta(seconds=own[0] if split == "day" else part.zero)
@@ -500,3 +500,26 @@ def test_each_task_is_in_the_shift_in_which_it_arrives(arrivals, split, offset):
 def test_times_of_day_know_no_day_before():
     rows = part_rows(np.array([0.0, 7200.0]), datetime(1, 1, 1, 5), find_parting("shift"))
     assert [(part.name, part.zero) for part in rows] == [("0000", -18000.0), ("0600", 3600.0)]
+
+
+def test_whole_seconds_stay_whole_in_a_shift(tmp_path):
+    path = tmp_path / "week.csv"
+    times = ["2024-05-06T05:59:59.3", "2024-05-06T14:00:00", "2024-05-06T14:00:07"]
+    path.write_text(
+        "\n".join(
+            [
+                "task,pickup,delivery,arrival_time,expiry_time",
+                *(f"t{k},A,B,{x},60" for k, x in enumerate(times)),
+            ]
+        )
+    )
+    records = acerl_np.load_records(path, layout=FLOOR, mapping={"split": "shift"})
+    assert [item.arrival.tolist() for item in records] == [[28799.3], [0.0, 7.0]]
+
+
+def test_breakdowns_in_seconds_are_of_one_record(tmp_path):
+    path, broken = tmp_path / "week.csv", tmp_path / "broken.csv"
+    path.write_text("\n".join([HEADER, "t0,A,B,0,60", "t1,A,B,9000,60"]))
+    broken.write_text(f"vehicle,time,repair_time\n{FLOOR.vehicles[0].id},9100,60\n")
+    with pytest.raises(RecordError, match=r"broken\.csv: time: seconds, .* expected timestamps"):
+        acerl_np.load_records(path, layout=FLOOR, breakdowns=broken, mapping={"split": "3600"})

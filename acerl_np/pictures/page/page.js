@@ -77,7 +77,8 @@ class Panel {
     const width = (selector) => Math.max(200, Math.floor(this.part(selector).clientWidth));
     this.floor.resize(width(".floor"), Math.max(260, Math.min(560, 0.5 * window.innerHeight)), colours);
     this.gantt.resize(width(".gantt"), colours);
-    for (const view of [this.curves, this.day]) view.resize(width(".gantt"), colours, this.gantt.left);
+    this.curves.fit(width(".gantt"), CURVE_HEIGHT, this.gantt.left, colours);
+    this.day.fit(width(".gantt"), DAY_HEIGHT, this.gantt.left, colours);
   }
 
   draw(time, marked) {

@@ -142,10 +142,6 @@ class TimeView {
 
 /** How many tasks wait and how many are late and not delivered, on the chart's axis. */
 class CurveView extends TimeView {
-  resize(width, colours, left) {
-    this.fit(width, CURVE_HEIGHT, left, colours);
-  }
-
   drawLayer(context) {
     const { colours } = this, { most } = this.episode, base = this.height - 4;
     const toY = (count) => base - (count / most) * (base - 8);
@@ -182,10 +178,6 @@ class DayView extends TimeView {
   constructor(canvas, episode, run, shown) {
     super(canvas, episode, run, new Span(episode.end));
     this.shown = shown;
-  }
-
-  resize(width, colours, left) {
-    this.fit(width, DAY_HEIGHT, left, colours);
   }
 
   drawLayer(context) {
