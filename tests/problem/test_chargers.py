@@ -180,7 +180,7 @@ def test_slots_are_dealt_and_batteries_are_copied():
     for floor_, n in ((layout, 0), (acerl_np.load_layout("dmh"), 2)):
         with pytest.raises(InputError, match="chargers: read"):
             deal_slots(floor_, n)
-    assert [x.full for x in resize_fleet(layout, 4).batteries] == [1000, 900, 900, 900]
+    assert [x.full for x in resize_fleet(layout, 4).batteries] == [1000, 900, 1000, 900]
 
 
 def test_bounds_hold_where_vehicles_charge_and_park():
